@@ -1,1 +1,3 @@
-//! skeleton
+//! Decoders, pairing and tables of a capture.
+
+pub mod format;
