@@ -1,0 +1,52 @@
+"""The one error that perfcase shows to its users."""
+
+from __future__ import annotations
+
+EXIT_CODES = {
+    "internal": 1,
+    "usage": 2,
+    "input": 3,
+    "version": 4,
+    "sql": 5,
+    "not_found": 6,
+    "not_permitted": 7,
+    "environment": 8,
+    "interrupted": 130,
+}
+"""Kind of error to exit code of the command line. The codes are fixed: scripts rely on them."""
+
+KIND_MEANINGS = {
+    "internal": "a fault in perfcase itself",
+    "usage": "the command was not understood",
+    "input": "the capture cannot be read",
+    "version": "the capture is of a newer major version than this perfcase reads",
+    "sql": "the query is wrong or not allowed",
+    "not_found": "a file, view or table that does not exist",
+    "not_permitted": "the system refused access",
+    "environment": "something on this machine is missing or full",
+    "interrupted": "stopped by the user",
+}
+"""What each kind means, for --help and the documentation."""
+
+
+class PerfcaseError(Exception):
+    """Something that the user can act on: what went wrong, where, and the remedy.
+
+    ``kind`` is a key of EXIT_CODES, ``message`` names the file and the place, ``hint`` says what to do.
+    """
+
+    def __init__(self, kind: str, message: str, hint: str | None = None) -> None:
+        if kind not in EXIT_CODES:
+            raise ValueError(f"unknown kind of error: {kind}")
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.hint = hint
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command line for this error."""
+        return EXIT_CODES[self.kind]
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message

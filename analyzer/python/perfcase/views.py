@@ -1,0 +1,186 @@
+"""The views: one ``schema/views/<group>/<view>.sql`` each, a header of comments and one SELECT.
+
+The header is the documentation, and a test holds it to what DuckDB says of the view:
+
+    -- thread_time: how long each thread ran, waited for a CPU and slept
+    -- grain: a thread
+    -- source: thread_state, thread
+    -- caveat: what a reader must know; may be repeated, and continued on indented comment lines
+    -- column utid: the capture's own thread key
+    -- column on_cpu_ns [ns]: time on a CPU
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import duckdb
+
+from perfcase.errors import PerfcaseError
+from perfcase.schema import Column, literal, quote, schema_dir
+
+_COLUMN = re.compile(r"column (?P<name>\w+)(?: \[(?P<unit>[^\]]+)\])?$")
+
+
+@dataclass(frozen=True)
+class View:
+    """A view: its documentation and its SELECT."""
+
+    name: str
+    group: str
+    description: str
+    grain: str
+    sources: tuple[str, ...]
+    caveats: tuple[str, ...]
+    columns: tuple[Column, ...]
+    sql: str
+    path: Path
+
+
+@cache
+def load_views(folder: Path | None = None) -> dict[str, View]:
+    """Every view by name, each after the views that it is made from."""
+    root = (folder or schema_dir()) / "views"
+    views: dict[str, View] = {}
+    for path in sorted(root.glob("*/*.sql")):
+        if path.stem in views:
+            raise PerfcaseError("internal", f"{path}: the view {path.stem} is defined twice")
+        views[path.stem] = parse_view(path)
+    return in_dependency_order(views)
+
+
+def parse_view(path: Path) -> View:
+    """Reads one view file."""
+    header, body = split_header(path.read_text(encoding="utf-8"))
+    entries = header_entries(header, path)
+    if not entries or entries[0][0] != path.stem:
+        raise PerfcaseError("internal", f"{path}: the header must begin with '-- {path.stem}: what it is'")
+    single = {"grain": "", "source": ""}
+    caveats, columns = [], []
+    for key, text in entries[1:]:
+        column = _COLUMN.match(key)
+        if column:
+            columns.append(Column(column["name"], text, column["unit"]))
+        elif key == "caveat":
+            caveats.append(text)
+        elif key in single and not single[key]:
+            single[key] = text
+        else:
+            raise PerfcaseError("internal", f"{path}: the header has an unknown or repeated entry '{key}'")
+    return View(
+        name=path.stem,
+        group=path.parent.name,
+        description=entries[0][1],
+        grain=single["grain"],
+        sources=tuple(name.strip() for name in single["source"].split(",") if name.strip()),
+        caveats=tuple(caveats),
+        columns=tuple(columns),
+        sql=body.strip().rstrip(";").strip(),
+        path=path,
+    )
+
+
+def split_header(text: str) -> tuple[list[str], str]:
+    """The comment lines that a view file begins with (without the dashes), and the rest."""
+    lines = text.splitlines()
+    end = next((n for n, line in enumerate(lines) if not line.startswith("--")), len(lines))
+    return [line[2:] for line in lines[:end]], "\n".join(lines[end:])
+
+
+def header_entries(lines: Iterable[str], path: Path) -> list[tuple[str, str]]:
+    """(key, text) of each header entry; a line indented by two or more spaces continues the one before."""
+    entries: list[tuple[str, str]] = []
+    for line in lines:
+        if not line.strip():
+            continue
+        if line.startswith("  ") and entries:
+            entries[-1] = (entries[-1][0], f"{entries[-1][1]} {line.strip()}")
+            continue
+        key, separator, text = line.strip().partition(": ")
+        if not separator:
+            raise PerfcaseError("internal", f"{path}: a header line without 'key: text': {line.strip()}")
+        entries.append((key, text.strip()))
+    return entries
+
+
+def in_dependency_order(views: Mapping[str, View]) -> dict[str, View]:
+    """The views, each after those that its SELECT names."""
+    graph = {name: sorted(referenced_names(view) & views.keys()) for name, view in views.items()}
+    try:
+        return {name: views[name] for name in TopologicalSorter(graph).static_order()}
+    except CycleError as error:
+        raise PerfcaseError("internal", f"views refer to each other in a circle: {error.args[1]}") from error
+
+
+def with_dependencies(views: Mapping[str, View], wanted: Iterable[str]) -> dict[str, View]:
+    """Of ``views`` (in dependency order), those in ``wanted`` and what they are made from."""
+    needed: set[str] = set()
+    pending = [name for name in wanted if name in views]
+    while pending:
+        name = pending.pop()
+        if name not in needed:
+            needed.add(name)
+            pending += referenced_names(views[name]) & views.keys()
+    return {name: view for name, view in views.items() if name in needed}
+
+
+def referenced_names(view: View) -> frozenset[str]:
+    """The tables and views that the SELECT of a view reads."""
+    return _names_of(view.sql, str(view.path))
+
+
+@cache
+def _names_of(sql: str, where: str) -> frozenset[str]:
+    tree = json.loads(duckdb.connect().execute("SELECT json_serialize_sql(?)", [sql]).fetchone()[0])
+    if tree.get("error"):
+        raise PerfcaseError("internal", f"{where}: not one SELECT: {tree.get('error_message')}")
+    found: set[str] = set()
+    common: set[str] = set()
+    pending: list[object] = [tree["statements"]]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, list):
+            pending += node
+        elif isinstance(node, dict):
+            if node.get("type") == "BASE_TABLE":
+                found.add(node["table_name"])
+            common.update(entry["key"] for entry in (node.get("cte_map") or {}).get("map", ()))
+            pending += node.values()
+    return frozenset(found - common)
+
+
+def create_view(connection: duckdb.DuckDBPyConnection, view: View) -> None:
+    """Creates a view with its comments, so that a stranger who opens the database reads them."""
+    try:
+        connection.execute(f"CREATE VIEW {quote(view.name)} AS {view.sql}")
+    except duckdb.Error as error:
+        raise PerfcaseError("internal", f"{view.path}: {error}") from error
+    actual = [row[0] for row in connection.execute(f"DESCRIBE {quote(view.name)}").fetchall()]
+    comment(connection, view.name, describe(view.description, view.grain, view.caveats), view.columns, actual)
+
+
+def describe(description: str, grain: str, caveats: Iterable[str] = ()) -> str:
+    """The comment on a table or view, in one text."""
+    return ". ".join(part.rstrip(".") for part in (description, f"One row is {_bare(grain)}", *caveats)) + "."
+
+
+def _bare(grain: str) -> str:
+    return re.sub(r"^one row is ", "", grain)
+
+
+def comment(
+    connection: duckdb.DuckDBPyConnection, name: str, text: str, columns: Iterable[Column], actual: Iterable[str]
+) -> None:
+    """COMMENT ON VIEW and on those of its columns that exist."""
+    connection.execute(f"COMMENT ON VIEW {quote(name)} IS {literal(text)}")
+    existing = set(actual)
+    for column in columns:
+        if column.name in existing:
+            told = f"{column.description} [{column.unit}]" if column.unit else column.description
+            connection.execute(f"COMMENT ON COLUMN {quote(name)}.{quote(column.name)} IS {literal(told)}")

@@ -1,0 +1,197 @@
+"""Reads and runs the ``.test`` files of tests/views (their form: tests/views/README.md)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from perfcase.schema import load_tables, quote
+from perfcase.views import View, create_view, load_views, with_dependencies
+
+_KEYWORD = re.compile(r"(case|input|query|rows)\b\s*(.*)")
+_INPUT = re.compile(r"(\w+)\s*\((.*)\)", re.DOTALL)
+
+
+class FormError(Exception):
+    """A .test file that is not in the form."""
+
+
+@dataclass
+class Input:
+    """Rows of one source table."""
+
+    table: str
+    columns: list[str]
+    types: list[str | None]
+    tuples: list[str]
+
+
+@dataclass
+class Query:
+    """A query and the rows that it must give, as written."""
+
+    sql: str
+    rows: list[list[str]]
+    line: int
+
+
+@dataclass
+class Case:
+    """Input tables and the queries on them."""
+
+    name: str
+    inputs: list[Input] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+
+
+def parse(path: Path) -> list[Case]:
+    """The cases of a file."""
+    cases: list[Case] = []
+    for number, keyword, argument, body in sections(path):
+        where = f"{path.name}:{number}"
+        if keyword == "case":
+            cases.append(Case(argument))
+            continue
+        if not cases:
+            raise FormError(f"{where}: '{keyword}' before the first 'case'")
+        case = cases[-1]
+        if keyword == "input":
+            case.inputs.append(parse_input(argument, body, where))
+        elif keyword == "query":
+            case.queries.append(Query("\n".join(body).strip().rstrip(";"), None, number))
+        elif not case.queries or case.queries[-1].rows is not None:
+            raise FormError(f"{where}: 'rows' without a 'query' before it")
+        else:
+            case.queries[-1].rows = [split_cells(line) for line in body if line.strip()]
+    for case in cases:
+        if not case.queries or any(query.rows is None for query in case.queries):
+            raise FormError(f"{path.name}: case '{case.name}' lacks a query or its rows")
+    if not cases:
+        raise FormError(f"{path.name}: no case")
+    return cases
+
+
+def sections(path: Path) -> list[tuple[int, str, str, list[str]]]:
+    """(line number, keyword, what follows on its line, body) of each section."""
+    found: list[tuple[int, str, str, list[str]]] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("#"):
+            continue
+        keyword = _KEYWORD.fullmatch(line)
+        if keyword:
+            found.append((number, keyword[1], keyword[2].strip(), []))
+        elif not line.strip():
+            continue
+        elif line[0].isspace() and found:
+            found[-1][3].append(line)
+        else:
+            raise FormError(f"{path.name}:{number}: neither a keyword nor an indented line: {line}")
+    return found
+
+
+def parse_input(argument: str, body: list[str], where: str) -> Input:
+    """An ``input`` section: the table, its columns, the tuples."""
+    match = _INPUT.fullmatch(argument)
+    if not match:
+        raise FormError(f"{where}: expected 'input TABLE (column, …)'")
+    columns, types = [], []
+    for column in match[2].split(","):
+        name, _, given = column.strip().partition(" ")
+        columns.append(name)
+        types.append(given.strip() or None)
+    return Input(match[1], columns, types, split_tuples("\n".join(body)))
+
+
+def split_tuples(text: str) -> list[str]:
+    """The tuples of a VALUES list, as text, so that they can also go in in reverse."""
+    tuples, depth, start, quoted = [], 0, 0, False
+    for at, char in enumerate(text):
+        if char == "'":
+            quoted = not quoted
+        elif quoted:
+            continue
+        elif char in "([{":
+            start = at if depth == 0 else start
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+            if depth == 0:
+                tuples.append(text[start : at + 1])
+    return tuples
+
+
+def split_cells(line: str) -> list[str]:
+    """The cells of a row; ``\\|`` is not a separator."""
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())]
+
+
+def render(value: object) -> str:
+    """A value as it is written in ``rows``."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return format(value, ".12g")
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(render(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {render(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    text = str(value)
+    for char, escape in (("\\", "\\\\"), ("\n", "\\n"), ("\t", "\\t"), ("|", "\\|")):
+        text = text.replace(char, escape)
+    return f'"{text}"' if not text or text != text.strip() or (text == "NULL") else text
+
+
+def build(case: Case, reverse: bool, views: dict[str, View]) -> duckdb.DuckDBPyConnection:
+    """A database with every table of the schema, the case's rows, and the views that its queries name."""
+    connection = duckdb.connect(config={"threads": 1})
+    tables = load_tables()
+    given: dict[str, list[Input]] = {}
+    for entry in case.inputs:
+        given.setdefault(entry.table, []).append(entry)
+    for name, table in tables.items():
+        columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in table.columns)
+        connection.execute(f"CREATE TABLE {quote(name)} ({columns})")
+    for name, entries in given.items():
+        if name not in tables:
+            if None in entries[0].types:
+                raise FormError(f"case '{case.name}': the schema has no table {name}: give its columns types")
+            columns = ", ".join(f"{quote(c)} {t}" for c, t in zip(entries[0].columns, entries[0].types, strict=True))
+            connection.execute(f"CREATE TABLE {quote(name)} ({columns})")
+        for entry in entries:
+            tuples = entry.tuples[::-1] if reverse else entry.tuples
+            if tuples:
+                columns = ", ".join(map(quote, entry.columns))
+                connection.execute(f"INSERT INTO {quote(name)} ({columns}) VALUES {', '.join(tuples)}")
+    for view in views.values():
+        create_view(connection, view)
+    return connection
+
+
+def check(case: Case, under_test: str) -> list[str]:
+    """Runs a case; the failures, each with the actual result in the form of the file."""
+    views = load_views()
+    needed = with_dependencies(views, {under_test, *(n for n in views if any(n in q.sql for q in case.queries))})
+    failures = []
+    for reverse in (False, True):
+        with build(case, reverse, needed) as connection:
+            for query in case.queries:
+                actual = [[render(v) for v in row] for row in connection.execute(query.sql).fetchall()]
+                if len(actual) > 1 and not re.search(r"\border\s+by\b", query.sql, re.IGNORECASE):
+                    failures.append(f"line {query.line}: more than one row and no ORDER BY")
+                if actual != query.rows:
+                    order = " (input rows reversed)" if reverse else ""
+                    shown = "\n".join("  " + " | ".join(row) for row in actual)
+                    wanted = "\n".join("  " + " | ".join(row) for row in query.rows)
+                    failures.append(
+                        f"line {query.line}{order}: {query.sql}\nexpected\n{wanted}\nactual\n{shown}"
+                    )
+        if failures:
+            break
+    return failures
