@@ -1,0 +1,167 @@
+//! Turns `schema/tables/**/*.toml`, the one source of truth of every table, into typed Rust:
+//! a row struct and a builder per table, and a static description of all of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableToml {
+    description: String,
+    grain: String,
+    /// Columns that the rows are sorted by.
+    #[serde(default)]
+    order: Vec<String>,
+    /// The columns that a decoder fills by name from an event's format, instead of a fixed row.
+    #[serde(default)]
+    tracepoint: bool,
+    column: Vec<ColumnToml>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ColumnToml {
+    name: String,
+    r#type: String,
+    #[serde(default)]
+    unit: Option<String>,
+    #[serde(default)]
+    nullable: bool,
+    description: String,
+}
+
+fn main() {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../../schema/tables");
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut tables = BTreeMap::new();
+    collect(&root, &mut tables);
+    let mut out = String::new();
+    for (name, table) in &tables {
+        assert!(!table.description.is_empty() && !table.grain.is_empty(), "{name}: description and grain");
+        if !table.tracepoint {
+            row_struct(&mut out, name, table);
+            builder(&mut out, name, table);
+        }
+    }
+    specs(&mut out, &tables);
+    all_tables(&mut out, &tables);
+    fs::write(PathBuf::from(env::var("OUT_DIR").unwrap()).join("tables.rs"), out).unwrap();
+}
+
+fn collect(directory: &Path, tables: &mut BTreeMap<String, TableToml>) {
+    println!("cargo::rerun-if-changed={}", directory.display());
+    for entry in fs::read_dir(directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display())) {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, tables);
+        } else if path.extension().is_some_and(|e| e == "toml") {
+            println!("cargo::rerun-if-changed={}", path.display());
+            let name = path.file_stem().unwrap().to_str().unwrap().to_string();
+            let text = fs::read_to_string(&path).unwrap();
+            let table = toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            assert!(tables.insert(name.clone(), table).is_none(), "two tables are named {name}");
+        }
+    }
+}
+
+/// (type of the row's field, builder, whether the field borrows)
+fn rust_types(name: &str) -> (&'static str, &'static str, bool) {
+    match name {
+        "i8" => ("i8", "PrimitiveBuilder<Int8Type>", false),
+        "i16" => ("i16", "PrimitiveBuilder<Int16Type>", false),
+        "i32" => ("i32", "PrimitiveBuilder<Int32Type>", false),
+        "i64" => ("i64", "PrimitiveBuilder<Int64Type>", false),
+        "u8" => ("u8", "PrimitiveBuilder<UInt8Type>", false),
+        "u16" => ("u16", "PrimitiveBuilder<UInt16Type>", false),
+        "u32" => ("u32", "PrimitiveBuilder<UInt32Type>", false),
+        "u64" => ("u64", "PrimitiveBuilder<UInt64Type>", false),
+        "f64" => ("f64", "PrimitiveBuilder<Float64Type>", false),
+        "bool" => ("bool", "BooleanBuilder", false),
+        "text" => ("&'a str", "StringBuilder", true),
+        "symbol" => ("&'a [u8]", "SymbolBuilder", true),
+        "bytes" => ("&'a [u8]", "BinaryBuilder", true),
+        "list<u32>" => ("&'a [u32]", "ListOf<UInt32Type>", true),
+        "list<u64>" => ("&'a [u64]", "ListOf<UInt64Type>", true),
+        "list<i64>" => ("&'a [i64]", "ListOf<Int64Type>", true),
+        other => panic!("unknown column type {other}"),
+    }
+}
+
+fn camel(name: &str) -> String {
+    name.split('_').map(|w| w[..1].to_uppercase() + &w[1..]).collect()
+}
+
+fn field(name: &str) -> String {
+    if matches!(name, "type" | "ref" | "mod" | "fn" | "match" | "move" | "use" | "where") {
+        format!("r#{name}")
+    } else {
+        name.to_string()
+    }
+}
+
+fn row_struct(out: &mut String, name: &str, table: &TableToml) {
+    let borrows = table.column.iter().any(|c| rust_types(&c.r#type).2);
+    let life = if borrows { "<'a>" } else { "" };
+    writeln!(out, "/// {}: {}\n#[derive(Clone, Copy, Debug, Default)]", camel(name), table.grain).unwrap();
+    writeln!(out, "pub struct {}Row{life} {{", camel(name)).unwrap();
+    for column in &table.column {
+        let inner = rust_types(&column.r#type).0;
+        let full = if column.nullable { format!("Option<{inner}>") } else { inner.to_string() };
+        let unit = column.unit.as_deref().map(|u| format!(" [{u}]")).unwrap_or_default();
+        let doc = column.description.replace('\n', " ");
+        writeln!(out, "    /// {doc}{unit}\n    pub {}: {full},", field(&column.name)).unwrap();
+    }
+    out.push_str("}\n");
+}
+
+fn builder(out: &mut String, name: &str, table: &TableToml) {
+    let camel_name = camel(name);
+    let borrows = table.column.iter().any(|c| rust_types(&c.r#type).2);
+    let life = if borrows { "<'_>" } else { "" };
+    writeln!(out, "/// Collects rows of `{name}`.\n#[derive(Default)]\npub struct {camel_name}Table {{ len: usize,").unwrap();
+    for column in &table.column {
+        writeln!(out, "    {}: {},", field(&column.name), rust_types(&column.r#type).1).unwrap();
+    }
+    writeln!(out, "}}\nimpl {camel_name}Table {{").unwrap();
+    writeln!(out, "    /// Adds one row.\n    #[inline]\n    pub fn push(&mut self, row: {camel_name}Row{life}) {{\n        self.len += 1;").unwrap();
+    for column in &table.column {
+        let f = field(&column.name);
+        let call = if column.nullable { "append_option" } else { "append_value" };
+        writeln!(out, "        self.{f}.{call}(row.{f});").unwrap();
+    }
+    writeln!(out, "    }}\n}}\nimpl Table for {camel_name}Table {{").unwrap();
+    writeln!(out, "    fn name(&self) -> &str {{ \"{name}\" }}\n    fn len(&self) -> usize {{ self.len }}").unwrap();
+    writeln!(out, "    fn take(&mut self) -> Vec<ArrayRef> {{\n        self.len = 0;\n        vec![").unwrap();
+    for column in &table.column {
+        writeln!(out, "            Arc::new(self.{}.finish()),", field(&column.name)).unwrap();
+    }
+    out.push_str("        ]\n    }\n}\n");
+}
+
+fn specs(out: &mut String, tables: &BTreeMap<String, TableToml>) {
+    out.push_str("/// Every table of `schema/tables`, by name.\npub static SPECS: &[TableSpec] = &[\n");
+    for (name, table) in tables {
+        writeln!(out, "    TableSpec {{ name: {name:?}, is_tracepoint: {}, order: &{:?}, columns: &[", table.tracepoint, table.order).unwrap();
+        for c in &table.column {
+            rust_types(&c.r#type);
+            writeln!(out, "        ColumnSpec {{ name: {:?}, kind: {:?}, nullable: {} }},", c.name, c.r#type, c.nullable).unwrap();
+        }
+        out.push_str("    ] },\n");
+    }
+    out.push_str("];\n");
+}
+
+fn all_tables(out: &mut String, tables: &BTreeMap<String, TableToml>) {
+    out.push_str("/// One builder for each table with a fixed row.\n#[derive(Default)]\npub struct Tables {\n");
+    let fixed: Vec<&String> = tables.iter().filter(|(_, t)| !t.tracepoint).map(|(n, _)| n).collect();
+    for name in &fixed {
+        writeln!(out, "    /// `{name}`\n    pub {name}: {}Table,", camel(name)).unwrap();
+    }
+    out.push_str("}\nimpl Tables {\n    /// Visits each builder.\n    pub fn each(&mut self, mut visit: impl FnMut(&mut dyn Table)) {\n");
+    for name in &fixed {
+        writeln!(out, "        visit(&mut self.{name});").unwrap();
+    }
+    out.push_str("    }\n}\n");
+}

@@ -1,0 +1,158 @@
+//! Column builders that Arrow does not have in the form needed here.
+
+use std::sync::Arc;
+
+use arrow_array::types::{ArrowPrimitiveType, Int32Type};
+use arrow_array::{Array, ArrayRef, DictionaryArray, ListArray, PrimitiveArray, StringArray};
+use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::Field;
+use hashbrown::HashTable;
+use hashbrown::hash_map::DefaultHashBuilder;
+use std::hash::BuildHasher;
+
+/// A dictionary column for names that repeat: comm, states, call names.
+///
+/// Values are bytes as the kernel wrote them; what is not UTF-8 is replaced once, when a value is first seen.
+/// The dictionary lives as long as the builder, so that batches share their keys.
+pub struct SymbolBuilder {
+    keys: Vec<i32>,
+    valid: NullBufferBuilder,
+    index: HashTable<i32>,
+    values: Vec<Box<[u8]>>,
+    hasher: DefaultHashBuilder,
+    /// The key of the last value: names come in runs.
+    last: i32,
+}
+
+impl Default for SymbolBuilder {
+    fn default() -> Self {
+        SymbolBuilder {
+            keys: Vec::new(),
+            valid: NullBufferBuilder::new(0),
+            index: HashTable::new(),
+            values: Vec::new(),
+            hasher: DefaultHashBuilder::default(),
+            last: -1,
+        }
+    }
+}
+
+impl SymbolBuilder {
+    /// Adds a value.
+    #[inline]
+    pub fn append_value(&mut self, value: &[u8]) {
+        let key = if self.last >= 0 && *self.values[self.last as usize] == *value {
+            self.last
+        } else {
+            self.key(value)
+        };
+        self.last = key;
+        self.keys.push(key);
+        self.valid.append_non_null();
+    }
+
+    /// Adds NULL.
+    #[inline]
+    pub fn append_null(&mut self) {
+        self.keys.push(0);
+        self.valid.append_null();
+    }
+
+    /// Adds a value or NULL.
+    #[inline]
+    pub fn append_option(&mut self, value: Option<&[u8]>) {
+        match value {
+            Some(value) => self.append_value(value),
+            None => self.append_null(),
+        }
+    }
+
+    fn key(&mut self, value: &[u8]) -> i32 {
+        let hash = self.hasher.hash_one(value);
+        let values = &self.values;
+        if let Some(key) = self.index.find(hash, |&key| *values[key as usize] == *value) {
+            return *key;
+        }
+        let key = self.values.len() as i32;
+        self.values.push(value.into());
+        let (values, hasher) = (&self.values, &self.hasher);
+        self.index.insert_unique(hash, key, |&key| hasher.hash_one(&*values[key as usize]));
+        key
+    }
+
+    /// The rows since the last call, as an array.
+    pub fn finish(&mut self) -> DictionaryArray<Int32Type> {
+        let mut values: Vec<_> = self.values.iter().map(|v| String::from_utf8_lossy(v)).collect();
+        if values.is_empty() {
+            values.push("".into());
+        }
+        let nulls = self.valid.finish();
+        let keys = PrimitiveArray::<Int32Type>::new(std::mem::take(&mut self.keys).into(), nulls);
+        DictionaryArray::new(keys, Arc::new(StringArray::from_iter_values(values)))
+    }
+}
+
+/// A list column of one primitive type.
+pub struct ListOf<T: ArrowPrimitiveType> {
+    values: Vec<T::Native>,
+    offsets: Vec<i32>,
+    valid: NullBufferBuilder,
+}
+
+impl<T: ArrowPrimitiveType> Default for ListOf<T> {
+    fn default() -> Self {
+        ListOf { values: Vec::new(), offsets: vec![0], valid: NullBufferBuilder::new(0) }
+    }
+}
+
+impl<T: ArrowPrimitiveType> ListOf<T> {
+    /// Adds a list.
+    #[inline]
+    pub fn append_value(&mut self, list: &[T::Native]) {
+        self.values.extend_from_slice(list);
+        self.offsets.push(self.values.len() as i32);
+        self.valid.append_non_null();
+    }
+
+    /// Adds a list whose elements come one by one.
+    #[inline]
+    pub fn append_iter(&mut self, list: impl Iterator<Item = T::Native>) {
+        self.values.extend(list);
+        self.offsets.push(self.values.len() as i32);
+        self.valid.append_non_null();
+    }
+
+    /// Adds NULL.
+    #[inline]
+    pub fn append_null(&mut self) {
+        self.offsets.push(self.values.len() as i32);
+        self.valid.append_null();
+    }
+
+    /// Adds a list or NULL.
+    #[inline]
+    pub fn append_option(&mut self, list: Option<&[T::Native]>) {
+        match list {
+            Some(list) => self.append_value(list),
+            None => self.append_null(),
+        }
+    }
+
+    /// The rows since the last call, as an array.
+    pub fn finish(&mut self) -> ListArray {
+        let values = PrimitiveArray::<T>::new(ScalarBuffer::from(std::mem::take(&mut self.values)), None);
+        let offsets = OffsetBuffer::new(std::mem::replace(&mut self.offsets, vec![0]).into());
+        let field = Arc::new(Field::new("item", T::DATA_TYPE, false));
+        ListArray::new(field, offsets, Arc::new(values) as ArrayRef, self.valid.finish())
+    }
+}
+
+/// An all-NULL array of a type, for a column that an event's format does not have.
+pub fn null_column(kind: &arrow_schema::DataType, len: usize) -> ArrayRef {
+    arrow_array::new_null_array(kind, len)
+}
+
+/// True when the array has no value at all.
+pub fn is_all_null(array: &dyn Array) -> bool {
+    array.null_count() == array.len()
+}

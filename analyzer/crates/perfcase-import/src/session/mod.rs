@@ -1,0 +1,169 @@
+//! Where all decoders' records meet, in the order of time, and become rows.
+
+mod events;
+mod issues;
+mod maps;
+mod stacks;
+mod threads;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Schema, SchemaRef};
+
+pub use events::{EventAttr, EventId, SourceId, SourceInfo};
+pub use issues::{Issue, Severity};
+pub use maps::Mapping;
+pub use threads::Utid;
+
+use crate::tables::{Table, TableSpec, Tables};
+use crate::timeline::Timelines;
+use crate::tracepoint::Tracepoints;
+use crate::writer::{WriteError, Writer};
+
+/// A time that a record does not have. It sorts before every other.
+pub const NO_TIME: i64 = i64::MIN;
+
+/// Rows that a table may hold before they are handed to the writer.
+const BATCH_ROWS: usize = 65_536;
+
+/// Everything that is known so far, and the rows that wait to be written.
+pub struct Session {
+    /// Builders of the tables with a fixed row: decoders push to them directly.
+    pub tables: Tables,
+    /// Pages of the recorded host: the unit of a mapping's offset in some records.
+    pub page_size_bytes: u64,
+    writer: Writer,
+    write_error: Option<WriteError>,
+    schemas: BTreeMap<String, SchemaRef>,
+    rows_since_flush: usize,
+    start_ns: Option<i64>,
+    last_ns: i64,
+    sample_count: u32,
+    pub(crate) issues: issues::Issues,
+    pub(crate) threads: threads::Threads,
+    pub(crate) maps: maps::Maps,
+    pub(crate) stacks: stacks::Stacks,
+    pub(crate) events: events::Events,
+    pub(crate) tracepoints: Tracepoints,
+    pub(crate) timelines: Timelines,
+}
+
+impl Session {
+    /// Starts a session that writes Parquet files into `directory`.
+    ///
+    /// `start_ns` is the clock's reading that becomes `ts_ns` 0; without it the first record's time does.
+    pub fn new(directory: &Path, start_ns: Option<i64>) -> Session {
+        Session {
+            tables: Tables::default(),
+            page_size_bytes: 4096,
+            writer: Writer::start(directory),
+            write_error: None,
+            schemas: BTreeMap::new(),
+            rows_since_flush: 0,
+            start_ns,
+            last_ns: start_ns.unwrap_or(0),
+            sample_count: 0,
+            issues: issues::Issues::default(),
+            threads: threads::Threads::new(),
+            maps: maps::Maps::new(),
+            stacks: stacks::Stacks::new(),
+            events: events::Events::default(),
+            tracepoints: Tracepoints::default(),
+            timelines: Timelines::default(),
+        }
+    }
+
+    /// The clock's reading at `ts_ns` 0; 0 as long as no record had a time.
+    pub fn start_ns(&self) -> i64 {
+        self.start_ns.unwrap_or(0)
+    }
+
+    /// The latest time seen, relative to the start.
+    pub fn last_ts_ns(&self) -> i64 {
+        self.last_ns.saturating_sub(self.start_ns())
+    }
+
+    /// A time of the clock as nanoseconds since the capture's start; `None` for [`NO_TIME`].
+    #[inline]
+    pub fn ts(&mut self, clock_ns: i64) -> Option<i64> {
+        if clock_ns == NO_TIME {
+            return None;
+        }
+        let start = *self.start_ns.get_or_insert(clock_ns);
+        self.last_ns = self.last_ns.max(clock_ns);
+        Some(clock_ns.saturating_sub(start))
+    }
+
+    /// Counts a row that was pushed to [`Session::tables`]; hands full tables to the writer.
+    #[inline]
+    pub fn row_added(&mut self) {
+        self.rows_since_flush += 1;
+        if self.rows_since_flush >= BATCH_ROWS {
+            self.rows_since_flush = 0;
+            self.flush(BATCH_ROWS / 4);
+        }
+    }
+
+    /// The number of the next sample.
+    #[inline]
+    pub fn next_sample_id(&mut self) -> u32 {
+        let id = self.sample_count;
+        self.sample_count = self.sample_count.wrapping_add(1);
+        id
+    }
+
+    /// Rows could not be written: the rest of the import is in vain.
+    pub fn has_failed(&self) -> bool {
+        self.write_error.is_some()
+    }
+
+    /// Hands every table with at least `least` rows to the writer.
+    pub(crate) fn flush(&mut self, least: usize) {
+        let mut full: Vec<(String, Vec<ArrayRef>)> = Vec::new();
+        self.tables.each(&mut |table: &mut dyn Table| {
+            if table.len() >= least {
+                full.push((table.name().to_string(), table.take()));
+            }
+        });
+        for (name, columns) in full {
+            let schema = self.schemas.entry(name.clone()).or_insert_with(|| {
+                let spec = TableSpec::find(&name);
+                Arc::new(spec.map(TableSpec::schema).unwrap_or_else(Schema::empty))
+            });
+            let batch = RecordBatch::try_new(schema.clone(), columns);
+            Self::write(&self.writer, &mut self.write_error, &name, batch);
+        }
+        for (name, batch) in self.tracepoints.take(least) {
+            Self::write(&self.writer, &mut self.write_error, &name, batch);
+        }
+    }
+
+    fn write(
+        writer: &Writer,
+        error: &mut Option<WriteError>,
+        table: &str,
+        batch: Result<RecordBatch, arrow_schema::ArrowError>,
+    ) {
+        let result = match batch {
+            Ok(batch) => writer.write(table, batch),
+            Err(source) => Err(WriteError::Parquet { table: table.to_string(), source: source.into() }),
+        };
+        if let Err(failure) = result {
+            error.get_or_insert(failure);
+        }
+    }
+
+    /// Writes what is left and closes the files; gives the rows of each table.
+    pub(crate) fn close(mut self) -> Result<BTreeMap<String, u64>, WriteError> {
+        self.flush(0);
+        match (self.writer.finish(), self.write_error) {
+            // The thread's own error is the cause; "stopped early" only its echo.
+            (Err(cause), _) => Err(cause),
+            (Ok(_), Some(error)) => Err(error),
+            (Ok(counts), None) => Ok(counts),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Callchains and frames, each stored once.
+
+use std::hash::BuildHasher;
+
+use hashbrown::hash_map::DefaultHashBuilder;
+use hashbrown::{HashMap, HashTable};
+
+use super::Session;
+use super::maps::DsoId;
+use super::threads::Upid;
+use crate::symbols::Kallsyms;
+use crate::tables::{FrameRow, StackRow, Tables};
+
+/// The capture's own key of a callchain.
+pub type StackId = u32;
+/// The capture's own key of a frame.
+pub type FrameId = u32;
+
+/// Entries of a callchain from here on are markers, not addresses (PERF_CONTEXT_MAX of perf_event.h).
+const CONTEXT_MAX: u64 = -4095i64 as u64;
+const CONTEXT_KERNEL: u64 = -128i64 as u64;
+const CONTEXT_GUEST_KERNEL: u64 = -2176i64 as u64;
+const CONTEXT_HYPERVISOR: u64 = -32i64 as u64;
+
+/// perf's cpu modes that are not user mode: kernel, hypervisor, guest kernel.
+fn is_kernel_mode(cpu_mode: u8) -> bool {
+    matches!(cpu_mode, 1 | 3 | 4)
+}
+
+/// A raw callchain that was seen before, under mappings that have not changed since.
+struct Seen {
+    generation: (u32, u32),
+    kernel_first: bool,
+    start: usize,
+    length: u32,
+    stack: StackId,
+}
+
+#[derive(Clone, Copy, Eq, Hash, PartialEq)]
+struct Frame {
+    dso: Option<DsoId>,
+    address: u64,
+    is_kernel: bool,
+}
+
+pub(crate) struct Stacks {
+    hasher: DefaultHashBuilder,
+    seen: HashTable<Seen>,
+    /// The addresses of all `seen` callchains, one after the other.
+    addresses: Vec<u64>,
+    frames: Vec<Frame>,
+    by_frame: HashMap<Frame, FrameId>,
+    stacks: Vec<(usize, u32, u32)>,
+    by_frames: HashTable<StackId>,
+    /// The frames of all stacks, one after the other.
+    members: Vec<FrameId>,
+    scratch: Vec<FrameId>,
+}
+
+impl Stacks {
+    pub(crate) fn new() -> Stacks {
+        Stacks {
+            hasher: DefaultHashBuilder::default(),
+            seen: HashTable::new(),
+            addresses: Vec::new(),
+            frames: Vec::new(),
+            by_frame: HashMap::new(),
+            stacks: Vec::new(),
+            by_frames: HashTable::new(),
+            members: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn intern_frame(&mut self, frame: Frame) -> FrameId {
+        let next = self.frames.len() as FrameId;
+        let id = *self.by_frame.entry(frame).or_insert(next);
+        if id == next {
+            self.frames.push(frame);
+        }
+        id
+    }
+
+    fn intern_stack(&mut self) -> StackId {
+        let frames = std::mem::take(&mut self.scratch);
+        let hash = self.hasher.hash_one(&frames);
+        let (stacks, members) = (&self.stacks, &self.members);
+        let of = |id: &StackId| {
+            let (start, depth, _) = stacks[*id as usize];
+            &members[start..start + depth as usize]
+        };
+        let found = self.by_frames.find(hash, |id| of(id) == &frames[..]).copied();
+        let id = found.unwrap_or_else(|| {
+            let id = self.stacks.len() as StackId;
+            let is_kernel = |frame: &&FrameId| self.frames[**frame as usize].is_kernel;
+            let kernel_depth = frames.iter().take_while(is_kernel).count() as u32;
+            let start = self.members.len();
+            self.members.extend_from_slice(&frames);
+            self.stacks.push((start, frames.len() as u32, kernel_depth));
+            let (stacks, members, hasher) = (&self.stacks, &self.members, &self.hasher);
+            self.by_frames.insert_unique(hash, id, |id| {
+                let (start, depth, _) = stacks[*id as usize];
+                hasher.hash_one(&members[start..start + depth as usize])
+            });
+            id
+        });
+        self.scratch = frames;
+        id
+    }
+
+    pub(crate) fn write(&self, tables: &mut Tables, kallsyms: Option<&Kallsyms>) {
+        for (id, frame) in self.frames.iter().enumerate() {
+            let symbol = kallsyms.filter(|_| frame.is_kernel).and_then(|symbols| symbols.find(frame.address));
+            let missing = match (symbol, frame.is_kernel, frame.dso) {
+                (Some(_), ..) => None,
+                (None, true, _) if kallsyms.is_none() => Some("no kallsyms in the capture"),
+                (None, true, _) => Some("not in kallsyms"),
+                (None, false, None) => Some("no mapping covers the address"),
+                (None, false, Some(_)) => Some("object not in the capture"),
+            };
+            tables.frame.push(FrameRow {
+                frame_id: id as FrameId,
+                dso_id: frame.dso,
+                address: frame.address,
+                is_kernel: frame.is_kernel,
+                symbol: symbol.map(|(name, _)| name),
+                symbol_offset_bytes: symbol.map(|(_, offset)| offset),
+                missing_reason: missing,
+            });
+        }
+        for (id, &(start, depth, kernel_depth)) in self.stacks.iter().enumerate() {
+            tables.stack.push(StackRow {
+                stack_id: id as StackId,
+                frame_ids: &self.members[start..start + depth as usize],
+                depth,
+                kernel_depth,
+            });
+        }
+    }
+}
+
+impl Session {
+    /// The frame of one address of a process.
+    pub fn frame(&mut self, pid: Option<i32>, cpu_mode: u8, address: u64) -> FrameId {
+        let upid = pid.and_then(|pid| self.threads.find_process(pid));
+        self.resolve(upid, is_kernel_mode(cpu_mode), address)
+    }
+
+    fn resolve(&mut self, upid: Option<Upid>, is_kernel: bool, address: u64) -> FrameId {
+        let (dso, address) = match is_kernel {
+            true => self.maps.kernel_address(address),
+            false => self.maps.user_address(upid, address),
+        };
+        self.stacks.intern_frame(Frame { dso, address, is_kernel })
+    }
+
+    /// A callchain as perf records it: addresses, leaf first, with PERF_CONTEXT markers between kernel and user.
+    ///
+    /// `None` when it holds no address.
+    #[inline]
+    pub fn stack(&mut self, pid: Option<i32>, cpu_mode: u8, chain: &[u64]) -> Option<StackId> {
+        let upid = pid.and_then(|pid| self.threads.find_process(pid));
+        let generation = self.maps.generation(upid);
+        let kernel_first = is_kernel_mode(cpu_mode);
+        let hash = self.stacks.hasher.hash_one((generation, kernel_first, chain));
+        let addresses = &self.stacks.addresses;
+        let seen = self.stacks.seen.find(hash, |seen| {
+            seen.generation == generation
+                && seen.kernel_first == kernel_first
+                && addresses[seen.start..seen.start + seen.length as usize] == *chain
+        });
+        match seen {
+            Some(seen) => Some(seen.stack),
+            None => self.new_stack(upid, generation, kernel_first, hash, chain),
+        }
+    }
+
+    #[cold]
+    fn new_stack(
+        &mut self,
+        upid: Option<Upid>,
+        generation: (u32, u32),
+        kernel_first: bool,
+        hash: u64,
+        chain: &[u64],
+    ) -> Option<StackId> {
+        let mut is_kernel = kernel_first;
+        self.stacks.scratch.clear();
+        for &address in chain {
+            if address >= CONTEXT_MAX {
+                is_kernel = matches!(address, CONTEXT_KERNEL | CONTEXT_GUEST_KERNEL | CONTEXT_HYPERVISOR);
+                continue;
+            }
+            let frame = self.resolve(upid, is_kernel, address);
+            self.stacks.scratch.push(frame);
+        }
+        if self.stacks.scratch.is_empty() {
+            return None;
+        }
+        let stacks = &mut self.stacks;
+        let stack = stacks.intern_stack();
+        let start = stacks.addresses.len();
+        stacks.addresses.extend_from_slice(chain);
+        let seen = Seen { generation, kernel_first, start, length: chain.len() as u32, stack };
+        let (addresses, hasher) = (&stacks.addresses, &stacks.hasher);
+        stacks.seen.insert_unique(hash, seen, |seen| {
+            let chain = &addresses[seen.start..seen.start + seen.length as usize];
+            hasher.hash_one((seen.generation, seen.kernel_first, chain))
+        });
+        Some(stack)
+    }
+}

@@ -1,0 +1,52 @@
+//! What every decoder offers: its records, one at a time, in the order of time.
+
+use crate::session::Session;
+
+/// A decoder of one input that hands its records to the [`Session`].
+pub trait Source {
+    /// Time of the next record in ns on the source's own clock; `None` at the end.
+    ///
+    /// Records without a time say `i64::MIN`: they come before everything else.
+    fn next_ts(&self) -> Option<i64>;
+
+    /// Decodes the next record and hands it to the session. Damage becomes an issue, never a panic.
+    fn step(&mut self, session: &mut Session);
+
+    /// Called once after the last record: totals, counts of what was not understood.
+    fn finish(&mut self, session: &mut Session);
+}
+
+/// Runs sources side by side, always the one whose next record is the oldest, until all are at their end.
+///
+/// `progress` is told about every 65,536 records how many there were so far.
+pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mut dyn FnMut(u64)) {
+    let mut count = 0u64;
+    let mut times: Vec<Option<i64>> = sources.iter().map(|source| source.next_ts()).collect();
+    while let Some((index, until)) = oldest(&times) {
+        // Stay with one source while it is the oldest: runs are long, and the choice costs more than a step.
+        loop {
+            sources[index].step(session);
+            count += 1;
+            if count % 65_536 == 0 {
+                progress(count);
+            }
+            times[index] = sources[index].next_ts();
+            match times[index] {
+                Some(ts) if ts <= until => {}
+                _ => break,
+            }
+        }
+    }
+    for source in sources {
+        source.finish(session);
+    }
+    progress(count);
+}
+
+/// The source with the oldest next record, and the time of the next record of all others.
+fn oldest(times: &[Option<i64>]) -> Option<(usize, i64)> {
+    let (index, _) = times.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))).min_by_key(|&(i, t)| (t, i))?;
+    let others = times.iter().enumerate().filter(|&(i, _)| i != index);
+    let until = others.filter_map(|(_, t)| *t).min().unwrap_or(i64::MAX);
+    Some((index, until))
+}

@@ -1,0 +1,5 @@
+//! Names for addresses.
+
+mod kallsyms;
+
+pub use kallsyms::Kallsyms;
