@@ -120,7 +120,8 @@ fn builder(out: &mut String, name: &str, table: &TableToml) {
     let camel_name = camel(name);
     let borrows = table.column.iter().any(|c| rust_types(&c.r#type).2);
     let life = if borrows { "<'_>" } else { "" };
-    writeln!(out, "/// Collects rows of `{name}`.\n#[derive(Default)]\npub struct {camel_name}Table {{ len: usize,").unwrap();
+    writeln!(out, "/// Collects rows of `{name}`.\n#[derive(Default)]\npub struct {camel_name}Table {{ len: usize,")
+        .unwrap();
     for column in &table.column {
         writeln!(out, "    {}: {},", field(&column.name), rust_types(&column.r#type).1).unwrap();
     }
@@ -143,10 +144,20 @@ fn builder(out: &mut String, name: &str, table: &TableToml) {
 fn specs(out: &mut String, tables: &BTreeMap<String, TableToml>) {
     out.push_str("/// Every table of `schema/tables`, by name.\npub static SPECS: &[TableSpec] = &[\n");
     for (name, table) in tables {
-        writeln!(out, "    TableSpec {{ name: {name:?}, is_tracepoint: {}, order: &{:?}, columns: &[", table.tracepoint, table.order).unwrap();
+        writeln!(
+            out,
+            "    TableSpec {{ name: {name:?}, is_tracepoint: {}, order: &{:?}, columns: &[",
+            table.tracepoint, table.order
+        )
+        .unwrap();
         for c in &table.column {
             rust_types(&c.r#type);
-            writeln!(out, "        ColumnSpec {{ name: {:?}, kind: {:?}, nullable: {} }},", c.name, c.r#type, c.nullable).unwrap();
+            writeln!(
+                out,
+                "        ColumnSpec {{ name: {:?}, kind: {:?}, nullable: {} }},",
+                c.name, c.r#type, c.nullable
+            )
+            .unwrap();
         }
         out.push_str("    ] },\n");
     }

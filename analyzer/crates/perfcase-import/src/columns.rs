@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use arrow_array::types::{ArrowPrimitiveType, Int32Type};
-use arrow_array::{Array, ArrayRef, DictionaryArray, ListArray, PrimitiveArray, StringArray};
+use arrow_array::{ArrayRef, DictionaryArray, ListArray, PrimitiveArray, StringArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::Field;
+use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
-use hashbrown::hash_map::DefaultHashBuilder;
 use std::hash::BuildHasher;
+
+/// Values that stay in the dictionary from one batch to the next: of names that hardly repeat (file names),
+/// every batch would otherwise carry all those before it.
+const MOST_KEPT: usize = 8192;
 
 /// A dictionary column for names that repeat: comm, states, call names.
 ///
 /// Values are bytes as the kernel wrote them; what is not UTF-8 is replaced once, when a value is first seen.
-/// The dictionary lives as long as the builder, so that batches share their keys.
 pub struct SymbolBuilder {
     keys: Vec<i32>,
     valid: NullBufferBuilder,
@@ -41,11 +44,8 @@ impl SymbolBuilder {
     /// Adds a value.
     #[inline]
     pub fn append_value(&mut self, value: &[u8]) {
-        let key = if self.last >= 0 && *self.values[self.last as usize] == *value {
-            self.last
-        } else {
-            self.key(value)
-        };
+        let key =
+            if self.last >= 0 && *self.values[self.last as usize] == *value { self.last } else { self.key(value) };
         self.last = key;
         self.keys.push(key);
         self.valid.append_non_null();
@@ -88,7 +88,13 @@ impl SymbolBuilder {
         }
         let nulls = self.valid.finish();
         let keys = PrimitiveArray::<Int32Type>::new(std::mem::take(&mut self.keys).into(), nulls);
-        DictionaryArray::new(keys, Arc::new(StringArray::from_iter_values(values)))
+        let array = DictionaryArray::new(keys, Arc::new(StringArray::from_iter_values(values)));
+        if self.values.len() > MOST_KEPT {
+            self.values.clear();
+            self.index.clear();
+            self.last = -1;
+        }
+        array
     }
 }
 
@@ -145,14 +151,4 @@ impl<T: ArrowPrimitiveType> ListOf<T> {
         let field = Arc::new(Field::new("item", T::DATA_TYPE, false));
         ListArray::new(field, offsets, Arc::new(values) as ArrayRef, self.valid.finish())
     }
-}
-
-/// An all-NULL array of a type, for a column that an event's format does not have.
-pub fn null_column(kind: &arrow_schema::DataType, len: usize) -> ArrayRef {
-    arrow_array::new_null_array(kind, len)
-}
-
-/// True when the array has no value at all.
-pub fn is_all_null(array: &dyn Array) -> bool {
-    array.null_count() == array.len()
 }

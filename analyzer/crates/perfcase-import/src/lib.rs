@@ -1,3 +1,17 @@
-//! Decoders, pairing and tables of a capture.
+//! From a capture's members to typed tables: decoders, the timeline, the writer.
+//!
+//! Data flow one way: `decoders/` read one input format each and hand records, in the order of time, to the
+//! [`session`]; `tracepoint/` decodes event payloads; `timeline/` pairs events to thread states, system calls and
+//! requests; `writer` puts rows into Parquet files.
 
+mod columns;
+pub mod decoders;
 pub mod format;
+pub mod session;
+pub mod source;
+pub mod symbols;
+pub mod syscall_names;
+pub mod tables;
+mod timeline;
+pub mod tracepoint;
+pub mod writer;

@@ -59,10 +59,8 @@ impl Writer {
     pub fn start(directory: &Path) -> Writer {
         let (sender, receiver) = sync_channel(QUEUE_LENGTH);
         let directory = directory.to_path_buf();
-        let thread = std::thread::Builder::new()
-            .name("parquet".into())
-            .spawn(move || write_all(&directory, receiver))
-            .ok();
+        let thread =
+            std::thread::Builder::new().name("parquet".into()).spawn(move || write_all(&directory, receiver)).ok();
         Writer { sender: Some(sender), thread }
     }
 

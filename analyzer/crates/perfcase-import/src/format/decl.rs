@@ -64,12 +64,8 @@ impl Declaration {
     /// What a field of `size` bytes with this declaration holds.
     pub(super) fn kind(&self, size: u32) -> FieldKind {
         match self.dynamic {
-            Dynamic::DataLoc if size == 4 => FieldKind::DataLoc {
-                elem: self.loc_elem(),
-            },
-            Dynamic::RelLoc if size == 4 => FieldKind::RelLoc {
-                elem: self.loc_elem(),
-            },
+            Dynamic::DataLoc if size == 4 => FieldKind::DataLoc { elem: self.loc_elem() },
+            Dynamic::RelLoc if size == 4 => FieldKind::RelLoc { elem: self.loc_elem() },
             Dynamic::DataLoc | Dynamic::RelLoc => FieldKind::Bytes,
             Dynamic::No if self.brackets.is_some() => self.array_kind(size),
             Dynamic::No if self.is_aggregate() || !is_int_size(size) => FieldKind::Bytes,
@@ -83,10 +79,7 @@ impl Declaration {
         self.brackets.is_none()
             && !self.is_pointer()
             && words.next().is_some_and(|w| {
-                matches!(
-                    w,
-                    "signed" | "int" | "long" | "short" | "s8" | "s16" | "s32" | "s64" | "pid_t"
-                )
+                matches!(w, "signed" | "int" | "long" | "short" | "s8" | "s16" | "s32" | "s64" | "pid_t")
             })
     }
 
@@ -119,19 +112,15 @@ impl Declaration {
         if self.is_aggregate() {
             return FieldKind::Bytes;
         }
-        let by_count = self
-            .brackets
-            .as_deref()
-            .and_then(|b| b.trim().parse::<u32>().ok());
+        let by_count = self.brackets.as_deref().and_then(|b| b.trim().parse::<u32>().ok());
         let elem_size = match by_count {
             Some(count) if count > 0 && size > 0 => (size % count == 0).then(|| size / count),
             _ => self.named_size(),
         };
         match elem_size {
-            Some(elem_size @ (2 | 4 | 8)) if size % elem_size == 0 => FieldKind::IntArray {
-                elem_size,
-                count: size / elem_size,
-            },
+            Some(elem_size @ (2 | 4 | 8)) if size % elem_size == 0 => {
+                FieldKind::IntArray { elem_size, count: size / elem_size }
+            }
             _ => FieldKind::Bytes,
         }
     }
@@ -148,12 +137,11 @@ impl Declaration {
         }
         Some(match *words.last()? {
             "char" | "u8" | "__u8" | "s8" | "__s8" | "uint8_t" | "int8_t" | "bool" => 1,
-            "short" | "u16" | "__u16" | "s16" | "__s16" | "uint16_t" | "int16_t" | "__le16"
-            | "__be16" => 2,
-            "int" | "unsigned" | "signed" | "u32" | "__u32" | "s32" | "__s32" | "uint32_t"
-            | "int32_t" | "__le32" | "__be32" | "pid_t" | "dev_t" | "gfp_t" | "uint" => 4,
-            "u64" | "__u64" | "s64" | "__s64" | "uint64_t" | "int64_t" | "__le64" | "__be64"
-            | "size_t" | "dma_addr_t" | "phys_addr_t" | "sector_t" | "loff_t" => 8,
+            "short" | "u16" | "__u16" | "s16" | "__s16" | "uint16_t" | "int16_t" | "__le16" | "__be16" => 2,
+            "int" | "unsigned" | "signed" | "u32" | "__u32" | "s32" | "__s32" | "uint32_t" | "int32_t" | "__le32"
+            | "__be32" | "pid_t" | "dev_t" | "gfp_t" | "uint" => 4,
+            "u64" | "__u64" | "s64" | "__s64" | "uint64_t" | "int64_t" | "__le64" | "__be64" | "size_t"
+            | "dma_addr_t" | "phys_addr_t" | "sector_t" | "loff_t" => 8,
             _ => return None,
         })
     }
@@ -166,11 +154,7 @@ fn is_int_size(size: u32) -> bool {
 /// Text before the first `[`, between it and the last `]`, and behind that.
 fn split_brackets(text: &str) -> (&str, Option<&str>, &str) {
     match (text.find('['), text.rfind(']')) {
-        (Some(open), Some(close)) if open < close => (
-            &text[..open],
-            Some(&text[open + 1..close]),
-            &text[close + 1..],
-        ),
+        (Some(open), Some(close)) if open < close => (&text[..open], Some(&text[open + 1..close]), &text[close + 1..]),
         _ => (text, None, ""),
     }
 }
@@ -180,9 +164,7 @@ fn identifier_at_end(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_end();
     let start = text
         .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
-        .map_or(0, |at| {
-            at + text[at..].chars().next().map_or(1, char::len_utf8)
-        });
+        .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
     let name = &text[start..];
     (!name.is_empty()).then(|| (text[..start].trim_end(), name))
 }

@@ -131,9 +131,7 @@ impl EventFormat {
     /// told is an error, because rows decoded without it would look whole.
     pub fn parse(system: &str, text: &str) -> Result<EventFormat, FormatError> {
         if text.len() > MAX_TEXT_BYTES {
-            return Err(FormatError::TooLarge {
-                what: "text over 1 MiB",
-            });
+            return Err(FormatError::TooLarge { what: "text over 1 MiB" });
         }
         let (head, print_fmt) = split_print_fmt(text);
         let mut name = None;
@@ -150,9 +148,7 @@ impl EventFormat {
                 in_common &= fields.is_empty();
             } else if let Some(rest) = after_field_keyword(line) {
                 if fields.len() == MAX_FIELDS {
-                    return Err(FormatError::TooLarge {
-                        what: "over 1024 fields",
-                    });
+                    return Err(FormatError::TooLarge { what: "over 1024 fields" });
                 }
                 let field = parse_field(rest, in_common).ok_or_else(|| FormatError::BadField {
                     name: name.clone().unwrap_or_default(),
@@ -164,13 +160,7 @@ impl EventFormat {
         }
         let name = name.filter(|n| !n.is_empty()).ok_or(FormatError::NoName)?;
         let id = id.ok_or_else(|| FormatError::NoId { name: name.clone() })?;
-        Ok(EventFormat {
-            system: system.to_owned(),
-            name,
-            id,
-            fields,
-            print_fmt: print_fmt.to_owned(),
-        })
+        Ok(EventFormat { system: system.to_owned(), name, id, fields, print_fmt: print_fmt.to_owned() })
     }
 
     /// Tells the kernel's word size in bytes, which the text does not hold. It matters for arrays of `long` and pointers
@@ -181,16 +171,9 @@ impl EventFormat {
         }
         for field in self.fields.iter_mut().filter(|f| is_word_array(&f.c_type)) {
             match &mut field.kind {
-                FieldKind::IntArray {
-                    elem_size,
-                    count: 0,
-                } => *elem_size = 4,
-                FieldKind::DataLoc {
-                    elem: LocElem::Int { size },
-                } => *size = 4,
-                FieldKind::RelLoc {
-                    elem: LocElem::Int { size },
-                } => *size = 4,
+                FieldKind::IntArray { elem_size, count: 0 } => *elem_size = 4,
+                FieldKind::DataLoc { elem: LocElem::Int { size } } => *size = 4,
+                FieldKind::RelLoc { elem: LocElem::Int { size } } => *size = 4,
                 _ => {}
             }
         }
@@ -217,8 +200,7 @@ fn split_print_fmt(text: &str) -> (&str, &str) {
 
 /// `field:` and, in kernels before 2.6.33, `field special:`.
 fn after_field_keyword(line: &str) -> Option<&str> {
-    line.strip_prefix("field:")
-        .or_else(|| line.strip_prefix("field special:"))
+    line.strip_prefix("field:").or_else(|| line.strip_prefix("field special:"))
 }
 
 /// One field line behind the keyword. None where its name, offset or size is missing.

@@ -73,6 +73,22 @@ pub(crate) struct Events {
     all: Vec<(EventAttr, u64)>,
 }
 
+/// What the choice between sources needs to know of them.
+pub(crate) struct EventsView<'a>(&'a Events);
+
+impl Events {
+    pub(crate) fn view(&self) -> EventsView<'_> {
+        EventsView(self)
+    }
+}
+
+impl EventsView<'_> {
+    /// Events that a source lost.
+    pub(crate) fn lost(&self, source: SourceId) -> u64 {
+        self.0.sources.get(source as usize).map_or(0, |state| state.lost_count)
+    }
+}
+
 impl Session {
     /// Registers a source; the number is its key from now on.
     pub fn source(&mut self, info: SourceInfo) -> SourceId {
@@ -123,7 +139,7 @@ impl Session {
     }
 
     pub(crate) fn write_events(&mut self) {
-        let chosen = self.timelines.chosen(&self.events);
+        let chosen = self.timelines.chosen(&self.events.view());
         let (events, tables): (&Events, &mut Tables) = (&self.events, &mut self.tables);
         for (id, state) in events.sources.iter().enumerate() {
             let id = id as SourceId;

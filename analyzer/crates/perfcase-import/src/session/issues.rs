@@ -68,7 +68,8 @@ impl Issues {
             Some(index) => self.list[*index].count += issue.count,
             None => {
                 *overflow = Some(self.list.len());
-                let message = format!("more of the same ({}); the first {ROWS_OF_A_KIND} have rows of their own", issue.kind);
+                let message =
+                    format!("more of the same ({}); the first {ROWS_OF_A_KIND} have rows of their own", issue.kind);
                 self.list.push(Issue { byte_offset: None, message, ..issue });
             }
         }

@@ -13,10 +13,11 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 
+pub(crate) use events::EventsView;
 pub use events::{EventAttr, EventId, SourceId, SourceInfo};
 pub use issues::{Issue, Severity};
 pub use maps::Mapping;
-pub use threads::Utid;
+pub use threads::{Utid, until_nul};
 
 use crate::tables::{Table, TableSpec, Tables};
 use crate::timeline::Timelines;

@@ -2,7 +2,7 @@
 
 use std::hash::BuildHasher;
 
-use hashbrown::hash_map::DefaultHashBuilder;
+use hashbrown::DefaultHashBuilder;
 use hashbrown::{HashMap, HashTable};
 
 use super::Session;

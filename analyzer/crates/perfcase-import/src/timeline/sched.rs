@@ -1,0 +1,307 @@
+//! Thread states from context switches and wakeups.
+//!
+//! An interval of a thread is written when the thread next leaves a CPU, which settles when it had come: the time
+//! since the CPU's previous switch belongs to the thread that leaves now. That is perf sched timehist's arithmetic,
+//! and right where switches were lost: the thread that the previous switch named may long have gone.
+
+use crate::session::{NO_TIME, Session, Utid};
+use crate::tables::ThreadStateRow;
+
+/// CPUs that are followed: a bound for hostile input.
+const MOST_CPUS: u32 = 1 << 16;
+const NONE: u32 = u32::MAX;
+
+/// A context switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Switch {
+    pub clock_ns: i64,
+    pub cpu: u32,
+    pub prev: Utid,
+    pub next: Utid,
+    /// The kernel's state bits of `prev`.
+    pub prev_state: i64,
+    pub stack: Option<u32>,
+}
+
+/// A thread became runnable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wakeup {
+    pub clock_ns: i64,
+    pub woken: Utid,
+    pub waker: Option<Utid>,
+    pub cpu: Option<u32>,
+    pub stack: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    Running,
+    Idle,
+    Runnable,
+    Preempted,
+    Sleeping,
+    DiskSleep,
+    Stopped,
+    Traced,
+    Parked,
+    IdleSleep,
+    Dead,
+}
+
+impl State {
+    /// The kernel's bits (fs/proc/array.c, include/linux/sched.h since 4.14): the lowest set bit of TASK_REPORT
+    /// counts; 0x100 alone says that the thread was preempted, 0 that it gave up the CPU while it could run.
+    fn of(bits: i64) -> State {
+        match bits & 0xff {
+            0 if bits == 0 => State::Runnable,
+            0 => State::Preempted,
+            low => match low & low.wrapping_neg() {
+                0x01 => State::Sleeping,
+                0x02 => State::DiskSleep,
+                0x04 => State::Stopped,
+                0x08 => State::Traced,
+                0x10 | 0x20 => State::Dead,
+                0x40 => State::Parked,
+                _ => State::IdleSleep,
+            },
+        }
+    }
+
+    fn name(self) -> &'static [u8] {
+        match self {
+            State::Running => b"running",
+            State::Idle => b"idle",
+            State::Runnable => b"runnable",
+            State::Preempted => b"runnable_preempted",
+            State::Sleeping => b"sleeping",
+            State::DiskSleep => b"disk_sleep",
+            State::Stopped => b"stopped",
+            State::Traced => b"traced",
+            State::Parked => b"parked",
+            State::IdleSleep => b"idle_sleep",
+            State::Dead => b"dead",
+        }
+    }
+}
+
+/// A row of `thread_state`, small: there are millions.
+#[derive(Clone, Copy)]
+struct Interval {
+    start: i64,
+    end: i64,
+    /// For a sleep that a wakeup ended: when the thread got a CPU; else [`NO_TIME`].
+    ran: i64,
+    utid: Utid,
+    cpu: u32,
+    stack: u32,
+    waker: u32,
+    waker_cpu: u32,
+    waker_stack: u32,
+    state: State,
+    next_state: State,
+    is_ambiguous: bool,
+    is_open: bool,
+}
+
+/// What is known of a thread that is not, or not yet, known to have left its CPU again.
+#[derive(Clone, Copy)]
+struct Thread {
+    out: i64,
+    out_cpu: u32,
+    out_stack: u32,
+    out_state: State,
+    woken: i64,
+    waker: u32,
+    waker_cpu: u32,
+    waker_stack: u32,
+}
+
+const UNKNOWN: Thread = Thread {
+    out: NO_TIME,
+    out_cpu: NONE,
+    out_stack: NONE,
+    out_state: State::Running,
+    woken: NO_TIME,
+    waker: NONE,
+    waker_cpu: NONE,
+    waker_stack: NONE,
+};
+
+#[derive(Default)]
+pub(crate) struct Sched {
+    threads: Vec<Thread>,
+    /// Time of the last switch of each CPU, and the thread that it put there.
+    cpus: Vec<Option<(i64, Utid)>>,
+    intervals: Vec<Interval>,
+    switches: u64,
+    wakeups: u64,
+    has_stacks: bool,
+}
+
+impl Sched {
+    /// Number of switches, whether there are wakeups, whether there are callchains.
+    pub(crate) fn quality(&self) -> (u64, bool, bool) {
+        (self.switches, self.wakeups > 0, self.has_stacks)
+    }
+
+    #[inline]
+    fn thread(&mut self, utid: Utid) -> &mut Thread {
+        let index = utid as usize;
+        if index >= self.threads.len() {
+            self.threads.resize(index + 1, UNKNOWN);
+        }
+        &mut self.threads[index]
+    }
+
+    #[inline]
+    pub(crate) fn wakeup(&mut self, wakeup: Wakeup) {
+        self.wakeups += 1;
+        let thread = self.thread(wakeup.woken);
+        // The first wakeup ends the sleep; later ones find the thread awake.
+        if thread.woken == NO_TIME {
+            thread.woken = wakeup.clock_ns;
+            thread.waker = wakeup.waker.unwrap_or(NONE);
+            thread.waker_cpu = wakeup.cpu.unwrap_or(NONE);
+            thread.waker_stack = wakeup.stack.unwrap_or(NONE);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn switch(&mut self, switch: Switch) {
+        self.switches += 1;
+        self.has_stacks |= switch.stack.is_some();
+        if switch.cpu >= MOST_CPUS {
+            return;
+        }
+        let index = switch.cpu as usize;
+        if index >= self.cpus.len() {
+            self.cpus.resize(index + 1, None);
+        }
+        let before = self.cpus[index].replace((switch.clock_ns, switch.next));
+        let state = State::of(switch.prev_state);
+        let stack = switch.stack.unwrap_or(NONE);
+        if let Some((since, expected)) = before {
+            if switch.prev != 0 {
+                self.settle_wait(switch.prev, since, false);
+            }
+            self.intervals.push(Interval {
+                start: since,
+                end: switch.clock_ns,
+                ran: NO_TIME,
+                utid: switch.prev,
+                cpu: switch.cpu,
+                stack,
+                waker: NONE,
+                waker_cpu: NONE,
+                waker_stack: NONE,
+                state: if switch.prev == 0 { State::Idle } else { State::Running },
+                next_state: state,
+                is_ambiguous: expected != switch.prev,
+                is_open: false,
+            });
+        }
+        *self.thread(switch.prev) =
+            Thread { out: switch.clock_ns, out_cpu: switch.cpu, out_stack: stack, out_state: state, ..UNKNOWN };
+    }
+
+    /// Writes what the thread did from when it left its CPU until `came`, when it got one again or the capture ended.
+    fn settle_wait(&mut self, utid: Utid, came: i64, is_open: bool) {
+        let thread = *self.thread(utid);
+        let wait = |start: i64, end: i64, state: State| Interval {
+            start,
+            end,
+            ran: NO_TIME,
+            utid,
+            cpu: thread.out_cpu,
+            stack: thread.out_stack,
+            waker: NONE,
+            waker_cpu: NONE,
+            waker_stack: NONE,
+            state,
+            next_state: State::Running,
+            is_ambiguous: false,
+            is_open,
+        };
+        let woken = (thread.woken != NO_TIME && thread.woken <= came).then_some(thread.woken);
+        let out = (thread.out != NO_TIME && thread.out <= came).then_some(thread.out);
+        let wants_cpu = matches!(thread.out_state, State::Runnable | State::Preempted);
+        match (out, woken) {
+            (Some(_), _) if thread.out_state == State::Dead => {}
+            (Some(out), _) if wants_cpu => self.intervals.push(wait(out, came, thread.out_state)),
+            (Some(out), Some(woken)) => {
+                let (waker, waker_cpu, waker_stack) = (thread.waker, thread.waker_cpu, thread.waker_stack);
+                let ran = if is_open { NO_TIME } else { came };
+                let sleep = wait(out, woken.max(out), thread.out_state);
+                self.intervals.push(Interval { ran, waker, waker_cpu, waker_stack, is_open: false, ..sleep });
+                self.intervals.push(wait(woken.max(out), came, State::Runnable));
+            }
+            (Some(out), None) => self.intervals.push(wait(out, came, thread.out_state)),
+            // A new thread, or one that slept since before the capture: only the wait for a CPU is known.
+            (None, Some(woken)) => self.intervals.push(wait(woken, came, State::Runnable)),
+            (None, None) => {}
+        }
+    }
+
+    /// What was under way when the capture ended.
+    fn settle_open(&mut self, end: i64) {
+        let mut running = vec![false; self.threads.len()];
+        for cpu in 0..self.cpus.len() {
+            let Some((since, utid)) = self.cpus[cpu] else { continue };
+            if let Some(running) = running.get_mut(utid as usize) {
+                *running = true;
+            }
+            if utid != 0 {
+                self.settle_wait(utid, since, false);
+            }
+            let state = if utid == 0 { State::Idle } else { State::Running };
+            let interval = Interval {
+                start: since,
+                end,
+                ran: NO_TIME,
+                utid,
+                cpu: cpu as u32,
+                stack: NONE,
+                waker: NONE,
+                waker_cpu: NONE,
+                waker_stack: NONE,
+                state,
+                next_state: State::Running,
+                is_ambiguous: false,
+                is_open: true,
+            };
+            self.intervals.push(interval);
+        }
+        for utid in 1..self.threads.len() as Utid {
+            if !running.get(utid as usize).is_some_and(|running| *running) {
+                self.settle_wait(utid, end, true);
+            }
+        }
+    }
+
+    pub(crate) fn write(mut self, session: &mut Session, end: i64) {
+        self.settle_open(end);
+        // A stable sort: where one interval ends as the next begins, they stay in order.
+        self.intervals.sort_by_key(|interval| interval.start);
+        let start = session.start_ns();
+        let known = |number: u32| (number != NONE).then_some(number);
+        for interval in &self.intervals {
+            let is_run = matches!(interval.state, State::Running | State::Idle);
+            session.tables.thread_state.push(ThreadStateRow {
+                ts_ns: interval.start - start,
+                duration_ns: interval.end - interval.start,
+                utid: interval.utid,
+                state: interval.state.name(),
+                cpu: known(interval.cpu),
+                next_state: (is_run && !interval.is_open).then(|| interval.next_state.name()),
+                stack_id: known(interval.stack),
+                waker_utid: known(interval.waker),
+                waker_cpu: known(interval.waker_cpu),
+                waker_stack_id: known(interval.waker_stack),
+                run_queue_ns: (interval.ran != NO_TIME).then(|| interval.ran - interval.end),
+                is_ambiguous: interval.is_ambiguous,
+                is_open: interval.is_open,
+            });
+            session.row_added();
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Tracepoints that tell more than their own row: who runs, who wakes whom, which calls and requests are under way.
+
+use super::Record;
+use super::plan::IntField;
+use crate::format::EventFormat;
+use crate::session::{Session, SourceId, Utid, until_nul};
+use crate::timeline::{BlockEvent, BlockStep, Switch, Wakeup};
+
+/// A fixed-size name in a payload: offset and size in bytes.
+type TextField = (usize, usize);
+
+/// Where the arguments of a system call are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Args {
+    offset: usize,
+    /// Bytes of one argument.
+    width: usize,
+    is_big_endian: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Hook {
+    None,
+    Switch { prev: Side, next: Side, prev_state: IntField },
+    Wakeup { pid: IntField, comm: Option<TextField>, is_new: bool },
+    Fork { child: IntField, comm: Option<TextField> },
+    Exit { pid: IntField },
+    Rename { pid: IntField, comm: TextField },
+    SysEnter { number: IntField, args: Args },
+    SysExit { number: IntField, ret: IntField },
+    Block { step: BlockStep, fields: BlockFields },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side {
+    pid: IntField,
+    comm: TextField,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockFields {
+    device: IntField,
+    sector: IntField,
+    sector_count: IntField,
+    bytes: Option<IntField>,
+    error: Option<IntField>,
+    rwbs: TextField,
+    comm: Option<TextField>,
+}
+
+fn text_field(format: &EventFormat, name: &str) -> Option<TextField> {
+    let field = format.fields.iter().find(|field| field.name == name)?;
+    matches!(field.kind, crate::format::FieldKind::CharArray).then_some((field.offset as usize, field.size as usize))
+}
+
+fn text(payload: &[u8], (offset, size): TextField) -> &[u8] {
+    until_nul(payload.get(offset..offset + size).unwrap_or_default())
+}
+
+impl Hook {
+    /// What the event of this format tells. An event that lacks a field it should have tells nothing.
+    pub(crate) fn of(format: &EventFormat, is_big_endian: bool) -> Hook {
+        Hook::find(format, is_big_endian).unwrap_or(Hook::None)
+    }
+
+    fn find(format: &EventFormat, is_big_endian: bool) -> Option<Hook> {
+        let int = |name: &str| IntField::find(format, name, is_big_endian);
+        let comm = |name: &str| text_field(format, name);
+        let side = |pid: &str, name: &str| Some(Side { pid: int(pid)?, comm: comm(name)? });
+        Some(match (format.system.as_str(), format.name.as_str()) {
+            ("sched", "sched_switch") => Hook::Switch {
+                prev: side("prev_pid", "prev_comm")?,
+                next: side("next_pid", "next_comm")?,
+                prev_state: int("prev_state")?,
+            },
+            ("sched", name @ ("sched_wakeup" | "sched_wakeup_new")) => {
+                Hook::Wakeup { pid: int("pid")?, comm: comm("comm"), is_new: name == "sched_wakeup_new" }
+            }
+            ("sched", "sched_process_fork") => Hook::Fork { child: int("child_pid")?, comm: comm("child_comm") },
+            ("sched", "sched_process_exit") => Hook::Exit { pid: int("pid")? },
+            ("task", "task_rename") => Hook::Rename { pid: int("pid")?, comm: comm("newcomm")? },
+            ("raw_syscalls", "sys_enter") => {
+                let args = format.fields.iter().find(|field| field.name == "args")?;
+                Hook::SysEnter {
+                    number: int("id")?,
+                    args: Args { offset: args.offset as usize, width: args.size as usize / 6, is_big_endian },
+                }
+            }
+            ("raw_syscalls", "sys_exit") => Hook::SysExit { number: int("id")?, ret: int("ret")? },
+            ("block", name) => {
+                let step = match name {
+                    "block_rq_insert" => BlockStep::Queued,
+                    "block_rq_issue" => BlockStep::Issued,
+                    "block_rq_complete" => BlockStep::Completed,
+                    _ => return None,
+                };
+                let fields = BlockFields {
+                    device: int("dev")?,
+                    sector: int("sector")?,
+                    sector_count: int("nr_sector")?,
+                    bytes: int("bytes"),
+                    error: int("error").or_else(|| int("errors")),
+                    rwbs: comm("rwbs")?,
+                    comm: comm("comm"),
+                };
+                Hook::Block { step, fields }
+            }
+            _ => return None,
+        })
+    }
+
+    /// True where another table holds everything that the event's own would.
+    #[inline]
+    pub(crate) fn replaces_table(self) -> bool {
+        matches!(self, Hook::SysEnter { .. } | Hook::SysExit { .. })
+    }
+}
+
+impl Session {
+    /// Tells the timelines; gives the thread that the event's row belongs to.
+    #[inline]
+    pub(super) fn run_hook(
+        &mut self,
+        hook: Hook,
+        source: SourceId,
+        tid: Option<i32>,
+        record: &Record<'_>,
+    ) -> Option<Utid> {
+        let (clock, payload) = (record.clock_ns, record.payload);
+        if let Hook::Switch { prev, next, prev_state } = hook {
+            return self.on_switch(source, record, prev, next, prev_state);
+        }
+        let utid = tid.map(|tid| if tid == 0 { 0 } else { self.threads.find_or_create(clock, tid, record.pid) });
+        match hook {
+            Hook::Wakeup { pid, comm, is_new } => self.on_wakeup(source, record, utid, pid, comm, is_new),
+            Hook::SysEnter { number, args } => {
+                if let (Some(utid), Some(number)) = (utid, number.read(payload)) {
+                    let args = read_args(payload, args);
+                    self.timelines.of(source).syscalls.enter(utid, clock, record, number, args);
+                }
+            }
+            Hook::SysExit { number, ret } => {
+                if let (Some(utid), Some(number), Some(ret)) = (utid, number.read(payload), ret.read(payload)) {
+                    self.timelines.of(source).syscalls.exit(utid, clock, record, number, ret);
+                }
+            }
+            Hook::Fork { child, comm } => {
+                if let Some(child) = pid_of(child, payload) {
+                    let child = self.threads.fork(clock, None, child, None);
+                    self.name(clock, child, comm.map(|field| text(payload, field)));
+                }
+            }
+            Hook::Exit { pid } => {
+                if let Some(pid) = pid_of(pid, payload) {
+                    self.threads.exit(clock, pid);
+                }
+            }
+            Hook::Rename { pid, comm } => {
+                if let Some(pid) = pid_of(pid, payload) {
+                    let utid = self.threads.find_or_create(clock, pid, None);
+                    self.name(clock, utid, Some(text(payload, comm)));
+                }
+            }
+            Hook::Block { step, fields } => self.on_block(source, record, utid, step, &fields),
+            Hook::None | Hook::Switch { .. } => {}
+        }
+        utid
+    }
+
+    #[inline]
+    fn name(&mut self, clock_ns: i64, utid: Utid, comm: Option<&[u8]>) {
+        if let Some(comm) = comm {
+            self.threads.set_comm(clock_ns, utid, comm);
+        }
+    }
+
+    /// The thread on one side of a switch. The idle task of every CPU has tid 0 and is one thread here.
+    #[inline]
+    fn side(&mut self, clock_ns: i64, side: Side, payload: &[u8]) -> Option<Utid> {
+        let tid = pid_of(side.pid, payload)?;
+        if tid == 0 {
+            return Some(0);
+        }
+        let utid = self.threads.find_or_create(clock_ns, tid, None);
+        self.name(clock_ns, utid, Some(text(payload, side.comm)));
+        Some(utid)
+    }
+
+    #[inline]
+    fn on_switch(
+        &mut self,
+        source: SourceId,
+        record: &Record<'_>,
+        prev: Side,
+        next: Side,
+        state: IntField,
+    ) -> Option<Utid> {
+        let (clock_ns, payload) = (record.clock_ns, record.payload);
+        // The process is told by the sample, the thread by the event: perf's tid is -1 while a thread exits.
+        let prev_tid = pid_of(prev.pid, payload)?;
+        if let (Some(pid), Some(tid)) = (record.pid, record.tid)
+            && tid == prev_tid
+            && tid > 0
+        {
+            self.threads.find_or_create(clock_ns, tid, Some(pid));
+        }
+        let prev = self.side(clock_ns, prev, payload)?;
+        let next = self.side(clock_ns, next, payload)?;
+        let (Some(cpu), Some(state)) = (record.cpu, state.read(payload)) else { return Some(prev) };
+        let switch = Switch { clock_ns, cpu, prev, next, prev_state: state, stack: record.stack };
+        self.timelines.of(source).sched.switch(switch);
+        Some(prev)
+    }
+
+    #[inline]
+    fn on_wakeup(
+        &mut self,
+        source: SourceId,
+        record: &Record<'_>,
+        waker: Option<Utid>,
+        pid: IntField,
+        comm: Option<TextField>,
+        is_new: bool,
+    ) {
+        let clock_ns = record.clock_ns;
+        let Some(pid) = pid_of(pid, record.payload) else { return };
+        let woken = match is_new {
+            true => self.threads.fork(clock_ns, None, pid, None),
+            false => self.threads.find_or_create(crate::session::NO_TIME, pid, None),
+        };
+        self.name(clock_ns, woken, comm.map(|field| text(record.payload, field)));
+        let wakeup = Wakeup { clock_ns, woken, waker, cpu: record.cpu, stack: record.stack };
+        self.timelines.of(source).sched.wakeup(wakeup);
+    }
+
+    fn on_block(
+        &mut self,
+        source: SourceId,
+        record: &Record<'_>,
+        utid: Option<Utid>,
+        step: BlockStep,
+        fields: &BlockFields,
+    ) {
+        let read = |field: IntField| field.read(record.payload);
+        let (Some(device), Some(sector)) = (read(fields.device), read(fields.sector)) else { return };
+        let sectors = read(fields.sector_count).unwrap_or(0) as u64;
+        let bytes = fields.bytes.and_then(read).filter(|&bytes| bytes > 0).map(|bytes| bytes as u64);
+        let event = BlockEvent {
+            clock_ns: record.clock_ns,
+            step,
+            device: device as u32,
+            sector: sector as u64,
+            size_bytes: bytes.unwrap_or(sectors.saturating_mul(512)),
+            sector_count: sectors,
+            error: fields.error.and_then(read).map(|error| error as i32),
+            utid,
+            cpu: record.cpu,
+        };
+        let rwbs = text(record.payload, fields.rwbs);
+        let comm = fields.comm.map(|field| text(record.payload, field)).unwrap_or_default();
+        self.timelines.of(source).block.event(event, rwbs, comm);
+    }
+}
+
+#[inline]
+fn pid_of(field: IntField, payload: &[u8]) -> Option<i32> {
+    field.read(payload).and_then(|pid| i32::try_from(pid).ok()).filter(|&pid| pid >= 0)
+}
+
+/// The six arguments; a 32-bit kernel's are 4 bytes wide.
+#[inline]
+fn read_args(payload: &[u8], Args { offset, width, is_big_endian }: Args) -> [u64; 6] {
+    let mut args = [0; 6];
+    if let (Some(bytes), true) = (payload.get(offset..offset + 6 * width), width > 0) {
+        for (arg, bytes) in args.iter_mut().zip(bytes.chunks_exact(width)) {
+            *arg = super::plan::integer(bytes, false, is_big_endian) as u64;
+        }
+    }
+    args
+}

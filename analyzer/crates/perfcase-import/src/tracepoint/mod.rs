@@ -1,0 +1,143 @@
+//! Tracepoint payloads: decoded by the formats in the file into one typed table an event, and handed to the timelines.
+
+mod hooks;
+mod plan;
+mod table;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use hashbrown::HashMap;
+
+use crate::format::EventFormat;
+use crate::session::{Session, Severity, SourceId};
+use crate::tables::TableSpec;
+use hooks::Hook;
+use plan::{IntField, Plan};
+use table::EventTable;
+
+/// Key of an event format that a source recorded.
+pub type TracepointId = u32;
+
+/// Tables that tracepoints may make: a bound for hostile input.
+const MOST_TABLES: usize = 4096;
+
+/// One tracepoint record, from whatever file.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Time on the capture's clock in ns.
+    pub clock_ns: i64,
+    /// The CPU that recorded it.
+    pub cpu: Option<u32>,
+    /// The thread that was running, where the record tells: perf says -1 for a thread that is exiting.
+    pub tid: Option<i32>,
+    /// Its process, where the record tells.
+    pub pid: Option<i32>,
+    /// The callchain.
+    pub stack: Option<u32>,
+    /// The event's own bytes, common fields included.
+    pub payload: &'a [u8],
+}
+
+struct Definition {
+    source: SourceId,
+    table: usize,
+    plan: Plan,
+    hook: Hook,
+    common_pid: Option<IntField>,
+    short_count: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Tracepoints {
+    definitions: Vec<Definition>,
+    tables: Vec<EventTable>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Tracepoints {
+    /// Rows that wait, of each table with at least `least` of them.
+    pub(crate) fn take(&mut self, least: usize) -> Vec<(String, Result<RecordBatch, ArrowError>)> {
+        let full = self.tables.iter_mut().filter(|table| table.len() >= least);
+        full.map(|table| (table.name().to_string(), table.take())).collect()
+    }
+
+    /// Makes sure that the tables with a specification exist, though no event filled them.
+    pub(crate) fn complete(&mut self) {
+        for spec in crate::tables::SPECS.iter().filter(|spec| spec.is_tracepoint) {
+            self.table(spec.name, "");
+        }
+    }
+
+    /// The table of an event. Two systems may have events of one name, and an event may be named as another table:
+    /// those are prefixed with their system.
+    fn table(&mut self, event: &str, system: &str) -> usize {
+        let clean = |text: &str| text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let (event, system): (String, String) = (clean(event), clean(system));
+        let qualified = format!("{system}_{event}").to_ascii_lowercase();
+        let mut name = event.to_ascii_lowercase();
+        let is_taken = |name: &str| TableSpec::find(name).is_some_and(|spec| !spec.is_tracepoint);
+        let other = self.by_name.get(&name).is_some_and(|&i| !self.tables[i].is_of(&system));
+        if is_taken(&name) || other {
+            name = qualified;
+        }
+        if is_taken(&name) || self.tables.len() >= MOST_TABLES {
+            name = "other_tracepoint".to_string();
+        }
+        if let Some(&index) = self.by_name.get(&name) {
+            return index;
+        }
+        let index = self.tables.len();
+        self.tables.push(EventTable::new(&name, &system));
+        self.by_name.insert(name, index);
+        index
+    }
+}
+
+impl Session {
+    /// Registers an event format: compiles how to read it and makes its table. The answer is the key for
+    /// [`Session::tracepoint`].
+    pub fn tracepoint_def(&mut self, format: &EventFormat, is_big_endian: bool, source: SourceId) -> TracepointId {
+        let points = &mut self.tracepoints;
+        let id = points.definitions.len() as TracepointId;
+        let table = points.table(&format.name, &format.system);
+        let plan = Plan::compile(format, is_big_endian, &mut points.tables[table]);
+        let hook = Hook::of(format, is_big_endian);
+        let common_pid = IntField::find(format, "common_pid", is_big_endian);
+        points.definitions.push(Definition { source, table, plan, hook, common_pid, short_count: 0 });
+        id
+    }
+
+    /// Adds the record's row to the event's table, and what it tells to the timelines.
+    #[inline]
+    pub fn tracepoint(&mut self, id: TracepointId, record: Record<'_>) {
+        let Some(definition) = self.tracepoints.definitions.get(id as usize) else { return };
+        let (source, hook, common_pid) = (definition.source, definition.hook, definition.common_pid);
+        let tid = record.tid.filter(|&tid| tid >= 0).or_else(|| {
+            let pid = common_pid.and_then(|field| field.read(record.payload));
+            pid.and_then(|pid| i32::try_from(pid).ok())
+        });
+        let utid = self.run_hook(hook, source, tid, &record);
+        let ts = self.ts(record.clock_ns).unwrap_or(0);
+        if hook.replaces_table() {
+            return;
+        }
+        let Some(definition) = self.tracepoints.definitions.get_mut(id as usize) else { return };
+        let table = &mut self.tracepoints.tables[definition.table];
+        table.begin_row(ts, record.cpu, utid, source, record.stack);
+        if !definition.plan.read(record.payload, table) {
+            definition.short_count += 1;
+        }
+        self.row_added();
+    }
+
+    /// Says how many records were shorter than their format.
+    pub(crate) fn report_short_records(&mut self) {
+        let short: Vec<(SourceId, usize, u64)> =
+            self.tracepoints.definitions.iter().map(|d| (d.source, d.table, d.short_count)).collect();
+        for (source, table, count) in short.into_iter().filter(|(_, _, count)| *count > 0) {
+            let table = self.tracepoints.tables[table].name().to_string();
+            let text = format!("{count} records of {table} are shorter than their format; missing fields are NULL");
+            self.note(Severity::Warning, source, "short_record", None, text);
+        }
+    }
+}
