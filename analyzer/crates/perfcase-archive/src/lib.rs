@@ -1,1 +1,28 @@
-//! skeleton
+//! What a capture is made of: opens a `.perfcase` archive, a recorder's folder or a bare recording,
+//! says what members it has and hands out their decompressed bytes. Nothing is decoded here.
+//!
+//! Nothing from the input is trusted: paths are checked, sizes and compression ratios are bounded
+//! ([`Limits`]), and damage becomes a [`Problem`] beside whatever could still be read.
+
+mod capture;
+mod content;
+mod decompress;
+mod error;
+mod folder;
+mod kind;
+mod limits;
+mod listing;
+mod manifest;
+mod path;
+mod problem;
+mod sniff;
+mod tar_walk;
+
+pub use capture::{Capture, CaptureKind};
+pub use content::Content;
+pub use error::ArchiveError;
+pub use kind::{Compression, Member, MemberKind};
+pub use limits::Limits;
+pub use manifest::{Anchor, Clock, Host, Knob, Manifest, ManifestMember, Overhead, Recorder, Source, Target};
+pub use problem::{Problem, Severity};
+pub use sniff::{Sniffed, sniff};

@@ -1,0 +1,371 @@
+//! A capture: what it is, its manifest, its members and their bytes.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::content::{Backing, Content};
+use crate::decompress::{self, End};
+use crate::error::ArchiveError;
+use crate::kind::{Compression, Member, MemberKind, Place, kind_by_content};
+use crate::limits::Limits;
+use crate::listing::{self, Listing, MANIFEST, STORED_HEAD_BYTES, Stored};
+use crate::manifest::{self, Manifest, Parsed};
+use crate::problem::{Problem, Severity};
+use crate::sniff::{Sniffed, sniff};
+use crate::{folder, tar_walk};
+
+/// How a capture came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaptureKind {
+    /// A `.perfcase` (a tar).
+    Archive,
+    /// A recorder's folder, or any folder of recordings.
+    Folder,
+    /// One recording by itself.
+    Bare,
+}
+
+/// An open capture.
+#[derive(Debug)]
+pub struct Capture {
+    /// How it came.
+    pub kind: CaptureKind,
+    /// Its manifest, where it has a readable one.
+    pub manifest: Option<Manifest>,
+    /// Its members, in the order of the archive, or by path.
+    pub members: Vec<Member>,
+    /// What is wrong with its container.
+    pub problems: Vec<Problem>,
+    path: PathBuf,
+    archive: Option<Content>,
+    limits: Limits,
+}
+
+impl Capture {
+    /// Opens a capture, going by its content and never by its name.
+    pub fn open(path: &Path) -> Result<Capture, ArchiveError> {
+        Capture::open_within(path, Limits::default())
+    }
+
+    /// [`Capture::open`] with other bounds than the default ones.
+    pub fn open_within(path: &Path, limits: Limits) -> Result<Capture, ArchiveError> {
+        let metadata = std::fs::metadata(path).map_err(|e| ArchiveError::io(path, "open", e))?;
+        if metadata.is_dir() {
+            return Capture::open_folder(path, limits);
+        }
+        if !metadata.is_file() {
+            return Err(not_a_capture(path, "not a regular file"));
+        }
+        let content = map_file(path)?;
+        if content.is_empty() {
+            return Err(not_a_capture(path, "the file is empty"));
+        }
+        let compression = listing::compression(&content);
+        match listing::sniff_stored(stored_head(&content), compression) {
+            Sniffed::Tar => Capture::open_tar(path, content, compression, limits),
+            Sniffed::Unknown | Sniffed::Zstd | Sniffed::Gzip => Err(not_a_capture(path, describe(&content))),
+            found => Ok(Capture::bare(path, &content, compression, found, limits)),
+        }
+    }
+
+    fn bare(path: &Path, content: &[u8], compression: Compression, found: Sniffed, limits: Limits) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let member_path = match compression {
+            Compression::None => name.as_str(),
+            _ => crate::path::without_suffix(&name),
+        };
+        let stored_bytes = content.len() as u64;
+        let member = Member {
+            path: member_path.to_owned(),
+            // A lone file's name says nothing: the folder part of the format is not there.
+            kind: kind_by_content("", found),
+            source: None,
+            compression,
+            size_bytes: (compression == Compression::None).then_some(stored_bytes),
+            stored_bytes,
+            sha256: None,
+            place: Place::File(path.to_path_buf()),
+            stored_path: name,
+        };
+        Capture {
+            kind: CaptureKind::Bare,
+            manifest: None,
+            members: vec![member],
+            problems: Vec::new(),
+            path: path.to_path_buf(),
+            archive: None,
+            limits,
+        }
+    }
+
+    fn open_tar(path: &Path, content: Content, compression: Compression, limits: Limits) -> Result<Self, ArchiveError> {
+        let (content, mut problems) = match compression {
+            Compression::None => (content, Vec::new()),
+            _ => inflate(path, &content, compression, &limits, None)?,
+        };
+        let (entries, walked) = tar_walk::walk(&content, &limits);
+        problems.extend(walked);
+        let slice = |e: &tar_walk::Entry| content.slice(e.offset as usize..(e.offset + e.len) as usize);
+        let text = entries.iter().find(|e| e.path == MANIFEST).map(slice);
+        let manifest = read_manifest(path, text.as_deref(), &limits, &mut problems)?;
+        if manifest.is_some() && entries.first().is_some_and(|e| e.path != MANIFEST) {
+            let message = "manifest.json is not the first member";
+            problems.push(Problem::new(Severity::Info, "member_order", message));
+        }
+        let mut listing = Listing::new(manifest.as_ref());
+        for entry in entries {
+            let bytes = slice(&entry);
+            listing.add(Stored {
+                path: entry.path,
+                place: Place::Archive { offset: entry.offset },
+                stored_bytes: entry.len,
+                head: stored_head(&bytes),
+            });
+        }
+        let (members, listed) = listing.finish();
+        problems.extend(listed);
+        Ok(Capture {
+            kind: CaptureKind::Archive,
+            manifest,
+            members,
+            problems,
+            path: path.to_path_buf(),
+            archive: Some(content),
+            limits,
+        })
+    }
+
+    fn open_folder(path: &Path, limits: Limits) -> Result<Self, ArchiveError> {
+        let (files, mut problems) = folder::walk(path, &limits)?;
+        let text = match files.iter().find(|f| f.path == MANIFEST) {
+            Some(found) => Some(map_file(&found.file)?),
+            None => None,
+        };
+        let manifest = read_manifest(path, text.as_deref(), &limits, &mut problems)?;
+        let mut listing = Listing::new(manifest.as_ref());
+        for found in files {
+            match map_file(&found.file) {
+                Ok(bytes) => listing.add(Stored {
+                    path: found.path,
+                    place: Place::File(found.file),
+                    stored_bytes: bytes.len() as u64,
+                    head: stored_head(&bytes),
+                }),
+                Err(error) => problems.push(
+                    Problem::new(Severity::Error, "unreadable_member", error.to_string())
+                        .member(found.path)
+                        .hint(error.hint()),
+                ),
+            }
+        }
+        let (members, listed) = listing.finish();
+        problems.extend(listed);
+        if manifest.is_none() && members.iter().all(|m| m.kind == MemberKind::Unknown) {
+            return Err(not_a_capture(path, "a folder without a recording"));
+        }
+        Ok(Capture {
+            kind: CaptureKind::Folder,
+            manifest,
+            members,
+            problems,
+            path: path.to_path_buf(),
+            archive: None,
+            limits,
+        })
+    }
+
+    /// The file or folder that was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The member of that path (without `.zst`/`.gz`).
+    pub fn member(&self, path: &str) -> Option<&Member> {
+        self.members.iter().find(|member| member.path == path)
+    }
+
+    /// A member's decompressed bytes. Damage does not fail it: what could be read is there, and
+    /// [`Content::problems`] says what is wrong.
+    pub fn read(&self, member: &Member) -> Result<Content, ArchiveError> {
+        let stored = self.stored(member)?;
+        std::thread::scope(|scope| {
+            // Hashing and decompressing read the same pages: side by side they cost the longer.
+            let hash = member.sha256.as_ref().map(|_| scope.spawn(|| hex_sha256(&stored)));
+            let (content, mut problems) = match member.compression {
+                Compression::None => (stored.clone(), Vec::new()),
+                other => inflate(&self.path, &stored, other, &self.limits, Some(member))?,
+            };
+            let actual = hash.and_then(|thread| thread.join().ok());
+            problems.extend(actual.and_then(|actual| checksum_problem(member, &actual)));
+            Ok(content.with_problems(problems))
+        })
+    }
+
+    /// A member's bytes as stored.
+    pub fn stored(&self, member: &Member) -> Result<Content, ArchiveError> {
+        match (&member.place, &self.archive) {
+            (Place::File(file), _) => map_file(file),
+            (Place::Archive { offset }, Some(archive)) => {
+                let start = usize::try_from(*offset).unwrap_or(usize::MAX);
+                let len = usize::try_from(member.stored_bytes).unwrap_or(usize::MAX);
+                Ok(archive.slice(start..start.saturating_add(len)))
+            }
+            (Place::Archive { .. }, None) => {
+                Err(ArchiveError::NoSuchMember { path: self.path.clone(), member: member.path.clone() })
+            }
+        }
+    }
+}
+
+fn stored_head(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(STORED_HEAD_BYTES)]
+}
+
+fn map_file(path: &Path) -> Result<Content, ArchiveError> {
+    let file = File::open(path).map_err(|e| ArchiveError::io(path, "open", e))?;
+    let bytes = decompress::map_or_empty(&file).map_err(|e| ArchiveError::io(path, "map", e))?;
+    Ok(Content::new(bytes))
+}
+
+fn not_a_capture(path: &Path, found: impl Into<String>) -> ArchiveError {
+    ArchiveError::NotACapture { path: path.to_path_buf(), found: found.into() }
+}
+
+/// What an unknown file looks like, for the error.
+fn describe(bytes: &[u8]) -> &'static str {
+    let head = &bytes[..bytes.len().min(4096)];
+    let has = |text: &[u8]| head.windows(text.len()).any(|w| w == text);
+    match sniff(head) {
+        Sniffed::Zstd | Sniffed::Gzip => "compressed, but no recording inside",
+        _ if has(b"Performance counter stats for") => "`perf stat` output for people; record it with -x, or -j",
+        _ if has(b"counts") && has(b"unit") && has(b"events") && head.starts_with(b"#") => {
+            "`perf stat -I` output for people; record it with -x, or -j"
+        }
+        _ if head.starts_with(b"PERFFILE") => "perf.data of the format before 2010",
+        _ if head.starts_with(b"\x7fELF") => "an ELF file",
+        _ if head.iter().all(|&b| b == 0) => "it starts with zeros only",
+        _ => "its first bytes are those of no format perfcase reads",
+    }
+}
+
+/// Parses the manifest, if there is one.
+fn read_manifest(
+    path: &Path,
+    text: Option<&[u8]>,
+    limits: &Limits,
+    problems: &mut Vec<Problem>,
+) -> Result<Option<Manifest>, ArchiveError> {
+    let Some(text) = text else {
+        let message = "there is no manifest.json: host, clocks and losses of the recording are unknown";
+        problems.push(Problem::new(Severity::Info, "no_manifest", message));
+        return Ok(None);
+    };
+    let too_long = text.len() as u64 > limits.manifest_bytes_max;
+    let parsed = if too_long {
+        Parsed::Damaged(format!("longer than {} bytes", limits.manifest_bytes_max))
+    } else {
+        manifest::parse(text)
+    };
+    match parsed {
+        Parsed::Manifest(manifest) => {
+            if manifest.is_newer_minor() {
+                let version = &manifest.format_version;
+                let message =
+                    format!("format_version {version} is newer than this perfcase knows; what it knows is read");
+                problems.push(Problem::new(Severity::Info, "newer_minor", message).member(MANIFEST));
+            }
+            Ok(Some(*manifest))
+        }
+        Parsed::Damaged(why) => {
+            problems.push(
+                Problem::new(Severity::Error, "damaged_manifest", format!("manifest.json is unreadable: {why}"))
+                    .member(MANIFEST)
+                    .hint("members are read by their content; host, clocks and checksums are unknown"),
+            );
+            Ok(None)
+        }
+        Parsed::UnsupportedVersion(version) => {
+            Err(ArchiveError::UnsupportedVersion { path: path.to_path_buf(), version })
+        }
+        Parsed::OtherFormat(format) => Err(ArchiveError::OtherFormat { path: path.to_path_buf(), format }),
+    }
+}
+
+/// Decompresses; damage and bounds become problems.
+fn inflate(
+    path: &Path,
+    stored: &[u8],
+    compression: Compression,
+    limits: &Limits,
+    member: Option<&Member>,
+) -> Result<(Content, Vec<Problem>), ArchiveError> {
+    let bytes_max = limits.output_bytes_max(stored.len() as u64);
+    let output =
+        decompress::decompress(stored, compression, bytes_max).map_err(|e| ArchiveError::io(path, "decompress", e))?;
+    let problem = match output.end {
+        End::Complete => None,
+        End::Limit => Some(
+            Problem::new(
+                Severity::Error,
+                "limit",
+                format!("decompresses to more than {bytes_max} bytes; the rest is not read"),
+            )
+            .hint("this looks like a decompression bomb; unpack it by hand if it is not"),
+        ),
+        End::Damaged(why) => Some(
+            Problem::new(
+                Severity::Error,
+                "damaged_member",
+                format!("its compressed stream ends after {} bytes: {why}", output.len),
+            )
+            .hint("what came before is read"),
+        ),
+    };
+    let problem = problem.map(|p| p.at(output.len));
+    let problem = match member {
+        Some(member) => problem.map(|p| p.member(member.path.clone())),
+        None => problem,
+    };
+    Ok((Content::new(output.bytes), problem.into_iter().collect()))
+}
+
+fn hex_sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn checksum_problem(member: &Member, actual: &str) -> Option<Problem> {
+    let stated = member.sha256.as_deref()?;
+    (!stated.eq_ignore_ascii_case(actual)).then(|| {
+        Problem::new(
+            Severity::Error,
+            "checksum",
+            format!(
+                "{}: SHA-256 of the stored bytes is {actual}, the manifest says {}",
+                member.stored_path,
+                stated.chars().take(64).collect::<String>()
+            ),
+        )
+        .member(member.path.clone())
+        .hint("it was damaged or changed after recording; what decodes is kept")
+    })
+}
+
+impl Member {
+    /// Offset of the stored bytes in the archive file; `None` in a folder.
+    pub fn archive_offset(&self) -> Option<u64> {
+        match self.place {
+            Place::Archive { offset } => Some(offset),
+            Place::File(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Backing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.bytes().len())
+    }
+}

@@ -1,0 +1,85 @@
+//! The bytes of a member.
+
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use crate::problem::Problem;
+
+/// The decompressed bytes of a member: mapped where they are large, cheap to clone. The file behind
+/// a mapping must not be truncated while it is read (the same holds for every tool that maps).
+#[derive(Clone)]
+pub struct Content {
+    bytes: Backing,
+    range: Range<usize>,
+    problems: Arc<[Problem]>,
+}
+
+#[derive(Clone)]
+pub(crate) enum Backing {
+    Mapped(Arc<Mmap>),
+    Owned(Arc<Vec<u8>>),
+}
+
+impl Backing {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Backing::Mapped(map) => map,
+            Backing::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl Content {
+    /// Bytes held in memory, as decoders' tests need them.
+    pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Content::new(Backing::Owned(Arc::new(bytes.into())))
+    }
+
+    pub(crate) fn new(bytes: Backing) -> Self {
+        let range = 0..bytes.bytes().len();
+        Content { bytes, range, problems: Arc::from([]) }
+    }
+
+    /// A part of the content, sharing its bytes; clamped to what there is.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let start = range.start.min(self.len());
+        let end = range.end.clamp(start, self.len());
+        Content {
+            bytes: self.bytes.clone(),
+            range: self.range.start + start..self.range.start + end,
+            problems: self.problems.clone(),
+        }
+    }
+
+    pub(crate) fn with_problems(mut self, problems: Vec<Problem>) -> Self {
+        self.problems = problems.into();
+        self
+    }
+
+    /// What was wrong with it while reading: a checksum that differs, a stream that ends early.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+}
+
+impl Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes.bytes()[self.range.clone()]
+    }
+}
+
+impl AsRef<[u8]> for Content {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl std::fmt::Debug for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Content({} bytes)", self.len())
+    }
+}

@@ -1,0 +1,196 @@
+//! Decompression within bounds, keeping what could be decompressed before damage.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use crate::content::Backing;
+use crate::kind::Compression;
+
+/// Output up to this size stays in memory; more goes to an unlinked file and is mapped.
+const IN_MEMORY_BYTES: usize = 1 << 20;
+/// Largest zstd window accepted (2^27 bytes, zstd's own default): the header asks for the memory.
+const WINDOW_LOG_MAX: u32 = 27;
+
+/// What came out of a compressed stream.
+pub(crate) struct Output {
+    pub bytes: Backing,
+    pub len: u64,
+    pub end: End,
+}
+
+/// How a stream ended.
+pub(crate) enum End {
+    Complete,
+    /// At the bound; there was more.
+    Limit,
+    /// Damaged or cut; why.
+    Damaged(String),
+}
+
+/// Decompresses `stored` to at most `bytes_max` bytes. Errors are those of the temporary file.
+pub(crate) fn decompress(stored: &[u8], compression: Compression, bytes_max: u64) -> io::Result<Output> {
+    let mut reader = match reader(stored, compression) {
+        Ok(reader) => reader,
+        Err(error) => return Ok(damaged_at_start(error.to_string())),
+    };
+    let mut sink = Sink::Memory(Vec::new());
+    let mut buffer = vec![0u8; 256 << 10];
+    let mut len = 0u64;
+    let end = loop {
+        let count = match reader.read(&mut buffer) {
+            Ok(0) => break End::Complete,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => break End::Damaged(error.to_string()),
+        };
+        let room = usize::try_from(bytes_max - len).unwrap_or(usize::MAX);
+        sink.write(&buffer[..count.min(room)])?;
+        len += count.min(room) as u64;
+        if count > room {
+            break End::Limit;
+        }
+    };
+    Ok(Output { bytes: sink.finish()?, len, end })
+}
+
+/// The first decompressed bytes, for sniffing; fewer or none where the stream is damaged.
+pub(crate) fn head(stored: &[u8], compression: Compression, count: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Ok(reader) = reader(stored, compression) {
+        // An error keeps what was read before it, which is all that is wanted.
+        let _ = reader.take(count as u64).read_to_end(&mut out);
+    }
+    out
+}
+
+fn damaged_at_start(why: String) -> Output {
+    Output { bytes: Backing::Owned(Arc::new(Vec::new())), len: 0, end: End::Damaged(why) }
+}
+
+fn reader<'a>(stored: &'a [u8], compression: Compression) -> io::Result<Box<dyn Read + 'a>> {
+    Ok(match compression {
+        Compression::None => Box::new(stored),
+        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(stored)),
+        Compression::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(stored)?;
+            decoder.window_log_max(WINDOW_LOG_MAX)?;
+            Box::new(decoder)
+        }
+    })
+}
+
+enum Sink {
+    Memory(Vec<u8>),
+    File(File),
+}
+
+impl Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Sink::Memory(held) = self {
+            if held.len() + bytes.len() <= IN_MEMORY_BYTES {
+                held.extend_from_slice(bytes);
+                return Ok(());
+            }
+            let mut file = tempfile::tempfile()?;
+            file.write_all(held)?;
+            *self = Sink::File(file);
+        }
+        match self {
+            Sink::File(file) => file.write_all(bytes),
+            Sink::Memory(_) => Ok(()),
+        }
+    }
+
+    fn finish(self) -> io::Result<Backing> {
+        match self {
+            Sink::Memory(bytes) => Ok(Backing::Owned(Arc::new(bytes))),
+            Sink::File(file) => Ok(Backing::Mapped(Arc::new(map(&file)?))),
+        }
+    }
+}
+
+/// Maps a file read-only.
+pub(crate) fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: the mapping is read-only and never handed out mutably. A file that someone else
+    // truncates while it is mapped ends the process with SIGBUS; `Content` documents that.
+    unsafe { Mmap::map(file) }
+}
+
+/// Maps a file, or holds its no bytes: an empty file cannot be mapped.
+pub(crate) fn map_or_empty(file: &File) -> io::Result<Backing> {
+    if file.metadata()?.len() == 0 {
+        return Ok(Backing::Owned(Arc::new(Vec::new())));
+    }
+    Ok(Backing::Mapped(Arc::new(map(file)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(len: usize) -> Vec<u8> {
+        let mut x = 1u32;
+        (0..len)
+            .map(|_| {
+                x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (x >> 24) as u8
+            })
+            .collect()
+    }
+
+    #[test]
+    fn large_output_is_mapped_and_whole() {
+        let plain = noise(3 << 20);
+        let stored = zstd::encode_all(&plain[..], 1).unwrap();
+        let out = decompress(&stored, Compression::Zstd, 1 << 30).unwrap();
+        assert!(matches!(out.end, End::Complete));
+        assert!(matches!(out.bytes, Backing::Mapped(_)));
+        assert_eq!(out.bytes.bytes(), &plain[..]);
+    }
+
+    #[test]
+    fn a_bomb_stops_at_the_bound() {
+        let stored = zstd::encode_all(&vec![0u8; 8 << 20][..], 1).unwrap();
+        assert!(stored.len() < 4096);
+        let out = decompress(&stored, Compression::Zstd, 1 << 20).unwrap();
+        assert!(matches!(out.end, End::Limit));
+        assert_eq!(out.len, 1 << 20);
+    }
+
+    #[test]
+    fn exactly_the_bound_is_complete() {
+        let stored = zstd::encode_all(&vec![0u8; 1 << 20][..], 1).unwrap();
+        let out = decompress(&stored, Compression::Zstd, 1 << 20).unwrap();
+        assert!(matches!(out.end, End::Complete));
+    }
+
+    #[test]
+    fn a_cut_stream_keeps_what_came_before() {
+        let plain = noise(2 << 20);
+        for compression in [Compression::Zstd, Compression::Gzip] {
+            let stored = match compression {
+                Compression::Zstd => zstd::encode_all(&plain[..], 1).unwrap(),
+                _ => {
+                    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                    encoder.write_all(&plain).unwrap();
+                    encoder.finish().unwrap()
+                }
+            };
+            let out = decompress(&stored[..stored.len() / 2], compression, 1 << 30).unwrap();
+            assert!(matches!(out.end, End::Damaged(_)), "{compression:?}");
+            assert!(out.len > 512 << 10, "{compression:?} kept {}", out.len);
+            assert_eq!(out.bytes.bytes(), &plain[..out.len as usize]);
+        }
+    }
+
+    #[test]
+    fn concatenated_frames_are_one_stream() {
+        let mut stored = zstd::encode_all(&b"one "[..], 1).unwrap();
+        stored.extend(zstd::encode_all(&b"two"[..], 1).unwrap());
+        let out = decompress(&stored, Compression::Zstd, 100).unwrap();
+        assert_eq!(out.bytes.bytes(), b"one two");
+    }
+}

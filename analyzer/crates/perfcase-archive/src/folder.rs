@@ -1,0 +1,71 @@
+//! The files of a recorder's folder. Links are not followed: a folder that came from somewhere
+//! else must not make perfcase read this machine's files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::ArchiveError;
+use crate::limits::Limits;
+use crate::path;
+use crate::problem::{Problem, Severity};
+
+/// A regular file below a folder.
+pub(crate) struct Found {
+    /// Its path relative to the folder, checked.
+    pub path: String,
+    /// Where it is.
+    pub file: PathBuf,
+}
+
+/// Lists the regular files below `root`, sorted by path.
+pub(crate) fn walk(root: &Path, limits: &Limits) -> Result<(Vec<Found>, Vec<Problem>), ArchiveError> {
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
+    let mut folders = vec![(root.to_path_buf(), String::new(), 0usize)];
+    while let Some((folder, prefix, depth)) = folders.pop() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if depth == 0 => return Err(ArchiveError::io(&folder, "list", error)),
+            Err(error) => {
+                problems.push(unread(&prefix, &error.to_string()));
+                continue;
+            }
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let relative = [prefix.as_bytes(), name.as_encoded_bytes()].concat();
+            let shown = String::from_utf8_lossy(&relative).into_owned();
+            let relative = match path::check(&relative) {
+                Ok(relative) => relative,
+                Err(why) => {
+                    problems.push(unread(&shown, why));
+                    continue;
+                }
+            };
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && depth < limits.folder_depth_max => {
+                    folders.push((entry.path(), format!("{relative}/"), depth + 1));
+                }
+                Ok(kind) if kind.is_file() => {
+                    found.push(Found { path: relative, file: entry.path() });
+                }
+                Ok(kind) if kind.is_dir() => problems.push(unread(&relative, "it is too deep")),
+                Ok(_) => problems.push(unread(&relative, "it is a link or not a regular file")),
+                Err(error) => problems.push(unread(&relative, &error.to_string())),
+            }
+            if found.len() + problems.len() >= limits.member_count_max {
+                let message = format!("more than {} files; the rest is not read", limits.member_count_max);
+                problems.push(Problem::new(Severity::Error, "limit", message));
+                folders.clear();
+                break;
+            }
+        }
+    }
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok((found, problems))
+}
+
+fn unread(path: &str, why: &str) -> Problem {
+    let message = format!("{} is not read: {why}", path.escape_debug());
+    Problem::new(Severity::Warning, "unsafe_member", message).member(path)
+}

@@ -1,0 +1,100 @@
+//! The members of a capture and what they are.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::sniff::Sniffed;
+
+/// What a member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemberKind {
+    /// `perf record` output.
+    PerfData,
+    /// `trace-cmd record` output.
+    TraceDat,
+    /// A file of `ftrace/raw/`: the folder is one source.
+    FtraceRaw,
+    /// `perf stat -I` text.
+    PerfStat,
+    /// The sampler's stream of /proc files.
+    ProcSnapshots,
+    /// A file about the host.
+    HostFile,
+    /// A file about the recording.
+    RecorderFile,
+    /// Nothing this version knows: kept and reported.
+    Unknown,
+}
+
+/// How a member is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compression {
+    /// As is.
+    None,
+    /// zstd frames.
+    Zstd,
+    /// gzip members.
+    Gzip,
+}
+
+/// One member of a capture.
+#[derive(Debug, Clone, Serialize)]
+pub struct Member {
+    /// Its path without `.zst`/`.gz`; unique in a capture.
+    pub path: String,
+    /// Its path as stored.
+    pub stored_path: String,
+    /// What it is, by its content first.
+    pub kind: MemberKind,
+    /// The name of the source it belongs to, if the manifest says.
+    pub source: Option<String>,
+    /// How it is stored, by its content.
+    pub compression: Compression,
+    /// Bytes before compression; `None` where nobody said.
+    pub size_bytes: Option<u64>,
+    /// Bytes as stored (what there is of them, in a truncated archive).
+    pub stored_bytes: u64,
+    /// SHA-256 of the stored bytes as the manifest states it, hexadecimal.
+    pub sha256: Option<String>,
+    #[serde(skip)]
+    pub(crate) place: Place,
+}
+
+/// Where a member's stored bytes are.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// In the archive's bytes.
+    Archive { offset: u64 },
+    /// In a file of its own.
+    File(PathBuf),
+}
+
+/// What a member is whatever its content, by the folder the archive format gives it.
+pub(crate) fn kind_by_folder(path: &str) -> Option<MemberKind> {
+    match path.split_once('/')? {
+        ("host", _) => Some(MemberKind::HostFile),
+        ("recorder", _) => Some(MemberKind::RecorderFile),
+        ("ftrace", rest) if rest.starts_with("raw/") => Some(MemberKind::FtraceRaw),
+        _ => None,
+    }
+}
+
+/// What a member is by its (decompressed) first bytes and, where they say nothing, by the path the
+/// archive format gives it.
+pub(crate) fn kind_by_content(path: &str, sniffed: Sniffed) -> MemberKind {
+    match (sniffed, path) {
+        (Sniffed::PerfData, _) => MemberKind::PerfData,
+        (Sniffed::TraceDat, _) => MemberKind::TraceDat,
+        (Sniffed::PerfStat, _) => MemberKind::PerfStat,
+        (Sniffed::ProcSnapshots, _) => MemberKind::ProcSnapshots,
+        // Damaged from its first byte on: its decoder is the one to say how.
+        (_, "perf/perf.data") => MemberKind::PerfData,
+        (_, "ftrace/trace.dat") => MemberKind::TraceDat,
+        (_, "pmc/perf-stat.csv" | "pmc/perf-stat.json") => MemberKind::PerfStat,
+        (_, "proc/snapshots") => MemberKind::ProcSnapshots,
+        _ => MemberKind::Unknown,
+    }
+}

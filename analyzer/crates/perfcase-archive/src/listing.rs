@@ -1,0 +1,154 @@
+//! From stored files to a capture's members: duplicates, compression, kinds, the manifest's word.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::decompress;
+use crate::kind::{Compression, Member, MemberKind, Place, kind_by_content, kind_by_folder};
+use crate::manifest::{Manifest, ManifestMember};
+use crate::path::without_suffix;
+use crate::problem::{Problem, Severity};
+use crate::sniff::{HEAD_BYTES, Sniffed, sniff};
+
+/// Name of the member that describes the others.
+pub(crate) const MANIFEST: &str = "manifest.json";
+
+/// A stored file before it is known what it is. `head` are its first stored bytes, as many as
+/// its compression needs to give [`HEAD_BYTES`].
+pub(crate) struct Stored<'a> {
+    pub path: String,
+    pub place: Place,
+    pub stored_bytes: u64,
+    pub head: &'a [u8],
+}
+
+/// Bytes of a stored file that are looked at to say what it is: a zstd block is at most 128 KiB.
+pub(crate) const STORED_HEAD_BYTES: usize = 256 << 10;
+
+/// Gathers members, refusing second ones of the same path.
+pub(crate) struct Listing<'m> {
+    manifest: HashMap<&'m str, &'m ManifestMember>,
+    seen: HashSet<String>,
+    pub members: Vec<Member>,
+    pub problems: Vec<Problem>,
+}
+
+impl<'m> Listing<'m> {
+    pub fn new(manifest: Option<&'m Manifest>) -> Self {
+        let members = manifest.map(|m| m.members.as_slice()).unwrap_or_default();
+        Listing {
+            manifest: members.iter().map(|m| (m.path.as_str(), m)).collect(),
+            seen: HashSet::new(),
+            members: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Adds a stored file.
+    pub fn add(&mut self, stored: Stored<'_>) {
+        let compression = compression(stored.head);
+        let path = match compression {
+            Compression::None => stored.path.as_str(),
+            _ => without_suffix(&stored.path),
+        };
+        if !self.seen.insert(path.to_owned()) {
+            let message = format!("a second member {path} is not read");
+            self.problems.push(
+                Problem::new(Severity::Error, "duplicate_member", message)
+                    .member(path)
+                    .hint("an archive has each path once; the first one counts"),
+            );
+            return;
+        }
+        if path == MANIFEST {
+            return;
+        }
+        let said = self.manifest.remove(stored.path.as_str());
+        let mut kind =
+            kind_by_folder(path).unwrap_or_else(|| kind_by_content(path, sniff_stored(stored.head, compression)));
+        if stored.stored_bytes == 0 && kind != MemberKind::FtraceRaw {
+            kind = self.empty(path, kind);
+        }
+        self.members.push(Member {
+            path: path.to_owned(),
+            kind,
+            source: said.and_then(|m| m.source.clone()),
+            compression,
+            size_bytes: match compression {
+                Compression::None => Some(stored.stored_bytes),
+                _ => said.and_then(|m| m.size_bytes),
+            },
+            stored_bytes: stored.stored_bytes,
+            sha256: said.and_then(|m| m.sha256.clone()),
+            place: stored.place,
+            stored_path: stored.path,
+        });
+    }
+
+    /// An empty file holds nothing to decode: a tool that was refused or killed leaves one.
+    fn empty(&mut self, path: &str, kind: MemberKind) -> MemberKind {
+        if !matches!(kind, MemberKind::HostFile | MemberKind::RecorderFile) {
+            let message = format!("{path} is empty");
+            self.problems.push(
+                Problem::new(Severity::Warning, "empty_member", message)
+                    .member(path)
+                    .hint("the tool that should have written it was refused or killed: see recorder/log"),
+            );
+            return MemberKind::Unknown;
+        }
+        kind
+    }
+
+    /// Reports what the manifest announces and is not there, and what nobody knows.
+    pub fn finish(mut self) -> (Vec<Member>, Vec<Problem>) {
+        let mut missing: Vec<&str> = self.manifest.keys().copied().collect();
+        missing.sort_unstable();
+        for path in missing {
+            let shown: String = path.escape_debug().take(200).collect();
+            self.problems.push(
+                Problem::new(
+                    Severity::Error,
+                    "missing_member",
+                    format!("{shown} is in the manifest but not in the archive"),
+                )
+                .member(without_suffix(&shown))
+                .hint("the archive was cut or repacked: get the whole file if there is one"),
+            );
+        }
+        self.report_unknown();
+        (self.members, self.problems)
+    }
+
+    fn report_unknown(&mut self) {
+        let is_unknown = |m: &&Member| m.kind == MemberKind::Unknown && m.stored_bytes > 0;
+        let unknown: Vec<&str> = self.members.iter().filter(is_unknown).map(|m| m.path.as_str()).collect();
+        if unknown.is_empty() {
+            return;
+        }
+        let shown = unknown[..unknown.len().min(5)].join(", ");
+        let more = if unknown.len() > 5 { ", …" } else { "" };
+        let message = format!(
+            "{} files are of no kind this version knows and are left as they are: {shown}{more}",
+            unknown.len()
+        );
+        self.problems.push(
+            Problem::new(Severity::Info, "unknown_member", message)
+                .hint("a newer perfcase may read them; they stay in the archive"),
+        );
+    }
+}
+
+pub(crate) fn compression(head: &[u8]) -> Compression {
+    match sniff(head) {
+        Sniffed::Zstd => Compression::Zstd,
+        Sniffed::Gzip => Compression::Gzip,
+        _ => Compression::None,
+    }
+}
+
+/// What a stored file is once decompressed.
+pub(crate) fn sniff_stored(head: &[u8], compression: Compression) -> Sniffed {
+    match compression {
+        Compression::None => sniff(head),
+        _ => sniff(&decompress::head(head, compression, HEAD_BYTES)),
+    }
+}

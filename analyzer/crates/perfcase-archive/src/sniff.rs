@@ -1,0 +1,130 @@
+//! What some bytes are, by their content. Names are never trusted: people rename recordings.
+
+use serde::Serialize;
+
+/// What a file's first bytes say it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sniffed {
+    /// zstd frames (RFC 8878).
+    Zstd,
+    /// gzip members (RFC 1952).
+    Gzip,
+    /// A POSIX ustar or GNU tar.
+    Tar,
+    /// perf.data, either byte order, file or pipe mode.
+    PerfData,
+    /// trace-cmd's trace.dat.
+    TraceDat,
+    /// `perf stat` CSV or JSON text.
+    PerfStat,
+    /// perfcase's stream of /proc snapshots.
+    ProcSnapshots,
+    /// Anything else.
+    Unknown,
+}
+
+/// How many first bytes [`sniff`] wants to see.
+pub(crate) const HEAD_BYTES: usize = 4096;
+
+/// Says what `head`, the first bytes of a file, is.
+pub fn sniff(head: &[u8]) -> Sniffed {
+    // Magic numbers: RFC 8878 section 3.1.1 (and skippable frames), RFC 1952 section 2.3.1,
+    // linux/tools/perf/Documentation/perf.data-file-format.txt, trace-cmd.dat.v6(5).
+    if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        return Sniffed::Zstd;
+    }
+    if head.starts_with(&[0x1f, 0x8b, 8]) {
+        return Sniffed::Gzip;
+    }
+    if head.starts_with(b"PERFILE2") || head.starts_with(b"2ELIFREP") {
+        return Sniffed::PerfData;
+    }
+    if head.starts_with(b"\x17\x08\x44tracing") {
+        return Sniffed::TraceDat;
+    }
+    if head.len() >= 512 && crate::tar_walk::is_header(&head[..512]) {
+        return Sniffed::Tar;
+    }
+    sniff_text(head)
+}
+
+fn sniff_text(head: &[u8]) -> Sniffed {
+    let head = &head[..head.len().min(HEAD_BYTES)];
+    if is_snapshot_line(first_line(head)) {
+        return Sniffed::ProcSnapshots;
+    }
+    let started = head.starts_with(b"# started on ");
+    let line =
+        head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty() && !line.starts_with(b"#"));
+    match line {
+        Some(line) if is_perf_stat_line(line) => Sniffed::PerfStat,
+        // A run of `perf stat` that was killed before its first interval.
+        None if started => Sniffed::PerfStat,
+        _ => Sniffed::Unknown,
+    }
+}
+
+fn first_line(head: &[u8]) -> &[u8] {
+    head.split(|&b| b == b'\n').next().unwrap_or_default()
+}
+
+/// `S <monotonic_ns> <realtime_ns> <seq>`.
+fn is_snapshot_line(line: &[u8]) -> bool {
+    let mut words = line.split(|&b| b == b' ');
+    words.next() == Some(b"S") && words.by_ref().take(3).filter(|w| is_number(w)).count() == 3 && words.next().is_none()
+}
+
+fn is_number(word: &[u8]) -> bool {
+    !word.is_empty() && word.iter().all(u8::is_ascii_digit)
+}
+
+/// A line of counters: JSON with a counter value, or separated fields of which an early one is a
+/// count (`1.0017,CPU0,1009328716,,cycles,…`) or a reason there is none.
+fn is_perf_stat_line(line: &[u8]) -> bool {
+    if line.starts_with(b"{") {
+        return find(line, b"\"counter-value\"") || find(line, b"\"metric-value\"");
+    }
+    [b',', b';', b'\t', b'|'].into_iter().any(|separator| {
+        let fields: Vec<&[u8]> = line.split(|&b| b == separator).take(24).collect();
+        let is_count = |f: &&[u8]| {
+            let f = f.trim_ascii();
+            f == b"<not counted>"
+                || f == b"<not supported>"
+                || std::str::from_utf8(f).is_ok_and(|t| t.parse::<f64>().is_ok())
+        };
+        let has_name = fields.iter().any(|f| f.iter().any(u8::is_ascii_alphabetic) && !is_count(f));
+        fields.len() >= 5 && has_name && fields.iter().take(5).any(is_count)
+    })
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|w| w == needle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_is_told_by_its_first_bytes() {
+        for (head, want) in [
+            (&b"PERFILE2\x68"[..], Sniffed::PerfData),
+            (b"2ELIFREP", Sniffed::PerfData),
+            (b"\x17\x08\x44tracing7\0", Sniffed::TraceDat),
+            (b"\x28\xb5\x2f\xfd", Sniffed::Zstd),
+            (b"\x1f\x8b\x08\0", Sniffed::Gzip),
+            (b"S 1 2 3\nF 1 0 /proc/stat\n", Sniffed::ProcSnapshots),
+            (b"S 1 2 x\n", Sniffed::Unknown),
+            (b"# started on Sat\n\n  1.0,CPU0,7,,cycles,9,100.00,,\n", Sniffed::PerfStat),
+            (b"1.0;7;;cycles;9;100.00;;\n", Sniffed::PerfStat),
+            (b"1.0,<not supported>,,cycles,0,0.00,,\n", Sniffed::PerfStat),
+            (b"{\"interval\" : 1.0, \"counter-value\" : \"1\"}\n", Sniffed::PerfStat),
+            (b"# started on Sat Nov 21\n", Sniffed::PerfStat),
+            (b"hello, world\n", Sniffed::Unknown),
+            (b"", Sniffed::Unknown),
+        ] {
+            assert_eq!(sniff(head), want, "{:?}", String::from_utf8_lossy(head));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What `Capture::open` makes of good captures of every form.
+
+mod common;
+
+use common::{entry, file, gz, kinds, manifest, tar, zst};
+use perfcase_archive::{ArchiveError, Capture, CaptureKind, Compression, MemberKind};
+
+const SNAPSHOT: &[u8] = b"S 5 6 0\nF 5 3 /proc/stat\ncpu\nZ 9 0 1 3\n";
+const PERF: &[u8] = b"PERFILE2 and more";
+
+/// An archive with every way to store a member.
+fn archive() -> Vec<u8> {
+    let (perf, proc) = (zst(PERF), gz(SNAPSHOT));
+    let stat = b"1.0,7,,cycles,9,100.00,,\n";
+    let text =
+        manifest("1.0", &[("perf/perf.data.zst", &perf), ("proc/snapshots.gz", &proc), ("pmc/perf-stat.csv", stat)]);
+    tar(&[
+        entry("manifest.json", b'0', &text),
+        entry("perf/", b'5', b""),
+        entry("perf/perf.data.zst", b'0', &perf),
+        entry("proc/snapshots.gz", b'0', &proc),
+        entry("pmc/perf-stat.csv", b'0', stat),
+        entry("ftrace/raw/header_page", b'0', b"page"),
+        entry("host/cpuinfo", b'0', b"x"),
+        entry("recorder/log", b'0', b"x"),
+    ])
+}
+
+#[test]
+fn an_archive_gives_its_members_decompressed() {
+    let (_dir, path) = file("any-name", &archive());
+    let capture = Capture::open(&path).unwrap();
+    assert_eq!(capture.kind, CaptureKind::Archive);
+    assert_eq!(capture.problems, []);
+    let listed: Vec<_> = capture.members.iter().map(|m| (m.path.as_str(), m.kind, m.compression)).collect();
+    assert_eq!(
+        listed,
+        [
+            ("perf/perf.data", MemberKind::PerfData, Compression::Zstd),
+            ("proc/snapshots", MemberKind::ProcSnapshots, Compression::Gzip),
+            ("pmc/perf-stat.csv", MemberKind::PerfStat, Compression::None),
+            ("ftrace/raw/header_page", MemberKind::FtraceRaw, Compression::None),
+            ("host/cpuinfo", MemberKind::HostFile, Compression::None),
+            ("recorder/log", MemberKind::RecorderFile, Compression::None),
+        ]
+    );
+    let perf = capture.member("perf/perf.data").unwrap();
+    assert_eq!(perf.source.as_deref(), Some("perf"));
+    let content = capture.read(perf).unwrap();
+    assert_eq!(&content[..], PERF);
+    assert_eq!(content.problems(), []);
+    let content = capture.read(capture.member("proc/snapshots").unwrap()).unwrap();
+    assert_eq!(&content[..], SNAPSHOT);
+}
+
+#[test]
+fn gnu_tar_writes_archives_that_are_read() {
+    let long = format!("ftrace/raw/format/{}/{}", "s".repeat(80), "e".repeat(80));
+    let mut builder = tar::Builder::new(Vec::new());
+    for (path, data) in [("manifest.json", manifest("1.0", &[])), (long.as_str(), b"id: 1".to_vec())] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(data.len() as u64);
+        builder.append_data(&mut header, path, &data[..]).unwrap();
+    }
+    let (_dir, path) = file("x", &builder.into_inner().unwrap());
+    let capture = Capture::open(&path).unwrap();
+    assert_eq!(capture.problems, []);
+    assert_eq!(capture.members[0].path, long);
+    assert_eq!(&capture.read(&capture.members[0]).unwrap()[..], b"id: 1");
+}
+
+#[test]
+fn a_compressed_archive_is_read_too() {
+    let (_dir, path) = file("x.perfcase.zst", &zst(&archive()));
+    let capture = Capture::open(&path).unwrap();
+    assert_eq!(capture.kind, CaptureKind::Archive);
+    assert_eq!(capture.members.len(), 6);
+}
+
+#[test]
+fn bare_recordings_are_told_by_content() {
+    for (bytes, name, kind) in [
+        (PERF.to_vec(), "trace.dat", MemberKind::PerfData),
+        (zst(PERF), "perf.data.zst", MemberKind::PerfData),
+        (gz(b"\x17\x08\x44tracing6\0"), "x.gz", MemberKind::TraceDat),
+        (SNAPSHOT.to_vec(), "snapshots", MemberKind::ProcSnapshots),
+        (b"# started on Sat\n\n1.0,7,,cycles,9,100.00,,\n".to_vec(), "a.csv", MemberKind::PerfStat),
+    ] {
+        let (_dir, path) = file(name, &bytes);
+        let capture = Capture::open(&path).unwrap();
+        assert_eq!(capture.kind, CaptureKind::Bare);
+        assert_eq!(capture.members.len(), 1);
+        assert_eq!(capture.members[0].kind, kind, "{name}");
+        assert_eq!(capture.members[0].path, name.trim_end_matches(".zst").trim_end_matches(".gz"));
+        assert!(!capture.read(&capture.members[0]).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_folder_is_read_like_the_archive() {
+    let dir = tempfile::tempdir().unwrap();
+    let perf = zst(PERF);
+    for (path, bytes) in [
+        ("manifest.json", manifest("1.0", &[("perf/perf.data.zst", &perf)])),
+        ("perf/perf.data.zst", perf),
+        ("proc/snapshots", SNAPSHOT.to_vec()),
+    ] {
+        let path = dir.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    std::os::unix::fs::symlink("/etc/passwd", dir.path().join("perf/passwd")).unwrap();
+    let capture = Capture::open(dir.path()).unwrap();
+    assert_eq!(capture.kind, CaptureKind::Folder);
+    assert!(capture.manifest.is_some());
+    assert_eq!(kinds(&capture.problems), ["unsafe_member"]);
+    assert_eq!(capture.problems[0].member.as_deref(), Some("perf/passwd"));
+    let paths: Vec<_> = capture.members.iter().map(|m| m.path.as_str()).collect();
+    assert_eq!(paths, ["perf/perf.data", "proc/snapshots"]);
+    assert_eq!(&capture.read(&capture.members[0]).unwrap()[..], PERF);
+}
+
+#[test]
+fn what_is_no_capture_says_what_it_is() {
+    for (bytes, want) in [
+        (&b""[..], "the file is empty"),
+        (b"\x7fELF....", "an ELF file"),
+        (b"# x\n\n Performance counter stats for 'true':\n", "`perf stat` output for people; record it with -x, or -j"),
+    ] {
+        let (_dir, path) = file("f", bytes);
+        let error = Capture::open(&path).unwrap_err();
+        assert_eq!(error.to_string(), format!("{}: not a capture: {want}", path.display()));
+        assert_eq!(error.kind(), "not_a_capture");
+    }
+    let error = Capture::open(std::path::Path::new("/nonexistent")).unwrap_err();
+    assert_eq!(error.kind(), "not_found");
+    assert!(matches!(error, ArchiveError::Io { .. }));
+}
