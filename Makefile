@@ -1,0 +1,56 @@
+# make demo   record a short workload on this machine, import it, print the report
+# make test   every test
+# Both install what is missing first (make setup): .venv/bin/perfcase is the tool in a clone.
+
+SHELL := /bin/sh
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+# The test data of other modules is found by path; results do not depend on the user's settings.
+export PYTHONDONTWRITEBYTECODE := 1
+# perfcase-py is the face for Python: it has no logic of its own to test, and linking it needs libpython.
+CARGO_TEST := cargo test --locked --workspace --exclude perfcase-py
+
+.PHONY: help setup demo test bench bless lint docs wheel clean
+
+help:
+	@sed -n '1,3s/^# //p' Makefile
+	@echo 'make setup  build everything into .venv'
+	@echo 'make bench  speed of the import against perf, on a large capture that it records'
+	@echo 'make bless  write the golden files and the generated docs anew (look at the diff)'
+	@echo 'make lint   rustfmt, clippy, ruff, shellcheck where they are installed'
+	@echo 'make docs   docs/tables.md and docs/views.md from schema/'
+	@echo 'make wheel  build/wheel/perfcase-*.whl'
+
+setup:
+	@scripts/setup.sh
+
+demo: setup
+	@scripts/demo.sh
+
+test: setup
+	$(CARGO_TEST)
+	$(PYTHON) -m pytest
+
+bench: setup
+	@scripts/bench.sh
+
+bless: setup
+	$(PYTHON) -m perfcase.docgen docs
+	$(PYTHON) -m pytest -q --bless tests
+
+docs: setup
+	$(PYTHON) -m perfcase.docgen docs
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(VENV)/bin/ruff check analyzer/python tests
+	$(VENV)/bin/ruff format --check analyzer/python tests
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck scripts/*.sh .ci/run; else echo 'shellcheck is not installed'; fi
+
+wheel: setup
+	$(VENV)/bin/maturin build --quiet --profile dev --locked --out build/wheel
+	@ls build/wheel/*.whl
+
+clean:
+	rm -rf $(VENV) build target

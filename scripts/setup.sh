@@ -1,0 +1,81 @@
+#!/bin/sh
+# Installs what is missing on Debian 12 and builds everything into .venv. Run it as `make setup`; running it again is cheap.
+#
+# Needs: python3 (3.11 or later), cargo. Everything else comes from the distribution and the package index by exact
+# version and hash (requirements.txt).
+set -eu
+cd "$(dirname "$0")/.."
+venv=.venv
+
+say() { printf '%s\n' "setup: $*" >&2; }
+die() { say "$1"; exit 1; }
+
+# A line: a program or file that shows that it is there, the Debian package that brings it.
+system_packages() {
+    cat <<'LIST'
+perf linux-perf
+trace-cmd trace-cmd
+zstd zstd
+gcc gcc
+busybox busybox
+stress-ng stress-ng
+dash dash
+file:libtraceevent.so.1 libtraceevent1
+file:libc.a libc6-dev
+LIST
+}
+
+present() {
+    case $1 in
+    file:*)
+        for folder in /usr/lib/*-linux-gnu /usr/lib /usr/lib64 /usr/local/lib; do
+            [ -e "$folder/${1#file:}" ] && return 0
+        done
+        return 1
+        ;;
+    *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+install_system_packages() {
+    missing=$(system_packages | while read -r probe package; do present "$probe" || printf '%s ' "$package"; done)
+    python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$missing python3-venv"
+    [ -n "$missing" ] || return 0
+    command -v apt-get >/dev/null 2>&1 || die "missing: $missing; this is not Debian, install them yourself"
+    say "installing $missing"
+    # One package that the distribution lacks must not keep the others away: tests say what they miss.
+    as_root apt-get -qq update || say "apt-get update failed; going on with the lists that are there"
+    # shellcheck disable=SC2086 # a list of names
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $missing >/dev/null ||
+        for package in $missing; do
+            as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$package" >/dev/null ||
+                say "could not install $package"
+        done
+}
+
+install_python_packages() {
+    [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+    "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "Python 3.11 or later is needed"
+    stamp=$venv/.requirements
+    cmp -s requirements.txt "$stamp" && return 0
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+    cp requirements.txt "$stamp"
+}
+
+build() {
+    command -v cargo >/dev/null 2>&1 || die "cargo is missing: install Rust 1.88 or later"
+    # The extension, with the workspace's one profile, installed editable. Its requirements are installed by now.
+    PATH="$PWD/$venv/bin:$PATH" VIRTUAL_ENV="$PWD/$venv" "$venv/bin/maturin" develop --quiet --profile dev --locked
+    if [ -f recorder/Makefile ]; then
+        make --no-print-directory -s -C recorder
+    fi
+}
+
+install_system_packages
+install_python_packages
+build
+say "ready: $venv/bin/perfcase"
