@@ -1,0 +1,59 @@
+"""Reads the text of `perf trace -s`: per thread, per system call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+THREAD = re.compile(r"^ (?P<comm>.*) \((?P<tid>-?\d+)\), (?P<events>\d+) events, \s*(?P<percent>[\d.]+)%")
+ROW = re.compile(
+    r"^   (?P<name>[a-z_]\S*)\s+(?P<calls>\d+)\s+(?P<errors>\d+)\s+(?P<total>\d+\.\d{3})\s+(?P<min>\d+\.\d{3})"
+    r"\s+(?P<avg>\d+\.\d{3})\s+(?P<max>\d+\.\d{3})\s+(?P<stddev>\d+\.\d{2})%$"
+)
+
+
+@dataclass(frozen=True)
+class SyscallSummary:
+    """A row: times in milliseconds as the text has them (three decimals, rounded to nearest)."""
+
+    comm: str
+    tid: int
+    name: str
+    call_count: int
+    error_count: int
+    total_ms: float
+    min_ms: float
+    avg_ms: float
+    max_ms: float
+    stddev_percent: float
+
+
+def summary(text: str) -> list[SyscallSummary]:
+    """Every row of every thread."""
+    rows: list[SyscallSummary] = []
+    thread: re.Match[str] | None = None
+    for line in text.splitlines():
+        found = THREAD.match(line)
+        if found is not None:
+            thread = found
+            continue
+        row = ROW.match(line)
+        if row is None:
+            continue
+        if thread is None:
+            raise ValueError(f"a row before the first thread: {line!r}")
+        rows.append(
+            SyscallSummary(
+                thread["comm"],
+                int(thread["tid"]),
+                row["name"],
+                int(row["calls"]),
+                int(row["errors"]),
+                float(row["total"]),
+                float(row["min"]),
+                float(row["avg"]),
+                float(row["max"]),
+                float(row["stddev"]),
+            )
+        )
+    return rows

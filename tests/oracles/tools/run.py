@@ -1,0 +1,76 @@
+"""Runs perf and trace-cmd on a capture so that their answers depend on the capture alone.
+
+perf looks for symbols on the machine that it runs on: the running kernel's addresses, the files under the
+recorded paths, the build-id cache. Each is pointed at something empty here, so no frame has a name and both
+sides speak of (object, address).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+PERF_QUIET = ("--symfs", "{empty}", "--kallsyms", os.devnull)
+REPORT = ("report", "--stdio", "--no-group", "-g", "none", "--percent-limit", "0", "-t", "|", *PERF_QUIET)
+SCRIPT = ("script", "--ns", *PERF_QUIET)
+SCRIPT_FIELDS = "comm,pid,tid,time,event,period,ip,sym,dso"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One way of asking a tool: its arguments (without the file) and what of its output is kept."""
+
+    program: str
+    arguments: tuple[str, ...]
+    stream: str = "stdout"
+    keep: str | None = None
+
+
+TOOLS = {
+    "script": Tool("perf", (*SCRIPT, "-F", SCRIPT_FIELDS + ",cpu")),
+    # Captures that were recorded without the CPU: asking for it is an error.
+    "script-no-cpu": Tool("perf", (*SCRIPT, "-F", SCRIPT_FIELDS)),
+    "mmaps": Tool("perf", (*SCRIPT, "--show-mmap-events", "-F", "comm,tid,time"), keep="PERF_RECORD_MMAP"),
+    "switches": Tool("perf", (*SCRIPT, "-F", "pid,tid,cpu,time,event,trace"), keep="sched:sched_switch"),
+    "report-self": Tool("perf", (*REPORT, "--no-children", "-F", "overhead,sample,period,dso,sym")),
+    "report-children": Tool("perf", (*REPORT, "--children", "-F", "overhead_children,overhead,sample,period,dso,sym")),
+    "timehist": Tool("perf", ("sched", "timehist", "--kallsyms", os.devnull)),
+    "timehist-summary": Tool("perf", ("sched", "timehist", "-s", "--kallsyms", os.devnull)),
+    "trace-summary": Tool("perf", ("trace", "-s"), stream="stderr"),
+    "trace-cmd": Tool("trace-cmd", ("report", "-R", "-t")),
+}
+
+
+def available(program: str) -> bool:
+    """Whether the program is installed."""
+    return shutil.which(program) is not None
+
+
+def version(program: str) -> str:
+    """The first line of the tool that states its version."""
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return next(line.strip() for line in done.stdout.splitlines() if "version" in line)
+
+
+def ask(name: str, capture: Path) -> str:
+    """What the tool says about the capture."""
+    tool = TOOLS[name]
+    with tempfile.TemporaryDirectory(prefix="oracle-empty-") as empty:
+        arguments = [argument.format(empty=empty) for argument in tool.arguments]
+        command = [tool.program, *arguments, "-i", str(capture)]
+        if tool.program == "perf":
+            command[1:1] = ["--no-pager", "--buildid-dir", empty]
+        # HOME: perf reads ~/.perfconfig, which would change the columns.
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", env={**os.environ, "HOME": empty, "LC_ALL": "C"}
+        )
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr[-2000:]}")
+    text = done.stdout if tool.stream == "stdout" else done.stderr
+    if tool.keep is not None:
+        text = "".join(line + "\n" for line in text.splitlines() if tool.keep in line)
+    return text
