@@ -52,8 +52,8 @@ def available(program: str) -> bool:
 
 def version(program: str) -> str:
     """The first line of the tool that states its version."""
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    return next(line.strip() for line in done.stdout.splitlines() if "version" in line)
+    done = subprocess.run([program, "--version"], capture_output=True, text=True)  # trace-cmd exits with 255
+    return next((line.strip() for line in done.stdout.splitlines() if "version" in line), "unknown")
 
 
 def ask(name: str, capture: Path) -> str:
@@ -71,6 +71,8 @@ def ask(name: str, capture: Path) -> str:
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr[-2000:]}")
     text = done.stdout if tool.stream == "stdout" else done.stderr
+    lines = text.splitlines()
     if tool.keep is not None:
-        text = "".join(line + "\n" for line in text.splitlines() if tool.keep in line)
-    return text
+        lines = [line for line in lines if tool.keep in line]
+    # perf report ends with a tip drawn by chance.
+    return "".join(line + "\n" for line in lines if not line.startswith("# (Tip:"))

@@ -1,0 +1,104 @@
+"""The captures that the oracle tests compare on, and what the tools say about each.
+
+The recorded ones lie compressed in tests/data/captures/<arch>/<name>.{data,dat}.xz with the tools' texts beside them
+in <name>/<tool>.txt.xz, so that the comparison needs neither perf nor trace-cmd. Whoever changes a tool's arguments
+writes the texts anew: `python -m tests.oracles.captures`.
+"""
+
+from __future__ import annotations
+
+import functools
+import lzma
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.oracles.tools import run
+
+DATA = Path(__file__).parent.parent / "data" / "captures"
+
+PROFILE = ("script", "mmaps", "report-self", "report-children")
+PROFILE_NO_CPU = ("script-no-cpu", "mmaps", "report-self", "report-children")
+SCHED = ("timehist", "timehist-summary", "switches")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A capture of tests/data: architecture, name, the tools that are asked about it."""
+
+    arch: str
+    name: str
+    tools: tuple[str, ...]
+    suffix: str = "data"
+
+    @property
+    def id(self) -> str:
+        """How tests name it."""
+        return f"{self.arch}/{self.name}"
+
+    def bytes(self) -> bytes:
+        """The capture itself."""
+        return lzma.decompress((DATA / self.arch / f"{self.name}.{self.suffix}.xz").read_bytes())
+
+    def text_path(self, tool: str) -> Path:
+        """Where the tool's text lies."""
+        return DATA / self.arch / self.name / f"{tool}.txt.xz"
+
+    def text(self, tool: str) -> str:
+        """What the tool said."""
+        return _read(self.text_path(tool))
+
+    def has(self, tool: str) -> bool:
+        """Whether the tool was asked."""
+        return tool in self.tools
+
+
+@functools.lru_cache(maxsize=8)
+def _read(path: Path) -> str:
+    return lzma.decompress(path.read_bytes()).decode()
+
+
+RECORDED = [
+    Recorded("x86_64", "hw-cycles", PROFILE),
+    Recorded("x86_64", "hw-dwarf", PROFILE_NO_CPU),
+    Recorded("x86_64", "sched", (*PROFILE, *SCHED)),
+    Recorded("x86_64", "offcpu", (*PROFILE, *SCHED, "trace-summary")),
+    Recorded("x86_64", "oracle-perf", (*PROFILE, *SCHED)),
+    Recorded("x86_64", "kwork", PROFILE),
+    Recorded("x86_64", "lock", PROFILE),
+    Recorded("x86_64", "trace-v6", ("trace-cmd",), "dat"),
+    Recorded("x86_64", "trace-v7-zstd", ("trace-cmd",), "dat"),
+    Recorded("aarch64", "hw-cycles", PROFILE),
+    Recorded("aarch64", "hw-instructions", PROFILE),
+    Recorded("aarch64", "hw-group", PROFILE_NO_CPU),
+    Recorded("aarch64", "hw-dwarf", PROFILE_NO_CPU),
+    Recorded("aarch64", "sched", (*PROFILE, *SCHED)),
+    Recorded("aarch64", "offcpu", (*PROFILE, *SCHED, "trace-summary")),
+    Recorded("aarch64", "oracle-perf", (*PROFILE, *SCHED)),
+    Recorded("aarch64", "kwork", PROFILE),
+    Recorded("aarch64", "trace-v6", ("trace-cmd",), "dat"),
+    Recorded("aarch64", "trace-v7-zstd", ("trace-cmd",), "dat"),
+]
+
+
+def with_tool(*tools: str) -> list[Recorded]:
+    """The recorded captures that any of the tools was asked about."""
+    return [capture for capture in RECORDED if any(capture.has(tool) for tool in tools)]
+
+
+def record_texts() -> None:
+    """Asks every tool about every capture and stores the answers."""
+    with tempfile.TemporaryDirectory() as folder:
+        for capture in RECORDED:
+            path = Path(folder) / f"capture.{capture.suffix}"
+            path.write_bytes(capture.bytes())
+            for tool in capture.tools:
+                target = capture.text_path(tool)
+                target.parent.mkdir(exist_ok=True)
+                target.write_bytes(lzma.compress(run.ask(tool, path).encode(), preset=9 | lzma.PRESET_EXTREME))
+                print(f"{target.relative_to(DATA)}: {target.stat().st_size} bytes", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    record_texts()
