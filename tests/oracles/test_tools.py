@@ -101,7 +101,7 @@ my prog  2048/2047  [000]   211.433407710:          1  raw_syscalls:sys_enter:
 
      swapper     0/0     [001]    26.211582416:    2000003 instructions:  ffffceb0778cd4bc [unknown] ([kernel.kallsyms])
      :-1    -1/-1         26.300000000:          7 cycles:u: 
-"""  # noqa: W291
+"""  # noqa: E101, W291
     kernel, user = "[kernel.kallsyms]", "/lib/x86_64-linux-gnu/libc.so.6"
     chain = [perf_script.Frame(0xFFFFFFFFB5B45FB2, kernel), perf_script.Frame(0xFDD6B, user)]
     assert list(perf_script.samples(text)) == [
