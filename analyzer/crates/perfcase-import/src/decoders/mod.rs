@@ -1,1 +1,3 @@
 //! One folder for each input format.
+
+pub mod ftrace;

@@ -190,6 +190,11 @@ fn is_word_array(c_type: &str) -> bool {
     base.ends_with('*') || (base.contains("long") && !base.contains("long long"))
 }
 
+/// One line `field: …` outside of an event's format, as in `events/header_page`.
+pub(crate) fn parse_field_line(line: &str) -> Option<Field> {
+    parse_field(after_field_keyword(line.trim())?, false)
+}
+
 /// `print fmt:` is last and may run over several lines.
 fn split_print_fmt(text: &str) -> (&str, &str) {
     match text.find("print fmt:") {

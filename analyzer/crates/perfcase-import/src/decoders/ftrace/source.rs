@@ -1,0 +1,248 @@
+//! Hands the events of a trace to the session.
+
+use std::ops::Deref;
+
+use hashbrown::HashMap;
+
+use super::Damage;
+use super::capture::TscToNs;
+use super::events::{CommonFields, Events};
+use super::stream::Loss;
+use crate::format::EventFormat;
+use crate::session::{EventAttr, EventId, Issue, NO_TIME, Session, Severity, SourceId};
+use crate::source::Source;
+use crate::tracepoint::{Record, TracepointId};
+
+/// The events of a trace as a source of records.
+pub struct FtraceSource<B> {
+    events: Events<B>,
+    source: SourceId,
+    common: CommonFields,
+    formats: HashMap<u32, EventFormat>,
+    /// By the event's number: an event gets its table with its first record, for a trace knows thousands.
+    known: Vec<Option<(TracepointId, EventId)>>,
+    tsc_to_ns: Option<TscToNs>,
+    /// Records whose number no format has: how many, and where the first is.
+    unknown: HashMap<u32, (u64, u64)>,
+    /// Losses with a number, by stream.
+    counted_losses: Vec<u64>,
+}
+
+impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
+    /// Tells the session what the trace says about itself.
+    pub fn open(events: Events<B>, source: SourceId, session: &mut Session) -> FtraceSource<B> {
+        let capture = &events.capture;
+        let (formats, errors) = capture.parse_formats();
+        for error in errors {
+            session.note(Severity::Warning, source, "bad_format", None, error.to_string());
+        }
+        let common = CommonFields::of(&formats, capture.big_endian);
+        let formats: HashMap<u32, EventFormat> = formats.into_iter().map(|f| (f.id, f)).collect();
+        let clock = capture.buffers.iter().find(|b| !b.cpus.is_empty()).map_or("", |b| b.clock.as_str()).to_owned();
+        let tsc_to_ns = capture.tsc_to_ns.filter(|_| clock == "x86-tsc");
+        if matches!(clock.as_str(), "counter" | "uptime") || (clock == "x86-tsc" && tsc_to_ns.is_none()) {
+            let text =
+                format!("the trace's clock is {clock}, which does not count nanoseconds: times are its raw values");
+            session.note(Severity::Warning, source, "unknown_clock", None, text);
+        }
+        if let Some(info) = session.source_info(source) {
+            info.clock = info.clock.take().or_else(|| clock_name(&clock));
+            info.tool_version = info.tool_version.take().or_else(|| capture.tool_version.clone());
+        }
+        let stream_count = events.merge.stream_count();
+        let mut opened = FtraceSource {
+            known: vec![None; 1 + formats.keys().copied().filter(|id| *id < 1 << 16).max().unwrap_or(0) as usize],
+            counted_losses: vec![0; stream_count],
+            unknown: HashMap::new(),
+            events,
+            source,
+            common,
+            formats,
+            tsc_to_ns,
+        };
+        for damage in std::mem::take(&mut opened.events.capture.damages) {
+            opened.damage(session, damage);
+        }
+        opened
+    }
+
+    fn clock_ns(&self, ts: u64) -> i64 {
+        self.tsc_to_ns.map_or(ts, |tsc| tsc.convert(ts)) as i64
+    }
+
+    fn damage(&self, session: &mut Session, damage: Damage) {
+        let severity = match damage.kind {
+            "unknown_option" => Severity::Info,
+            _ => Severity::Error,
+        };
+        session.note(severity, self.source, damage.kind, damage.offset, damage.message);
+    }
+
+    /// The key of an event's number, registered with its first record.
+    #[inline]
+    fn event(&mut self, id: u32, session: &mut Session) -> Option<(TracepointId, EventId)> {
+        match self.known.get(id as usize) {
+            Some(Some(known)) => Some(*known),
+            _ => self.register(id, session),
+        }
+    }
+
+    #[cold]
+    fn register(&mut self, id: u32, session: &mut Session) -> Option<(TracepointId, EventId)> {
+        let format = self.formats.get(&id)?;
+        let event = session.event(EventAttr {
+            source: self.source,
+            name: format!("{}:{}", format.system, format.name),
+            kind: Some("tracepoint".to_owned()),
+            config: Some(u64::from(id)),
+            is_tracepoint: true,
+            ..EventAttr::default()
+        });
+        let tracepoint = session.tracepoint_def(format, self.events.capture.big_endian, self.source);
+        *self.known.get_mut(id as usize)? = Some((tracepoint, event));
+        Some((tracepoint, event))
+    }
+
+    /// Losses and damage that a stream met on the way to its current event.
+    #[cold]
+    fn news(&mut self, stream: usize, session: &mut Session) {
+        let losses = self.events.merge.stream_mut(stream).take_losses();
+        for Loss { ts, count } in losses {
+            self.counted_losses[stream] += count.unwrap_or(0);
+            let at = self.clock_ns(ts);
+            let number = count.map_or("an unknown number of".to_owned(), |n| n.to_string());
+            let what =
+                format!("{number} events were overwritten before {}.{:09} s", at / 1_000_000_000, at % 1_000_000_000);
+            self.lost(stream, count, &what, session);
+        }
+        for damage in self.events.merge.stream_mut(stream).take_damages() {
+            self.damage(session, damage);
+        }
+    }
+
+    /// `what` happened on the stream's CPU; `count` events are gone.
+    fn lost(&self, stream: usize, count: Option<u64>, what: &str, session: &mut Session) {
+        session.lost(self.source, count.unwrap_or(0));
+        let cpu = self.events.merge.stream(stream).cpu;
+        let place = match self.events.buffer(stream).name.as_str() {
+            "" => format!("CPU {cpu}"),
+            name => format!("instance {name}, CPU {cpu}"),
+        };
+        session.issue(Issue {
+            severity: Severity::Warning,
+            source: session.source_name(self.source),
+            kind: "lost_events",
+            byte_offset: None,
+            count: count.unwrap_or(1),
+            message: format!("{place}: {what}; figures of this CPU are too small"),
+            hint: Some("record with a larger ring buffer (trace-cmd record -b) or fewer events".to_owned()),
+        });
+    }
+
+    /// What the kernel's own counters say beyond what the pages said.
+    fn compare_counters(&self, session: &mut Session) {
+        for stats in &self.events.capture.stats {
+            let of_this = |stream: &usize| {
+                self.events.merge.stream(*stream).cpu == stats.cpu && self.events.buffer(*stream).name == stats.buffer
+            };
+            let Some(stream) = (0..self.events.merge.stream_count()).find(of_this) else { continue };
+            let overrun = stats.overrun.unwrap_or(0).saturating_sub(self.counted_losses[stream]);
+            if overrun > 0 {
+                self.lost(
+                    stream,
+                    Some(overrun),
+                    &format!("{overrun} events were overwritten, it is not known when"),
+                    session,
+                );
+            }
+            let dropped = stats.dropped.unwrap_or(0) + stats.commit_overrun.unwrap_or(0);
+            if dropped > 0 {
+                self.lost(
+                    stream,
+                    Some(dropped),
+                    &format!("{dropped} events were dropped: the buffer was full"),
+                    session,
+                );
+            }
+            let expected = stats.entries.unwrap_or(0) + stats.read.unwrap_or(0);
+            let found = self.events.merge.stream(stream).event_count();
+            if stats.read.is_some() && found < expected {
+                let text = format!("CPU {}: the kernel counted {expected} events, the file has {found}", stats.cpu);
+                session.note(Severity::Info, self.source, "missing_events", None, text);
+            }
+        }
+    }
+
+    /// Threads that no event named get the name that the tracer remembered.
+    fn name_threads(&self, session: &mut Session) {
+        let comms: HashMap<i32, &[u8]> = self.events.capture.comms().filter(|(_, comm)| *comm != b"<...>").collect();
+        let nameless = |utid: &usize| session.threads.all[*utid].comm.is_none();
+        for utid in (0..session.threads.all.len()).filter(nameless).collect::<Vec<_>>() {
+            if let Some(comm) = comms.get(&session.threads.all[utid].tid) {
+                session.threads.set_comm(NO_TIME, utid as u32, comm);
+            }
+        }
+    }
+}
+
+impl<B: Deref<Target = [u8]> + Clone> Source for FtraceSource<B> {
+    fn next_ts(&self) -> Option<i64> {
+        self.events.merge.peek().map(|(ts, _)| self.clock_ns(ts))
+    }
+
+    fn step(&mut self, session: &mut Session) {
+        let Some((ts, index)) = self.events.merge.peek() else { return };
+        if self.events.merge.stream(index).has_news() {
+            self.news(index, session);
+        }
+        let clock_ns = self.clock_ns(ts);
+        let record = self.events.merge.stream(index).record();
+        let (id, tid) = (self.common.id(record), self.common.pid(record));
+        match id.and_then(|id| self.event(id, session)) {
+            Some((tracepoint, event)) => {
+                let stream = self.events.merge.stream(index);
+                session.count_record(clock_ns, self.source, Some(event));
+                let (cpu, payload) = (Some(stream.cpu), stream.record());
+                session.tracepoint(tracepoint, Record { clock_ns, cpu, tid, pid: None, stack: None, payload });
+            }
+            None => {
+                let offset = self.events.merge.stream(index).offset();
+                self.unknown.entry(id.unwrap_or(u32::MAX)).or_insert((0, offset)).0 += 1;
+                session.count_record(clock_ns, self.source, None);
+            }
+        }
+        self.events.merge.advance();
+    }
+
+    fn finish(&mut self, session: &mut Session) {
+        for stream in 0..self.events.merge.stream_count() {
+            self.news(stream, session);
+        }
+        let mut unknown: Vec<_> = self.unknown.drain().collect();
+        unknown.sort_unstable();
+        for (id, (count, offset)) in unknown {
+            session.issue(Issue {
+                severity: Severity::Warning,
+                source: session.source_name(self.source),
+                kind: "unknown_event",
+                byte_offset: Some(offset),
+                count,
+                message: format!("{count} records of event number {id}: the trace has no format of it"),
+                hint: None,
+            });
+        }
+        self.compare_counters(session);
+        self.name_threads(session);
+    }
+}
+
+/// The clock's name as the manifest writes it. None where the trace does not say.
+fn clock_name(clock: &str) -> Option<String> {
+    Some(match clock {
+        "" => return None,
+        "mono" => "monotonic".to_owned(),
+        "mono_raw" => "monotonic_raw".to_owned(),
+        "boot" => "boottime".to_owned(),
+        other => other.to_owned(),
+    })
+}
