@@ -1,0 +1,55 @@
+-- data_quality: what each source holds, what it lost, how much of the capture it covers, and what that means
+-- grain: a source of the capture
+-- source: source, import_issue, capture
+-- caveat: lost_count is what the kernel and the tools report; damage is in import_issue with its place
+-- column source: the source's name
+-- column kind: its format
+-- column status: available, degraded or missing
+-- column is_present: true when records were imported from it
+-- column event_count [count]: records imported
+-- column lost_count [count]: events that it reports as lost
+-- column lost_ratio [ratio]: lost_count as a share of lost and imported together
+-- column clock: the clock of its times
+-- column first_ts_ns [ns]: time of its first record
+-- column last_ts_ns [ns]: time of its last record
+-- column coverage_ratio [ratio]: the time between them as a share of the capture
+-- column warning_count [count]: warnings in import_issue
+-- column error_count [count]: errors in import_issue
+-- column feeds: the tables that were made from it
+-- column meaning: what the above means for the figures
+-- column remedy: what would give more
+WITH trouble AS (
+  SELECT source, count(*) FILTER (severity = 'warning') AS warnings, count(*) FILTER (severity = 'error') AS errors
+  FROM import_issue
+  GROUP BY source
+), use AS (
+  SELECT source_id, array_to_string(list_filter([
+    CASE WHEN is_timeline THEN 'thread_state' END,
+    CASE WHEN is_syscall_source THEN 'syscall' END,
+    CASE WHEN is_block_source THEN 'block_io' END], lambda t: t IS NOT NULL), ', ') AS feeds
+  FROM source
+)
+SELECT
+  s.name AS source, s.kind, s.status,
+  s.event_count > 0 AS is_present,
+  s.event_count, s.lost_count,
+  s.lost_count / nullif(s.lost_count + s.event_count, 0) AS lost_ratio,
+  s.clock, s.first_ts_ns, s.last_ts_ns,
+  least(1.0, (s.last_ts_ns - s.first_ts_ns) / nullif(c.duration_ns, 0)) AS coverage_ratio,
+  coalesce(t.warnings, 0) AS warning_count,
+  coalesce(t.errors, 0) AS error_count,
+  nullif(u.feeds, '') AS feeds,
+  CASE
+    WHEN s.status = 'missing' THEN coalesce(s.reason, 'not recorded') || ': views that need it are empty'
+    WHEN coalesce(t.errors, 0) > 0 THEN 'damaged: rows before the damage are kept, what came after is missing'
+    WHEN s.lost_count > 0 THEN s.lost_count || ' events were lost: counts are too small, and times around the gaps are doubtful'
+    WHEN s.event_count = 0 AND s.kind IN ('perf_data', 'trace_dat', 'ftrace_raw', 'perf_stat', 'proc_snapshots') THEN 'nothing was recorded'
+    WHEN s.status = 'degraded' THEN coalesce(s.reason, 'degraded')
+    ELSE 'complete'
+  END AS meaning,
+  s.remedy
+FROM source AS s
+CROSS JOIN capture AS c
+LEFT JOIN trouble AS t ON t.source IN (s.name, s.member)
+LEFT JOIN use AS u USING (source_id)
+ORDER BY s.source_id

@@ -1,0 +1,22 @@
+-- recorder_overhead: what the recording itself cost the host
+-- grain: a process of the recorder
+-- source: recorder_process, capture
+-- column process: what it is
+-- column pid: its process id on the host
+-- column cpu_ns [ns]: CPU time, user and kernel together
+-- column cpu_ratio [ratio]: cpu_ns as a share of one CPU over the capture
+-- column user_ns [ns]: CPU time in user mode
+-- column system_ns [ns]: CPU time in the kernel
+-- column max_rss_bytes [bytes]: largest resident memory
+-- column read_bytes [bytes]: bytes that it read from storage
+-- column write_bytes [bytes]: bytes that it wrote to storage
+-- column output_bytes [bytes]: size of what it left for the archive
+-- column event_count [count]: events that it recorded
+SELECT
+  p.process, p.pid,
+  p.user_ns + p.system_ns AS cpu_ns,
+  (p.user_ns + p.system_ns) / nullif(c.duration_ns, 0) AS cpu_ratio,
+  p.user_ns, p.system_ns, p.max_rss_bytes, p.read_bytes, p.write_bytes, p.output_bytes, p.event_count
+FROM recorder_process AS p
+CROSS JOIN capture AS c
+ORDER BY cpu_ns DESC, p.process, p.pid

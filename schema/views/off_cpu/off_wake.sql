@@ -1,0 +1,34 @@
+-- off_wake: who slept where, and who woke them from where
+-- grain: a name of sleeping threads, their callchain, a name of wakers and the wakers' callchain
+-- source: thread_state, thread, stack_folded
+-- caveat: off_cpu_ns runs until the thread is on a CPU again, as bcc's offwaketime counts it; sleep_ns only until the wakeup
+-- caveat: sleeps whose wakeup is not in the capture have a NULL waker
+-- column comm: name of the threads that slept
+-- column stack: their callchain, root first, frames separated by semicolons
+-- column waker_comm: name of the threads that woke them: the thread that ran on the waker's CPU, which an interrupt may have borrowed
+-- column waker_stack: the wakers' callchain, root first
+-- column off_cpu_ns [ns]: time from leaving the CPU to being back on one
+-- column count [count]: how many sleeps
+-- column sleep_ns [ns]: the part of off_cpu_ns before the wakeup
+-- column max_ns [ns]: the longest time off the CPU
+-- column stack_id: the sleepers' callchain's key
+-- column waker_stack_id: the wakers' callchain's key
+SELECT
+  x.comm, f.folded AS stack, x.waker_comm, w.folded AS waker_stack,
+  x.off_cpu_ns, x.count, x.sleep_ns, x.max_ns, x.stack_id, x.waker_stack_id
+FROM (
+  SELECT
+    t.comm, s.stack_id, k.comm AS waker_comm, s.waker_stack_id,
+    sum(s.duration_ns + coalesce(s.run_queue_ns, 0))::BIGINT AS off_cpu_ns,
+    count(*) AS count,
+    sum(s.duration_ns)::BIGINT AS sleep_ns,
+    max(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS max_ns
+  FROM thread_state AS s
+  JOIN thread AS t USING (utid)
+  LEFT JOIN thread AS k ON k.utid = s.waker_utid
+  WHERE s.state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted') AND NOT s.is_open
+  GROUP BY t.comm, s.stack_id, k.comm, s.waker_stack_id
+) AS x
+LEFT JOIN stack_folded AS f ON f.stack_id = x.stack_id
+LEFT JOIN stack_folded AS w ON w.stack_id = x.waker_stack_id
+ORDER BY x.off_cpu_ns DESC, x.comm, x.stack_id, x.waker_comm, x.waker_stack_id

@@ -1,0 +1,20 @@
+-- frame_label: one name for every frame: its function's, or where it is when the name is unknown
+-- grain: a frame
+-- source: frame, dso
+-- column frame_id: the frame's key
+-- column label: the function's name; without one the object (its build id where known) and the address in it
+-- column dso: the object's short name; [unknown] where no mapping covers the address
+-- column is_kernel: true for code that ran in kernel mode
+-- column address: the address within the object
+SELECT
+  f.frame_id,
+  coalesce(
+    f.symbol,
+    CASE WHEN d.dso_id IS NULL THEN '[unknown] 0x' || lower(to_hex(f.address))
+      ELSE '[' || coalesce(left(d.build_id, 8), d.name) || '] +0x' || lower(to_hex(f.address)) END
+  ) AS label,
+  coalesce(d.name, '[unknown]') AS dso,
+  f.is_kernel,
+  f.address
+FROM frame AS f
+LEFT JOIN dso AS d USING (dso_id)

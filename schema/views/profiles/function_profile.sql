@@ -1,0 +1,54 @@
+-- function_profile: where the samples of each event were taken, by function
+-- grain: an event and a function
+-- source: sample, perf_event, frame_label, stack_entry
+-- caveat: total counts a sample once for a function, however often the function is in its callchain (recursion)
+-- caveat: ratios are shares of the event's period (time, or counted events), as perf report's overhead; self and total are in samples and in periods beside them
+-- caveat: without callchains total equals self
+-- column event: the event's name
+-- column symbol: the function; without a name the object and the address in it
+-- column dso: the object's short name
+-- column is_kernel: true for code that ran in kernel mode
+-- column self_count [count]: samples taken in the function itself
+-- column total_count [count]: samples taken in the function or in what it called
+-- column self_period: what these self samples stand for, in the event's unit (ns for cpu-clock)
+-- column total_period: what these total samples stand for
+-- column self_ratio [ratio]: self_period as a share of all of the event
+-- column total_ratio [ratio]: total_period as a share of all of the event
+WITH weight AS (
+  SELECT event_id, frame_id, stack_id, count(*) AS samples, sum(coalesce(period, 1))::UBIGINT AS period
+  FROM sample
+  WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL
+  GROUP BY event_id, frame_id, stack_id
+), self AS (
+  SELECT w.event_id, l.label, l.dso, l.is_kernel, sum(w.samples)::BIGINT AS samples, sum(w.period)::UBIGINT AS period
+  FROM weight AS w JOIN frame_label AS l USING (frame_id)
+  GROUP BY ALL
+), touched AS (
+  SELECT w.event_id, w.frame_id, w.stack_id, w.samples, w.period, l.label, l.dso, l.is_kernel
+  FROM weight AS w JOIN frame_label AS l USING (frame_id)
+  UNION
+  SELECT w.event_id, w.frame_id, w.stack_id, w.samples, w.period, l.label, l.dso, l.is_kernel
+  FROM weight AS w
+  JOIN stack_entry AS e USING (stack_id)
+  JOIN frame_label AS l ON l.frame_id = e.frame_id
+), total AS (
+  SELECT event_id, label, dso, is_kernel, sum(samples)::BIGINT AS samples, sum(period)::UBIGINT AS period
+  FROM touched
+  GROUP BY ALL
+), everything AS (
+  SELECT event_id, sum(period) AS period FROM weight GROUP BY event_id
+)
+SELECT
+  v.name AS event, t.label AS symbol, t.dso, t.is_kernel,
+  coalesce(s.samples, 0) AS self_count,
+  t.samples AS total_count,
+  coalesce(s.period, 0)::UBIGINT AS self_period,
+  t.period AS total_period,
+  coalesce(s.period, 0) / a.period AS self_ratio,
+  t.period / a.period AS total_ratio
+FROM total AS t
+JOIN everything AS a USING (event_id)
+JOIN perf_event AS v USING (event_id)
+LEFT JOIN self AS s
+  ON s.event_id = t.event_id AND s.label = t.label AND s.dso = t.dso AND s.is_kernel = t.is_kernel
+ORDER BY v.name, self_period DESC, total_period DESC, t.label, t.dso, t.is_kernel

@@ -1,0 +1,20 @@
+-- stack_weight: how many samples of each event have each callchain
+-- grain: an event and a callchain
+-- source: sample, perf_event, stack_folded, frame_label
+-- caveat: a sample without a callchain counts as a callchain of its one sampled frame, with a NULL stack_id
+-- column event: the event's name
+-- column stack_id: the callchain's key; NULL for samples that have only their own address
+-- column labels: its frames' names, root first
+-- column sample_count [count]: samples with this callchain
+-- column period: what these samples stand for, in the event's unit
+SELECT v.name AS event, w.stack_id, coalesce(f.labels, [l.label]) AS labels, w.sample_count, w.period
+FROM (
+  SELECT event_id, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END AS frame_id,
+    count(*) AS sample_count, sum(coalesce(period, 1))::UBIGINT AS period
+  FROM sample
+  WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL
+  GROUP BY ALL
+) AS w
+JOIN perf_event AS v USING (event_id)
+LEFT JOIN stack_folded AS f ON f.stack_id = w.stack_id
+LEFT JOIN frame_label AS l ON l.frame_id = w.frame_id

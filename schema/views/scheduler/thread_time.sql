@@ -1,0 +1,65 @@
+-- thread_time: how long each thread ran, waited for a CPU and slept
+-- grain: a thread that was seen in a context switch
+-- source: thread_state, thread
+-- caveat: only intervals whose both ends are in the capture count, as perf sched timehist -s counts them; what the capture's edges cut is in the open_ columns
+-- caveat: ambiguous_on_cpu_ns is the part of on_cpu_ns where switches were lost before the thread left the CPU, so that another thread may have run in it
+-- column utid: the capture's own key of the thread
+-- column tid: thread id, a label
+-- column pid: process id, a label
+-- column comm: the thread's last name
+-- column on_cpu_ns [ns]: time on a CPU
+-- column run_queue_ns [ns]: time it could run and waited for a CPU: after a wakeup, or preempted
+-- column sleep_ns [ns]: time it slept interruptibly, or was stopped, traced or parked
+-- column disk_sleep_ns [ns]: time it slept uninterruptibly: usually storage, or a kernel lock
+-- column on_cpu_ratio [ratio]: on_cpu_ns as a share of the four times together
+-- column run_queue_ratio [ratio]: run_queue_ns as a share of the four times together
+-- column sleep_ratio [ratio]: sleep_ns as a share of the four times together
+-- column disk_sleep_ratio [ratio]: disk_sleep_ns as a share of the four times together
+-- column switch_count [count]: how many times it is known to have run and left a CPU
+-- column voluntary_count [count]: how many of these times it went to sleep
+-- column involuntary_count [count]: how many of these times it still wanted to run
+-- column min_run_ns [ns]: its shortest stay on a CPU
+-- column max_run_ns [ns]: its longest stay on a CPU
+-- column run_delay_ns [ns]: the part of run_queue_ns that follows a wakeup: perf's sch delay
+-- column max_run_delay_ns [ns]: the longest wait for a CPU after a wakeup
+-- column ambiguous_on_cpu_ns [ns]: the part of on_cpu_ns that lost switches make doubtful
+-- column open_on_cpu_ns [ns]: time on a CPU that the end of the capture cut
+-- column open_off_cpu_ns [ns]: time off the CPU that the end of the capture cut
+WITH times AS (
+  SELECT
+    utid,
+    coalesce(sum(duration_ns) FILTER (state = 'running' AND NOT is_open), 0)::BIGINT AS on_cpu_ns,
+    coalesce(sum(duration_ns) FILTER (state IN ('runnable', 'runnable_preempted') AND NOT is_open), 0)::BIGINT
+      AS run_queue_ns,
+    coalesce(sum(duration_ns) FILTER (
+      state NOT IN ('running', 'runnable', 'runnable_preempted', 'disk_sleep') AND NOT is_open), 0)::BIGINT AS sleep_ns,
+    coalesce(sum(duration_ns) FILTER (state = 'disk_sleep' AND NOT is_open), 0)::BIGINT AS disk_sleep_ns,
+    count(*) FILTER (state = 'running' AND NOT is_open) AS switch_count,
+    count(*) FILTER (state = 'running' AND NOT is_open AND next_state NOT IN ('runnable', 'runnable_preempted'))
+      AS voluntary_count,
+    count(*) FILTER (state = 'running' AND NOT is_open AND next_state IN ('runnable', 'runnable_preempted'))
+      AS involuntary_count,
+    min(duration_ns) FILTER (state = 'running' AND NOT is_open) AS min_run_ns,
+    max(duration_ns) FILTER (state = 'running' AND NOT is_open) AS max_run_ns,
+    coalesce(sum(duration_ns) FILTER (state = 'runnable' AND NOT is_open), 0)::BIGINT AS run_delay_ns,
+    max(duration_ns) FILTER (state = 'runnable' AND NOT is_open) AS max_run_delay_ns,
+    coalesce(sum(duration_ns) FILTER (state = 'running' AND is_ambiguous AND NOT is_open), 0)::BIGINT
+      AS ambiguous_on_cpu_ns,
+    coalesce(sum(duration_ns) FILTER (state = 'running' AND is_open), 0)::BIGINT AS open_on_cpu_ns,
+    coalesce(sum(duration_ns) FILTER (state <> 'running' AND is_open), 0)::BIGINT AS open_off_cpu_ns
+  FROM thread_state
+  WHERE state <> 'idle'
+  GROUP BY utid
+)
+SELECT
+  t.utid, t.tid, t.pid, t.comm,
+  x.on_cpu_ns, x.run_queue_ns, x.sleep_ns, x.disk_sleep_ns,
+  x.on_cpu_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS on_cpu_ratio,
+  x.run_queue_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS run_queue_ratio,
+  x.sleep_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS sleep_ratio,
+  x.disk_sleep_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS disk_sleep_ratio,
+  x.switch_count, x.voluntary_count, x.involuntary_count, x.min_run_ns, x.max_run_ns,
+  x.run_delay_ns, x.max_run_delay_ns, x.ambiguous_on_cpu_ns, x.open_on_cpu_ns, x.open_off_cpu_ns
+FROM times AS x
+JOIN thread AS t USING (utid)
+ORDER BY x.on_cpu_ns DESC, t.utid
