@@ -7,6 +7,7 @@
 mod columns;
 pub mod decoders;
 pub mod format;
+mod import;
 pub mod session;
 pub mod source;
 pub mod symbols;
@@ -15,3 +16,5 @@ pub mod tables;
 mod timeline;
 pub mod tracepoint;
 pub mod writer;
+
+pub use import::{ImportError, Options, Progress, Summary, hash, import};

@@ -18,8 +18,9 @@ pub trait Source {
 
 /// Runs sources side by side, always the one whose next record is the oldest, until all are at their end.
 ///
-/// `progress` is told about every 65,536 records how many there were so far.
-pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mut dyn FnMut(u64)) {
+/// `progress` is told about every 65,536 records how many there were so far. False when it said to stop. Ends early
+/// when rows cannot be written: closing the session then says why.
+pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mut dyn FnMut(u64) -> bool) -> bool {
     let mut count = 0u64;
     let mut times: Vec<Option<i64>> = sources.iter().map(|source| source.next_ts()).collect();
     while let Some((index, until)) = oldest(&times) {
@@ -27,8 +28,8 @@ pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mu
         loop {
             sources[index].step(session);
             count += 1;
-            if count % 65_536 == 0 {
-                progress(count);
+            if count % 65_536 == 0 && (session.has_failed() || !progress(count)) {
+                return session.has_failed();
             }
             times[index] = sources[index].next_ts();
             match times[index] {
@@ -40,7 +41,7 @@ pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mu
     for source in sources {
         source.finish(session);
     }
-    progress(count);
+    progress(count)
 }
 
 /// The source with the oldest next record, and the time of the next record of all others.

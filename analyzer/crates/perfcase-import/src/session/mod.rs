@@ -1,6 +1,7 @@
 //! Where all decoders' records meet, in the order of time, and become rows.
 
 mod events;
+mod host;
 mod issues;
 mod maps;
 mod stacks;
@@ -15,6 +16,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 pub(crate) use events::EventsView;
 pub use events::{EventAttr, EventId, SourceId, SourceInfo};
+pub use host::HostFacts;
 pub use issues::{Issue, Severity};
 pub use maps::Mapping;
 pub use threads::{Utid, until_nul};
@@ -36,6 +38,8 @@ pub struct Session {
     pub tables: Tables,
     /// Pages of the recorded host: the unit of a mapping's offset in some records.
     pub page_size_bytes: u64,
+    /// What decoders learned of the host.
+    pub host: HostFacts,
     writer: Writer,
     write_error: Option<WriteError>,
     schemas: BTreeMap<String, SchemaRef>,
@@ -60,6 +64,7 @@ impl Session {
         Session {
             tables: Tables::default(),
             page_size_bytes: 4096,
+            host: HostFacts::default(),
             writer: Writer::start(directory),
             write_error: None,
             schemas: BTreeMap::new(),

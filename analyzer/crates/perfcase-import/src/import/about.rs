@@ -1,0 +1,117 @@
+//! The capture itself: host, clock anchors, files that are kept, the recorder's cost.
+
+use std::path::Path;
+
+use perfcase_archive::{Anchor, Capture, MemberKind};
+
+use super::{Options, note_problems};
+use crate::session::Session;
+use crate::symbols::Kallsyms;
+use crate::tables::{CaptureRow, HostFileRow, RecorderProcessRow};
+
+/// Largest host file whose text becomes a cell, in bytes.
+const MOST_TEXT_BYTES: usize = 1 << 20;
+
+/// What the importer itself reads of the host's files.
+#[derive(Default)]
+pub(super) struct HostFiles {
+    pub kallsyms: Option<Kallsyms>,
+}
+
+/// The moment that becomes ts_ns 0.
+pub(super) fn start_anchor(capture: &Capture) -> Option<&Anchor> {
+    let anchors = &capture.manifest.as_ref()?.clock.anchors;
+    anchors.iter().find(|anchor| anchor.at.as_deref() == Some("start")).or(anchors.first())
+}
+
+fn end_anchor(capture: &Capture) -> Option<&Anchor> {
+    let anchors = &capture.manifest.as_ref()?.clock.anchors;
+    anchors.iter().find(|anchor| anchor.at.as_deref() == Some("end"))
+}
+
+/// Keeps the host's files; sets what the decoders need to know of the host before they start.
+pub(super) fn host(session: &mut Session, capture: &Capture) -> HostFiles {
+    if let Some(host) = capture.manifest.as_ref().map(|manifest| &manifest.host) {
+        session.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two()).unwrap_or(4096);
+        session.timelines.machine = host.machine.clone();
+    }
+    let mut found = HostFiles::default();
+    for member in capture.members.iter().filter(|member| member.kind == MemberKind::HostFile) {
+        let content = match capture.read(member) {
+            Ok(content) => content,
+            Err(error) => {
+                super::inputs::note_unreadable(session, member, &error);
+                continue;
+            }
+        };
+        note_problems(session, Some(member), content.problems());
+        let text = std::str::from_utf8(&content).ok();
+        if member.path == "host/kallsyms" {
+            found.kallsyms = text.and_then(Kallsyms::parse);
+        }
+        session.tables.host_file.push(HostFileRow {
+            path: &member.path,
+            size_bytes: content.len() as u64,
+            content: text.filter(|text| text.len() <= MOST_TEXT_BYTES),
+        });
+    }
+    found
+}
+
+/// Writes `capture` and `recorder_process`.
+pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, path: &Path, options: &Options) {
+    let start_clock_ns = session.start_ns();
+    let manifest = capture.manifest.as_ref();
+    let host = manifest.map(|manifest| manifest.host.clone()).unwrap_or_default();
+    let learned = session.host.clone();
+    let anchor = start_anchor(capture);
+    let end = end_anchor(capture).and_then(|anchor| anchor.monotonic_ns);
+    let duration_ns = end.map(|end| end.saturating_sub(start_clock_ns)).unwrap_or_else(|| session.last_ts_ns());
+    let clock = match manifest.and_then(|manifest| manifest.clock.name.as_deref()) {
+        Some("CLOCK_MONOTONIC") => "monotonic".to_string(),
+        Some(other) => other.to_string(),
+        None => learned.clock.clone().unwrap_or_else(|| "unknown".to_string()),
+    };
+    let file_name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let recorder = manifest.map(|manifest| &manifest.recorder);
+    let command = recorder.map(|recorder| recorder.command.join(" ")).filter(|text| !text.is_empty());
+    let number = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
+    session.tables.capture.push(CaptureRow {
+        capture_id: id,
+        name: options.name.as_deref().unwrap_or(&file_name),
+        format_version: manifest.map(|manifest| manifest.format_version.as_str()),
+        perfcase_version: env!("CARGO_PKG_VERSION"),
+        recorder_version: recorder.and_then(|recorder| recorder.version.as_deref()),
+        clock: &clock,
+        start_clock_ns,
+        start_realtime_ns: anchor.and_then(|anchor| anchor.realtime_ns).or(learned.realtime_at(start_clock_ns)),
+        start_boottime_ns: anchor.and_then(|anchor| anchor.boottime_ns),
+        duration_ns: duration_ns.max(0),
+        hostname: host.hostname.as_deref().or(learned.hostname.as_deref()),
+        kernel_release: host.kernel_release.as_deref().or(learned.kernel_release.as_deref()),
+        machine: host.machine.as_deref().or(learned.machine.as_deref()),
+        os: host.os.as_deref(),
+        cpu_model: host.cpu_model.as_deref().or(learned.cpu_model.as_deref()),
+        cpu_count: number(host.cpu_count).or(learned.cpu_count),
+        page_size_bytes: number(host.page_size_bytes),
+        clock_ticks_per_s: number(host.clock_ticks_per_s),
+        memory_bytes: host.memory_bytes.or(learned.memory_bytes),
+        command: command.as_deref().or(learned.command.as_deref()),
+        ticket: manifest.and_then(|manifest| manifest.ticket.as_deref()),
+        note: manifest.and_then(|manifest| manifest.note.as_deref()),
+        interrupted_by: recorder.and_then(|recorder| recorder.interrupted_by.as_deref()),
+    });
+    for cost in manifest.iter().flat_map(|manifest| &manifest.overhead) {
+        session.tables.recorder_process.push(RecorderProcessRow {
+            process: &cost.process,
+            pid: cost.pid.and_then(|pid| i32::try_from(pid).ok()),
+            user_ns: cost.user_ns,
+            system_ns: cost.system_ns,
+            max_rss_bytes: cost.max_rss_bytes,
+            read_bytes: cost.read_bytes,
+            write_bytes: cost.write_bytes,
+            output_bytes: cost.output_bytes,
+            event_count: cost.event_count,
+        });
+    }
+}

@@ -1,0 +1,120 @@
+//! The registry of decoders: which one reads which kind of member.
+
+use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
+
+use super::{Input, Opened, Progress, bare_source, note_problems};
+use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
+
+/// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
+pub(super) fn open(session: &mut Session, capture: &Capture, progress: &mut dyn FnMut(Progress) -> bool) -> Vec<Opened> {
+    let known = declare(session, capture);
+    let mut opened = Vec::new();
+    for member in &capture.members {
+        let is_recording = matches!(
+            member.kind,
+            MemberKind::PerfData | MemberKind::TraceDat | MemberKind::PerfStat | MemberKind::ProcSnapshots
+        );
+        if !is_recording {
+            if member.kind == MemberKind::Unknown {
+                note_unknown(session, member);
+            }
+            continue;
+        }
+        progress(Progress { phase: "reading", records: 0 });
+        match capture.read(member) {
+            Ok(content) => {
+                note_problems(session, Some(member), content.problems());
+                let input = input_of(session, capture, &known, member);
+                opened.extend(open_one(session, &input, content));
+            }
+            Err(error) => note_unreadable(session, member, &error),
+        }
+    }
+    open_raw_ftrace(session, capture, &known, &mut opened);
+    opened
+}
+
+/// Sources that the manifest names, in its order.
+fn declare(session: &mut Session, capture: &Capture) -> Vec<(String, SourceId)> {
+    let mut known = Vec::new();
+    let Some(manifest) = &capture.manifest else { return known };
+    for source in &manifest.sources {
+        let member = capture.members.iter().find(|member| member.source.as_deref() == Some(&source.name));
+        let id = session.source(SourceInfo {
+            name: source.name.clone(),
+            kind: source.kind.clone(),
+            member: member.map(|member| member.path.clone()),
+            status: source.status.clone().unwrap_or_else(|| "available".to_string()),
+            reason: source.reason.clone(),
+            remedy: source.remedy.clone(),
+            tool: source.tool.clone(),
+            tool_version: source.tool_version.clone(),
+            clock: source.clock.clone(),
+            size_bytes: member.and_then(|member| member.size_bytes),
+        });
+        known.push((source.name.clone(), id));
+    }
+    known
+}
+
+fn input_of<'a>(
+    session: &mut Session,
+    capture: &Capture,
+    known: &[(String, SourceId)],
+    member: &'a Member,
+) -> Input<'a> {
+    let name = member.source.as_deref();
+    let declared = known.iter().find(|(known, _)| Some(known.as_str()) == name);
+    let source = match declared {
+        Some((_, id)) => *id,
+        None => session.source(bare_source(member)),
+    };
+    let described = name.and_then(|name| capture.manifest.as_ref()?.source(name));
+    Input { member, source, started_ns: described.and_then(|source| source.started_monotonic_ns) }
+}
+
+/// The list of decoders: a line each.
+fn open_one(session: &mut Session, input: &Input<'_>, content: Content) -> Option<Opened> {
+    let opened: Result<Opened, (Option<u64>, String)> = match input.member.kind {
+        kind => Err((None, format!("no decoder for {kind:?}"))),
+    };
+    let _ = content;
+    match opened {
+        Ok(source) => Some(source),
+        Err((byte_offset, message)) => {
+            note(session, input.member, "unreadable", byte_offset, message, None);
+            None
+        }
+    }
+}
+
+/// Raw ring-buffer pages are many members but one source.
+fn open_raw_ftrace(_: &mut Session, _: &Capture, _: &[(String, SourceId)], _: &mut Vec<Opened>) {}
+
+pub(super) fn note_unreadable(session: &mut Session, member: &Member, error: &ArchiveError) {
+    note(session, member, error.kind(), None, error.to_string(), Some(error.hint()));
+}
+
+fn note_unknown(session: &mut Session, member: &Member) {
+    session.issue(Issue {
+        severity: Severity::Info,
+        source: Some(member.path.clone()),
+        kind: "unknown_member",
+        byte_offset: None,
+        count: 1,
+        message: "this version does not know what it is; it stays in the archive".to_string(),
+        hint: Some("a newer perfcase may read it".to_string()),
+    });
+}
+
+fn note(
+    session: &mut Session,
+    member: &Member,
+    kind: &'static str,
+    byte_offset: Option<u64>,
+    message: String,
+    hint: Option<String>,
+) {
+    let source = Some(member.path.clone());
+    session.issue(Issue { severity: Severity::Error, source, kind, byte_offset, count: 1, message, hint });
+}

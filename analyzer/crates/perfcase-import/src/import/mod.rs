@@ -1,0 +1,244 @@
+//! One capture in, one folder of Parquet tables out.
+
+mod about;
+mod inputs;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use perfcase_archive::{ArchiveError, Capture, Member, MemberKind, Problem};
+
+use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
+use crate::source::{self, Source};
+use crate::symbols::Kallsyms;
+use crate::writer::WriteError;
+
+/// What the caller may choose.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The capture's name; the file's name without it.
+    pub name: Option<String>,
+    /// A copy of the recorded host's /proc/kallsyms, for a capture that does not hold one.
+    pub kallsyms: Option<PathBuf>,
+}
+
+/// How far the import is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// What is being done now.
+    pub phase: &'static str,
+    /// Records so far.
+    pub records: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// BLAKE3 of the file, hex: the key of the capture.
+    pub capture_id: String,
+    /// Rows of each table.
+    pub tables: BTreeMap<String, u64>,
+    /// Everything that was lost, damaged or doubtful.
+    pub issues: Vec<Issue>,
+}
+
+/// Why nothing could be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The input could not be opened.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The tables could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The output folder could not be made, or the input could not be read.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The caller's progress function said so.
+    #[error("stopped")]
+    Stopped,
+    /// The input holds nothing that perfcase reads.
+    #[error("{path} holds no recording that perfcase reads")]
+    Nothing {
+        /// The input.
+        path: PathBuf,
+    },
+}
+
+/// Imports the capture at `path` into `tables/` below `out`, which exists.
+///
+/// `progress` is told how far it is; when it says false the import ends with [`ImportError::Stopped`].
+///
+/// # Errors
+/// Only when nothing can be imported at all, or nothing can be written: damage within the input is in
+/// [`Summary::issues`] and `import_issue`, beside the rows that could be kept.
+pub fn import(
+    path: &Path,
+    out: &Path,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Summary, ImportError> {
+    let capture = Capture::open(path)?;
+    let tables = out.join("tables");
+    std::fs::create_dir_all(&tables).map_err(|source| ImportError::Io { path: tables.clone(), source })?;
+    // The hash reads the whole file once; it does so while the decoders wait for the disk anyway.
+    let hashed = std::thread::spawn({
+        let path = path.to_path_buf();
+        move || hash(&path)
+    });
+    let mut session = Session::new(&tables, about::start_anchor(&capture).and_then(|anchor| anchor.monotonic_ns));
+    note_problems(&mut session, None, &capture.problems);
+    let host = about::host(&mut session, &capture);
+    let mut sources = inputs::open(&mut session, &capture, progress);
+    if sources.is_empty() && capture.manifest.is_none() {
+        return Err(ImportError::Nothing { path: path.to_path_buf() });
+    }
+    let mut counted = |records| progress(Progress { phase: "events", records });
+    if !source::run(&mut sources, &mut session, &mut counted) {
+        return Err(ImportError::Stopped);
+    }
+    drop(sources);
+    let capture_id = match hashed.join() {
+        Ok(Ok(id)) => id,
+        Ok(Err(source)) => return Err(ImportError::Io { path: path.to_path_buf(), source }),
+        Err(_) => String::new(),
+    };
+    progress(Progress { phase: "threads, stacks and calls", records: 0 });
+    let kallsyms = find_kallsyms(&mut session, options, host.kallsyms)?;
+    finish(&mut session, &kallsyms);
+    about::write_capture(&mut session, &capture, &capture_id, path, options);
+    session.issues.write(&mut session.tables);
+    session.tracepoints.complete();
+    let issues = session.issues.list().to_vec();
+    let tables = session.close()?;
+    Ok(Summary { capture_id, tables, issues })
+}
+
+/// Everything that is known only at the end.
+fn finish(session: &mut Session, kallsyms: &Option<Kallsyms>) {
+    session.report_short_records();
+    session.write_events();
+    session.write_timelines();
+    session.write_threads();
+    session.maps.write(&mut session.tables);
+    session.stacks.write(&mut session.tables, kallsyms.as_ref());
+    if session.maps.refused > 0 {
+        let (count, message) = (session.maps.refused, "mappings beyond the limit of one process were left out".into());
+        let (source, byte_offset, hint) = (None, None, None);
+        let kind = "too_many_mappings";
+        session.issue(Issue { severity: Severity::Warning, source, kind, byte_offset, count, message, hint });
+    }
+}
+
+fn find_kallsyms(
+    session: &mut Session,
+    options: &Options,
+    captured: Option<Kallsyms>,
+) -> Result<Option<Kallsyms>, ImportError> {
+    let Some(path) = &options.kallsyms else { return Ok(captured) };
+    let text = std::fs::read(path).map_err(|source| ImportError::Io { path: path.clone(), source })?;
+    let given = Kallsyms::parse(&String::from_utf8_lossy(&text));
+    if given.is_none() {
+        let message = format!("{} has no addresses: kernel functions stay without names", path.display());
+        let hint = Some("copy /proc/kallsyms as root, with kernel.kptr_restrict = 0 or 1".to_string());
+        let (source, byte_offset) = (None, None);
+        let kind = "no_kallsyms";
+        session.issue(Issue { severity: Severity::Warning, source, kind, byte_offset, count: 1, message, hint });
+    }
+    Ok(given.or(captured))
+}
+
+/// Problems of the container become issues.
+fn note_problems(session: &mut Session, member: Option<&Member>, problems: &[Problem]) {
+    for problem in problems {
+        let source = problem.member.clone().or_else(|| member.map(|member| member.path.clone()));
+        session.issue(Issue {
+            severity: match problem.severity {
+                perfcase_archive::Severity::Info => Severity::Info,
+                perfcase_archive::Severity::Warning => Severity::Warning,
+                perfcase_archive::Severity::Error => Severity::Error,
+            },
+            source,
+            kind: problem.kind,
+            byte_offset: problem.byte_offset,
+            count: 1,
+            message: problem.message.clone(),
+            hint: problem.hint.clone(),
+        });
+    }
+}
+
+/// BLAKE3 of a file, hex; of a folder: of its files' names and contents, in the order of their names.
+pub fn hash(path: &Path) -> std::io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    if path.is_dir() {
+        let mut files = Vec::new();
+        list_files(path, &mut files)?;
+        files.sort();
+        for file in files {
+            hasher.update(file.strip_prefix(path).unwrap_or(&file).as_os_str().as_encoded_bytes());
+            hasher.update(&[0]);
+            hasher.update(hash(&file)?.as_bytes());
+        }
+    } else {
+        let file = std::fs::File::open(path)?;
+        if file.metadata()?.len() > 0 {
+            // SAFETY: the map is only read and hashed; a file that changes meanwhile changes the hash, no more.
+            let map = unsafe { memmap2::Mmap::map(&file)? };
+            hasher.update(&map);
+        }
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Files of a folder that may be a part of a capture: a bound of a million keeps a wrong path from hashing a disk.
+fn list_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            list_files(&entry.path(), files)?;
+        } else if kind.is_file() && files.len() < 1_000_000 {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// A source row for a member that no manifest describes.
+fn bare_source(member: &Member) -> SourceInfo {
+    let (name, kind) = match member.kind {
+        MemberKind::PerfData => ("perf", "perf_data"),
+        MemberKind::TraceDat => ("ftrace", "trace_dat"),
+        MemberKind::FtraceRaw => ("ftrace", "ftrace_raw"),
+        MemberKind::PerfStat => ("pmc", "perf_stat"),
+        MemberKind::ProcSnapshots => ("proc", "proc_snapshots"),
+        MemberKind::HostFile => ("host", "host_file"),
+        MemberKind::RecorderFile => ("recorder", "recorder_file"),
+        MemberKind::Unknown => ("unknown", "unknown"),
+    };
+    SourceInfo {
+        name: name.to_string(),
+        kind: kind.to_string(),
+        member: Some(member.path.clone()),
+        status: "available".to_string(),
+        size_bytes: member.size_bytes,
+        ..SourceInfo::default()
+    }
+}
+
+/// A decoder that is ready to run.
+type Opened = Box<dyn Source>;
+
+/// What the registry of decoders needs to know of a member.
+struct Input<'a> {
+    member: &'a Member,
+    source: SourceId,
+    /// When the tool was started, on the capture's clock.
+    started_ns: Option<i64>,
+}
