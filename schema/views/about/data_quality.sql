@@ -35,7 +35,9 @@ SELECT
   s.event_count, s.lost_count,
   s.lost_count / nullif(s.lost_count + s.event_count, 0) AS lost_ratio,
   s.clock, s.first_ts_ns, s.last_ts_ns,
-  least(1.0, (s.last_ts_ns - s.first_ts_ns) / nullif(c.duration_ns, 0)) AS coverage_ratio,
+  -- least() would take NULL for no bound.
+  CASE WHEN s.last_ts_ns IS NOT NULL
+    THEN least(1.0, (s.last_ts_ns - s.first_ts_ns) / nullif(c.duration_ns, 0)) END AS coverage_ratio,
   coalesce(t.warnings, 0) AS warning_count,
   coalesce(t.errors, 0) AS error_count,
   nullif(u.feeds, '') AS feeds,
