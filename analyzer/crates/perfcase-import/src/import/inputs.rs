@@ -3,10 +3,15 @@
 use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 
 use super::{Input, Opened, Progress, bare_source, note_problems};
+use crate::decoders::ftrace;
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 
 /// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
-pub(super) fn open(session: &mut Session, capture: &Capture, progress: &mut dyn FnMut(Progress) -> bool) -> Vec<Opened> {
+pub(super) fn open(
+    session: &mut Session,
+    capture: &Capture,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Vec<Opened> {
     let known = declare(session, capture);
     let mut opened = Vec::new();
     for member in &capture.members {
@@ -76,9 +81,11 @@ fn input_of<'a>(
 /// The list of decoders: a line each.
 fn open_one(session: &mut Session, input: &Input<'_>, content: Content) -> Option<Opened> {
     let opened: Result<Opened, (Option<u64>, String)> = match input.member.kind {
+        MemberKind::TraceDat => {
+            ftrace::open_trace_dat(content, input.source, session).map_err(|damage| (damage.offset, damage.message))
+        }
         kind => Err((None, format!("no decoder for {kind:?}"))),
     };
-    let _ = content;
     match opened {
         Ok(source) => Some(source),
         Err((byte_offset, message)) => {
@@ -89,7 +96,24 @@ fn open_one(session: &mut Session, input: &Input<'_>, content: Content) -> Optio
 }
 
 /// Raw ring-buffer pages are many members but one source.
-fn open_raw_ftrace(_: &mut Session, _: &Capture, _: &[(String, SourceId)], _: &mut Vec<Opened>) {}
+fn open_raw_ftrace(session: &mut Session, capture: &Capture, known: &[(String, SourceId)], opened: &mut Vec<Opened>) {
+    let mut members = Vec::new();
+    for member in capture.members.iter().filter(|member| member.kind == MemberKind::FtraceRaw) {
+        match capture.read(member) {
+            Ok(content) => {
+                note_problems(session, Some(member), content.problems());
+                members.push((member.path.clone(), content));
+            }
+            Err(error) => note_unreadable(session, member, &error),
+        }
+    }
+    let Some(first) = capture.members.iter().find(|member| member.kind == MemberKind::FtraceRaw) else { return };
+    let input = input_of(session, capture, known, first);
+    match ftrace::open_raw_folder(&members, input.source, session) {
+        Ok(source) => opened.push(source),
+        Err(damage) => note(session, first, damage.kind, damage.offset, damage.message, None),
+    }
+}
 
 pub(super) fn note_unreadable(session: &mut Session, member: &Member, error: &ArchiveError) {
     note(session, member, error.kind(), None, error.to_string(), Some(error.hint()));
