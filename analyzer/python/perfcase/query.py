@@ -1,0 +1,101 @@
+"""SQL on an imported folder, by a connection that can read its tables and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+
+from perfcase.errors import PerfcaseError
+from perfcase.schema import literal, quote
+
+_BATCH_ROWS = 10_000
+
+SELECT_HINT = "one SELECT (or FROM …, WITH …, DESCRIBE …, SHOW …) is allowed"
+
+
+def connect(case_dir: Path) -> duckdb.DuckDBPyConnection:
+    """A read-only, locked-down connection to the tables and views of an imported folder."""
+    folder = case_dir.resolve()
+    try:
+        connection = duckdb.connect(str(folder / "case.duckdb"), read_only=True)
+        connection.execute(f"SET VARIABLE case_dir = {literal(str(folder))}")
+        connection.execute(f"SET allowed_directories = [{literal(str(folder / 'tables'))}]")
+        connection.execute("SET temp_directory = ''")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+    except duckdb.Error as error:
+        raise PerfcaseError("input", f"{case_dir}: cannot be opened: {error}", "import the capture again") from error
+    return connection
+
+
+def gate(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """``sql`` if it is exactly one SELECT. COPY, ATTACH and the like could write into the folder; EXPLAIN runs them."""
+    try:
+        statements = connection.extract_statements(sql)
+    except duckdb.Error as error:
+        raise sql_error(error) from error
+    if len(statements) != 1:
+        raise PerfcaseError("sql", f"expected one statement, found {len(statements)}", SELECT_HINT)
+    if statements[0].type != duckdb.StatementType.SELECT:
+        kind = str(statements[0].type).rpartition(".")[2]
+        raise PerfcaseError("sql", f"{kind} is not allowed", SELECT_HINT)
+    return statements[0].query
+
+
+class Result:
+    """The rows of one SELECT, fetched as they are asked for: once, by ``rows`` or by ``arrow``."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+        self._connection = connection
+        self._sql = gate(connection, sql).strip().rstrip(";")
+        self._cursor: duckdb.DuckDBPyConnection | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns. Two may have the same."""
+        return [column[0] for column in self._executed().description or ()]
+
+    def rows(self) -> Iterator[tuple]:
+        """The rows in order."""
+        cursor = self._executed()
+        while batch := cursor.fetchmany(_BATCH_ROWS):
+            yield from batch
+
+    def arrow(self) -> ArrowStream:
+        """The rows as an Arrow C stream, enumerations as plain text (Arrow would make dictionaries of them)."""
+        relation = self._connection.sql(self._sql)
+        enums = {n for n, t in zip(relation.columns, relation.types, strict=True) if str(t).startswith("ENUM")}
+        if enums:
+            columns = (f"{quote(n)}::VARCHAR AS {quote(n)}" if n in enums else quote(n) for n in relation.columns)
+            relation = self._connection.sql(f"SELECT {', '.join(columns)} FROM ({self._sql}\n)")
+        return ArrowStream(relation)
+
+    def _executed(self) -> duckdb.DuckDBPyConnection:
+        if self._cursor is None:
+            try:
+                self._cursor = self._connection.execute(self._sql)
+            except duckdb.Error as error:
+                raise sql_error(error) from error
+        return self._cursor
+
+
+class ArrowStream:
+    """What hands out the Arrow C stream of a result, and nothing else of it."""
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        self._relation = relation
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The stream, by Arrow's PyCapsule interface: DuckDB makes it, pyarrow is not needed."""
+        return self._relation.__arrow_c_stream__(requested_schema)
+
+
+def sql_error(error: duckdb.Error) -> PerfcaseError:
+    """DuckDB's error as ours, on one line, its hint kept apart."""
+    text = str(error).split("\n\nLINE")[0].split("\nLINE ")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    first = lines[0] if lines else "the query failed"
+    kind = "environment" if isinstance(error, (duckdb.OutOfMemoryException, duckdb.IOException)) else "sql"
+    return PerfcaseError(kind, first, " ".join(lines[1:])[:300] or None)

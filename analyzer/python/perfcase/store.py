@@ -1,0 +1,239 @@
+"""From FILE to an imported folder: imports once, reuses from then on.
+
+FILE is a ``.perfcase`` archive, a bare perf.data or trace.dat, a recorder's folder, or an imported folder. The import goes
+to ``<name>.case/`` beside FILE (into the user's cache where that cannot be written): ``tables/*.parquet``, ``case.duckdb``
+and ``import.json``. It is made in a folder of its own and renamed when it is whole, so one that is killed leaves nothing
+half done; what it leaves behind, the next import of the same file removes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perfcase import __version__, casedb
+from perfcase.errors import PerfcaseError
+
+Progress = Callable[[str, int], None]
+"""Called with the phase and the number of records so far."""
+
+IMPORT_FORMAT = 1
+"""Version of import.json. An import of another version is made again."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An imported folder."""
+
+    folder: Path
+    info: dict[str, Any]
+    reused: bool
+
+    @property
+    def name(self) -> str:
+        """The capture's name, for people."""
+        return self.info.get("source", {}).get("name") or self.folder.name
+
+
+def is_imported(folder: Path) -> bool:
+    """Whether this is a folder that an import made."""
+    return (folder / "import.json").is_file() and (folder / "tables").is_dir()
+
+
+def open_case(
+    file: Path, out: Path | None = None, progress: Progress | None = None, *, force: bool = False, options: dict | None = None
+) -> Case:
+    """The imported folder of FILE, imported now if it was not before (or if ``force``)."""
+    if not file.exists():
+        raise PerfcaseError("not_found", f"{file}: no such file")
+    if is_imported(file):
+        if out is not None or force:
+            raise PerfcaseError("usage", f"{file}: is an imported folder already", "give the capture it was made from")
+        return Case(file, _refresh_views(file, read_info(file)), reused=True)
+    target = out if out is not None else default_folder(file)
+    wanted = {"format": IMPORT_FORMAT, "importer": importer_id(), "options": options or {}}
+    if not force:
+        found = _reusable(target, file, wanted)
+        if found:
+            return found
+    with _locked(target):
+        found = None if force else _reusable(target, file, wanted)
+        return found or _import(file, target, wanted, progress)
+
+
+def default_folder(file: Path) -> Path:
+    """Where FILE is imported to: beside it, or in the user's cache where that is not writable."""
+    path = file.absolute()
+    name = f"{path.name.removesuffix('.perfcase')}.case"
+    beside = path.parent / name
+    if os.access(path.parent, os.W_OK | os.X_OK):
+        return beside
+    if is_imported(beside):
+        return beside
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    key = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    return cache / "perfcase" / key / name
+
+
+def importer_id() -> str:
+    """What the tables of an import depend on apart from the file: the version and the very build of the core."""
+    core = Path(_core().__file__).stat()
+    return f"{__version__}:{core.st_size}:{core.st_mtime_ns}"
+
+
+def read_info(folder: Path) -> dict[str, Any]:
+    """The import.json of an imported folder."""
+    path = folder / "import.json"
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PerfcaseError("input", f"{path}: cannot be read: {error}", "import the capture again") from error
+    if not isinstance(info, dict) or not isinstance(info.get("tables"), dict):
+        raise PerfcaseError("input", f"{path}: not written by perfcase import", "import the capture again")
+    return info
+
+
+def stamp(file: Path) -> dict[str, int]:
+    """Size and time of a capture, cheap to compare; of a folder, those of all its files together."""
+    stats = [file.stat()] if file.is_file() else [p.stat() for p in sorted(file.rglob("*")) if p.is_file()]
+    return {
+        "files": len(stats),
+        "size_bytes": sum(stat.st_size for stat in stats),
+        "mtime_ns": max((stat.st_mtime_ns for stat in stats), default=0),
+    }
+
+
+def _core() -> Any:  # noqa: ANN401 - a module
+    try:
+        from perfcase import _core
+    except ImportError as error:
+        raise PerfcaseError("environment", f"the import core is not built: {error}", "run make setup") from error
+    return _core
+
+
+def _reusable(target: Path, file: Path, wanted: dict[str, Any]) -> Case | None:
+    """The import at ``target`` if it is of this very file by this very importer."""
+    if not is_imported(target):
+        return None
+    try:
+        info = read_info(target)
+    except PerfcaseError:
+        return None
+    if any(info.get(key) != value for key, value in wanted.items()):
+        return None
+    source = info.get("source", {})
+    if source.get("stamp") != stamp(file) and source.get("capture_id") != _core().hash_file(str(file)):
+        return None
+    return Case(target, _refresh_views(target, info), reused=True)
+
+
+def _refresh_views(folder: Path, info: dict[str, Any]) -> dict[str, Any]:
+    """Writes case.duckdb anew if the views have changed since; the tables stay."""
+    current = casedb.views_hash()
+    if info.get("views") == current and (folder / "case.duckdb").is_file():
+        return info
+    if os.access(folder, os.W_OK):
+        casedb.write(folder)
+        info = {**info, "views": current}
+        _write_json(folder / "import.json", info)
+    return info
+
+
+def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress | None) -> Case:
+    if target.exists() and not is_imported(target) and (not target.is_dir() or any(target.iterdir())):
+        raise PerfcaseError("usage", f"{target}: exists and is not an imported folder", "name another with -o")
+    _remove_leftovers(target)
+    working = target.parent / f".{target.name}.importing-{os.getpid()}"
+    started = time.monotonic()
+    try:
+        working.mkdir()
+        before = stamp(file)
+        result = _core().import_capture(str(file), str(working), {"name": file.name, **wanted["options"]}, progress)
+        casedb.write(working)
+        info = {
+            **wanted,
+            "perfcase_version": __version__,
+            "views": casedb.views_hash(),
+            "source": {
+                "name": file.name,
+                "path": str(file.absolute()),
+                "stamp": before,
+                "capture_id": result["capture_id"],
+            },
+            "imported_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "duration_s": round(time.monotonic() - started, 3),
+            "tables": dict(sorted(result["tables"].items())),
+            "issues": result["issues"],
+        }
+        _write_json(working / "import.json", info)
+        _put_in_place(working, target)
+    except OSError as error:
+        raise PerfcaseError("environment", f"{target}: cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
+    return Case(target, info, reused=False)
+
+
+def _put_in_place(working: Path, target: Path) -> None:
+    """Renames the finished import to its place; an older import of the same name goes away."""
+    old = target.parent / f".{target.name}.importing-old-{os.getpid()}"
+    if target.exists():
+        target.rename(old)
+    working.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Removes what killed imports to the same place left; the lock is held, so nobody is at work in them."""
+    for stale in target.parent.glob(f".{_glob_escape(target.name)}.importing-*"):
+        shutil.rmtree(stale, ignore_errors=True)
+
+
+def _glob_escape(name: str) -> str:
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+def _write_json(path: Path, value: object) -> None:
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+@contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """One import to a place at a time; a second one waits and then finds the result of the first."""
+    path = target.parent / f".{target.name}.lock"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle = _acquire(path)
+    except OSError as error:
+        raise PerfcaseError(
+            "not_permitted", f"{target.parent}: cannot be written: {error.strerror}", "name another folder with -o"
+        ) from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _acquire(path: Path) -> int:
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        # The holder before us removed the file on its way out: a lock on a removed file excludes nobody.
+        try:
+            if os.fstat(handle).st_ino == path.stat().st_ino:
+                return handle
+        except FileNotFoundError:
+            pass
+        os.close(handle)

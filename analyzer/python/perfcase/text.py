@@ -1,0 +1,73 @@
+"""Text from a capture is hostile: a thread may be named anything. What reaches a terminal passes through here."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\x1b": "\\e"}
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if char in _SHORT:
+        return _SHORT[char]
+    return f"\\x{ord(char):02x}" if ord(char) < 0x100 else f"\\u{ord(char):04x}"
+
+
+def safe(text: str) -> str:
+    """``text`` on one line, with control characters, escape sequences and invisible or reordering ones spelled out."""
+    return _UNSAFE.sub(_escape, text)
+
+
+def safe_lines(text: str) -> str:
+    """Like ``safe``, but newlines and tabs stay: for output that has its own lines, such as CSV."""
+    return _UNSAFE.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match), text)
+
+
+def width(text: str) -> int:
+    """Columns of a terminal that ``text`` takes."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def shorten(text: str, limit: int) -> str:
+    """``text`` in at most ``limit`` characters, its end cut off."""
+    return text if len(text) <= limit else text[: max(limit - 1, 0)] + "…"
+
+
+def duration(ns: float | None) -> str:
+    """Nanoseconds for people: 1.23 s, 45.6 ms."""
+    if ns is None:
+        return "-"
+    for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if abs(ns) >= scale:
+            return f"{ns / scale:,.3g} {unit}" if abs(ns) < 1000 * scale else f"{ns / scale:,.0f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def size(count: float | None) -> str:
+    """Bytes for people, in powers of 1024."""
+    if count is None:
+        return "-"
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1024:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.3g} {unit}"
+        value /= 1024
+    return f"{value:,.3g} TiB"
+
+
+def count(value: float | None) -> str:
+    """A number of things, with separators."""
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def ratio(value: float | None) -> str:
+    """A share as a percentage. Never print it without the absolute figure beside it."""
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
