@@ -1,0 +1,98 @@
+"""What several commands share: arguments, the progress bar, opening FILE."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import duckdb
+import typer
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from perfcase import query, render, store
+from perfcase.errors import PerfcaseError
+from perfcase.text import safe
+from perfcase.views import load_views
+
+Format = StrEnum("Format", {name: name for name in render.FORMATS})
+
+FileArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A .perfcase archive, a bare perf.data or trace.dat, a recorder's folder, or an imported folder.",
+        show_default=False,
+    ),
+]
+FormatOption = Annotated[
+    Format,
+    typer.Option("--format", "-f", help="table (for people), csv, json, arrow (IPC stream) or parquet."),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write there instead of to standard output."),
+]
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", "-n", min=0, metavar="N", help="At most N rows; 0: all. A table shows 1,000 unless told."),
+]
+
+
+@contextmanager
+def import_progress(label: str) -> Iterator[store.Progress]:
+    """A progress bar on a terminal's standard error, nothing elsewhere; gone when the import is done."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.fields[label]}", markup=False),
+        BarColumn(),
+        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.completed:,.0f} records"),
+        TimeElapsedColumn(),
+    )
+    console = render.console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("opening", total=None, label=safe(label))
+
+        def report(phase: str, records: int) -> None:
+            progress.update(task, description=phase, completed=records)
+
+        yield report
+
+
+def open_file(file: Path) -> store.Case:
+    """The imported folder of FILE, imported first if need be."""
+    with import_progress(file.name) as progress:
+        return store.open_case(file, progress=progress)
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to the tables and views of FILE."""
+    with query.connect(open_file(file).folder) as connection:
+        yield connection
+
+
+def write(
+    connection: duckdb.DuckDBPyConnection, sql: str, fmt: Format, output: Path | None, limit: int | None
+) -> None:
+    """Runs one SELECT and writes its rows."""
+    if limit:
+        query.gate(connection, sql)
+        sql = f"SELECT * FROM ({sql.strip().rstrip(';')}\n) LIMIT {limit}"
+    render.write_result(query.Result(connection, sql), fmt.value, output, limited=limit is not None)
+
+
+def unknown(what: str, name: str, known: Iterable[str], listing: str) -> PerfcaseError:
+    """The error for a name that does not exist, with the nearest that do."""
+    near = difflib.get_close_matches(name, list(known), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"{listing} lists them"
+    return PerfcaseError("not_found", f"there is no {what} {name}", hint)
+
+
+def complete_view(incomplete: str) -> list[tuple[str, str]]:
+    """Shell completion of view names."""
+    return [(view.name, view.description) for view in load_views().values() if view.name.startswith(incomplete)]

@@ -1,0 +1,26 @@
+"""perfcase events: events as text."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from perfcase.cli.common import FileArgument
+
+
+def command(
+    file: FileArgument,
+    event: Annotated[
+        str | None,
+        typer.Option("--event", "-e", metavar="NAME", help="Only this event: sched_switch or sched:sched_switch."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, metavar="N", help="At most N events; 0: all.")] = 0,
+) -> None:
+    """Print events as trace-cmd report and perf script print them, by libtraceevent.
+
+    libtraceevent (LGPL, loaded when needed) runs in a child process: damaged input may crash it, not perfcase.
+
+    Example: perfcase events incident.perfcase --event sched_switch --limit 20
+    """
+    raise NotImplementedError

@@ -1,0 +1,87 @@
+"""perfcase import: from a capture to Parquet tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from perfcase import render, store
+from perfcase.cli.common import import_progress
+from perfcase.errors import PerfcaseError
+from perfcase.text import plural, safe
+
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
+
+
+def command(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Captures to import.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="The folder to make; for several FILEs, or if DIR exists, the folder to make FILE.case in.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Import again even if nothing has changed.")] = False,
+    kallsyms: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The recorded kernel's /proc/kallsyms, for captures that have none."),
+    ] = None,
+) -> None:
+    """Import captures: plain Parquet tables and a case.duckdb that the stock duckdb opens.
+
+    Prints the tables with their rows, and what was lost or damaged. Every other command imports by itself when it has to;
+    import is for choosing the place, or for doing it ahead of time.
+
+    Example: perfcase import incident.perfcase -o /tmp/incident && duckdb /tmp/incident/case.duckdb
+    """
+    options = {"kallsyms": str(kallsyms)} if kallsyms else {}
+    for file in files:
+        out = target_folder(file, output, several=len(files) > 1)
+        with import_progress(file.name) as progress:
+            case = store.open_case(file, out, progress, force=force, options=options)
+        print_case(render.console(), case)
+
+
+def target_folder(file: Path, output: Path | None, *, several: bool) -> Path | None:
+    """Where to import to: DIR itself if it is new, empty or an import already, else a folder in it."""
+    if output is None:
+        return None
+    if output.exists() and not output.is_dir():
+        raise PerfcaseError("usage", f"{output}: is not a folder")
+    inside = several or (output.is_dir() and any(output.iterdir()) and not store.is_imported(output))
+    return output / store.default_folder(file).name if inside else output
+
+
+def print_case(console: Console, case: store.Case) -> None:
+    """The tables, their rows, and the issues."""
+    tables = case.info["tables"]
+    filled = [(name, rows) for name, rows in tables.items() if rows]
+    console.print(render.table_of(["table", "rows"], filled))
+    if len(filled) < len(tables):
+        empty = ", ".join(name for name, rows in tables.items() if not rows)
+        console.print(Text(f"empty: {safe(empty)}", style="dim"), soft_wrap=True)
+    print_issues(console, case.info.get("issues", []))
+    how = "imported before" if case.reused else f"imported in {case.info.get('duration_s', 0):.2f} s"
+    total = plural(sum(tables.values()), "row")
+    console.print(Text(f"{safe(str(case.folder))}: {total}, {how}"), soft_wrap=True)
+
+
+def print_issues(console: Console, issues: list[dict]) -> None:
+    """What was lost or damaged, one line each, the worst first."""
+    for severity in ("error", "warning", "info"):
+        for issue in (issue for issue in issues if issue["severity"] == severity):
+            where = f"{issue['source'] or 'capture'}"
+            if issue["byte_offset"] is not None:
+                where += f" at byte {issue['byte_offset']:,}"
+            times = f" ({issue['count']:,} times)" if issue["count"] > 1 else ""
+            hint = f" — {issue['hint']}" if issue.get("hint") else ""
+            line = Text(f"{severity}: ", style=SEVERITY_STYLES[severity])
+            line.append(safe(f"{where}: {issue['message']}{times}{hint}"), style="default")
+            console.print(line, soft_wrap=True)

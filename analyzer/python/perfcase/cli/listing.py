@@ -1,0 +1,64 @@
+"""What perfcase views and perfcase tables print: lists by group, and one entry with its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+from perfcase.render import table_of
+from perfcase.schema import Column, Table
+from perfcase.views import View
+
+
+def print_groups(console: Console, entries: Iterable[Table | View]) -> None:
+    """Name and first sentence of each, by group."""
+    groups: dict[str, list[Table | View]] = {}
+    for entry in entries:
+        groups.setdefault(entry.group, []).append(entry)
+    for group in sorted(groups):
+        console.print(Text(group, style="bold"))
+        width = max(len(entry.name) for entry in groups[group])
+        for entry in sorted(groups[group], key=lambda entry: entry.name):
+            first = entry.description.partition(". ")[0].rstrip(".")
+            console.print(Text(f"  {entry.name:<{width}}  {first}", overflow="ellipsis", no_wrap=True))
+        console.print()
+
+
+def print_entry(console: Console, entry: Table | View) -> None:
+    """A table or view in full."""
+    console.print(Text(entry.name, style="bold"))
+    console.print(Text(entry.description))
+    console.print(Text(f"One row is {entry.grain.removeprefix('one row is ')}.", style="dim"))
+    if isinstance(entry, View):
+        for caveat in entry.caveats:
+            console.print(Text(f"Caveat: {caveat}", style="yellow"))
+        if entry.sources:
+            console.print(Text(f"Made from: {', '.join(entry.sources)}", style="dim"))
+    console.print()
+    console.print(_columns(entry.columns, typed=isinstance(entry, Table)))
+
+
+def _columns(columns: Iterable[Column], *, typed: bool) -> object:
+    if typed:
+        rows = [(c.name, c.sql_type, c.unit or "", "yes" if c.nullable else "", c.description) for c in columns]
+        return table_of(["column", "type", "unit", "NULL", "what it is"], rows)
+    return table_of(["column", "unit", "what it is"], [(c.name, c.unit or "", c.description) for c in columns])
+
+
+def records(entries: Iterable[Table | View]) -> list[dict]:
+    """The entries as plain data, for --format json."""
+    return [
+        {
+            "name": entry.name,
+            "group": entry.group,
+            "description": entry.description,
+            "grain": entry.grain,
+            "columns": [
+                {"name": c.name, "type": c.type and c.sql_type, "unit": c.unit, "description": c.description}
+                for c in entry.columns
+            ],
+        }
+        for entry in entries
+    ]

@@ -1,0 +1,113 @@
+"""Puts the commands together and turns every error into one line on standard error and a fixed exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated
+
+import typer
+from typer import exceptions as typer_exceptions
+
+from perfcase import __version__
+from perfcase.errors import EXIT_CODES, KIND_MEANINGS, PerfcaseError
+from perfcase.text import safe
+
+COMMANDS = ("record", "import", "report", "sql", "view", "views", "tables", "events", "info")
+"""Every command is perfcase/cli/<name>_command.py with a function ``command``."""
+
+_FIRST_STEPS = """
+Record a host, carry the file away, ask it anything.
+
+\b
+  perfcase record --duration 30 -o incident.perfcase     on the host that has the problem
+  perfcase report incident.perfcase                      anywhere: the first five minutes of an investigation
+  perfcase view thread_time incident.perfcase            one answer; perfcase views lists them all
+  perfcase sql incident.perfcase "SELECT …"              any question; perfcase tables lists what there is
+
+FILE is a .perfcase archive, a bare perf.data or trace.dat, a recorder's folder, or an imported folder (NAME.case). It is
+imported the first time, into NAME.case beside it, and reused from then on.
+"""
+
+
+def exit_code_help() -> str:
+    """The exit codes, for --help."""
+    codes = ", ".join(f"{code} {KIND_MEANINGS[kind]}" for kind, code in EXIT_CODES.items())
+    return f"Exit codes: 0 done, {codes}."
+
+
+def build_app() -> typer.Typer:
+    """The application with all its commands."""
+    app = typer.Typer(
+        name="perfcase",
+        no_args_is_help=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    )
+    app.callback(invoke_without_command=True)(_root)
+    for name in COMMANDS:
+        module = import_module(f"perfcase.cli.{name}_command")
+        app.command(name, context_settings=getattr(module, "CONTEXT_SETTINGS", None))(module.command)
+    return app
+
+
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        sys.stdout.write(f"perfcase {__version__}\n")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+
+
+_root.__doc__ = f"{_FIRST_STEPS}\n{exit_code_help()}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point: runs and exits."""
+    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Runs a command line; the exit code."""
+    try:
+        code = build_app()(args=arguments, prog_name="perfcase", standalone_mode=False)
+        sys.stdout.flush()
+    except PerfcaseError as error:
+        return _fail(error)
+    except BrokenPipeError:
+        # The reader (head, say) has seen enough. Python would complain once more when it closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, typer_exceptions.Abort):
+        return _fail(PerfcaseError("interrupted", "interrupted"))
+    except typer_exceptions.Exit as stop:
+        return stop.exit_code
+    except typer_exceptions.TyperException as error:
+        return _fail(_usage(error))
+    except Exception as error:
+        if os.environ.get("PERFCASE_DEBUG"):
+            raise
+        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        return _fail(PerfcaseError("internal", text, "PERFCASE_DEBUG=1 shows where"))
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: Exception) -> PerfcaseError:
+    told = error.format_message() if hasattr(error, "format_message") else str(error)
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else "perfcase"
+    return PerfcaseError("usage", told.rstrip("."), f"see {where} --help")
+
+
+def _fail(error: PerfcaseError) -> int:
+    """Prints ``perfcase: message (hint)`` on one line."""
+    text = safe(str(error))
+    red, plain = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() and "NO_COLOR" not in os.environ else ("", "")
+    sys.stderr.write(f"{red}perfcase:{plain} {text}\n")
+    return error.exit_code
