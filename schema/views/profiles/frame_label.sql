@@ -6,6 +6,7 @@
 -- column dso: the object's short name; [unknown] where no mapping covers the address
 -- column is_kernel: true for code that ran in kernel mode
 -- column address: the address within the object
+-- column unnamed_address: the same, for frames without a name; NULL for those with one
 SELECT
   f.frame_id,
   coalesce(
@@ -15,6 +16,7 @@ SELECT
   ) AS label,
   coalesce(d.name, '[unknown]') AS dso,
   f.is_kernel,
-  f.address
+  f.address,
+  CASE WHEN f.symbol IS NULL THEN f.address END AS unnamed_address
 FROM frame AS f
 LEFT JOIN dso AS d USING (dso_id)

@@ -8,6 +8,7 @@
 -- column symbol: the function; without a name the object and the address in it
 -- column dso: the object's short name
 -- column is_kernel: true for code that ran in kernel mode
+-- column address: the address within the object, for a function without a name; NULL for one with a name
 -- column self_count [count]: samples taken in the function itself
 -- column total_count [count]: samples taken in the function or in what it called
 -- column self_period: what these self samples stand for, in the event's unit (ns for cpu-clock)
@@ -24,22 +25,22 @@ WITH weight AS (
   FROM weight AS w JOIN frame_label AS l USING (frame_id)
   GROUP BY ALL
 ), touched AS (
-  SELECT w.event_id, w.frame_id, w.stack_id, w.samples, w.period, l.label, l.dso, l.is_kernel
+  SELECT w.event_id, w.frame_id, w.stack_id, w.samples, w.period, l.label, l.dso, l.is_kernel, l.unnamed_address AS address
   FROM weight AS w JOIN frame_label AS l USING (frame_id)
   UNION
-  SELECT w.event_id, w.frame_id, w.stack_id, w.samples, w.period, l.label, l.dso, l.is_kernel
+  SELECT w.event_id, w.frame_id, w.stack_id, w.samples, w.period, l.label, l.dso, l.is_kernel, l.unnamed_address AS address
   FROM weight AS w
   JOIN stack_entry AS e USING (stack_id)
   JOIN frame_label AS l ON l.frame_id = e.frame_id
 ), total AS (
-  SELECT event_id, label, dso, is_kernel, sum(samples)::BIGINT AS samples, sum(period)::UBIGINT AS period
+  SELECT event_id, label, dso, is_kernel, address, sum(samples)::BIGINT AS samples, sum(period)::UBIGINT AS period
   FROM touched
   GROUP BY ALL
 ), everything AS (
   SELECT event_id, sum(period) AS period FROM weight GROUP BY event_id
 )
 SELECT
-  v.name AS event, t.label AS symbol, t.dso, t.is_kernel,
+  v.name AS event, t.label AS symbol, t.dso, t.is_kernel, t.address,
   coalesce(s.samples, 0) AS self_count,
   t.samples AS total_count,
   coalesce(s.period, 0)::UBIGINT AS self_period,

@@ -18,9 +18,17 @@ pub type FrameId = u32;
 
 /// Entries of a callchain from here on are markers, not addresses (PERF_CONTEXT_MAX of perf_event.h).
 const CONTEXT_MAX: u64 = -4095i64 as u64;
-const CONTEXT_KERNEL: u64 = -128i64 as u64;
-const CONTEXT_GUEST_KERNEL: u64 = -2176i64 as u64;
-const CONTEXT_HYPERVISOR: u64 = -32i64 as u64;
+
+/// Whether the entries after a marker are kernel addresses (PERF_CONTEXT_HV, _KERNEL, _GUEST_KERNEL) or user
+/// addresses (_USER, _GUEST, _GUEST_USER). `None` for a marker whose meaning is not known: what follows it may be no
+/// address at all (a cookie, after _USER_DEFERRED).
+fn context_is_kernel(marker: u64) -> Option<bool> {
+    match marker as i64 {
+        -32 | -128 | -2176 => Some(true),
+        -512 | -2048 | -2560 => Some(false),
+        _ => None,
+    }
+}
 
 /// perf's cpu modes that are not user mode: kernel, hypervisor, guest kernel.
 fn is_kernel_mode(cpu_mode: u8) -> bool {
@@ -188,7 +196,10 @@ impl Session {
         self.stacks.scratch.clear();
         for &address in chain {
             if address >= CONTEXT_MAX {
-                is_kernel = matches!(address, CONTEXT_KERNEL | CONTEXT_GUEST_KERNEL | CONTEXT_HYPERVISOR);
+                match context_is_kernel(address) {
+                    Some(kernel) => is_kernel = kernel,
+                    None => break,
+                }
                 continue;
             }
             let frame = self.resolve(upid, is_kernel, address);

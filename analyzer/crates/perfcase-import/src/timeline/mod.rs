@@ -8,7 +8,7 @@ mod sched;
 mod syscalls;
 
 pub(crate) use block::{BlockEvent, BlockStep};
-pub(crate) use sched::{Switch, Wakeup};
+pub(crate) use sched::{Switch, WakeKind, Wakeup};
 
 use crate::session::{Session, SourceId};
 

@@ -23,10 +23,22 @@ pub(crate) struct Switch {
     pub stack: Option<u32>,
 }
 
+/// Which event told of a wakeup.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum WakeKind {
+    /// sched_waking: in the waker's context, before the thread is put on a run queue.
+    Waking,
+    /// sched_wakeup: when it is on the run queue, maybe in an interrupt on another CPU.
+    Wakeup,
+    /// sched_wakeup_new: a new thread.
+    New,
+}
+
 /// A thread became runnable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wakeup {
     pub clock_ns: i64,
+    pub kind: WakeKind,
     pub woken: Utid,
     pub waker: Option<Utid>,
     pub cpu: Option<u32>,
@@ -136,6 +148,8 @@ pub(crate) struct Sched {
     switches: u64,
     wakeups: u64,
     has_stacks: bool,
+    /// The source records sched_waking: it comes first and knows the waker, so sched_wakeup adds nothing.
+    has_waking: bool,
 }
 
 impl Sched {
@@ -156,6 +170,10 @@ impl Sched {
     #[inline]
     pub(crate) fn wakeup(&mut self, wakeup: Wakeup) {
         self.wakeups += 1;
+        self.has_waking |= wakeup.kind == WakeKind::Waking;
+        if self.has_waking && wakeup.kind == WakeKind::Wakeup {
+            return;
+        }
         let thread = self.thread(wakeup.woken);
         // The first wakeup ends the sleep; later ones find the thread awake.
         if thread.woken == NO_TIME {
@@ -305,3 +323,7 @@ impl Sched {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "sched_tests.rs"]
+mod tests;

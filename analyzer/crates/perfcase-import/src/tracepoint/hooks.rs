@@ -4,7 +4,7 @@ use super::Record;
 use super::plan::IntField;
 use crate::format::EventFormat;
 use crate::session::{Session, SourceId, Utid, until_nul};
-use crate::timeline::{BlockEvent, BlockStep, Switch, Wakeup};
+use crate::timeline::{BlockEvent, BlockStep, Switch, WakeKind, Wakeup};
 
 /// A fixed-size name in a payload: offset and size in bytes.
 type TextField = (usize, usize);
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 pub(crate) enum Hook {
     None,
     Switch { prev: Side, next: Side, prev_state: IntField },
-    Wakeup { pid: IntField, comm: Option<TextField>, is_new: bool },
+    Wakeup { pid: IntField, comm: Option<TextField>, kind: WakeKind },
     Fork { child: IntField, comm: Option<TextField> },
     Exit { pid: IntField },
     Rename { pid: IntField, comm: TextField },
@@ -73,8 +73,13 @@ impl Hook {
                 next: side("next_pid", "next_comm")?,
                 prev_state: int("prev_state")?,
             },
-            ("sched", name @ ("sched_wakeup" | "sched_wakeup_new")) => {
-                Hook::Wakeup { pid: int("pid")?, comm: comm("comm"), is_new: name == "sched_wakeup_new" }
+            ("sched", name @ ("sched_waking" | "sched_wakeup" | "sched_wakeup_new")) => {
+                let kind = match name {
+                    "sched_waking" => WakeKind::Waking,
+                    "sched_wakeup" => WakeKind::Wakeup,
+                    _ => WakeKind::New,
+                };
+                Hook::Wakeup { pid: int("pid")?, comm: comm("comm"), kind }
             }
             ("sched", "sched_process_fork") => Hook::Fork { child: int("child_pid")?, comm: comm("child_comm") },
             ("sched", "sched_process_exit") => Hook::Exit { pid: int("pid")? },
@@ -132,7 +137,7 @@ impl Session {
         }
         let utid = tid.map(|tid| if tid == 0 { 0 } else { self.threads.find_or_create(clock, tid, record.pid) });
         match hook {
-            Hook::Wakeup { pid, comm, is_new } => self.on_wakeup(source, record, utid, pid, comm, is_new),
+            Hook::Wakeup { pid, comm, kind } => self.on_wakeup(source, record, utid, pid, comm, kind),
             Hook::SysEnter { number, args } => {
                 if let (Some(utid), Some(number)) = (utid, number.read(payload)) {
                     let args = read_args(payload, args);
@@ -220,16 +225,16 @@ impl Session {
         waker: Option<Utid>,
         pid: IntField,
         comm: Option<TextField>,
-        is_new: bool,
+        kind: WakeKind,
     ) {
         let clock_ns = record.clock_ns;
         let Some(pid) = pid_of(pid, record.payload) else { return };
-        let woken = match is_new {
-            true => self.threads.fork(clock_ns, None, pid, None),
-            false => self.threads.find_or_create(crate::session::NO_TIME, pid, None),
+        let woken = match kind {
+            WakeKind::New => self.threads.fork(clock_ns, None, pid, None),
+            _ => self.threads.find_or_create(crate::session::NO_TIME, pid, None),
         };
         self.name(clock_ns, woken, comm.map(|field| text(record.payload, field)));
-        let wakeup = Wakeup { clock_ns, woken, waker, cpu: record.cpu, stack: record.stack };
+        let wakeup = Wakeup { clock_ns, kind, woken, waker, cpu: record.cpu, stack: record.stack };
         self.timelines.of(source).sched.wakeup(wakeup);
     }
 
