@@ -117,10 +117,7 @@ impl Attr {
         }
         let bytes = &bytes[..length];
         let mut cursor = Cursor::new(bytes, order);
-        let mut attr = Attr {
-            kind: cursor.u32()?,
-            ..Attr::default()
-        };
+        let mut attr = Attr { kind: cursor.u32()?, ..Attr::default() };
         cursor.u32()?;
         attr.size_bytes = size_bytes;
         attr.config = cursor.u64()?;

@@ -54,11 +54,7 @@ pub struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     /// Starts at the first byte.
     pub fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
-        Cursor {
-            bytes,
-            at: 0,
-            order,
-        }
+        Cursor { bytes, at: 0, order }
     }
 
     /// Bytes read so far.
@@ -205,10 +201,7 @@ mod tests {
     #[test]
     fn reads_both_orders_and_stops_at_the_end() {
         let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9];
-        assert_eq!(
-            ByteOrder::Little.u64(&bytes, 0),
-            Some(0x0807_0605_0403_0201)
-        );
+        assert_eq!(ByteOrder::Little.u64(&bytes, 0), Some(0x0807_0605_0403_0201));
         assert_eq!(ByteOrder::Big.u32(&bytes, 5), Some(0x0607_0809));
         assert_eq!(ByteOrder::Big.u32(&bytes, 6), None);
         assert_eq!(ByteOrder::Little.u64(&bytes, usize::MAX), None);

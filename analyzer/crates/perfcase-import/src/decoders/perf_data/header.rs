@@ -85,33 +85,19 @@ pub fn parse(file: &[u8]) -> Result<Header, HeaderError> {
         Some(b"PERFFILE") => return Err(HeaderError::Version1),
         _ => return Err(HeaderError::Magic),
     };
-    let short = |need| HeaderError::Short {
-        have: file.len(),
-        need,
-    };
+    let short = |need| HeaderError::Short { have: file.len(), need };
     let size = order.u64(file, 8).ok_or(short(16))?;
     if size == PIPE_HEADER_BYTES {
-        return Ok(Header {
-            order,
-            sections: None,
-        });
+        return Ok(Header { order, sections: None });
     }
     let sections = file_sections(file, order, size).ok_or(short(FILE_HEADER_BYTES))?;
-    Ok(Header {
-        order,
-        sections: Some(sections),
-    })
+    Ok(Header { order, sections: Some(sections) })
 }
 
 fn file_sections(file: &[u8], order: ByteOrder, header_bytes: u64) -> Option<FileSections> {
     let mut cursor = Cursor::new(file.get(16..)?, order);
     let attr_entry_bytes = cursor.u64()?;
-    let mut section = || -> Option<Section> {
-        Some(Section {
-            offset: cursor.u64()?,
-            size: cursor.u64()?,
-        })
-    };
+    let mut section = || -> Option<Section> { Some(Section { offset: cursor.u64()?, size: cursor.u64()? }) };
     let attrs = section()?;
     let data = section()?;
     let _event_types = section()?;
@@ -121,12 +107,7 @@ fn file_sections(file: &[u8], order: ByteOrder, header_bytes: u64) -> Option<Fil
         let words = [cursor.u64()?, cursor.u64()?, cursor.u64()?, cursor.u64()?];
         features = feature_bits(words, order);
     }
-    Some(FileSections {
-        attr_entry_bytes,
-        attrs,
-        data,
-        features,
-    })
+    Some(FileSections { attr_entry_bytes, attrs, data, features })
 }
 
 /// The bitmap is an array of `unsigned long`: big-endian 32-bit recorders wrote the halves of each u64 the other way
@@ -139,9 +120,7 @@ fn feature_bits(mut words: [u64; 4], order: ByteOrder) -> Vec<u32> {
             words = swapped;
         }
     }
-    (0..256)
-        .filter(|bit| words[(bit / 64) as usize] >> (bit % 64) & 1 == 1)
-        .collect()
+    (0..256).filter(|bit| words[(bit / 64) as usize] >> (bit % 64) & 1 == 1).collect()
 }
 
 #[cfg(test)]
@@ -149,9 +128,7 @@ mod tests {
     use super::*;
 
     fn file_header(big: bool, feature_word: u64) -> Vec<u8> {
-        let words = [
-            104, 144, 104, 144, 248, 1000, 0, 0, feature_word, 0, 0, 0,
-        ];
+        let words = [104, 144, 104, 144, 248, 1000, 0, 0, feature_word, 0, 0, 0];
         let mut bytes = if big { b"2ELIFREP" } else { b"PERFILE2" }.to_vec();
         for word in words {
             let word: u64 = word;

@@ -47,12 +47,7 @@ impl<'a> ReadValues<'a> {
             let times = u64::from(enabled_ns.is_some()) + u64::from(running_ns.is_some());
             first.clone().u64s(times + per_value)?
         };
-        Some(ReadValues {
-            enabled_ns,
-            running_ns,
-            words,
-            format,
-        })
+        Some(ReadValues { enabled_ns, running_ns, words, format })
     }
 
     /// True for the values of a group.
@@ -63,11 +58,7 @@ impl<'a> ReadValues<'a> {
     /// The values in order; one where it is not a group.
     pub fn values(self) -> impl Iterator<Item = ReadValue> + 'a {
         let stride = words_per_value(self.format) as usize;
-        let count = if self.is_group() {
-            self.words.len() / stride
-        } else {
-            1
-        };
+        let count = if self.is_group() { self.words.len() / stride } else { 1 };
         (0..count).filter_map(move |index| self.value(index, stride))
     }
 
@@ -88,11 +79,7 @@ impl<'a> ReadValues<'a> {
         };
         let id = next(self.format & ID != 0)?;
         let lost = next(self.format & LOST != 0)?;
-        Some(ReadValue {
-            value: self.words.get(value_at)?,
-            id,
-            lost,
-        })
+        Some(ReadValue { value: self.words.get(value_at)?, id, lost })
     }
 }
 

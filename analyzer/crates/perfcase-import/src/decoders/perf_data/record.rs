@@ -221,12 +221,7 @@ fn mmap<'a>(header: RecordHeader, c: &mut Cursor<'a>) -> Option<Mmap<'a>> {
             let build_id = c.take(20)?;
             FileIdentity::BuildId(&build_id[..usize::from(size).min(20)])
         } else {
-            FileIdentity::Inode {
-                major: c.u32()?,
-                minor: c.u32()?,
-                inode: c.u64()?,
-                generation: c.u64()?,
-            }
+            FileIdentity::Inode { major: c.u32()?, minor: c.u32()?, inode: c.u64()?, generation: c.u64()? }
         };
         more = Some(Mmap2 { identity, protection: c.u32()?, flags: c.u32()? });
     }
@@ -235,13 +230,7 @@ fn mmap<'a>(header: RecordHeader, c: &mut Cursor<'a>) -> Option<Mmap<'a>> {
 }
 
 fn task(c: &mut Cursor) -> Option<Task> {
-    Some(Task {
-        pid: c.i32()?,
-        ppid: c.i32()?,
-        tid: c.i32()?,
-        ptid: c.i32()?,
-        time: c.u64()?,
-    })
+    Some(Task { pid: c.i32()?, ppid: c.i32()?, tid: c.i32()?, ptid: c.i32()?, time: c.u64()? })
 }
 
 #[cfg(test)]

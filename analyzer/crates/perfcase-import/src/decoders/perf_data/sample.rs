@@ -38,14 +38,7 @@ const FIXED: [u64; 9] = [
     field::PERIOD,
 ];
 /// Fields of the sample_id trailer, in order.
-const TRAILER: [u64; 6] = [
-    field::TID,
-    field::TIME,
-    field::ID,
-    field::STREAM_ID,
-    field::CPU,
-    field::IDENTIFIER,
-];
+const TRAILER: [u64; 6] = [field::TID, field::TIME, field::ID, field::STREAM_ID, field::CPU, field::IDENTIFIER];
 
 const ABSENT: u8 = u8::MAX;
 
@@ -170,11 +163,7 @@ impl Plan {
 
     /// Bytes from the start of a sample's body to an id of its event.
     pub fn id_offset(&self) -> Option<usize> {
-        let word = if self.fixed[0] != ABSENT {
-            self.fixed[0]
-        } else {
-            self.fixed[5]
-        };
+        let word = if self.fixed[0] != ABSENT { self.fixed[0] } else { self.fixed[5] };
         (word != ABSENT).then(|| usize::from(word) * 8)
     }
 
@@ -185,11 +174,7 @@ impl Plan {
 
     /// Bytes from the end of another record back to the id of its event.
     pub fn trailer_id_offset(&self) -> Option<usize> {
-        let word = if self.trailer[5] != ABSENT {
-            self.trailer[5]
-        } else {
-            self.trailer[2]
-        };
+        let word = if self.trailer[5] != ABSENT { self.trailer[5] } else { self.trailer[2] };
         (word != ABSENT).then(|| usize::from(word) * 8)
     }
 
@@ -266,8 +251,7 @@ impl Plan {
             }
         }
         if has(field::BRANCH_STACK) {
-            sample.branch_stack =
-                Some(BranchStack::parse(c, self.branch_sample_type).ok_or("branch stack")?);
+            sample.branch_stack = Some(BranchStack::parse(c, self.branch_sample_type).ok_or("branch stack")?);
         }
         if has(field::REGS_USER) {
             sample.regs_user = Registers::parse(c, self.regs_user_mask).ok_or("user registers")?;

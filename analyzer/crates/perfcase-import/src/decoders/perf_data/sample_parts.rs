@@ -59,17 +59,8 @@ impl<'a> BranchStack<'a> {
             None
         };
         let words = c.u64s(count.checked_mul(3)?)?;
-        let counters = if branch_sample_type & BRANCH_COUNTERS != 0 {
-            Some(c.u64s(count)?)
-        } else {
-            None
-        };
-        Some(BranchStack {
-            hw_index,
-            words,
-            counters,
-            order: c.order(),
-        })
+        let counters = if branch_sample_type & BRANCH_COUNTERS != 0 { Some(c.u64s(count)?) } else { None };
+        Some(BranchStack { hw_index, words, counters, order: c.order() })
     }
 
     /// Entries.
@@ -162,10 +153,7 @@ impl<'a> UserStack<'a> {
         }
         let bytes = c.take(requested_bytes)?;
         let copied = usize::try_from(c.u64()?).ok()?;
-        Some(Some(UserStack {
-            bytes: bytes.get(..copied)?,
-            requested_bytes,
-        }))
+        Some(Some(UserStack { bytes: bytes.get(..copied)?, requested_bytes }))
     }
 }
 

@@ -1,0 +1,178 @@
+//! Records of compressed records: PERF_RECORD_COMPRESSED (81) and PERF_RECORD_COMPRESSED2 (83).
+//!
+//! perf compresses with one zstd stream that it flushes at every record, so a record's bytes cannot be read without
+//! those of all records before it, and a compressed record may end in the middle of a record within it.
+
+use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+
+use super::bytes::ByteOrder;
+use super::record::{HEADER_BYTES, kind};
+
+/// Largest payload of a COMPRESSED2 record that perf writes in one piece: 65,535 less 16 bytes of headers.
+const LARGEST_PAYLOAD: u64 = 65_519;
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// The stream's state, and bytes of the last record that is not whole yet.
+pub struct Decompressor {
+    decoder: Decoder<'static>,
+    /// Decompressed, not handed out yet.
+    pub pending: Vec<u8>,
+    total_bytes: u64,
+    limit_bytes: u64,
+    is_broken: bool,
+}
+
+/// Why decompression stopped.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// zstd found the data damaged; what follows in the same stream is lost too.
+    Damaged(String),
+    /// It grew beyond the limit.
+    TooLarge,
+    /// The stream broke before.
+    AfterDamage,
+}
+
+impl Decompressor {
+    /// A stream that may grow to `limit_bytes` in all.
+    pub fn new(limit_bytes: u64) -> std::io::Result<Self> {
+        let decoder = Decoder::new()?;
+        Ok(Decompressor { decoder, pending: Vec::new(), total_bytes: 0, limit_bytes, is_broken: false })
+    }
+
+    /// Decompresses the payload of one record to the end of `pending`.
+    pub fn push(&mut self, payload: &[u8]) -> Result<(), Failure> {
+        if self.is_broken {
+            // A new frame, such as another thread's stream, can be read again.
+            if !payload.starts_with(&ZSTD_MAGIC) || self.decoder.reinit().is_err() {
+                return Err(Failure::AfterDamage);
+            }
+            self.is_broken = false;
+            self.pending.clear();
+        }
+        let result = self.run(payload);
+        self.is_broken |= result.is_err();
+        result
+    }
+
+    fn run(&mut self, payload: &[u8]) -> Result<(), Failure> {
+        let mut input = InBuffer::around(payload);
+        let mut chunk = [0u8; 1 << 16];
+        loop {
+            let mut output = OutBuffer::around(&mut chunk);
+            let result = self.decoder.run(&mut input, &mut output);
+            let produced = output.pos();
+            if let Err(error) = result {
+                return Err(Failure::Damaged(error.to_string()));
+            }
+            self.total_bytes += produced as u64;
+            if self.total_bytes > self.limit_bytes {
+                return Err(Failure::TooLarge);
+            }
+            self.pending.extend_from_slice(&chunk[..produced]);
+            let is_input_used = input.pos() >= payload.len();
+            // A full output may hide more that zstd still holds.
+            if is_input_used && produced < chunk.len() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The payloads of a COMPRESSED2 record at `at`, and the bytes the record really takes.
+///
+/// The header's size has 16 bits. perf 6.16 and later overflow it when the padded record is larger than that: the size
+/// in the header is then too small (0 at worst), `data_size` is the truth, there is no padding, and a payload above
+/// 65,519 bytes is several pieces, each further one behind a whole header of its own and an unset `data_size`.
+pub fn payloads_of_2(file: &[u8], at: usize, size: u16, order: ByteOrder) -> Option<(Vec<&[u8]>, usize)> {
+    let data_bytes = order.u64(file, at + HEADER_BYTES)?;
+    let start = at + HEADER_BYTES + 8;
+    let end = start.checked_add(usize::try_from(data_bytes).ok()?)?;
+    let body = file.get(start..end)?;
+    if (end - at).next_multiple_of(8) <= usize::from(size) {
+        return Some((vec![body], usize::from(size)));
+    }
+    if data_bytes <= LARGEST_PAYLOAD {
+        return Some((vec![body], end - at));
+    }
+    // The pieces' headers must chain exactly to the end; the first piece is as large as one can be, or nearly.
+    let first = LARGEST_PAYLOAD.saturating_sub(4096) as usize;
+    let mut pieces = None;
+    for cut in first..body.len().min(LARGEST_PAYLOAD as usize + 1) {
+        if let Some(rest) = chain(body, cut, order) {
+            pieces = Some((cut, rest));
+            break;
+        }
+    }
+    let (cut, rest) = pieces?;
+    let mut payloads = vec![&body[..cut]];
+    payloads.extend(rest);
+    Some((payloads, end - at))
+}
+
+fn chain(body: &[u8], mut at: usize, order: ByteOrder) -> Option<Vec<&[u8]>> {
+    let mut pieces = Vec::new();
+    while at < body.len() {
+        if order.u32(body, at)? != kind::COMPRESSED2 || order.u16(body, at + 4)? != 0 {
+            return None;
+        }
+        let size = usize::from(order.u16(body, at + 6)?);
+        pieces.push(body.get(at + 16..at + size)?);
+        at += size;
+    }
+    Some(pieces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_stream_over_many_payloads_and_a_broken_one() {
+        let text: Vec<u8> = (0..200_000u32).flat_map(|n| (n / 3).to_le_bytes()).collect();
+        let packed = zstd::encode_all(&text[..], 1).unwrap();
+        let mut stream = Decompressor::new(1 << 30).unwrap();
+        for payload in packed.chunks(999) {
+            stream.push(payload).unwrap();
+        }
+        assert_eq!(stream.pending, text);
+
+        let mut small = Decompressor::new(1000).unwrap();
+        assert_eq!(small.push(&packed), Err(Failure::TooLarge));
+        let mut broken = Decompressor::new(1 << 30).unwrap();
+        assert!(matches!(broken.push(b"not zstd at all"), Err(Failure::Damaged(_))));
+        assert_eq!(broken.push(b"more"), Err(Failure::AfterDamage));
+        broken.push(&packed).unwrap();
+        assert_eq!(broken.pending, text);
+    }
+
+    fn header(size: u16, data_bytes: u64) -> Vec<u8> {
+        let mut bytes = kind::COMPRESSED2.to_le_bytes().to_vec();
+        bytes.extend([0, 0]);
+        bytes.extend(size.to_le_bytes());
+        bytes.extend(data_bytes.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn padded_overflowing_and_chained() {
+        let mut padded = header(24, 5);
+        padded.extend(b"abcde\0\0\0next");
+        let (payloads, size) = payloads_of_2(&padded, 0, 24, ByteOrder::Little).unwrap();
+        assert_eq!((payloads, size), (vec![&b"abcde"[..]], 24));
+
+        let mut wrapped = header(0, 65_519);
+        wrapped.extend(vec![7; 65_519]);
+        let (payloads, size) = payloads_of_2(&wrapped, 0, 0, ByteOrder::Little).unwrap();
+        assert_eq!((payloads[0].len(), size), (65_519, 65_535));
+
+        let mut chained = header(2728, 65_519 + 16 + 100);
+        chained.extend(vec![7; 65_519]);
+        chained.extend(header(116, u64::MAX));
+        chained.extend(vec![8; 100]);
+        let (payloads, size) = payloads_of_2(&chained, 0, 2728, ByteOrder::Little).unwrap();
+        assert_eq!(payloads.iter().map(|p| p.len()).collect::<Vec<_>>(), [65_519, 100]);
+        assert_eq!(size, chained.len());
+        assert_eq!(payloads_of_2(&chained[..70_00], 0, 2728, ByteOrder::Little), None);
+    }
+}

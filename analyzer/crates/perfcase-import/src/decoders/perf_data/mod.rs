@@ -1,0 +1,32 @@
+//! perf.data of every kind: file and pipe mode, either byte order, compressed, cut, damaged.
+//!
+//! [`scan::scan`] passes over the file once and gives a [`recording::Recording`]: what the file says about itself and
+//! an index of its records in the order of time. The adapter decodes them in that order for the session.
+
+pub mod arena;
+pub mod attr;
+pub mod build_id;
+pub mod bytes;
+pub mod compressed;
+pub mod events;
+pub mod features;
+mod group;
+pub mod header;
+pub mod names;
+mod open;
+pub mod problem;
+pub mod read_format;
+pub mod record;
+pub mod recording;
+mod resync;
+pub mod sample;
+pub mod sample_parts;
+mod sample_rows;
+pub mod scan;
+mod source;
+mod totals;
+pub mod tracing_data;
+mod user_records;
+
+pub use open::{Options, open};
+pub use source::PerfSource;

@@ -1,0 +1,141 @@
+//! From a scanned recording to a source of the session: its events, formats, build ids and problems.
+
+use std::ops::Deref;
+
+use hashbrown::HashMap;
+
+use super::attr::TYPE_TRACEPOINT;
+use super::bytes::ByteOrder;
+use super::header::HeaderError;
+use super::names;
+use super::recording::Recording;
+use super::scan::scan;
+use super::source::PerfSource;
+use crate::format::EventFormat;
+use crate::session::{EventAttr, EventId, Session, Severity, SourceId};
+use crate::tracepoint::TracepointId;
+
+/// What the importer knows that the file does not.
+#[derive(Default)]
+pub struct Options {
+    /// Formats of the recorded host's events from elsewhere, for recordings that were killed before perf wrote theirs.
+    pub formats: Vec<EventFormat>,
+}
+
+/// How the session knows an event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub event: EventId,
+    pub tracepoint: Option<TracepointId>,
+}
+
+/// Scans a perf.data and registers what it says about itself.
+///
+/// Damage becomes issues of the session; an error only where the file is no perf.data at all.
+pub fn open<C>(
+    content: C,
+    session: &mut Session,
+    source: SourceId,
+    options: &Options,
+) -> Result<PerfSource<C>, HeaderError>
+where
+    C: Deref<Target = [u8]>,
+{
+    let mut recording = scan(&content)?;
+    describe_source(&recording, session, source);
+    let known = events(&mut recording, session, source, options);
+    for build_id in &recording.build_ids {
+        session.build_id(&build_id.path, &build_id.bytes);
+    }
+    Ok(PerfSource::new(content, recording, known, source))
+}
+
+fn describe_source(recording: &Recording, session: &mut Session, source: SourceId) {
+    if let Some(page_bytes) = recording.tracing.as_ref().map(|tracing| tracing.page_bytes)
+        && page_bytes.is_power_of_two()
+    {
+        session.page_size_bytes = page_bytes.into();
+    }
+    let Some(info) = session.source_info(source) else { return };
+    info.tool.get_or_insert_with(|| "perf".to_string());
+    if info.tool_version.is_none() {
+        info.tool_version.clone_from(&recording.features.perf_version);
+    }
+    if info.clock.is_none() {
+        let first = recording.events.list().first();
+        info.clock = first.map(|event| names::clock(&event.attr).to_string());
+    }
+}
+
+fn events(recording: &mut Recording, session: &mut Session, source: SourceId, options: &Options) -> Vec<Known> {
+    let formats = formats(recording, options);
+    let mut defined: HashMap<u32, TracepointId> = HashMap::new();
+    let mut known: Vec<Known> = Vec::new();
+    let is_big = recording.order == ByteOrder::Big;
+    let leaders = leaders(recording);
+    for (index, event) in recording.events.list().iter().enumerate() {
+        let attr = &event.attr;
+        let is_tracepoint = attr.kind == TYPE_TRACEPOINT;
+        let format = if is_tracepoint { u32::try_from(attr.config).ok().and_then(|id| formats.get(&id)) } else { None };
+        let tracepoint = format
+            .map(|format| *defined.entry(format.id).or_insert_with(|| session.tracepoint_def(format, is_big, source)));
+        let by_format = || format.map(|format| format!("{}:{}", format.system, format.name));
+        let name = event.name.clone().or_else(by_format);
+        let name = name.unwrap_or_else(|| names::event(attr, &recording.features, recording.tracing.as_ref()));
+        if is_tracepoint && tracepoint.is_none() {
+            let message = || format!("the file has no format of tracepoint {name}; its fields cannot be decoded");
+            let hint = "end perf record with SIGINT so that it can write the formats, or import the host's formats too";
+            recording.problems.note(Severity::Warning, "missing_format", attr.config, None, message, Some(hint));
+        }
+        let id = session.event(EventAttr {
+            source,
+            name,
+            kind: Some(names::kind(attr.kind)),
+            config: Some(attr.config),
+            sample_period: (!attr.flags.freq()).then_some(attr.period_or_freq),
+            sample_freq: attr.flags.freq().then_some(attr.period_or_freq),
+            sample_type: Some(attr.sample_type),
+            attr_size_bytes: Some(attr.size_bytes),
+            group_leader: leaders.get(index).copied().flatten().and_then(|i| known.get(i)).map(|k| k.event),
+            is_tracepoint,
+        });
+        known.push(Known { event: id, tracepoint });
+    }
+    if recording.events.are_ambiguous() {
+        let message = || "samples carry no id of their event: all are taken for the first event's".to_string();
+        recording.problems.note(Severity::Warning, "ambiguous_events", 0, None, message, None);
+    }
+    known
+}
+
+/// Formats by id: the file's own, else those given.
+fn formats(recording: &mut Recording, options: &Options) -> HashMap<u32, EventFormat> {
+    let mut by_id: HashMap<u32, EventFormat> =
+        options.formats.iter().map(|format| (format.id, format.clone())).collect();
+    let Recording { tracing, problems, .. } = recording;
+    for (system, text) in tracing.iter().flat_map(|tracing| &tracing.formats) {
+        match EventFormat::parse(system, text) {
+            Ok(format) => {
+                by_id.insert(format.id, format);
+            }
+            Err(error) => {
+                let message = || format!("an event format of {system} cannot be used: {error}");
+                problems.note(Severity::Warning, "damaged_format", 0, None, message, None);
+            }
+        }
+    }
+    by_id
+}
+
+/// For each event the number of its group's leader, None for itself and for events without a group.
+fn leaders(recording: &Recording) -> Vec<Option<usize>> {
+    let mut leaders = vec![None; recording.events.list().len()];
+    for (_, leader, members) in &recording.features.groups {
+        let leader = *leader as usize;
+        let end = leader.saturating_add(*members as usize).min(leaders.len());
+        for slot in leaders.iter_mut().take(end).skip(leader + 1) {
+            *slot = Some(leader);
+        }
+    }
+    leaders
+}

@@ -1,0 +1,118 @@
+//! A perf.data after one pass over it: what it says about itself, and where its records are in the order of time.
+
+use std::collections::BTreeMap;
+
+use super::arena::Arena;
+use super::build_id::BuildId;
+use super::bytes::ByteOrder;
+use super::events::Events;
+use super::features::Features;
+use super::problem::Problems;
+use super::record::{HEADER_BYTES, RecordHeader};
+use super::tracing_data::TracingData;
+
+/// Set in a place that is in the arena of decompressed records.
+const IN_ARENA: u64 = 1 << 63;
+/// A time above this (146 years) is damage.
+pub const LATEST_NS: u64 = 1 << 62;
+
+/// One record of the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Time in ns; 0 for records without one, which come first.
+    pub time: u64,
+    place: u64,
+}
+
+/// What one pass over a file found.
+pub struct Recording {
+    /// Byte order of the recorder.
+    pub order: ByteOrder,
+    /// True for pipe mode.
+    pub is_pipe: bool,
+    /// The file's size field was never written: perf was killed.
+    pub was_killed: bool,
+    /// The events.
+    pub events: Events,
+    /// Header features.
+    pub features: Features,
+    /// Formats and more out of tracefs.
+    pub tracing: Option<TracingData>,
+    /// Build ids of files.
+    pub build_ids: Vec<BuildId>,
+    /// Records of the kernel in the order of time, records of one time in the order of the file.
+    pub index: Vec<Entry>,
+    /// Records by type, all of them.
+    pub counts: BTreeMap<u32, u64>,
+    /// What is wrong.
+    pub problems: Problems,
+    /// Decompressed records.
+    pub arena: Arena,
+    /// Where in the arena the content of which compressed record of the file begins.
+    pub arena_origins: Vec<(u64, u64)>,
+}
+
+impl Recording {
+    /// Nothing read yet.
+    pub fn new(order: ByteOrder, is_pipe: bool) -> Recording {
+        Recording {
+            order,
+            is_pipe,
+            was_killed: false,
+            events: Events::new(order),
+            features: Features::default(),
+            tracing: None,
+            build_ids: Vec::new(),
+            index: Vec::new(),
+            counts: BTreeMap::new(),
+            problems: Problems::default(),
+            arena: Arena::default(),
+            arena_origins: Vec::new(),
+        }
+    }
+
+    /// Adds a record to the index.
+    #[inline]
+    pub fn add(&mut self, time: u64, offset: u64, is_in_arena: bool) {
+        self.index.push(Entry { time, place: if is_in_arena { offset | IN_ARENA } else { offset } });
+    }
+
+    /// Brings the index into the order of time. The sort is stable and quick on runs that are in order already.
+    pub fn sort(&mut self) {
+        if !self.index.is_sorted_by_key(|entry| entry.time) {
+            self.index.sort_by_key(|entry| entry.time);
+        }
+    }
+
+    /// The header and the body of an indexed record.
+    #[inline]
+    pub fn record<'a>(&'a self, file: &'a [u8], entry: Entry) -> Option<(RecordHeader, &'a [u8])> {
+        let bytes = if entry.place & IN_ARENA != 0 { self.arena.bytes() } else { file };
+        record_at(bytes, (entry.place & !IN_ARENA) as usize, self.order)
+    }
+
+    /// Where in the file a record is, or the compressed record that it came from.
+    pub fn file_offset(&self, entry: Entry) -> u64 {
+        let offset = entry.place & !IN_ARENA;
+        if entry.place & IN_ARENA == 0 {
+            return offset;
+        }
+        let after = self.arena_origins.partition_point(|&(start, _)| start <= offset);
+        after.checked_sub(1).map_or(0, |origin| self.arena_origins[origin].1)
+    }
+}
+
+/// The header at `at`; None past the end.
+#[inline]
+pub fn header_at(bytes: &[u8], at: usize, order: ByteOrder) -> Option<RecordHeader> {
+    let header = bytes.get(at..at.checked_add(HEADER_BYTES)?)?;
+    Some(RecordHeader { kind: order.u32(header, 0)?, misc: order.u16(header, 4)?, size: order.u16(header, 6)? })
+}
+
+/// The header at `at` and the body behind it; None where they do not fit.
+#[inline]
+pub fn record_at(bytes: &[u8], at: usize, order: ByteOrder) -> Option<(RecordHeader, &[u8])> {
+    let header = header_at(bytes, at, order)?;
+    let body = bytes.get(at + HEADER_BYTES..at + usize::from(header.size))?;
+    Some((header, body))
+}

@@ -1,0 +1,41 @@
+//! Finding the next record after damage: a place from which several headers chain.
+
+use super::bytes::ByteOrder;
+use super::record::{HEADER_BYTES, kind};
+use super::recording::header_at;
+
+/// Headers that must chain before a place counts as a record.
+const CHAIN: usize = 4;
+
+/// True when `count` known headers chain from `at`, or fewer up to the exact end.
+pub fn is_plausible(bytes: &[u8], mut at: usize, order: ByteOrder, count: usize) -> bool {
+    for _ in 0..count {
+        if at == bytes.len() {
+            return true;
+        }
+        let Some(header) = header_at(bytes, at, order) else { return false };
+        let size = usize::from(header.size);
+        if kind::name(header.kind).is_none() || size < HEADER_BYTES {
+            return false;
+        }
+        // Records of the kernel are padded to 8 bytes.
+        if header.kind < kind::FIRST_USER && size % 8 != 0 {
+            return false;
+        }
+        at += size;
+    }
+    at <= bytes.len()
+}
+
+/// The first place at or after `from` where records go on.
+pub fn next_record(bytes: &[u8], from: usize, order: ByteOrder) -> Option<usize> {
+    let last = bytes.len().checked_sub(HEADER_BYTES)?;
+    (from..=last).find(|&at| {
+        // Types are below 256: three of the four bytes are zero, which rules most places out at once.
+        let high = match order {
+            ByteOrder::Little => &bytes[at + 1..at + 4],
+            ByteOrder::Big => &bytes[at..at + 3],
+        };
+        high == [0, 0, 0] && is_plausible(bytes, at, order, CHAIN)
+    })
+}

@@ -1,0 +1,242 @@
+//! A sample's rows: `sample`, its rarer fields, counter values, branches, and the tracepoint's own table.
+
+use super::bytes::U64s;
+use super::events::Event;
+use super::group::LastValues;
+use super::open::Known;
+use super::record::{RecordHeader, misc};
+use super::recording::{LATEST_NS, Recording};
+use super::sample::{Sample, field};
+use crate::session::{NO_TIME, Session, SourceId};
+use crate::tables::{BranchRow, SampleDetailRow, SampleReadRow, SampleRow};
+use crate::tracepoint::Record;
+
+/// Fields that have their place in `sample_detail`.
+const DETAILS: u64 = field::ADDR
+    | field::STREAM_ID
+    | field::REGS_USER
+    | field::STACK_USER
+    | field::WEIGHT
+    | field::WEIGHT_STRUCT
+    | field::DATA_SRC
+    | field::TRANSACTION
+    | field::REGS_INTR
+    | field::PHYS_ADDR
+    | field::AUX
+    | field::CGROUP
+    | field::DATA_PAGE_SIZE
+    | field::CODE_PAGE_SIZE;
+/// Stack copies of so many bytes are written out without waiting for the usual number of rows.
+const STACK_BYTES_HELD: usize = 32 << 20;
+
+/// Buffers that are used again for every sample, and counts.
+pub struct Scratch {
+    chain: Vec<u64>,
+    registers: Vec<u64>,
+    registers_intr: Vec<u64>,
+    stack_bytes: usize,
+    /// Records by type; the last one counts all types beyond.
+    pub counts: [u64; 64],
+    /// Bytes of samples' raw data that belong to no tracepoint.
+    pub opaque_raw_count: u64,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch {
+            chain: Vec::new(),
+            registers: Vec::new(),
+            registers_intr: Vec::new(),
+            stack_bytes: 0,
+            counts: [0; 64],
+            opaque_raw_count: 0,
+        }
+    }
+}
+
+/// Where rows go.
+pub(super) struct Rows<'a> {
+    pub session: &'a mut Session,
+    pub known: &'a [Known],
+    pub source: SourceId,
+    pub last_values: &'a mut LastValues,
+    pub scratch: &'a mut Scratch,
+}
+
+/// What all rows of one sample share.
+struct Common {
+    clock_ns: i64,
+    utid: Option<u32>,
+    cpu_mode: u8,
+    frame_id: Option<u32>,
+    stack_id: Option<u32>,
+}
+
+impl Rows<'_> {
+    /// Decodes a sample and writes its rows; gives the name of the field that is damaged.
+    pub fn sample(
+        mut self,
+        recording: &Recording,
+        index: usize,
+        header: RecordHeader,
+        body: &[u8],
+    ) -> Option<&'static str> {
+        let (Some(event), Some(&known)) = (recording.events.get(index), self.known.get(index)) else {
+            return None;
+        };
+        let (sample, damage) = event.plan.sample(body);
+        let common = self.common(&sample, header);
+        let sample_id = match sample.read {
+            None => self.row(&sample, &common, known, sample.period),
+            Some(_) => self.counters(recording, event, &sample, &common, known),
+        };
+        if event.attr.sample_type & DETAILS != 0 {
+            self.details(event, &sample, sample_id);
+        }
+        if let Some(branches) = sample.branch_stack {
+            for (position, branch) in branches.iter().enumerate() {
+                self.session.tables.branch.push(BranchRow {
+                    sample_id,
+                    position: position.min(u16::MAX.into()) as u16,
+                    from_address: branch.from,
+                    to_address: branch.to,
+                    flags: branch.flags,
+                });
+                self.session.row_added();
+            }
+        }
+        match (known.tracepoint, sample.raw) {
+            (Some(tracepoint), Some(payload)) => {
+                let (pid, tid) = sample.pid_tid.unzip();
+                self.session.tracepoint(
+                    tracepoint,
+                    Record {
+                        clock_ns: common.clock_ns,
+                        cpu: sample.cpu,
+                        tid: tid.filter(|&tid| tid >= 0),
+                        pid: pid.filter(|&pid| pid >= 0),
+                        stack: common.stack_id,
+                        payload,
+                    },
+                );
+            }
+            (None, Some(_)) => self.scratch.opaque_raw_count += 1,
+            (_, None) => {}
+        }
+        damage
+    }
+
+    fn common(&mut self, sample: &Sample, header: RecordHeader) -> Common {
+        let clock_ns = match sample.time {
+            Some(time) if time != 0 && time < LATEST_NS => time as i64,
+            _ => NO_TIME,
+        };
+        let cpu_mode = (header.misc & misc::CPUMODE_MASK) as u8;
+        let (pid, tid) = sample.pid_tid.unzip();
+        let (pid, tid) = (pid.filter(|&pid| pid >= 0), tid.filter(|&tid| tid >= 0));
+        let utid = tid.map(|tid| self.session.utid(clock_ns, tid, pid));
+        let stack_id = sample.callchain.and_then(|chain| {
+            copy(chain, &mut self.scratch.chain);
+            self.session.stack(pid, cpu_mode, &self.scratch.chain)
+        });
+        let frame_id = sample.ip.map(|ip| self.session.frame(pid, cpu_mode, ip));
+        Common { clock_ns, utid, cpu_mode, frame_id, stack_id }
+    }
+
+    fn row(&mut self, sample: &Sample, common: &Common, known: Known, period: Option<u64>) -> u32 {
+        let session = &mut *self.session;
+        session.count_record(common.clock_ns, self.source, Some(known.event));
+        let sample_id = session.next_sample_id();
+        let ts_ns = session.ts(common.clock_ns);
+        session.tables.sample.push(SampleRow {
+            sample_id,
+            ts_ns,
+            cpu: sample.cpu,
+            utid: common.utid,
+            event_id: known.event,
+            period,
+            cpu_mode: common.cpu_mode,
+            frame_id: common.frame_id,
+            stack_id: common.stack_id,
+        });
+        session.row_added();
+        sample_id
+    }
+
+    /// A sample with counter values: a row for each counter that grew, as perf takes them. The leader's row is written
+    /// in any case, so that its stack and fields have a place.
+    fn counters(
+        &mut self,
+        recording: &Recording,
+        event: &Event,
+        sample: &Sample,
+        common: &Common,
+        known: Known,
+    ) -> u32 {
+        let Some(read) = sample.read else { return 0 };
+        let thread = if event.attr.flags.inherit() { sample.pid_tid.map(|(_, tid)| tid) } else { None };
+        let mut first = None;
+        for value in read.values() {
+            let Some(period) = self.last_values.period(&value, thread).filter(|&period| period != 0) else { continue };
+            let member = value.id.and_then(|id| recording.events.by_id(id)).and_then(|i| self.known.get(i));
+            if let Some(&member) = member {
+                let row = self.row(sample, common, member, Some(period));
+                first.get_or_insert(row);
+            }
+        }
+        let sample_id = first.unwrap_or_else(|| self.row(sample, common, known, sample.period));
+        for value in read.values() {
+            let member = value.id.and_then(|id| recording.events.by_id(id)).and_then(|i| self.known.get(i));
+            self.session.tables.sample_read.push(SampleReadRow {
+                sample_id,
+                event_id: member.map(|member| member.event),
+                value: value.value,
+                enabled_ns: read.enabled_ns,
+                running_ns: read.running_ns,
+                lost_count: value.lost,
+            });
+            self.session.row_added();
+        }
+        sample_id
+    }
+
+    fn details(&mut self, event: &Event, sample: &Sample, sample_id: u32) {
+        let is_struct = event.attr.sample_type & field::WEIGHT_STRUCT != 0;
+        let Scratch { registers, registers_intr, .. } = self.scratch;
+        let user_regs = sample.regs_user.map(|regs| copy(regs.values, registers));
+        let intr_regs = sample.regs_intr.map(|regs| copy(regs.values, registers_intr));
+        let stack = sample.stack_user.map(|stack| stack.bytes);
+        self.session.tables.sample_detail.push(SampleDetailRow {
+            sample_id,
+            data_address: sample.addr,
+            physical_address: sample.phys_addr,
+            data_src: sample.data_src,
+            weight: sample.weight.map(|weight| if is_struct { weight & 0xffff_ffff } else { weight }),
+            weight2: sample.weight.filter(|_| is_struct).map(|weight| (weight >> 32) as u16),
+            weight3: sample.weight.filter(|_| is_struct).map(|weight| (weight >> 48) as u16),
+            transaction: sample.transaction,
+            cgroup_id: sample.cgroup,
+            data_page_size_bytes: sample.data_page_bytes,
+            code_page_size_bytes: sample.code_page_bytes,
+            stream_id: sample.stream_id,
+            user_regs_abi: sample.regs_user.map(|regs| regs.abi.min(255) as u8),
+            user_regs,
+            intr_regs,
+            user_stack: stack,
+            aux_bytes: sample.aux.map(|aux| aux.len() as u64),
+        });
+        self.session.row_added();
+        let stack_bytes = self.scratch.stack_bytes + stack.map_or(0, <[u8]>::len);
+        self.scratch.stack_bytes = stack_bytes;
+        if stack_bytes > STACK_BYTES_HELD {
+            self.scratch.stack_bytes = 0;
+            self.session.flush(1024);
+        }
+    }
+}
+
+fn copy<'b>(numbers: U64s, buffer: &'b mut Vec<u64>) -> &'b [u64] {
+    buffer.clear();
+    buffer.extend(numbers.iter());
+    buffer
+}

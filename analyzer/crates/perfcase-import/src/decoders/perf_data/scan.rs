@@ -1,0 +1,350 @@
+//! The one pass over a file: headers, attributes and features first, then every record once.
+
+use super::attr::Attr;
+use super::build_id;
+use super::bytes::Cursor;
+use super::compressed::{Decompressor, Failure, payloads_of_2};
+use super::features::number;
+use super::header::{self, FileSections, HeaderError, PIPE_HEADER_BYTES, Section};
+use super::record::{HEADER_BYTES, RecordHeader, kind};
+use super::recording::{LATEST_NS, Recording, header_at, record_at};
+use super::resync;
+use super::tracing_data;
+use super::user_records;
+use crate::session::Severity;
+
+/// Attributes at most: a bound for hostile counts.
+const MOST_ATTRS: usize = 1 << 16;
+/// Decompressed bytes at most: this many times the file, and at least the second figure.
+const GROWTH_LIMIT: u64 = 200;
+const GROWTH_FREE_BYTES: u64 = 256 << 20;
+
+pub(super) const HINT_CUT: &str =
+    "the recording or a copy of it stopped early; record again if what is missing matters";
+pub(super) const HINT_DAMAGE: &str = "compare the file's checksum with the original; what could be read is kept";
+
+/// Reads a file once. What is damaged is noted in `Recording::problems`.
+pub fn scan(file: &[u8]) -> Result<Recording, HeaderError> {
+    let header = header::parse(file)?;
+    let mut scanner =
+        Scanner { file, out: Recording::new(header.order, header.sections.is_none()), stream: None, last_time: 0 };
+    match &header.sections {
+        None => scanner.walk(PIPE_HEADER_BYTES as usize, file.len()),
+        Some(sections) => scanner.file_mode(sections),
+    }
+    scanner.finish();
+    Ok(scanner.out)
+}
+
+struct Scanner<'a> {
+    file: &'a [u8],
+    out: Recording,
+    stream: Option<Decompressor>,
+    last_time: u64,
+}
+
+impl Scanner<'_> {
+    fn file_mode(&mut self, sections: &FileSections) {
+        self.attrs(sections);
+        let mut data = sections.data;
+        let length = self.file.len() as u64;
+        if data.size == 0 {
+            self.out.was_killed = true;
+            data.size = length.saturating_sub(data.offset);
+            self.note(Severity::Warning, "killed_recording", Some(24), HINT_CUT, || {
+                "perf was killed before it finished the file: its records are read to the end of the file; \
+                 event names, event formats, build ids and facts about the host were never written"
+                    .to_string()
+            });
+        } else {
+            let end = data.offset.saturating_add(data.size);
+            if end > length {
+                self.note(Severity::Error, "truncated", Some(length), HINT_CUT, || {
+                    format!("the file ends {} bytes before the end of its records", end - length)
+                });
+            } else {
+                self.features(&sections.features, end);
+            }
+        }
+        let start = data.offset.min(length) as usize;
+        let end = data.offset.saturating_add(data.size).min(length) as usize;
+        self.walk(start, end);
+    }
+
+    fn attrs(&mut self, sections: &FileSections) {
+        let stride = sections.attr_entry_bytes as usize;
+        let bytes = sections.attrs.clipped(self.file);
+        // A section of the ids (16 bytes) ends each entry; the oldest attribute has 64.
+        if !(80..=1 << 16).contains(&sections.attr_entry_bytes) || bytes.len() < stride {
+            self.note(Severity::Error, "damaged_attributes", Some(16), HINT_DAMAGE, || {
+                format!("the header says attributes of {stride} bytes; there are {} bytes of them", bytes.len())
+            });
+            return;
+        }
+        for (index, entry) in bytes.chunks_exact(stride).take(MOST_ATTRS).enumerate() {
+            let at = sections.attrs.offset + (index * stride) as u64;
+            let (attr, ids) = entry.split_at(stride - 16);
+            let mut c = Cursor::new(ids, self.out.order);
+            let ids = Section { offset: c.u64().unwrap_or(0), size: c.u64().unwrap_or(0) };
+            let Some(attr) = Attr::parse(attr, self.out.order) else {
+                self.note(Severity::Error, "damaged_attributes", Some(at), HINT_DAMAGE, || {
+                    format!("attribute {index} is shorter than an attribute can be; its samples cannot be read")
+                });
+                continue;
+            };
+            let Some(id_bytes) = ids.of(self.file) else {
+                self.note(Severity::Error, "damaged_attributes", Some(at), HINT_DAMAGE, || {
+                    format!("the ids of attribute {index} are beyond the end of the file")
+                });
+                self.add_event(attr, Vec::new(), at);
+                continue;
+            };
+            let ids = Cursor::new(id_bytes, self.out.order).u64s(ids.size / 8);
+            self.add_event(attr, ids.map(|ids| ids.iter().collect()).unwrap_or_default(), at);
+        }
+    }
+
+    fn add_event(&mut self, attr: Attr, ids: Vec<u64>, at: u64) {
+        user_records::add_event(&mut self.out, attr, ids, at);
+    }
+
+    /// A section for each feature follows the data, in the order of their numbers.
+    fn features(&mut self, features: &[u32], at: u64) {
+        let order = self.out.order;
+        for (index, &feature) in features.iter().enumerate() {
+            let entry_at = at + index as u64 * 16;
+            let entry = usize::try_from(entry_at).ok().and_then(|at| {
+                Some(Section { offset: order.u64(self.file, at)?, size: order.u64(self.file, at.checked_add(8)?)? })
+            });
+            let Some(bytes) = entry.and_then(|section| section.of(self.file)) else {
+                self.note(Severity::Error, "truncated_feature", Some(entry_at), HINT_CUT, || {
+                    format!("the section of header feature {feature} is beyond the end of the file")
+                });
+                continue;
+            };
+            let offset = entry.map_or(0, |section| section.offset);
+            self.feature(feature, bytes, offset);
+        }
+    }
+
+    fn feature(&mut self, feature: u32, bytes: &[u8], offset: u64) {
+        let out = &mut self.out;
+        match feature {
+            number::TRACING_DATA => self.tracing_data(bytes, offset),
+            number::BUILD_ID => {
+                let (list, is_whole) = build_id::parse_section(bytes, out.order);
+                out.build_ids.extend(list);
+                if !is_whole {
+                    self.note(Severity::Error, "damaged_feature", Some(offset), HINT_DAMAGE, || {
+                        "the table of build ids is damaged; those before the damage are used".to_string()
+                    });
+                }
+            }
+            _ => user_records::feature(out, feature, bytes, offset),
+        }
+    }
+
+    fn tracing_data(&mut self, bytes: &[u8], offset: u64) {
+        match tracing_data::parse(bytes) {
+            Some(data) => {
+                if let Some(part) = data.cut_in {
+                    self.note(Severity::Error, "damaged_tracing_data", Some(offset), HINT_DAMAGE, || {
+                        format!("the tracing data end inside their {part}; events without a format keep raw bytes only")
+                    });
+                }
+                self.out.tracing = Some(data);
+            }
+            None => self.note(Severity::Error, "damaged_tracing_data", Some(offset), HINT_DAMAGE, || {
+                "the tracing data are not what perf writes; tracepoints cannot be decoded".to_string()
+            }),
+        }
+    }
+
+    fn note(
+        &mut self,
+        severity: Severity,
+        kind: &'static str,
+        at: Option<u64>,
+        hint: &'static str,
+        message: impl FnOnce() -> String,
+    ) {
+        self.out.problems.note(severity, kind, at.unwrap_or(0), at, message, Some(hint));
+    }
+
+    /// Reads the records from `at` to `end`.
+    fn walk(&mut self, mut at: usize, end: usize) {
+        let file = &self.file[..end];
+        self.out.index.reserve((end - at.min(end)) / 256);
+        while at < end {
+            match self.step(file, at) {
+                Some(next) => at = next,
+                None => match self.recover(file, at) {
+                    Some(next) => at = next,
+                    None => break,
+                },
+            }
+        }
+    }
+
+    /// Takes the record at `at`; gives where the next one is, None where there is no record.
+    fn step(&mut self, file: &[u8], at: usize) -> Option<usize> {
+        let header = header_at(file, at, self.out.order)?;
+        if header.kind == kind::COMPRESSED2 {
+            let (payloads, size) = payloads_of_2(file, at, header.size, self.out.order)?;
+            *self.out.counts.entry(header.kind).or_default() += 1;
+            for payload in payloads {
+                self.decompress(payload, at as u64);
+            }
+            return Some(at + size);
+        }
+        let (header, body) = record_at(file, at, self.out.order)?;
+        let mut next = at + usize::from(header.size);
+        if header.kind < kind::FIRST_USER && kind::name(header.kind).is_some() {
+            self.kernel_record(header, body, at as u64, false);
+            return Some(next);
+        }
+        if kind::name(header.kind).is_none() && !resync::is_plausible(file, next, self.out.order, 2) {
+            return None;
+        }
+        *self.out.counts.entry(header.kind).or_default() += 1;
+        match header.kind {
+            kind::COMPRESSED => self.decompress(body, at as u64),
+            kind::TRACING_DATA => {
+                let size = self.out.order.u32(body, 0)? as usize;
+                let available = &file[next..file.len().min(next.saturating_add(size))];
+                self.tracing_data(available, next as u64);
+                next = next.saturating_add(size);
+            }
+            kind::AUXTRACE => {
+                let size = usize::try_from(self.out.order.u64(body, 0)?).ok()?;
+                next = next.checked_add(size).filter(|&next| next <= file.len())?;
+            }
+            _ => user_records::take(&mut self.out, header, body, at as u64),
+        }
+        Some(next)
+    }
+
+    #[inline]
+    fn kernel_record(&mut self, header: RecordHeader, body: &[u8], offset: u64, is_in_arena: bool) {
+        let time = match self.out.events.time(header, body) {
+            Some(time) if time < LATEST_NS => time,
+            // Without a time a record keeps its place among those around it.
+            other => {
+                if other.is_some() {
+                    self.bad_time(offset, is_in_arena);
+                }
+                self.last_time
+            }
+        };
+        if time != 0 {
+            self.last_time = time;
+        }
+        self.out.add(time, offset, is_in_arena);
+    }
+
+    #[cold]
+    fn bad_time(&mut self, offset: u64, is_in_arena: bool) {
+        let at = (!is_in_arena).then_some(offset);
+        let message = || "a record's time is impossible; the record keeps its place in the file".to_string();
+        self.out.problems.note(Severity::Error, "damaged_time", 0, at, message, Some(HINT_DAMAGE));
+    }
+
+    /// After something that is no record: where the next record is.
+    fn recover(&mut self, file: &[u8], at: usize) -> Option<usize> {
+        let next = resync::next_record(file, at + 1, self.out.order);
+        let (offset, left) = (at as u64, file.len() - at);
+        let header = header_at(file, at, self.out.order);
+        let is_cut = header.is_none_or(|h| usize::from(h.size) > left || h.kind == kind::AUXTRACE);
+        match next {
+            Some(next) => self.note(Severity::Error, "damaged_record", Some(offset), HINT_DAMAGE, || {
+                format!("there is no record here; {} bytes were skipped up to the next one", next - at)
+            }),
+            None if is_cut => self.note(Severity::Error, "truncated_record", Some(offset), HINT_CUT, || {
+                format!("the last record is cut: {left} bytes of it are left")
+            }),
+            None => self.note(Severity::Error, "damaged_record", Some(offset), HINT_DAMAGE, || {
+                format!("there is no record here and none after it; the last {left} bytes are lost")
+            }),
+        }
+        next
+    }
+
+    fn decompress(&mut self, payload: &[u8], offset: u64) {
+        if self.stream.is_none() {
+            let limit = (self.file.len() as u64).saturating_mul(GROWTH_LIMIT).max(GROWTH_FREE_BYTES);
+            self.stream = Decompressor::new(limit).ok();
+        }
+        let Some(mut stream) = self.stream.take() else { return };
+        let result = stream.push(payload);
+        self.take_decompressed(&mut stream, offset);
+        if let Err(failure) = result {
+            let (kind, message) = match failure {
+                Failure::Damaged(error) => ("damaged_compression", format!("zstd: {error}")),
+                Failure::TooLarge => ("compression_limit", "the records grow beyond any recording's size".to_string()),
+                Failure::AfterDamage => ("lost_compressed", "compressed records after the damage".to_string()),
+            };
+            let message = || format!("compressed records cannot be read: {message}");
+            self.out.problems.note(Severity::Error, kind, 0, Some(offset), message, Some(HINT_DAMAGE));
+        }
+        self.stream = Some(stream);
+    }
+
+    /// Indexes the whole records among the decompressed bytes and keeps the start of the last one for later.
+    fn take_decompressed(&mut self, stream: &mut Decompressor, offset: u64) {
+        let base = self.out.arena.len();
+        let bytes = std::mem::take(&mut stream.pending);
+        let mut at = 0;
+        while let Some(header) = header_at(&bytes, at, self.out.order) {
+            let size = usize::from(header.size);
+            if size < HEADER_BYTES {
+                self.note(Severity::Error, "damaged_record", Some(offset), HINT_DAMAGE, || {
+                    format!("no record in decompressed data; {} bytes of it are lost", bytes.len() - at)
+                });
+                break;
+            }
+            let Some(body) = bytes.get(at + HEADER_BYTES..at + size) else { break };
+            *self.out.counts.entry(header.kind).or_default() += u64::from(header.kind >= kind::FIRST_USER);
+            if header.kind < kind::FIRST_USER && kind::name(header.kind).is_some() {
+                self.kernel_record(header, body, base + at as u64, true);
+            } else {
+                user_records::take(&mut self.out, header, body, offset);
+            }
+            at += size;
+        }
+        if at > 0 {
+            self.out.arena_origins.push((base, offset));
+        }
+        if let Err(error) = self.out.arena.append(&bytes[..at]) {
+            self.note(
+                Severity::Error,
+                "no_space",
+                Some(offset),
+                "free space in the directory for temporary files",
+                || format!("decompressed records could not be kept: {error}"),
+            );
+        }
+        let is_damaged = header_at(&bytes, at, self.out.order).is_some_and(|h| usize::from(h.size) < HEADER_BYTES);
+        stream.pending = bytes;
+        stream.pending.drain(..at);
+        if is_damaged {
+            stream.pending.clear();
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(stream) = &self.stream
+            && !stream.pending.is_empty()
+        {
+            let left = stream.pending.len();
+            self.note(Severity::Error, "truncated_record", Some(self.file.len() as u64), HINT_CUT, || {
+                format!("the last compressed record ends inside a record: {left} bytes of it are left")
+            });
+        }
+        if let Err(error) = self.out.arena.close() {
+            let message = || format!("decompressed records could not be read back: {error}");
+            self.out.problems.note(Severity::Error, "no_space", 1, None, message, None);
+        }
+        self.out.sort();
+        user_records::name_events(&mut self.out);
+    }
+}
