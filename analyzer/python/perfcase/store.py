@@ -86,7 +86,7 @@ def default_folder(file: Path) -> Path:
 
 def importer_id() -> str:
     """What the tables of an import depend on apart from the file: the version and the very build of the core."""
-    core = Path(_core().__file__).stat()
+    core = Path(import_core().__file__).stat()
     return f"{__version__}:{core.st_size}:{core.st_mtime_ns}"
 
 
@@ -112,7 +112,8 @@ def stamp(file: Path) -> dict[str, int]:
     }
 
 
-def _core() -> Any:  # noqa: ANN401 - a module
+def import_core() -> Any:  # noqa: ANN401 - a module
+    """The import core, a compiled module."""
     try:
         from perfcase import _core
     except ImportError as error:
@@ -131,7 +132,7 @@ def _reusable(target: Path, file: Path, wanted: dict[str, Any]) -> Case | None:
     if any(info.get(key) != value for key, value in wanted.items()):
         return None
     source = info.get("source", {})
-    if source.get("stamp") != stamp(file) and source.get("capture_id") != _core().hash_file(str(file)):
+    if source.get("stamp") != stamp(file) and source.get("capture_id") != import_core().hash_file(str(file)):
         return None
     return Case(target, _refresh_views(target, info), reused=True)
 
@@ -157,7 +158,7 @@ def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress
     try:
         working.mkdir()
         before = stamp(file)
-        result = _core().import_capture(str(file), str(working), {"name": file.name, **wanted["options"]}, progress)
+        result = import_core().import_capture(str(file), str(working), {"name": file.name, **wanted["options"]}, progress)
         casedb.write(working)
         info = {
             **wanted,

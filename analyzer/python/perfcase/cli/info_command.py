@@ -1,2 +1,84 @@
-def command() -> None:
-    """x"""
+"""perfcase info: what a capture is, what it holds and what it lacks."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from perfcase import query, store
+from perfcase.cli.common import FileArgument, open_file
+from perfcase.cli.import_command import print_issues
+from perfcase.errors import PerfcaseError
+from perfcase.inspection import Fact, facts_of_case, facts_of_manifest, inspect, sources_of_case, sources_of_manifest
+from perfcase.render import console, table_of
+from perfcase.text import safe, size
+
+
+def command(
+    file: FileArgument,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, the manifest as it is.")] = False,
+) -> None:
+    """Show the manifest of FILE: host, kernel, clocks, the command; its sources, what is missing and how to get it.
+
+    An archive is not imported for this; a bare perf.data or trace.dat is, for what it says about its host is inside.
+
+    Example: perfcase info incident.perfcase
+    """
+    if not file.exists():
+        raise PerfcaseError("not_found", f"{file}: no such file")
+    described = None if store.is_imported(file) else inspect(file)
+    manifest = described["manifest"] if described else None
+    if manifest:
+        facts, sources = facts_of_manifest(manifest), sources_of_manifest(manifest)
+    else:
+        case = open_file(file)
+        with query.connect(case.folder) as connection:
+            facts, sources = facts_of_case(connection), sources_of_case(connection)
+    if as_json:
+        shown = {"facts": dict(facts), "sources": sources, **(described or {})}
+        sys.stdout.write(json.dumps(shown, indent=1, ensure_ascii=False) + "\n")
+    else:
+        _print(facts, sources, described)
+
+
+def _print(facts: list[Fact], sources: list[dict[str, Any]], described: dict[str, Any] | None) -> None:
+    out = console()
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        out.print(f"{name:<{width}}  {safe(str(value))}", markup=False, soft_wrap=True)
+    out.print()
+    headings = ["source", "status", "kind", "tool", "lost", "why", "what would make it available"]
+    rows = [
+        [s["name"], s["status"], s["kind"], s["tool"] or "", s["lost_count"], s["reason"] or "", s["remedy"] or ""]
+        for s in sources
+    ]
+    out.print(table_of(headings, rows))
+    if described and described["members"]:
+        out.print()
+        members = [
+            [m["path"], m["kind"], _size(m.get("size_bytes")), _size(m.get("stored_bytes")), m.get("compression") or ""]
+            for m in described["members"]
+        ]
+        out.print(table_of(["member", "kind", "size", "stored", "compression"], members))
+    if described and described["problems"]:
+        out.print()
+        print_issues(out, [_issue(problem) for problem in described["problems"]])
+
+
+def _size(value: int | None) -> str:
+    return "" if value is None else size(value)
+
+
+def _issue(problem: dict[str, Any]) -> dict[str, Any]:
+    """A problem of the archive reader in the shape of an import issue."""
+    return {
+        "severity": str(problem.get("severity", "warning")).lower(),
+        "source": problem.get("member"),
+        "byte_offset": problem.get("byte_offset"),
+        "count": problem.get("count", 1),
+        "message": problem.get("message", ""),
+        "hint": problem.get("hint"),
+    }

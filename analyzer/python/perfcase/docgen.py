@@ -1,0 +1,100 @@
+"""Writes docs/tables.md and docs/views.md from schema/: ``python -m perfcase.docgen docs``. A test says when they are stale."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from perfcase.schema import Column, Table, load_tables
+from perfcase.views import View, load_views
+
+_GENERATED = "<!-- Made by `make docs` from schema/: do not edit. -->"
+
+_TABLES_INTRO = """\
+# Tables
+
+What an import makes: one Parquet file a table, `tables/<table>.parquet`. Every table of this list is there, even if empty.
+Every other tracepoint that a capture holds has a table of its own name (`<system>_<event>` where two systems have an event of
+the same name), with `ts_ns`, `cpu`, `utid`, `tid`, `stack_id` and the tracepoint's own fields as typed columns.
+
+Units come last in a column's name. `ts_ns` is nanoseconds since the capture's start, on its one clock. `utid` and `upid` are the
+capture's own keys of threads and processes; `tid` and `pid` are only labels, for the kernel uses them again. Unknown is NULL.
+"""
+
+_VIEWS_INTRO = """\
+# Views
+
+Every answer of perfcase is a SQL view over the [tables](tables.md): `perfcase view NAME FILE`, or
+`perfcase sql FILE "SELECT … FROM NAME"`, or the stock `duckdb` on an imported folder's `case.duckdb`.
+
+A view whose source is not in the capture has no rows; [data_quality](#data_quality) says which source is missing and how to
+record it.
+"""
+
+
+def tables_page() -> str:
+    """docs/tables.md."""
+    parts = [_GENERATED, _TABLES_INTRO]
+    for group, tables in _by_group(load_tables().values()):
+        parts.append(f"## {group}\n")
+        parts += [_table(table) for table in tables]
+    return "\n".join(parts)
+
+
+def views_page() -> str:
+    """docs/views.md."""
+    parts = [_GENERATED, _VIEWS_INTRO]
+    for group, views in _by_group(load_views().values()):
+        parts.append(f"## {group}\n")
+        parts += [_view(view) for view in views]
+    return "\n".join(parts)
+
+
+PAGES = {"tables.md": tables_page, "views.md": views_page}
+
+
+def _by_group(entries: Iterable[Table | View]) -> list[tuple[str, list]]:
+    groups: dict[str, list] = {}
+    for entry in sorted(entries, key=lambda entry: (entry.group, entry.name)):
+        groups.setdefault(entry.group, []).append(entry)
+    return list(groups.items())
+
+
+def _table(table: Table) -> str:
+    rows = [
+        f"| `{c.name}` | {_cell(c.type or '')} | {c.unit or ''} | {'yes' if c.nullable else ''} | {_cell(c.description)} |"
+        for c in table.columns
+    ]
+    head = ["| column | type | unit | NULL | what it is |", "|---|---|---|---|---|"]
+    order = f" In the order of {', '.join(f'`{name}`' for name in table.order)}." if table.order else ""
+    grain = table.grain.removeprefix("one row is ").rstrip(".")
+    return "\n".join([f"### {table.name}\n", f"{table.description} One row is {grain}.{order}\n", *head, *rows, ""])
+
+
+def _view(view: View) -> str:
+    rows = [f"| `{c.name}` | {c.unit or ''} | {_cell(c.description)} |" for c in view.columns]
+    sources = ", ".join(f"`{name}`" for name in view.sources)
+    lines = [f"### {view.name}\n", f"{_sentence(view.description)} One row is {view.grain.rstrip('.')}. Made from {sources}.\n"]
+    lines += [f"- {_sentence(caveat)}" for caveat in view.caveats]
+    lines += [""] if view.caveats else []
+    return "\n".join([*lines, "| column | unit | what it is |", "|---|---|---|", *rows, ""])
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "."
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def main(folder: str) -> None:
+    """Writes the pages into ``folder``."""
+    for name, page in PAGES.items():
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / name).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,65 @@
+"""Where threads wait, and who ends the wait."""
+
+from __future__ import annotations
+
+from perfcase.report.page import Column, Page
+from perfcase.text import count, duration
+
+TITLE = "Off-CPU: where threads waited"
+
+_TOP = 8
+_FRAMES_MAX = 4
+
+
+def write(page: Page) -> None:
+    rows = page.rows(
+        "SELECT comm, state, stack, sum(off_cpu_ns) AS off_cpu_ns, sum(count) AS count, max(max_ns) AS max_ns"
+        " FROM off_cpu_by_stack WHERE tid <> 0 AND state <> 'idle_sleep' GROUP BY ALL"
+        f" ORDER BY off_cpu_ns DESC, comm, state, stack LIMIT {_TOP}"
+    )
+    if not rows:
+        page.missing("Context switches", ("perf_data", "trace_dat", "ftrace_raw"))
+        return
+    page.table(
+        [
+            Column("thread", left=True, limit=18),
+            Column("state", left=True),
+            Column("time", duration),
+            Column("times", count),
+            Column("longest", duration),
+            Column("where (leaf last)", left=True, limit=90),
+        ],
+        [[r["comm"], r["state"], r["off_cpu_ns"], r["count"], r["max_ns"], tail(r["stack"])] for r in rows],
+    )
+    page.source("off_cpu_by_stack")
+    _wakers(page)
+
+
+def tail(stack: str | None) -> str:
+    """The last frames of a folded callchain; the switch itself tells nothing."""
+    if stack is None:
+        return "(no callchain)"
+    frames = [frame for frame in stack.split(";") if frame not in ("__schedule", "schedule", "__sched_text_start")]
+    kept = frames[-_FRAMES_MAX:]
+    return ("… " if len(frames) > len(kept) else "") + " > ".join(kept)
+
+
+def _wakers(page: Page) -> None:
+    rows = page.rows(
+        "SELECT comm, waker_comm, sum(off_cpu_ns) AS off_cpu_ns, sum(count) AS count, max(max_ns) AS max_ns FROM off_wake"
+        f" WHERE waker_comm IS NOT NULL GROUP BY ALL ORDER BY off_cpu_ns DESC, comm, waker_comm LIMIT {_TOP}"
+    )
+    if not rows:
+        return
+    page.line("")
+    page.table(
+        [
+            Column("thread", left=True, limit=18),
+            Column("woken by", left=True, limit=18),
+            Column("off CPU", duration),
+            Column("times", count),
+            Column("longest", duration),
+        ],
+        [[r["comm"], r["waker_comm"], r["off_cpu_ns"], r["count"], r["max_ns"]] for r in rows],
+    )
+    page.source("off_wake")

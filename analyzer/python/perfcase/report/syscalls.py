@@ -1,0 +1,37 @@
+"""What threads ask of the kernel, and what takes long."""
+
+from __future__ import annotations
+
+from perfcase.report.page import Column, Page
+from perfcase.text import count, duration
+
+TITLE = "System calls"
+
+_TOP = 10
+
+
+def write(page: Page) -> None:
+    rows = page.rows(
+        "SELECT comm, tid, name, call_count, error_count, total_ns, avg_ns, max_ns FROM syscall_summary"
+        f" WHERE call_count > 0 ORDER BY total_ns DESC, utid, name LIMIT {_TOP}"
+    )
+    if not rows:
+        page.missing("System calls", ("perf_data", "trace_dat", "ftrace_raw"))
+        return
+    page.table(
+        [
+            Column("thread", left=True, limit=18),
+            Column("tid"),
+            Column("call", left=True, limit=24),
+            Column("calls", count),
+            Column("errors", count),
+            Column("total", duration),
+            Column("mean", duration),
+            Column("longest", duration),
+        ],
+        [list(row.values()) for row in ({k: r[k] for k in _ORDER} for r in rows)],
+    )
+    page.source("syscall_summary", ' --order "total_ns DESC"')
+
+
+_ORDER = ("comm", "tid", "name", "call_count", "error_count", "total_ns", "avg_ns", "max_ns")

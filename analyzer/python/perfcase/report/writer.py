@@ -1,0 +1,19 @@
+"""Runs the sections in the order of an investigation."""
+
+from __future__ import annotations
+
+import duckdb
+from rich.console import Console
+
+from perfcase.report import host, off_cpu, profile, quality, scheduler, syscalls
+from perfcase.report.page import Page
+
+SECTIONS = (host, scheduler, off_cpu, syscalls, profile, quality)
+
+
+def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: str) -> None:
+    """Writes the whole report about FILE."""
+    page = Page(connection, console, file)
+    for section in SECTIONS:
+        page.heading(section.TITLE)
+        section.write(page)

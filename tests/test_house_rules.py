@@ -1,0 +1,122 @@
+"""The house rules that can be checked: file length, documentation of every column, units in names, forbidden text."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfcase.schema import load_tables, quote
+from perfcase.views import View, create_view, load_views, referenced_names
+
+ROOT = Path(__file__).parents[1]
+LINES_MAX = 500
+SOURCES = {".rs", ".py", ".sh", ".c", ".h", ".sql", ".toml", ".test", ".ts", ".css", ".mk"}
+TABLES = sorted(load_tables())
+VIEWS = sorted(load_views())
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True,
+    ).stdout  # fmt: skip
+    found = (ROOT / name.decode() for name in listed.split(b"\0") if name)
+    return [path for path in found if path.is_file() and not path.is_symlink()]
+
+
+def first_line(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.readline(80)
+
+
+def sources() -> list[Path]:
+    def is_source(path: Path) -> bool:
+        return path.suffix in SOURCES or first_line(path).startswith(b"#!")
+
+    return [path for path in tracked() if is_source(path) and "fixtures" not in path.parts]
+
+
+def test_no_file_is_longer_than_a_reader_can_hold() -> None:
+    long = {}
+    for path in sources():
+        lines = len(path.read_bytes().splitlines())
+        if lines > LINES_MAX:
+            long[str(path.relative_to(ROOT))] = lines
+    assert long == {}, f"files of more than {LINES_MAX} lines: one file, one job"
+
+
+def test_nothing_names_the_place_where_it_was_written() -> None:
+    # Spelled in parts, so that this file does not find itself.
+    forbidden = re.compile(
+        "|".join(["(?<![\\w.-])/wo" + "rk/", r"\.\./sha" + "red", "pypi" + r"\.org", "pythonho" + "sted", "npm" + r"js\.org", r"index\.crates" + r"\.io"])
+        .encode()
+    )
+    found = []
+    for path in tracked():
+        data = path.read_bytes()
+        if b"\0" in data[:8000]:
+            continue
+        found += [f"{path.relative_to(ROOT)}: {match[0].decode()}" for match in forbidden.finditer(data)]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_is_documented(name: str) -> None:
+    table = load_tables()[name]
+    assert table.description
+    assert table.grain
+    names = [column.name for column in table.columns]
+    assert len(names) == len(set(names)), "a column is described twice"
+    assert [column.name for column in table.columns if not column.description] == []
+    assert [key for key in table.order if key not in names] == [], "ordered by a column that it does not have"
+    check_units([(column.name, column.unit) for column in table.columns])
+
+
+@pytest.fixture(scope="module")
+def database() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config={"threads": 1})
+    for table in load_tables().values():
+        columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in table.columns)
+        connection.execute(f"CREATE TABLE {quote(table.name)} ({columns})")
+    for view in load_views().values():
+        create_view(connection, view)
+    return connection
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_is_documented_as_duckdb_describes_it(name: str, database: duckdb.DuckDBPyConnection) -> None:
+    view = load_views()[name]
+    described = [row[0] for row in database.execute(f"DESCRIBE {quote(name)}").fetchall()]
+    assert [column.name for column in view.columns] == described
+    assert [column.name for column in view.columns if not column.description] == []
+    assert view.description
+    assert view.grain
+    check_units([(column.name, column.unit) for column in view.columns])
+    check_sources(view)
+
+
+def check_sources(view: View) -> None:
+    """What the header says the view is made from is what its SELECT reads."""
+    assert sorted(view.sources) == sorted(referenced_names(view)), "the header's 'source' is not what the SELECT reads"
+
+
+UNITS = {"_ns": "ns", "_bytes": "bytes", "_ratio": "ratio", "_khz": "khz", "_s": "s", "_pages": "pages"}
+
+
+def check_units(columns: list[tuple[str, str | None]]) -> None:
+    """A unit in the name is the unit in the documentation, qualifiers after it notwithstanding."""
+    for name, unit in columns:
+        for suffix, expected in UNITS.items():
+            if re.search(rf"(?<!_per){suffix}(_min|_max|_avg|_p50|_p99)?$", name):
+                assert unit == expected, f"{name}: the name says {expected}, the documentation {unit}"
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_share_never_stands_alone(name: str) -> None:
+    columns = [column.name for column in load_views()[name].columns]
+    if any(column.endswith("_ratio") for column in columns):
+        assert [c for c in columns if re.search(r"(_ns|_count|_bytes|_period|count|cycles)$", c)], "a ratio and no absolute figure"
