@@ -1,0 +1,196 @@
+# shellcheck shell=sh
+# manifest.sh: manifest.json, as schema/manifest.schema.json defines it.
+clock_start=
+clock_end=
+exit_status=0
+
+json_text() {
+	if [ -n "$1" ]; then "$helper" json string "$1"; else echo null; fi
+}
+
+json_number() {
+	case $1 in
+	'' | *[!0-9]*) echo null ;;
+	*) echo "$1" ;;
+	esac
+}
+
+json_cpu_model() {
+	model=$(sed -n 's/^model name[[:blank:]]*: *//p' /proc/cpuinfo | head -n 1)
+	[ -n "$model" ] || model=$(sed -n 's/^CPU part[[:blank:]]*: */CPU part /p' /proc/cpuinfo | head -n 1)
+	json_text "$model"
+}
+
+json_host() {
+	os=$(sed -n 's/^PRETTY_NAME="*\([^"]*\)"*$/\1/p' /etc/os-release 2>/dev/null)
+	memory_kb=$(sed -n 's/^MemTotal: *\([0-9]*\).*/\1/p' /proc/meminfo)
+	# one byte of the helper's ELF header: 1 little, 2 big
+	order=little
+	[ "$(dd if="$helper" bs=1 skip=5 count=1 2>/dev/null | tr '\001\002' 'lb')" = b ] && order=big
+	cat <<JSON
+{"hostname":$(json_text "$(uname -n)"),"kernel_release":$(json_text "$(uname -r)"),
+    "kernel_version":$(json_text "$(uname -v)"),"machine":$(json_text "$(uname -m)"),"os":$(json_text "$os"),
+    "boot_id":$(json_text "$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"),
+    "cpu_count":$(json_number "$(grep -c '^cpu[0-9]' /proc/stat)"),"cpu_model":$(json_cpu_model),
+    "page_size_bytes":$(json_number "$(getconf PAGESIZE 2>/dev/null)"),
+    "clock_ticks_per_s":$(json_number "$(getconf CLK_TCK 2>/dev/null)"),
+    "memory_bytes":$((memory_kb * 1024)),"byte_order":"$order"}
+JSON
+}
+
+json_anchor() {
+	# shellcheck disable=SC2086 # three numbers
+	set -- "$1" $2
+	printf '{"at":"%s","monotonic_ns":%s,"realtime_ns":%s,"boottime_ns":%s}' "$1" "$2" "$3" "$4"
+}
+
+json_target() {
+	case $mode in
+	pid | command) target_pids_json="[$pids]" ;;
+	*) target_pids_json='[]' ;;
+	esac
+	printf '{"mode":"%s","command":%s,"pids":%s,"cgroup":%s,"exit_status":%s}' "$mode" "$command_json" \
+		"$target_pids_json" "$(json_text "$cgroup_folder")" "$(json_number "$command_status")"
+}
+
+json_source() {
+	lost=$(json_number "$(source_get "$1" lost)")
+	source_command=$(source_get "$1" command)
+	cat <<JSON
+    {"name":"$1","kind":"$(source_get "$1" kind)","status":"$(source_get "$1" status)",
+     "reason":$(json_text "$(source_get "$1" reason)"),"remedy":$(json_text "$(source_get "$1" remedy)"),
+     "tool":$(json_text "$(source_get "$1" tool)"),"tool_version":$(json_text "$(source_get "$1" tool_version)"),
+     "command":${source_command:-[]},"clock":$(json_text "$(source_get "$1" clock)"),
+     "started_monotonic_ns":$(json_number "$(source_get "$1" started)"),
+     "ended_monotonic_ns":$(json_number "$(source_get "$1" ended)"),
+     "event_count":$(json_number "$(source_get "$1" events)"),"lost_events":$lost}
+JSON
+}
+
+json_sources() {
+	first=1
+	for probe in $PROBES; do
+		[ -e "$state/source/$probe/kind" ] || continue
+		[ -n "$first" ] || printf ',\n'
+		first=
+		json_source "$probe"
+	done
+}
+
+json_knobs() {
+	old_ifs=$IFS
+	first=1
+	while IFS='|' read -r path before during; do
+		[ -n "$path" ] || continue
+		restored=false
+		knob_is_restored "$path" "$before" && restored=true
+		[ -n "$first" ] || printf ','
+		first=
+		printf '{"path":%s,"before":%s,"during":%s,"restored":%s}' "$(json_text "$path")" "$(json_text "$before")" \
+			"$(json_text "$during")" "$restored"
+	done <<KNOBS
+$knobs
+KNOBS
+	IFS=$old_ifs
+}
+
+# Bytes of the files of a source in the capture, before compression.
+output_bytes() {
+	bytes=0
+	for size in $("$helper" sizes "$staging" | sed -n "s,^\([0-9]*\) $1/.*,\1,p"); do
+		bytes=$((bytes + size))
+	done
+	echo "$bytes"
+}
+
+# cost_json COSTFILE SOURCE: one overhead entry of what `run` or `self` printed.
+cost_json() {
+	process=
+	pid=
+	user_ns=0
+	system_ns=0
+	max_rss_bytes=null
+	read_bytes=null
+	write_bytes=null
+	while IFS='=' read -r key value; do
+		case $key in
+		process) process=$value ;;
+		pid) pid=$value ;;
+		user_ns) user_ns=$value ;;
+		system_ns) system_ns=$value ;;
+		max_rss_bytes) max_rss_bytes=$value ;;
+		read_bytes) read_bytes=$value ;;
+		write_bytes) write_bytes=$value ;;
+		children_user_ns) children_user_ns=$value ;;
+		children_system_ns) children_system_ns=$value ;;
+		esac
+	done <"$1"
+	sources_user_ns=$((sources_user_ns + user_ns))
+	sources_system_ns=$((sources_system_ns + system_ns))
+	cat <<JSON
+    {"process":"$process","pid":$pid,"source":"$2","user_ns":$user_ns,"system_ns":$system_ns,
+     "max_rss_bytes":$max_rss_bytes,"read_bytes":$read_bytes,"write_bytes":$write_bytes,
+     "output_bytes":$(output_bytes "$2"),"event_count":$(json_number "$(source_get "$2" events)")}
+JSON
+}
+
+# The shell's own cost, and in one entry that of all its small children (sed, cat, date, trials, hold).
+write_overhead() {
+	sources_user_ns=0
+	sources_system_ns=0
+	{
+		for probe in proc pmc ftrace perf; do
+			[ -s "$state/$probe.cost" ] && cost_json "$state/$probe.cost" "$probe" && printf ',\n'
+		done
+		spent_user_ns=$sources_user_ns
+		spent_system_ns=$sources_system_ns
+		{
+			printf 'process=perfcase-record\npid=%s\n' $$
+			"$helper" self $$
+		} >"$state/self.cost"
+		cost_json "$state/self.cost" recorder
+		small_user_ns=$((children_user_ns - spent_user_ns))
+		small_system_ns=$((children_system_ns - spent_system_ns))
+		[ "$small_user_ns" -ge 0 ] || small_user_ns=0
+		[ "$small_system_ns" -ge 0 ] || small_system_ns=0
+		printf '    ,{"process":"%s","pid":null,"source":"recorder","user_ns":%s,"system_ns":%s,' \
+			'perfcase-record: other children' "$small_user_ns" "$small_system_ns"
+		printf '"max_rss_bytes":null,"read_bytes":null,"write_bytes":null,"output_bytes":null,"event_count":null}\n'
+	} >"$state/overhead"
+	{ printf '[\n' && cat "$state/overhead" && printf ']\n'; } >"$staging/recorder/overhead.json"
+}
+
+# write_manifest unfinished|recorded|packed
+write_manifest() {
+	anchors=$(json_anchor start "$clock_start")
+	members='[]'
+	stopped=$stopped_by
+	case $1 in
+	unfinished)
+		stopped=unfinished
+		: >"$state/overhead"
+		;;
+	*) anchors="$anchors,
+    $(json_anchor end "$clock_end")" ;;
+	esac
+	[ "$1" = packed ] && members=$("$helper" members "$staging" "$state/sizes")
+	[ -n "${host_json-}" ] || host_json=$(json_host)
+	cat >"$staging/manifest.json.new" <<JSON
+{"format":"perfcase","format_version":"$PERFCASE_FORMAT_VERSION",
+  "recorder":{"version":"$PERFCASE_RECORDER_VERSION","command":$invocation_json,
+    "target":$(json_target),
+    "interval_ns":$interval_ns,"duration_ns":$([ "$duration_ns" = 0 ] && echo null || echo "$duration_ns"),"budget_bytes":$([ "$budget_bytes" = 0 ] && echo null || echo "$budget_bytes"),
+    "stopped_by":$(json_text "$stopped"),"interrupted_by":$(json_text "$interrupted_by")},
+  "ticket":$(json_text "$ticket"),"note":$(json_text "$note"),
+  "host":$host_json,
+  "clock":{"name":"CLOCK_MONOTONIC","anchors":[
+    $anchors]},
+  "sources":[
+$(json_sources)],
+  "members":$members,
+  "overhead":[
+$(cat "$state/overhead")],
+  "knobs":[$(json_knobs)]}
+JSON
+	mv -f "$staging/manifest.json.new" "$staging/manifest.json"
+}

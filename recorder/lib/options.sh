@@ -1,0 +1,152 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2034 # the options are read by the other files
+# options.sh: the command line.
+output=
+duration=
+duration_ns=0
+interval=1
+interval_ns=
+budget=
+budget_bytes=0
+ticket=
+note=
+check_only=
+mode=system
+pids=
+cgroup=
+command_json='[]'
+invocation_json=
+
+usage() {
+	cat <<'HELP'
+usage: perfcase-record [options] [-o FILE]               record the whole host
+       perfcase-record [options] [-o FILE] -- COMMAND    record one command and its children
+       perfcase-record --check                           what can be recorded here, and how to enable the rest
+
+Records CPU samples and context switches with stacks (perf), system calls, wakeups and block requests (ftrace),
+hardware and software counters (perf stat) and /proc, all on one clock, into one file for `perfcase import`.
+
+  --duration SECONDS   stop after this time (default: at Ctrl-C, or when the target ends)
+  -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase)
+  --pid PID[,PID...]   only these processes, with their threads and new children
+  --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
+  --interval SECONDS   between /proc snapshots and counter readings (default 1, at least 0.01)
+  --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
+  --ticket ID          an incident number, kept in the capture
+  --note TEXT          a remark, kept in the capture
+  --quiet              say only what went wrong
+  --check, --help, --version
+
+What you will see it do: perf and trace-cmd run as its children (about 1 to 5 % of a busy CPU for samples and /proc,
+more at very high rates of context switches and system calls); the cost is in the capture. A source that this host
+does not offer is left out and named in the capture. Ctrl-C ends the recording and keeps what there is.
+
+Try:   perfcase-record --check
+       perfcase-record --duration 30 -o incident.perfcase --ticket OPS-123 --note 'checkout is slow since 14:05'
+       perfcase-record -o build.perfcase -- make -j4
+then:  perfcase report incident.perfcase
+
+Exit status: 0 a capture was written; 1 it could not be; 2 wrong usage; 3 the target does not exist;
+128+N ended by signal N before its time (the capture is written). `man perfcase-record` says more.
+HELP
+}
+
+usage_error() {
+	printf 'perfcase-record: %s\nTry: perfcase-record --help\n' "$*" >&2
+	exit 2
+}
+
+parse_options() {
+	invocation_words "$@"
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--*=*)
+			option=${1%%=*}
+			value=${1#*=}
+			shift
+			set -- "$option" "$value" "$@"
+			continue
+			;;
+		--help | -h) usage && exit 0 ;;
+		--version) echo "perfcase-record $PERFCASE_RECORDER_VERSION (archive format $PERFCASE_FORMAT_VERSION)" && exit 0 ;;
+		--check) check_only=1 ;;
+		--quiet | -q) quiet=1 ;;
+		--)
+			shift
+			break
+			;;
+		-o | --output | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note)
+			[ $# -ge 2 ] || usage_error "$1 needs a value"
+			take_option "$1" "$2"
+			shift
+			;;
+		-*) usage_error "unknown option $1" ;;
+		*) usage_error "unexpected '$1' (a command to record comes after --)" ;;
+		esac
+		shift
+	done
+	[ $# -eq 0 ] && return
+	[ "$mode" = system ] || usage_error "a command, --pid and --cgroup exclude each other"
+	mode='command'
+	save_words "$@"
+}
+
+take_option() {
+	case $1 in
+	-o | --output) output=$2 ;;
+	--duration) duration=$2 ;;
+	--interval) interval=$2 ;;
+	--budget) budget=$2 ;;
+	--ticket) ticket=$2 ;;
+	--note) note=$2 ;;
+	--pid)
+		[ "$mode" = cgroup ] && usage_error "--pid and --cgroup exclude each other"
+		mode=pid
+		pids=${pids:+$pids,}$2
+		;;
+	--cgroup)
+		[ "$mode" = system ] || usage_error "--cgroup is given once, and not with --pid"
+		mode=cgroup
+		cgroup=$2
+		;;
+	esac
+}
+
+# quote WORD: as a single shell word, so that eval gives it back.
+quote() {
+	printf "'%s' " "$(printf '%s.' "$1" | sed "s/'/'\\\\''/g" | sed '$s/\.$//')"
+}
+
+# The command to record, as text for eval: POSIX sh has one array only, and it is needed elsewhere.
+save_words() {
+	command_words=
+	for word in "$@"; do
+		command_words=$command_words$(quote "$word")
+	done
+}
+
+invocation_words() {
+	invocation_quoted=
+	for word in "$@"; do
+		invocation_quoted=$invocation_quoted$(quote "$word")
+	done
+}
+
+# What needs the helper: numbers, and the JSON of the words.
+check_options() {
+	if [ -n "$duration" ]; then
+		duration_ns=$("$helper" number seconds "$duration")
+		[ "${duration_ns:-0}" -gt 0 ] || usage_error "--duration $duration: a positive number of seconds, such as 30"
+	fi
+	interval_ns=$("$helper" number seconds "$interval")
+	[ "${interval_ns:-0}" -ge 10000000 ] || usage_error "--interval $interval: a number of seconds, at least 0.01"
+	if [ -n "$budget" ]; then
+		budget_bytes=$("$helper" number size "$budget")
+		[ "${budget_bytes:-0}" -gt 0 ] || usage_error "--budget $budget: a size, such as 200M"
+	fi
+	eval "invocation_json=\$(\"\$helper\" json array perfcase-record $invocation_quoted)"
+	[ "$mode" = command ] && eval "command_json=\$(\"\$helper\" json array $command_words)"
+	[ -n "$output" ] || output=perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
+	[ -d "$output" ] && usage_error "-o $output is a folder"
+	return 0
+}

@@ -1,0 +1,97 @@
+# shellcheck shell=sh
+# target.sh: what is recorded: the host, a command, processes or a control group.
+watched_pids=
+command_pid=
+command_status=
+cgroup_folder=
+cgroup_name=
+
+target_prepare() {
+	case $mode in
+	command) target_hold ;;
+	pid) target_check_pids ;;
+	cgroup) target_find_cgroup ;;
+	esac
+}
+
+# Starts the command up to the moment before exec, so that every source can be attached to its pid first.
+target_hold() {
+	eval "set -- $command_words"
+	command -v "$1" >/dev/null 2>&1 || die 3 "$1: command not found"
+	mkfifo "$state/go" || die 1 "cannot create $state/go"
+	exec 9<>"$state/go"
+	"$helper" hold "$state/go" "$@" 9>&- <&0 &
+	command_pid=$!
+	pids=$command_pid
+	watched_pids=$command_pid
+}
+
+target_release() {
+	[ -n "$command_pid" ] || return 0
+	echo go >&9
+	exec 9>&-
+}
+
+target_check_pids() {
+	watched_pids=$(echo "$pids" | tr ',' ' ')
+	for pid in $watched_pids; do
+		case $pid in
+		'' | *[!0-9]*) usage_error "--pid $pid: a number" ;;
+		esac
+		[ -d "/proc/$pid" ] || die 3 "--pid $pid: there is no such process"
+	done
+	pids=$(echo "$watched_pids" | tr ' ' ',')
+}
+
+# Finds the folder, and the name that perf -G knows it by: relative to the hierarchy's mount.
+target_find_cgroup() {
+	mounts=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup .*perf_event.*/\1/p; s/^[^ ]* \([^ ]*\) cgroup2 .*/\1/p' /proc/mounts)
+	for mount in $mounts; do
+		for folder in "$cgroup" "$mount/${cgroup#/}"; do
+			[ -e "$folder/cgroup.procs" ] || continue
+			cgroup_folder=$(readlink -f "$folder")
+			case $cgroup_folder in
+			"$mount"/*)
+				cgroup_name=${cgroup_folder#"$mount"/}
+				return
+				;;
+			esac
+		done
+	done
+	[ -n "$cgroup_folder" ] && return # of a hierarchy that perf does not know
+	[ -e "$cgroup/cgroup.procs" ] || die 3 "--cgroup $cgroup: there is no such control group (looked in $mounts)"
+	cgroup_folder=$(readlink -f "$cgroup")
+}
+
+# The threads to record, one a line; nothing for the whole host.
+target_threads() {
+	case $mode in
+	system) return ;;
+	cgroup) target_pids=$(find "$cgroup_folder" -name cgroup.procs -exec cat {} +) ;;
+	*) target_pids=$(echo "$pids" | tr ',' ' ') ;;
+	esac
+	for pid in $target_pids; do
+		ls "/proc/$pid/task" 2>/dev/null
+	done
+}
+
+# What the sampler calls the target.
+target_sampler_scope() {
+	case $mode in
+	system) echo all ;;
+	cgroup) echo "cgroup=$cgroup_folder" ;;
+	*) echo "$pids" ;;
+	esac
+}
+
+# A command that outlives its recording gets SIGTERM, as perf record does it.
+target_end() {
+	[ -n "$command_pid" ] || return 0
+	exec 9>&-
+	if [ "$stopped_by" != target_exit ]; then
+		kill -TERM "$command_pid" 2>/dev/null && kill -CONT "$command_pid" 2>/dev/null
+	fi
+	wait "$command_pid" 2>/dev/null
+	command_status=$?
+	command_pid=
+}

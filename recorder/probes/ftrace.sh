@@ -1,0 +1,184 @@
+# shellcheck shell=sh
+# ftrace.sh: scheduler, system call and block events in a private ftrace instance: by trace-cmd, or where it is absent
+# or the kernel refuses what it needs, by perfcase-helper, which saves the raw ring-buffer pages.
+FTRACE_BUFFER_KB=4096
+
+# Where tracefs is, or nothing.
+find_tracefs() {
+	for folder in /sys/kernel/tracing /sys/kernel/debug/tracing; do
+		[ -d "$folder/instances" ] && echo "$folder" && return
+	done
+	return 0
+}
+
+# list_events perf|ftrace: the tool's lines of events.list.
+list_events() {
+	sed -n "s/^$1  *\([^ #]*\).*/\1/p" "$home/events.list"
+}
+
+# Keeps the events (stdin) that this kernel has; perf asks for them by the same files.
+tracefs_existing() {
+	tracefs=$(find_tracefs)
+	while read -r event; do
+		[ -n "$tracefs" ] && [ -e "$tracefs/events/${event%%:*}/${event#*:}/id" ] && echo "$event"
+	done
+	return 0
+}
+
+probe_ftrace_check() {
+	tracefs=$(find_tracefs)
+	source_set ftrace kind ftrace_raw
+	source_set ftrace tool perfcase-helper
+	source_set ftrace tool_version "$PERFCASE_RECORDER_VERSION"
+	if [ "$(id -u)" != 0 ]; then
+		source_is ftrace missing "only root may use tracefs" "run as root"
+		return
+	fi
+	[ -n "$tracefs" ] || ftrace_mount
+	if [ -z "$tracefs" ]; then
+		grep -qw tracefs /proc/filesystems || ftrace_absent=1
+		if [ -n "${ftrace_absent-}" ]; then
+			source_is ftrace missing "the kernel has no tracefs" "a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING"
+		else
+			source_is ftrace missing "tracefs is not mounted" "mount -t tracefs tracefs /sys/kernel/tracing"
+		fi
+	elif [ ! -w "$tracefs/instances" ]; then
+		source_is ftrace missing "$tracefs is not writable here" "run outside a restricted container"
+	elif ! command -v trace-cmd >/dev/null 2>&1; then
+		source_is ftrace available "trace-cmd is not installed: perfcase-helper drains the ring buffers"
+	elif [ -n "$check_only" ] && ! ftrace_trial; then
+		source_is ftrace available \
+			"trace-cmd does not work here ($(tail -n 2 "$state/trial.log" | tr '\n' ' ')): perfcase-helper drains the ring buffers"
+	else
+		source_is ftrace available
+	fi
+}
+
+# Does trace-cmd work on this kernel? On a command of our own, in an instance of its own.
+ftrace_trial() {
+	trace-cmd record -o "$state/trial.dat" -B "perfcase-$$" -C mono -e sched:sched_process_exec -F true \
+		>"$state/trial.log" 2>&1
+	trial_status=$?
+	remove_instance "$tracefs/instances/perfcase-$$"
+	return "$trial_status"
+}
+
+# Mounts tracefs for the time of the recording (not for --check, which changes nothing).
+ftrace_mount() {
+	[ -z "$check_only" ] && [ -d /sys/kernel/tracing ] && grep -qw tracefs /proc/filesystems || return 0
+	mount -t tracefs tracefs /sys/kernel/tracing 2>>"$log_file" || return 0
+	knob /sys/kernel/tracing 'not mounted' mounted
+	tracefs=$(find_tracefs)
+}
+
+probe_ftrace_start() {
+	remove_stale_instances "$tracefs"
+	ftrace_instance=$tracefs/instances/perfcase-$$
+	list_events ftrace | tracefs_existing >"$state/ftrace.events"
+	target_threads >"$state/ftrace.tids"
+	if [ ! -s "$state/ftrace.events" ]; then
+		source_is ftrace missing "the kernel has none of the events in events.list" "a kernel with CONFIG_EVENT_TRACING"
+		return
+	fi
+	mkdir -p "$staging/ftrace"
+	knob "$ftrace_instance" absent present
+	if command -v trace-cmd >/dev/null 2>&1 && [ -z "${PERFCASE_NO_TRACE_CMD-}" ]; then
+		ftrace_start_trace_cmd && return
+		ftrace_why="trace-cmd does not work here ($(source_last_words ftrace))"
+	else
+		ftrace_why="trace-cmd is not installed"
+	fi
+	[ -n "$interrupted_by" ] || ftrace_start_drain
+}
+
+ftrace_start_trace_cmd() {
+	ftrace_file=$staging/ftrace/trace.dat
+	set -- trace-cmd record -o "$ftrace_file" -B "${ftrace_instance##*/}" -C mono -b "$FTRACE_BUFFER_KB"
+	while read -r event; do
+		set -- "$@" -e "$event"
+	done <"$state/ftrace.events"
+	[ -s "$state/ftrace.tids" ] && set -- "$@" -P "$(tr '\n' ',' <"$state/ftrace.tids" | sed 's/,$//')" -c
+	source_run ftrace trace-cmd "$@"
+	# its readers' files come before tracing goes on
+	if "$helper" ready "$ftrace_file.${ftrace_instance##*/}.cpu0" "" "$run_pid" "$START_TIMEOUT_S" &&
+		"$helper" ready "$ftrace_instance/tracing_on" 1 "$run_pid" "$START_TIMEOUT_S"; then
+		source_set ftrace kind trace_dat
+		source_set ftrace tool trace-cmd
+		source_set ftrace tool_version "$(trace-cmd --version 2>/dev/null | sed -n 's/^trace-cmd version \([^ ]*\).*/\1/p')"
+		source_started ftrace
+		return 0
+	fi
+	source_gave_up ftrace
+	remove_instance "$ftrace_instance"
+	rm -f "$ftrace_file" "$ftrace_file".*
+	log "trace-cmd did not start: $(source_last_words ftrace)"
+	return 1
+}
+
+ftrace_start_drain() {
+	mkdir -p "$staging/ftrace/raw"
+	source_run ftrace "perfcase-helper drain" "$helper" drain "$ftrace_instance" "$staging/ftrace/raw" \
+		"$FTRACE_BUFFER_KB" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready"
+	if "$helper" ready "$state/ftrace.ready" ready "$run_pid" "$START_TIMEOUT_S"; then
+		source_is ftrace available "$ftrace_why: perfcase-helper drains the ring buffers"
+		source_started ftrace
+	else
+		source_gave_up ftrace
+		source_is ftrace missing "$ftrace_why; draining failed as well: $(source_last_words ftrace)" \
+			"see recorder/ftrace.log"
+		rm -rf "$staging/ftrace"
+	fi
+}
+
+probe_ftrace_stop() {
+	remove_instance "$ftrace_instance"
+}
+
+probe_ftrace_collect() {
+	if [ "$(source_get ftrace kind)" = trace_dat ]; then
+		ftrace_collect_trace_cmd
+	else
+		ftrace_collect_raw
+	fi
+}
+
+# trace-cmd prints each CPU's ring-buffer statistics when it ends.
+ftrace_collect_trace_cmd() {
+	source_set ftrace lost "$(ftrace_sum overrun "$staging/recorder/ftrace.log")"
+	source_set ftrace events ''
+	if [ ! -s "$ftrace_file" ]; then
+		source_is ftrace missing "trace-cmd left no data: $(source_last_words ftrace)" "see recorder/ftrace.log"
+		rm -rf "$staging/ftrace"
+	fi
+}
+
+# ftrace_sum NAME FILE...: adds "NAME: 12" lines.
+ftrace_sum() {
+	sum=0
+	sum_name=$1
+	shift
+	for number in $(sed -n "s/^ *$sum_name: \([0-9]*\).*/\1/p" "$@" 2>/dev/null); do
+		sum=$((sum + number))
+	done
+	echo "$sum"
+}
+
+# What a reader of raw pages needs beside them: the page header, the formats, the strings.
+ftrace_collect_raw() {
+	raw=$staging/ftrace/raw
+	for file in events/header_page events/header_event printk_formats; do
+		cp "$tracefs/$file" "$raw/" 2>>"$log_file"
+	done
+	# the kernel's names of recent threads, of all processes: not for a scoped recording
+	[ "$mode" != system ] || cp "$tracefs/saved_cmdlines" "$raw/" 2>>"$log_file"
+	echo mono >"$raw/clock"
+	for folder in "$tracefs"/events/ftrace/*/ $(sed "s,\(.*\):\(.*\),$tracefs/events/\1/\2/," "$state/ftrace.events"); do
+		[ -e "$folder/format" ] || continue
+		event=${folder%/}
+		event_system=${event%/*}
+		mkdir -p "$raw/format/${event_system##*/}"
+		cp "$folder/format" "$raw/format/${event_system##*/}/${event##*/}" 2>>"$log_file"
+	done
+	source_set ftrace lost "$(($(ftrace_sum overrun "$raw"/stats/*) + $(ftrace_sum 'dropped events' "$raw"/stats/*)))"
+	source_set ftrace events "$(($(ftrace_sum 'read events' "$raw"/stats/*) + $(ftrace_sum entries "$raw"/stats/*)))"
+}

@@ -1,0 +1,84 @@
+# shellcheck shell=sh
+# host.sh: what the host is: kernel, CPU and caches, settings, kernel symbols. No process arguments, no environment.
+HOST_FILES='/proc/version /proc/cpuinfo /proc/cmdline /proc/modules /proc/meminfo /proc/mounts /proc/partitions
+/proc/swaps /proc/filesystems /proc/devices /proc/uptime /etc/os-release'
+HOST_SYSCTLS='kernel/perf_event_paranoid kernel/kptr_restrict kernel/sched_schedstats kernel/numa_balancing
+kernel/pid_max kernel/threads-max kernel/watchdog vm/swappiness vm/dirty_ratio vm/dirty_background_ratio
+vm/overcommit_memory vm/min_free_kbytes vm/zone_reclaim_mode net/core/somaxconn net/core/rmem_max net/core/wmem_max
+net/ipv4/tcp_congestion_control net/ipv4/tcp_rmem net/ipv4/tcp_wmem fs/file-max'
+
+probe_host_check() {
+	source_set host kind host_file
+	source_set host tool sh
+	source_set host clock ''
+	# as root; with kernel.kptr_restrict=2 addresses are zero even then
+	case $(head -n 1 /proc/kallsyms 2>/dev/null) in
+	'') source_is host degraded "no /proc/kallsyms: kernel functions have no names" "a kernel with CONFIG_KALLSYMS" ;;
+	0000000000000000*)
+		if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/kptr_restrict 2>/dev/null)" = 2 ]; then
+			source_is host degraded "kernel.kptr_restrict=2 hides kernel addresses" "sysctl kernel.kptr_restrict=1"
+		elif [ "$(id -u)" = 0 ] && ! grep -qv -m 1 '^0* ' /proc/kallsyms; then
+			source_is host degraded "kernel addresses are hidden" "run outside a restricted container"
+		elif [ "$(id -u)" = 0 ]; then
+			source_is host available
+		else
+			source_is host degraded "kernel addresses are hidden from this user" "run as root"
+		fi
+		;;
+	*) source_is host available ;;
+	esac
+}
+
+probe_host_start() {
+	source_started host
+}
+
+probe_host_stop() { :; }
+
+probe_host_collect() {
+	mkdir -p "$staging/host"
+	for file in $HOST_FILES; do
+		[ -r "$file" ] && cat "$file" >"$staging/host/${file##*/}" 2>>"$log_file"
+	done
+	uname -a >"$staging/host/uname"
+	# functions only: data symbols are half of the file and name no frame
+	grep ' [tTwW] ' /proc/kallsyms >"$staging/host/kallsyms" 2>>"$log_file"
+	host_tree "$staging/host/sysctl" /proc/sys "$HOST_SYSCTLS"
+	host_cpus >"$staging/host/cpu-topology"
+	host_disks >"$staging/host/block-queues"
+	find "$staging/host" -type f -size 0 -exec rm -f {} +
+}
+
+# host_tree OUT FOLDER NAMES: "name = value" lines.
+host_tree() {
+	for name in $3; do
+		[ -r "$2/$name" ] && printf '%s = %s\n' "$name" "$(cat "$2/$name" 2>/dev/null)"
+	done >"$1"
+}
+
+# Topology, caches and frequency limits, "path = value" below /sys/devices/system.
+host_cpus() {
+	for file in /sys/devices/system/cpu/online /sys/devices/system/cpu/smt/active /sys/devices/system/node/online \
+		/sys/devices/system/node/node[0-9]*/cpulist /sys/devices/system/cpu/vulnerabilities/* \
+		/sys/devices/system/cpu/cpu[0-9]*/topology/core_id \
+		/sys/devices/system/cpu/cpu[0-9]*/topology/physical_package_id \
+		/sys/devices/system/cpu/cpu[0-9]*/topology/thread_siblings_list \
+		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor \
+		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_driver \
+		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/cpuinfo_max_freq \
+		/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]/level \
+		/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]/type \
+		/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]/size \
+		/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]/shared_cpu_list; do
+		[ -r "$file" ] && read -r value <"$file" 2>/dev/null && printf '%s = %s\n' "${file#/sys/devices/system/}" "$value"
+	done
+	return 0
+}
+
+host_disks() {
+	for file in /sys/block/*/queue/scheduler /sys/block/*/queue/rotational /sys/block/*/queue/nr_requests \
+		/sys/block/*/queue/read_ahead_kb /sys/block/*/size /sys/block/*/dev; do
+		[ -r "$file" ] && read -r value <"$file" 2>/dev/null && printf '%s = %s\n' "${file#/sys/block/}" "$value"
+	done
+	return 0
+}

@@ -1,0 +1,140 @@
+# shellcheck shell=sh
+# perf.sh: perf record: CPU samples with callchains, and scheduler tracepoints with callchains.
+# A frequency goes to the sampling event only: with -F perf would sample the tracepoints as well.
+SAMPLE_HZ=99
+BUFFER_PER_CPU=2M
+
+probe_perf_check() {
+	source_set perf kind perf_data
+	source_set perf tool perf
+	if ! command -v perf >/dev/null 2>&1; then
+		source_is perf missing "perf is not installed" "$(install_hint perf)"
+		return
+	fi
+	source_set perf tool_version "$(perf --version 2>/dev/null | sed 's/^perf version //')"
+	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null)
+	if [ -z "$paranoid" ]; then
+		source_is perf missing "the kernel has no perf events" "a kernel with CONFIG_PERF_EVENTS"
+		return
+	fi
+	if [ "$(id -u)" != 0 ] && [ "$mode" != command ] && [ "$paranoid" -gt 0 ]; then
+		source_is perf missing "perf_event_paranoid is $paranoid: only root may record other processes" \
+			"run as root, or: sysctl kernel.perf_event_paranoid=-1"
+		return
+	fi
+	if [ "$mode" = cgroup ] && [ -z "$cgroup_name" ]; then
+		source_is perf missing "$cgroup is not in a hierarchy that perf knows" "use a cgroup v2 path"
+		return
+	fi
+	perf_choose_events
+}
+
+# Tries the best set of events first on a command of our own.
+perf_choose_events() {
+	perf_tracepoints=$(list_events perf | tracefs_existing)
+	# perf record falls back to cpu-clock by itself and keeps the name "cycles": ask perf stat
+	perf_samplers='cpu-clock cpu-clock:u'
+	perf stat -x, -e cycles -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
+		grep -q '^[0-9].*,cycles' "$state/trial.stat" && perf_samplers="cycles $perf_samplers"
+	for perf_sampler in $perf_samplers; do
+		for perf_events in "$perf_tracepoints" ''; do
+			perf_trial && perf_judge && return
+			[ -n "$perf_tracepoints" ] || break
+		done
+	done
+	perf_sampler=
+	source_is perf missing "perf record fails here: $(tail -n 2 "$state/trial.log" | tr '\n' ' ')" \
+		"sysctl kernel.perf_event_paranoid=-1, or run as root outside a restricted container"
+}
+
+perf_trial() {
+	perf_event_options "$perf_sampler" "$perf_events"
+	# shellcheck disable=SC2086 # a list of options without blanks in them
+	perf record -k CLOCK_MONOTONIC -g $perf_options -o "$state/trial.data" -- true >"$state/trial.log" 2>&1
+	trial_status=$?
+	rm -f "$state/trial.data" "$state/trial.data.old"
+	return "$trial_status"
+}
+
+perf_event_options() {
+	case $1 in
+	*:u) perf_options="-e ${1%:u}/freq=$SAMPLE_HZ/u" ;;
+	*) perf_options="-e $1/freq=$SAMPLE_HZ/" ;;
+	esac
+	for event in $2; do
+		perf_options="$perf_options -e $event"
+	done
+}
+
+perf_judge() {
+	if [ -z "$perf_events" ]; then
+		source_is perf degraded "no tracepoints (sched_switch): off-CPU time has no stacks" \
+			"mount -t tracefs tracefs /sys/kernel/tracing, and run as root"
+	elif [ "$perf_sampler" != cycles ]; then
+		source_is perf degraded "no hardware cycle counter: a timer (cpu-clock) samples instead, blind where interrupts are off" \
+			"use hardware, or a virtual machine type, that exposes its PMU"
+	else
+		source_is perf available
+	fi
+}
+
+# perf_has_option record|stat OPTION
+perf_has_option() {
+	perf "$1" -h 2>&1 | grep -q -e "$2"
+}
+
+# Makes the two pipes over which perf says that it has begun. Sets perf_control.
+perf_make_control() {
+	perf_control=
+	perf_has_option "$2" --control || return 0
+	mkfifo "$state/$1.ctl" "$state/$1.ack" || return 0
+	perf_control="--control=fifo:$state/$1.ctl,$state/$1.ack"
+}
+
+# perf_await NAME FILE: until that perf's events are on.
+perf_await() {
+	if [ -n "$perf_control" ]; then
+		"$helper" ping "$state/$1.ctl" "$state/$1.ack" "$run_pid" "$START_TIMEOUT_S"
+	else
+		"$helper" ready "$2" PERFILE2 "$run_pid" "$START_TIMEOUT_S"
+	fi
+}
+
+probe_perf_start() {
+	mkdir -p "$staging/perf"
+	perf_event_options "$perf_sampler" "$perf_events"
+	perf_make_control perf record
+	# shellcheck disable=SC2086 # lists of options without blanks in them
+	set -- perf record -k CLOCK_MONOTONIC -g --sample-cpu -m "$BUFFER_PER_CPU" $perf_options
+	case $mode in
+	system) set -- "$@" -a ;;
+	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
+	*) set -- "$@" -p "$pids" ;;
+	esac
+	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
+	source_run perf "perf record" "$@" -o "$staging/perf/perf.data"
+	if perf_await perf "$staging/perf/perf.data"; then
+		source_started perf
+	else
+		source_gave_up perf
+		source_is perf missing "perf record did not start: $(source_last_words perf)" "see recorder/perf.log"
+		rm -rf "$staging/perf"
+	fi
+}
+
+probe_perf_stop() { :; }
+
+probe_perf_collect() {
+	rm -f "$staging/perf/perf.data.old"
+	"$helper" count "$staging/perf/perf.data" >"$state/perf.count" 2>>"$log_file"
+	while IFS='=' read -r key value; do
+		case $key in
+		samples) source_set perf events "$value" ;;
+		lost) source_set perf lost "$value" ;;
+		esac
+	done <"$state/perf.count"
+	if [ ! -s "$staging/perf/perf.data" ]; then
+		source_is perf missing "perf record left no data: $(source_last_words perf)" "see recorder/perf.log"
+		rm -rf "$staging/perf"
+	fi
+}

@@ -1,0 +1,110 @@
+# shellcheck shell=sh
+# pmc.sh: perf stat at an interval: the counters this CPU offers, in groups that are counted together, and software events.
+PMC_GROUPS='cycles,instructions branches,branch-misses cache-references,cache-misses LLC-loads,LLC-load-misses'
+SOFTWARE_EVENTS='context-switches,cpu-migrations,page-faults,task-clock'
+
+probe_pmc_check() {
+	source_set pmc kind perf_stat
+	source_set pmc tool perf
+	pmc_events=
+	if ! command -v perf >/dev/null 2>&1; then
+		source_is pmc missing "perf is not installed" "$(install_hint perf)"
+		return
+	fi
+	source_set pmc tool_version "$(perf --version 2>/dev/null | sed 's/^perf version //')"
+	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null)
+	if [ "$(id -u)" != 0 ] && [ "$mode" != command ] && [ "${paranoid:-4}" -gt 0 ]; then
+		source_is pmc missing "perf_event_paranoid is ${paranoid:-absent}: only root may count other processes" \
+			"run as root, or: sysctl kernel.perf_event_paranoid=-1"
+		return
+	fi
+	if [ "$mode" = cgroup ] && [ -z "$cgroup_name" ]; then
+		source_is pmc missing "$cgroup is not in a hierarchy that perf knows" "use a cgroup v2 path"
+		return
+	fi
+	pmc_choose_events
+}
+
+# Counts everything once on a command of our own, and keeps what was supported.
+pmc_choose_events() {
+	perf stat -x, -e "$(echo "$PMC_GROUPS" | tr ' ' ',')" -e "$SOFTWARE_EVENTS" -o "$state/trial.stat" -- true \
+		>"$state/trial.log" 2>&1
+	pmc_absent=
+	pmc_hardware=
+	for group in $PMC_GROUPS; do
+		kept=
+		for event in $(echo "$group" | tr ',' ' '); do
+			if pmc_is_supported "$event"; then
+				kept=${kept:+$kept,}$event
+			else
+				pmc_absent="$pmc_absent $event"
+			fi
+		done
+		[ -z "$kept" ] || pmc_hardware="$pmc_hardware {$kept}"
+	done
+	pmc_judge
+}
+
+pmc_is_supported() {
+	grep "^[^#].*,$1\(:u\)*," "$state/trial.stat" 2>/dev/null | grep -qv -e '<not supported>'
+}
+
+pmc_judge() {
+	if ! pmc_is_supported task-clock; then
+		source_is pmc missing "perf stat fails here: $(tail -n 2 "$state/trial.log" | tr '\n' ' ')" \
+			"sysctl kernel.perf_event_paranoid=-1, or run as root outside a restricted container"
+		return
+	fi
+	pmc_remedy="use hardware, or a virtual machine type, that exposes its PMU"
+	if [ -z "$pmc_hardware" ]; then
+		source_is pmc degraded "no hardware counters: software events only" "$pmc_remedy"
+	elif [ -n "$pmc_absent" ]; then
+		case $pmc_absent in
+		*' cycles'* | *' instructions'* | *' branches'* | *' cache-'*)
+			source_is pmc degraded "the CPU does not offer:$pmc_absent" "$pmc_remedy"
+			;;
+		*) source_is pmc available "the CPU does not offer:$pmc_absent" ;;
+		esac
+	else
+		source_is pmc available
+	fi
+}
+
+probe_pmc_start() {
+	mkdir -p "$staging/pmc"
+	mkfifo "$state/pmc.pipe" || return
+	perf_make_control pmc stat
+	set -- perf stat -I "$((interval_ns / 1000000))" -x,
+	for group in $pmc_hardware $SOFTWARE_EVENTS; do
+		set -- "$@" -e "$group"
+	done
+	case $mode in
+	system) set -- "$@" -a -A ;;
+	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
+	*) set -- "$@" -p "$pids" ;;
+	esac
+	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
+	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" 9>&- &
+	pmc_stamp_pid=$!
+	source_started pmc
+	source_run pmc "perf stat" "$@" -o "$state/pmc.pipe"
+	if ! perf_await pmc "$staging/pmc/perf-stat.csv"; then
+		source_gave_up pmc
+		kill "$pmc_stamp_pid" 2>/dev/null
+		source_set pmc started ''
+		source_is pmc missing "perf stat did not start: $(source_last_words pmc)" "see recorder/pmc.log"
+		rm -rf "$staging/pmc"
+	fi
+}
+
+# The interval times count from the moment that `stamp` found.
+probe_pmc_stop() {
+	"$helper" stop 2 "$pmc_stamp_pid" 2>>"$log_file"
+	wait "$pmc_stamp_pid" 2>/dev/null
+	[ -s "$state/pmc.zero" ] && source_set pmc started "$(cat "$state/pmc.zero")"
+	return 0
+}
+
+probe_pmc_collect() {
+	source_set pmc events "$(grep -c '^ *[0-9]' "$staging/pmc/perf-stat.csv")"
+}

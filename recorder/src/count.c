@@ -1,0 +1,92 @@
+/* count.c: samples and losses of a perf.data, and the moment of perf stat's time 0. */
+#define _GNU_SOURCE
+#include "util.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Record types of include/uapi/linux/perf_event.h and, from 64, of tools/perf/util/event.h. */
+enum { RECORD_LOST = 2, RECORD_SAMPLE = 9, RECORD_LOST_SAMPLES = 13, RECORD_AUXTRACE = 71 };
+
+struct record_header {
+	uint32_t type;
+	uint16_t misc;
+	uint16_t size;
+};
+
+/* count FILE: "samples=N" and "lost=N". Recorded on this machine, so of its byte order. A file that perf was
+ * killed on says data size 0: then the records go on to the end. LOST counts what a full ring buffer dropped, of any
+ * kind; LOST_SAMPLES counts the samples among the same events, so the larger one is reported. */
+int command_count(int argc, char **argv)
+{
+	unsigned long long samples = 0, lost = 0, lost_samples = 0;
+	uint64_t header[13], body[2], end, at; /* struct perf_file_header: magic size attr_size attrs data ... */
+	struct record_header record;
+	FILE *file;
+
+	if (argc != 2)
+		die("usage: count PERF_DATA");
+	if (!(file = fopen(argv[1], "re")))
+		die("%s: %s", argv[1], strerror(errno));
+	if (fread(header, sizeof header, 1, file) != 1 || memcmp(header, "PERFILE2", 8))
+		die("%s: not a perf.data of this machine", argv[1]);
+	at = header[5];
+	end = header[6] ? at + header[6] : UINT64_MAX;
+	while (at < end && !fseeko(file, (off_t)at, SEEK_SET) && fread(&record, sizeof record, 1, file) == 1) {
+		uint64_t skip = 0;
+
+		if (record.size < sizeof record)
+			break;
+		if (record.type == RECORD_SAMPLE)
+			samples++;
+		else if (record.type == RECORD_LOST && record.size >= 24 && fread(body, 16, 1, file) == 1)
+			lost += body[1]; /* id, lost */
+		else if (record.type == RECORD_LOST_SAMPLES && record.size >= 16 && fread(body, 8, 1, file) == 1)
+			lost_samples += body[0];
+		else if (record.type == RECORD_AUXTRACE && fread(body, 8, 1, file) == 1)
+			skip = body[0]; /* trace bytes follow the record */
+		at += record.size + skip;
+	}
+	fclose(file);
+	printf("samples=%llu\nlost=%llu\n", samples, lost > lost_samples ? lost : lost_samples);
+	return 0;
+}
+
+/* stamp IN OUT ZEROFILE: copies `perf stat -I -x,` lines from the fifo IN and writes to ZEROFILE the CLOCK_MONOTONIC
+ * ns that its interval times count from: the least (arrival - printed time), off by the delay of one pipe write. */
+int command_stamp(int argc, char **argv)
+{
+	int64_t zero = INT64_MAX;
+	char *line = NULL;
+	size_t capacity = 0;
+	ssize_t length;
+	FILE *in, *out, *stamp;
+
+	if (argc != 4)
+		die("usage: stamp IN OUT ZEROFILE");
+	signal(SIGINT, SIG_IGN); /* it ends with its input */
+	die_with_parent();
+	if (!(in = fopen(argv[1], "re")) || !(out = fopen(argv[2], "we")))
+		die("%s: %s", argv[1], strerror(errno));
+	while ((length = getline(&line, &capacity, in)) > 0) {
+		int64_t now = clock_ns(CLOCK_MONOTONIC), at;
+		char *text = line + strspn(line, " "), *comma = strchr(text, ',');
+
+		fwrite(line, 1, (size_t)length, out);
+		fflush(out);
+		if (!comma || *text == '#')
+			continue;
+		*comma = 0;
+		at = parse_seconds_ns(text);
+		if (at < 0 || now - at >= zero)
+			continue;
+		zero = now - at;
+		if ((stamp = fopen(argv[3], "we"))) {
+			fprintf(stamp, "%lld\n", (long long)zero);
+			fclose(stamp);
+		}
+	}
+	return fclose(out) ? 1 : 0;
+}

@@ -1,0 +1,283 @@
+/* drain.c: records events in a private ftrace instance and saves its ring-buffer pages as the kernel wrote them.
+ * The instance is the only thing changed in tracefs; it is removed at the end, also when the recorder was killed. */
+#define _GNU_SOURCE
+#include "util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 4096, PIPE_BYTES = 1 << 20 };
+
+struct cpu {
+	int number;
+	int trace; /* trace_pipe_raw, not blocking */
+	int out;
+	int pipe[2];
+	int no_splice;
+};
+
+struct drain {
+	const char *instance, *out;
+	struct cpu *cpus;
+	size_t count;
+	size_t page_bytes;
+	char *page;
+};
+
+/* Writes a control file of the instance; a refusal is reported, and fatal if the recording makes no sense without. */
+static void control(const struct drain *drain, const char *file, const char *text, int is_fatal)
+{
+	char path[PATH_SIZE];
+	int error = write_control(format_path(path, sizeof path, "%s/%s", drain->instance, file), text);
+
+	if (!error)
+		return;
+	if (is_fatal) {
+		rmdir(drain->instance);
+		die("%s: %s", path, strerror(error));
+	}
+	warn("%s: %s", path, strerror(error));
+}
+
+/* Each line of a file to a control file, one write each (set_event_pid adds). */
+static void control_lines(const struct drain *drain, const char *file, const char *list)
+{
+	struct buffer text = { NULL, 0, 0 };
+	char path[PATH_SIZE];
+	int fd;
+
+	if (read_file(list, &text, 16 << 20) || !text.length)
+		return;
+	fd = open(format_path(path, sizeof path, "%s/%s", drain->instance, file), O_WRONLY | O_CLOEXEC);
+	for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))
+		if (fd < 0 || write(fd, line, strlen(line)) < 0)
+			warn("%s: %s: %s", path, line, strerror(errno)); /* a thread may be gone already */
+	if (fd >= 0)
+		close(fd);
+	free(text.data);
+}
+
+static int enable_events(const struct drain *drain, const char *list)
+{
+	struct buffer text = { NULL, 0, 0 };
+	char path[PATH_SIZE];
+	int enabled = 0, error;
+
+	if ((error = read_file(list, &text, 1 << 20)))
+		die("%s: %s", list, strerror(error));
+	for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n")) {
+		char *colon = strchr(line, ':');
+
+		if (!colon)
+			continue;
+		*colon = '/';
+		error = write_control(format_path(path, sizeof path, "%s/events/%s/enable", drain->instance, line), "1");
+		if (error)
+			warn("event %s: %s", line, strerror(error));
+		else
+			enabled++;
+	}
+	free(text.data);
+	return enabled;
+}
+
+/* Bytes of a ring-buffer page: a host page, unless the kernel (6.8 and later) was told otherwise. */
+static size_t page_bytes(const struct drain *drain)
+{
+	struct buffer text = { NULL, 0, 0 };
+	char path[PATH_SIZE];
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+
+	format_path(path, sizeof path, "%s/buffer_subbuf_size_kb", drain->instance);
+	if (!read_file(path, &text, 64) && text.length && atoi(text.data) > 0 && atoi(text.data) <= 65536)
+		bytes = (size_t)atoi(text.data) * 1024;
+	free(text.data);
+	return bytes;
+}
+
+static void open_cpus(struct drain *drain)
+{
+	char path[PATH_SIZE];
+	struct dirent *item;
+	DIR *dir = opendir(format_path(path, sizeof path, "%s/per_cpu", drain->instance));
+
+	while (dir && (item = readdir(dir))) {
+		struct cpu cpu = { .number = -1 };
+
+		if (sscanf(item->d_name, "cpu%d", &cpu.number) != 1)
+			continue;
+		format_path(path, sizeof path, "%s/per_cpu/cpu%d/trace_pipe_raw", drain->instance, cpu.number);
+		cpu.trace = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		format_path(path, sizeof path, "%s/cpu%d", drain->out, cpu.number);
+		cpu.out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		if (cpu.trace < 0 || cpu.out < 0 || pipe2(cpu.pipe, O_CLOEXEC)) {
+			warn("CPU %d cannot be drained: %s", cpu.number, strerror(errno));
+			continue;
+		}
+		fcntl(cpu.pipe[0], F_SETPIPE_SZ, PIPE_BYTES);
+		drain->cpus = checked_realloc(drain->cpus, (drain->count + 1) * sizeof cpu);
+		drain->cpus[drain->count++] = cpu;
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* Moves the full pages that are there from the ring buffer to the file without copying them. Returns bytes. */
+static size_t splice_pages(struct drain *drain, struct cpu *cpu)
+{
+	size_t total = 0;
+	int room = fcntl(cpu->pipe[0], F_GETPIPE_SZ);
+	/* a pipe slot holds one page whatever its size */
+	size_t chunk = room > 0 ? (size_t)room : drain->page_bytes * 16;
+
+	while (!cpu->no_splice) {
+		ssize_t got = splice(cpu->trace, NULL, cpu->pipe[1], NULL, chunk, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+
+		if (got < 0 && errno == EINVAL)
+			cpu->no_splice = 1;
+		if (got <= 0)
+			break;
+		for (ssize_t left = got; left > 0;) {
+			ssize_t put = splice(cpu->pipe[0], NULL, cpu->out, NULL, (size_t)left, SPLICE_F_MOVE);
+
+			if (put < 0 && errno == EINTR)
+				continue;
+			if (put <= 0)
+				die("writing CPU %d: %s", cpu->number, strerror(errno));
+			left -= put;
+		}
+		total += (size_t)got;
+		if (total > 64 << 20)
+			break; /* the other CPUs wait too */
+	}
+	return total;
+}
+
+/* Reads whatever is there, also partly filled pages. Returns bytes. */
+static size_t read_pages(struct drain *drain, struct cpu *cpu)
+{
+	size_t total = 0;
+
+	for (;;) {
+		ssize_t got = read(cpu->trace, drain->page, drain->page_bytes);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return total;
+		/* always whole pages in the file: readers walk it by the page size */
+		memset(drain->page + got, 0, drain->page_bytes - (size_t)got);
+		if (write_all(cpu->out, drain->page, drain->page_bytes))
+			die("writing CPU %d: %s", cpu->number, strerror(errno));
+		total += (size_t)got;
+	}
+}
+
+static void drain_until_stopped(struct drain *drain)
+{
+	int64_t wait_ns = 50000000;
+
+	while (!stop_requested) {
+		size_t most = 0;
+
+		for (size_t i = 0; i < drain->count; i++) {
+			struct cpu *cpu = &drain->cpus[i];
+			size_t got = cpu->no_splice ? read_pages(drain, cpu) : splice_pages(drain, cpu);
+
+			most = got > most ? got : most;
+		}
+		/* at a higher rate, look more often: aim at a quarter of a MB in between */
+		wait_ns = most > 1 << 20 ? 0 : most > 1 << 18 ? wait_ns / 2 : wait_ns + 5000000;
+		if (wait_ns > 100000000)
+			wait_ns = 100000000;
+		sleep_ns(wait_ns);
+	}
+}
+
+static void save_statistics(const struct drain *drain)
+{
+	struct buffer text = { NULL, 0, 0 };
+	char path[PATH_SIZE];
+
+	mkdir(format_path(path, sizeof path, "%s/stats", drain->out), 0700);
+	for (size_t i = 0; i < drain->count; i++) {
+		int number = drain->cpus[i].number, fd;
+
+		format_path(path, sizeof path, "%s/per_cpu/cpu%d/stats", drain->instance, number);
+		if (read_file(path, &text, 1 << 16))
+			continue;
+		format_path(path, sizeof path, "%s/stats/cpu%d", drain->out, number);
+		if ((fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0 ||
+		    write_all(fd, text.data, text.length))
+			warn("%s: %s", path, strerror(errno));
+		close(fd);
+	}
+	free(text.data);
+}
+
+static void close_cpus(struct drain *drain)
+{
+	for (size_t i = 0; i < drain->count; i++) {
+		struct cpu *cpu = &drain->cpus[i];
+		char path[PATH_SIZE];
+
+		splice_pages(drain, cpu);
+		if (!read_pages(drain, cpu) && lseek(cpu->out, 0, SEEK_END) == 0)
+			unlink(format_path(path, sizeof path, "%s/cpu%d", drain->out, cpu->number));
+		close(cpu->trace);
+		close(cpu->out);
+	}
+}
+
+static void mark_ready(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write_all(fd, "ready\n", 6))
+		die("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* drain INSTANCE OUT BUFFER_KB EVENTS PIDS READYFILE: EVENTS has a system:event a line; PIDS a tid a line, empty for all. */
+int command_drain(int argc, char **argv)
+{
+	struct drain drain = { .instance = NULL };
+	struct stat pids;
+
+	if (argc != 7)
+		die("usage: drain INSTANCE OUT BUFFER_KB EVENTS PIDS READYFILE");
+	drain.instance = argv[1];
+	drain.out = argv[2];
+	catch_stop_signals();
+	if (mkdir(drain.instance, 0700))
+		die("%s: %s", drain.instance, strerror(errno));
+	control(&drain, "tracing_on", "0", 1);
+	control(&drain, "trace_clock", "mono", 1);
+	control(&drain, "buffer_size_kb", argv[3], 0);
+	if (!stat(argv[5], &pids) && pids.st_size > 0) {
+		control(&drain, "options/event-fork", "1", 1);
+		control_lines(&drain, "set_event_pid", argv[5]);
+	}
+	if (!enable_events(&drain, argv[4])) {
+		rmdir(drain.instance);
+		die("no event could be enabled");
+	}
+	drain.page_bytes = page_bytes(&drain);
+	drain.page = checked_realloc(NULL, drain.page_bytes);
+	open_cpus(&drain);
+	control(&drain, "tracing_on", "1", 1);
+	mark_ready(argv[6]);
+	drain_until_stopped(&drain);
+	control(&drain, "tracing_on", "0", 0);
+	close_cpus(&drain);
+	save_statistics(&drain);
+	control(&drain, "events/enable", "0", 0);
+	if (rmdir(drain.instance))
+		warn("%s: %s", drain.instance, strerror(errno));
+	return 0;
+}

@@ -1,0 +1,116 @@
+/* main.c: perfcase-helper, the one compiled part of the recorder: dispatch and the small subcommands. */
+#define _GNU_SOURCE
+#include "util.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef PERFCASE_VERSION
+#define PERFCASE_VERSION "unknown"
+#endif
+
+/* Prints monotonic, realtime and boottime ns of one moment: the closest of several brackets. */
+int command_clocks(int argc, char **argv)
+{
+	int64_t best = INT64_MAX, monotonic = 0, realtime = 0, boottime = 0;
+
+	(void)argc, (void)argv;
+	for (int i = 0; i < 16; i++) {
+		int64_t before = clock_ns(CLOCK_MONOTONIC);
+		int64_t real = clock_ns(CLOCK_REALTIME), boot = clock_ns(CLOCK_BOOTTIME);
+		int64_t after = clock_ns(CLOCK_MONOTONIC);
+
+		if (after - before < best) {
+			best = after - before;
+			monotonic = before + best / 2;
+			realtime = real;
+			boottime = boot;
+		}
+	}
+	printf("%lld %lld %lld\n", (long long)monotonic, (long long)realtime, (long long)boottime);
+	return 0;
+}
+
+/* json string TEXT | json array TEXT... */
+int command_json(int argc, char **argv)
+{
+	int is_array = argc > 1 && !strcmp(argv[1], "array");
+
+	if (!is_array && (argc != 3 || strcmp(argv[1], "string")))
+		die("usage: json string TEXT | json array TEXT...");
+	if (is_array)
+		putchar('[');
+	for (int i = 2; i < argc; i++) {
+		if (i > 2)
+			putchar(',');
+		json_string(stdout, argv[i]);
+	}
+	if (is_array)
+		putchar(']');
+	putchar('\n');
+	return 0;
+}
+
+/* number seconds TEXT -> ns; number size TEXT -> bytes; number integer TEXT. Exit 1 if malformed. */
+int command_number(int argc, char **argv)
+{
+	int64_t value = -1;
+
+	if (argc != 3)
+		die("usage: number seconds|size|integer TEXT");
+	if (!strcmp(argv[1], "seconds"))
+		value = parse_seconds_ns(argv[2]);
+	else if (!strcmp(argv[1], "size"))
+		value = parse_size_bytes(argv[2]);
+	else
+		value = parse_integer(argv[2]);
+	if (value < 0)
+		return 1;
+	printf("%lld\n", (long long)value);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(int, char **);
+	const char *what;
+} commands[] = {
+	{ "clocks", command_clocks, "print CLOCK_MONOTONIC, REALTIME and BOOTTIME ns of one moment" },
+	{ "count", command_count, "count samples and lost events of a perf.data" },
+	{ "drain", command_drain, "run a private ftrace instance and save its raw ring-buffer pages" },
+	{ "hold", command_hold, "wait for a go, then become the recorded command" },
+	{ "json", command_json, "print arguments as JSON" },
+	{ "members", command_members, "print the manifest's member list" },
+	{ "number", command_number, "parse a number of seconds, a size or an integer" },
+	{ "pack", command_pack, "write a folder as a .perfcase (ustar)" },
+	{ "ping", command_ping, "wait until a perf started with --control answers" },
+	{ "ready", command_ready, "wait until a file holds a text" },
+	{ "run", command_run, "run a child and save what it cost" },
+	{ "sample", command_sample, "copy /proc and /sys files at an interval" },
+	{ "self", command_self, "print what a running process has cost so far" },
+	{ "sha256", command_sha256, "print SHA-256 of files" },
+	{ "sizes", command_sizes, "print path and size of every file of a folder" },
+	{ "stamp", command_stamp, "copy perf stat intervals and find the moment of their time 0" },
+	{ "stop", command_stop, "interrupt processes and wait for their end" },
+	{ "watch", command_watch, "wait for the end of the recording: time, size or target" },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+			if (!strcmp(argv[1], commands[i].name)) {
+				int status = commands[i].run(argc - 1, argv + 1);
+
+				return fflush(stdout) ? 1 : status;
+			}
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		puts(PERFCASE_VERSION);
+		return 0;
+	}
+	fputs("usage: perfcase-helper COMMAND ...   (used by perfcase-record)\n", stderr);
+	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+		fprintf(stderr, "  %-8s %s\n", commands[i].name, commands[i].what);
+	return 2;
+}

@@ -1,0 +1,147 @@
+/* run.c: runs a source as a child and saves what it cost; and the cost of a running process. */
+#define _GNU_SOURCE
+#include "util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* read_bytes and write_bytes of /proc/PID/io: what reached storage. Left as they are where unreadable. */
+static void read_io(pid_t pid, long long *read_bytes, long long *write_bytes)
+{
+	struct buffer text = { NULL, 0, 0 };
+	char path[64];
+	const char *at;
+
+	if (!read_file(format_path(path, sizeof path, "/proc/%d/io", (int)pid), &text, 4096) && text.data) {
+		if ((at = strstr(text.data, "\nread_bytes:")))
+			*read_bytes = atoll(at + 12);
+		if ((at = strstr(text.data, "\nwrite_bytes:")))
+			*write_bytes = atoll(at + 13);
+	}
+	free(text.data);
+}
+
+static long long timeval_ns(struct timeval time)
+{
+	return (long long)time.tv_sec * 1000000000 + (long long)time.tv_usec * 1000;
+}
+
+static void print_or_null(FILE *out, const char *name, long long value)
+{
+	if (value < 0)
+		fprintf(out, "%s=null\n", name);
+	else
+		fprintf(out, "%s=%lld\n", name, value);
+}
+
+/* Resets what the shell did to a background child (SIGINT ignored), then becomes the command. */
+static void become(char **command, const char *log)
+{
+	struct sigaction standard = { .sa_handler = SIG_DFL };
+	int fd;
+
+	sigaction(SIGINT, &standard, NULL);
+	sigaction(SIGQUIT, &standard, NULL);
+	sigaction(SIGTERM, &standard, NULL);
+	sigaction(SIGHUP, &standard, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGINT);
+	if ((fd = open("/dev/null", O_RDONLY)) >= 0) {
+		dup2(fd, 0);
+		close(fd);
+	}
+	if ((fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600)) >= 0) {
+		dup2(fd, 1);
+		dup2(fd, 2);
+		close(fd);
+	}
+	execvp(command[0], command);
+	warn("%s: %s", command[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static void save_cost(const char *path, const char *name, pid_t pid, int status, const struct rusage *cost,
+		      long long read_bytes, long long write_bytes)
+{
+	FILE *out = fopen(path, "we");
+
+	if (!out)
+		die("%s: %s", path, strerror(errno));
+	fprintf(out, "process=%s\npid=%d\nuser_ns=%lld\nsystem_ns=%lld\nmax_rss_bytes=%lld\n", name, (int)pid,
+		timeval_ns(cost->ru_utime), timeval_ns(cost->ru_stime), (long long)cost->ru_maxrss * 1024);
+	print_or_null(out, "read_bytes", read_bytes);
+	print_or_null(out, "write_bytes", write_bytes);
+	fprintf(out, "exit_status=%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+	fclose(out);
+}
+
+/* run NAME COSTFILE LOGFILE PIDFILE COMMAND...
+ * The child gets SIGINT for the first signal (perf and trace-cmd finish their files then), SIGKILL for the third. */
+int command_run(int argc, char **argv)
+{
+	long long read_bytes = -1, write_bytes = -1;
+	struct rusage cost;
+	siginfo_t info;
+	int status = 0, forwarded = 0;
+	FILE *pidfile;
+	pid_t child;
+
+	if (argc < 6)
+		die("usage: run NAME COSTFILE LOGFILE PIDFILE COMMAND...");
+	catch_stop_signals();
+	die_with_parent();
+	setpgid(0, 0); /* a Ctrl-C reaches the recorder only, which stops its sources in order */
+	child = fork();
+	if (child < 0)
+		die("fork: %s", strerror(errno));
+	if (!child)
+		become(argv + 5, argv[3]);
+	if ((pidfile = fopen(argv[4], "we"))) {
+		fprintf(pidfile, "%d\n", (int)child);
+		fclose(pidfile);
+	}
+	for (;;) {
+		/* forward before each wait: a signal that came early is not lost */
+		while (forwarded < stop_requested && forwarded < 3)
+			kill(child, ++forwarded == 3 ? SIGKILL : SIGINT);
+		memset(&info, 0, sizeof info);
+		if (!waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT | WNOHANG) && info.si_pid == child)
+			break;
+		sleep_ns(20000000);
+	}
+	read_io(child, &read_bytes, &write_bytes); /* before it is reaped */
+	if (wait4(child, &status, 0, &cost) != child)
+		die("wait4: %s", strerror(errno));
+	save_cost(argv[2], argv[1], child, status, &cost, read_bytes, write_bytes);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* self PID: own and reaped children's CPU time (10 ms steps, as /proc/PID/stat has it), memory and I/O. */
+int command_self(int argc, char **argv)
+{
+	static const char *const names[] = { "user_ns", "system_ns", "children_user_ns", "children_system_ns" };
+	long long read_bytes = -1, write_bytes = -1, value, ticks = sysconf(_SC_CLK_TCK);
+	struct buffer text = { NULL, 0, 0 };
+	char path[64];
+	const char *peak;
+
+	if (argc != 2)
+		die("usage: self PID");
+	if (read_file(format_path(path, sizeof path, "/proc/%s/stat", argv[1]), &text, 4096))
+		die("%s: no such process", argv[1]);
+	for (int i = 0; i < 4; i++)
+		if (!proc_stat_field(text.data, 14 + i, &value))
+			printf("%s=%lld\n", names[i], value * (1000000000 / ticks));
+	if (!read_file(format_path(path, sizeof path, "/proc/%s/status", argv[1]), &text, 1 << 16) &&
+	    (peak = strstr(text.data, "\nVmHWM:")))
+		printf("max_rss_bytes=%lld\n", atoll(peak + 7) * 1024);
+	read_io(atoi(argv[1]), &read_bytes, &write_bytes);
+	print_or_null(stdout, "read_bytes", read_bytes);
+	print_or_null(stdout, "write_bytes", write_bytes);
+	return 0;
+}

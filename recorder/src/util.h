@@ -1,0 +1,75 @@
+/* util.h: what every subcommand of perfcase-helper shares. */
+#ifndef PERFCASE_UTIL_H
+#define PERFCASE_UTIL_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <time.h>
+
+/* A growing byte buffer, reused between reads. */
+struct buffer {
+	char *data;
+	size_t length;
+	size_t capacity;
+};
+
+/* Set by SIGINT, SIGTERM and SIGHUP once catch_stop_signals() was called. */
+extern volatile sig_atomic_t stop_requested;
+
+int64_t clock_ns(clockid_t clock);
+void sleep_ns(int64_t ns); /* returns early on a signal */
+
+void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+void *checked_realloc(void *pointer, size_t size);
+char *checked_strdup(const char *text);
+char *format_path(char *out, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Reads a whole file, at most `limit` bytes. 0, or the errno. */
+int read_file(const char *path, struct buffer *out, size_t limit);
+/* Writes text to an existing file such as a control file of tracefs. 0, or the errno. */
+int write_control(const char *path, const char *text);
+int write_all(int fd, const void *data, size_t length);
+
+void catch_stop_signals(void);
+/* Asks for SIGTERM when the parent dies, so that nothing outlives a killed recorder. */
+void die_with_parent(void);
+
+/* Parses decimal seconds ("0.5") into ns and sizes ("200M") into bytes; -1 if malformed. */
+int64_t parse_seconds_ns(const char *text);
+int64_t parse_size_bytes(const char *text);
+int64_t parse_integer(const char *text);
+
+/* Writes one JSON string; bytes that are not UTF-8 become U+FFFD. */
+void json_string(FILE *out, const char *text);
+
+/* The n-th field (1 is the pid) of /proc/PID/stat, counted after the command's last ')'. */
+int proc_stat_field(const char *text, int field, long long *value);
+
+#define COMMAND(name) int command_##name(int argc, char **argv)
+COMMAND(clocks);
+COMMAND(count);
+COMMAND(drain);
+COMMAND(hold);
+COMMAND(json);
+COMMAND(members);
+COMMAND(number);
+COMMAND(pack);
+COMMAND(ping);
+COMMAND(ready);
+COMMAND(run);
+COMMAND(sample);
+COMMAND(self);
+COMMAND(sha256);
+COMMAND(sizes);
+COMMAND(stamp);
+COMMAND(stop);
+COMMAND(watch);
+#undef COMMAND
+
+#endif
