@@ -13,6 +13,7 @@ LINE = re.compile(
     r"^\s*(?P<s>\d+)\.(?P<us>\d{6}) \[(?P<cpu>\d+)\]\s+(?P<task>\S.*?)"
     r"\s+(?P<wait>\d+\.\d{3})\s+(?P<delay>\d+\.\d{3})\s+(?P<run>\d+\.\d{3})(?:\s.*)?$"
 )
+LOST = re.compile(r"^\s*\d+\.\d{6} lost \d+ events on cpu \d+$")
 SUMMARY = re.compile(
     r"^\s*(?P<task>\S.*\])\s+(?P<parent>-?\d+)\s+(?P<count>\d+)\s+(?P<total>\d+\.\d{3})\s+(?P<min>\d+\.\d{3})"
     r"\s+(?P<avg>\d+\.\d{3})\s+(?P<max>\d+\.\d{3})\s+(?P<stddev>\d+\.\d{2})\s+(?P<migrations>\d+)\s*$"
@@ -83,7 +84,7 @@ def switches(text: str) -> list[Switch]:
     for line in text.splitlines():
         found = LINE.match(line)
         if found is None:
-            if re.match(r"^\s*\d+\.\d{6} ", line):
+            if re.match(r"^\s*\d+\.\d{6} ", line) and LOST.match(line) is None:
                 raise FormError(f"not a timehist line: {line!r}")
             continue
         rows.append(
