@@ -14,6 +14,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from tests.oracles.live import LIVE, Live
 from tests.oracles.tools import run
 
 DATA = Path(__file__).parent.parent / "data" / "captures"
@@ -54,6 +57,9 @@ class Recorded:
         return tool in self.tools
 
 
+Capture = Recorded | Live
+
+
 @functools.lru_cache(maxsize=8)
 def _read(path: Path) -> str:
     return lzma.decompress(path.read_bytes()).decode()
@@ -85,9 +91,15 @@ RECORDED = [
 ]
 
 
-def with_tool(*tools: str) -> list[Recorded]:
+def recorded_with(*tools: str) -> list[Recorded]:
     """The recorded captures that any of the tools was asked about."""
     return [capture for capture in RECORDED if any(capture.has(tool) for tool in tools)]
+
+
+def each_with(*tools: str) -> pytest.MarkDecorator:
+    """Runs a test on every capture, recorded or live, that any of the tools is asked about."""
+    found = [capture for capture in [*RECORDED, *LIVE] if any(capture.has(tool) for tool in tools)]
+    return pytest.mark.parametrize("capture", [pytest.param(capture, id=capture.id) for capture in found])
 
 
 def record_texts() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracles.captures import RECORDED, Recorded, with_tool
+from tests.oracles.captures import RECORDED, Recorded, recorded_with
 from tests.oracles.tools import perf_report, perf_script, perf_trace, run, timehist, trace_cmd
 from tests.oracles.tools.timehist import Task
 
@@ -157,7 +157,7 @@ CPU:1 [12 EVENTS DROPPED]
     assert third.fields == {"rwbs": "FF", "comm": "kworker/0:1H", "cmd": ""}
 
 
-@pytest.mark.parametrize("capture", with_tool("script", "script-no-cpu"), ids=lambda capture: capture.id)
+@pytest.mark.parametrize("capture", recorded_with("script", "script-no-cpu"), ids=lambda capture: capture.id)
 def test_recorded_texts_agree_with_each_other(capture: Recorded) -> None:
     """perf script and both forms of perf report speak of the same samples, so the readers lose none."""
     script = capture.text("script" if capture.has("script") else "script-no-cpu")
@@ -173,7 +173,7 @@ def test_recorded_texts_agree_with_each_other(capture: Recorded) -> None:
         assert {s.event: s.period for s in sections} == periods
 
 
-@pytest.mark.parametrize("capture", with_tool("timehist"), ids=lambda capture: capture.id)
+@pytest.mark.parametrize("capture", recorded_with("timehist"), ids=lambda capture: capture.id)
 def test_recorded_timehist_texts_agree_with_each_other(capture: Recorded) -> None:
     """timehist prints one line per switch, and its summary counts them."""
     lines = timehist.switches(capture.text("timehist"))

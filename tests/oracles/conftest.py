@@ -1,0 +1,52 @@
+"""Imports each capture once per test session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfcase import store
+from tests.oracles.captures import Capture, Recorded
+from tests.oracles.live import CannotRecord
+
+
+class Case:
+    """An imported capture: rows of a SELECT, by the stock duckdb on case.duckdb."""
+
+    def __init__(self, folder: Path) -> None:
+        self._connection = duckdb.connect(str(folder / "case.duckdb"), read_only=True)
+
+    def rows(self, sql: str, *parameters: object) -> list[tuple]:
+        """All rows."""
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def value(self, sql: str, *parameters: object) -> object:
+        """The one value of a SELECT of one row and one column."""
+        ((value,),) = self.rows(sql, *parameters)
+        return value
+
+
+@pytest.fixture(scope="session")
+def case_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Capture], Case]:
+    """The imported form of a capture."""
+    folder = tmp_path_factory.mktemp("oracles")
+    cases: dict[str, Case] = {}
+
+    def get(capture: Capture) -> Case:
+        if capture.id not in cases:
+            name = capture.id.replace("/", "-")
+            if isinstance(capture, Recorded):
+                path = folder / f"{name}.{capture.suffix}"
+                path.write_bytes(capture.bytes())
+            else:
+                try:
+                    path = capture.path()
+                except CannotRecord as reason:
+                    pytest.skip(str(reason))
+            cases[capture.id] = Case(store.open_case(path, folder / f"{name}.case").folder)
+        return cases[capture.id]
+
+    return get
