@@ -40,8 +40,8 @@ pub struct Record<'a> {
 
 struct Definition {
     source: SourceId,
-    table: usize,
-    plan: Plan,
+    /// The event's table and how to fill it; `None` where another table holds everything that it would.
+    own: Option<(usize, Plan)>,
     hook: Hook,
     common_pid: Option<IntField>,
     short_count: u64,
@@ -64,7 +64,9 @@ impl Tracepoints {
     /// Makes sure that the tables with a specification exist, though no event filled them.
     pub(crate) fn complete(&mut self) {
         for spec in crate::tables::SPECS.iter().filter(|spec| spec.is_tracepoint) {
-            self.table(spec.name, "");
+            if !self.by_name.contains_key(spec.name) {
+                self.table(spec.name, "");
+            }
         }
     }
 
@@ -99,11 +101,13 @@ impl Session {
     pub fn tracepoint_def(&mut self, format: &EventFormat, is_big_endian: bool, source: SourceId) -> TracepointId {
         let points = &mut self.tracepoints;
         let id = points.definitions.len() as TracepointId;
-        let table = points.table(&format.name, &format.system);
-        let plan = Plan::compile(format, is_big_endian, &mut points.tables[table]);
         let hook = Hook::of(format, is_big_endian);
+        let own = (!hook.replaces_table()).then(|| {
+            let table = points.table(&format.name, &format.system);
+            (table, Plan::compile(format, is_big_endian, &mut points.tables[table]))
+        });
         let common_pid = IntField::find(format, "common_pid", is_big_endian);
-        points.definitions.push(Definition { source, table, plan, hook, common_pid, short_count: 0 });
+        points.definitions.push(Definition { source, own, hook, common_pid, short_count: 0 });
         id
     }
 
@@ -118,13 +122,11 @@ impl Session {
         });
         let utid = self.run_hook(hook, source, tid, &record);
         let ts = self.ts(record.clock_ns).unwrap_or(0);
-        if hook.replaces_table() {
-            return;
-        }
         let Some(definition) = self.tracepoints.definitions.get_mut(id as usize) else { return };
-        let table = &mut self.tracepoints.tables[definition.table];
+        let Some((table, plan)) = &definition.own else { return };
+        let table = &mut self.tracepoints.tables[*table];
         table.begin_row(ts, record.cpu, utid, source, record.stack);
-        if !definition.plan.read(record.payload, table) {
+        if !plan.read(record.payload, table) {
             definition.short_count += 1;
         }
         self.row_added();
@@ -132,9 +134,9 @@ impl Session {
 
     /// Says how many records were shorter than their format.
     pub(crate) fn report_short_records(&mut self) {
-        let short: Vec<(SourceId, usize, u64)> =
-            self.tracepoints.definitions.iter().map(|d| (d.source, d.table, d.short_count)).collect();
-        for (source, table, count) in short.into_iter().filter(|(_, _, count)| *count > 0) {
+        let short = self.tracepoints.definitions.iter().filter(|definition| definition.short_count > 0);
+        let short: Vec<_> = short.filter_map(|d| Some((d.source, d.own.as_ref()?.0, d.short_count))).collect();
+        for (source, table, count) in short {
             let table = self.tracepoints.tables[table].name().to_string();
             let text = format!("{count} records of {table} are shorter than their format; missing fields are NULL");
             self.note(Severity::Warning, source, "short_record", None, text);
