@@ -3,7 +3,7 @@
 use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 
 use super::{Input, Opened, Progress, bare_source, note_problems};
-use crate::decoders::ftrace;
+use crate::decoders::{ftrace, perf_data};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 
 /// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
@@ -81,6 +81,9 @@ fn input_of<'a>(
 /// The list of decoders: a line each.
 fn open_one(session: &mut Session, input: &Input<'_>, content: Content) -> Option<Opened> {
     let opened: Result<Opened, (Option<u64>, String)> = match input.member.kind {
+        MemberKind::PerfData => perf_data::open(content, session, input.source, &perf_data::Options::default())
+            .map(|source| Box::new(source) as Opened)
+            .map_err(|error| (None, error.to_string())),
         MemberKind::TraceDat => {
             ftrace::open_trace_dat(content, input.source, session).map_err(|damage| (damage.offset, damage.message))
         }
