@@ -42,12 +42,41 @@ where
     C: Deref<Target = [u8]>,
 {
     let mut recording = scan(&content)?;
+    describe_host(&recording, session);
     describe_source(&recording, session, source);
     let known = events(&mut recording, session, source, options);
     for build_id in &recording.build_ids {
         session.build_id(&build_id.path, &build_id.bytes);
     }
     Ok(PerfSource::new(content, recording, known, source))
+}
+
+/// What the header says about the recorded host: all there is to know of a bare file.
+fn describe_host(recording: &Recording, session: &mut Session) {
+    let features = &recording.features;
+    if let Some(arch) = &features.arch {
+        session.set_machine(arch);
+    }
+    let host = &mut session.host;
+    let keep = |place: &mut Option<String>, found: &Option<String>| {
+        if place.is_none() {
+            place.clone_from(found);
+        }
+    };
+    keep(&mut host.hostname, &features.hostname);
+    keep(&mut host.kernel_release, &features.os_release);
+    keep(&mut host.cpu_model, &features.cpu_description);
+    host.cpu_count = host.cpu_count.or(features.cpu_counts.map(|(online, _)| online));
+    host.memory_bytes = host.memory_bytes.or(features.total_memory_kb.and_then(|kb| kb.checked_mul(1024)));
+    if host.command.is_none() && !features.command.is_empty() {
+        host.command = Some(features.command.join(" "));
+    }
+    if host.clock.is_none() {
+        host.clock = recording.events.list().first().map(|event| names::clock(&event.attr).to_string());
+    }
+    if let (None, Some(data)) = (host.clock_and_realtime_ns, &features.clock_data) {
+        host.clock_and_realtime_ns = i64::try_from(data.clock_ns).ok().zip(i64::try_from(data.realtime_ns).ok());
+    }
 }
 
 fn describe_source(recording: &Recording, session: &mut Session, source: SourceId) {
