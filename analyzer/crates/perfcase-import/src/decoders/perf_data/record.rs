@@ -120,7 +120,8 @@ pub struct Task {
     pub time: u64,
 }
 
-/// A record of the kernel, parsed.
+/// A record of the kernel, parsed. Fields are named as in perf_event.h; times in ns, lengths and sizes in bytes.
+#[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record<'a> {
     /// MMAP and MMAP2.

@@ -4,6 +4,7 @@ use std::ops::Deref;
 
 use super::bytes::Cursor;
 use super::group::LastValues;
+use super::loss::Losses;
 use super::open::Known;
 use super::record::{self, FileIdentity, Mmap, Record, RecordHeader, kind, misc};
 use super::recording::{Entry, LATEST_NS, Recording};
@@ -12,11 +13,8 @@ use super::scan::HINT_DAMAGE;
 use crate::session::{Issue, Mapping, NO_TIME, Session, Severity, SourceId};
 use crate::source::Source;
 
-/// misc of LOST_SAMPLES: a BPF filter dropped them on purpose (6.16).
-const LOST_BY_FILTER: u16 = 1 << 15;
 const KSYMBOL_BPF: u16 = 1;
 const KSYMBOL_UNREGISTER: u16 = 1;
-const HINT_LOST: &str = "larger buffers (perf record -m), fewer events or a lower frequency";
 
 /// A perf.data as a source.
 pub struct PerfSource<C> {
@@ -26,13 +24,14 @@ pub struct PerfSource<C> {
     pub(super) source: SourceId,
     pub(super) last_values: LastValues,
     pub(super) scratch: Scratch,
+    losses: Losses,
     at: usize,
 }
 
 impl<C: Deref<Target = [u8]>> PerfSource<C> {
     pub(super) fn new(content: C, recording: Recording, known: Vec<Known>, source: SourceId) -> Self {
         let (last_values, scratch) = (LastValues::default(), Scratch::default());
-        PerfSource { content, recording, known, source, last_values, scratch, at: 0 }
+        PerfSource { content, recording, known, source, last_values, scratch, losses: Losses::default(), at: 0 }
     }
 
     /// What the file says about itself: host, command, clocks.
@@ -77,14 +76,8 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
         let clock_ns = trailer.time.filter(|&time| time != 0 && time < LATEST_NS).map_or(NO_TIME, |time| time as i64);
         session.count_record(clock_ns, self.source, None);
         apply(&parsed, header, clock_ns, session);
-        if let Some(loss) = loss(&parsed, header) {
-            if loss.is_lost {
-                session.lost(self.source, loss.count);
-            }
-            let at = Some(self.recording.file_offset(entry));
-            let problems = &mut self.recording.problems;
-            problems.note_many(loss.severity, loss.kind, 0, at, loss.count, || loss.message.to_string(), loss.hint);
-        }
+        super::side_rows::write(&parsed, header, clock_ns, &trailer, session);
+        self.losses.take(&parsed, header, clock_ns != NO_TIME, recording.file_offset(entry));
     }
 
     #[cold]
@@ -98,8 +91,8 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
 
     #[cold]
     fn damaged(&mut self, entry: Entry, kind: &'static str, message: impl FnOnce() -> String) {
-        let at = Some(self.recording.file_offset(entry));
-        self.recording.problems.note(Severity::Error, kind, at.unwrap_or(0), at, message, Some(HINT_DAMAGE));
+        let at = self.recording.file_offset(entry);
+        self.recording.problems.note(Severity::Error, kind, at, Some(at), message, Some(HINT_DAMAGE));
     }
 }
 
@@ -123,6 +116,8 @@ impl<C: Deref<Target = [u8]>> Source for PerfSource<C> {
 
     fn finish(&mut self, session: &mut Session) {
         super::totals::note(&mut self.recording, &self.scratch.counts);
+        self.losses.note(&mut self.recording.problems);
+        session.lost(self.source, self.losses.total());
         let source = session.source_name(self.source);
         for problem in self.recording.problems.take() {
             session.issue(Issue {
@@ -187,41 +182,4 @@ fn mapping(map: &Mmap, header: RecordHeader, session: &mut Session) {
         path: map.path,
         kind: None,
     });
-}
-
-struct Loss {
-    severity: Severity,
-    kind: &'static str,
-    count: u64,
-    is_lost: bool,
-    message: &'static str,
-    hint: Option<&'static str>,
-}
-
-/// What a record says about records that are not there.
-fn loss(record: &Record, header: RecordHeader) -> Option<Loss> {
-    let new = |kind, count, message| Loss {
-        severity: Severity::Warning,
-        kind,
-        count,
-        is_lost: true,
-        message,
-        hint: Some(HINT_LOST),
-    };
-    Some(match *record {
-        Record::Lost { lost, .. } => new("lost_events", lost, "perf's ring buffers were full: records were lost"),
-        Record::LostSamples { lost } if header.misc & LOST_BY_FILTER != 0 => Loss {
-            severity: Severity::Info,
-            is_lost: false,
-            hint: None,
-            ..new("filtered_samples", lost, "a filter of the recording dropped samples on purpose")
-        },
-        Record::LostSamples { lost } => new("lost_samples", lost, "samples were lost in the kernel or the hardware"),
-        Record::Throttle { .. } => Loss {
-            is_lost: false,
-            hint: Some("a lower frequency, or a higher kernel.perf_event_max_sample_rate"),
-            ..new("throttled", 1, "the kernel stopped sampling for a while because it was too frequent")
-        },
-        _ => return None,
-    })
 }
