@@ -14,6 +14,7 @@ pub mod symbols;
 pub mod syscall_names;
 pub mod tables;
 mod timeline;
+pub mod traceevent;
 pub mod tracepoint;
 pub mod writer;
 

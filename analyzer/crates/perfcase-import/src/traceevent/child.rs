@@ -1,0 +1,51 @@
+//! The process that prints: requests on its input, answers on its output, libtraceevent between them.
+//!
+//! Whoever starts it limits its memory and processor time (`perfcase.eventprinter` does); it may crash at any record.
+
+use std::io::{self, Read, Write};
+
+use super::printer::Printer;
+use super::protocol::{Answer, Request};
+
+/// Answers requests until the input ends. An error is one of the streams'; what a request did wrong is an answer.
+pub fn run(input: &mut impl Read, output: &mut impl Write) -> io::Result<()> {
+    let mut printer = None;
+    while let Some(request) = Request::receive(input)? {
+        answer(&mut printer, request).send(output)?;
+        output.flush()?;
+    }
+    Ok(())
+}
+
+fn answer(printer: &mut Option<Printer>, request: Request) -> Answer {
+    if let Request::Setup(setup) = request {
+        return match Printer::new(setup) {
+            Ok(made) => {
+                *printer = Some(made);
+                Answer::Done
+            }
+            Err(why) => Answer::Failed(why),
+        };
+    }
+    let Some(printer) = printer else { return Answer::Failed("nothing was set up".to_owned()) };
+    match &request {
+        Request::Format { system, text } => match printer.add_format(system, text) {
+            Ok(()) => Answer::Done,
+            Err(why) => Answer::Failed(why),
+        },
+        Request::Comms(text) => done(printer.add_comms(text)),
+        Request::Kallsyms(text) => done(printer.add_kallsyms(text)),
+        Request::PrintkFormats(text) => done(printer.add_printk_formats(text)),
+        Request::Record { .. } | Request::Setup(_) => {
+            let Some(record) = request.record() else { return Answer::Failed("no record".to_owned()) };
+            match printer.print(record) {
+                Ok(text) => Answer::Text(text),
+                Err(why) => Answer::Failed(why),
+            }
+        }
+    }
+}
+
+fn done((): ()) -> Answer {
+    Answer::Done
+}

@@ -1,0 +1,267 @@
+//! The side that outlives the child: sends requests ahead, takes answers in order, and when the child dies or hangs
+//! names the request that did it, starts a new child and goes on behind it.
+
+use std::collections::VecDeque;
+use std::io::{self, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use super::protocol::{Answer, Request};
+
+/// Bytes of requests that may wait for an answer. A pipe holds 64 KiB: writing never blocks on a child that hangs.
+const WINDOW_BYTES: usize = 32 << 10;
+/// Requests that may wait for an answer.
+const WINDOW_REQUESTS: usize = 256;
+/// Deaths after which nothing more is tried.
+const MOST_DEATHS: u32 = 100;
+
+/// Why nothing can be printed any more.
+#[derive(Debug, thiserror::Error)]
+pub enum PrintError {
+    /// The child could not be started.
+    #[error("the event printer cannot be started: {0}")]
+    Start(#[source] io::Error),
+    /// The child said that it cannot print, for want of the library.
+    #[error("{0}")]
+    Library(String),
+    /// The child died too often, or before it answered anything.
+    #[error("the event printer died {deaths} times, the last time of {cause}; given up")]
+    Deaths {
+        /// How many times.
+        deaths: u32,
+        /// What it was asked when it died last.
+        cause: String,
+    },
+}
+
+/// Both ends of a running child, and how to end it.
+pub struct Link {
+    /// Its input.
+    pub input: Box<dyn Write + Send>,
+    /// Its output.
+    pub output: Box<dyn Read + Send>,
+    /// Ends it, whatever it does; called once.
+    pub end: Box<dyn FnOnce() + Send>,
+}
+
+/// Starts children.
+pub trait Spawn {
+    /// Starts one.
+    fn spawn(&mut self) -> io::Result<Link>;
+}
+
+/// A child that a command line starts, such as `python -m perfcase.eventprinter`.
+pub struct CommandLine(pub Vec<std::ffi::OsString>);
+
+impl Spawn for CommandLine {
+    fn spawn(&mut self) -> io::Result<Link> {
+        let (program, arguments) = self.0.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child: Child = command.spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        let end = move || {
+            let _ = child.kill();
+            let _ = child.wait();
+        };
+        Ok(Link { input: Box::new(input), output: Box::new(output), end: Box::new(end) })
+    }
+}
+
+/// A request and what its sender knows it by; requests of the client's own have no tag.
+struct Waiting<T> {
+    request: Request,
+    tag: Option<T>,
+}
+
+/// What became of a tagged request: its text (empty for requests that have none), or why there is none.
+pub(super) type Outcome = Result<String, String>;
+
+struct Running {
+    input: Box<dyn Write + Send>,
+    answers: Receiver<io::Result<Option<Answer>>>,
+    end: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(end) = self.end.take() {
+            end();
+        }
+    }
+}
+
+/// Talks to one child after the other.
+pub(super) struct Client<'a, T> {
+    spawn: &'a mut dyn Spawn,
+    deadline: Duration,
+    running: Option<Running>,
+    /// What a new child must be told first: setup, names, formats.
+    base: Vec<Request>,
+    waiting: VecDeque<Waiting<T>>,
+    waiting_bytes: usize,
+    deaths: u32,
+}
+
+impl<'a, T> Client<'a, T> {
+    /// `base` begins with a [`Request::Setup`]. `deadline` is for each answer.
+    pub(super) fn new(spawn: &'a mut dyn Spawn, deadline: Duration, base: Vec<Request>) -> Client<'a, T> {
+        Client { spawn, deadline, running: None, base, waiting: VecDeque::new(), waiting_bytes: 0, deaths: 0 }
+    }
+
+    /// Sends a request; meanwhile hands on what became of earlier ones.
+    pub(super) fn send(
+        &mut self,
+        request: Request,
+        tag: T,
+        taken: &mut dyn FnMut(T, Outcome),
+    ) -> Result<(), PrintError> {
+        while !self.waiting.is_empty()
+            && (self.waiting.len() >= WINDOW_REQUESTS || self.waiting_bytes + request.size() > WINDOW_BYTES)
+        {
+            self.take_one(taken)?;
+        }
+        self.waiting_bytes += request.size();
+        self.waiting.push_back(Waiting { request, tag: Some(tag) });
+        self.deliver_last();
+        Ok(())
+    }
+
+    /// Waits until every request has its outcome.
+    pub(super) fn finish(&mut self, taken: &mut dyn FnMut(T, Outcome)) -> Result<(), PrintError> {
+        while !self.waiting.is_empty() {
+            self.take_one(taken)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the newest request. A child that is dead is noticed where its answer is awaited.
+    fn deliver_last(&mut self) {
+        if let (Some(running), Some(last)) = (&mut self.running, self.waiting.back()) {
+            let _ = last.request.send(&mut running.input);
+        }
+    }
+
+    /// Takes the answer to the oldest request, with a new child where there is none.
+    fn take_one(&mut self, taken: &mut dyn FnMut(T, Outcome)) -> Result<(), PrintError> {
+        if self.running.is_none() {
+            self.start()?;
+        }
+        let Some(running) = &self.running else { return Ok(()) };
+        let outcome = match running.answers.recv_timeout(self.deadline) {
+            Ok(Ok(Some(Answer::Done))) => Ok(String::new()),
+            Ok(Ok(Some(Answer::Text(text)))) => Ok(text),
+            Ok(Ok(Some(Answer::Failed(why)))) => Err(why),
+            Ok(_) => self.died("crashed")?,
+            Err(_) => self.died("did not end in time")?,
+        };
+        let Some(done) = self.waiting.pop_front() else { return Ok(()) };
+        self.waiting_bytes -= done.request.size().min(self.waiting_bytes);
+        if outcome.is_ok() && matches!(done.request, Request::Format { .. }) {
+            self.base.push(done.request);
+        }
+        if let Some(tag) = done.tag {
+            taken(tag, outcome);
+        }
+        Ok(())
+    }
+
+    /// Starts a child, tells it the base, and then all that waits.
+    fn start(&mut self) -> Result<(), PrintError> {
+        loop {
+            let mut running = self.open()?;
+            match tell_base(&mut running, &self.base, self.deadline) {
+                Ok(()) => {
+                    for waiting in &self.waiting {
+                        let _ = waiting.request.send(&mut running.input);
+                    }
+                    self.running = Some(running);
+                    return Ok(());
+                }
+                Err(Refusal::Library(why)) => return Err(PrintError::Library(why)),
+                Err(Refusal::Died(index)) => {
+                    drop(running);
+                    // Names and formats are of use, not of need: without the one that kills, others print.
+                    let cause = self.base[index].cause();
+                    self.count_death(&cause)?;
+                    if index == 0 {
+                        return Err(PrintError::Deaths { deaths: self.deaths, cause });
+                    }
+                    self.base.remove(index);
+                }
+            }
+        }
+    }
+
+    fn open(&mut self) -> Result<Running, PrintError> {
+        let link = self.spawn.spawn().map_err(PrintError::Start)?;
+        let (sender, answers) = channel();
+        let mut output = BufReader::new(link.output);
+        std::thread::spawn(move || {
+            loop {
+                let answer = Answer::receive(&mut output);
+                let is_last = !matches!(answer, Ok(Some(_)));
+                if sender.send(answer).is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        Ok(Running { input: link.input, answers, end: Some(link.end) })
+    }
+
+    /// The oldest request ended the child.
+    fn died(&mut self, how: &str) -> Result<Outcome, PrintError> {
+        self.running = None;
+        let cause = self.waiting.front().map(|waiting| waiting.request.cause()).unwrap_or_default();
+        self.count_death(&cause)?;
+        Ok(Err(format!("libtraceevent {how} on {cause}")))
+    }
+
+    fn count_death(&mut self, cause: &str) -> Result<(), PrintError> {
+        self.deaths += 1;
+        if self.deaths > MOST_DEATHS {
+            return Err(PrintError::Deaths { deaths: self.deaths, cause: cause.to_owned() });
+        }
+        Ok(())
+    }
+}
+
+enum Refusal {
+    /// The setup failed: there is no library.
+    Library(String),
+    /// The child died of the base's request of that number.
+    Died(usize),
+}
+
+fn tell_base(running: &mut Running, base: &[Request], deadline: Duration) -> Result<(), Refusal> {
+    for (index, request) in base.iter().enumerate() {
+        // A dead child is told by the missing answer.
+        let _ = request.send(&mut running.input);
+        match running.answers.recv_timeout(deadline) {
+            Ok(Ok(Some(Answer::Failed(why)))) if index == 0 => return Err(Refusal::Library(why)),
+            Ok(Ok(Some(_))) => {}
+            _ => return Err(Refusal::Died(index)),
+        }
+    }
+    Ok(())
+}
+
+impl Request {
+    /// In words, for messages.
+    fn cause(&self) -> String {
+        match self {
+            Request::Setup(_) => "its setup".to_owned(),
+            Request::Format { system, text } => {
+                let name = text.lines().find_map(|line| line.strip_prefix("name:")).unwrap_or_default().trim();
+                format!("the format of {system}:{name}")
+            }
+            Request::Comms(_) => "saved_cmdlines".to_owned(),
+            Request::Kallsyms(_) => "kallsyms".to_owned(),
+            Request::PrintkFormats(_) => "printk_formats".to_owned(),
+            Request::Record { data, .. } => format!("a record of {} bytes", data.len()),
+        }
+    }
+}
