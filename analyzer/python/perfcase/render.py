@@ -48,8 +48,6 @@ def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool
                 _write_text(result, fmt, file, limited=limited)
     except duckdb.Error as error:
         raise sql_error(error) from error
-    except BrokenPipeError:
-        raise
     except OSError as error:
         place = output or "standard output"
         raise PerfcaseError("environment", f"{place}: cannot be written: {error.strerror or error}") from error

@@ -54,13 +54,18 @@ def import_progress(label: str) -> Iterator[store.Progress]:
         TimeElapsedColumn(),
     )
     console = render.console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("opening", total=None, label=safe(label))
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = progress.add_task("opening", total=None, label=safe(label))
 
-        def report(phase: str, records: int) -> None:
-            progress.update(task, description=phase, completed=records)
+    def report(phase: str, records: int) -> None:
+        # Started here and not before: an import that is only reused shows nothing.
+        progress.start()
+        progress.update(task, description=phase, completed=records)
 
+    try:
         yield report
+    finally:
+        progress.stop()
 
 
 def open_file(file: Path) -> store.Case:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -70,6 +71,8 @@ _root.__doc__ = f"{_FIRST_STEPS}\n{exit_code_help()}"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point: runs and exits."""
+    # A reader that has seen enough (head, say) ends us as it ends any other tool: without a word.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
 
 
@@ -80,10 +83,6 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except PerfcaseError as error:
         return _fail(error)
-    except BrokenPipeError:
-        # The reader (head, say) has seen enough. Python would complain once more when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except (KeyboardInterrupt, typer_exceptions.Abort):
         return _fail(PerfcaseError("interrupted", "interrupted"))
     except typer_exceptions.Exit as stop:

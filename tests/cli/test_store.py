@@ -1,0 +1,165 @@
+"""Importing: once, whole or not at all, whoever else is importing, wherever it can be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perfcase import casedb, store
+from tests.support.cli import PERFCASE, fail, perfcase, succeed
+
+CAPTURE = "aarch64/trace-v7-zstd.dat"
+Recorded = Callable[[str], Path]
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_import_lies_beside_the_file(recorded: Recorded) -> None:
+    file = recorded(CAPTURE)
+    told = succeed("import", file)
+    case = file.parent / "trace-v7-zstd.dat.case"
+    assert listing(file.parent) == [file.name, case.name]
+    assert listing(case) == ["case.duckdb", "import.json", "tables"]
+    info = json.loads((case / "import.json").read_text())
+    assert {path.stem for path in (case / "tables").iterdir()} == set(info["tables"])
+    assert f"{case}: {sum(info['tables'].values()):,} rows, imported in" in told
+
+
+def test_the_same_file_is_imported_once(recorded: Recorded) -> None:
+    file = recorded(CAPTURE)
+    first = store.open_case(file)
+    marked = (first.folder / "tables" / "thread.parquet").stat().st_ino
+    again = store.open_case(file)
+    assert (first.reused, again.reused) == (False, True)
+    os.utime(file)  # touched, the same content
+    assert store.open_case(file).reused
+    assert (first.folder / "tables" / "thread.parquet").stat().st_ino == marked
+    assert "imported before" in succeed("import", file)
+    assert not store.open_case(file, force=True).reused
+
+
+def test_another_content_is_imported_again(recorded: Recorded) -> None:
+    file = recorded(CAPTURE)
+    first = store.open_case(file)
+    file.write_bytes(recorded("x86_64/trace-v6.dat").read_bytes())
+    second = store.open_case(file)
+    assert not second.reused
+    assert second.info["source"]["capture_id"] != first.info["source"]["capture_id"]
+
+
+def test_another_build_of_the_importer_imports_again(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = recorded(CAPTURE)
+    store.open_case(file)
+    monkeypatch.setattr(store, "importer_id", lambda: "another")
+    assert not store.open_case(file).reused
+
+
+def test_new_views_reach_an_old_import(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = recorded(CAPTURE)
+    folder = store.open_case(file).folder
+    before = (folder / "case.duckdb").stat().st_ino
+    monkeypatch.setattr(casedb, "views_hash", lambda: "another")
+    assert store.open_case(folder).reused
+    assert (folder / "case.duckdb").stat().st_ino != before
+    assert store.read_info(folder)["views"] == "another"
+
+
+def test_an_import_that_is_killed_leaves_nothing_half_done(recorded: Recorded) -> None:
+    file = recorded("x86_64/trace-v7-zstd.dat")
+    target = file.parent / f"{file.name}.case"
+    caught = 0
+    for delay_s in (0.05, 0.15, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.8):
+        child = subprocess.Popen([PERFCASE, "import", "--force", file], stdout=subprocess.DEVNULL)
+        time.sleep(delay_s)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        caught += any(name.startswith(f".{target.name}.importing") for name in listing(file.parent))
+        if target.exists():
+            assert listing(target) == ["case.duckdb", "import.json", "tables"]
+            assert succeed("sql", target, "SELECT count(*) > 0 AS ok FROM thread_state", "--format", "csv") == "ok\ntrue\n"
+    assert caught, "no kill fell into an import: the delays are wrong"
+    succeed("import", "--force", file)
+    assert listing(file.parent) == sorted([file.name, target.name])
+
+
+def test_an_interrupt_ends_an_import_and_cleans_up(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = recorded(CAPTURE)
+
+    def interrupted(phase: str, records: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.open_case(file, progress=interrupted)
+    assert listing(file.parent) == [file.name]
+
+
+def test_imports_of_one_file_at_the_same_time_make_one(recorded: Recorded) -> None:
+    file = recorded(CAPTURE)
+    children = [subprocess.Popen([PERFCASE, "import", file], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    told = [child.communicate()[0] for child in children]
+    assert [child.returncode for child in children] == [0, 0, 0, 0]
+    assert sum("imported in" in text for text in told) == 1
+    assert listing(file.parent) == [file.name, f"{file.name}.case"]
+
+
+def test_where_the_folder_cannot_be_written_the_cache_is_used(
+    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = recorded(CAPTURE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    # Root may write anywhere, so the answer of access(2) is what the test replaces.
+    monkeypatch.setattr(store.os, "access", lambda path, mode: Path(path) != file.parent)
+    case = store.open_case(file)
+    assert case.folder.is_relative_to(tmp_path / "cache" / "perfcase")
+    assert store.open_case(file).reused
+
+
+def test_output_names_the_folder_or_the_place_for_several(recorded: Recorded, tmp_path: Path) -> None:
+    one, two = recorded(CAPTURE), recorded("aarch64/trace-v6.dat")
+    succeed("import", one, "-o", tmp_path / "out")
+    assert listing(tmp_path / "out") == ["case.duckdb", "import.json", "tables"]
+    assert "imported before" in succeed("import", one, "-o", tmp_path / "out")
+    succeed("import", one, two, "-o", tmp_path / "both")
+    assert listing(tmp_path / "both") == ["trace-v6.dat.case", "trace-v7-zstd.dat.case"]
+    assert "is not a folder" in fail(2, "import", one, "-o", one)
+
+
+def test_a_folder_of_somebody_else_is_not_replaced(recorded: Recorded, tmp_path: Path) -> None:
+    file = recorded(CAPTURE)
+    other = tmp_path / "trace-v7-zstd.dat.case"
+    other.mkdir()
+    (other / "letter").write_text("mine")
+    assert "is not an imported folder" in fail(2, "import", file)
+    assert (other / "letter").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("content", "code"), [(b"", 3), (b"hello", 3), (b"PERFILE2", 3), (b"\x17\x08\x44tracing", 3)], ids=["empty", "text", "perf", "trace"]
+)
+def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, content: bytes, code: int) -> None:
+    file = tmp_path / "broken"
+    file.write_bytes(content)
+    done = perfcase("import", file)
+    # A file cut right after its magic may also import as an empty capture with an issue that says so.
+    if done.returncode == 0:
+        assert "error" in done.stdout
+        return
+    assert done.returncode == code
+    assert str(file) in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert listing(tmp_path) == ["broken"]
+
+
+def test_a_missing_file_is_said_in_one_line(tmp_path: Path) -> None:
+    for command in (["import"], ["report"], ["info"], ["sql"], ["view", "thread_time"]):
+        tail = ["SELECT 1"] if command == ["sql"] else []
+        assert fail(6, *command, tmp_path / "nothing", *tail) == f"{tmp_path}/nothing: no such file"

@@ -1,0 +1,42 @@
+"""Fixtures that all tests share."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parent / "data" / "captures"
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="write the golden files anew: look at the diff")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """``golden(name, text)``: the text is that of tests/golden/<name>; with --bless it becomes it."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--bless"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8"), f"tests/golden/{name} differs: see make bless"
+
+    return check
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Callable[[str], Path]:
+    """``recorded("x86_64/sched.data")``: a copy of a recorded capture of tests/data, in a folder of the test's own."""
+
+    def unpack(name: str) -> Path:
+        path = tmp_path / Path(name).name
+        path.write_bytes(lzma.decompress((DATA / f"{name}.xz").read_bytes()))
+        return path
+
+    return unpack
