@@ -136,8 +136,13 @@ def referenced_names(view: View) -> frozenset[str]:
 
 
 @cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"threads": 1})
+
+
+@cache
 def _names_of(sql: str, where: str) -> frozenset[str]:
-    tree = json.loads(duckdb.connect().execute("SELECT json_serialize_sql(?)", [sql]).fetchone()[0])
+    tree = json.loads(_parser().cursor().execute("SELECT json_serialize_sql(?)", [sql]).fetchone()[0])
     if tree.get("error"):
         raise PerfcaseError("internal", f"{where}: not one SELECT: {tree.get('error_message')}")
     found: set[str] = set()
