@@ -3,7 +3,7 @@
 use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 
 use super::{Input, Opened, Progress, bare_source, note_problems};
-use crate::decoders::{ftrace, perf_data};
+use crate::decoders::{ftrace, perf_data, perf_stat, proc};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 
 /// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
@@ -20,9 +20,6 @@ pub(super) fn open(
             MemberKind::PerfData | MemberKind::TraceDat | MemberKind::PerfStat | MemberKind::ProcSnapshots
         );
         if !is_recording {
-            if member.kind == MemberKind::Unknown {
-                note_unknown(session, member);
-            }
             continue;
         }
         progress(Progress { phase: "reading", records: 0 });
@@ -75,7 +72,13 @@ fn input_of<'a>(
         None => session.source(bare_source(member)),
     };
     let described = name.and_then(|name| capture.manifest.as_ref()?.source(name));
-    Input { member, source, started_ns: described.and_then(|source| source.started_monotonic_ns) }
+    Input {
+        member,
+        source,
+        started_ns: described.and_then(|source| source.started_monotonic_ns),
+        ended_ns: described.and_then(|source| source.ended_monotonic_ns),
+        clock_ticks_per_s: capture.manifest.as_ref().and_then(|manifest| manifest.host.clock_ticks_per_s),
+    }
 }
 
 /// The list of decoders: a line each.
@@ -86,6 +89,14 @@ fn open_one(session: &mut Session, input: &Input<'_>, content: Content) -> Optio
             .map_err(|error| (None, error.to_string())),
         MemberKind::TraceDat => {
             ftrace::open_trace_dat(content, input.source, session).map_err(|damage| (damage.offset, damage.message))
+        }
+        MemberKind::PerfStat => {
+            let options = perf_stat::Options { started_ns: input.started_ns, ended_ns: input.ended_ns };
+            Ok(perf_stat::open(content, input.source, options))
+        }
+        MemberKind::ProcSnapshots => {
+            let options = proc::Options { clock_ticks_per_s: input.clock_ticks_per_s };
+            Ok(proc::open(content, session, input.source, options))
         }
         kind => Err((None, format!("no decoder for {kind:?}"))),
     };
@@ -120,18 +131,6 @@ fn open_raw_ftrace(session: &mut Session, capture: &Capture, known: &[(String, S
 
 pub(super) fn note_unreadable(session: &mut Session, member: &Member, error: &ArchiveError) {
     note(session, member, error.kind(), None, error.to_string(), Some(error.hint()));
-}
-
-fn note_unknown(session: &mut Session, member: &Member) {
-    session.issue(Issue {
-        severity: Severity::Info,
-        source: Some(member.path.clone()),
-        kind: "unknown_member",
-        byte_offset: None,
-        count: 1,
-        message: "this version does not know what it is; it stays in the archive".to_string(),
-        hint: Some("a newer perfcase may read it".to_string()),
-    });
 }
 
 fn note(

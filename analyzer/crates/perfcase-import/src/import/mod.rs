@@ -241,4 +241,8 @@ struct Input<'a> {
     source: SourceId,
     /// When the tool was started, on the capture's clock.
     started_ns: Option<i64>,
+    /// When it ended.
+    ended_ns: Option<i64>,
+    /// USER_HZ of the recorded host.
+    clock_ticks_per_s: Option<u64>,
 }

@@ -189,6 +189,13 @@ impl Session {
         self.threads.exit(clock_ns, tid);
     }
 
+    /// A snapshot shows a thread's name: it counts where no event told one.
+    pub fn name_if_unnamed(&mut self, clock_ns: i64, utid: Utid, name: &[u8]) {
+        if self.threads.all.get(utid as usize).is_some_and(|thread| thread.comm.is_none()) {
+            self.threads.set_comm(clock_ns, utid, until_nul(name));
+        }
+    }
+
     /// A thread got a name; on exec its process's mappings are gone.
     pub fn comm(&mut self, clock_ns: i64, pid: Option<i32>, tid: i32, name: &[u8], is_exec: bool) {
         let utid = self.threads.find_or_create(NO_TIME, tid, pid);

@@ -1,0 +1,238 @@
+//! `perf stat -I` text, CSV (`-x`) or JSON (`-j`), to rows of `pmc_interval`.
+
+mod csv;
+mod json;
+mod reading;
+
+use perfcase_archive::Content;
+
+pub use reading::{Line, Reading, Scope, Status};
+
+use crate::session::{NO_TIME, Session, Severity, SourceId};
+use crate::source::Source;
+use crate::tables::PmcIntervalRow;
+
+/// Longest line that is looked at.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// What the text itself does not say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The capture's clock when perf stat started: its times count from there. Without it they count from the
+    /// capture's start, whatever that is.
+    pub started_ns: Option<i64>,
+    /// The capture's clock when perf stat ended: the time of totals without `-I`.
+    pub ended_ns: Option<i64>,
+}
+
+/// Starts to read `perf stat` output. It never fails: lines that are not understood become issues.
+pub fn open(content: Content, source: SourceId, options: Options) -> Box<dyn Source> {
+    let mut stat = PerfStat {
+        lines: Lines { content, at: 0 },
+        source,
+        options,
+        separator: None,
+        next: None,
+        has_intervals: false,
+        interval_end: None,
+        interval_start: 0,
+        unknown: Tally::default(),
+        summary_count: 0,
+        not_supported: Vec::new(),
+        row_count: 0,
+    };
+    stat.next = stat.read();
+    Box::new(stat)
+}
+
+#[derive(Default)]
+struct Tally {
+    count: u64,
+    first_at: Option<u64>,
+    first: String,
+}
+
+struct PerfStat {
+    lines: Lines,
+    source: SourceId,
+    options: Options,
+    /// Of CSV, once a line told it.
+    separator: Option<char>,
+    next: Option<Reading>,
+    /// A line had a time: one without is the total of all intervals.
+    has_intervals: bool,
+    interval_end: Option<i64>,
+    interval_start: i64,
+    unknown: Tally,
+    summary_count: u64,
+    not_supported: Vec<String>,
+    row_count: u64,
+}
+
+impl PerfStat {
+    /// The next counter value.
+    fn read(&mut self) -> Option<Reading> {
+        loop {
+            let (at, line) = self.lines.next()?;
+            match parse_line(&line, &mut self.separator, self.has_intervals) {
+                Line::Reading(reading) => {
+                    self.has_intervals |= reading.at_ns.is_some();
+                    return Some(reading);
+                }
+                Line::Nothing => {}
+                Line::Summary => self.summary_count += 1,
+                Line::Unknown => {
+                    self.unknown.count += 1;
+                    if self.unknown.first_at.is_none() {
+                        self.unknown.first_at = Some(at);
+                        self.unknown.first = line.chars().take(80).collect();
+                    }
+                }
+            }
+        }
+    }
+
+    /// The reading's time on the capture's clock; [`NO_TIME`] where nobody said when perf stat started.
+    fn clock_ns(&self, reading: &Reading) -> i64 {
+        match (reading.at_ns, self.options.started_ns) {
+            (Some(at), Some(start)) => start.saturating_add(at),
+            (Some(_), None) => NO_TIME,
+            (None, start) => self.options.ended_ns.or(start).unwrap_or(NO_TIME),
+        }
+    }
+
+    /// Length of the interval that ends at `at`: from the end of the one before it.
+    fn interval_ns(&mut self, at: Option<i64>) -> Option<u64> {
+        let at = at?;
+        if self.interval_end != Some(at) {
+            self.interval_start = self.interval_end.unwrap_or(0);
+            self.interval_end = Some(at);
+        }
+        u64::try_from(at - self.interval_start).ok()
+    }
+
+    fn push(&mut self, session: &mut Session, reading: &Reading) {
+        let clock_ns = self.clock_ns(reading);
+        let interval_ns = self.interval_ns(reading.at_ns);
+        let ts_ns = session.ts(clock_ns).or(reading.at_ns).unwrap_or(0);
+        let (cpu, aggregate) = match &reading.scope {
+            Scope::All => (None, None),
+            Scope::Cpu(cpu) => (Some(*cpu), None),
+            Scope::Named(name) => (None, Some(name.as_bytes())),
+        };
+        session.tables.pmc_interval.push(PmcIntervalRow {
+            ts_ns,
+            interval_ns,
+            source_id: self.source,
+            cpu,
+            aggregate,
+            cpu_count: reading.cpu_count,
+            cgroup: reading.cgroup.as_deref().map(str::as_bytes),
+            event: reading.event.as_bytes(),
+            unit: reading.unit.as_deref().map(str::as_bytes),
+            count: reading.value,
+            status: reading.status.as_str().as_bytes(),
+            running_ns: reading.running_ns,
+            running_ratio: reading.running_ratio,
+            is_scaled: reading.running_ratio.map(|ratio| ratio < 1.0),
+        });
+        session.row_added();
+        session.count_record(clock_ns, self.source, None);
+        self.row_count += 1;
+        if reading.status == Status::NotSupported && !self.not_supported.contains(&reading.event) {
+            self.not_supported.push(reading.event.clone());
+        }
+    }
+}
+
+impl Source for PerfStat {
+    fn next_ts(&self) -> Option<i64> {
+        self.next.as_ref().map(|reading| self.clock_ns(reading))
+    }
+
+    fn step(&mut self, session: &mut Session) {
+        if let Some(reading) = self.next.take() {
+            self.push(session, &reading);
+        }
+        self.next = self.read();
+    }
+
+    fn finish(&mut self, session: &mut Session) {
+        if let (None, Some(end)) = (self.options.started_ns, self.interval_end) {
+            // All other sources are done: what the start is is settled now. A lone file's is perf stat's own.
+            let start = session.start_ns();
+            session.ts(start);
+            session.ts(start.saturating_add(end));
+        }
+        let mut note = |severity, kind, at, message| session.note(severity, self.source, kind, at, message);
+        if self.unknown.count > 0 {
+            let message = format!(
+                "{} lines are no counter values and were left out; the first: {:?}",
+                self.unknown.count, self.unknown.first
+            );
+            note(Severity::Warning, "unparsed_line", self.unknown.first_at, message);
+        }
+        if self.lines.cut() {
+            let message = "the last line has no end: perf stat was killed while writing it".to_string();
+            note(Severity::Info, "truncated", Some(self.lines.content.len() as u64), message);
+        }
+        if self.summary_count > 0 {
+            let message = format!("{} lines of --summary were left out: they add up the intervals", self.summary_count);
+            note(Severity::Info, "summary_lines", None, message);
+        }
+        if !self.not_supported.is_empty() {
+            let shown = self.not_supported[..self.not_supported.len().min(20)].join(", ");
+            let message = format!("the recorded machine does not have these events: {shown}");
+            note(Severity::Info, "not_supported", None, message);
+        }
+        if self.row_count == 0 {
+            let message = "there is no counter value in it".to_string();
+            note(Severity::Warning, "no_records", None, message);
+        }
+    }
+}
+
+/// Reads a line in the form that the file has.
+fn parse_line(line: &str, separator: &mut Option<char>, has_intervals: bool) -> Line {
+    if line.trim_start().starts_with('{') {
+        return json::parse(line, has_intervals);
+    }
+    if let Some(separator) = *separator {
+        return csv::parse(line, separator);
+    }
+    for candidate in csv::SEPARATORS {
+        match csv::parse(line, candidate) {
+            Line::Unknown => {}
+            Line::Nothing => return Line::Nothing,
+            known => {
+                *separator = Some(candidate);
+                return known;
+            }
+        }
+    }
+    Line::Unknown
+}
+
+/// The lines of the file with their offsets; a last one without an end is not given, for its numbers may be cut.
+struct Lines {
+    content: Content,
+    at: usize,
+}
+
+impl Lines {
+    fn next(&mut self) -> Option<(u64, String)> {
+        let start = self.at;
+        let rest = self.content.get(start..)?;
+        let length = rest.iter().position(|&b| b == b'\n')?;
+        self.at = start + length + 1;
+        let line = &rest[..length.min(LINE_BYTES_MAX)];
+        Some((start as u64, String::from_utf8_lossy(line).into_owned()))
+    }
+
+    fn cut(&self) -> bool {
+        self.at < self.content.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

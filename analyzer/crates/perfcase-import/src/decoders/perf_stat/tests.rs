@@ -1,0 +1,91 @@
+//! Whole files through the decoder.
+
+use perfcase_archive::Content;
+
+use super::*;
+use crate::decoders::testing::rows;
+use crate::session::SourceInfo;
+use crate::source::run;
+
+const COLUMNS: &str = "ts_ns interval_ns cpu aggregate event unit count status running_ratio is_scaled";
+
+/// The rows of a file, and the kinds of its issues.
+fn import(text: &str, start_ns: Option<i64>, options: Options) -> (Vec<String>, Vec<&'static str>) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut session = Session::new(directory.path(), start_ns);
+    let source = session.source(SourceInfo { name: "pmc".into(), ..SourceInfo::default() });
+    let mut sources = vec![open(Content::from_bytes(text.as_bytes()), source, options)];
+    run(&mut sources, &mut session, &mut |_| true);
+    let kinds = session.issues.list().iter().map(|issue| issue.kind).collect();
+    (rows(&mut session.tables.pmc_interval, COLUMNS), kinds)
+}
+
+#[test]
+fn intervals_lie_on_the_captures_clock() {
+    let text = "# started on Sat Nov 21 00:09:11 2026\n\n\
+        \x20    1.000000100,CPU0,500,,cycles,1000,100.00,1.000,GHz\n\
+        \x20    1.000000100,CPU1,<not counted>,,cycles,0,100.00,,\n\
+        \x20    2.500000100,CPU0,700,,cycles,1000,50.00,1.000,GHz\n";
+    let options = Options { started_ns: Some(5_000_000_000), ended_ns: None };
+    let (rows, issues) = import(text, Some(4_000_000_000), options);
+    assert_eq!(
+        rows,
+        [
+            "2000000100 1000000100 0 - cycles - 500 counted 1 false",
+            "2000000100 1000000100 1 - cycles - - not_counted - -",
+            "3500000100 1500000000 0 - cycles - 700 counted 0.5 true",
+        ]
+    );
+    assert_eq!(issues, [""; 0]);
+}
+
+#[test]
+fn a_lone_file_begins_at_zero() {
+    let text = "     0.200267160,402.48,msec,task-clock,402477757,100.00,,\n";
+    let (rows, issues) = import(text, None, Options::default());
+    assert_eq!(rows, ["200267160 200267160 - - task-clock msec 402.48 counted 1 false"]);
+    assert_eq!(issues, [""; 0]);
+}
+
+#[test]
+fn damage_and_what_is_left_out_are_issues() {
+    let text = "     1.000000000;S0;2;400.86;msec;task-clock;400855391;100.00;2.004;CPUs utilized\n\
+        garbage\n\
+        \x20    1.000000000;S0;1;<not supported>;;cycles;0;100.00;;\n\
+        \x20        summary;S0;2;602.87;msec;task-clock;602868896;100.00;;\n\
+        \x20    2.000000000;S0;2;400.8";
+    let (rows, issues) = import(text, None, Options::default());
+    assert_eq!(
+        rows,
+        [
+            "1000000000 1000000000 - S0 task-clock msec 400.86 counted 1 false",
+            "1000000000 1000000000 - S0 cycles - - not_supported - -",
+        ]
+    );
+    assert_eq!(issues, ["unparsed_line", "truncated", "summary_lines", "not_supported"]);
+}
+
+#[test]
+fn an_empty_run_says_so() {
+    let (rows, issues) = import("# started on Sat\n\n", None, Options::default());
+    assert_eq!((rows.len(), issues), (0, vec!["no_records"]));
+}
+
+#[test]
+fn any_bytes_are_survived() {
+    let good = "     1.000000000,CPU0,500,,cpu/a=1,b=2/,cycles,1000,100.00,1.000,GHz\n{\"interval\" : 1.0, \"cpu\" : \"0\", \"counter-value\" : \"1\", \"event\" : \"x\"}\n";
+    let mut seed = 1u64;
+    for _ in 0..3_000 {
+        let mut bytes = good.as_bytes().to_vec();
+        for _ in 0..3 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = (seed >> 40) as usize % bytes.len();
+            bytes[at] = (seed >> 32) as u8;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let mut separator = None;
+        for line in text.lines() {
+            parse_line(line, &mut separator, false);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! From the files of a snapshot to rows.
+
+use super::thread::{ThreadPath, ThreadStat, ThreadStatus, parse_schedstat, scheduler_comm};
+use super::{meminfo, memory, stat, thread};
+use crate::session::{Session, SourceId, Utid};
+use crate::tables::{ProcCpuRow, ProcLoadRow, ProcSystemRow, ProcThreadRow};
+
+/// What was made of a file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Outcome {
+    /// Rows.
+    Read,
+    /// Nothing: it is not as documented, or cut.
+    Damaged,
+    /// No decoder reads it.
+    Other,
+}
+
+/// Snapshots to rows. A thread's files come one after the other; its row is pushed when another's begin.
+pub struct Rows {
+    source: SourceId,
+    ticks_per_s: u64,
+    page_size_bytes: u64,
+    snapshot: u32,
+    thread: Option<Thread>,
+    /// Lines of /proc/stat that are not understood.
+    pub unknown_stat_lines: u64,
+    /// Names of /proc/meminfo without a column.
+    pub unknown_memory: Vec<String>,
+}
+
+struct Thread {
+    pid: i32,
+    tid: i32,
+    utid: Utid,
+    ts_ns: i64,
+    stat: Option<ThreadStat>,
+    status: ThreadStatus,
+    schedstat: Option<(u64, u64, u64)>,
+}
+
+impl Rows {
+    /// Rows of a source whose host counts `ticks_per_s`.
+    pub fn new(source: SourceId, ticks_per_s: u64, page_size_bytes: u64) -> Rows {
+        Rows {
+            source,
+            ticks_per_s: ticks_per_s.max(1),
+            page_size_bytes,
+            snapshot: 0,
+            thread: None,
+            unknown_stat_lines: 0,
+            unknown_memory: Vec::new(),
+        }
+    }
+
+    /// A snapshot begins.
+    pub fn begin(&mut self, session: &mut Session, snapshot: u32) {
+        self.end(session);
+        self.snapshot = snapshot;
+    }
+
+    /// A snapshot, or the stream, ends.
+    pub fn end(&mut self, session: &mut Session) {
+        if let Some(thread) = self.thread.take() {
+            self.push_thread(session, &thread);
+        }
+    }
+
+    /// A file of the snapshot.
+    pub fn file(&mut self, session: &mut Session, clock_ns: i64, path: &str, bytes: &[u8]) -> Outcome {
+        if let Some(at) = thread::parse_path(path) {
+            return match at.tid {
+                Some(tid) => self.thread_file(session, clock_ns, at, tid, bytes),
+                None => Outcome::Other,
+            };
+        }
+        let ts_ns = session.ts(clock_ns).unwrap_or(0);
+        let is_read = match path {
+            "/proc/stat" => self.stat(session, ts_ns, bytes),
+            "/proc/loadavg" => self.load(session, ts_ns, bytes),
+            "/proc/meminfo" => self.memory(session, ts_ns, bytes),
+            _ => return Outcome::Other,
+        };
+        if is_read { Outcome::Read } else { Outcome::Damaged }
+    }
+
+    fn ns(&self, ticks: Option<u64>) -> Option<u64> {
+        let ns = u128::from(ticks?) * 1_000_000_000 / u128::from(self.ticks_per_s);
+        u64::try_from(ns).ok()
+    }
+
+    fn stat(&mut self, session: &mut Session, ts_ns: i64, bytes: &[u8]) -> bool {
+        let stat = stat::parse_stat(bytes);
+        self.unknown_stat_lines += stat.unknown_lines;
+        for ticks in &stat.cpus {
+            let [
+                user_ns,
+                nice_ns,
+                system_ns,
+                idle_ns,
+                iowait_ns,
+                irq_ns,
+                softirq_ns,
+                steal_ns,
+                guest_ns,
+                guest_nice_ns,
+            ] = ticks.modes.map(|mode| self.ns(mode));
+            session.tables.proc_cpu.push(ProcCpuRow {
+                ts_ns,
+                snapshot: self.snapshot,
+                source_id: self.source,
+                cpu: ticks.cpu,
+                user_ns,
+                nice_ns,
+                system_ns,
+                idle_ns,
+                iowait_ns,
+                irq_ns,
+                softirq_ns,
+                steal_ns,
+                guest_ns,
+                guest_nice_ns,
+            });
+            session.row_added();
+        }
+        if stat.context_switch_count.is_some() || stat.running_count.is_some() {
+            session.tables.proc_system.push(ProcSystemRow {
+                ts_ns,
+                snapshot: self.snapshot,
+                source_id: self.source,
+                interrupt_count: stat.interrupt_count,
+                softirq_count: stat.softirq_count,
+                context_switch_count: stat.context_switch_count,
+                fork_count: stat.fork_count,
+                running_count: stat.running_count,
+                blocked_count: stat.blocked_count,
+            });
+            session.row_added();
+        }
+        !stat.cpus.is_empty()
+    }
+
+    fn load(&mut self, session: &mut Session, ts_ns: i64, bytes: &[u8]) -> bool {
+        let Some(load) = stat::parse_loadavg(bytes) else { return false };
+        let [load_1min, load_5min, load_15min] = load.loads;
+        session.tables.proc_load.push(ProcLoadRow {
+            ts_ns,
+            snapshot: self.snapshot,
+            source_id: self.source,
+            load_1min,
+            load_5min,
+            load_15min,
+            runnable_count: load.runnable_count,
+            thread_count: load.thread_count,
+            last_pid: load.last_pid,
+        });
+        session.row_added();
+        true
+    }
+
+    fn memory(&mut self, session: &mut Session, ts_ns: i64, bytes: &[u8]) -> bool {
+        let info = meminfo::parse(bytes);
+        if info.is_empty() {
+            return false;
+        }
+        for name in info.unknown(memory::NAMES) {
+            if self.unknown_memory.len() < 50 && !self.unknown_memory.iter().any(|known| known == name) {
+                self.unknown_memory.push(name.to_string());
+            }
+        }
+        session.tables.proc_memory.push(memory::row(ts_ns, self.snapshot, self.source, &info));
+        session.row_added();
+        true
+    }
+
+    fn thread_file(
+        &mut self,
+        session: &mut Session,
+        clock_ns: i64,
+        at: ThreadPath<'_>,
+        tid: i32,
+        bytes: &[u8],
+    ) -> Outcome {
+        if !matches!(at.file, "stat" | "status" | "schedstat") {
+            return Outcome::Other;
+        }
+        if !self.thread.as_ref().is_some_and(|thread| (thread.pid, thread.tid) == (at.pid, tid)) {
+            self.end(session);
+            let (stat, status, schedstat) = (None, ThreadStatus::default(), None);
+            let ts_ns = session.ts(clock_ns).unwrap_or(0);
+            let utid = session.utid(clock_ns, tid, Some(at.pid));
+            self.thread = Some(Thread { pid: at.pid, tid, utid, ts_ns, stat, status, schedstat });
+        }
+        let Some(thread) = &mut self.thread else { return Outcome::Damaged };
+        let is_read = match at.file {
+            "stat" => {
+                thread.stat = thread::parse_stat(bytes);
+                if let Some(stat) = &thread.stat {
+                    session.name_if_unnamed(clock_ns, thread.utid, scheduler_comm(stat));
+                }
+                thread.stat.is_some()
+            }
+            "status" => {
+                thread.status = thread::parse_status(bytes);
+                thread.status != ThreadStatus::default()
+            }
+            _ => {
+                thread.schedstat = parse_schedstat(bytes);
+                thread.schedstat.is_some()
+            }
+        };
+        if is_read { Outcome::Read } else { Outcome::Damaged }
+    }
+
+    fn push_thread(&self, session: &mut Session, thread: &Thread) {
+        // Without its stat there is no name and no state: it vanished between two reads.
+        let Some(stat) = &thread.stat else { return };
+        let status = &thread.status;
+        session.tables.proc_thread.push(ProcThreadRow {
+            ts_ns: thread.ts_ns,
+            snapshot: self.snapshot,
+            source_id: self.source,
+            utid: thread.utid,
+            tid: thread.tid,
+            pid: thread.pid,
+            comm: &stat.comm,
+            state: &[stat.state],
+            parent_pid: stat.parent_pid,
+            flags: stat.flags,
+            user_ns: self.ns(stat.user_ticks),
+            system_ns: self.ns(stat.system_ticks),
+            on_cpu_ns: thread.schedstat.map(|(run, _, _)| run),
+            run_queue_ns: thread.schedstat.map(|(_, wait, _)| wait),
+            run_count: thread.schedstat.map(|(_, _, count)| count),
+            voluntary_switch_count: status.voluntary_switch_count,
+            involuntary_switch_count: status.involuntary_switch_count,
+            minor_fault_count: stat.minor_fault_count,
+            major_fault_count: stat.major_fault_count,
+            block_delay_ns: self.ns(stat.block_delay_ticks),
+            cpu: stat.cpu,
+            priority: stat.priority,
+            nice: stat.nice,
+            policy: stat.policy,
+            realtime_priority: stat.realtime_priority,
+            start_boottime_ns: self.ns(stat.start_ticks),
+            thread_count: stat.thread_count,
+            user_id: status.uid,
+            virtual_bytes: stat.virtual_bytes,
+            resident_bytes: stat.resident_pages.and_then(|pages| pages.checked_mul(self.page_size_bytes)),
+            resident_peak_bytes: status.resident_peak_bytes,
+            resident_anon_bytes: status.resident_anon_bytes,
+            resident_file_bytes: status.resident_file_bytes,
+            resident_shmem_bytes: status.resident_shmem_bytes,
+            swap_bytes: status.swap_bytes,
+        });
+        session.row_added();
+    }
+}

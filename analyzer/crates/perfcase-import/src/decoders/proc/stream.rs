@@ -1,0 +1,253 @@
+//! The frames of `proc/snapshots` (schema/README.md): a line each, files followed by their bytes. Damage is skipped to
+//! the next line that is a frame.
+
+/// Longest first line of a frame: numbers and a path.
+const LINE_BYTES_MAX: usize = 8192;
+
+/// One frame.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Frame<'a> {
+    /// A snapshot begins.
+    Start {
+        /// CLOCK_MONOTONIC.
+        clock_ns: i64,
+        /// CLOCK_REALTIME at the same moment.
+        realtime_ns: i64,
+        /// Its number.
+        seq: u32,
+    },
+    /// A file as it was read.
+    File {
+        /// When it was read.
+        clock_ns: i64,
+        /// Its absolute path.
+        path: &'a str,
+        /// Its bytes; whole lines only where the stream was cut.
+        bytes: &'a [u8],
+    },
+    /// A file that could not be read.
+    Unreadable {
+        /// When that was tried.
+        clock_ns: i64,
+        /// The system's error number.
+        errno: i32,
+        /// Its absolute path.
+        path: &'a str,
+    },
+    /// A snapshot ends.
+    End {
+        /// When.
+        clock_ns: i64,
+        /// Its number.
+        seq: u32,
+        /// How many files it holds.
+        file_count: u64,
+    },
+}
+
+impl Frame<'_> {
+    /// Its time.
+    pub fn clock_ns(&self) -> i64 {
+        match *self {
+            Frame::Start { clock_ns, .. }
+            | Frame::File { clock_ns, .. }
+            | Frame::Unreadable { clock_ns, .. }
+            | Frame::End { clock_ns, .. } => clock_ns,
+        }
+    }
+}
+
+/// Why bytes of the stream are no frame.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Damage {
+    /// The stream ends within a frame.
+    Cut,
+    /// These many bytes were skipped.
+    Skipped(u64),
+}
+
+/// What is at a place of the stream.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Step<'a> {
+    /// The frame, if there is one.
+    pub frame: Option<Frame<'a>>,
+    /// What is wrong there; a file whose end was cut off is both.
+    pub damage: Option<Damage>,
+    /// Where the next frame begins.
+    pub next: usize,
+}
+
+/// Reads the frame at `at`; `None` at the end.
+pub fn read(stream: &[u8], at: usize) -> Option<Step<'_>> {
+    let rest = stream.get(at..).filter(|rest| !rest.is_empty())?;
+    let Some(line_end) = rest.iter().take(LINE_BYTES_MAX).position(|&b| b == b'\n') else {
+        if rest.len() < LINE_BYTES_MAX {
+            return Some(Step { frame: None, damage: Some(Damage::Cut), next: stream.len() });
+        }
+        return Some(resync(stream, at));
+    };
+    let after_line = at + line_end + 1;
+    match header(&rest[..line_end]) {
+        Some(Header::Whole(frame)) => Some(Step { frame: Some(frame), damage: None, next: after_line }),
+        Some(Header::File { clock_ns, path, length }) => Some(file(stream, at, after_line, clock_ns, path, length)),
+        None => Some(resync(stream, at)),
+    }
+}
+
+fn file<'a>(stream: &'a [u8], at: usize, data: usize, clock_ns: i64, path: &'a str, length: u64) -> Step<'a> {
+    let end = usize::try_from(length).ok().and_then(|length| data.checked_add(length)).unwrap_or(usize::MAX);
+    match stream.get(data..end) {
+        Some(bytes) if stream.get(end) == Some(&b'\n') => {
+            Step { frame: Some(Frame::File { clock_ns, path, bytes }), damage: None, next: end + 1 }
+        }
+        // All of the file is there, only its closing line end is not.
+        Some(bytes) if end == stream.len() => {
+            let frame = Some(Frame::File { clock_ns, path, bytes });
+            Step { frame, damage: Some(Damage::Cut), next: end }
+        }
+        // A length that does not lead to a line end is wrong.
+        Some(_) => resync(stream, at),
+        None => {
+            // Cut within the file, or a length that is wrong: then there is a frame further on.
+            let skipped = resync(stream, at);
+            if skipped.next < stream.len() {
+                return skipped;
+            }
+            let bytes = whole_lines(&stream[data..]);
+            let frame = Some(Frame::File { clock_ns, path, bytes });
+            Step { frame, damage: Some(Damage::Cut), next: stream.len() }
+        }
+    }
+}
+
+/// Without a last line that has no end: its numbers may be cut.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+    &bytes[..end]
+}
+
+/// Skips to the next line that is a frame's.
+fn resync(stream: &[u8], at: usize) -> Step<'_> {
+    let mut next = at;
+    loop {
+        let Some(line_end) = stream[next..].iter().position(|&b| b == b'\n') else {
+            next = stream.len();
+            break;
+        };
+        next += line_end + 1;
+        let line = stream[next..].iter().take(LINE_BYTES_MAX).position(|&b| b == b'\n');
+        if line.is_some_and(|end| header(&stream[next..next + end]).is_some()) {
+            break;
+        }
+    }
+    Step { frame: None, damage: Some(Damage::Skipped((next - at) as u64)), next }
+}
+
+enum Header<'a> {
+    Whole(Frame<'a>),
+    File { clock_ns: i64, path: &'a str, length: u64 },
+}
+
+fn header(line: &[u8]) -> Option<Header<'_>> {
+    let line = std::str::from_utf8(line).ok()?;
+    let (tag, rest) = line.split_once(' ')?;
+    let (clock, rest) = rest.split_once(' ')?;
+    let clock_ns = clock.parse().ok()?;
+    if tag == "S" {
+        let (realtime, seq) = rest.split_once(' ')?;
+        let (realtime_ns, seq) = (realtime.parse().ok()?, seq.parse().ok()?);
+        return Some(Header::Whole(Frame::Start { clock_ns, realtime_ns, seq }));
+    }
+    let (first, rest) = rest.split_once(' ')?;
+    match tag {
+        "F" if rest.starts_with('/') => Some(Header::File { clock_ns, path: rest, length: first.parse().ok()? }),
+        "E" if rest.starts_with('/') => {
+            Some(Header::Whole(Frame::Unreadable { clock_ns, errno: first.parse().ok()?, path: rest }))
+        }
+        "Z" => {
+            let file_count = rest.split(' ').next()?.parse().ok()?;
+            Some(Header::Whole(Frame::End { clock_ns, seq: first.parse().ok()?, file_count }))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &[u8] =
+        b"S 10 20 0\nF 11 6 /proc/a\nx\ny 1\n\nE 12 2 /proc/b\nF 13 0 /proc/c\n\nZ 14 0 2 6\nS 30 40 1\n";
+
+    fn all(stream: &[u8]) -> (Vec<String>, Vec<Damage>) {
+        let (mut at, mut frames, mut damage) = (0, Vec::new(), Vec::new());
+        while let Some(step) = read(stream, at) {
+            assert!(step.next > at, "it must go on");
+            at = step.next;
+            damage.extend(step.damage);
+            frames.extend(step.frame.map(|frame| match frame {
+                Frame::Start { clock_ns, realtime_ns, seq } => format!("S {clock_ns} {realtime_ns} {seq}"),
+                Frame::File { clock_ns, path, bytes } => {
+                    format!("F {clock_ns} {path} {:?}", String::from_utf8_lossy(bytes))
+                }
+                Frame::Unreadable { clock_ns, errno, path } => format!("E {clock_ns} {errno} {path}"),
+                Frame::End { clock_ns, seq, file_count } => format!("Z {clock_ns} {seq} {file_count}"),
+            }));
+        }
+        (frames, damage)
+    }
+
+    #[test]
+    fn frames_are_read_in_order() {
+        let want = [
+            "S 10 20 0",
+            "F 11 /proc/a \"x\\ny 1\\n\"",
+            "E 12 2 /proc/b",
+            "F 13 /proc/c \"\"",
+            "Z 14 0 2",
+            "S 30 40 1",
+        ];
+        assert_eq!(all(STREAM), (want.map(String::from).to_vec(), vec![]));
+    }
+
+    #[test]
+    fn every_cut_keeps_what_came_before() {
+        let (whole, _) = all(STREAM);
+        for cut in 1..STREAM.len() {
+            let (frames, damage) = all(&STREAM[..cut]);
+            assert!(damage.len() <= 1, "cut at {cut}: {damage:?}");
+            let kept = frames.iter().zip(&whole).take_while(|(a, b)| a == b).count();
+            assert!(kept + 1 >= frames.len(), "cut at {cut}: {frames:?}");
+            if cut >= 33 {
+                assert_eq!(frames[1], whole[1], "cut at {cut}");
+            }
+        }
+        // A line that was cut is not handed on.
+        assert_eq!(all(&STREAM[..29]).0[1], "F 11 /proc/a \"x\\n\"");
+    }
+
+    #[test]
+    fn a_wrong_length_loses_one_file_only() {
+        for wrong in ["3", "7", "9999", "18446744073709551615", "x"] {
+            let text = String::from_utf8_lossy(STREAM).replace("F 11 6", &format!("F 11 {wrong}"));
+            let (frames, damage) = all(text.as_bytes());
+            assert_eq!(frames[1], "E 12 2 /proc/b", "length {wrong}");
+            assert_eq!(frames.len(), 5, "length {wrong}");
+            assert!(matches!(damage[..], [Damage::Skipped(_)]), "length {wrong}: {damage:?}");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_survived() {
+        let mut seed = 3u64;
+        for _ in 0..5_000 {
+            let mut bytes = STREAM.to_vec();
+            for _ in 0..3 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let at = (seed >> 40) as usize % bytes.len();
+                bytes[at] = (seed >> 32) as u8;
+            }
+            all(&bytes);
+        }
+    }
+}

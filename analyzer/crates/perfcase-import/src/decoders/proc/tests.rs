@@ -1,0 +1,98 @@
+//! Whole streams through the decoder.
+
+use perfcase_archive::Content;
+
+use super::*;
+use crate::decoders::testing::rows;
+use crate::session::SourceInfo;
+use crate::source::run;
+
+fn file(clock_ns: i64, path: &str, text: &str) -> String {
+    format!("F {clock_ns} {} {path}\n{text}\n", text.len())
+}
+
+fn import(stream: &str) -> (Session, Vec<&'static str>) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut session = Session::new(directory.path(), Some(1_000));
+    let source = session.source(SourceInfo { name: "proc".into(), ..SourceInfo::default() });
+    let content = Content::from_bytes(stream.as_bytes());
+    let mut sources = vec![open(content, &session, source, Options { clock_ticks_per_s: Some(250) })];
+    run(&mut sources, &mut session, &mut |_| true);
+    let kinds = session.issues.list().iter().map(|issue| issue.kind).collect();
+    (session, kinds)
+}
+
+const STAT: &str = "7 (a) b) R 1 2 3 4 5 4194304 7 8 9 10 5 6 13 14 20 0 3 0 99 4096 25 1 1 1 0 0 0 0 0 4096 0 0 0 0 17 1 \
+                    0 0 3 0 0\n";
+
+#[test]
+fn a_snapshot_becomes_rows() {
+    let stream = [
+        "S 1500 9 4\n".to_string(),
+        file(1600, "/proc/stat", "cpu  1 2 3\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu1 25 0 0 50\nctxt 77\nprocs_running 2\n"),
+        file(1700, "/proc/loadavg", "0.50 1.00 2.25 3/44 55\n"),
+        file(1800, "/proc/meminfo", "MemTotal: 8 kB\nHugePages_Total: 2\nNovelty: 1 kB\n"),
+        file(1900, "/proc/6/task/7/stat", STAT),
+        file(1950, "/proc/6/task/7/status", "Uid:\t0 1000\nVmSwap: 1 kB\nnonvoluntary_ctxt_switches:\t9\n"),
+        file(1960, "/proc/6/task/7/schedstat", "70 80 90\n"),
+        "E 1970 2 /proc/6/task/8/stat\nE 1980 13 /proc/6/task/8/stack\n".to_string(),
+        file(1990, "/proc/vmstat", "x 1\n"),
+        "Z 2000 4 7 0\n".to_string(),
+    ];
+    let (mut session, issues) = import(&stream.concat());
+    assert_eq!(
+        rows(&mut session.tables.proc_cpu, "ts_ns snapshot cpu user_ns idle_ns iowait_ns guest_nice_ns"),
+        ["600 4 0 4000000 16000000 20000000 40000000", "600 4 1 100000000 200000000 - -"]
+    );
+    assert_eq!(
+        rows(&mut session.tables.proc_system, "ts_ns context_switch_count running_count blocked_count"),
+        ["600 77 2 -"]
+    );
+    assert_eq!(
+        rows(&mut session.tables.proc_load, "ts_ns load_1min load_5min load_15min runnable_count thread_count"),
+        ["700 0.5 1 2.25 3 44"]
+    );
+    assert_eq!(
+        rows(&mut session.tables.proc_memory, "ts_ns mem_total_bytes mem_free_bytes huge_pages_total_count"),
+        ["800 8192 - 2"]
+    );
+    let columns = "ts_ns tid pid comm state user_ns system_ns on_cpu_ns run_queue_ns run_count \
+                   voluntary_switch_count involuntary_switch_count block_delay_ns cpu user_id resident_bytes \
+                   swap_bytes start_boottime_ns";
+    assert_eq!(
+        rows(&mut session.tables.proc_thread, columns),
+        ["900 7 6 a) b R 20000000 24000000 70 80 90 - 9 12000000 1 1000 102400 1024 396000000"]
+    );
+    assert_eq!(issues, ["unreadable_file", "other_files", "vanished_thread", "unknown_line"]);
+}
+
+#[test]
+fn a_cut_stream_keeps_the_files_before() {
+    let whole = [
+        "S 1500 9 0\n".to_string(),
+        file(1600, "/proc/loadavg", "0.50 1.00 2.25 3/44 55\n"),
+        file(1700, "/proc/stat", "cpu0 1 2 3 4\ncpu1 11 12 13 14\n"),
+    ]
+    .concat();
+    let cut = whole.find("13 14").unwrap() + 1;
+    let (mut session, issues) = import(&whole[..cut]);
+    assert_eq!(rows(&mut session.tables.proc_load, "load_1min"), ["0.5"]);
+    // The line of CPU 1 ends in the middle of a number.
+    assert_eq!(rows(&mut session.tables.proc_cpu, "cpu user_ns"), ["0 4000000"]);
+    assert_eq!(issues, ["truncated"]);
+    let (_, issues) = import(&whole);
+    assert_eq!(issues, ["truncated"]);
+}
+
+#[test]
+fn damage_is_skipped_and_reported() {
+    let stream = ["S 1500 9 0\n", "garbage\n", &file(1600, "/proc/loadavg", "0.5\n"), "Z 1700 0 1 4\n"].concat();
+    let (mut session, issues) = import(&stream);
+    assert_eq!(rows(&mut session.tables.proc_load, "load_1min"), [""; 0]);
+    assert_eq!(issues, ["damaged", "damaged_file"]);
+}
+
+#[test]
+fn no_snapshot_is_an_issue() {
+    assert_eq!(import("").1, ["no_records"]);
+}
