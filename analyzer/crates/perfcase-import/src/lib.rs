@@ -8,6 +8,7 @@ mod columns;
 pub mod decoders;
 pub mod format;
 mod import;
+mod order;
 pub mod session;
 pub mod source;
 pub mod symbols;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
 use arrow_array::builder::{BinaryBuilder, BooleanBuilder, PrimitiveBuilder, StringBuilder};
 #[allow(unused_imports, reason = "which of them are used depends on the TOML files")]
 use arrow_array::types::{
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 
 use crate::columns::{ListOf, SymbolBuilder};
 
@@ -91,6 +91,12 @@ impl TableSpec {
     pub fn find(name: &str) -> Option<&'static TableSpec> {
         SPECS.binary_search_by(|spec| spec.name.cmp(name)).ok().map(|index| &SPECS[index])
     }
+}
+
+/// A batch of a table out of its columns, in the order of its specification.
+pub fn batch(table: &str, columns: Vec<ArrayRef>) -> Result<RecordBatch, ArrowError> {
+    let schema = TableSpec::find(table).map(TableSpec::schema).unwrap_or_else(Schema::empty);
+    RecordBatch::try_new(Arc::new(schema), columns)
 }
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));

@@ -1,7 +1,7 @@
-//! Arrow batches to Parquet files, one file a table, on a thread of its own.
+//! Arrow batches to Parquet files, one file a table, on threads of their own.
 //!
-//! Encoding costs about as much as decoding, so the two run side by side; the channel between them is short,
-//! which bounds the memory.
+//! Encoding costs about as much as decoding, so they run side by side; the channels between them are short, which
+//! bounds the memory. A table always goes to the same thread, so that its rows stay in order.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,24 +10,31 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
-/// Batches that may wait to be written.
+/// Batches that may wait for one thread.
 const QUEUE_LENGTH: usize = 8;
+/// Threads that encode.
+const THREADS: usize = 2;
 
-enum Message {
-    Rows(String, RecordBatch),
-}
+/// Makes a batch on the writer's thread: columns from rows that were only collected.
+pub type Build = Box<dyn FnOnce() -> Result<RecordBatch, ArrowError> + Send>;
 
 /// The sending side.
 pub struct Writer {
-    sender: Option<SyncSender<Message>>,
-    thread: Option<JoinHandle<Result<BTreeMap<String, u64>, WriteError>>>,
+    threads: Vec<Encoder>,
+    /// Which thread has which table, in the order of their first rows.
+    tables: BTreeMap<String, usize>,
+}
+
+struct Encoder {
+    sender: SyncSender<(String, Build)>,
+    thread: JoinHandle<Result<BTreeMap<String, u64>, WriteError>>,
 }
 
 /// Why a table could not be written.
@@ -49,39 +56,49 @@ pub enum WriteError {
         /// What it said.
         source: ParquetError,
     },
-    /// The writer's thread is gone.
+    /// A writer's thread is gone.
     #[error("the writer stopped early")]
     Stopped,
 }
 
 impl Writer {
-    /// Starts the thread. Files appear in `directory`, which exists.
+    /// Starts the threads. Files appear in `directory`, which exists.
     pub fn start(directory: &Path) -> Writer {
-        let (sender, receiver) = sync_channel(QUEUE_LENGTH);
-        let directory = directory.to_path_buf();
-        let thread =
-            std::thread::Builder::new().name("parquet".into()).spawn(move || write_all(&directory, receiver)).ok();
-        Writer { sender: Some(sender), thread }
+        let start = |_| {
+            let (sender, receiver) = sync_channel(QUEUE_LENGTH);
+            let directory = directory.to_path_buf();
+            let builder = std::thread::Builder::new().name("parquet".into());
+            let thread = builder.spawn(move || write_all(&directory, receiver)).ok()?;
+            Some(Encoder { sender, thread })
+        };
+        Writer { threads: (0..THREADS).filter_map(start).collect(), tables: BTreeMap::new() }
     }
 
     /// Queues rows of a table. A batch without rows makes sure that the file exists.
-    pub fn write(&self, table: &str, batch: RecordBatch) -> Result<(), WriteError> {
-        let sender = self.sender.as_ref().ok_or(WriteError::Stopped)?;
-        sender.send(Message::Rows(table.to_string(), batch)).map_err(|_| WriteError::Stopped)
+    pub fn write(&mut self, table: &str, build: Build) -> Result<(), WriteError> {
+        let next = self.tables.len() % self.threads.len().max(1);
+        let thread = *self.tables.entry(table.to_string()).or_insert(next);
+        let encoder = self.threads.get(thread).ok_or(WriteError::Stopped)?;
+        encoder.sender.send((table.to_string(), build)).map_err(|_| WriteError::Stopped)
     }
 
     /// Waits for the last byte; gives the rows of each table.
-    pub fn finish(mut self) -> Result<BTreeMap<String, u64>, WriteError> {
-        self.sender = None;
-        let thread = self.thread.take().ok_or(WriteError::Stopped)?;
-        thread.join().map_err(|_| WriteError::Stopped)?
+    pub fn finish(self) -> Result<BTreeMap<String, u64>, WriteError> {
+        let mut counts = BTreeMap::new();
+        // All channels close first: the threads finish side by side.
+        let threads: Vec<_> = self.threads.into_iter().map(|encoder| encoder.thread).collect();
+        for thread in threads {
+            counts.extend(thread.join().map_err(|_| WriteError::Stopped)??);
+        }
+        Ok(counts)
     }
 }
 
-fn write_all(directory: &Path, receiver: Receiver<Message>) -> Result<BTreeMap<String, u64>, WriteError> {
+fn write_all(directory: &Path, receiver: Receiver<(String, Build)>) -> Result<BTreeMap<String, u64>, WriteError> {
     let mut files: BTreeMap<String, (ArrowWriter<File>, u64)> = BTreeMap::new();
-    for Message::Rows(table, batch) in receiver {
+    for (table, build) in receiver {
         let failed = |source| WriteError::Parquet { table: table.clone(), source };
+        let batch = build().map_err(|error| failed(error.into()))?;
         if !files.contains_key(&table) {
             let path = directory.join(format!("{table}.parquet"));
             let file = File::create(&path).map_err(|source| WriteError::Io { path, source })?;
@@ -102,18 +119,16 @@ fn write_all(directory: &Path, receiver: Receiver<Message>) -> Result<BTreeMap<S
     Ok(counts)
 }
 
-/// zstd level 1 everywhere; times and row numbers as differences, which halves the size of an event table;
-/// dictionaries only where values repeat.
+/// zstd level 1 everywhere. Integers as differences: they are times, keys and addresses, which a dictionary would
+/// hash one by one for a file that is no smaller. Names keep their dictionaries.
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_max_row_group_row_count(Some(1 << 20));
     for field in schema.fields() {
-        let name = field.name();
-        let is_rising = name == "sample_id" || name.ends_with("ts_ns");
-        if is_rising && field.data_type().is_integer() {
-            let path = ColumnPath::from(name.as_str());
+        if field.data_type().is_integer() {
+            let path = ColumnPath::from(field.name().as_str());
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);

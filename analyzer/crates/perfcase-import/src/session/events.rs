@@ -131,6 +131,13 @@ impl Session {
         }
     }
 
+    /// Of a capture with one source, its rows need not wait until a source is chosen for each table.
+    pub(crate) fn stream_from_only_source(&mut self, opened: usize) {
+        if opened == 1 && self.events.sources.len() == 1 {
+            self.timelines.only = Some(0);
+        }
+    }
+
     /// Events that a source says it lost. The decoder also notes an issue that says where.
     pub fn lost(&mut self, source: SourceId, count: u64) {
         if let Some(state) = self.events.sources.get_mut(source as usize) {

@@ -9,10 +9,8 @@ mod threads;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_array::ArrayRef;
 
 pub(crate) use events::EventsView;
 pub use events::{EventAttr, EventId, SourceId, SourceInfo};
@@ -21,10 +19,10 @@ pub use issues::{Issue, Severity};
 pub use maps::Mapping;
 pub use threads::{Utid, until_nul};
 
-use crate::tables::{Table, TableSpec, Tables};
+use crate::tables::{self, Table, Tables};
 use crate::timeline::Timelines;
 use crate::tracepoint::Tracepoints;
-use crate::writer::{WriteError, Writer};
+use crate::writer::{Build, WriteError, Writer};
 
 /// A time that a record does not have. It sorts before every other.
 pub const NO_TIME: i64 = i64::MIN;
@@ -42,7 +40,6 @@ pub struct Session {
     pub host: HostFacts,
     writer: Writer,
     write_error: Option<WriteError>,
-    schemas: BTreeMap<String, SchemaRef>,
     rows_since_flush: usize,
     start_ns: Option<i64>,
     last_ns: i64,
@@ -67,7 +64,6 @@ impl Session {
             host: HostFacts::default(),
             writer: Writer::start(directory),
             write_error: None,
-            schemas: BTreeMap::new(),
             rows_since_flush: 0,
             start_ns,
             last_ns: start_ns.unwrap_or(0),
@@ -128,37 +124,26 @@ impl Session {
 
     /// Hands every table with at least `least` rows to the writer.
     pub(crate) fn flush(&mut self, least: usize) {
+        self.stream_timelines(least);
         let mut full: Vec<(String, Vec<ArrayRef>)> = Vec::new();
-        self.tables.each(&mut |table: &mut dyn Table| {
+        self.tables.each(|table: &mut dyn Table| {
             if table.len() >= least {
                 full.push((table.name().to_string(), table.take()));
             }
         });
         for (name, columns) in full {
-            let schema = self.schemas.entry(name.clone()).or_insert_with(|| {
-                let spec = TableSpec::find(&name);
-                Arc::new(spec.map(TableSpec::schema).unwrap_or_else(Schema::empty))
-            });
-            let batch = RecordBatch::try_new(schema.clone(), columns);
-            Self::write(&self.writer, &mut self.write_error, &name, batch);
+            let table = name.clone();
+            self.write_later(&name, Box::new(move || tables::batch(&table, columns)));
         }
         for (name, batch) in self.tracepoints.take(least) {
-            Self::write(&self.writer, &mut self.write_error, &name, batch);
+            self.write_later(&name, Box::new(move || batch));
         }
     }
 
-    fn write(
-        writer: &Writer,
-        error: &mut Option<WriteError>,
-        table: &str,
-        batch: Result<RecordBatch, arrow_schema::ArrowError>,
-    ) {
-        let result = match batch {
-            Ok(batch) => writer.write(table, batch),
-            Err(source) => Err(WriteError::Parquet { table: table.to_string(), source: source.into() }),
-        };
-        if let Err(failure) = result {
-            error.get_or_insert(failure);
+    /// Queues rows of a table; they are made on the writer's thread.
+    pub(crate) fn write_later(&mut self, table: &str, build: Build) {
+        if let Err(failure) = self.writer.write(table, build) {
+            self.write_error.get_or_insert(failure);
         }
     }
 

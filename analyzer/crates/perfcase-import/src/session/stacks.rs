@@ -63,7 +63,19 @@ pub(crate) struct Stacks {
     /// The frames of all stacks, one after the other.
     members: Vec<FrameId>,
     scratch: Vec<FrameId>,
+    /// Frames of sampled addresses: those of tracepoints are always the same few.
+    recent: Vec<Option<(SampledAt, FrameId)>>,
 }
+
+/// A sampled address, under mappings that have not changed since.
+#[derive(Clone, Copy, PartialEq)]
+struct SampledAt {
+    generation: (u32, u32),
+    is_kernel: bool,
+    address: u64,
+}
+
+const RECENT: usize = 1024;
 
 impl Stacks {
     pub(crate) fn new() -> Stacks {
@@ -77,6 +89,7 @@ impl Stacks {
             by_frames: HashTable::new(),
             members: Vec::new(),
             scratch: Vec::new(),
+            recent: vec![None; RECENT],
         }
     }
 
@@ -151,7 +164,17 @@ impl Session {
     /// The frame of one address of a process.
     pub fn frame(&mut self, pid: Option<i32>, cpu_mode: u8, address: u64) -> FrameId {
         let upid = pid.and_then(|pid| self.threads.find_process(pid));
-        self.resolve(upid, is_kernel_mode(cpu_mode), address)
+        let is_kernel = is_kernel_mode(cpu_mode);
+        let at = SampledAt { generation: self.maps.generation(upid), is_kernel, address };
+        let slot = (address ^ (address >> 10) ^ u64::from(at.generation.0)) as usize % RECENT;
+        match self.stacks.recent[slot] {
+            Some((seen, frame)) if seen == at => frame,
+            _ => {
+                let frame = self.resolve(upid, is_kernel, address);
+                self.stacks.recent[slot] = Some((at, frame));
+                frame
+            }
+        }
     }
 
     fn resolve(&mut self, upid: Option<Upid>, is_kernel: bool, address: u64) -> FrameId {

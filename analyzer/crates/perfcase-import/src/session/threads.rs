@@ -31,9 +31,42 @@ pub(crate) struct Process {
 pub(crate) struct Threads {
     pub all: Vec<Thread>,
     pub processes: Vec<Process>,
-    by_tid: HashMap<i32, Utid>,
+    by_tid: ByTid,
     by_pid: HashMap<i32, Upid>,
     names: Vec<(Utid, i64, Box<[u8]>)>,
+}
+
+/// The kernel's PID_MAX_LIMIT: thread ids are below it.
+const MOST_TIDS: usize = 1 << 22;
+const NONE: u32 = u32::MAX;
+
+/// The thread that has an id now. Every event looks here, so ids of a real kernel are an index.
+#[derive(Default)]
+struct ByTid {
+    direct: Vec<Utid>,
+    odd: HashMap<i32, Utid>,
+}
+
+impl ByTid {
+    #[inline]
+    fn get(&self, tid: i32) -> Option<Utid> {
+        match self.direct.get(tid as usize) {
+            Some(&utid) => (utid != NONE).then_some(utid),
+            None => self.odd.get(&tid).copied(),
+        }
+    }
+
+    fn insert(&mut self, tid: i32, utid: Utid) {
+        let index = tid as usize;
+        if index >= MOST_TIDS {
+            self.odd.insert(tid, utid);
+            return;
+        }
+        if index >= self.direct.len() {
+            self.direct.resize((index + 1).next_power_of_two(), NONE);
+        }
+        self.direct[index] = utid;
+    }
 }
 
 impl Threads {
@@ -41,7 +74,7 @@ impl Threads {
         let mut threads = Threads {
             all: Vec::new(),
             processes: Vec::new(),
-            by_tid: HashMap::new(),
+            by_tid: ByTid::default(),
             by_pid: HashMap::new(),
             names: Vec::new(),
         };
@@ -83,12 +116,12 @@ impl Threads {
     #[inline]
     pub(crate) fn find_or_create(&mut self, ts: i64, tid: i32, pid: Option<i32>) -> Utid {
         let pid = pid.filter(|&pid| pid >= 0);
-        let utid = match self.by_tid.get(&tid) {
+        let utid = match self.by_tid.get(tid) {
             // The same tid in another process is another thread, whose creation was not seen.
-            Some(&utid) if tid != 0 && matches!((self.all[utid as usize].pid, pid), (Some(a), Some(b)) if a != b) => {
+            Some(utid) if tid != 0 && matches!((self.all[utid as usize].pid, pid), (Some(a), Some(b)) if a != b) => {
                 self.create(NO_TIME, tid, pid)
             }
-            Some(&utid) => utid,
+            Some(utid) => utid,
             None => self.create(NO_TIME, tid, pid),
         };
         if let (Some(pid), None) = (pid, self.all[utid as usize].pid) {
@@ -114,7 +147,7 @@ impl Threads {
     /// A thread was created. Two sources may tell of it, and a wakeup may come first: a thread of that id which has
     /// not done anything yet is the same one.
     pub(crate) fn fork(&mut self, ts: i64, pid: Option<i32>, tid: i32, parent: Option<i32>) -> Utid {
-        if let Some(&utid) = self.by_tid.get(&tid) {
+        if let Some(utid) = self.by_tid.get(tid) {
             let thread = &self.all[utid as usize];
             if thread.end == NO_TIME && thread.first == NO_TIME {
                 if ts != NO_TIME {
@@ -134,7 +167,7 @@ impl Threads {
     }
 
     pub(crate) fn exit(&mut self, ts: i64, tid: i32) {
-        if let Some(&utid) = self.by_tid.get(&tid)
+        if let Some(utid) = self.by_tid.get(tid)
             && utid != 0
         {
             let thread = &mut self.all[utid as usize];

@@ -10,7 +10,10 @@ mod syscalls;
 pub(crate) use block::{BlockEvent, BlockStep};
 pub(crate) use sched::{Switch, WakeKind, Wakeup};
 
+use std::sync::Arc;
+
 use crate::session::{Session, SourceId};
+use crate::syscall_names::{self, Names};
 
 /// The timelines of one source.
 #[derive(Default)]
@@ -22,9 +25,12 @@ pub(crate) struct Timeline {
 
 #[derive(Default)]
 pub(crate) struct Timelines {
+    /// The one source that has events at all: its rows need not wait until a source is chosen.
+    pub only: Option<SourceId>,
     sources: Vec<Timeline>,
     /// Architecture of the recorded host, as uname -m prints it: names the system calls.
     pub machine: Option<String>,
+    names: Option<Arc<Names>>,
 }
 
 /// The source that each table is made from.
@@ -43,6 +49,11 @@ impl Timelines {
             self.sources.resize_with(index + 1, Timeline::default);
         }
         &mut self.sources[index]
+    }
+
+    fn names(&mut self) -> Arc<Names> {
+        let machine = self.machine.as_deref();
+        self.names.get_or_insert_with(|| Arc::new(syscall_names::table(machine))).clone()
     }
 
     /// Of several sources that recorded the same events: the one that lost the fewest; then the one with wakeups,
@@ -65,18 +76,41 @@ impl Timelines {
 }
 
 impl Session {
+    /// Of a capture with one source: hands over rows that are settled, in blocks, while events come in.
+    pub(crate) fn stream_timelines(&mut self, least: usize) {
+        let Some(source) = self.timelines.only else { return };
+        let start = self.start_ns();
+        let names = self.timelines.names();
+        let timeline = self.timelines.of(source);
+        let states = timeline.sched.settled(start, least);
+        let calls = timeline.syscalls.settled(start, least, names);
+        if let Some(build) = states {
+            self.write_later("thread_state", build);
+        }
+        if let Some(build) = calls {
+            self.write_later("syscall", build);
+        }
+    }
+
     /// Writes `thread_state`, `syscall` and `block_io` from the chosen sources.
     pub(crate) fn write_timelines(&mut self) {
         let chosen = self.timelines.chosen(&self.events.view());
-        let end = self.last_ts_ns().saturating_add(self.start_ns());
+        let start = self.start_ns();
+        let end = self.last_ts_ns().saturating_add(start);
+        let names = self.timelines.names();
         if let Some(source) = chosen.sched {
-            let sched = std::mem::take(&mut self.timelines.of(source).sched);
-            sched.write(self, end);
+            let mut sched = std::mem::take(&mut self.timelines.of(source).sched);
+            sched.settle_open(end);
+            if let Some(build) = sched.settled(start, 1) {
+                self.write_later("thread_state", build);
+            }
         }
         if let Some(source) = chosen.syscall {
-            let syscalls = std::mem::take(&mut self.timelines.of(source).syscalls);
-            let machine = self.timelines.machine.clone();
-            syscalls.write(self, machine.as_deref());
+            let mut syscalls = std::mem::take(&mut self.timelines.of(source).syscalls);
+            syscalls.settle_open();
+            if let Some(build) = syscalls.settled(start, 1, names) {
+                self.write_later("syscall", build);
+            }
         }
         if let Some(source) = chosen.block {
             let block = std::mem::take(&mut self.timelines.of(source).block);

@@ -4,8 +4,13 @@
 //! since the CPU's previous switch belongs to the thread that leaves now. That is perf sched timehist's arithmetic,
 //! and right where switches were lost: the thread that the previous switch named may long have gone.
 
-use crate::session::{NO_TIME, Session, Utid};
-use crate::tables::ThreadStateRow;
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+
+use crate::order;
+use crate::session::{NO_TIME, Utid};
+use crate::tables::{self, Table, ThreadStateRow, ThreadStateTable};
+use crate::writer::Build;
 
 /// CPUs that are followed: a bound for hostile input.
 const MOST_CPUS: u32 = 1 << 16;
@@ -261,7 +266,7 @@ impl Sched {
     }
 
     /// What was under way when the capture ended.
-    fn settle_open(&mut self, end: i64) {
+    pub(crate) fn settle_open(&mut self, end: i64) {
         let mut running = vec![false; self.threads.len()];
         for cpu in 0..self.cpus.len() {
             let Some((since, utid)) = self.cpus[cpu] else { continue };
@@ -296,32 +301,41 @@ impl Sched {
         }
     }
 
-    pub(crate) fn write(mut self, session: &mut Session, end: i64) {
-        self.settle_open(end);
-        // A stable sort: where one interval ends as the next begins, they stay in order.
-        self.intervals.sort_by_key(|interval| interval.start);
-        let start = session.start_ns();
-        let known = |number: u32| (number != NONE).then_some(number);
-        for interval in &self.intervals {
-            let is_run = matches!(interval.state, State::Running | State::Idle);
-            session.tables.thread_state.push(ThreadStateRow {
-                ts_ns: interval.start - start,
-                duration_ns: interval.end - interval.start,
-                utid: interval.utid,
-                state: interval.state.name(),
-                cpu: known(interval.cpu),
-                next_state: (is_run && !interval.is_open).then(|| interval.next_state.name()),
-                stack_id: known(interval.stack),
-                waker_utid: known(interval.waker),
-                waker_cpu: known(interval.waker_cpu),
-                waker_stack_id: known(interval.waker_stack),
-                run_queue_ns: (interval.ran != NO_TIME).then(|| interval.ran - interval.end),
-                is_ambiguous: interval.is_ambiguous,
-                is_open: interval.is_open,
-            });
-            session.row_added();
+    /// Takes the settled intervals, if there are at least `least`: their rows are made where they are written.
+    pub(crate) fn settled(&mut self, start: i64, least: usize) -> Option<Build> {
+        if self.intervals.len() < least.max(1) {
+            return None;
         }
+        let capacity = self.intervals.len();
+        let intervals = std::mem::replace(&mut self.intervals, Vec::with_capacity(capacity));
+        Some(Box::new(move || rows(&intervals, start)))
     }
+}
+
+/// Rows of `thread_state`, in the order of their beginning.
+fn rows(intervals: &[Interval], start: i64) -> Result<RecordBatch, ArrowError> {
+    let mut table = ThreadStateTable::default();
+    let known = |number: u32| (number != NONE).then_some(number);
+    for row in order::by_time(intervals.len(), |row| intervals[row].start) {
+        let interval = &intervals[row as usize];
+        let is_run = matches!(interval.state, State::Running | State::Idle);
+        table.push(ThreadStateRow {
+            ts_ns: interval.start - start,
+            duration_ns: interval.end - interval.start,
+            utid: interval.utid,
+            state: interval.state.name(),
+            cpu: known(interval.cpu),
+            next_state: (is_run && !interval.is_open).then(|| interval.next_state.name()),
+            stack_id: known(interval.stack),
+            waker_utid: known(interval.waker),
+            waker_cpu: known(interval.waker_cpu),
+            waker_stack_id: known(interval.waker_stack),
+            run_queue_ns: (interval.ran != NO_TIME).then(|| interval.ran - interval.end),
+            is_ambiguous: interval.is_ambiguous,
+            is_open: interval.is_open,
+        });
+    }
+    tables::batch("thread_state", table.take())
 }
 
 #[cfg(test)]

@@ -1,9 +1,16 @@
 //! System calls from raw_syscalls:sys_enter and sys_exit.
 
-use crate::session::{NO_TIME, Session, Utid};
-use crate::syscall_names;
-use crate::tables::SyscallRow;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+
+use crate::order;
+use crate::session::{NO_TIME, Utid};
+use crate::syscall_names::Names;
+use crate::tables::{self, SyscallRow, SyscallTable, Table};
 use crate::tracepoint::Record;
+use crate::writer::Build;
 
 const NONE: u32 = u32::MAX;
 
@@ -109,45 +116,59 @@ impl Syscalls {
         }
     }
 
-    pub(crate) fn write(mut self, session: &mut Session, machine: Option<&str>) {
+    /// Entries whose return is not in the capture.
+    pub(crate) fn settle_open(&mut self) {
         for thread in &mut self.threads {
             self.calls.extend(thread.pending.take());
         }
-        let begin = |call: &Call| if call.entered == NO_TIME { call.exited } else { call.entered };
-        self.calls.sort_by_key(begin);
-        let names = syscall_names::table(machine);
-        let start = session.start_ns();
-        let known = |number: u32| (number != NONE).then_some(number);
-        let mut unknown = String::new();
-        for call in &self.calls {
-            let has_exit = call.exited != NO_TIME;
-            let is_strict = call.pairing == Pairing::Strict;
-            // perf trace: 0 without an earlier entry; the time must be after it, not at it.
-            let perf = (call.latest_entry != NO_TIME).then(|| (call.exited - call.latest_entry).max(0)).unwrap_or(0);
-            let name = names.get(call.number).unwrap_or_else(|| {
-                unknown = format!("syscall_{}", call.number);
-                &unknown
-            });
-            session.tables.syscall.push(SyscallRow {
-                ts_ns: begin(call) - start,
-                exit_ts_ns: has_exit.then(|| call.exited - start),
-                duration_ns: is_strict.then(|| call.exited - call.entered),
-                perf_duration_ns: has_exit.then_some(perf),
-                utid: call.utid,
-                cpu: known(call.cpu),
-                number: call.number,
-                name: name.as_bytes(),
-                args: (call.pairing != Pairing::ExitOnly).then_some(&call.args[..]),
-                ret: has_exit.then_some(call.ret),
-                errno: (has_exit && (-4095..0).contains(&call.ret)).then(|| -call.ret as i32),
-                pairing: match call.pairing {
-                    Pairing::Strict => b"strict",
-                    Pairing::ExitOnly => b"exit_only",
-                    Pairing::EnterOnly => b"enter_only",
-                },
-                stack_id: known(call.stack),
-            });
-            session.row_added();
-        }
     }
+
+    /// Takes the settled calls, if there are at least `least`: their rows are made where they are written.
+    pub(crate) fn settled(&mut self, start: i64, least: usize, names: Arc<Names>) -> Option<Build> {
+        if self.calls.len() < least.max(1) {
+            return None;
+        }
+        let capacity = self.calls.len();
+        let calls = std::mem::replace(&mut self.calls, Vec::with_capacity(capacity));
+        Some(Box::new(move || rows(&calls, start, &names)))
+    }
+}
+
+/// Rows of `syscall`, in the order of their beginning.
+fn rows(calls: &[Call], start: i64, names: &Names) -> Result<RecordBatch, ArrowError> {
+    let begin = |call: &Call| if call.entered == NO_TIME { call.exited } else { call.entered };
+    let known = |number: u32| (number != NONE).then_some(number);
+    let mut table = SyscallTable::default();
+    let mut unknown = String::new();
+    for row in order::by_time(calls.len(), |row| begin(&calls[row])) {
+        let call = &calls[row as usize];
+        let has_exit = call.exited != NO_TIME;
+        let is_strict = call.pairing == Pairing::Strict;
+        // perf trace: 0 without an earlier entry; the time must be after it, not at it.
+        let perf = (call.latest_entry != NO_TIME).then(|| (call.exited - call.latest_entry).max(0)).unwrap_or(0);
+        let name = names.get(call.number).unwrap_or_else(|| {
+            unknown = format!("syscall_{}", call.number);
+            &unknown
+        });
+        table.push(SyscallRow {
+            ts_ns: begin(call) - start,
+            exit_ts_ns: has_exit.then(|| call.exited - start),
+            duration_ns: is_strict.then(|| call.exited - call.entered),
+            perf_duration_ns: has_exit.then_some(perf),
+            utid: call.utid,
+            cpu: known(call.cpu),
+            number: call.number,
+            name: name.as_bytes(),
+            args: (call.pairing != Pairing::ExitOnly).then_some(&call.args[..]),
+            ret: has_exit.then_some(call.ret),
+            errno: (has_exit && (-4095..0).contains(&call.ret)).then(|| -call.ret as i32),
+            pairing: match call.pairing {
+                Pairing::Strict => b"strict",
+                Pairing::ExitOnly => b"exit_only",
+                Pairing::EnterOnly => b"enter_only",
+            },
+            stack_id: known(call.stack),
+        });
+    }
+    tables::batch("syscall", table.take())
 }

@@ -40,6 +40,9 @@ const FIXED: [u64; 9] = [
 /// Fields of the sample_id trailer, in order.
 const TRAILER: [u64; 6] = [field::TID, field::TIME, field::ID, field::STREAM_ID, field::CPU, field::IDENTIFIER];
 
+/// Fields that lie behind RAW: those of [`More`].
+const MORE: u64 = field::KNOWN & !(field::RAW | (field::RAW - 1) | field::IDENTIFIER);
+
 const ABSENT: u8 = u8::MAX;
 
 /// Where the fields of an attribute's samples and trailers lie.
@@ -72,7 +75,7 @@ pub struct Trailer {
 }
 
 /// One sample; the fields of variable length are left in the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample<'a> {
     /// Id of the event (IDENTIFIER or ID).
     pub id: Option<u64>,
@@ -96,6 +99,13 @@ pub struct Sample<'a> {
     pub callchain: Option<U64s<'a>>,
     /// Tracepoint payload, or what the PMU adds.
     pub raw: Option<&'a [u8]>,
+    /// The rarer fields, where the event has any of them. Kept apart: most samples are copied without.
+    pub more: Option<Box<More<'a>>>,
+}
+
+/// Fields of a sample that few recordings have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct More<'a> {
     /// Last branches.
     pub branch_stack: Option<BranchStack<'a>>,
     /// User registers.
@@ -250,34 +260,42 @@ impl Plan {
                 c.take(8 - odd as u64).ok_or("raw data padding")?;
             }
         }
+        if self.sample_type & MORE != 0 {
+            self.more(sample.more.get_or_insert_default(), c)?;
+        }
+        Ok(())
+    }
+
+    fn more<'a>(&self, more: &mut More<'a>, c: &mut Cursor<'a>) -> Result<(), &'static str> {
+        let has = |bit: u64| self.sample_type & bit != 0;
         if has(field::BRANCH_STACK) {
-            sample.branch_stack = Some(BranchStack::parse(c, self.branch_sample_type).ok_or("branch stack")?);
+            more.branch_stack = Some(BranchStack::parse(c, self.branch_sample_type).ok_or("branch stack")?);
         }
         if has(field::REGS_USER) {
-            sample.regs_user = Registers::parse(c, self.regs_user_mask).ok_or("user registers")?;
+            more.regs_user = Registers::parse(c, self.regs_user_mask).ok_or("user registers")?;
         }
         if has(field::STACK_USER) {
-            sample.stack_user = UserStack::parse(c).ok_or("user stack")?;
+            more.stack_user = UserStack::parse(c).ok_or("user stack")?;
         }
         let mut word = |bit: u64, name: &'static str| -> Result<Option<u64>, &'static str> {
             if has(bit) { c.u64().map(Some).ok_or(name) } else { Ok(None) }
         };
-        sample.weight = word(field::WEIGHT | field::WEIGHT_STRUCT, "weight")?;
-        sample.data_src = word(field::DATA_SRC, "data source")?;
-        sample.transaction = word(field::TRANSACTION, "transaction")?;
+        more.weight = word(field::WEIGHT | field::WEIGHT_STRUCT, "weight")?;
+        more.data_src = word(field::DATA_SRC, "data source")?;
+        more.transaction = word(field::TRANSACTION, "transaction")?;
         if has(field::REGS_INTR) {
-            sample.regs_intr = Registers::parse(c, self.regs_intr_mask).ok_or("interrupt registers")?;
+            more.regs_intr = Registers::parse(c, self.regs_intr_mask).ok_or("interrupt registers")?;
         }
         let mut word = |bit: u64, name: &'static str| -> Result<Option<u64>, &'static str> {
             if has(bit) { c.u64().map(Some).ok_or(name) } else { Ok(None) }
         };
-        sample.phys_addr = word(field::PHYS_ADDR, "physical address")?;
-        sample.cgroup = word(field::CGROUP, "cgroup")?;
-        sample.data_page_bytes = word(field::DATA_PAGE_SIZE, "data page size")?;
-        sample.code_page_bytes = word(field::CODE_PAGE_SIZE, "code page size")?;
+        more.phys_addr = word(field::PHYS_ADDR, "physical address")?;
+        more.cgroup = word(field::CGROUP, "cgroup")?;
+        more.data_page_bytes = word(field::DATA_PAGE_SIZE, "data page size")?;
+        more.code_page_bytes = word(field::CODE_PAGE_SIZE, "code page size")?;
         if has(field::AUX) {
             let size = c.u64().ok_or("AUX data")?;
-            sample.aux = Some(c.take(size).ok_or("AUX data")?);
+            more.aux = Some(c.take(size).ok_or("AUX data")?);
         }
         Ok(())
     }

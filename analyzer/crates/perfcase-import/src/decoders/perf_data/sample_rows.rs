@@ -93,7 +93,7 @@ impl Rows<'_> {
         if event.attr.sample_type & DETAILS != 0 {
             self.details(event, &sample, sample_id);
         }
-        if let Some(branches) = sample.branch_stack {
+        if let Some(branches) = sample.more.as_ref().and_then(|more| more.branch_stack) {
             for (position, branch) in branches.iter().enumerate() {
                 self.session.tables.branch.push(BranchRow {
                     sample_id,
@@ -203,27 +203,28 @@ impl Rows<'_> {
     fn details(&mut self, event: &Event, sample: &Sample, sample_id: u32) {
         let is_struct = event.attr.sample_type & field::WEIGHT_STRUCT != 0;
         let Scratch { registers, registers_intr, .. } = self.scratch;
-        let user_regs = sample.regs_user.map(|regs| copy(regs.values, registers));
-        let intr_regs = sample.regs_intr.map(|regs| copy(regs.values, registers_intr));
-        let stack = sample.stack_user.map(|stack| stack.bytes);
+        let more = sample.more.as_deref().copied().unwrap_or_default();
+        let user_regs = more.regs_user.map(|regs| copy(regs.values, registers));
+        let intr_regs = more.regs_intr.map(|regs| copy(regs.values, registers_intr));
+        let stack = more.stack_user.map(|stack| stack.bytes);
         self.session.tables.sample_detail.push(SampleDetailRow {
             sample_id,
             data_address: sample.addr,
-            physical_address: sample.phys_addr,
-            data_src: sample.data_src,
-            weight: sample.weight.map(|weight| if is_struct { weight & 0xffff_ffff } else { weight }),
-            weight2: sample.weight.filter(|_| is_struct).map(|weight| (weight >> 32) as u16),
-            weight3: sample.weight.filter(|_| is_struct).map(|weight| (weight >> 48) as u16),
-            transaction: sample.transaction,
-            cgroup_id: sample.cgroup,
-            data_page_size_bytes: sample.data_page_bytes,
-            code_page_size_bytes: sample.code_page_bytes,
+            physical_address: more.phys_addr,
+            data_src: more.data_src,
+            weight: more.weight.map(|weight| if is_struct { weight & 0xffff_ffff } else { weight }),
+            weight2: more.weight.filter(|_| is_struct).map(|weight| (weight >> 32) as u16),
+            weight3: more.weight.filter(|_| is_struct).map(|weight| (weight >> 48) as u16),
+            transaction: more.transaction,
+            cgroup_id: more.cgroup,
+            data_page_size_bytes: more.data_page_bytes,
+            code_page_size_bytes: more.code_page_bytes,
             stream_id: sample.stream_id,
-            user_regs_abi: sample.regs_user.map(|regs| regs.abi.min(255) as u8),
+            user_regs_abi: more.regs_user.map(|regs| regs.abi.min(255) as u8),
             user_regs,
             intr_regs,
             user_stack: stack,
-            aux_bytes: sample.aux.map(|aux| aux.len() as u64),
+            aux_bytes: more.aux.map(|aux| aux.len() as u64),
         });
         self.session.row_added();
         let stack_bytes = self.scratch.stack_bytes + stack.map_or(0, <[u8]>::len);
