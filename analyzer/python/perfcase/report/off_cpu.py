@@ -9,6 +9,8 @@ TITLE = "Off-CPU: where threads waited"
 
 _TOP = 8
 _FRAMES_MAX = 4
+# The frames of the switch itself, at the leaf of every such callchain.
+_SWITCHING = ("__traceiter_", "trace_event_raw_event", "perf_trace_sched", "__schedule", "schedule", "preempt_schedule")
 
 
 def write(page: Page) -> None:
@@ -39,7 +41,9 @@ def tail(stack: str | None) -> str:
     """The last frames of a folded callchain; the switch itself tells nothing."""
     if stack is None:
         return "(no callchain)"
-    frames = [frame for frame in stack.split(";") if frame not in ("__schedule", "schedule", "__sched_text_start")]
+    frames = stack.split(";")
+    while len(frames) > 1 and frames[-1].startswith(_SWITCHING):
+        frames.pop()
     kept = frames[-_FRAMES_MAX:]
     return ("… " if len(frames) > len(kept) else "") + " > ".join(kept)
 

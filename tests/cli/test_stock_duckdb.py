@@ -1,0 +1,72 @@
+"""An imported folder is for anyone: the stock duckdb, old or new, opens case.duckdb from anywhere, also after a move."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perfcase import store
+from perfcase.views import load_views
+
+ROOT = Path(__file__).parents[2]
+LTS = ROOT / "build" / "duckdb-lts"
+
+# A stranger's script: nothing of perfcase, only duckdb.
+STRANGER = """
+import sys, duckdb
+connection = duckdb.connect(sys.argv[1], read_only=True)
+views = [row[0] for row in connection.execute(
+    "SELECT view_name FROM duckdb_views() WHERE NOT internal AND schema_name = 'main' ORDER BY 1").fetchall()]
+print(duckdb.__version__)
+for view in views:
+    print(view, connection.execute(f'SELECT count(*) FROM "{view}"').fetchone()[0])
+"""
+
+
+@pytest.fixture(scope="session")
+def lts() -> Path:
+    """The oldest DuckDB that we promise, installed by exact version and hash."""
+    wanted = (ROOT / "tests" / "requirements-duckdb-lts.txt").read_text()
+    stamp = LTS / "requirements.txt"
+    if not stamp.is_file() or stamp.read_text() != wanted:
+        shutil.rmtree(LTS, ignore_errors=True)
+        subprocess.run(
+            [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes",
+             "--target", LTS, "-r", ROOT / "tests" / "requirements-duckdb-lts.txt"],
+            check=True,
+        )  # fmt: skip
+        stamp.write_text(wanted)
+    return LTS
+
+
+def ask(database: Path, cwd: Path, **environment: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", STRANGER, database],
+        cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_stock_duckdb_old_and_new_from_anywhere(
+    recorded: Callable[[str], Path], lts: Path, tmp_path: Path
+) -> None:
+    case = store.open_case(recorded("aarch64/offcpu.data"))
+    moved = tmp_path / "somewhere else's" / "case"
+    moved.parent.mkdir()
+    shutil.move(case.folder, moved)
+    new = ask(moved / "case.duckdb", tmp_path)
+    relative = ask(Path("case.duckdb"), moved)
+    old = ask(moved / "case.duckdb", Path("/"), PYTHONPATH=str(lts))
+    assert new[0].startswith("2.")
+    assert old[0].startswith("1.4.")
+    assert new[1:] == relative[1:] == old[1:]
+    counts = dict(line.rsplit(" ", 1) for line in new[1:])
+    assert {name: int(counts[name]) for name in case.info["tables"]} == case.info["tables"]
+    assert counts.keys() == case.info["tables"].keys() | load_views().keys()
