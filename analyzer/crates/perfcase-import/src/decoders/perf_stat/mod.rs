@@ -102,13 +102,13 @@ impl PerfStat {
     }
 
     /// Length of the interval that ends at `at`: from the end of the one before it.
-    fn interval_ns(&mut self, at: Option<i64>) -> Option<u64> {
+    fn interval_ns(&mut self, at: Option<i64>) -> Option<i64> {
         let at = at?;
         if self.interval_end != Some(at) {
             self.interval_start = self.interval_end.unwrap_or(0);
             self.interval_end = Some(at);
         }
-        u64::try_from(at - self.interval_start).ok()
+        (at > self.interval_start).then(|| at - self.interval_start)
     }
 
     fn push(&mut self, session: &mut Session, reading: &Reading) {
@@ -132,7 +132,7 @@ impl PerfStat {
             unit: reading.unit.as_deref().map(str::as_bytes),
             count: reading.value,
             status: reading.status.as_str().as_bytes(),
-            running_ns: reading.running_ns,
+            running_ns: reading.running_ns.and_then(|ns| i64::try_from(ns).ok()),
             running_ratio: reading.running_ratio,
             is_scaled: reading.running_ratio.map(|ratio| ratio < 1.0),
         });

@@ -1,6 +1,7 @@
 //! /proc/meminfo to rows of `proc_memory`: which name goes to which column.
 
 use super::meminfo::MemInfo;
+use super::rows::signed;
 use crate::tables::ProcMemoryRow;
 
 /// Declares the columns of each name, both ways: a line each.
@@ -11,7 +12,7 @@ macro_rules! columns {
 
         /// The row of a snapshot.
         pub fn row(ts_ns: i64, snapshot: u32, source_id: u16, info: &MemInfo) -> ProcMemoryRow {
-            ProcMemoryRow { ts_ns, snapshot, source_id, $($column: info.get($name)),* }
+            ProcMemoryRow { ts_ns, snapshot, source_id, $($column: signed(info.get($name))),* }
         }
     };
 }

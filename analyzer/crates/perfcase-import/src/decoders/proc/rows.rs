@@ -5,6 +5,11 @@ use super::{meminfo, memory, stat, thread};
 use crate::session::{Session, SourceId, Utid};
 use crate::tables::{ProcCpuRow, ProcLoadRow, ProcSystemRow, ProcThreadRow};
 
+/// Counters are signed in the tables, so that a query may subtract them; one beyond that range is no counter.
+pub fn signed(counter: Option<u64>) -> Option<i64> {
+    counter.and_then(|counter| i64::try_from(counter).ok())
+}
+
 /// What was made of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
@@ -84,9 +89,9 @@ impl Rows {
         if is_read { Outcome::Read } else { Outcome::Damaged }
     }
 
-    fn ns(&self, ticks: Option<u64>) -> Option<u64> {
+    fn ns(&self, ticks: Option<u64>) -> Option<i64> {
         let ns = u128::from(ticks?) * 1_000_000_000 / u128::from(self.ticks_per_s);
-        u64::try_from(ns).ok()
+        i64::try_from(ns).ok()
     }
 
     fn stat(&mut self, session: &mut Session, ts_ns: i64, bytes: &[u8]) -> bool {
@@ -128,12 +133,12 @@ impl Rows {
                 ts_ns,
                 snapshot: self.snapshot,
                 source_id: self.source,
-                interrupt_count: stat.interrupt_count,
-                softirq_count: stat.softirq_count,
-                context_switch_count: stat.context_switch_count,
-                fork_count: stat.fork_count,
-                running_count: stat.running_count,
-                blocked_count: stat.blocked_count,
+                interrupt_count: signed(stat.interrupt_count),
+                softirq_count: signed(stat.softirq_count),
+                context_switch_count: signed(stat.context_switch_count),
+                fork_count: signed(stat.fork_count),
+                running_count: signed(stat.running_count),
+                blocked_count: signed(stat.blocked_count),
             });
             session.row_added();
         }
@@ -229,13 +234,13 @@ impl Rows {
             flags: stat.flags,
             user_ns: self.ns(stat.user_ticks),
             system_ns: self.ns(stat.system_ticks),
-            on_cpu_ns: thread.schedstat.map(|(run, _, _)| run),
-            run_queue_ns: thread.schedstat.map(|(_, wait, _)| wait),
-            run_count: thread.schedstat.map(|(_, _, count)| count),
-            voluntary_switch_count: status.voluntary_switch_count,
-            involuntary_switch_count: status.involuntary_switch_count,
-            minor_fault_count: stat.minor_fault_count,
-            major_fault_count: stat.major_fault_count,
+            on_cpu_ns: signed(thread.schedstat.map(|(run, _, _)| run)),
+            run_queue_ns: signed(thread.schedstat.map(|(_, wait, _)| wait)),
+            run_count: signed(thread.schedstat.map(|(_, _, count)| count)),
+            voluntary_switch_count: signed(status.voluntary_switch_count),
+            involuntary_switch_count: signed(status.involuntary_switch_count),
+            minor_fault_count: signed(stat.minor_fault_count),
+            major_fault_count: signed(stat.major_fault_count),
             block_delay_ns: self.ns(stat.block_delay_ticks),
             cpu: stat.cpu,
             priority: stat.priority,
@@ -245,13 +250,13 @@ impl Rows {
             start_boottime_ns: self.ns(stat.start_ticks),
             thread_count: stat.thread_count,
             user_id: status.uid,
-            virtual_bytes: stat.virtual_bytes,
-            resident_bytes: stat.resident_pages.and_then(|pages| pages.checked_mul(self.page_size_bytes)),
-            resident_peak_bytes: status.resident_peak_bytes,
-            resident_anon_bytes: status.resident_anon_bytes,
-            resident_file_bytes: status.resident_file_bytes,
-            resident_shmem_bytes: status.resident_shmem_bytes,
-            swap_bytes: status.swap_bytes,
+            virtual_bytes: signed(stat.virtual_bytes),
+            resident_bytes: signed(stat.resident_pages.and_then(|pages| pages.checked_mul(self.page_size_bytes))),
+            resident_peak_bytes: signed(status.resident_peak_bytes),
+            resident_anon_bytes: signed(status.resident_anon_bytes),
+            resident_file_bytes: signed(status.resident_file_bytes),
+            resident_shmem_bytes: signed(status.resident_shmem_bytes),
+            swap_bytes: signed(status.swap_bytes),
         });
         session.row_added();
     }

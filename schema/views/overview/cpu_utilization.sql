@@ -1,0 +1,93 @@
+-- cpu_utilization: what each CPU spent its time on, as mpstat -P ALL prints it
+-- grain: an interval between two snapshots × CPU, and a row `all` for the CPUs together
+-- source: proc_cpu
+-- caveat: the kernel counts in ticks (10 ms with 100 ticks a second): shares of short intervals are coarse
+-- caveat: iowait is idle time too, and unreliable: the kernel lets it go backwards. A counter that goes backwards counts as unchanged, and the row `all` adds up the CPUs' own figures
+-- caveat: idle and iowait of a CPU that was offline start again from 0: they count from there where that fits into the interval (mpstat does so always, and shows nonsense after a small step back)
+-- caveat: a CPU whose counters did not move at all is idle, as mpstat has it
+-- column ts_ns [ns]: end of the interval
+-- column interval_ns [ns]: its length
+-- column cpu: the CPU's number, or all
+-- column usr_ratio [ratio]: in user mode, guests not included
+-- column nice_ratio [ratio]: in user mode at low priority, guests not included
+-- column sys_ratio [ratio]: in the kernel, interrupts not included
+-- column iowait_ratio [ratio]: idle while a request of a thread that ran here was in flight
+-- column irq_ratio [ratio]: serving interrupts
+-- column soft_ratio [ratio]: serving soft interrupts
+-- column steal_ratio [ratio]: not given by the hypervisor
+-- column guest_ratio [ratio]: running guests
+-- column gnice_ratio [ratio]: running guests at low priority
+-- column idle_ratio [ratio]: idle, iowait not included
+-- column busy_ratio [ratio]: everything but idle, iowait and steal
+-- column usr_ns [ns]: the absolute of usr_ratio, and so on
+-- column nice_ns [ns]: in user mode at low priority
+-- column sys_ns [ns]: in the kernel
+-- column iowait_ns [ns]: idle with a request in flight
+-- column irq_ns [ns]: serving interrupts
+-- column soft_ns [ns]: serving soft interrupts
+-- column steal_ns [ns]: not given by the hypervisor
+-- column guest_ns [ns]: running guests
+-- column gnice_ns [ns]: running guests at low priority
+-- column idle_ns [ns]: idle
+-- column busy_ns [ns]: everything but idle, iowait and steal
+-- column total_ns [ns]: all of them together: what the ratios are shares of
+WITH counter AS (
+  -- user and nice hold the guests' time as well.
+  SELECT source_id, snapshot, ts_ns, cpu,
+    user_ns - coalesce(guest_ns, 0) AS usr, nice_ns - coalesce(guest_nice_ns, 0) AS nice, system_ns AS sys,
+    iowait_ns AS iowait, irq_ns AS irq, softirq_ns AS soft, steal_ns AS steal, guest_ns AS guest,
+    guest_nice_ns AS gnice, idle_ns AS idle
+  FROM proc_cpu
+), interval AS (
+  SELECT *, ts_ns - lag(ts_ns) OVER w AS interval_ns,
+    idle < lag(idle) OVER w AND idle + coalesce(iowait, 0) <= ts_ns - lag(ts_ns) OVER w AS was_offline
+  FROM counter
+  WINDOW w AS (PARTITION BY source_id, cpu ORDER BY snapshot, ts_ns)
+), step AS (
+  SELECT source_id, snapshot, ts_ns, interval_ns, cpu, mode, was_offline, now_ns,
+    lag(now_ns) OVER (PARTITION BY source_id, cpu, mode ORDER BY snapshot, ts_ns) AS before_ns
+  FROM interval
+  UNPIVOT (now_ns FOR mode IN (usr, nice, sys, iowait, irq, soft, steal, guest, gnice, idle))
+), spent AS (
+  SELECT source_id, snapshot, ts_ns, interval_ns, cpu, mode,
+    CASE
+      WHEN now_ns >= before_ns THEN now_ns - before_ns
+      WHEN was_offline AND mode IN ('idle', 'iowait') THEN now_ns
+      ELSE 0
+    END AS ns
+  FROM step
+  WHERE before_ns IS NOT NULL AND interval_ns > 0
+), scoped AS (
+  SELECT source_id, snapshot, max(ts_ns) AS ts_ns, max(interval_ns) AS interval_ns, cpu, mode, sum(ns) AS ns
+  FROM spent
+  GROUP BY GROUPING SETS ((source_id, snapshot, cpu, mode), (source_id, snapshot, mode))
+), total AS (
+  SELECT source_id, snapshot, ts_ns, interval_ns, cpu,
+    sum(ns) FILTER (mode = 'usr')::BIGINT AS usr, sum(ns) FILTER (mode = 'nice')::BIGINT AS nice,
+    sum(ns) FILTER (mode = 'sys')::BIGINT AS sys, sum(ns) FILTER (mode = 'iowait')::BIGINT AS iowait,
+    sum(ns) FILTER (mode = 'irq')::BIGINT AS irq, sum(ns) FILTER (mode = 'soft')::BIGINT AS soft,
+    sum(ns) FILTER (mode = 'steal')::BIGINT AS steal, sum(ns) FILTER (mode = 'guest')::BIGINT AS guest,
+    sum(ns) FILTER (mode = 'gnice')::BIGINT AS gnice, sum(ns) FILTER (mode = 'idle')::BIGINT AS idle,
+    sum(ns)::BIGINT AS total,
+    coalesce(sum(ns) FILTER (mode NOT IN ('idle', 'iowait', 'steal')), 0)::BIGINT AS busy
+  FROM scoped
+  GROUP BY source_id, snapshot, ts_ns, interval_ns, cpu
+)
+SELECT
+  ts_ns, interval_ns, coalesce(cpu::VARCHAR, 'all') AS cpu,
+  -- A total of 0: the counters did not move, the CPU slept.
+  usr / greatest(total, 1) AS usr_ratio,
+  nice / greatest(total, 1) AS nice_ratio,
+  sys / greatest(total, 1) AS sys_ratio,
+  iowait / greatest(total, 1) AS iowait_ratio,
+  irq / greatest(total, 1) AS irq_ratio,
+  soft / greatest(total, 1) AS soft_ratio,
+  steal / greatest(total, 1) AS steal_ratio,
+  guest / greatest(total, 1) AS guest_ratio,
+  gnice / greatest(total, 1) AS gnice_ratio,
+  CASE WHEN total = 0 THEN 1.0::DOUBLE ELSE idle / total END AS idle_ratio,
+  busy / greatest(total, 1) AS busy_ratio,
+  usr AS usr_ns, nice AS nice_ns, sys AS sys_ns, iowait AS iowait_ns, irq AS irq_ns, soft AS soft_ns, steal AS steal_ns,
+  guest AS guest_ns, gnice AS gnice_ns, idle AS idle_ns, busy AS busy_ns, total AS total_ns
+FROM total
+ORDER BY total.ts_ns, total.source_id, total.cpu NULLS FIRST

@@ -1,0 +1,26 @@
+-- load_average: load averages beside the number of CPUs, as uptime prints them
+-- grain: a snapshot of /proc/loadavg
+-- source: proc_load, proc_cpu, capture
+-- caveat: Linux counts threads in uninterruptible sleep too: a high load is not always a want of CPU
+-- caveat: the averages decay over minutes: they look back beyond the start of the capture
+-- column ts_ns [ns]: when it was read
+-- column load_1min [threads]: load average over 1 minute
+-- column load_5min [threads]: load average over 5 minutes
+-- column load_15min [threads]: load average over 15 minutes
+-- column runnable_count [count]: threads that ran or waited for a CPU at this moment
+-- column thread_count [count]: threads there were
+-- column cpu_count [count]: CPUs online at this moment
+-- column load_per_cpu [threads]: load_1min divided by cpu_count; above 1, threads had to wait, or slept uninterruptibly
+WITH online AS (
+  SELECT source_id, snapshot, count(DISTINCT cpu) AS cpu_count
+  FROM proc_cpu
+  GROUP BY source_id, snapshot
+)
+SELECT
+  l.ts_ns, l.load_1min, l.load_5min, l.load_15min, l.runnable_count, l.thread_count,
+  coalesce(o.cpu_count, c.cpu_count) AS cpu_count,
+  l.load_1min / nullif(coalesce(o.cpu_count, c.cpu_count), 0) AS load_per_cpu
+FROM proc_load AS l
+LEFT JOIN online AS o ON o.source_id = l.source_id AND o.snapshot = l.snapshot
+LEFT JOIN (SELECT max(cpu_count) AS cpu_count FROM capture) AS c ON true
+ORDER BY l.ts_ns, l.source_id
