@@ -8,6 +8,7 @@ mod columns;
 pub mod decoders;
 pub mod format;
 mod import;
+mod memory;
 mod order;
 pub mod session;
 pub mod source;

@@ -120,15 +120,19 @@ fn write_all(directory: &Path, receiver: Receiver<(String, Build)>) -> Result<BT
 }
 
 /// zstd level 1 everywhere. Integers as differences: they are times, keys and addresses, which a dictionary would
-/// hash one by one for a file that is no smaller. Names keep their dictionaries.
+/// hash one by one for a file that is no smaller. Names keep their dictionaries. Least and greatest values are kept of
+/// times only: queries ask for a window of time, and hardly ever for a range of anything else.
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
-        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_statistics_enabled(EnabledStatistics::None)
         .set_max_row_group_row_count(Some(1 << 20));
     for field in schema.fields() {
+        let path = ColumnPath::from(field.name().as_str());
+        if field.name() == "ts_ns" {
+            builder = builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::Chunk);
+        }
         if field.data_type().is_integer() {
-            let path = ColumnPath::from(field.name().as_str());
             builder = builder
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);

@@ -83,6 +83,7 @@ pub fn import(
     options: &Options,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Summary, ImportError> {
+    crate::memory::keep_freed();
     let capture = Capture::open(path)?;
     let tables = out.join("tables");
     std::fs::create_dir_all(&tables).map_err(|source| ImportError::Io { path: tables.clone(), source })?;

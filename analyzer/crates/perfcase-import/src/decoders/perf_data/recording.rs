@@ -77,11 +77,20 @@ impl Recording {
         self.index.push(Entry { time, place: if is_in_arena { offset | IN_ARENA } else { offset } });
     }
 
-    /// Brings the index into the order of time. The sort is stable and quick on runs that are in order already.
+    /// Brings the index into the order of time; records of one time stay in the order of the file.
     pub fn sort(&mut self) {
-        if !self.index.is_sorted_by_key(|entry| entry.time) {
-            self.index.sort_by_key(|entry| entry.time);
+        if self.index.is_sorted_by_key(|entry| entry.time) {
+            return;
         }
+        if u32::try_from(self.index.len()).is_err() {
+            return self.index.sort_by_key(|entry| entry.time);
+        }
+        let index = &self.index;
+        // Records without a time come right before the first one with a time: 0 would stretch the span of the keys.
+        let first = index.iter().map(|entry| entry.time).filter(|&time| time != 0).min().unwrap_or(1);
+        let time = |row: usize| index[row].time.max(first - 1) as i64;
+        let order = crate::order::by_time(index.len(), time);
+        self.index = order.into_iter().map(|row| index[row as usize]).collect();
     }
 
     /// The header and the body of an indexed record.
