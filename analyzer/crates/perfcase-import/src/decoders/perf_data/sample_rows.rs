@@ -87,7 +87,11 @@ impl Rows<'_> {
         let (sample, damage) = event.plan.sample(body);
         let common = self.common(&sample, header);
         let sample_id = match sample.read {
-            None => self.row(&sample, &common, known, sample.period),
+            None => {
+                // Without the field a sample stands for the fixed period, as perf takes it.
+                let fixed = (!event.attr.flags.freq()).then_some(event.attr.period_or_freq);
+                self.row(&sample, &common, known, sample.period.or(fixed))
+            }
             Some(_) => self.counters(recording, event, &sample, &common, known),
         };
         if event.attr.sample_type & DETAILS != 0 {

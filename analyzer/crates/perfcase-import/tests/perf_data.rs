@@ -1,0 +1,172 @@
+//! Recordings of every kind against what perf itself says of them (`data/perf/README.md`).
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use perfcase_import::decoders::perf_data::record::kind;
+use perfcase_import::decoders::perf_data::scan::scan;
+use perfcase_import::{Options, import};
+use support::fixture::{bytes, lines};
+use support::tables::Table;
+
+const ALL: [&str; 12] = [
+    "build-id-mmap",
+    "compressed",
+    "compressed-pipe",
+    "dwarf",
+    "file",
+    "group",
+    "killed",
+    "no-time",
+    "pipe",
+    "rich",
+    "stat",
+    "switch-cpu-wide",
+];
+
+/// A sample as `perf script` prints it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Line {
+    time_ns: Option<i64>,
+    pid: i32,
+    tid: i32,
+    cpu: Option<u32>,
+    period: u64,
+    event: String,
+    address: Option<u64>,
+    /// The callchain, for fixtures recorded with it in `perf script`.
+    chain: Vec<u64>,
+}
+
+/// `31168/31168 [000]  3815.304164472:         10 page-faults:     7efc20c02c40`, then a line a caller.
+fn perf_script(name: &str) -> Vec<Line> {
+    let mut list: Vec<Line> = Vec::new();
+    for line in lines(&format!("{name}.script.zst")) {
+        if let Some(frame) = line.strip_prefix('\t') {
+            let address = frame.split_whitespace().next().expect("an address");
+            list.last_mut().expect("a sample").chain.push(u64::from_str_radix(address, 16).expect("hex"));
+        } else if !line.trim().is_empty() {
+            list.push(parse(&line).unwrap_or_else(|| panic!("{name}: {line}")));
+        }
+    }
+    list
+}
+
+fn parse(line: &str) -> Option<Line> {
+    let mut words = line.split_whitespace().peekable();
+    let (pid, tid) = words.next()?.split_once('/')?;
+    let cpu = words.next_if(|word| word.starts_with('[')).map(|word| word.trim_matches(['[', ']']).parse().unwrap());
+    let time = words.next_if(|word| word.ends_with(':') && word.contains('.')).map(|word| {
+        let (seconds, ns) = word.trim_end_matches(':').split_once('.').unwrap();
+        seconds.parse::<i64>().unwrap() * 1_000_000_000 + ns.parse::<i64>().unwrap()
+    });
+    let period = words.next()?.parse().ok()?;
+    let event = words.next()?.strip_suffix(':')?.to_string();
+    let address = words.next().map(|word| u64::from_str_radix(word, 16).unwrap());
+    Some(Line {
+        time_ns: time,
+        pid: pid.parse().ok()?,
+        tid: tid.parse().ok()?,
+        cpu,
+        period,
+        event,
+        address,
+        chain: Vec::new(),
+    })
+}
+
+/// The same out of the imported tables.
+fn imported(name: &str) -> Vec<Line> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.data");
+    std::fs::write(&file, bytes(&format!("{name}.data.zst"))).unwrap();
+    let out = folder.path().join("out");
+    import(&file, &out, &Options::default(), &mut |_| true).unwrap();
+    let table = |name: &str| Table::read(&out.join("tables"), name);
+    let (samples, threads, events) = (table("sample"), table("thread"), table("perf_event"));
+    let start_ns = table("capture").i64("start_clock_ns", 0).unwrap();
+    let details = table("sample_detail");
+    let addresses: BTreeMap<u64, Option<u64>> = (0..details.rows())
+        .map(|row| (details.u64("sample_id", row).unwrap(), details.u64("data_address", row)))
+        .collect();
+    let (stacks, frames) = (table("stack"), table("frame"));
+    let mut last_ns = i64::MIN;
+    let line = |row: usize| {
+        let utid = samples.u64("utid", row).map(|utid| utid as usize);
+        let event = samples.u64("event_id", row).unwrap() as usize;
+        let ts_ns = samples.i64("ts_ns", row);
+        assert!(ts_ns.is_none_or(|ts| ts >= last_ns), "{name}: row {row} is not in the order of time");
+        last_ns = ts_ns.unwrap_or(last_ns);
+        let chain = samples.u64("stack_id", row).map(|stack| stacks.list("frame_ids", stack as usize));
+        Line {
+            time_ns: ts_ns.map(|ts| ts + start_ns),
+            pid: utid.map_or(-1, |utid| threads.i64("pid", utid).unwrap_or(-1) as i32),
+            tid: utid.map_or(-1, |utid| threads.i64("tid", utid).unwrap() as i32),
+            cpu: samples.u64("cpu", row).map(|cpu| cpu as u32),
+            period: samples.u64("period", row).unwrap(),
+            event: events.text("name", event).unwrap(),
+            address: addresses.get(&(row as u64)).copied().flatten(),
+            chain: chain.unwrap_or_default().iter().map(|&f| frames.u64("address", f as usize).unwrap()).collect(),
+        }
+    };
+    (0..samples.rows()).map(line).collect()
+}
+
+#[test]
+fn every_record_is_counted_as_perf_counts_it() {
+    for name in ALL {
+        let file = bytes(&format!("{name}.data.zst"));
+        let mut counts = counts(&file);
+        let want: BTreeMap<String, u64> = lines(&format!("{name}.stats"))
+            .iter()
+            .map(|line| line.split_once(' ').unwrap())
+            .filter(|(kind, _)| *kind != "TOTAL")
+            .map(|(kind, count)| (kind.to_string(), count.parse().unwrap()))
+            .collect();
+        if name.contains("pipe") {
+            // perf 6.1 has no --stats for pipes: its samples are counted by perf script below.
+            assert!(want.is_empty());
+            continue;
+        }
+        // perf counts what a compressed record holds besides it, as perfcase does.
+        counts.retain(|_, count| *count > 0);
+        assert_eq!(counts, want, "{name}");
+    }
+}
+
+fn counts(file: &[u8]) -> BTreeMap<String, u64> {
+    let recording = scan(file).unwrap();
+    let mut counts: BTreeMap<u32, u64> = recording.counts.clone();
+    for &entry in &recording.index {
+        *counts.entry(recording.record(file, entry).unwrap().0.kind).or_default() += 1;
+    }
+    counts.into_iter().map(|(number, count)| (kind::name(number).unwrap().to_string(), count)).collect()
+}
+
+/// Kernel addresses as they are; of user addresses, which depend on the mappings, only that they are there.
+fn kernel_part(chain: &[u64]) -> Vec<u64> {
+    chain.iter().map(|&address| if address >> 63 == 1 { address } else { 0 }).collect()
+}
+
+#[test]
+fn every_sample_is_as_perf_script_prints_it() {
+    for name in ALL.into_iter().filter(|&name| name != "stat") {
+        let (mut got, mut want) = (imported(name), perf_script(name));
+        let has_chains = want.iter().any(|line| !line.chain.is_empty());
+        want.iter_mut().for_each(|line| line.chain = kernel_part(&line.chain));
+        for line in &mut got {
+            line.chain = if has_chains { kernel_part(&line.chain) } else { Vec::new() };
+            if want.iter().all(|line| line.address.is_none()) {
+                line.address = None;
+            }
+        }
+        assert!(!want.is_empty(), "{name}: perf printed nothing");
+        got.sort();
+        want.sort();
+        for (got, want) in got.iter().zip(&want) {
+            assert_eq!(got, want, "{name}");
+        }
+        assert_eq!(got.len(), want.len(), "{name}");
+    }
+}

@@ -1,0 +1,10 @@
+//! What the tests of this crate share.
+
+#[allow(dead_code)]
+pub mod fixture;
+#[allow(dead_code)]
+pub mod rebuild;
+#[allow(dead_code)]
+pub mod swap;
+#[allow(dead_code)]
+pub mod tables;
