@@ -112,23 +112,26 @@ take_option() {
 	esac
 }
 
-# quote WORD: as a single shell word, so that eval gives it back.
+# quote WORD: sets quoted to a single shell word that eval gives back. The dot keeps newlines at the end.
 quote() {
-	printf "'%s' " "$(printf '%s.' "$1" | sed "s/'/'\\\\''/g" | sed '$s/\.$//')"
+	quoted=$(printf '%s.' "$1" | sed "s/'/'\\\\''/g")
+	quoted="'${quoted%.}' "
 }
 
 # The command to record, as text for eval: POSIX sh has one array only, and it is needed elsewhere.
 save_words() {
 	command_words=
 	for word in "$@"; do
-		command_words=$command_words$(quote "$word")
+		quote "$word"
+		command_words=$command_words$quoted
 	done
 }
 
 invocation_words() {
 	invocation_quoted=
 	for word in "$@"; do
-		invocation_quoted=$invocation_quoted$(quote "$word")
+		quote "$word"
+		invocation_quoted=$invocation_quoted$quoted
 	done
 }
 

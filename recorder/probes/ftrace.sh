@@ -82,11 +82,13 @@ probe_ftrace_start() {
 	fi
 	mkdir -p "$staging/ftrace"
 	knob "$ftrace_instance" absent present
-	if command -v trace-cmd >/dev/null 2>&1 && [ -z "${PERFCASE_NO_TRACE_CMD-}" ]; then
+	if [ -n "${PERFCASE_NO_TRACE_CMD-}" ]; then
+		ftrace_why="trace-cmd was not wanted (PERFCASE_NO_TRACE_CMD)"
+	elif ! command -v trace-cmd >/dev/null 2>&1; then
+		ftrace_why="trace-cmd is not installed"
+	else
 		ftrace_start_trace_cmd && return
 		ftrace_why="trace-cmd does not work here ($(source_last_words ftrace))"
-	else
-		ftrace_why="trace-cmd is not installed"
 	fi
 	[ -n "$interrupted_by" ] || ftrace_start_drain
 }

@@ -1,0 +1,177 @@
+"""perfcase-helper: what can be checked against Python's own libraries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import tarfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.recorder.support import ROOT, helper
+
+
+def call(*words: str | bytes | Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([helper(), *words], capture_output=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("length", [0, 1, 55, 56, 57, 63, 64, 65, 119, 120, 1000, 262144, 262145, 3_000_001])
+def test_sha256(length: int, tmp_path: Path) -> None:
+    data = os.urandom(length)
+    (tmp_path / "x").write_bytes(data)
+    assert call("sha256", tmp_path / "x").stdout.decode() == f"{hashlib.sha256(data).hexdigest()}  {tmp_path / 'x'}\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("seconds", "30", 30_000_000_000), ("seconds", "0.5", 500_000_000), ("seconds", "1.000000001", 1_000_000_001),
+        ("seconds", "5s", 5_000_000_000), ("seconds", "", None), ("seconds", ".", None), ("seconds", "-1", None),
+        ("seconds", "1e3", None), ("seconds", "99999999999999", None),
+        ("size", "200M", 200 << 20), ("size", "1k", 1024), ("size", "2GiB", 2 << 30), ("size", "7", 7),
+        ("size", "M", None), ("size", "5X", None), ("size", "99999999999999T", None),
+        ("integer", "9223372036854775808", None),
+    ],
+)  # fmt: skip
+def test_numbers(kind: str, text: str, value: int | None) -> None:
+    done = call("number", kind, text)
+    assert (done.returncode, done.stdout) == ((0, f"{value}\n".encode()) if value is not None else (1, b""))
+
+
+@pytest.mark.parametrize("text", ["", 'a "b" \\ /', "\n\t\x01\x7f", "ü€😀", "\u2028"])
+def test_json_keeps_text(text: str) -> None:
+    assert json.loads(call("json", "string", text).stdout) == text
+    assert json.loads(call("json", "array", text, "x").stdout) == [text, "x"]
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"a\xc3", b"\xc0\x80", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xe2\x82z"])
+def test_json_of_bytes_that_are_not_utf8_is_still_json(text: bytes) -> None:
+    assert "\ufffd" in json.loads(call("json", "string", text).stdout)
+
+
+def test_pack_is_ustar_with_the_manifest_first_and_small_members_before_large(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    deep = "host/" + "/".join(["directory-name-of-some-length"] * 4) + "/file"
+    contents = {
+        "manifest.json": b"{}" * 500,
+        "z/empty": b"",
+        "a/large": os.urandom(100_000),
+        "m/small": b"x" * 512,
+        deep: b"deep",
+    }
+    for name, data in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    (folder / ".state").mkdir()
+    (folder / ".state" / "x").write_bytes(b"not a member")
+    assert call("pack", folder, tmp_path / "out").returncode == 0
+    data = (tmp_path / "out").read_bytes()
+    assert data[257:265] == b"ustar\x0000"
+    with tarfile.open(tmp_path / "out", "r:") as archive:
+        assert archive.getnames() == ["manifest.json", "z/empty", deep, "m/small", "a/large"]
+        assert {name: archive.extractfile(name).read() for name in archive.getnames()} == contents
+    assert subprocess.run(["tar", "tf", tmp_path / "out"], capture_output=True, check=True).stderr == b""
+
+
+def test_pack_writes_sizes_above_8_gib_in_base_256(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "manifest.json").write_bytes(b"{}")
+    size = (8 << 30) + 12345
+    with (folder / "big").open("wb") as file:
+        file.truncate(size)
+    os.mkfifo(tmp_path / "out")
+    packing = subprocess.Popen([helper(), "pack", folder, tmp_path / "out"], stderr=subprocess.PIPE)
+    with (tmp_path / "out").open("rb") as pipe:
+        head = pipe.read(3 * 512)
+    packing.communicate(timeout=60)
+    header = tarfile.TarInfo.frombuf(head[1024:], "utf-8", "strict")
+    assert (header.name, header.size) == ("big", size)
+
+
+def test_pack_without_a_manifest_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    done = call("pack", tmp_path / "in", tmp_path / "out")
+    assert done.returncode == 1
+    assert b"has no manifest.json" in done.stderr
+
+
+def test_clocks_are_of_one_moment() -> None:
+    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    monotonic, realtime, boottime = map(int, call("clocks").stdout.split())
+    assert before <= monotonic <= time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    now = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    assert abs(realtime - monotonic - now) < 1_000_000
+    assert boottime >= monotonic
+
+
+def test_stamp_finds_the_moment_that_intervals_count_from(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = subprocess.Popen([helper(), "stamp", tmp_path / "pipe", tmp_path / "out", tmp_path / "zero"])
+    zero = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - 5_000_000_000
+    lines = ["# started on Sat\n", "\n"]
+    with (tmp_path / "pipe").open("w", buffering=1) as pipe:
+        pipe.writelines(lines)
+        for delay in [0.02, 0.0, 0.01]:
+            at = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - zero
+            lines.append(f"{at // 1_000_000_000:6d}.{at % 1_000_000_000:09d},1,,context-switches,1,100.00,,\n")
+            time.sleep(delay)  # the line comes late
+            pipe.write(lines[-1])
+            time.sleep(0.05)
+    assert reader.wait(10) == 0
+    assert (tmp_path / "out").read_text() == "".join(lines)
+    assert 0 <= int((tmp_path / "zero").read_text()) - zero < 5_000_000
+
+
+def test_run_saves_what_a_child_cost(tmp_path: Path) -> None:
+    cost, log, pid = tmp_path / "cost", tmp_path / "log", tmp_path / "pid"
+    burn = "x = 0\nfor i in range(3_000_000): x += i\nprint('done')"
+    done = call("run", "burn", cost, log, pid, "python3", "-c", burn)
+    assert done.returncode == 0
+    values = dict(line.split("=", 1) for line in cost.read_text().splitlines())
+    assert values["process"] == "burn"
+    assert values["pid"] == pid.read_text().strip()
+    assert int(values["user_ns"]) > 20_000_000
+    assert int(values["max_rss_bytes"]) > 2_000_000
+    assert log.read_text() == "done\n"
+
+
+def test_run_hands_a_signal_on_as_sigint(tmp_path: Path) -> None:
+    program = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGINT, lambda *a: sys.exit(9))\n"
+        "print('up', flush=True)\n"
+        "signal.pause()"
+    )
+    log = tmp_path / "log"
+    child = subprocess.Popen([helper(), "run", "x", tmp_path / "cost", log, tmp_path / "pid", "python3", "-c", program])
+    while not log.exists() or "up" not in log.read_text():
+        time.sleep(0.01)
+    threading.Timer(0.1, child.terminate).start()
+    assert child.wait(10) == 9
+    assert "exit_status=9" in (tmp_path / "cost").read_text()
+
+
+def test_a_snapshot_file_that_is_absent_is_an_entry(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("# comment\nsystem /proc/loadavg\nsystem /no/such/file\nthread comm\n")
+    out = tmp_path / "out"
+    sampler = subprocess.Popen([helper(), "sample", tmp_path / "list", out, "1000000000", str(os.getpid())])
+    while not out.exists() or b"\nZ " not in out.read_bytes():
+        time.sleep(0.01)
+    sampler.terminate()
+    assert sampler.wait(10) == 0
+    text = out.read_bytes()
+    assert b" 2 /no/such/file\n" in text, "errno 2"
+    comm = (Path("/proc/self/comm")).read_bytes()
+    assert b" %d /proc/%d/task/%d/comm\n%s\n" % (len(comm), os.getpid(), os.getpid(), comm) in text
+    assert text.count(b"\nZ ") == 2, "one at the start, one at the end"
+
+
+def test_the_helper_needs_no_library() -> None:
+    assert subprocess.run(["ldd", helper()], capture_output=True, check=False).returncode != 0
+    assert len(list((ROOT / "recorder" / "src").glob("*.c"))) > 5

@@ -1,0 +1,155 @@
+"""The command line: help, wrong usage, exit statuses, limits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.recorder.support import SHELLS, Capture, parse_snapshots, path_without, run
+
+pytestmark = pytest.mark.parametrize("shell", SHELLS)
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "words"),
+    [
+        (["--duration", "soon"], 2, "--duration soon: a positive number of seconds"),
+        (["--duration", "0"], 2, "--duration 0: a positive number"),
+        (["--interval", "0.001"], 2, "--interval 0.001: a number of seconds, at least 0.01"),
+        (["--budget", "5X"], 2, "--budget 5X: a size, such as 200M"),
+        (["--duration"], 2, "--duration needs a value"),
+        (["--frequency", "99"], 2, "unknown option --frequency"),
+        (["ls"], 2, "unexpected 'ls'"),
+        (["--pid", "1", "--cgroup", "x"], 2, "not with --pid"),
+        (["--pid", "1", "--", "true"], 2, "exclude each other"),
+        (["--pid", "4194305"], 3, "--pid 4194305: there is no such process"),
+        (["--pid", "self"], 2, "--pid self: a number"),
+        (["--cgroup", "no/such/group"], 3, "--cgroup no/such/group: there is no such control group"),
+        (["--", "no-such-command"], 3, "no-such-command: command not found"),
+        (["-o", "/no/such/folder/x", "--", "true"], 1, "cannot create /no/such/folder/x.recording"),
+        (["-o", "/tmp"], 2, "-o /tmp is a folder"),
+    ],
+)
+def test_what_cannot_be_done_is_said_at_once(
+    shell: str, options: list[str], status: int, words: str, tmp_path: Path
+) -> None:
+    out = [] if "-o" in options else ["-o", tmp_path / "x.perfcase"]
+    done = run(shell, *out, *options)
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_teaches(shell: str) -> None:
+    done = run(shell, "--help")
+    assert done.returncode == 0
+    for word in [
+        "--duration",
+        "--pid",
+        "--cgroup",
+        "--interval",
+        "--budget",
+        "--ticket",
+        "--note",
+        "--check",
+        "Exit status",
+    ]:
+        assert word in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 120
+
+
+def test_version(shell: str) -> None:
+    assert run(shell, "--version").stdout == "perfcase-record 0.1.0 (archive format 1.0)\n"
+
+
+def test_check_prints_each_source_and_changes_nothing(shell: str, tmp_path: Path) -> None:
+    done = run(shell, "--check")
+    assert done.returncode == 0, done.stderr
+    rows = {line.split()[0]: line.split(None, 2)[1:] for line in done.stdout.splitlines() if line[0] != " "}
+    assert list(rows) == ["SOURCE", "perf", "ftrace", "pmc", "proc", "host", "trace-cmd", "compression"]
+    for name, (status, *why) in list(rows.items())[1:]:
+        assert status in ("available", "degraded", "missing"), name
+        assert status == "available" or why, f"{name}: {status}, but why?"
+
+
+def test_check_names_the_command_that_enables_what_is_missing(shell: str, tmp_path: Path) -> None:
+    path = path_without(tmp_path / "bin", "perf", "trace-cmd", "zstd")
+    done = run(shell, "--check", PATH=path, PERFCASE_COMPRESSION="")
+    lines = done.stdout.splitlines()
+    perf = next(index for index, line in enumerate(lines) if line.startswith("perf "))
+    assert lines[perf].split(None, 2)[1:] == ["missing", "perf is not installed"]
+    assert "install" in lines[perf + 1]
+    assert any(line.startswith("compression") and "gzip" in line for line in lines)
+
+
+def test_without_any_tool_the_capture_says_so(shell: str, tmp_path: Path) -> None:
+    path = path_without(tmp_path / "bin", "perf", "trace-cmd", "zstd", "gzip", "sha256sum")
+    out = tmp_path / "x.perfcase"
+    done = run(shell, "-o", out, "--", "sleep", "0.2", PATH=path, PERFCASE_COMPRESSION="")
+    assert done.returncode == 0, done.stderr
+    assert "without perf: perf is not installed" in done.stderr
+    capture = Capture.read(out)
+    capture.check()
+    # busybox has a gzip of its own
+    expected = {"none"} if shell == "dash" else {"none", "gzip"}
+    assert {member["compression"] for member in capture.manifest["members"]} == expected
+    assert (capture.source("perf")["status"], capture.source("pmc")["status"]) == ("missing", "missing")
+    assert "install" in capture.source("perf")["remedy"]
+    assert len(parse_snapshots(capture.content("proc/snapshots"))) >= 2
+
+
+def test_a_budget_ends_the_recording(shell: str, tmp_path: Path) -> None:
+    out = tmp_path / "x.perfcase"
+    done = run(
+        shell, "--budget", "300K", "--interval", "0.02", "-o", out, "--", "sh", "-c", "while :; do sleep 0.01; done"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the budget of 300K was reached" in done.stderr
+    manifest = Capture.read(out).manifest
+    assert (manifest["recorder"]["stopped_by"], manifest["recorder"]["budget_bytes"]) == ("budget", 300 * 1024)
+    # the command outlived the recording: SIGTERM
+    assert manifest["recorder"]["target"]["exit_status"] == 143
+
+
+def test_a_duration_ends_the_recording(shell: str, tmp_path: Path) -> None:
+    out = tmp_path / "x.perfcase"
+    begin = time.monotonic()
+    assert run(shell, "-q", "--duration", "0.5", "-o", out, "--", "sleep", "100").returncode == 0
+    assert 0.5 < time.monotonic() - begin < 30
+    recorder = Capture.read(out).manifest["recorder"]
+    assert (recorder["stopped_by"], recorder["duration_ns"]) == ("duration", 500_000_000)
+
+
+def test_a_running_process_and_its_children(shell: str, tmp_path: Path) -> None:
+    out = tmp_path / "x.perfcase"
+    target = subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"])
+    try:
+        done = run(shell, "-o", out, "--duration", "0.6", "--interval", "0.1", "--pid", str(target.pid))
+    finally:
+        target.kill()
+        target.wait()
+    assert done.returncode == 0, done.stderr
+    capture = Capture.read(out)
+    capture.check()
+    assert capture.manifest["recorder"]["target"]["pids"] == [target.pid]
+    seen = {
+        int(path.split("/")[2])
+        for s in parse_snapshots(capture.content("proc/snapshots"))
+        for path in s.files
+        if "/task/" in path
+    }
+    assert target.pid in seen
+    assert os.getpid() not in seen
+
+
+def test_two_recordings_do_not_write_one_file(shell: str, tmp_path: Path) -> None:
+    out = tmp_path / "x.perfcase"
+    (tmp_path / "x.perfcase.recording").mkdir()
+    done = run(shell, "-o", out, "--", "true")
+    assert done.returncode == 1
+    assert "another recording writes" in done.stderr
+    assert (tmp_path / "x.perfcase.recording").exists()
