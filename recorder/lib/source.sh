@@ -14,9 +14,11 @@ source_set() {
 	printf '%s' "$3" >"$state/source/$1/$2"
 }
 
+# Values are one line; read and printf are built in.
 source_get() {
-	cat "$state/source/$1/$2" 2>/dev/null
-	return 0
+	[ -e "$state/source/$1/$2" ] || return 0
+	IFS= read -r source_value <"$state/source/$1/$2"
+	printf '%s' "$source_value"
 }
 
 # source_is NAME available|degraded|missing [REASON [REMEDY]]

@@ -41,8 +41,8 @@ probe_host_collect() {
 		[ -r "$file" ] && cat "$file" >"$staging/host/${file##*/}" 2>>"$log_file"
 	done
 	uname -a >"$staging/host/uname"
-	# functions only: data symbols are half of the file and name no frame
-	grep ' [tTwW] ' /proc/kallsyms >"$staging/host/kallsyms" 2>>"$log_file"
+	# functions only, as data symbols name no frame; addresses that are hidden are all zero
+	grep ' [tTwW] ' /proc/kallsyms 2>>"$log_file" | grep -v '^0* ' >"$staging/host/kallsyms"
 	host_tree "$staging/host/sysctl" /proc/sys "$HOST_SYSCTLS"
 	host_cpus >"$staging/host/cpu-topology"
 	host_disks >"$staging/host/block-queues"

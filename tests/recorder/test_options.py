@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorder.support import SHELLS, Capture, parse_snapshots, path_without, run
+from tests.recorder.support import RECORDER, SHELLS, Capture, parse_snapshots, path_without, run
 
 pytestmark = pytest.mark.parametrize("shell", SHELLS)
 
@@ -153,3 +153,15 @@ def test_two_recordings_do_not_write_one_file(shell: str, tmp_path: Path) -> Non
     assert done.returncode == 1
     assert "another recording writes" in done.stderr
     assert (tmp_path / "x.perfcase.recording").exists()
+
+
+def test_an_installed_recorder_finds_its_parts(shell: str, tmp_path: Path) -> None:
+    subprocess.run(
+        ["make", "-s", "-C", RECORDER.parent, "install", f"DESTDIR={tmp_path}", "PREFIX=/usr"], check=True, timeout=120
+    )
+    installed = tmp_path / "usr" / "sbin" / "perfcase-record"
+    done = subprocess.run(
+        [*SHELLS[shell], installed, "-o", tmp_path / "x.perfcase", "--", "true"], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    Capture.read(tmp_path / "x.perfcase").check()
