@@ -73,6 +73,9 @@ build() {
     if [ -f recorder/Makefile ]; then
         make --no-print-directory -s -C recorder
     fi
+    # What the first command of a user would otherwise wait for.
+    "$venv/bin/python" -m compileall -q analyzer/python/perfcase
+    "$venv/bin/python" -c 'from perfcase import casedb; casedb.template()'
 }
 
 install_system_packages

@@ -6,12 +6,16 @@ It holds no data. A table is a view over ``tables/<table>.parquet``, found from 
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import duckdb
 
 from perfcase.errors import PerfcaseError
-from perfcase.schema import literal, load_tables, quote, schema_dir
+from perfcase.schema import Table, literal, load_tables, quote, schema_dir
 from perfcase.views import comment, create_view, describe, load_views
 
 STORAGE_VERSION = "v1.2.0"
@@ -24,19 +28,19 @@ _CASE_DIR = "coalesce(getvariable('case_dir'), nullif(parse_dirpath(current_sett
 
 
 def write(case_dir: Path) -> None:
-    """Writes case.duckdb into an imported folder that has its tables/."""
+    """Writes case.duckdb into an imported folder that has its tables/.
+
+    What all cases have in common is made once and copied: it takes DuckDB longer than the import of a small capture.
+    """
     path = case_dir / "case.duckdb"
     partial = case_dir / "case.duckdb.partial"
     partial.unlink(missing_ok=True)
     try:
-        config = {"storage_compatibility_version": STORAGE_VERSION, "threads": "1"}
-        with duckdb.connect(str(partial), config=config) as connection:
+        shutil.copyfile(template(), partial)
+        with _connect(partial) as connection:
             connection.execute(f"SET VARIABLE case_dir = {literal(str(case_dir.resolve()))}")
-            # One transaction: each of the thousand comments would otherwise wait for the disk.
             connection.begin()
-            add_tables(connection, case_dir)
-            for view in load_views().values():
-                create_view(connection, view)
+            _add_other_tables(connection, case_dir)
             connection.commit()
     except (duckdb.Error, OSError) as error:
         partial.unlink(missing_ok=True)
@@ -44,24 +48,84 @@ def write(case_dir: Path) -> None:
     partial.replace(path)
 
 
-def add_tables(connection: duckdb.DuckDBPyConnection, case_dir: Path) -> None:
-    """A view for each Parquet file: those of the schema and the other tracepoints'."""
+def template() -> Path:
+    """A database with the tables of the schema and all views, for this schema and this DuckDB; made when it is missing.
+
+    It lies in the user's cache; where that cannot be written, in a temporary folder for as long as the process runs.
+    """
+    name = f"views-{views_hash()}-{duckdb.__version__}.duckdb"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfcase"
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        writable = os.access(cache, os.W_OK | os.X_OK)
+    except OSError:
+        writable = False
+    path = (cache if writable else Path(_scratch().name)) / name
+    if not path.is_file():
+        with tempfile.TemporaryDirectory(dir=path.parent) as working:
+            made = Path(working) / name
+            _make_template(Path(working), made)
+            made.replace(path)
+    return path
+
+
+@cache
+def _scratch() -> tempfile.TemporaryDirectory:
+    return tempfile.TemporaryDirectory(prefix="perfcase-")
+
+
+def _connect(path: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(str(path), config={"storage_compatibility_version": STORAGE_VERSION, "threads": "1"})
+
+
+def _make_template(folder: Path, path: Path) -> None:
+    """Empty tables of the schema are enough for DuckDB to check the views against."""
+    (folder / "tables").mkdir()
+    with _connect(path) as connection:
+        connection.execute(f"SET VARIABLE case_dir = {literal(str(folder.resolve()))}")
+        # One transaction: each of the thousand comments would otherwise wait for the disk.
+        connection.begin()
+        for table in load_tables().values():
+            columns = ", ".join(f"NULL::{column.sql_type} AS {quote(column.name)}" for column in table.columns)
+            file = folder / "tables" / f"{table.name}.parquet"
+            connection.execute(f"COPY (SELECT {columns} LIMIT 0) TO {literal(str(file))} (FORMAT parquet)")
+            _add_table(connection, table.name, [column.name for column in table.columns])
+            comment(connection, table.name, describe(table.description, table.grain), table.columns, _names(table))
+        for view in load_views().values():
+            create_view(connection, view)
+        connection.commit()
+
+
+def _names(table: Table) -> list[str]:
+    return [column.name for column in table.columns]
+
+
+def _add_table(connection: duckdb.DuckDBPyConnection, name: str, columns: list[str]) -> None:
+    place = literal("/tables/" + name.replace("[", "[[]") + ".parquet")
+    listed = ", ".join(map(quote, columns))
+    connection.execute(f"CREATE OR REPLACE VIEW {quote(name)} AS SELECT {listed} FROM read_parquet({_CASE_DIR} || {place})")
+
+
+def _add_other_tables(connection: duckdb.DuckDBPyConnection, case_dir: Path) -> None:
+    """Tracepoints that the schema does not describe, and fields of those it does that it does not know."""
     schema = load_tables()
     for path in sorted((case_dir / "tables").glob("*.parquet")):
-        name = path.stem
-        place = literal("/tables/" + path.name.replace("[", "[[]"))
-        columns = [row[0] for row in connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()]
-        connection.execute(
-            f"CREATE VIEW {quote(name)} AS SELECT {', '.join(map(quote, columns))} FROM read_parquet({_CASE_DIR} || {place})"
-        )
-        table = schema.get(name)
+        table = schema.get(path.stem)
+        if table and table.group != "ftrace":
+            continue
+        described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
+        if table and [(row[0], row[1]) for row in described] == [(c.name, c.sql_type) for c in table.columns]:
+            continue
+        columns = [row[0] for row in described]
+        _add_table(connection, path.stem, columns)
         if table:
-            comment(connection, name, describe(table.description, table.grain), table.columns, columns)
+            comment(connection, path.stem, describe(table.description, table.grain), table.columns, columns)
         else:
             text = "Events of this tracepoint, its own fields as columns. One row is an event."
-            connection.execute(f"COMMENT ON VIEW {quote(name)} IS {literal(text)}")
+            connection.execute(f"COMMENT ON VIEW {quote(path.stem)} IS {literal(text)}")
 
 
+@cache
 def views_hash() -> str:
     """Changes whenever a table description or view changes: then case.duckdb is written anew."""
     digest = hashlib.sha256()
