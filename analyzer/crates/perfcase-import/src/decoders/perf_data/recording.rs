@@ -77,6 +77,13 @@ impl Recording {
         self.index.push(Entry { time, place: if is_in_arena { offset | IN_ARENA } else { offset } });
     }
 
+    /// Takes the last record out of the index again if it is the one at this place in the file.
+    pub fn drop_last(&mut self, offset: u64) {
+        if self.index.last().is_some_and(|entry| entry.place == offset) {
+            self.index.pop();
+        }
+    }
+
     /// Brings the index into the order of time; records of one time stay in the order of the file.
     pub fn sort(&mut self) {
         if self.index.is_sorted_by_key(|entry| entry.time) {

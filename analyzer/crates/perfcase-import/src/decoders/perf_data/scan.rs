@@ -175,13 +175,16 @@ impl Scanner<'_> {
     fn walk(&mut self, mut at: usize, end: usize) {
         let file = &self.file[..end];
         self.out.index.reserve((end - at.min(end)) / 256);
+        let mut last = at;
         while at < end {
-            match self.step(file, at) {
-                Some(next) => at = next,
-                None => match self.recover(file, at) {
-                    Some(next) => at = next,
-                    None => break,
-                },
+            if let Some(next) = self.step(file, at) {
+                last = at;
+                at = next;
+            } else if let Some(next) = self.recover(file, last, at) {
+                last = next;
+                at = next;
+            } else {
+                break;
             }
         }
     }
@@ -200,6 +203,10 @@ impl Scanner<'_> {
         let (header, body) = record_at(file, at, self.out.order)?;
         let mut next = at + usize::from(header.size);
         if header.kind < kind::FIRST_USER && kind::name(header.kind).is_some() {
+            // The kernel pads its records to 8 bytes: another size is damage.
+            if header.size % 8 != 0 {
+                return None;
+            }
             self.kernel_record(header, body, at as u64, false);
             return Some(next);
         }
@@ -249,11 +256,20 @@ impl Scanner<'_> {
         self.out.problems.note(Severity::Error, "damaged_time", 0, at, message, Some(HINT_DAMAGE));
     }
 
-    /// After something that is no record: where the next record is.
-    fn recover(&mut self, file: &[u8], at: usize) -> Option<usize> {
-        let next = resync::next_record(file, at + 1, self.out.order);
+    /// After something at `at` that is no record: where the next record is. The record before it, at `last`, may be
+    /// what is damaged: then its size leads here past records that are whole.
+    fn recover(&mut self, file: &[u8], last: usize, at: usize) -> Option<usize> {
+        let order = self.out.order;
+        if let Some(next) = resync::next_record(&file[..at], last + HEADER_BYTES, order) {
+            self.out.drop_last(last as u64);
+            self.note(Severity::Error, "damaged_record", Some(last as u64), HINT_DAMAGE, || {
+                format!("the size of a record is damaged; it is left out, with up to {} bytes after it", next - last)
+            });
+            return Some(next);
+        }
+        let next = resync::next_record(file, at + 1, order);
         let (offset, left) = (at as u64, file.len() - at);
-        let header = header_at(file, at, self.out.order);
+        let header = header_at(file, at, order);
         let is_cut = header.is_none_or(|h| usize::from(h.size) > left || h.kind == kind::AUXTRACE);
         match next {
             Some(next) => self.note(Severity::Error, "damaged_record", Some(offset), HINT_DAMAGE, || {

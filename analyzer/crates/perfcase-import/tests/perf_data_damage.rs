@@ -1,0 +1,173 @@
+//! Cut and damaged recordings: nothing panics, hangs or grows; what lies before the damage is kept; the end is reported.
+
+mod support;
+
+use std::ops::Deref;
+use std::time::{Duration, Instant};
+
+use perfcase_import::decoders::perf_data::record::kind;
+use perfcase_import::decoders::perf_data::recording::Recording;
+use perfcase_import::decoders::perf_data::{Options, open, scan::scan};
+use perfcase_import::session::{Session, SourceInfo};
+use perfcase_import::source::Source;
+use support::fixture::bytes;
+
+const FIXTURES: [&str; 6] = ["compressed", "compressed-pipe", "file", "pipe", "rich", "dwarf"];
+/// Far more than any of these files takes (some milliseconds), far less than a hang.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Numbers that look random and are the same on every run (splitmix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+}
+
+/// Decodes all of a file for a session and gives the kinds of its problems.
+fn decode(file: &[u8]) -> Option<Vec<&'static str>> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = Session::new(folder.path(), None);
+    let source = session.source(SourceInfo { name: "perf".to_string(), ..SourceInfo::default() });
+    let mut perf = open(Shared(file), &mut session, source, &Options::default()).ok()?;
+    while perf.next_ts().is_some() {
+        perf.step(&mut session);
+    }
+    let kinds = perf.recording().problems.list().iter().map(|problem| problem.kind).collect();
+    perf.finish(&mut session);
+    Some(kinds)
+}
+
+struct Shared<'a>(&'a [u8]);
+
+impl Deref for Shared<'_> {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.0
+    }
+}
+
+/// Where each indexed record ends in the file; of a compressed one, where its compressed record ends.
+fn ends(recording: &Recording, file: &[u8]) -> Vec<u64> {
+    let end = |&entry| {
+        let start = recording.file_offset(entry);
+        let at = start as usize;
+        let size = u16::from_le_bytes(file[at + 6..at + 8].try_into().unwrap());
+        start + u64::from(size)
+    };
+    recording.index.iter().map(end).collect()
+}
+
+#[test]
+fn cut_anywhere() {
+    let mut numbers = Numbers(1);
+    for name in FIXTURES {
+        let file = bytes(&format!("{name}.data.zst"));
+        let whole = scan(&file).unwrap();
+        let ends = ends(&whole, &file);
+        let first_record = ends.iter().min().copied().unwrap();
+        for _ in 0..200 {
+            let cut = numbers.below(file.len());
+            let started = Instant::now();
+            let Ok(recording) = scan(&file[..cut]) else {
+                assert!(cut < 104, "{name} cut at {cut}: not read at all");
+                continue;
+            };
+            // A cut inside the table of attributes or the tracing data before the records loses what they describe.
+            if cut as u64 > first_record {
+                let want = ends.iter().filter(|&&end| end <= cut as u64).count();
+                assert_eq!(recording.index.len(), want, "{name} cut at {cut}: records before the cut");
+            }
+            let kinds = decode(&file[..cut]).unwrap();
+            let is_at_record_end = kinds.is_empty() && whole.is_pipe;
+            assert!(!kinds.is_empty() || is_at_record_end, "{name} cut at {cut}: nothing is reported");
+            assert!(started.elapsed() < LONGEST, "{name} cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_cut_says_where() {
+    let file = bytes("file.data.zst");
+    let whole = scan(&file).unwrap();
+    let last = whole.index.iter().map(|&entry| whole.file_offset(entry)).max().unwrap();
+    let cut = last as usize + 12;
+    let recording = scan(&file[..cut]).unwrap();
+    let list: Vec<_> = recording.problems.list().iter().map(|p| (p.kind, p.byte_offset)).collect();
+    assert_eq!(list, [("truncated", Some(cut as u64)), ("truncated_record", Some(last))]);
+    assert_eq!(recording.index.len(), whole.index.len() - 1);
+}
+
+#[test]
+fn flipped_anywhere() {
+    let mut numbers = Numbers(2);
+    for name in FIXTURES {
+        let file = bytes(&format!("{name}.data.zst"));
+        for round in 0..170 {
+            let mut damaged = file.clone();
+            let flips = 1 + numbers.below(8);
+            for _ in 0..flips {
+                let at = numbers.below(file.len());
+                damaged[at] ^= 1 << numbers.below(8);
+            }
+            let started = Instant::now();
+            decode(&damaged);
+            if let Ok(recording) = scan(&damaged) {
+                assert!(recording.index.len() <= file.len(), "{name} round {round}");
+                assert!(recording.arena.len() < 64 << 20, "{name} round {round}: {} bytes", recording.arena.len());
+            }
+            assert!(started.elapsed() < LONGEST, "{name} round {round}");
+        }
+    }
+}
+
+/// Damage among the records costs the records that it hits, not those before it nor most of those after it.
+#[test]
+fn records_around_damage_are_kept() {
+    let mut numbers = Numbers(3);
+    for name in ["file", "rich", "dwarf"] {
+        let file = bytes(&format!("{name}.data.zst"));
+        let whole = scan(&file).unwrap();
+        let ends = ends(&whole, &file);
+        let (first, last) = (ends.iter().min().unwrap(), ends.iter().max().unwrap());
+        for _ in 0..200 {
+            let mut damaged = file.clone();
+            let at = *first as usize + numbers.below((last - first) as usize - 8);
+            damaged[at..at + 8].fill(0xff);
+            let recording = scan(&damaged).unwrap();
+            let before = ends.iter().filter(|&&end| end <= at as u64).count();
+            let kept = recording.index.iter().filter(|&&entry| recording.file_offset(entry) < at as u64).count();
+            assert!(kept >= before, "{name} damaged at {at}: {kept} of {before} before it");
+            let lost = whole.index.len().saturating_sub(recording.index.len());
+            assert!(lost < 4, "{name} damaged at {at}: {lost} records lost");
+        }
+    }
+}
+
+/// Words of all ones in the places where records count their parts.
+#[test]
+fn hostile_counts_in_samples() {
+    for name in ["file", "rich", "dwarf", "group"] {
+        let file = bytes(&format!("{name}.data.zst"));
+        let whole = scan(&file).unwrap();
+        let sample = |entry: &&_| whole.record(&file, **entry).unwrap().0.kind == kind::SAMPLE;
+        for &entry in whole.index.iter().filter(sample).take(20) {
+            let start = whole.file_offset(entry) as usize;
+            let size = usize::from(u16::from_le_bytes(file[start + 6..start + 8].try_into().unwrap()));
+            for at in (start + 8..start + size).step_by(8) {
+                let mut damaged = file.clone();
+                damaged[at..at + 8].fill(0xff);
+                assert!(decode(&damaged).is_some(), "{name} at {at}");
+            }
+        }
+    }
+}
