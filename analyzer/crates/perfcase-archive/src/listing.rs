@@ -26,6 +26,7 @@ pub(crate) const STORED_HEAD_BYTES: usize = 256 << 10;
 
 /// Gathers members, refusing second ones of the same path.
 pub(crate) struct Listing<'m> {
+    /// What the manifest says of each member, by path without `.zst`/`.gz`.
     manifest: HashMap<&'m str, &'m ManifestMember>,
     seen: HashSet<String>,
     pub members: Vec<Member>,
@@ -36,7 +37,7 @@ impl<'m> Listing<'m> {
     pub fn new(manifest: Option<&'m Manifest>) -> Self {
         let members = manifest.map(|m| m.members.as_slice()).unwrap_or_default();
         Listing {
-            manifest: members.iter().map(|m| (m.path.as_str(), m)).collect(),
+            manifest: members.iter().map(|m| (without_suffix(&m.path), m)).collect(),
             seen: HashSet::new(),
             members: Vec::new(),
             problems: Vec::new(),
@@ -62,7 +63,9 @@ impl<'m> Listing<'m> {
         if path == MANIFEST {
             return;
         }
-        let said = self.manifest.remove(stored.path.as_str());
+        let said = self.manifest.remove(path);
+        // Someone who unpacked it may have decompressed it too: then the checksum is of other bytes.
+        let as_stored = said.filter(|m| m.path == stored.path);
         let mut kind =
             kind_by_folder(path).unwrap_or_else(|| kind_by_content(path, sniff_stored(stored.head, compression)));
         if stored.stored_bytes == 0 && kind != MemberKind::FtraceRaw {
@@ -78,7 +81,7 @@ impl<'m> Listing<'m> {
                 _ => said.and_then(|m| m.size_bytes),
             },
             stored_bytes: stored.stored_bytes,
-            sha256: said.and_then(|m| m.sha256.clone()),
+            sha256: as_stored.and_then(|m| m.sha256.clone()),
             place: stored.place,
             stored_path: stored.path,
         });
@@ -100,7 +103,7 @@ impl<'m> Listing<'m> {
 
     /// Reports what the manifest announces and is not there, and what nobody knows.
     pub fn finish(mut self) -> (Vec<Member>, Vec<Problem>) {
-        let mut missing: Vec<&str> = self.manifest.keys().copied().collect();
+        let mut missing: Vec<&str> = self.manifest.values().map(|m| m.path.as_str()).collect();
         missing.sort_unstable();
         for path in missing {
             let shown: String = path.escape_debug().take(200).collect();

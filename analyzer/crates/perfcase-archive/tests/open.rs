@@ -121,6 +121,21 @@ fn a_folder_is_read_like_the_archive() {
 }
 
 #[test]
+fn a_folder_that_was_decompressed_by_hand_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = manifest("1.0", &[("perf.data.zst", &zst(PERF)), ("b.zst", b"x")]);
+    std::fs::write(dir.path().join("manifest.json"), text).unwrap();
+    std::fs::write(dir.path().join("perf.data"), PERF).unwrap();
+    let capture = Capture::open(dir.path()).unwrap();
+    assert_eq!(kinds(&capture.problems), ["missing_member"]);
+    assert_eq!(capture.problems[0].member.as_deref(), Some("b"));
+    let perf = &capture.members[0];
+    assert_eq!((perf.path.as_str(), perf.source.as_deref()), ("perf.data", Some("perf")));
+    let content = capture.read(perf).unwrap();
+    assert_eq!((&content[..], content.problems()), (PERF, &[][..]));
+}
+
+#[test]
 fn what_is_no_capture_says_what_it_is() {
     for (bytes, want) in [
         (&b""[..], "the file is empty"),

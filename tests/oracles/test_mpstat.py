@@ -1,0 +1,101 @@
+"""cpu_utilization against mpstat itself: both see the same counters, a file that is bound over /proc/stat."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfcase import store
+
+MODES = 10  # user nice system idle iowait irq softirq steal guest guest_nice
+SCRIPT = """
+mount --bind "$1/live" /proc/stat || exit 77
+(sleep 0.5; cat "$1/after" > "$1/live") &
+LC_ALL=C S_TIME_FORMAT=ISO mpstat -P ALL 1 1
+"""
+
+
+def counters(rng: random.Random) -> tuple[list[int], list[int]]:
+    """A CPU's counters before and after a second, in ticks. Guests' time is a part of user and nice time."""
+    before = [rng.randrange(10 ** rng.randrange(1, 9)) for _ in range(MODES)]
+    before[0] += before[8]
+    before[1] += before[9]
+    steps = [rng.choice([0, rng.randrange(100)]) for _ in range(MODES)]
+    steps[0] += steps[8]
+    steps[1] += steps[9]
+    after = [b + s for b, s in zip(before, steps, strict=True)]
+    if rng.random() < 0.3:
+        # iowait goes backwards now and then. (Where idle does not move, mpstat then believes in a CPU that was offline.)
+        after[4] = max(0, before[4] - rng.randrange(5))
+        after[3] += 1
+    return before, after
+
+
+def proc_stat(cpus: list[list[int]]) -> str:
+    lines = ["cpu  " + " ".join(str(sum(column)) for column in zip(*cpus, strict=True))]
+    lines += [f"cpu{number} " + " ".join(map(str, values)) for number, values in enumerate(cpus)]
+    return (
+        "\n".join([*lines, "intr 1 1", "ctxt 1", "btime 1", "processes 1", "procs_running 1", "procs_blocked 0"]) + "\n"
+    )
+
+
+def mpstat(folder: Path) -> dict[str, list[float]]:
+    """CPU to the percentages that mpstat prints: usr nice sys iowait irq soft steal guest gnice idle."""
+    shutil.copy(folder / "before", folder / "live")
+    command = ["unshare", "--mount", "sh", "-c", SCRIPT, "sh", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no mount namespace for a /proc/stat of our own: {done.stderr.strip()}")
+    rows = [line.split() for line in done.stdout.splitlines() if line.startswith("Average:")]
+    return {row[1]: [float(cell) for cell in row[2:]] for row in rows if row[1] != "CPU"}
+
+
+def perfcase(folder: Path) -> dict[str, list[float]]:
+    """The same by cpu_utilization."""
+    stream = b""
+    for number, name in enumerate(("before", "after")):
+        data = (folder / name).read_bytes()
+        clock = number * 1_000_000_000
+        stream += b"S %d 1 %d\nF %d %d /proc/stat\n%s\nZ %d %d 1 1\n" % (
+            clock, number, clock, len(data), data, clock, number,
+        )  # fmt: skip
+    (folder / "snapshots").write_bytes(stream)
+    case = store.open_case(folder / "snapshots")
+    with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
+        rows = connection.execute(
+            "SELECT cpu, usr_ratio, nice_ratio, sys_ratio, iowait_ratio, irq_ratio, soft_ratio, steal_ratio, guest_ratio,"
+            " gnice_ratio, idle_ratio FROM cpu_utilization"
+        ).fetchall()
+    return {row[0]: [100 * cell for cell in row[1:]] for row in rows}
+
+
+@pytest.mark.skipif(
+    shutil.which("mpstat") is None, reason="sysstat is not installed: there is no mpstat to compare with"
+)
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="util-linux is not installed: no namespace")
+def test_every_share_is_mpstats(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    # mpstat looks at the CPUs that this machine has: more of them in /proc/stat are ignored.
+    cpu_count = int(subprocess.run(["nproc", "--all"], capture_output=True, text=True, check=True).stdout)
+    folders = []
+    for number in range(12):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        pairs = [counters(rng) for _ in range(cpu_count)]
+        (folder / "before").write_text(proc_stat([before for before, _ in pairs]))
+        (folder / "after").write_text(proc_stat([after for _, after in pairs]))
+        folders.append(folder)
+    with ThreadPoolExecutor(4) as pool:
+        theirs = list(pool.map(mpstat, folders))
+    for folder, wanted in zip(folders, theirs, strict=True):
+        ours = perfcase(folder)
+        assert set(ours) == set(wanted) == {"all", *map(str, range(cpu_count))}
+        for cpu, shares in wanted.items():
+            # mpstat prints two digits: half a digit of rounding, on either side of a tie.
+            assert ours[cpu] == pytest.approx(shares, abs=0.00501), f"{folder.name}: CPU {cpu}"
