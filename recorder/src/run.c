@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -44,8 +45,11 @@ static void print_or_null(FILE *out, const char *name, long long value)
 static void become(char **command, const char *log)
 {
 	struct sigaction standard = { .sa_handler = SIG_DFL };
+	sigset_t none;
 	int fd;
 
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	sigaction(SIGINT, &standard, NULL);
 	sigaction(SIGQUIT, &standard, NULL);
 	sigaction(SIGTERM, &standard, NULL);
@@ -63,6 +67,23 @@ static void become(char **command, const char *log)
 	execvp(command[0], command);
 	warn("%s: %s", command[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* Blocks the signals that `run` waits for. */
+static void block_signals(sigset_t *signals)
+{
+	struct sigaction standard = { .sa_handler = SIG_DFL };
+
+	sigemptyset(signals);
+	sigaddset(signals, SIGCHLD);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, signals, NULL);
+	/* an ignored signal does not even become pending: the shell ignores SIGINT in background children */
+	sigaction(SIGINT, &standard, NULL);
+	sigaction(SIGHUP, &standard, NULL);
+	sigaction(SIGCHLD, &standard, NULL);
 }
 
 static void save_cost(const char *path, const char *name, pid_t pid, int status, const struct rusage *cost,
@@ -88,12 +109,13 @@ int command_run(int argc, char **argv)
 	struct rusage cost;
 	siginfo_t info;
 	int status = 0, forwarded = 0;
+	sigset_t signals;
 	FILE *pidfile;
 	pid_t child;
 
 	if (argc < 6)
 		die("usage: run NAME COSTFILE LOGFILE PIDFILE COMMAND...");
-	catch_stop_signals();
+	block_signals(&signals);
 	die_with_parent();
 	setpgid(0, 0); /* a Ctrl-C reaches the recorder only, which stops its sources in order */
 	child = fork();
@@ -106,13 +128,12 @@ int command_run(int argc, char **argv)
 		fclose(pidfile);
 	}
 	for (;;) {
-		/* forward before each wait: a signal that came early is not lost */
-		while (forwarded < stop_requested && forwarded < 3)
-			kill(child, ++forwarded == 3 ? SIGKILL : SIGINT);
 		memset(&info, 0, sizeof info);
 		if (!waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT | WNOHANG) && info.si_pid == child)
 			break;
-		sleep_ns(20000000);
+		/* the signals are blocked but here: none is lost, and nothing wakes up in between */
+		if (sigwaitinfo(&signals, NULL) != SIGCHLD && forwarded < 3)
+			kill(child, ++forwarded == 3 ? SIGKILL : SIGINT);
 	}
 	read_io(child, &read_bytes, &write_bytes); /* before it is reaped */
 	if (wait4(child, &status, 0, &cost) != child)

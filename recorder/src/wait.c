@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const int64_t second_ns = 1000000000;
@@ -154,6 +155,23 @@ static int64_t folder_bytes(const char *path)
 	return total;
 }
 
+static sigset_t unblocked;
+
+/* Stop signals arrive in ppoll only: none is lost between looking and waiting. */
+static void block_stop_signals(void)
+{
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGHUP);
+	sigprocmask(SIG_BLOCK, &stop, &unblocked);
+	sigdelset(&unblocked, SIGINT);
+	sigdelset(&unblocked, SIGTERM);
+	sigdelset(&unblocked, SIGHUP);
+}
+
 static void show_progress(int64_t elapsed_ns, int64_t duration_ns, int64_t bytes)
 {
 	fprintf(stderr, "\rrecording: %lld", (long long)(elapsed_ns / second_ns));
@@ -162,11 +180,30 @@ static void show_progress(int64_t elapsed_ns, int64_t duration_ns, int64_t bytes
 	fprintf(stderr, " s, %.1f MB \033[K", (double)bytes / 1e6);
 }
 
+/* Waits until all processes have ended, a signal came or wait_ns passed (negative: for ever). With a kernel older than
+ * 5.3 (no pidfd_open) it looks every 50 ms. */
+static void wait_for_processes(int count, char **pids, int64_t wait_ns)
+{
+	struct pollfd first = { -1, POLLIN, 0 };
+	struct timespec wait;
+
+	/* one that still runs is enough to wait for: the others are looked at afterwards */
+	for (int i = 0; i < count && first.fd < 0; i++)
+		if (is_running(pids[i]))
+			first.fd = (int)syscall(SYS_pidfd_open, atoi(pids[i]), 0);
+	if (count && first.fd < 0 && (wait_ns < 0 || wait_ns > 50000000))
+		wait_ns = 50000000;
+	wait = (struct timespec){ wait_ns / second_ns, wait_ns % second_ns };
+	ppoll(&first, first.fd >= 0, wait_ns < 0 ? NULL : &wait, &unblocked);
+	if (first.fd >= 0)
+		close(first.fd);
+}
+
 /* watch DIR DURATION_NS BUDGET_BYTES PROGRESS(0|1) [PID...]: 0 means no limit.
  * Prints why the recording ends: duration, budget, target_exit (all PIDs gone) or signal. */
 int command_watch(int argc, char **argv)
 {
-	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, next = 0, bytes = 0;
+	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, bytes = 0;
 	const char *why = NULL;
 	int progress;
 
@@ -176,17 +213,15 @@ int command_watch(int argc, char **argv)
 	budget_bytes = parse_integer(argv[3]);
 	progress = atoi(argv[4]);
 	catch_stop_signals();
+	block_stop_signals();
 	die_with_parent();
 	while (!why) {
-		int64_t elapsed = clock_ns(CLOCK_MONOTONIC) - start, wait = argc > 5 ? 20000000 : 200000000;
+		int64_t elapsed = clock_ns(CLOCK_MONOTONIC) - start, wait = -1;
 
-		/* the size is looked at five times a second at most */
-		if ((budget_bytes || progress) && elapsed >= next) {
+		if (budget_bytes || progress)
 			bytes = folder_bytes(argv[1]);
-			next = elapsed + second_ns / 5;
-			if (progress)
-				show_progress(elapsed, duration_ns, bytes);
-		}
+		if (progress)
+			show_progress(elapsed, duration_ns, bytes);
 		if (stop_requested)
 			why = "signal";
 		else if (duration_ns && elapsed >= duration_ns)
@@ -195,8 +230,14 @@ int command_watch(int argc, char **argv)
 			why = "budget";
 		else if (argc > 5 && !any_running(argc - 5, argv + 5))
 			why = "target_exit";
-		else
-			sleep_ns(duration_ns && duration_ns - elapsed < wait ? duration_ns - elapsed : wait);
+		if (why)
+			break;
+		if (duration_ns)
+			wait = duration_ns - elapsed;
+		/* five times a second where the size matters; else it sleeps until something happens */
+		if ((budget_bytes || progress) && (wait < 0 || wait > second_ns / 5))
+			wait = second_ns / 5;
+		wait_for_processes(argc - 5, argv + 5, wait);
 	}
 	if (progress)
 		fputs("\r\033[K", stderr);
