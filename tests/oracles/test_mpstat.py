@@ -31,7 +31,7 @@ def counters(rng: random.Random) -> tuple[list[int], list[int]]:
     steps[1] += steps[9]
     after = [b + s for b, s in zip(before, steps, strict=True)]
     if rng.random() < 0.3:
-        # iowait goes backwards now and then. (Where idle does not move, mpstat then believes in a CPU that was offline.)
+        # iowait goes backwards now and then. (Where idle does not move, mpstat takes the CPU for one that was offline.)
         after[4] = max(0, before[4] - rng.randrange(5))
         after[3] += 1
     return before, after
@@ -69,8 +69,8 @@ def perfcase(folder: Path) -> dict[str, list[float]]:
     case = store.open_case(folder / "snapshots")
     with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
         rows = connection.execute(
-            "SELECT cpu, usr_ratio, nice_ratio, sys_ratio, iowait_ratio, irq_ratio, soft_ratio, steal_ratio, guest_ratio,"
-            " gnice_ratio, idle_ratio FROM cpu_utilization"
+            "SELECT cpu, usr_ratio, nice_ratio, sys_ratio, iowait_ratio, irq_ratio, soft_ratio, steal_ratio,"
+            " guest_ratio, gnice_ratio, idle_ratio FROM cpu_utilization"
         ).fetchall()
     return {row[0]: [100 * cell for cell in row[1:]] for row in rows}
 

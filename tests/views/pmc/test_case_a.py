@@ -1,4 +1,4 @@
-"""Published counters through the real decoder: hand-made `perf stat -I` files of every form give the published ratios."""
+"""Published counters through the decoder: hand-made `perf stat -I` files of every form give the published ratios."""
 
 from __future__ import annotations
 

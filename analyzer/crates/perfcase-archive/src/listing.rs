@@ -66,11 +66,11 @@ impl<'m> Listing<'m> {
         let said = self.manifest.remove(path);
         // Someone who unpacked it may have decompressed it too: then the checksum is of other bytes.
         let as_stored = said.filter(|m| m.path == stored.path);
-        let mut kind =
+        let kind =
             kind_by_folder(path).unwrap_or_else(|| kind_by_content(path, sniff_stored(stored.head, compression)));
-        if stored.stored_bytes == 0 && kind != MemberKind::FtraceRaw {
-            kind = self.empty(path, kind);
-        }
+        use MemberKind::{FtraceRaw, HostFile, RecorderFile, Unknown};
+        let is_recording = !matches!(kind, FtraceRaw | HostFile | RecorderFile | Unknown);
+        let kind = if is_recording && stored.stored_bytes == 0 { self.empty(path) } else { kind };
         self.members.push(Member {
             path: path.to_owned(),
             kind,
@@ -87,18 +87,14 @@ impl<'m> Listing<'m> {
         });
     }
 
-    /// An empty file holds nothing to decode: a tool that was refused or killed leaves one.
-    fn empty(&mut self, path: &str, kind: MemberKind) -> MemberKind {
-        if !matches!(kind, MemberKind::HostFile | MemberKind::RecorderFile) {
-            let message = format!("{path} is empty");
-            self.problems.push(
-                Problem::new(Severity::Warning, "empty_member", message)
-                    .member(path)
-                    .hint("the tool that should have written it was refused or killed: see recorder/log"),
-            );
-            return MemberKind::Unknown;
-        }
-        kind
+    /// An empty recording holds nothing to decode: a tool that was refused or killed leaves one.
+    fn empty(&mut self, path: &str) -> MemberKind {
+        self.problems.push(
+            Problem::new(Severity::Warning, "empty_member", format!("{path} is empty"))
+                .member(path)
+                .hint("the tool that should have written it was refused or killed: see recorder/log"),
+        );
+        MemberKind::Unknown
     }
 
     /// Reports what the manifest announces and is not there, and what nobody knows.
@@ -122,7 +118,8 @@ impl<'m> Listing<'m> {
     }
 
     fn report_unknown(&mut self) {
-        let is_unknown = |m: &&Member| m.kind == MemberKind::Unknown && m.stored_bytes > 0;
+        let reported: HashSet<&str> = self.problems.iter().filter_map(|p| p.member.as_deref()).collect();
+        let is_unknown = |m: &&Member| m.kind == MemberKind::Unknown && !reported.contains(m.path.as_str());
         let unknown: Vec<&str> = self.members.iter().filter(is_unknown).map(|m| m.path.as_str()).collect();
         if unknown.is_empty() {
             return;

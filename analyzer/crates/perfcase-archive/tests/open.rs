@@ -136,6 +136,25 @@ fn a_folder_that_was_decompressed_by_hand_is_whole() {
 }
 
 #[test]
+fn an_empty_recording_is_a_warning_and_other_empty_files_are_not() {
+    let (_dir, path) = file(
+        "x",
+        &tar(&[
+            entry("manifest.json", b'0', &manifest("1.0", &[])),
+            entry("perf/perf.data", b'0', b""),
+            entry("recorder/log", b'0', b""),
+            entry("ftrace/raw/cpu0", b'0', b""),
+            entry("notes", b'0', b""),
+        ]),
+    );
+    let capture = Capture::open(&path).unwrap();
+    assert_eq!(kinds(&capture.problems), ["empty_member", "unknown_member"]);
+    assert_eq!(capture.problems[0].member.as_deref(), Some("perf/perf.data"));
+    assert!(capture.problems[1].message.ends_with(": notes"), "{}", capture.problems[1].message);
+    assert_eq!(&capture.read(&capture.members[1]).unwrap()[..], b"");
+}
+
+#[test]
 fn what_is_no_capture_says_what_it_is() {
     for (bytes, want) in [
         (&b""[..], "the file is empty"),
