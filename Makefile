@@ -49,8 +49,7 @@ lint: setup
 	@if command -v shellcheck >/dev/null 2>&1; then shellcheck scripts/*.sh .ci/run; else echo 'shellcheck is not installed'; fi
 
 wheel: setup
-	$(VENV)/bin/maturin build --quiet --profile dev --locked --out build/wheel
-	@ls build/wheel/*.whl
+	@scripts/wheel.sh build/wheel
 
 clean:
 	rm -rf $(VENV) build target

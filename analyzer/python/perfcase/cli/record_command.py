@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from perfcase.errors import PerfcaseError
+from perfcase.schema import package_data
 
 CONTEXT_SETTINGS = {
     "allow_extra_args": True,
@@ -18,8 +18,8 @@ CONTEXT_SETTINGS = {
 
 
 def recorder() -> Path:
-    """The recorder's entry: package data of the wheel, a link to recorder/ in a clone."""
-    return Path(__file__).parent.parent / "_recorder" / "perfcase-record"
+    """The recorder's entry."""
+    return package_data("recorder") / "perfcase-record"
 
 
 def command(context: typer.Context) -> None:
@@ -29,7 +29,4 @@ def command(context: typer.Context) -> None:
 
     Example: perfcase record --duration 30 -o incident.perfcase
     """
-    script = recorder()
-    if not script.is_file():
-        raise PerfcaseError("environment", f"{script}: the recorder is missing", "reinstall perfcase or run make setup")
-    os.execv("/bin/sh", ["/bin/sh", str(script), *context.args])
+    os.execv("/bin/sh", ["/bin/sh", str(recorder()), *context.args])

@@ -1,0 +1,32 @@
+"""The wheel works without the clone: it holds the schema and the recorder, which a clone has as links."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_wheel_holds_all_that_the_package_needs(tmp_path: Path) -> None:
+    done = subprocess.run([ROOT / "scripts" / "wheel.sh", tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    for folder, pattern in (("schema", "*/*/*.*"), ("recorder", "*/*.sh")):
+        source = {path.relative_to(ROOT / folder) for path in (ROOT / folder).glob(pattern)}
+        packed = {path.relative_to(site / "perfcase" / "_data" / folder) for path in (site / "perfcase" / "_data" / folder).glob(pattern)}
+        assert source
+        assert packed == source
+    script = "import perfcase.views, perfcase.cli.main as m; print(perfcase.__file__); m.main(['record', '--version'])"
+    # -I: no working directory, no environment; the wheel's folder comes before the clone that .venv points to.
+    told = subprocess.run(
+        [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(site)!r}); {script}"],
+        cwd="/", capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    assert told[0].startswith(str(site))
+    assert told[1].startswith("perfcase-record ")
