@@ -7,6 +7,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from perfcase import query, store
 from perfcase.cli.common import FileArgument, open_file
@@ -19,6 +20,7 @@ from perfcase.text import safe, size
 
 def command(
     file: FileArgument,
+    members: Annotated[bool, typer.Option("--members", help="List every member, not only their kinds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, the manifest as it is.")] = False,
 ) -> None:
     """Show the manifest of FILE: host, kernel, clocks, the command; its sources, what is missing and how to get it.
@@ -41,10 +43,12 @@ def command(
         shown = {"facts": dict(facts), "sources": sources, **(described or {})}
         sys.stdout.write(json.dumps(shown, indent=1, ensure_ascii=False) + "\n")
     else:
-        _print(facts, sources, described)
+        _print(facts, sources, described, every_member=members)
 
 
-def _print(facts: list[Fact], sources: list[dict[str, Any]], described: dict[str, Any] | None) -> None:
+def _print(
+    facts: list[Fact], sources: list[dict[str, Any]], described: dict[str, Any] | None, *, every_member: bool
+) -> None:
     out = console()
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
@@ -58,14 +62,35 @@ def _print(facts: list[Fact], sources: list[dict[str, Any]], described: dict[str
     out.print(table_of(headings, rows))
     if described and described["members"]:
         out.print()
-        members = [
-            [m["path"], m["kind"], _size(m.get("size_bytes")), _size(m.get("stored_bytes")), m.get("compression") or ""]
-            for m in described["members"]
-        ]
-        out.print(table_of(["member", "kind", "size", "stored", "compression"], members))
+        out.print(_members(described["members"]) if every_member else _kinds(described["members"]))
     if described and described["problems"]:
         out.print()
         print_issues(out, [_issue(problem) for problem in described["problems"]])
+
+
+def _members(members: list[dict[str, Any]]) -> Table:
+    """Every member."""
+    rows = [
+        [m["path"], m["kind"], _size(m.get("size_bytes")), _size(m.get("stored_bytes")), m.get("compression") or ""]
+        for m in members
+    ]
+    return table_of(["member", "kind", "size", "stored", "compression"], rows)
+
+
+def _kinds(members: list[dict[str, Any]]) -> Table:
+    """The members, one row a kind."""
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for member in members:
+        kinds.setdefault(member["kind"], []).append(member)
+    rows = [
+        [kind, len(of_kind), size(_sum(of_kind, "size_bytes")), size(_sum(of_kind, "stored_bytes"))]
+        for kind, of_kind in kinds.items()
+    ]
+    return table_of(["members of kind", "files", "size", "stored"], rows)
+
+
+def _sum(members: list[dict[str, Any]], key: str) -> int:
+    return sum(member.get(key) or 0 for member in members)
 
 
 def _size(value: int | None) -> str:

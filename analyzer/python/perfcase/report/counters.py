@@ -1,42 +1,68 @@
-"""What the CPU's counters say."""
+"""What the CPU's counters say: how much work a cycle does, and what it waits for."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from perfcase.report.page import Column, Page
-from perfcase.text import count, ratio
+from perfcase.text import count, duration, ratio
 
 TITLE = "CPU counters"
 
 
 def write(page: Page) -> None:
-    rows = page.rows(
-        "SELECT sum(cycles) AS cycles, sum(instructions) AS instructions,"
-        " sum(instructions) / nullif(sum(cycles), 0) AS ipc,"
-        " sum(branches) AS branches, sum(branch_misses) AS branch_misses,"
-        " sum(branch_misses) / nullif(sum(branches), 0) AS branch_miss_ratio,"
-        " sum(llc_references) AS llc_references, sum(llc_misses) AS llc_misses,"
-        " 1 - sum(llc_misses) / nullif(sum(llc_references), 0) AS llc_hit_ratio, count(*) AS intervals FROM pmcarch"
-    )
-    total = rows[0]
-    if not total["intervals"]:
-        page.missing("CPU counters", ("perf_stat",))
+    rows = page.rows("SELECT * FROM pmcarch WHERE cycles IS NOT NULL OR instructions IS NOT NULL ORDER BY ts_ns")
+    if not rows:
+        page.missing("Hardware counters", ("perf_stat",))
         return
+    known = [row for row in rows if row["ipc"] is not None]
+    shown = {"all": _total(rows)}
+    if len(known) > 1:
+        shown["lowest IPC"] = min(known, key=lambda row: row["ipc"])
+        shown["highest IPC"] = max(known, key=lambda row: row["ipc"])
     page.table(
         [
+            Column("interval", left=True),
+            Column("until", duration),
             Column("cycles", count),
             Column("instructions", count),
-            Column("IPC", lambda value: f"{value:.2f}"),
+            Column("IPC", "{:.2f}".format),
             Column("branches", count),
             Column("mispredicted", ratio),
             Column("LLC references", count),
             Column("LLC hits", ratio),
-            Column("intervals", count),
         ],
-        [
-            [
-                total["cycles"], total["instructions"], total["ipc"], total["branches"], total["branch_miss_ratio"],
-                total["llc_references"], total["llc_hit_ratio"], total["intervals"],
-            ]
-        ],
-    )  # fmt: skip
+        [[name, *(row[key] for key in _KEYS)] for name, row in shown.items()],
+    )
     page.source("pmcarch")
+
+
+_KEYS = (
+    "ts_ns", "cycles", "instructions", "ipc", "branches", "branch_miss_ratio", "llc_references", "llc_hit_ratio",
+)  # fmt: skip
+
+
+def _total(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """All intervals together: ratios of sums, for a mean of ratios would weigh an idle interval as a busy one."""
+    cycles, instructions = _sum(rows, "cycles"), _sum(rows, "instructions")
+    branches, misses = _sum(rows, "branches"), _sum(rows, "branch_misses")
+    references, llc_misses = _sum(rows, "llc_references"), _sum(rows, "llc_misses")
+    return {
+        "ts_ns": rows[-1]["ts_ns"],
+        "cycles": cycles,
+        "instructions": instructions,
+        "ipc": _divided(instructions, cycles),
+        "branches": branches,
+        "branch_miss_ratio": _divided(misses, branches),
+        "llc_references": references,
+        "llc_hit_ratio": None if llc_misses is None or not references else 1 - llc_misses / references,
+    }
+
+
+def _sum(rows: list[dict[str, Any]], key: str) -> float | None:
+    known = [row[key] for row in rows if row[key] is not None]
+    return sum(known) if known else None
+
+
+def _divided(part: float | None, whole: float | None) -> float | None:
+    return None if part is None or not whole else part / whole

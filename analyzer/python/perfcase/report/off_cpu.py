@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import Column, Page
+from perfcase.report.page import NOT_THE_RECORDER, Column, Page
 from perfcase.text import count, duration
 
 TITLE = "Off-CPU: where threads waited"
 
-_TOP = 8
+_TOP = 6
 _FRAMES_MAX = 4
 # The frames of the switch itself, at the leaf of every such callchain.
 _SWITCHING = ("__traceiter_", "trace_event_raw_event", "perf_trace_sched", "__schedule", "schedule", "preempt_schedule")
 
 
 def write(page: Page) -> None:
+    if not page.has_rows("off_cpu_by_stack"):
+        page.missing("Context switches", ("perf_data", "trace_dat", "ftrace_raw"))
+        return
+    page.line("Wanted to go on, and waited for a CPU, for storage or for a kernel lock:")
+    _stacks(page, "state NOT IN ('sleeping', 'idle_sleep')")
+    page.line("Slept, whatever for:")
+    _stacks(page, "state = 'sleeping'")
+    page.source("off_cpu_by_stack")
+    _wakers(page)
+
+
+def _stacks(page: Page, condition: str) -> None:
     rows = page.rows(
         "SELECT comm, state, stack, sum(off_cpu_ns) AS off_cpu_ns, sum(count) AS count, max(max_ns) AS max_ns"
-        " FROM off_cpu_by_stack WHERE tid <> 0 AND state <> 'idle_sleep' GROUP BY ALL"
+        f" FROM off_cpu_by_stack WHERE tid <> 0 AND {condition} AND {NOT_THE_RECORDER} GROUP BY ALL"
         f" ORDER BY off_cpu_ns DESC, comm, state, stack LIMIT {_TOP}"
     )
     if not rows:
-        page.missing("Context switches", ("perf_data", "trace_dat", "ftrace_raw"))
+        page.line("(nothing)", "dim")
         return
     page.table(
         [
@@ -33,8 +45,6 @@ def write(page: Page) -> None:
         ],
         [[r["comm"], r["state"], r["off_cpu_ns"], r["count"], r["max_ns"], tail(r["stack"])] for r in rows],
     )
-    page.source("off_cpu_by_stack")
-    _wakers(page)
 
 
 def tail(stack: str | None) -> str:
@@ -51,7 +61,8 @@ def tail(stack: str | None) -> str:
 def _wakers(page: Page) -> None:
     rows = page.rows(
         "SELECT comm, waker_comm, sum(off_cpu_ns) AS off_cpu_ns, sum(count) AS count, max(max_ns) AS max_ns FROM off_wake"
-        f" WHERE waker_comm IS NOT NULL GROUP BY ALL ORDER BY off_cpu_ns DESC, comm, waker_comm LIMIT {_TOP}"
+        " WHERE waker_comm IS NOT NULL AND comm NOT IN ('perfcase-helper', 'perfcase-record') GROUP BY ALL"
+        f" ORDER BY off_cpu_ns DESC, comm, waker_comm LIMIT {_TOP}"
     )
     if not rows:
         return

@@ -15,6 +15,12 @@ from perfcase.text import safe, shorten
 
 Format = Callable[[Any], str]
 
+NOT_THE_RECORDER = (
+    "coalesce(comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"
+    " AND coalesce(pid NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL), true)"
+)
+"""A condition that leaves out the recorder's own threads: what they cost has a block of its own."""
+
 
 @dataclass(frozen=True)
 class Column:

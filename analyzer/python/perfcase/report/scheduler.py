@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import Column, Page
+from perfcase.report.page import NOT_THE_RECORDER, Column, Page
 from perfcase.text import count, duration, ratio
 
 TITLE = "Threads: running, waiting for a CPU, sleeping"
@@ -12,7 +12,7 @@ _TOP = 10
 
 def write(page: Page) -> None:
     rows = page.rows(
-        "SELECT * FROM thread_time WHERE tid <> 0"
+        f"SELECT * FROM thread_time WHERE tid <> 0 AND {NOT_THE_RECORDER}"
         f" ORDER BY on_cpu_ns + run_queue_ns DESC NULLS LAST, utid LIMIT {_TOP}"
     )
     if not rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import Column, Page
+from perfcase.report.page import NOT_THE_RECORDER, Column, Page
 from perfcase.text import count, duration
 
 TITLE = "System calls"
@@ -13,7 +13,7 @@ _TOP = 10
 def write(page: Page) -> None:
     rows = page.rows(
         "SELECT comm, tid, name, call_count, error_count, total_ns, avg_ns, max_ns FROM syscall_summary"
-        f" WHERE call_count > 0 ORDER BY total_ns DESC, utid, name LIMIT {_TOP}"
+        f" WHERE call_count > 0 AND {NOT_THE_RECORDER} ORDER BY total_ns DESC, utid, name LIMIT {_TOP}"
     )
     if not rows:
         page.missing("System calls", ("perf_data", "trace_dat", "ftrace_raw"))
@@ -29,9 +29,7 @@ def write(page: Page) -> None:
             Column("mean", duration),
             Column("longest", duration),
         ],
-        [list(row.values()) for row in ({k: r[k] for k in _ORDER} for r in rows)],
+        [list(row.values()) for row in rows],
     )
     page.source("syscall_summary", ' --order "total_ns DESC"')
 
-
-_ORDER = ("comm", "tid", "name", "call_count", "error_count", "total_ns", "avg_ns", "max_ns")

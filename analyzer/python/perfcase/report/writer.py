@@ -5,10 +5,10 @@ from __future__ import annotations
 import duckdb
 from rich.console import Console
 
-from perfcase.report import host, off_cpu, profile, quality, scheduler, syscalls
+from perfcase.report import counters, cpu, host, off_cpu, profile, quality, scheduler, syscalls
 from perfcase.report.page import Page
 
-SECTIONS = (host, scheduler, off_cpu, syscalls, profile, quality)
+SECTIONS = (host, cpu, scheduler, off_cpu, syscalls, counters, profile, quality)
 
 
 def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: str) -> None:
