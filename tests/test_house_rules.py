@@ -52,8 +52,16 @@ def test_no_file_is_longer_than_a_reader_can_hold() -> None:
 def test_nothing_names_the_place_where_it_was_written() -> None:
     # Spelled in parts, so that this file does not find itself.
     forbidden = re.compile(
-        "|".join(["(?<![\\w.-])/wo" + "rk/", r"\.\./sha" + "red", "pypi" + r"\.org", "pythonho" + "sted", "npm" + r"js\.org", r"index\.crates" + r"\.io"])
-        .encode()
+        "|".join(
+            [
+                "(?<![\\w.-])/wo" + "rk/",
+                r"\.\./sha" + "red",
+                "pypi" + r"\.org",
+                "pythonho" + "sted",
+                "npm" + r"js\.org",
+                r"index\.crates" + r"\.io",
+            ]
+        ).encode()
     )
     found = []
     for path in tracked():
@@ -119,4 +127,6 @@ def check_units(columns: list[tuple[str, str | None]]) -> None:
 def test_a_share_never_stands_alone(name: str) -> None:
     columns = [column.name for column in load_views()[name].columns]
     if any(column.endswith("_ratio") for column in columns):
-        assert [c for c in columns if re.search(r"(_ns|_count|_bytes|_period|count|cycles)$", c)], "a ratio and no absolute figure"
+        assert [c for c in columns if re.search(r"(_ns|_count|_bytes|_period|count|cycles)$", c)], (
+            "a ratio and no absolute figure"
+        )

@@ -150,7 +150,9 @@ def test_sql_reads_the_capture_and_nothing_else(case: Path, sql: str, told: str)
 
 
 def test_sql_from_standard_input(case: Path) -> None:
-    done = subprocess.run([PERFCASE, "sql", case, "-", "-f", "csv"], input="SELECT 7 AS a", capture_output=True, text=True)
+    done = subprocess.run(
+        [PERFCASE, "sql", case, "-", "-f", "csv"], input="SELECT 7 AS a", capture_output=True, text=True
+    )
     assert done.stdout == "a\n7\n"
 
 

@@ -54,9 +54,7 @@ def ask(database: Path, cwd: Path, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_stock_duckdb_old_and_new_from_anywhere(
-    recorded: Callable[[str], Path], lts: Path, tmp_path: Path
-) -> None:
+def test_stock_duckdb_old_and_new_from_anywhere(recorded: Callable[[str], Path], lts: Path, tmp_path: Path) -> None:
     case = store.open_case(recorded("aarch64/offcpu.data"))
     moved = tmp_path / "somewhere else's" / "case"
     moved.parent.mkdir()

@@ -85,7 +85,9 @@ def test_an_import_that_is_killed_leaves_nothing_half_done(recorded: Recorded) -
         caught += any(name.startswith(f".{target.name}.importing") for name in listing(file.parent))
         if target.exists():
             assert listing(target) == ["case.duckdb", "import.json", "tables"]
-            assert succeed("sql", target, "SELECT count(*) > 0 AS ok FROM thread_state", "--format", "csv") == "ok\ntrue\n"
+            assert (
+                succeed("sql", target, "SELECT count(*) > 0 AS ok FROM thread_state", "--format", "csv") == "ok\ntrue\n"
+            )
     assert caught, "no kill fell into an import: the delays are wrong"
     succeed("import", "--force", file)
     assert listing(file.parent) == sorted([file.name, target.name])
@@ -143,7 +145,9 @@ def test_a_folder_of_somebody_else_is_not_replaced(recorded: Recorded, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("content", "code"), [(b"", 3), (b"hello", 3), (b"PERFILE2", 3), (b"\x17\x08\x44tracing", 3)], ids=["empty", "text", "perf", "trace"]
+    ("content", "code"),
+    [(b"", 3), (b"hello", 3), (b"PERFILE2", 3), (b"\x17\x08\x44tracing", 3)],
+    ids=["empty", "text", "perf", "trace"],
 )
 def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, content: bytes, code: int) -> None:
     file = tmp_path / "broken"

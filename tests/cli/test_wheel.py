@@ -19,7 +19,10 @@ def test_the_wheel_holds_all_that_the_package_needs(tmp_path: Path) -> None:
         archive.extractall(site)
     for folder, pattern in (("schema", "*/*/*.*"), ("recorder", "*/*.sh")):
         source = {path.relative_to(ROOT / folder) for path in (ROOT / folder).glob(pattern)}
-        packed = {path.relative_to(site / "perfcase" / "_data" / folder) for path in (site / "perfcase" / "_data" / folder).glob(pattern)}
+        packed = {
+            path.relative_to(site / "perfcase" / "_data" / folder)
+            for path in (site / "perfcase" / "_data" / folder).glob(pattern)
+        }
         assert source
         assert packed == source
     script = "import perfcase.views, perfcase.cli.main as m; print(perfcase.__file__, flush=True); m.main(['record', '--version'])"

@@ -189,9 +189,7 @@ def check(case: Case, under_test: str) -> list[str]:
                     order = " (input rows reversed)" if reverse else ""
                     shown = "\n".join("  " + " | ".join(row) for row in actual)
                     wanted = "\n".join("  " + " | ".join(row) for row in query.rows)
-                    failures.append(
-                        f"line {query.line}{order}: {query.sql}\nexpected\n{wanted}\nactual\n{shown}"
-                    )
+                    failures.append(f"line {query.line}{order}: {query.sql}\nexpected\n{wanted}\nactual\n{shown}")
         if failures:
             break
     return failures

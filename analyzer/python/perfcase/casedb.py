@@ -103,7 +103,9 @@ def _names(table: Table) -> list[str]:
 def _add_table(connection: duckdb.DuckDBPyConnection, name: str, columns: list[str]) -> None:
     place = literal("/tables/" + name.replace("[", "[[]") + ".parquet")
     listed = ", ".join(map(quote, columns))
-    connection.execute(f"CREATE OR REPLACE VIEW {quote(name)} AS SELECT {listed} FROM read_parquet({_CASE_DIR} || {place})")
+    connection.execute(
+        f"CREATE OR REPLACE VIEW {quote(name)} AS SELECT {listed} FROM read_parquet({_CASE_DIR} || {place})"
+    )
 
 
 def _add_other_tables(connection: duckdb.DuckDBPyConnection, case_dir: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from perfcase.schema import Column, Table, load_tables
+from perfcase.schema import Table, load_tables
 from perfcase.views import View, load_views
 
 _GENERATED = "<!-- Made by `make docs` from schema/: do not edit. -->"
@@ -75,7 +75,10 @@ def _table(table: Table) -> str:
 def _view(view: View) -> str:
     rows = [f"| `{c.name}` | {c.unit or ''} | {_cell(c.description)} |" for c in view.columns]
     sources = ", ".join(f"`{name}`" for name in view.sources)
-    lines = [f"### {view.name}\n", f"{_sentence(view.description)} One row is {view.grain.rstrip('.')}. Made from {sources}.\n"]
+    lines = [
+        f"### {view.name}\n",
+        f"{_sentence(view.description)} One row is {view.grain.rstrip('.')}. Made from {sources}.\n",
+    ]
     lines += [f"- {_sentence(caveat)}" for caveat in view.caveats]
     lines += [""] if view.caveats else []
     return "\n".join([*lines, "| column | unit | what it is |", "|---|---|---|", *rows, ""])

@@ -148,7 +148,9 @@ def _table(result: Result, file: IO[str], *, limited: bool) -> None:
 
 def table_of(names: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> Table:
     """A Rich table of plain values: text made safe, numbers to the right."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title=title, title_justify="left", header_style="bold")
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title=title, title_justify="left", header_style="bold"
+    )
     for at, name in enumerate(names):
         numeric = any(isinstance(row[at], (int, float, Decimal)) and not isinstance(row[at], bool) for row in rows)
         table.add_column(Text(safe(name)), justify="right" if numeric else "left", overflow="fold")

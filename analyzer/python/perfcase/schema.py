@@ -63,38 +63,14 @@ def package_data(name: str) -> Path:
     for folder in (package / f"_{name}", package / "_data" / name):
         if folder.is_dir():
             return folder
-    raise PerfcaseError("environment", f"{package}: the folder {name} is missing", "reinstall perfcase or run make setup")
+    raise PerfcaseError(
+        "environment", f"{package}: the folder {name} is missing", "reinstall perfcase or run make setup"
+    )
 
 
 def schema_dir() -> Path:
     """The folder with the descriptions of tables and the views."""
     return package_data("schema")
-
-
-def sql_type(self) -> str:
-        """The DuckDB type of the column."""
-        return sql_type(self.type or "text")
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of the schema: what one row is, and its columns."""
-
-    name: str
-    group: str
-    description: str
-    grain: str
-    order: tuple[str, ...]
-    columns: tuple[Column, ...]
-    path: Path
-
-
-def schema_dir() -> Path:
-    """The folder with tables and views: package data of the wheel, a link to schema/ in a clone."""
-    folder = Path(__file__).parent / "_schema"
-    if not folder.is_dir():
-        raise PerfcaseError("environment", f"the schema folder {folder} is missing", "reinstall perfcase")
-    return folder
 
 
 def sql_type(name: str) -> str:

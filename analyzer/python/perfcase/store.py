@@ -50,7 +50,12 @@ def is_imported(folder: Path) -> bool:
 
 
 def open_case(
-    file: Path, out: Path | None = None, progress: Progress | None = None, *, force: bool = False, options: dict | None = None
+    file: Path,
+    out: Path | None = None,
+    progress: Progress | None = None,
+    *,
+    force: bool = False,
+    options: dict | None = None,
 ) -> Case:
     """The imported folder of FILE, imported now if it was not before (or if ``force``)."""
     if not file.exists():
@@ -158,7 +163,9 @@ def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress
     try:
         working.mkdir()
         before = stamp(file)
-        result = import_core().import_capture(str(file), str(working), {"name": file.name, **wanted["options"]}, progress)
+        result = import_core().import_capture(
+            str(file), str(working), {"name": file.name, **wanted["options"]}, progress
+        )
         casedb.write(working)
         info = {
             **wanted,

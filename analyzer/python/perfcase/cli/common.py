@@ -81,9 +81,7 @@ def opened(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def write(
-    connection: duckdb.DuckDBPyConnection, sql: str, fmt: Format, output: Path | None, limit: int | None
-) -> None:
+def write(connection: duckdb.DuckDBPyConnection, sql: str, fmt: Format, output: Path | None, limit: int | None) -> None:
     """Runs one SELECT and writes its rows."""
     if limit:
         query.gate(connection, sql)

@@ -12,7 +12,9 @@ from perfcase.cli.common import FileArgument, Format, FormatOption, LimitOption,
 
 def command(
     file: FileArgument,
-    statement: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT; - reads it from standard input.", show_default=False)],
+    statement: Annotated[
+        str, typer.Argument(metavar="SQL", help="One SELECT; - reads it from standard input.", show_default=False)
+    ],
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
     limit: LimitOption = None,

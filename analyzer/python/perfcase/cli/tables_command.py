@@ -15,7 +15,9 @@ from perfcase.schema import load_tables
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A table, to see its columns.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A table, to see its columns.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """List the tables that every import has; with NAME, say what its columns mean, with types and units.

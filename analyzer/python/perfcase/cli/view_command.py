@@ -44,7 +44,9 @@ def command(
     Example: perfcase view off_cpu_by_stack incident.perfcase --where "comm = 'java'" --limit 10
     """
     with opened(file) as connection:
-        known = [row[0] for row in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()]
+        known = [
+            row[0] for row in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+        ]
         if name not in known:
             raise unknown("view", name, {*known, *load_views(), *load_tables()}, "perfcase views")
         sql = f"SELECT * FROM {quote(name)}"

@@ -15,7 +15,9 @@ from perfcase.views import load_views
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A view, to see its columns.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A view, to see its columns.", show_default=False)
+    ] = None,
     sql: Annotated[bool, typer.Option("--sql", help="Print the SELECT that makes the view.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:

@@ -15,7 +15,12 @@ def write(page: Page) -> None:
     page.line("")
     sources = sources_of_case(page.connection)
     page.table(
-        [Column("source", left=True), Column("status", left=True), Column("recorded by", left=True), Column("lost", count)],
+        [
+            Column("source", left=True),
+            Column("status", left=True),
+            Column("recorded by", left=True),
+            Column("lost", count),
+        ],
         [[s["name"], s["status"], s["tool"], s["lost_count"]] for s in sources],
     )
     for source in sources:

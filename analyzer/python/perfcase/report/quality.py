@@ -54,6 +54,9 @@ def _overhead(page: Page) -> None:
             Column("output", size),
             Column("events", count),
         ],
-        [[r["process"], r["cpu_ns"], r["cpu_ratio"], r["max_rss_bytes"], r["output_bytes"], r["event_count"]] for r in rows],
+        [
+            [r["process"], r["cpu_ns"], r["cpu_ratio"], r["max_rss_bytes"], r["output_bytes"], r["event_count"]]
+            for r in rows
+        ],
     )
     page.source("recorder_overhead")

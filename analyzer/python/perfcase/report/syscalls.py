@@ -32,4 +32,3 @@ def write(page: Page) -> None:
         [list(row.values()) for row in rows],
     )
     page.source("syscall_summary", ' --order "total_ns DESC"')
-
