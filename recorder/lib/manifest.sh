@@ -175,7 +175,8 @@ write_manifest() {
 	esac
 	[ "$1" = packed ] && members=$("$helper" members "$staging" "$state/sizes")
 	[ -n "${host_json-}" ] || host_json=$(json_host)
-	cat >"$staging/manifest.json.new" <<JSON
+	# a manifest that is there is replaced by a whole one only
+	if ! cat >"$staging/manifest.json.new" <<JSON
 {"format":"perfcase","format_version":"$PERFCASE_FORMAT_VERSION",
   "recorder":{"version":"$PERFCASE_RECORDER_VERSION","command":$invocation_json,
     "target":$(json_target),
@@ -192,5 +193,9 @@ $(json_sources)],
 $(cat "$state/overhead")],
   "knobs":[$(json_knobs)]}
 JSON
+	then
+		rm -f "$staging/manifest.json.new"
+		die 1 "could not write $staging/manifest.json"
+	fi
 	mv -f "$staging/manifest.json.new" "$staging/manifest.json"
 }

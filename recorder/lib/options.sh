@@ -28,7 +28,7 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
 
   --duration SECONDS   stop after this time (default: at Ctrl-C, or when the target ends)
   -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase)
-  --pid PID[,PID...]   only these processes, with their threads and new children
+  --pid PID[,PID...]   only these processes, with their threads and children
   --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
   --interval SECONDS   between /proc snapshots and counter readings (default 1, at least 0.01)
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)

@@ -50,6 +50,7 @@ say_progress() {
 report_result() {
 	case $stopped_by in
 	budget) say "stopped: the budget of $budget was reached" ;;
+	disk_space) warn "stopped early: the disk of $output is nearly full" ;;
 	signal) say "stopped by $interrupted_by" ;;
 	esac
 	[ -z "$command_status" ] || [ "$command_status" = 0 ] || say "the command's exit status was $command_status"

@@ -40,7 +40,10 @@ target_check_pids() {
 		esac
 		[ -d "/proc/$pid" ] || die 3 "--pid $pid: there is no such process"
 	done
-	pids=$(echo "$watched_pids" | tr ' ' ',')
+	# their present children too: perf -p takes those to come only
+	# shellcheck disable=SC2086 # a list
+	pids=$("$helper" targets $watched_pids | tr '\n' ',')
+	pids=${pids%,}
 }
 
 # Finds the folder, and the name that perf -G knows it by: relative to the hierarchy's mount.

@@ -80,6 +80,11 @@ probe_ftrace_start() {
 		source_is ftrace missing "the kernel has none of the events in events.list" "a kernel with CONFIG_EVENT_TRACING"
 		return
 	fi
+	if [ "$mode" != system ] && [ ! -s "$state/ftrace.tids" ]; then
+		# never the whole host instead
+		source_is ftrace missing "the target has no thread yet" "start it before the recording"
+		return
+	fi
 	mkdir -p "$staging/ftrace"
 	knob "$ftrace_instance" absent present
 	if [ -n "${PERFCASE_NO_TRACE_CMD-}" ]; then

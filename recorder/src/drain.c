@@ -44,22 +44,25 @@ static void control(const struct drain *drain, const char *file, const char *tex
 	warn("%s: %s", path, strerror(error));
 }
 
-/* Each line of a file to a control file, one write each (set_event_pid adds). */
-static void control_lines(const struct drain *drain, const char *file, const char *list)
+/* Each line of a file to a control file, one write each (set_event_pid adds). Returns how many were taken. */
+static int control_lines(const struct drain *drain, const char *file, const char *list)
 {
 	struct buffer text = { NULL, 0, 0 };
 	char path[PATH_SIZE];
-	int fd;
+	int fd, taken = 0;
 
 	if (read_file(list, &text, 16 << 20) || !text.length)
-		return;
+		return 0;
 	fd = open(format_path(path, sizeof path, "%s/%s", drain->instance, file), O_WRONLY | O_CLOEXEC);
 	for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))
-		if (fd < 0 || write(fd, line, strlen(line)) < 0)
+		if (fd >= 0 && write(fd, line, strlen(line)) > 0)
+			taken++;
+		else
 			warn("%s: %s: %s", path, line, strerror(errno)); /* a thread may be gone already */
 	if (fd >= 0)
 		close(fd);
 	free(text.data);
+	return taken;
 }
 
 static int enable_events(const struct drain *drain, const char *list)
@@ -261,7 +264,11 @@ int command_drain(int argc, char **argv)
 	control(&drain, "buffer_size_kb", argv[3], 0);
 	if (!stat(argv[5], &pids) && pids.st_size > 0) {
 		control(&drain, "options/event-fork", "1", 1);
-		control_lines(&drain, "set_event_pid", argv[5]);
+		if (!control_lines(&drain, "set_event_pid", argv[5])) {
+			/* without the filter it would record everything */
+			rmdir(drain.instance);
+			die("no thread could be chosen");
+		}
 	}
 	if (!enable_events(&drain, argv[4])) {
 		rmdir(drain.instance);

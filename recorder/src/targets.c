@@ -117,3 +117,19 @@ void targets_refresh(struct targets *targets)
 	}
 	free(old);
 }
+
+/* targets PID...: these and all their descendants, one a line. */
+int command_targets(int argc, char **argv)
+{
+	struct targets targets = { .is_everything = 0 };
+
+	for (int i = 1; i < argc; i++) {
+		targets.roots = checked_realloc(targets.roots, (size_t)i * sizeof(pid_t));
+		targets.roots[targets.root_count++] = atoi(argv[i]);
+	}
+	targets_refresh(&targets);
+	for (size_t i = 0; i < targets.count; i++)
+		if (targets.processes[i].is_target)
+			printf("%d\n", (int)targets.processes[i].pid);
+	return 0;
+}

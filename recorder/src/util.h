@@ -69,6 +69,7 @@ COMMAND(sha256);
 COMMAND(sizes);
 COMMAND(stamp);
 COMMAND(stop);
+COMMAND(targets);
 COMMAND(watch);
 #undef COMMAND
 

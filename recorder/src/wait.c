@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -180,8 +181,8 @@ static void show_progress(int64_t elapsed_ns, int64_t duration_ns, int64_t bytes
 	fprintf(stderr, " s, %.1f MB \033[K", (double)bytes / 1e6);
 }
 
-/* Waits until all processes have ended, a signal came or wait_ns passed (negative: for ever). With a kernel older than
- * 5.3 (no pidfd_open) it looks every 50 ms. */
+/* Waits until one of the processes has ended, a signal came or wait_ns passed. With a kernel older than 5.3 (no
+ * pidfd_open) it looks every 50 ms. */
 static void wait_for_processes(int count, char **pids, int64_t wait_ns)
 {
 	struct pollfd first = { -1, POLLIN, 0 };
@@ -191,19 +192,30 @@ static void wait_for_processes(int count, char **pids, int64_t wait_ns)
 	for (int i = 0; i < count && first.fd < 0; i++)
 		if (is_running(pids[i]))
 			first.fd = (int)syscall(SYS_pidfd_open, atoi(pids[i]), 0);
-	if (count && first.fd < 0 && (wait_ns < 0 || wait_ns > 50000000))
+	if (count && first.fd < 0 && (wait_ns > 50000000))
 		wait_ns = 50000000;
 	wait = (struct timespec){ wait_ns / second_ns, wait_ns % second_ns };
-	ppoll(&first, first.fd >= 0, wait_ns < 0 ? NULL : &wait, &unblocked);
+	ppoll(&first, first.fd >= 0, &wait, &unblocked);
 	if (first.fd >= 0)
 		close(first.fd);
 }
 
+/* The recorder must not fill the host's disk. It needs room to pack: half of the raw data, as they compress well. */
+static int is_disk_full(const char *folder, int64_t raw_bytes)
+{
+	const int64_t reserve_bytes = 32 << 20;
+	struct statvfs disk;
+
+	if (statvfs(folder, &disk))
+		return 0;
+	return (int64_t)disk.f_bavail * (int64_t)disk.f_frsize < reserve_bytes + raw_bytes / 2;
+}
+
 /* watch DIR DURATION_NS BUDGET_BYTES PROGRESS(0|1) [PID...]: 0 means no limit.
- * Prints why the recording ends: duration, budget, target_exit (all PIDs gone) or signal. */
+ * Prints why the recording ends: duration, budget, disk_space, target_exit (all PIDs gone) or signal. */
 int command_watch(int argc, char **argv)
 {
-	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, bytes = 0;
+	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, bytes;
 	const char *why = NULL;
 	int progress;
 
@@ -216,14 +228,17 @@ int command_watch(int argc, char **argv)
 	block_stop_signals();
 	die_with_parent();
 	while (!why) {
-		int64_t elapsed = clock_ns(CLOCK_MONOTONIC) - start, wait = -1;
+		int64_t elapsed = clock_ns(CLOCK_MONOTONIC) - start;
+		/* the sizes are looked at once a second, five times where a limit or a reader waits for them */
+		int64_t wait = budget_bytes || progress ? second_ns / 5 : second_ns;
 
-		if (budget_bytes || progress)
-			bytes = folder_bytes(argv[1]);
+		bytes = folder_bytes(argv[1]);
 		if (progress)
 			show_progress(elapsed, duration_ns, bytes);
 		if (stop_requested)
 			why = "signal";
+		else if (is_disk_full(argv[1], bytes))
+			why = "disk_space";
 		else if (duration_ns && elapsed >= duration_ns)
 			why = "duration";
 		else if (budget_bytes && bytes >= budget_bytes)
@@ -232,11 +247,8 @@ int command_watch(int argc, char **argv)
 			why = "target_exit";
 		if (why)
 			break;
-		if (duration_ns)
+		if (duration_ns && duration_ns - elapsed < wait)
 			wait = duration_ns - elapsed;
-		/* five times a second where the size matters; else it sleeps until something happens */
-		if ((budget_bytes || progress) && (wait < 0 || wait > second_ns / 5))
-			wait = second_ns / 5;
 		wait_for_processes(argc - 5, argv + 5, wait);
 	}
 	if (progress)
