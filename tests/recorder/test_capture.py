@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorder.support import SHELLS, TRACEFS, Capture, parse_snapshots, run
+from tests.recorder.support import SHELLS, TRACEFS, Capture, command, environment, parse_snapshots, run
 
 NOTE = 'he said "slow"\n\tit\'s $HOME `x` \\ ü €'
 WORKLOAD = """
@@ -185,3 +185,33 @@ def test_trace_cmd_is_not_needed(tmp_path: Path) -> None:
     assert run("dash", "-q", "-o", out, "--", "sleep", "0.2", PERFCASE_NO_TRACE_CMD="1").returncode == 0
     source = Capture.read(out).source("ftrace")
     assert (source["kind"], source["tool"], source["status"]) == ("ftrace_raw", "perfcase-helper", "available")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("size", ["2M", "36M"])
+def test_the_disk_is_never_filled(shell: str, size: str, tmp_path: Path) -> None:
+    script = 'mount -t tmpfs -o size="$1" tmpfs "$2" || exit 99; shift 2; exec "$@"'
+    workload = ["--interval", "0.02", "--duration", "60", "--", "sh", "-c", "while :; do sleep 0.001; done"]
+    place = tmp_path / "disk"
+    place.mkdir()
+    kept = tmp_path / "kept"
+    # what is on the small disk is seen in its mount namespace only: copied out there
+    inner = [*command(shell, "-o", place / "x.perfcase"), *workload]
+    outer = f'"$@"; status=$?; cp -r {place} {kept}; exit $status'
+    done = subprocess.run(
+        ["unshare", "-m", "--propagation", "private",
+         "sh", "-c", script, "sh", size, place, "sh", "-c", outer, "sh", *inner],
+        env=environment(), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    if "unshare" in done.stderr or done.returncode == 99:
+        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+    if size == "2M":
+        assert done.returncode == 1, done.stderr
+        assert "less than 32 MB are free" in done.stderr
+        assert list(kept.iterdir()) == []
+        return
+    assert done.returncode == 0, done.stderr
+    assert "nearly full" in done.stderr
+    capture = Capture.read(kept / "x.perfcase")
+    capture.check()
+    assert capture.manifest["recorder"]["stopped_by"] == "disk_space"
