@@ -1,6 +1,8 @@
 //! What the tests of this crate share.
 
 #[allow(dead_code)]
+pub mod build;
+#[allow(dead_code)]
 pub mod fixture;
 #[allow(dead_code)]
 pub mod rebuild;

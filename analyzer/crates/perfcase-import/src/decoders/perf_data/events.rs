@@ -130,7 +130,7 @@ impl Events {
     pub fn time(&self, header: RecordHeader, body: &[u8]) -> Option<u64> {
         let is_sample = header.kind == kind::SAMPLE;
         let at = match if is_sample { self.sample_time } else { self.trailer_time } {
-            Place::Nowhere => return None,
+            Place::Nowhere => return own_time(self.order, header, body),
             Place::At(at) => at,
             Place::ByEvent => {
                 let plan = &self.list[self.of_record(header, body)?].plan;
@@ -138,6 +138,15 @@ impl Events {
             }
         };
         self.order.u64(body, if is_sample { at } else { body.len().checked_sub(at)? })
+    }
+}
+
+/// The time that a record without a trailer carries itself (recordings without sample_id_all, before Linux 2.6.38).
+fn own_time(order: ByteOrder, header: RecordHeader, body: &[u8]) -> Option<u64> {
+    match header.kind {
+        kind::FORK | kind::EXIT => order.u64(body, 16),
+        kind::THROTTLE | kind::UNTHROTTLE => order.u64(body, 0),
+        _ => None,
     }
 }
 

@@ -8,14 +8,23 @@ use super::recording::header_at;
 const CHAIN: usize = 4;
 
 /// True when `count` known headers chain from `at`, or fewer up to the exact end.
-pub fn is_plausible(bytes: &[u8], mut at: usize, order: ByteOrder, count: usize) -> bool {
+pub fn is_plausible(bytes: &[u8], at: usize, order: ByteOrder, count: usize) -> bool {
+    chains(bytes, at, order, count, |number| kind::name(number).is_some())
+}
+
+/// As `is_plausible`, for what follows a record of an unknown type: newer perfs write several of those in a row.
+pub fn is_plausible_after_unknown(bytes: &[u8], at: usize, order: ByteOrder) -> bool {
+    chains(bytes, at, order, 2, |number| (1..256).contains(&number))
+}
+
+fn chains(bytes: &[u8], mut at: usize, order: ByteOrder, count: usize, is_type: impl Fn(u32) -> bool) -> bool {
     for _ in 0..count {
         if at == bytes.len() {
             return true;
         }
         let Some(header) = header_at(bytes, at, order) else { return false };
         let size = usize::from(header.size);
-        if kind::name(header.kind).is_none() || size < HEADER_BYTES {
+        if !is_type(header.kind) || size < HEADER_BYTES {
             return false;
         }
         // Records of the kernel are padded to 8 bytes.

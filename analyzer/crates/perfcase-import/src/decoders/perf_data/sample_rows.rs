@@ -94,7 +94,9 @@ impl Rows<'_> {
             }
             Some(_) => self.counters(recording, event, &sample, &common, known),
         };
-        if event.attr.sample_type & DETAILS != 0 {
+        // Events that have no data address carry 0.
+        let is_bare = event.attr.sample_type & DETAILS == field::ADDR && sample.addr == Some(0);
+        if event.attr.sample_type & DETAILS != 0 && !is_bare {
             self.details(event, &sample, sample_id);
         }
         if let Some(branches) = sample.more.as_ref().and_then(|more| more.branch_stack) {
@@ -213,7 +215,7 @@ impl Rows<'_> {
         let stack = more.stack_user.map(|stack| stack.bytes);
         self.session.tables.sample_detail.push(SampleDetailRow {
             sample_id,
-            data_address: sample.addr,
+            data_address: sample.addr.filter(|&address| address != 0),
             physical_address: more.phys_addr,
             data_src: more.data_src,
             weight: more.weight.map(|weight| if is_struct { weight & 0xffff_ffff } else { weight }),

@@ -210,7 +210,7 @@ impl Scanner<'_> {
             self.kernel_record(header, body, at as u64, false);
             return Some(next);
         }
-        if kind::name(header.kind).is_none() && !resync::is_plausible(file, next, self.out.order, 2) {
+        if kind::name(header.kind).is_none() && !resync::is_plausible_after_unknown(file, next, self.out.order) {
             return None;
         }
         *self.out.counts.entry(header.kind).or_default() += 1;

@@ -73,7 +73,8 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
                 format!("a {name} record is shorter than its fields; it is not used")
             });
         };
-        let clock_ns = trailer.time.filter(|&time| time != 0 && time < LATEST_NS).map_or(NO_TIME, |time| time as i64);
+        let time = recording.events.time(header, body);
+        let clock_ns = time.filter(|&time| time != 0 && time < LATEST_NS).map_or(NO_TIME, |time| time as i64);
         session.count_record(clock_ns, self.source, None);
         apply(&parsed, header, clock_ns, session);
         super::side_rows::write(&parsed, header, clock_ns, &trailer, session);
