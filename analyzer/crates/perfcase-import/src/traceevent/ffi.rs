@@ -36,6 +36,7 @@ pub(super) struct TraceSeq {
 }
 
 /// `struct tep_format_field`.
+#[cfg(test)]
 #[repr(C)]
 pub(super) struct TepField {
     pub(super) next: *mut TepField,
@@ -51,6 +52,7 @@ pub(super) struct TepField {
 }
 
 /// The beginning of `struct tep_event`, which is all that is read.
+#[cfg(test)]
 #[repr(C)]
 pub(super) struct TepEvent {
     pub(super) tep: *mut c_void,

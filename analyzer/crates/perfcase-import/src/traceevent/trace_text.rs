@@ -2,57 +2,17 @@
 
 use std::cell::RefCell;
 use std::ops::Deref;
-use std::time::Duration;
 
 use hashbrown::HashMap;
 
 use super::client::{Client, PrintError, Spawn};
 use super::graph::{GraphFields, is_leaf};
+use super::output::{Output, PrintOptions, Printed, Sink};
 use super::printer::{Setup, Style};
 use super::protocol::Request;
 use crate::decoders::ftrace::events::{CommonFields, Events};
 use crate::decoders::ftrace::stream::Loss;
 use crate::format::EventFormat;
-
-/// Which events to print, and how long the printer may take for one.
-#[derive(Debug, Clone)]
-pub struct PrintOptions {
-    /// Only this event: `sched_switch` or `sched:sched_switch`.
-    pub event: Option<String>,
-    /// At most so many events.
-    pub limit: Option<u64>,
-    /// Time for one answer of the child; then it is ended and the record reported.
-    pub deadline: Duration,
-}
-
-impl Default for PrintOptions {
-    fn default() -> PrintOptions {
-        PrintOptions { event: None, limit: None, deadline: Duration::from_secs(20) }
-    }
-}
-
-impl PrintOptions {
-    pub(super) fn selects(&self, system: &str, name: &str) -> bool {
-        self.event.as_deref().is_none_or(|wanted| match wanted.split_once(':') {
-            Some((in_system, event)) => in_system == system && event == name,
-            None => wanted == name,
-        })
-    }
-}
-
-/// What is printed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Printed {
-    /// A line, without its end. It may hold line ends of its own (a kernel stack).
-    Line(String),
-    /// Something could not be printed.
-    Problem {
-        /// Where in the file.
-        offset: Option<u64>,
-        /// What and why.
-        message: String,
-    },
-}
 
 /// What the outcome of a request belongs to.
 enum Tag {
@@ -65,25 +25,23 @@ pub fn print<B: Deref<Target = [u8]> + Clone>(
     events: Events<B>,
     options: &PrintOptions,
     spawn: &mut dyn Spawn,
-    sink: &mut dyn FnMut(Printed) -> bool,
+    sink: &mut Sink<'_>,
 ) -> Result<(), PrintError> {
     let mut report = Report::new(events, options);
-    let sink = RefCell::new(Sink { sink, goes_on: true });
-    sink.borrow_mut().put(Printed::Line(report.first_line()));
+    let output = RefCell::new(Output::new(sink));
+    output.borrow_mut().line(report.first_line());
     if let Some(text) = &report.events.capture.latency_text {
-        let text = String::from_utf8_lossy(text);
-        text.lines().for_each(|line| sink.borrow_mut().put(Printed::Line(line.to_owned())));
+        String::from_utf8_lossy(text).lines().for_each(|line| output.borrow_mut().line(line));
     }
-    for damage in std::mem::take(&mut report.events.capture.damages) {
-        sink.borrow_mut().put(Printed::Problem { offset: damage.offset, message: damage.message });
-    }
+    let damages = std::mem::take(&mut report.events.capture.damages);
+    damages.into_iter().for_each(|damage| output.borrow_mut().problem(damage.offset, damage.message));
     let mut client = Client::new(spawn, options.deadline, report.base());
     let mut taken = |tag: Tag, outcome: Result<String, String>| {
-        let mut sink = sink.borrow_mut();
+        let mut output = output.borrow_mut();
         match (tag, outcome) {
-            (Tag::Event { prefix, .. }, Ok(text)) => sink.put(Printed::Line(format!("{prefix}{text}"))),
-            (Tag::Event { offset, .. }, Err(message)) => sink.put(Printed::Problem { offset: Some(offset), message }),
-            (Tag::Format, Err(message)) => sink.put(Printed::Problem { offset: None, message }),
+            (Tag::Event { prefix, .. }, Ok(text)) => output.line(format!("{prefix}{text}")),
+            (Tag::Event { offset, .. }, Err(why)) => output.problem(Some(offset), why),
+            (Tag::Format, Err(why)) => output.problem(None, why),
             (Tag::Format, Ok(_)) => {}
         }
     };
@@ -91,25 +49,14 @@ pub fn print<B: Deref<Target = [u8]> + Clone>(
         for (request, tag) in requests {
             client.send(request, tag, &mut taken)?;
         }
-        problems.into_iter().for_each(|problem| sink.borrow_mut().put(problem));
-        if !sink.borrow().goes_on {
+        problems.into_iter().for_each(|problem| output.borrow_mut().put(problem));
+        if !output.borrow().goes_on {
             return Ok(());
         }
     }
     client.finish(&mut taken)?;
-    report.damages().into_iter().for_each(|problem| sink.borrow_mut().put(problem));
+    report.damages().into_iter().for_each(|problem| output.borrow_mut().put(problem));
     Ok(())
-}
-
-struct Sink<'a> {
-    sink: &'a mut dyn FnMut(Printed) -> bool,
-    goes_on: bool,
-}
-
-impl Sink<'_> {
-    fn put(&mut self, printed: Printed) {
-        self.goes_on = self.goes_on && (self.sink)(printed);
-    }
 }
 
 /// An event's format, and whether the child knows it.
@@ -185,7 +132,7 @@ impl<'a, B: Deref<Target = [u8]> + Clone> Report<'a, B> {
 
     /// The requests of the next event that is selected, and the problems met on the way; None at the end.
     fn next_event(&mut self) -> Option<(Requests, Vec<Printed>)> {
-        if self.options.limit.is_some_and(|limit| self.printed >= limit) {
+        if self.options.is_reached(self.printed) {
             return None;
         }
         let (ts, index) = self.events.merge.peek()?;
