@@ -1,7 +1,9 @@
 //! Events as text against what `trace-cmd report` printed of the same files, line by line.
 
+use std::time::Duration;
+
 use perfcase_import::decoders::ftrace::Events;
-use perfcase_import::traceevent::client::CommandLine;
+use perfcase_import::traceevent::client::{CommandLine, PrintError};
 use perfcase_import::traceevent::output::{PrintOptions, Printed};
 use perfcase_import::traceevent::{perf_text, trace_text};
 
@@ -97,4 +99,42 @@ fn every_line_is_the_one_that_perf_script_prints() {
         }
         assert_eq!((lines.len(), expected.len()), (count, count), "{name}");
     }
+}
+
+#[test]
+fn damaged_traces_are_printed_as_far_as_they_go() {
+    let whole = fixture("ftrace/instances-v6.dat");
+    let formats = whole.windows(12).position(|window| window == b"header_event").unwrap()..whole.len() / 8;
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as usize
+    };
+    let (mut printed, mut told) = (0, 0);
+    for round in 0..40 {
+        let mut data = whole.clone();
+        for _ in 0..200 {
+            let (start, length) = if round % 2 == 0 { (formats.start, formats.len()) } else { (0, data.len()) };
+            let at = start + next() % length;
+            data[at] = next() as u8;
+        }
+        let Ok(events) = Events::trace_dat(&data[..]) else { continue };
+        // Damage may make the library ask for any amount of memory.
+        let limited = "ulimit -v 2000000 && exec \"$0\"";
+        let child = ["sh", "-c", limited, env!("CARGO_BIN_EXE_eventprinter")];
+        let mut child = CommandLine(child.map(Into::into).to_vec());
+        let options =
+            PrintOptions { limit: Some(500), deadline: Duration::from_millis(500), ..PrintOptions::default() };
+        let outcome = trace_text::print(events, &options, &mut child, &mut |one| {
+            match one {
+                Printed::Line(_) => printed += 1,
+                Printed::Problem { .. } => told += 1,
+            }
+            true
+        });
+        assert!(matches!(outcome, Ok(()) | Err(PrintError::Deaths { .. })), "{outcome:?}");
+    }
+    assert!(printed > 1000 && told > 10, "{printed} lines, {told} problems");
 }

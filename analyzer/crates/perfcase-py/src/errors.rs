@@ -7,7 +7,8 @@ use perfcase_archive::ArchiveError;
 use perfcase_import::ImportError;
 use pyo3::prelude::*;
 
-fn raise(py: Python<'_>, kind: &str, message: String, hint: Option<String>) -> PyErr {
+/// Any error, by its kind.
+pub fn raise(py: Python<'_>, kind: &str, message: String, hint: Option<String>) -> PyErr {
     let made = py
         .import("perfcase.errors")
         .and_then(|module| module.getattr("PerfcaseError"))

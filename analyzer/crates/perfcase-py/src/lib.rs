@@ -1,6 +1,7 @@
 //! The thin Python face of the importer: converts arguments, results and errors, no more.
 
 mod errors;
+mod events;
 
 use std::path::PathBuf;
 
@@ -98,6 +99,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(import_capture, module)?)?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(hash_file, module)?)?;
+    module.add_function(wrap_pyfunction!(events::print_events, module)?)?;
+    module.add_function(wrap_pyfunction!(events::run_event_printer, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

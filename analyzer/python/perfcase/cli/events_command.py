@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
+from perfcase import events
 from perfcase.cli.common import FileArgument
+from perfcase.text import safe, safe_lines
 
 
 def command(
@@ -23,4 +26,12 @@ def command(
 
     Example: perfcase events incident.perfcase --event sched_switch --limit 20
     """
-    raise NotImplementedError
+
+    def problem(offset: int | None, message: str) -> None:
+        place = f"byte {offset}: " if offset is not None else ""
+        sys.stderr.write(f"perfcase: {place}{safe(message)}\n")
+
+    def text(lines: str) -> None:
+        sys.stdout.write(safe_lines(lines))
+
+    events.print_events(file, text, problem, event=event, limit=limit or None)

@@ -114,11 +114,11 @@ impl Declaration {
         }
         let by_count = self.brackets.as_deref().and_then(|b| b.trim().parse::<u32>().ok());
         let elem_size = match by_count {
-            Some(count) if count > 0 && size > 0 => (size % count == 0).then(|| size / count),
+            Some(count) if count > 0 && size > 0 => size.is_multiple_of(count).then(|| size / count),
             _ => self.named_size(),
         };
         match elem_size {
-            Some(elem_size @ (2 | 4 | 8)) if size % elem_size == 0 => {
+            Some(elem_size @ (2 | 4 | 8)) if size.is_multiple_of(elem_size) => {
                 FieldKind::IntArray { elem_size, count: size / elem_size }
             }
             _ => FieldKind::Bytes,

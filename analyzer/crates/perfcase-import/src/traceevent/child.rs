@@ -33,9 +33,18 @@ fn answer(printer: &mut Option<Printer>, request: Request) -> Answer {
             Ok(()) => Answer::Done,
             Err(why) => Answer::Failed(why),
         },
-        Request::Comms(text) => done(printer.add_comms(text)),
-        Request::Kallsyms(text) => done(printer.add_kallsyms(text)),
-        Request::PrintkFormats(text) => done(printer.add_printk_formats(text)),
+        Request::Comms(text) => {
+            printer.add_comms(text);
+            Answer::Done
+        }
+        Request::Kallsyms(text) => {
+            printer.add_kallsyms(text);
+            Answer::Done
+        }
+        Request::PrintkFormats(text) => {
+            printer.add_printk_formats(text);
+            Answer::Done
+        }
         Request::Record { .. } | Request::Setup(_) => {
             let Some(record) = request.record() else { return Answer::Failed("no record".to_owned()) };
             match printer.print(record) {
@@ -44,8 +53,4 @@ fn answer(printer: &mut Option<Printer>, request: Request) -> Answer {
             }
         }
     }
-}
-
-fn done((): ()) -> Answer {
-    Answer::Done
 }

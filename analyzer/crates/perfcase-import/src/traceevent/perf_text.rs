@@ -131,7 +131,7 @@ impl<'a> Script<'a> {
             known.push(selected.zip(name).map(|((format, text), name)| {
                 let is_sent = sent.insert(format.id, ()).is_some();
                 let system = system_of(recording, text).unwrap_or_default();
-                Known { name, system, text: *text, is_sent }
+                Known { name, system, text, is_sent }
             }));
         }
         Script { recording, known, name_width, names: Names::default() }

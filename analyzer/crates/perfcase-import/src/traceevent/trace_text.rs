@@ -121,12 +121,14 @@ impl<'a, B: Deref<Target = [u8]> + Clone> Report<'a, B> {
         let long_size = capture.buffers.first().map_or(capture.long_size, |b| b.layout.commit_size as u8);
         let mut base =
             vec![Request::Setup(Setup { big_endian: capture.big_endian, long_size, style: Style::TraceCmd })];
-        let parts: [(_, fn(Vec<u8>) -> Request); 3] = [
-            (std::mem::take(&mut capture.kallsyms), Request::Kallsyms),
-            (std::mem::take(&mut capture.printk_formats), Request::PrintkFormats),
-            (std::mem::take(&mut capture.saved_cmdlines), Request::Comms),
-        ];
-        base.extend(parts.into_iter().filter(|(text, _)| !text.is_empty()).map(|(text, request)| request(text)));
+        let mut add = |text: Vec<u8>, request: fn(Vec<u8>) -> Request| {
+            if !text.is_empty() {
+                base.push(request(text));
+            }
+        };
+        add(std::mem::take(&mut capture.kallsyms), Request::Kallsyms);
+        add(std::mem::take(&mut capture.printk_formats), Request::PrintkFormats);
+        add(std::mem::take(&mut capture.saved_cmdlines), Request::Comms);
         base
     }
 

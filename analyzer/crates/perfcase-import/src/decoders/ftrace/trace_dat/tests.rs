@@ -23,8 +23,11 @@ fn merge<'a>(data: &'a [u8], capture: &Capture) -> Merge<&'a [u8]> {
     Merge::new(streams.collect())
 }
 
-/// `(pid, cpu, µs, event)` of every record, in order.
-fn rows(data: &[u8]) -> (Vec<(i32, u32, u64, String)>, Vec<Damage>) {
+/// `(pid, cpu, µs, event)`.
+type Row = (i32, u32, u64, String);
+
+/// Every record, in order.
+fn rows(data: &[u8]) -> (Vec<Row>, Vec<Damage>) {
     let mut capture = parse(data).unwrap();
     let (formats, errors) = capture.parse_formats();
     assert_eq!(errors, []);
@@ -47,7 +50,7 @@ fn rows(data: &[u8]) -> (Vec<(i32, u32, u64, String)>, Vec<Damage>) {
 }
 
 /// The same out of a line `            dd-2040  [000]    60.462941: sys_exit:             NR 64 = 1`.
-fn reported(line: &str) -> (i32, u32, u64, String) {
+fn reported(line: &str) -> Row {
     let (head, rest) = line.split_once(" [").unwrap();
     let pid = head.trim().rsplit_once('-').unwrap().1.parse().unwrap();
     let (cpu, rest) = rest.split_once(']').unwrap();
