@@ -38,6 +38,7 @@ fn every_line_is_the_one_that_trace_cmd_reports() {
         ("aarch64-v7-zstd", "aarch64-v7-zstd"),
         ("aarch64-function", "aarch64-function"),
         ("aarch64-fgraph", "aarch64-fgraph"),
+        ("stack", "stack"),
         ("instances-v6", "instances"),
         ("instances-v7-zstd", "instances"),
         ("instances-16k-pages", "instances-16k-pages"),

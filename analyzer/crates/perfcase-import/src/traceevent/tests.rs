@@ -38,7 +38,7 @@ impl FieldFacts {
     pub(super) unsafe fn of(field: &TepField, is_common: bool) -> FieldFacts {
         // SAFETY: as the caller says.
         let name = unsafe { CStr::from_ptr(field.name) }.to_str().unwrap().to_owned();
-        let flag = |bit: u64| u64::from(field.flags) & bit != 0;
+        let flag = |bit: u64| field.flags & bit != 0;
         FieldFacts {
             name,
             offset: field.offset as u32,

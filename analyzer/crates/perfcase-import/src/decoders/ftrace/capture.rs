@@ -4,7 +4,7 @@ use super::Damage;
 use super::compression::Compression;
 use super::layout::PageLayout;
 use super::stream::Segment;
-use crate::format::{EventFormat, FormatError};
+use crate::format::{EventFormat, FieldKind, FormatError};
 
 /// The text of one `format` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +96,17 @@ impl CpuStats {
     }
 }
 
+/// A kernel stack's format claims eight addresses; a record has as many as there were (kernel: `ftrace_trace_stack`).
+fn open_stack(format: &mut EventFormat, word: u32) {
+    if (format.system.as_str(), format.name.as_str()) != ("ftrace", "kernel_stack") {
+        return;
+    }
+    for caller in format.fields.iter_mut().filter(|field| field.name == "caller") {
+        caller.size = 0;
+        caller.kind = FieldKind::IntArray { elem_size: if word == 4 { 4 } else { 8 }, count: 0 };
+    }
+}
+
 /// A whole trace: its descriptions and where its pages are.
 #[derive(Debug, Clone)]
 pub struct Capture {
@@ -169,6 +180,7 @@ impl Capture {
             match EventFormat::parse(system, text) {
                 Ok(mut format) => {
                     format.set_long_size(word);
+                    open_stack(&mut format, word);
                     formats.push(format);
                 }
                 Err(error) => errors.push(error),

@@ -1,0 +1,103 @@
+//! Whole traces through the importer: what lands in the tables, what is said about losses.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use perfcase_archive::{Capture, MemberKind};
+use perfcase_import::decoders::ftrace::Events;
+use perfcase_import::decoders::ftrace::events::CommonFields;
+use perfcase_import::{Options, Summary};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn unpacked(name: &str) -> Vec<u8> {
+    let path = data(name);
+    zstd::decode_all(&std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))[..]).unwrap()
+}
+
+fn import(file: &Path, folder: &Path) -> Summary {
+    perfcase_import::import(file, folder, &Options::default(), &mut |_| true).unwrap()
+}
+
+/// `(pid, cpu, µs, event)` of a line of the kernel's own `trace` file:
+/// `      sched-pipe-27306   [001] .....  5228.561616: sys_enter: NR 0 (3, …)`.
+fn kernel_row(line: &str) -> (i32, u32, u64, String) {
+    let (task, rest) = line.split_once(" [").unwrap();
+    let pid = task.trim().rsplit_once('-').unwrap().1.parse().unwrap();
+    let (cpu, rest) = rest.split_once("] ").unwrap();
+    let mut words = rest.split_whitespace().skip(1);
+    let time = words.next().unwrap().trim_end_matches(':').replace('.', "").parse().unwrap();
+    let event = match words.next().unwrap() {
+        "<stack" => "kernel_stack",
+        name => name.trim_end_matches(':'),
+    };
+    (pid, cpu.parse().unwrap(), time, event.to_owned())
+}
+
+#[test]
+fn raw_pages_hold_what_the_kernel_prints_of_them() {
+    let capture = Capture::open(&data("raw_folder")).unwrap();
+    let raw = capture.members.iter().filter(|member| member.kind == MemberKind::FtraceRaw);
+    let members: Vec<_> = raw.map(|member| (member.path.clone(), capture.read(member).unwrap())).collect();
+    let mut events = Events::raw_folder(&members).unwrap();
+    assert_eq!(events.capture.damages, []);
+    assert_eq!(events.capture.buffers[0].clock, "mono");
+    let (formats, errors) = events.capture.parse_formats();
+    assert_eq!(errors, []);
+    let common = CommonFields::of(&formats, false);
+    let names: BTreeMap<u32, &str> = formats.iter().map(|f| (f.id, f.name.as_str())).collect();
+    let mut rows = Vec::new();
+    while let Some((ts, index)) = events.merge.peek() {
+        let stream = events.merge.stream(index);
+        let record = stream.record();
+        let name = names[&common.id(record).unwrap()].to_owned();
+        rows.push((common.pid(record).unwrap(), stream.cpu, (ts + 500) / 1000, name));
+        events.merge.advance();
+    }
+    let text = String::from_utf8(unpacked("raw_folder.trace.txt.zst")).unwrap();
+    let expected: Vec<_> = text.lines().map(kernel_row).collect();
+    for (number, (row, expected)) in rows.iter().zip(&expected).enumerate() {
+        assert_eq!(row, expected, "row {number}");
+    }
+    assert_eq!((rows.len(), expected.len()), (1936, 1936));
+}
+
+#[test]
+fn raw_pages_become_rows_and_their_losses_issues() {
+    let out = tempfile::tempdir().unwrap();
+    let summary = import(&data("raw_folder"), out.path());
+    let text = String::from_utf8(unpacked("raw_folder.trace.txt.zst")).unwrap();
+    let count = |event: &str| text.lines().map(kernel_row).filter(|row| row.3 == event).count() as u64;
+    for event in ["sched_waking", "kernel_stack", "sched_switch"] {
+        assert_eq!(summary.tables[event], count(event), "{event}");
+    }
+    let told: Vec<_> = summary.issues.iter().map(|issue| (issue.kind, issue.count)).collect();
+    assert_eq!(told, [("no_manifest", 1), ("lost_events", 738)], "{:?}", summary.issues);
+}
+
+#[test]
+fn every_event_of_a_trace_has_its_row() {
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join("trace.dat");
+    std::fs::write(&file, unpacked("ftrace/aarch64-fgraph.dat.zst")).unwrap();
+    let graph = import(&file, &out.path().join("graph"));
+    let report = String::from_utf8(unpacked("ftrace/aarch64-fgraph.report.txt.zst")).unwrap();
+    let entries = report.lines().filter(|line| line.contains(": funcgraph_entry: ")).count() as u64;
+    // trace-cmd prints a call that calls nothing and its return in one line, `name();`.
+    let leaves = report.lines().filter(|line| line.ends_with("();")).count() as u64;
+    let exits = report.lines().filter(|line| line.contains(": funcgraph_exit: ")).count() as u64;
+    assert_eq!((graph.tables["funcgraph_entry"], graph.tables["funcgraph_exit"]), (entries, exits + leaves));
+    assert!(graph.issues.is_empty(), "{:?}", graph.issues);
+
+    std::fs::write(&file, unpacked("ftrace/instances-v7-zstd.dat.zst")).unwrap();
+    let instances = import(&file, &out.path().join("instances"));
+    let told: Vec<_> = instances.issues.iter().map(|issue| (issue.kind, issue.count)).collect();
+    assert_eq!(told, [("lost_events", 3203)], "{:?}", instances.issues);
+    let report = String::from_utf8(unpacked("ftrace/instances.report.txt.zst")).unwrap();
+    for event in ["sched_waking", "softirq_raise", "softirq_entry", "sched_switch"] {
+        let lines = report.lines().filter(|line| line.contains(&format!(": {event}: "))).count() as u64;
+        assert_eq!(instances.tables[event], lines, "{event}");
+    }
+}
