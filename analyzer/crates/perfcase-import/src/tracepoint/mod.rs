@@ -73,8 +73,12 @@ impl Tracepoints {
     /// The table of an event. Two systems may have events of one name, and an event may be named as another table:
     /// those are prefixed with their system.
     fn table(&mut self, event: &str, system: &str) -> usize {
-        let clean = |text: &str| text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        let (event, system): (String, String) = (clean(event), clean(system));
+        // A name becomes a file's name: nothing of it but letters, digits and underscores is kept.
+        let clean = |text: &str| -> String {
+            let text = if text.is_empty() { "unnamed" } else { text };
+            text.chars().take(200).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+        };
+        let (event, system) = (clean(event), clean(system));
         let qualified = format!("{system}_{event}").to_ascii_lowercase();
         let mut name = event.to_ascii_lowercase();
         let is_taken = |name: &str| TableSpec::find(name).is_some_and(|spec| !spec.is_tracepoint);
