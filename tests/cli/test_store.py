@@ -10,10 +10,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from perfcase import casedb, store
 from tests.support.cli import PERFCASE, fail, perfcase, succeed
+from tests.support.fakecase import make_case
 
 CAPTURE = "aarch64/trace-v7-zstd.dat"
 Recorded = Callable[[str], Path]
@@ -167,3 +169,13 @@ def test_a_missing_file_is_said_in_one_line(tmp_path: Path) -> None:
     for command in (["import"], ["report"], ["info"], ["sql"], ["view", "thread_time"]):
         tail = ["SELECT 1"] if command == ["sql"] else []
         assert fail(6, *command, tmp_path / "nothing", *tail) == f"{tmp_path}/nothing: no such file"
+
+
+def test_an_event_named_like_a_view_does_not_replace_it(tmp_path: Path) -> None:
+    folder = make_case(tmp_path / "x.case", {})
+    with duckdb.connect() as connection:
+        connection.sql("SELECT 7 AS on_cpu_ns").write_parquet(str(folder / "tables" / "thread_time.parquet"))
+    casedb.write(folder)
+    with duckdb.connect(str(folder / "case.duckdb"), read_only=True) as connection:
+        assert connection.execute("SELECT count(*) FROM thread_time").fetchall() == [(0,)]
+        assert connection.execute("SELECT on_cpu_ns FROM event_thread_time").fetchall() == [(7,)]

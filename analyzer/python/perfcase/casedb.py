@@ -100,8 +100,8 @@ def _names(table: Table) -> list[str]:
     return [column.name for column in table.columns]
 
 
-def _add_table(connection: duckdb.DuckDBPyConnection, name: str, columns: list[str]) -> None:
-    place = literal("/tables/" + name.replace("[", "[[]") + ".parquet")
+def _add_table(connection: duckdb.DuckDBPyConnection, name: str, columns: list[str], file: str | None = None) -> None:
+    place = literal("/tables/" + (file or name).replace("[", "[[]") + ".parquet")
     listed = ", ".join(map(quote, columns))
     connection.execute(
         f"CREATE OR REPLACE VIEW {quote(name)} AS SELECT {listed} FROM read_parquet({_CASE_DIR} || {place})"
@@ -119,12 +119,14 @@ def _add_other_tables(connection: duckdb.DuckDBPyConnection, case_dir: Path) -> 
         if table and [(row[0], row[1]) for row in described] == [(c.name, c.sql_type) for c in table.columns]:
             continue
         columns = [row[0] for row in described]
-        _add_table(connection, path.stem, columns)
+        # A stranger's recording may name an event like one of our views: the view stays what it says it is.
+        name = f"event_{path.stem}" if path.stem in load_views() else path.stem
+        _add_table(connection, name, columns, path.stem)
         if table:
             comment(connection, path.stem, describe(table.description, table.grain), table.columns, columns)
         else:
             text = "Events of this tracepoint, its own fields as columns. One row is an event."
-            connection.execute(f"COMMENT ON VIEW {quote(path.stem)} IS {literal(text)}")
+            connection.execute(f"COMMENT ON VIEW {quote(name)} IS {literal(text)}")
 
 
 @cache
