@@ -61,6 +61,16 @@ source_last_words() {
 	grep -v '^$' "$staging/recorder/$1.log" 2>/dev/null | tail -n "${2:-2}" | tr '\n\t' '  ' | cut -c 1-300
 }
 
+# per_cpu_kb TOTAL_KB: each CPU's share of a buffer, a power of two between 512 KB and 8 MB.
+per_cpu_kb() {
+	cpus=$(grep -c '^cpu[0-9]' /proc/stat)
+	share_kb=8192
+	while [ "$share_kb" -gt 512 ] && [ $((share_kb * cpus)) -gt "$1" ]; do
+		share_kb=$((share_kb / 2))
+	done
+	echo "$share_kb"
+}
+
 stop_all() {
 	[ -n "$running_pids" ] || return 0
 	# shellcheck disable=SC2086 # a list

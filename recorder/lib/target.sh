@@ -3,6 +3,7 @@
 watched_pids=
 command_pid=
 command_status=
+command_runs=
 cgroup_folder=
 cgroup_name=
 
@@ -20,14 +21,18 @@ target_hold() {
 	command -v "$1" >/dev/null 2>&1 || die 3 "$1: command not found"
 	mkfifo "$state/go" || die 1 "cannot create $state/go"
 	exec 9<>"$state/go"
-	"$helper" hold "$state/go" "$@" 9>&- <&0 &
+	# the shell gives background children /dev/null: hand the real standard input on
+	exec 8<&0
+	"$helper" hold "$state/go" "$@" <&8 8<&- 9>&- &
 	command_pid=$!
+	exec 8<&-
 	pids=$command_pid
 	watched_pids=$command_pid
 }
 
 target_release() {
 	[ -n "$command_pid" ] || return 0
+	command_runs=1
 	echo go >&9
 	exec 9>&-
 }
@@ -66,16 +71,36 @@ target_find_cgroup() {
 	cgroup_folder=$(readlink -f "$cgroup")
 }
 
+# The processes to record, at this moment.
+target_processes() {
+	case $mode in
+	cgroup) find "$cgroup_folder" -name cgroup.procs -exec cat {} + ;;
+	*) echo "$pids" | tr ',' '\n' ;;
+	esac
+}
+
 # The threads to record, one a line; nothing for the whole host.
 target_threads() {
-	case $mode in
-	system) return ;;
-	cgroup) target_pids=$(find "$cgroup_folder" -name cgroup.procs -exec cat {} +) ;;
-	*) target_pids=$(echo "$pids" | tr ',' ' ') ;;
-	esac
-	for pid in $target_pids; do
+	[ "$mode" != system ] || return 0
+	for pid in $(target_processes); do
 		ls "/proc/$pid/task" 2>/dev/null
 	done
+}
+
+# How perf is told: all, cgroup, or pids where it does not know the group. Sets perf_scope and perf_pids.
+target_choose_perf_scope() {
+	[ -z "${perf_scope-}" ] || return 0
+	perf_scope=pids
+	perf_pids=$pids
+	[ "$mode" != system ] || perf_scope=all
+	[ "$mode" = cgroup ] || return 0
+	perf_pids=$(target_processes | tr '\n' ',')
+	perf_pids=${perf_pids%,}
+	if [ -n "$cgroup_name" ] &&
+		perf stat -x, -e cpu-clock -a -G "$cgroup_name" -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
+		grep -q '^[0-9]' "$state/trial.stat"; then
+		perf_scope=cgroup
+	fi
 }
 
 # What the sampler calls the target.
@@ -96,5 +121,7 @@ target_end() {
 	fi
 	wait "$command_pid" 2>/dev/null
 	command_status=$?
+	# ended before it was let go
+	[ -n "$command_runs" ] || command_status=
 	command_pid=
 }

@@ -1,7 +1,6 @@
 # shellcheck shell=sh
 # ftrace.sh: scheduler, system call and block events in a private ftrace instance: by trace-cmd, or where it is absent
 # or the kernel refuses what it needs, by perfcase-helper, which saves the raw ring-buffer pages.
-FTRACE_BUFFER_KB=4096
 
 # Where tracefs is, or nothing.
 find_tracefs() {
@@ -100,7 +99,7 @@ probe_ftrace_start() {
 
 ftrace_start_trace_cmd() {
 	ftrace_file=$staging/ftrace/trace.dat
-	set -- trace-cmd record -o "$ftrace_file" -B "${ftrace_instance##*/}" -C mono -b "$FTRACE_BUFFER_KB"
+	set -- trace-cmd record -o "$ftrace_file" -B "${ftrace_instance##*/}" -C mono -b "$(per_cpu_kb 65536)"
 	while read -r event; do
 		set -- "$@" -e "$event"
 	done <"$state/ftrace.events"
@@ -125,7 +124,7 @@ ftrace_start_trace_cmd() {
 ftrace_start_drain() {
 	mkdir -p "$staging/ftrace/raw"
 	source_run ftrace "perfcase-helper drain" "$helper" drain "$ftrace_instance" "$staging/ftrace/raw" \
-		"$FTRACE_BUFFER_KB" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready"
+		"$(per_cpu_kb 65536)" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready"
 	if "$helper" ready "$state/ftrace.ready" ready "$run_pid" "$START_TIMEOUT_S"; then
 		source_is ftrace available "$ftrace_why: perfcase-helper drains the ring buffers"
 		source_started ftrace

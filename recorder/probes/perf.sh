@@ -2,7 +2,6 @@
 # perf.sh: perf record: CPU samples with callchains, and scheduler tracepoints with callchains.
 # A frequency goes to the sampling event only: with -F perf would sample the tracepoints as well.
 SAMPLE_HZ=99
-BUFFER_PER_CPU=2M
 
 probe_perf_check() {
 	source_set perf kind perf_data
@@ -22,10 +21,7 @@ probe_perf_check() {
 			"run as root, or: sysctl kernel.perf_event_paranoid=-1"
 		return
 	fi
-	if [ "$mode" = cgroup ] && [ -z "$cgroup_name" ]; then
-		source_is perf missing "$cgroup is not in a hierarchy that perf knows" "use a cgroup v2 path"
-		return
-	fi
+	target_choose_perf_scope
 	perf_choose_events
 }
 
@@ -66,16 +62,28 @@ perf_event_options() {
 	done
 }
 
+# Says what the recording will lack; several reasons are joined.
 perf_judge() {
-	if [ -z "$perf_events" ]; then
-		source_is perf degraded "no tracepoints (sched_switch): off-CPU time has no stacks" \
-			"mount -t tracefs tracefs /sys/kernel/tracing, and run as root"
-	elif [ "$perf_sampler" != cycles ]; then
-		source_is perf degraded "no hardware cycle counter: a timer (cpu-clock) samples instead, blind where interrupts are off" \
-			"use hardware, or a virtual machine type, that exposes its PMU"
+	perf_reason=
+	perf_remedy=
+	[ -n "$perf_events" ] || perf_lacks "no tracepoints (sched_switch): off-CPU time has no stacks" \
+		"mount -t tracefs tracefs /sys/kernel/tracing, and run as root"
+	[ "$perf_sampler" = cycles ] || perf_lacks \
+		"no hardware cycle counter: a timer (cpu-clock) samples instead, blind where interrupts are off" \
+		"use hardware, or a virtual machine type, that exposes its PMU"
+	[ "$mode" != cgroup ] || [ "$perf_scope" = cgroup ] || perf_lacks \
+		"perf cannot record by control group here: the processes in it at the start and their children instead" \
+		"a kernel with CONFIG_CGROUP_PERF, or a newer one"
+	if [ -n "$perf_reason" ]; then
+		source_is perf degraded "$perf_reason" "$perf_remedy"
 	else
 		source_is perf available
 	fi
+}
+
+perf_lacks() {
+	perf_reason="${perf_reason:+$perf_reason; }$1"
+	perf_remedy="${perf_remedy:+$perf_remedy; }$2"
 }
 
 # perf_has_option record|stat OPTION
@@ -105,11 +113,11 @@ probe_perf_start() {
 	perf_event_options "$perf_sampler" "$perf_events"
 	perf_make_control perf record
 	# shellcheck disable=SC2086 # lists of options without blanks in them
-	set -- perf record -k CLOCK_MONOTONIC -g --sample-cpu -m "$BUFFER_PER_CPU" $perf_options
-	case $mode in
-	system) set -- "$@" -a ;;
+	set -- perf record -k CLOCK_MONOTONIC -g --sample-cpu -m "$(per_cpu_kb 65536)K" $perf_options
+	case $perf_scope in
+	all) set -- "$@" -a ;;
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
-	*) set -- "$@" -p "$pids" ;;
+	*) set -- "$@" -p "$perf_pids" ;;
 	esac
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
 	source_run perf "perf record" "$@" -o "$staging/perf/perf.data"

@@ -18,10 +18,7 @@ probe_pmc_check() {
 			"run as root, or: sysctl kernel.perf_event_paranoid=-1"
 		return
 	fi
-	if [ "$mode" = cgroup ] && [ -z "$cgroup_name" ]; then
-		source_is pmc missing "$cgroup is not in a hierarchy that perf knows" "use a cgroup v2 path"
-		return
-	fi
+	target_choose_perf_scope
 	pmc_choose_events
 }
 
@@ -78,10 +75,10 @@ probe_pmc_start() {
 	for group in $pmc_hardware $SOFTWARE_EVENTS; do
 		set -- "$@" -e "$group"
 	done
-	case $mode in
-	system) set -- "$@" -a -A ;;
+	case $perf_scope in
+	all) set -- "$@" -a -A ;;
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
-	*) set -- "$@" -p "$pids" ;;
+	*) set -- "$@" -p "$perf_pids" ;;
 	esac
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
 	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" 9>&- &

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorder.support import RECORDER, SHELLS, Capture, parse_snapshots, path_without, run
+from tests.recorder.support import RECORDER, SHELLS, Capture, command, environment, parse_snapshots, path_without, run
 
 pytestmark = pytest.mark.parametrize("shell", SHELLS)
 
@@ -169,3 +169,45 @@ def test_an_installed_recorder_finds_its_parts(shell: str, tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     Capture.read(tmp_path / "x.perfcase").check()
+
+
+def test_the_command_keeps_its_standard_streams(shell: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(shell, "-q", "-o", tmp_path / "x.perfcase", "--", "sh", "-c", "cat; echo oops >&2"),
+        env=environment(), input="hello\n", capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "hello\n", "oops\n")
+
+
+def test_a_control_group(shell: str, tmp_path: Path) -> None:
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    group = (
+        next((Path(words[1]) for words in mounts if words[2] == "cgroup2"), Path("/none")) / f"perfcase-{os.getpid()}"
+    )
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group of our own here: {error}")
+    target = subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"], start_new_session=True)
+    out = tmp_path / "x.perfcase"
+    try:
+        (group / "cgroup.procs").write_text(str(target.pid))
+        done = run(shell, "-o", out, "--duration", "0.6", "--interval", "0.1", "--cgroup", group.name)
+    finally:
+        os.killpg(target.pid, signal.SIGKILL)
+        target.wait()
+        time.sleep(0.2)
+        group.rmdir()
+    assert done.returncode == 0, done.stderr
+    capture = Capture.read(out)
+    capture.check()
+    assert capture.manifest["recorder"]["target"]["cgroup"] == str(group)
+    snapshots = parse_snapshots(capture.content("proc/snapshots"))
+    seen = {int(path.split("/")[2]) for snapshot in snapshots for path in snapshot.files if "/task/" in path}
+    assert target.pid in seen
+    assert os.getpid() not in seen
+    for name in ("perf", "pmc", "ftrace"):
+        if capture.source(name)["status"] != "missing":
+            words = " ".join(capture.source(name)["command"])
+            # never the whole host: by group, by process, or by the threads given to the drain
+            assert "-G " in words or f"-p {target.pid}" in words or "-P " in words or "ftrace.tids" in words
