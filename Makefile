@@ -7,8 +7,8 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 # The test data of other modules is found by path; results do not depend on the user's settings.
 export PYTHONDONTWRITEBYTECODE := 1
-# perfcase-py is the face for Python: it has no logic of its own to test, and linking it needs libpython.
-CARGO_TEST := cargo test --locked --workspace --exclude perfcase-py
+# The whole workspace, for then cargo chooses the same features as for the wheel, and nothing is compiled twice.
+CARGO_TEST := cargo test --locked --workspace
 
 .PHONY: help setup demo test bench bless lint docs wheel clean
 
