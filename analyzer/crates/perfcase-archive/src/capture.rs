@@ -278,6 +278,12 @@ fn read_manifest(
                     format!("format_version {version} is newer than this perfcase knows; what it knows is read");
                 problems.push(Problem::new(Severity::Info, "newer_minor", message).member(MANIFEST));
             }
+            let unknown = manifest.unknown_properties();
+            if !unknown.is_empty() {
+                let shown: Vec<&str> = unknown.iter().take(12).map(String::as_str).collect();
+                let message = format!("properties that this version does not know: {}", shown.join(", "));
+                problems.push(Problem::new(Severity::Info, "unknown_property", message).member(MANIFEST));
+            }
             Ok(Some(*manifest))
         }
         Parsed::Damaged(why) => {

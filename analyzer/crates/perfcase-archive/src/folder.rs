@@ -33,6 +33,9 @@ pub(crate) fn walk(root: &Path, limits: &Limits) -> Result<(Vec<Found>, Vec<Prob
         };
         for entry in entries.flatten() {
             let name = entry.file_name();
+            if name.as_encoded_bytes().starts_with(b".") {
+                continue; // the recorder's own state, an editor's: no members
+            }
             let relative = [prefix.as_bytes(), name.as_encoded_bytes()].concat();
             let shown = String::from_utf8_lossy(&relative).into_owned();
             let relative = match path::check(&relative) {

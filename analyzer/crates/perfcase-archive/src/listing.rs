@@ -28,7 +28,10 @@ pub(crate) const STORED_HEAD_BYTES: usize = 256 << 10;
 pub(crate) struct Listing<'m> {
     /// What the manifest says of each member, by path without `.zst`/`.gz`.
     manifest: HashMap<&'m str, &'m ManifestMember>,
+    /// The manifest lists the members: those of a recording that was killed are not listed yet.
+    is_listed: bool,
     seen: HashSet<String>,
+    unlisted: Vec<String>,
     pub members: Vec<Member>,
     pub problems: Vec<Problem>,
 }
@@ -38,7 +41,9 @@ impl<'m> Listing<'m> {
         let members = manifest.map(|m| m.members.as_slice()).unwrap_or_default();
         Listing {
             manifest: members.iter().map(|m| (without_suffix(&m.path), m)).collect(),
+            is_listed: !members.is_empty(),
             seen: HashSet::new(),
+            unlisted: Vec::new(),
             members: Vec::new(),
             problems: Vec::new(),
         }
@@ -64,6 +69,9 @@ impl<'m> Listing<'m> {
             return;
         }
         let said = self.manifest.remove(path);
+        if said.is_none() && self.is_listed {
+            self.unlisted.push(path.to_owned());
+        }
         // Someone who unpacked it may have decompressed it too: then the checksum is of other bytes.
         let as_stored = said.filter(|m| m.path == stored.path);
         let kind =
@@ -113,8 +121,24 @@ impl<'m> Listing<'m> {
                 .hint("the archive was cut or repacked: get the whole file if there is one"),
             );
         }
+        self.report_unlisted();
         self.report_unknown();
         (self.members, self.problems)
+    }
+
+    fn report_unlisted(&mut self) {
+        if self.unlisted.is_empty() {
+            return;
+        }
+        let message = format!(
+            "{} members are not in the manifest, nobody vouches for them: {}",
+            self.unlisted.len(),
+            some_of(&self.unlisted)
+        );
+        self.problems.push(
+            Problem::new(Severity::Info, "unlisted_member", message)
+                .hint("they were added after recording, and are read"),
+        );
     }
 
     fn report_unknown(&mut self) {
@@ -124,17 +148,23 @@ impl<'m> Listing<'m> {
         if unknown.is_empty() {
             return;
         }
-        let shown = unknown[..unknown.len().min(5)].join(", ");
-        let more = if unknown.len() > 5 { ", …" } else { "" };
         let message = format!(
-            "{} files are of no kind this version knows and are left as they are: {shown}{more}",
-            unknown.len()
+            "{} files are of no kind this version knows and are left as they are: {}",
+            unknown.len(),
+            some_of(&unknown)
         );
         self.problems.push(
             Problem::new(Severity::Info, "unknown_member", message)
                 .hint("a newer perfcase may read them; they stay in the archive"),
         );
     }
+}
+
+/// The first few of a list of paths.
+fn some_of<S: AsRef<str>>(paths: &[S]) -> String {
+    let shown: Vec<&str> = paths.iter().take(5).map(AsRef::as_ref).collect();
+    let more = if paths.len() > shown.len() { ", …" } else { "" };
+    shown.join(", ") + more
 }
 
 pub(crate) fn compression(head: &[u8]) -> Compression {

@@ -1,7 +1,10 @@
 //! `manifest.json`. `schema/manifest.schema.json` is the authority on its content; every field is
-//! optional here and unknown ones are ignored, so that a newer minor version is read.
+//! optional here and unknown ones are kept aside, so that a newer minor version is read.
 
 use serde::{Deserialize, Serialize};
+
+/// Properties that this version does not know: kept, and reported.
+pub type Unknown = serde_json::Map<String, serde_json::Value>;
 
 /// The whole manifest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +32,9 @@ pub struct Manifest {
     pub overhead: Vec<Overhead>,
     /// Kernel settings that were changed while recording.
     pub knobs: Vec<Knob>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// The program that recorded.
@@ -43,6 +49,17 @@ pub struct Recorder {
     pub target: Target,
     /// The signal that ended the recording early.
     pub interrupted_by: Option<String>,
+    /// Time between two snapshots and between two counter readings.
+    pub interval_ns: Option<u64>,
+    /// How long it was to record; `None`: until the command ended or a signal came.
+    pub duration_ns: Option<u64>,
+    /// The most bytes that the recording was to take.
+    pub budget_bytes: Option<u64>,
+    /// "duration", "target_exit", "budget", "disk_space", "signal" or "unfinished".
+    pub stopped_by: Option<String>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// What was recorded.
@@ -57,6 +74,11 @@ pub struct Target {
     pub pids: Vec<i64>,
     /// The cgroup that was asked for.
     pub cgroup: Option<String>,
+    /// How the command ended.
+    pub exit_status: Option<i64>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// The recorded machine.
@@ -87,6 +109,9 @@ pub struct Host {
     pub memory_bytes: Option<u64>,
     /// "little" or "big".
     pub byte_order: Option<String>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// The clock of all times in the capture.
@@ -97,6 +122,9 @@ pub struct Clock {
     pub name: Option<String>,
     /// The same moment on several clocks.
     pub anchors: Vec<Anchor>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// One moment on several clocks.
@@ -111,6 +139,9 @@ pub struct Anchor {
     pub realtime_ns: Option<i64>,
     /// CLOCK_BOOTTIME.
     pub boottime_ns: Option<i64>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// A source of data.
@@ -141,6 +172,11 @@ pub struct Source {
     pub ended_monotonic_ns: Option<i64>,
     /// Events it knows it lost.
     pub lost_events: Option<u64>,
+    /// Records it wrote, as the recorder counted them.
+    pub event_count: Option<u64>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// A member as the manifest describes it.
@@ -159,6 +195,9 @@ pub struct ManifestMember {
     pub stored_bytes: Option<u64>,
     /// SHA-256 of the stored bytes, hexadecimal.
     pub sha256: Option<String>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// What one of the recorder's processes cost.
@@ -183,6 +222,11 @@ pub struct Overhead {
     pub output_bytes: Option<u64>,
     /// Events it recorded.
     pub event_count: Option<u64>,
+    /// The source it recorded.
+    pub source: Option<String>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// A kernel setting that was changed while recording.
@@ -197,6 +241,9 @@ pub struct Knob {
     pub during: Option<String>,
     /// Whether it was put back.
     pub restored: Option<bool>,
+    /// What this version does not know.
+    #[serde(flatten)]
+    pub unknown: Unknown,
 }
 
 /// What a manifest turned out to be.
@@ -246,6 +293,25 @@ impl Manifest {
         major_minor(&self.format_version).is_some_and(|(_, minor)| minor > MINOR)
     }
 
+    /// Properties that this version does not know, each once, as `recorder.colour` or `sources[].colour`.
+    pub(crate) fn unknown_properties(&self) -> std::collections::BTreeSet<String> {
+        let mut found = std::collections::BTreeSet::new();
+        let mut note = |prefix: &str, unknown: &Unknown| {
+            found.extend(unknown.keys().map(|key| format!("{prefix}{}", key.escape_debug())));
+        };
+        note("", &self.unknown);
+        note("recorder.", &self.recorder.unknown);
+        note("recorder.target.", &self.recorder.target.unknown);
+        note("host.", &self.host.unknown);
+        note("clock.", &self.clock.unknown);
+        self.clock.anchors.iter().for_each(|anchor| note("clock.anchors[].", &anchor.unknown));
+        self.sources.iter().for_each(|source| note("sources[].", &source.unknown));
+        self.members.iter().for_each(|member| note("members[].", &member.unknown));
+        self.overhead.iter().for_each(|overhead| note("overhead[].", &overhead.unknown));
+        self.knobs.iter().for_each(|knob| note("knobs[].", &knob.unknown));
+        found
+    }
+
     /// The source of that name.
     pub fn source(&self, name: &str) -> Option<&Source> {
         self.sources.iter().find(|source| source.name == name)
@@ -269,6 +335,7 @@ mod tests {
             Parsed::Manifest(m) => {
                 assert!(m.is_newer_minor());
                 assert_eq!(m.source("a").map(|s| s.kind.as_str()), Some(""));
+                assert_eq!(m.unknown_properties().into_iter().collect::<Vec<_>>(), ["sources[].new"]);
             }
             _ => panic!("1.7 must be read"),
         }

@@ -12,8 +12,17 @@ const PERF: &[u8] = b"PERFILE2 and more";
 fn archive() -> Vec<u8> {
     let (perf, proc) = (zst(PERF), gz(SNAPSHOT));
     let stat = b"1.0,7,,cycles,9,100.00,,\n";
-    let text =
-        manifest("1.0", &[("perf/perf.data.zst", &perf), ("proc/snapshots.gz", &proc), ("pmc/perf-stat.csv", stat)]);
+    let text = manifest(
+        "1.0",
+        &[
+            ("perf/perf.data.zst", &perf),
+            ("proc/snapshots.gz", &proc),
+            ("pmc/perf-stat.csv", stat),
+            ("ftrace/raw/header_page", b"page"),
+            ("host/cpuinfo", b"x"),
+            ("recorder/log", b"x"),
+        ],
+    );
     tar(&[
         entry("manifest.json", b'0', &text),
         entry("perf/", b'5', b""),
@@ -101,7 +110,7 @@ fn a_folder_is_read_like_the_archive() {
     let dir = tempfile::tempdir().unwrap();
     let perf = zst(PERF);
     for (path, bytes) in [
-        ("manifest.json", manifest("1.0", &[("perf/perf.data.zst", &perf)])),
+        ("manifest.json", manifest("1.0", &[("perf/perf.data.zst", &perf), ("proc/snapshots", SNAPSHOT)])),
         ("perf/perf.data.zst", perf),
         ("proc/snapshots", SNAPSHOT.to_vec()),
     ] {
@@ -109,6 +118,8 @@ fn a_folder_is_read_like_the_archive() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
+    std::fs::create_dir(dir.path().join(".state")).unwrap();
+    std::fs::write(dir.path().join(".state/perf.data"), PERF).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", dir.path().join("perf/passwd")).unwrap();
     let capture = Capture::open(dir.path()).unwrap();
     assert_eq!(capture.kind, CaptureKind::Folder);
@@ -152,6 +163,26 @@ fn an_empty_recording_is_a_warning_and_other_empty_files_are_not() {
     assert_eq!(capture.problems[0].member.as_deref(), Some("perf/perf.data"));
     assert!(capture.problems[1].message.ends_with(": notes"), "{}", capture.problems[1].message);
     assert_eq!(&capture.read(&capture.members[1]).unwrap()[..], b"");
+}
+
+#[test]
+fn what_the_manifest_does_not_list_is_reported_unless_it_is_unfinished() {
+    let added = entry("host/added", b'0', b"x");
+    let stat = b"1.0,7,,cycles,9,100.00,,\n";
+    let listed = manifest("1.0", &[("pmc/perf-stat.csv", stat)]);
+    let (_dir, path) = file(
+        "x",
+        &tar(&[entry("manifest.json", b'0', &listed), entry("pmc/perf-stat.csv", b'0', stat), added.clone()]),
+    );
+    let capture = Capture::open(&path).unwrap();
+    assert_eq!(kinds(&capture.problems), ["unlisted_member"]);
+    assert!(capture.problems[0].message.ends_with(": host/added"));
+    let unfinished =
+        br#"{"format":"perfcase","format_version":"1.0","recorder":{"stopped_by":"unfinished"},"members":[]}"#;
+    let (_dir, path) = file("x", &tar(&[entry("manifest.json", b'0', unfinished), added]));
+    let capture = Capture::open(&path).unwrap();
+    assert_eq!(capture.problems, []);
+    assert_eq!(capture.manifest.unwrap().recorder.stopped_by.as_deref(), Some("unfinished"));
 }
 
 #[test]

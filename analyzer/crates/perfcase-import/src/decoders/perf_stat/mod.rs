@@ -40,6 +40,7 @@ pub fn open(content: Content, source: SourceId, options: Options) -> Box<dyn Sou
         summary_count: 0,
         not_supported: Vec::new(),
         row_count: 0,
+        counted: 0,
     };
     stat.next = stat.read();
     Box::new(stat)
@@ -67,6 +68,7 @@ struct PerfStat {
     summary_count: u64,
     not_supported: Vec<String>,
     row_count: u64,
+    counted: u64,
 }
 
 impl PerfStat {
@@ -139,6 +141,7 @@ impl PerfStat {
         session.row_added();
         session.count_record(clock_ns, self.source, None);
         self.row_count += 1;
+        self.counted += u64::from(reading.status == Status::Counted);
         if reading.status == Status::NotSupported && !self.not_supported.contains(&reading.event) {
             self.not_supported.push(reading.event.clone());
         }
@@ -182,12 +185,16 @@ impl Source for PerfStat {
         }
         if !self.not_supported.is_empty() {
             let shown = self.not_supported[..self.not_supported.len().min(20)].join(", ");
-            let message = format!("the recorded machine does not have these events: {shown}");
+            let message =
+                format!("perf could not count these events, the machine or its kernel does not have them: {shown}");
             note(Severity::Info, "not_supported", None, message);
         }
         if self.row_count == 0 {
             let message = "there is no counter value in it".to_string();
             note(Severity::Warning, "no_records", None, message);
+        } else if self.counted == 0 {
+            let message = "not one event was counted in it: see pmc_interval.status".to_string();
+            note(Severity::Warning, "nothing_counted", None, message);
         }
     }
 }

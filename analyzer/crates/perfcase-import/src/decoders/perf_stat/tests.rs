@@ -72,6 +72,12 @@ fn an_empty_run_says_so() {
 }
 
 #[test]
+fn a_run_that_counted_nothing_is_a_warning() {
+    let (rows, issues) = import("     1.000000000,<not supported>,,cs,app,0,100.00,,\n", None, Options::default());
+    assert_eq!((rows.len(), issues), (1, vec!["not_supported", "nothing_counted"]));
+}
+
+#[test]
 fn any_bytes_are_survived() {
     let good = "     1.000000000,CPU0,500,,cpu/a=1,b=2/,cycles,1000,100.00,1.000,GHz\n{\"interval\" : 1.0, \"cpu\" : \"0\", \"counter-value\" : \"1\", \"event\" : \"x\"}\n";
     let mut seed = 1u64;
