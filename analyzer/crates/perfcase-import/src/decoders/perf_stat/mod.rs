@@ -41,6 +41,7 @@ pub fn open(content: Content, source: SourceId, options: Options) -> Box<dyn Sou
         not_supported: Vec::new(),
         row_count: 0,
         counted: 0,
+        waited: false,
     };
     stat.next = stat.read();
     Box::new(stat)
@@ -69,6 +70,8 @@ struct PerfStat {
     not_supported: Vec<String>,
     row_count: u64,
     counted: u64,
+    /// An event waited for something to count.
+    waited: bool,
 }
 
 impl PerfStat {
@@ -142,6 +145,7 @@ impl PerfStat {
         session.count_record(clock_ns, self.source, None);
         self.row_count += 1;
         self.counted += u64::from(reading.status == Status::Counted);
+        self.waited |= reading.status == Status::NotCounted;
         if reading.status == Status::NotSupported && !self.not_supported.contains(&reading.event) {
             self.not_supported.push(reading.event.clone());
         }
@@ -193,8 +197,9 @@ impl Source for PerfStat {
             let message = "there is no counter value in it".to_string();
             note(Severity::Warning, "no_records", None, message);
         } else if self.counted == 0 {
-            let message = "not one event was counted in it: see pmc_interval.status".to_string();
-            note(Severity::Warning, "nothing_counted", None, message);
+            // What never ran is not counted: an idle process, a control group without tasks.
+            let severity = if self.waited { Severity::Info } else { Severity::Warning };
+            note(severity, "nothing_counted", None, "not one event was counted in it: see pmc_interval.status".into());
         }
     }
 }
