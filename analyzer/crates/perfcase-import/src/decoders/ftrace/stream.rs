@@ -45,6 +45,14 @@ enum Pages {
     Unpacked(Vec<u8>),
 }
 
+#[inline]
+fn bytes_of<'a>(pages: &'a Pages, blob: &'a [u8]) -> &'a [u8] {
+    match pages {
+        Pages::InFile(range) => blob.get(range.clone()).unwrap_or_default(),
+        Pages::Unpacked(bytes) => bytes,
+    }
+}
+
 /// A CPU's events, one ahead: [`CpuStream::ts`] and [`CpuStream::record`] speak of the same event until
 /// [`CpuStream::advance`].
 pub struct CpuStream<B> {
@@ -140,11 +148,10 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
     #[inline]
     pub fn advance(&mut self) {
         loop {
-            if let Some(mut cursor) = self.cursor {
-                let next = cursor.next(self.page());
-                match next {
+            if let Some(cursor) = &mut self.cursor {
+                let rest = bytes_of(&self.pages, &self.blob).get(self.page_start..).unwrap_or_default();
+                match cursor.next(&rest[..rest.len().min(self.layout.page_size)]) {
                     Ok(Some(event)) => {
-                        self.cursor = Some(cursor);
                         self.current = Some(event);
                         self.event_count += 1;
                         return;
@@ -201,11 +208,9 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
         true
     }
 
+    #[inline]
     fn pages_bytes(&self) -> &[u8] {
-        match &self.pages {
-            Pages::InFile(range) => self.blob.get(range.clone()).unwrap_or_default(),
-            Pages::Unpacked(bytes) => bytes,
-        }
+        bytes_of(&self.pages, &self.blob)
     }
 
     /// The current page; shorter than the layout says where the data end early.
