@@ -75,8 +75,22 @@ target_find_cgroup() {
 target_processes() {
 	case $mode in
 	cgroup) find "$cgroup_folder" -name cgroup.procs -exec cat {} + ;;
-	*) echo "$pids" | tr ',' '\n' ;;
+	pid)
+		# shellcheck disable=SC2086 # a list
+		"$helper" targets $watched_pids
+		;;
+	*) echo "$pids" ;;
 	esac
+}
+
+# Those that live longer than a moment, with commas: perf gives up when one of its processes is gone. Short ones that come
+# later are recorded as children of these.
+target_stable_processes() {
+	target_before=$(target_processes)
+	"$helper" watch / 300000000 0 0 >/dev/null
+	for pid in $(target_processes); do
+		echo "$target_before" | grep -qx "$pid" && echo "$pid"
+	done | tr '\n' ',' | sed 's/,$//'
 }
 
 # The threads to record, one a line; nothing for the whole host.
@@ -108,6 +122,7 @@ target_sampler_scope() {
 	case $mode in
 	system) echo all ;;
 	cgroup) echo "cgroup=$cgroup_folder" ;;
+	pid) echo "$watched_pids" | tr ' ' ',' ;; # it finds their children itself
 	*) echo "$pids" ;;
 	esac
 }

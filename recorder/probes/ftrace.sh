@@ -100,6 +100,8 @@ probe_ftrace_start() {
 ftrace_start_trace_cmd() {
 	ftrace_file=$staging/ftrace/trace.dat
 	set -- trace-cmd record -o "$ftrace_file" -B "${ftrace_instance##*/}" -C mono -b "$(per_cpu_kb 65536)"
+	# the archive compresses it, better and once
+	trace-cmd record -h 2>&1 | grep -q -e --compression && set -- "$@" --compression none
 	while read -r event; do
 		set -- "$@" -e "$event"
 	done <"$state/ftrace.events"
@@ -148,14 +150,23 @@ probe_ftrace_collect() {
 	fi
 }
 
-# trace-cmd prints each CPU's ring-buffer statistics when it ends.
+# trace-cmd keeps each CPU's ring-buffer statistics in the file. Unknown where it does not.
 ftrace_collect_trace_cmd() {
-	source_set ftrace lost "$(ftrace_sum overrun "$staging/recorder/ftrace.log")"
-	source_set ftrace events ''
 	if [ ! -s "$ftrace_file" ]; then
 		source_is ftrace missing "trace-cmd left no data: $(source_last_words ftrace)" "see recorder/ftrace.log"
 		rm -rf "$staging/ftrace"
+		return
 	fi
+	trace-cmd dump --options "$ftrace_file" >"$state/ftrace.options" 2>>"$log_file"
+	if grep -q '^ *overrun: ' "$state/ftrace.options"; then
+		ftrace_count "$state/ftrace.options"
+	fi
+}
+
+# ftrace_count FILE...: events and losses from per_cpu/cpuN/stats texts.
+ftrace_count() {
+	source_set ftrace events "$(($(ftrace_sum 'read events' "$@") + $(ftrace_sum entries "$@")))"
+	source_set ftrace lost "$(($(ftrace_sum overrun "$@") + $(ftrace_sum 'dropped events' "$@")))"
 }
 
 # ftrace_sum NAME FILE...: adds "NAME: 12" lines.
@@ -185,6 +196,5 @@ ftrace_collect_raw() {
 		mkdir -p "$raw/format/${event_system##*/}"
 		cp "$folder/format" "$raw/format/${event_system##*/}/${event##*/}" 2>>"$log_file"
 	done
-	source_set ftrace lost "$(($(ftrace_sum overrun "$raw"/stats/*) + $(ftrace_sum 'dropped events' "$raw"/stats/*)))"
-	source_set ftrace events "$(($(ftrace_sum 'read events' "$raw"/stats/*) + $(ftrace_sum entries "$raw"/stats/*)))"
+	ftrace_count "$raw"/stats/*
 }

@@ -112,6 +112,16 @@ probe_perf_start() {
 	mkdir -p "$staging/perf"
 	perf_event_options "$perf_sampler" "$perf_events"
 	perf_make_control perf record
+	perf_launch && return
+	if [ "$perf_scope" = pids ] && [ "$mode" != command ]; then
+		perf_pids=$(target_stable_processes)
+		perf_launch && return
+	fi
+	source_is perf missing "perf record did not start: $(source_last_words perf)" "see recorder/perf.log"
+	rm -rf "$staging/perf"
+}
+
+perf_launch() {
 	# shellcheck disable=SC2086 # lists of options without blanks in them
 	set -- perf record -k CLOCK_MONOTONIC -g --sample-cpu -m "$(per_cpu_kb 65536)K" $perf_options
 	case $perf_scope in
@@ -125,8 +135,7 @@ probe_perf_start() {
 		source_started perf
 	else
 		source_gave_up perf
-		source_is perf missing "perf record did not start: $(source_last_words perf)" "see recorder/perf.log"
-		rm -rf "$staging/perf"
+		return 1
 	fi
 }
 

@@ -71,6 +71,16 @@ probe_pmc_start() {
 	mkdir -p "$staging/pmc"
 	mkfifo "$state/pmc.pipe" || return
 	perf_make_control pmc stat
+	pmc_launch && return
+	if [ "$perf_scope" = pids ] && [ "$mode" != command ]; then
+		perf_pids=$(target_stable_processes)
+		pmc_launch && return
+	fi
+	source_is pmc missing "perf stat did not start: $(source_last_words pmc)" "see recorder/pmc.log"
+	rm -rf "$staging/pmc"
+}
+
+pmc_launch() {
 	set -- perf stat -I "$((interval_ns / 1000000))" -x,
 	for group in $pmc_hardware $SOFTWARE_EVENTS; do
 		set -- "$@" -e "$group"
@@ -83,14 +93,14 @@ probe_pmc_start() {
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
 	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" 9>&- &
 	pmc_stamp_pid=$!
-	source_started pmc
 	source_run pmc "perf stat" "$@" -o "$state/pmc.pipe"
-	if ! perf_await pmc "$staging/pmc/perf-stat.csv"; then
+	if perf_await pmc "$staging/pmc/perf-stat.csv"; then
+		source_started pmc
+	else
 		source_gave_up pmc
 		kill "$pmc_stamp_pid" 2>/dev/null
-		source_set pmc started ''
-		source_is pmc missing "perf stat did not start: $(source_last_words pmc)" "see recorder/pmc.log"
-		rm -rf "$staging/pmc"
+		wait "$pmc_stamp_pid" 2>/dev/null
+		return 1
 	fi
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -140,6 +141,10 @@ def test_a_running_process_and_its_children(shell: str, tmp_path: Path) -> None:
     pids = capture.manifest["recorder"]["target"]["pids"]
     assert target.pid in pids
     assert len(pids) >= 2, "a child that was there before"
+    # its children of 20 ms are gone when perf starts, which must not end perf
+    started = [name for name in ("perf", "pmc") if capture.source(name)["status"] != "missing"]
+    works = shutil.which("perf") and subprocess.run(["perf", "stat", "-p", str(os.getpid()), "true"], check=False)
+    assert started == (["perf", "pmc"] if works and works.returncode == 0 else []), capture.manifest["sources"]
     seen = {
         int(path.split("/")[2])
         for s in parse_snapshots(capture.content("proc/snapshots"))
