@@ -12,6 +12,8 @@ use crate::sniff::Sniffed;
 pub enum MemberKind {
     /// `perf record` output.
     PerfData,
+    /// A further file of a directory of `perf record --threads` (`data.0` beside `data`): records without a header.
+    PerfDataPart,
     /// `trace-cmd record` output.
     TraceDat,
     /// A file of `ftrace/raw/`: the folder is one source.
@@ -95,6 +97,13 @@ pub(crate) fn kind_by_content(path: &str, sniffed: Sniffed) -> MemberKind {
         (_, "ftrace/trace.dat") => MemberKind::TraceDat,
         (_, "pmc/perf-stat.csv" | "pmc/perf-stat.json") => MemberKind::PerfStat,
         (_, "proc/snapshots") => MemberKind::ProcSnapshots,
+        (_, path) if is_perf_part(path) => MemberKind::PerfDataPart,
         _ => MemberKind::Unknown,
     }
+}
+
+/// `data.0`, `data.1`, … in a directory that perf made.
+fn is_perf_part(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_prefix("data.").is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }

@@ -5,15 +5,16 @@ mod support;
 use std::collections::BTreeMap;
 
 use perfcase_import::decoders::perf_data::record::kind;
-use perfcase_import::decoders::perf_data::scan::scan;
+use perfcase_import::decoders::perf_data::scan::scan_parts;
 use perfcase_import::{Options, import};
 use support::fixture::{bytes, lines};
 use support::tables::Table;
 
-const ALL: [&str; 12] = [
+const ALL: [&str; 13] = [
     "build-id-mmap",
     "compressed",
     "compressed-pipe",
+    "directory",
     "dwarf",
     "file",
     "group",
@@ -80,7 +81,14 @@ fn parse(line: &str) -> Option<Line> {
 fn imported(name: &str) -> Vec<Line> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("perf.data");
-    std::fs::write(&file, bytes(&format!("{name}.data.zst"))).unwrap();
+    if name == "directory" {
+        std::fs::create_dir(&file).unwrap();
+        for part in ["data", "data.0", "data.1"] {
+            std::fs::write(file.join(part), bytes(&format!("{name}.{part}.zst"))).unwrap();
+        }
+    } else {
+        std::fs::write(&file, bytes(&format!("{name}.data.zst"))).unwrap();
+    }
     let out = folder.path().join("out");
     import(&file, &out, &Options::default(), &mut |_| true).unwrap();
     let table = |name: &str| Table::read(&out.join("tables"), name);
@@ -117,7 +125,12 @@ fn imported(name: &str) -> Vec<Line> {
 fn every_record_is_counted_as_perf_counts_it() {
     for name in ALL {
         let file = bytes(&format!("{name}.data.zst"));
-        let mut counts = counts(&file);
+        let parts = if name == "directory" {
+            vec![bytes("directory.data.0.zst"), bytes("directory.data.1.zst")]
+        } else {
+            vec![]
+        };
+        let mut counts = counts(&file, &parts);
         let want: BTreeMap<String, u64> = lines(&format!("{name}.stats"))
             .iter()
             .map(|line| line.split_once(' ').unwrap())
@@ -135,8 +148,9 @@ fn every_record_is_counted_as_perf_counts_it() {
     }
 }
 
-fn counts(file: &[u8]) -> BTreeMap<String, u64> {
-    let recording = scan(file).unwrap();
+fn counts(file: &[u8], parts: &[Vec<u8>]) -> BTreeMap<String, u64> {
+    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+    let recording = scan_parts(file, &parts).unwrap();
     let mut counts: BTreeMap<u32, u64> = recording.counts.clone();
     for &entry in &recording.index {
         *counts.entry(recording.record(file, entry).unwrap().0.kind).or_default() += 1;

@@ -3,6 +3,7 @@
 mod support;
 
 use perfcase_import::decoders::perf_data::bytes::ByteOrder;
+use perfcase_import::decoders::perf_data::deferred::join;
 use perfcase_import::decoders::perf_data::record::kind;
 use perfcase_import::decoders::perf_data::recording::Recording;
 use perfcase_import::decoders::perf_data::sample::{Sample, field};
@@ -145,6 +146,41 @@ fn events_with_different_layouts_are_told_apart_and_put_in_order() {
         let times: Vec<u64> = recording.index.iter().map(|entry| entry.time).collect();
         // The sample with an id of no event has no known time: it keeps its place after the record before it.
         assert_eq!(times, [100, 200, 200, 300]);
+    }
+}
+
+/// A sample in the kernel, and the user part of its callchain when the thread goes back to user mode.
+#[test]
+fn a_deferred_user_callchain_is_joined_to_its_samples() {
+    const MARKER: u64 = -640i64 as u64;
+    let attr =
+        Attr { sample_type: field::TID | field::TIME | field::CALLCHAIN, sample_id_all: true, ..Attr::default() };
+    for order in ORDERS {
+        let new = || Bytes::new(order);
+        let chain = |tid: u32, time: u64, cookie: u64| {
+            new().u32(tid).u32(tid).u64s(&[time, 4, -128i64 as u64, 0xffff_ffff_8000_0000, MARKER, cookie]).bytes
+        };
+        let user = new().u64s(&[9, 3, -512i64 as u64, 0x400, 0x500]).u32(5).u32(5).u64(300).bytes;
+        let records = [
+            (kind::SAMPLE, 1, chain(5, 100, 9)),
+            (kind::SAMPLE, 1, chain(6, 150, 9)),
+            (kind::SAMPLE, 1, chain(5, 200, 9)),
+            (kind::CALLCHAIN_DEFERRED, 0, user),
+        ];
+        let bytes = file(order, &[attr], &records);
+        let recording = scan(&bytes).unwrap();
+        let joined = |at: usize, tid: i32| {
+            let (_, body) = recording.record(&bytes, recording.index[at]).unwrap();
+            let (sample, _) = recording.events.get(0).unwrap().plan.sample(body);
+            let mut chain: Vec<u64> = sample.callchain.unwrap().iter().collect();
+            let is_whole = join(&mut chain, tid, &recording, &bytes);
+            (chain, is_whole)
+        };
+        let kernel = vec![-128i64 as u64, 0xffff_ffff_8000_0000];
+        let whole = [kernel.clone(), vec![-512i64 as u64, 0x400, 0x500]].concat();
+        assert_eq!(joined(0, 5), (whole.clone(), true));
+        assert_eq!(joined(1, 6), (kernel, false), "another thread's cookie");
+        assert_eq!(joined(2, 5), (whole, true));
     }
 }
 

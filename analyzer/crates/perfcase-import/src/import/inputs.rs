@@ -27,7 +27,8 @@ pub(super) fn open(
             Ok(content) => {
                 note_problems(session, Some(member), content.problems());
                 let input = input_of(session, capture, &known, member);
-                opened.extend(open_one(session, &input, content));
+                let parts = perf_parts(session, capture, member);
+                opened.extend(open_one(session, &input, content, &parts));
             }
             Err(error) => note_unreadable(session, member, &error),
         }
@@ -81,12 +82,32 @@ fn input_of<'a>(
     }
 }
 
+/// The further files of a directory that perf record --threads wrote: `data.0` and so on beside `data`.
+fn perf_parts(session: &mut Session, capture: &Capture, member: &Member) -> Vec<Content> {
+    let is_part = |other: &&Member| {
+        let number = other.path.strip_prefix(&member.path).and_then(|rest| rest.strip_prefix('.'));
+        other.kind == MemberKind::PerfDataPart && number.is_some_and(|number| !number.contains('/'))
+    };
+    let mut parts = Vec::new();
+    for part in capture.members.iter().filter(is_part) {
+        match capture.read(part) {
+            Ok(content) => parts.push(content),
+            Err(error) => note_unreadable(session, part, &error),
+        }
+    }
+    parts
+}
+
 /// The list of decoders: a line each.
-fn open_one(session: &mut Session, input: &Input<'_>, content: Content) -> Option<Opened> {
+fn open_one(session: &mut Session, input: &Input<'_>, content: Content, parts: &[Content]) -> Option<Opened> {
     let opened: Result<Opened, (Option<u64>, String)> = match input.member.kind {
-        MemberKind::PerfData => perf_data::open(content, session, input.source, &perf_data::Options::default())
-            .map(|source| Box::new(source) as Opened)
-            .map_err(|error| (None, error.to_string())),
+        MemberKind::PerfData => {
+            let parts = parts.iter().map(|part| &part[..]).collect();
+            let options = perf_data::Options { parts, ..perf_data::Options::default() };
+            perf_data::open(content, session, input.source, &options)
+                .map(|source| Box::new(source) as Opened)
+                .map_err(|error| (None, error.to_string()))
+        }
         MemberKind::TraceDat => {
             ftrace::open_trace_dat(content, input.source, session).map_err(|damage| (damage.offset, damage.message))
         }

@@ -215,7 +215,7 @@ fn list_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 /// A source row for a member that no manifest describes.
 fn bare_source(member: &Member) -> SourceInfo {
     let (name, kind) = match member.kind {
-        MemberKind::PerfData => ("perf", "perf_data"),
+        MemberKind::PerfData | MemberKind::PerfDataPart => ("perf", "perf_data"),
         MemberKind::TraceDat => ("ftrace", "trace_dat"),
         MemberKind::FtraceRaw => ("ftrace", "ftrace_raw"),
         MemberKind::PerfStat => ("pmc", "perf_stat"),

@@ -8,6 +8,7 @@ pub mod attr;
 pub mod build_id;
 pub mod bytes;
 pub mod compressed;
+pub mod deferred;
 pub mod events;
 pub mod features;
 mod group;
@@ -28,6 +29,7 @@ mod side_rows;
 mod source;
 mod totals;
 pub mod tracing_data;
+mod unpack;
 mod user_records;
 
 pub use open::{Options, open};

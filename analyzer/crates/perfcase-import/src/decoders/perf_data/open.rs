@@ -9,7 +9,7 @@ use super::bytes::ByteOrder;
 use super::header::HeaderError;
 use super::names;
 use super::recording::Recording;
-use super::scan::scan;
+use super::scan::scan_parts;
 use super::source::PerfSource;
 use crate::format::EventFormat;
 use crate::session::{EventAttr, EventId, Session, Severity, SourceId};
@@ -17,7 +17,9 @@ use crate::tracepoint::TracepointId;
 
 /// What the importer knows that the file does not.
 #[derive(Default)]
-pub struct Options {
+pub struct Options<'a> {
+    /// The further files of a directory (`perf record --threads`), which hold records only.
+    pub parts: Vec<&'a [u8]>,
     /// Formats of the recorded host's events from elsewhere, for recordings that were killed before perf wrote theirs.
     pub formats: Vec<EventFormat>,
 }
@@ -36,12 +38,12 @@ pub fn open<C>(
     content: C,
     session: &mut Session,
     source: SourceId,
-    options: &Options,
+    options: &Options<'_>,
 ) -> Result<PerfSource<C>, HeaderError>
 where
     C: Deref<Target = [u8]>,
 {
-    let mut recording = scan(&content)?;
+    let mut recording = scan_parts(&content, &options.parts)?;
     describe_host(&recording, session);
     describe_source(&recording, session, source);
     let known = events(&mut recording, session, source, options);
@@ -96,7 +98,7 @@ fn describe_source(recording: &Recording, session: &mut Session, source: SourceI
     }
 }
 
-fn events(recording: &mut Recording, session: &mut Session, source: SourceId, options: &Options) -> Vec<Known> {
+fn events(recording: &mut Recording, session: &mut Session, source: SourceId, options: &Options<'_>) -> Vec<Known> {
     let formats = formats(recording, options);
     let mut defined: HashMap<u32, TracepointId> = HashMap::new();
     let mut known: Vec<Known> = Vec::new();
@@ -138,7 +140,7 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
 }
 
 /// Formats by id: the file's own, else those given.
-fn formats(recording: &mut Recording, options: &Options) -> HashMap<u32, EventFormat> {
+fn formats(recording: &mut Recording, options: &Options<'_>) -> HashMap<u32, EventFormat> {
     let mut by_id: HashMap<u32, EventFormat> =
         options.formats.iter().map(|format| (format.id, format.clone())).collect();
     let Recording { tracing, problems, .. } = recording;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::arena::Arena;
 use super::build_id::BuildId;
 use super::bytes::ByteOrder;
+use super::deferred::Deferred;
 use super::events::Events;
 use super::features::Features;
 use super::problem::Problems;
@@ -42,6 +43,8 @@ pub struct Recording {
     pub build_ids: Vec<BuildId>,
     /// Records of the kernel in the order of time, records of one time in the order of the file.
     pub index: Vec<Entry>,
+    /// User callchains that were recorded apart from their samples.
+    pub deferred: Deferred,
     /// Records by type, all of them.
     pub counts: BTreeMap<u32, u64>,
     /// What is wrong.
@@ -64,6 +67,7 @@ impl Recording {
             tracing: None,
             build_ids: Vec::new(),
             index: Vec::new(),
+            deferred: Deferred::default(),
             counts: BTreeMap::new(),
             problems: Problems::default(),
             arena: Arena::default(),

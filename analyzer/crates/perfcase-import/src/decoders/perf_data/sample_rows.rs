@@ -1,6 +1,7 @@
 //! A sample's rows: `sample`, its rarer fields, counter values, branches, and the tracepoint's own table.
 
 use super::bytes::U64s;
+use super::deferred;
 use super::events::Event;
 use super::group::LastValues;
 use super::open::Known;
@@ -37,6 +38,8 @@ pub struct Scratch {
     stack_bytes: usize,
     /// Records by type; the last one counts all types beyond.
     pub counts: [u64; 64],
+    /// Callchains whose user part was to follow and never did.
+    pub cut_chain_count: u64,
     /// Bytes of samples' raw data that belong to no tracepoint.
     pub opaque_raw_count: u64,
 }
@@ -49,6 +52,7 @@ impl Default for Scratch {
             registers_intr: Vec::new(),
             stack_bytes: 0,
             counts: [0; 64],
+            cut_chain_count: 0,
             opaque_raw_count: 0,
         }
     }
@@ -76,7 +80,7 @@ impl Rows<'_> {
     /// Decodes a sample and writes its rows; gives the name of the field that is damaged.
     pub fn sample(
         mut self,
-        recording: &Recording,
+        (recording, file): (&Recording, &[u8]),
         index: usize,
         header: RecordHeader,
         body: &[u8],
@@ -85,7 +89,7 @@ impl Rows<'_> {
             return None;
         };
         let (sample, damage) = event.plan.sample(body);
-        let common = self.common(&sample, header);
+        let common = self.common(&sample, header, recording, file);
         let sample_id = match sample.read {
             None => {
                 // Without the field a sample stands for the fixed period, as perf takes it.
@@ -132,7 +136,7 @@ impl Rows<'_> {
         damage
     }
 
-    fn common(&mut self, sample: &Sample, header: RecordHeader) -> Common {
+    fn common(&mut self, sample: &Sample, header: RecordHeader, recording: &Recording, file: &[u8]) -> Common {
         let clock_ns = match sample.time {
             Some(time) if time != 0 && time < LATEST_NS => time as i64,
             _ => NO_TIME,
@@ -143,6 +147,8 @@ impl Rows<'_> {
         let utid = tid.map(|tid| self.session.utid(clock_ns, tid, pid));
         let stack_id = sample.callchain.and_then(|chain| {
             copy(chain, &mut self.scratch.chain);
+            let is_whole = deferred::join(&mut self.scratch.chain, tid.unwrap_or(-1), recording, file);
+            self.scratch.cut_chain_count += u64::from(!is_whole);
             self.session.stack(pid, cpu_mode, &self.scratch.chain)
         });
         let frame_id = sample.ip.map(|ip| self.session.frame(pid, cpu_mode, ip));

@@ -3,7 +3,7 @@
 use super::attr::Attr;
 use super::build_id;
 use super::bytes::Cursor;
-use super::compressed::{Decompressor, Failure, payloads_of_2};
+use super::compressed::{Decompressor, payloads_of_2};
 use super::features::number;
 use super::header::{self, FileSections, HeaderError, PIPE_HEADER_BYTES, Section};
 use super::record::{HEADER_BYTES, RecordHeader, kind};
@@ -15,32 +15,41 @@ use crate::session::Severity;
 
 /// Attributes at most: a bound for hostile counts.
 const MOST_ATTRS: usize = 1 << 16;
-/// Decompressed bytes at most: this many times the file, and at least the second figure.
-const GROWTH_LIMIT: u64 = 200;
-const GROWTH_FREE_BYTES: u64 = 256 << 20;
-
 pub(super) const HINT_CUT: &str =
     "the recording or a copy of it stopped early; record again if what is missing matters";
 pub(super) const HINT_DAMAGE: &str = "compare the file's checksum with the original; what could be read is kept";
 
 /// Reads a file once. What is damaged is noted in `Recording::problems`.
 pub fn scan(file: &[u8]) -> Result<Recording, HeaderError> {
+    scan_parts(file, &[])
+}
+
+/// Reads a file and the further files of its directory (`perf record --threads`), which hold records and nothing else.
+pub fn scan_parts(file: &[u8], parts: &[&[u8]]) -> Result<Recording, HeaderError> {
     let header = header::parse(file)?;
-    let mut scanner =
-        Scanner { file, out: Recording::new(header.order, header.sections.is_none()), stream: None, last_time: 0 };
+    let mut scanner = Scanner {
+        file,
+        out: Recording::new(header.order, header.sections.is_none()),
+        stream: None,
+        last_time: 0,
+        part_base: None,
+    };
     match &header.sections {
-        None => scanner.walk(PIPE_HEADER_BYTES as usize, file.len()),
+        None => scanner.walk(file, PIPE_HEADER_BYTES as usize),
         Some(sections) => scanner.file_mode(sections),
     }
+    scanner.parts(parts);
     scanner.finish();
     Ok(scanner.out)
 }
 
-struct Scanner<'a> {
-    file: &'a [u8],
-    out: Recording,
-    stream: Option<Decompressor>,
+pub(super) struct Scanner<'a> {
+    pub(super) file: &'a [u8],
+    pub(super) out: Recording,
+    pub(super) stream: Option<Decompressor>,
     last_time: u64,
+    /// Where in the arena the file of a directory lies that is being read.
+    part_base: Option<u64>,
 }
 
 impl Scanner<'_> {
@@ -68,7 +77,28 @@ impl Scanner<'_> {
         }
         let start = data.offset.min(length) as usize;
         let end = data.offset.saturating_add(data.size).min(length) as usize;
-        self.walk(start, end);
+        self.walk(&self.file[..end], start);
+    }
+
+    /// The files of a directory: each has one thread's stream. Their records are kept as decompressed ones are.
+    fn parts(&mut self, parts: &[&[u8]]) {
+        if self.out.features.is_directory && parts.is_empty() {
+            self.note(Severity::Error, "missing_files", None, "import the whole directory", || {
+                "the records are in further files of a directory (data.0, data.1, …), which are not here".to_string()
+            });
+        }
+        for part in parts {
+            self.finish_stream();
+            let base = self.out.arena.len();
+            if let Err(error) = self.out.arena.append(part) {
+                self.no_space(0, &error);
+                return;
+            }
+            self.part_base = Some(base);
+            self.out.arena_origins.push((base, 0));
+            self.walk(part, 0);
+            self.part_base = None;
+        }
     }
 
     fn attrs(&mut self, sections: &FileSections) {
@@ -160,7 +190,7 @@ impl Scanner<'_> {
         }
     }
 
-    fn note(
+    pub(super) fn note(
         &mut self,
         severity: Severity,
         kind: &'static str,
@@ -171,9 +201,9 @@ impl Scanner<'_> {
         self.out.problems.note(severity, kind, at.unwrap_or(0), at, message, Some(hint));
     }
 
-    /// Reads the records from `at` to `end`.
-    fn walk(&mut self, mut at: usize, end: usize) {
-        let file = &self.file[..end];
+    /// Reads the records from `at` to the end.
+    fn walk(&mut self, file: &[u8], mut at: usize) {
+        let end = file.len();
         self.out.index.reserve((end - at.min(end)) / 256);
         let mut last = at;
         while at < end {
@@ -207,7 +237,8 @@ impl Scanner<'_> {
             if header.size % 8 != 0 {
                 return None;
             }
-            self.kernel_record(header, body, at as u64, false);
+            let (offset, is_in_arena) = (self.part_base.unwrap_or(0) + at as u64, self.part_base.is_some());
+            self.kernel_record(header, body, offset, is_in_arena);
             return Some(next);
         }
         if kind::name(header.kind).is_none() && !resync::is_plausible_after_unknown(file, next, self.out.order) {
@@ -232,7 +263,7 @@ impl Scanner<'_> {
     }
 
     #[inline]
-    fn kernel_record(&mut self, header: RecordHeader, body: &[u8], offset: u64, is_in_arena: bool) {
+    pub(super) fn kernel_record(&mut self, header: RecordHeader, body: &[u8], offset: u64, is_in_arena: bool) {
         let time = match self.out.events.time(header, body) {
             Some(time) if time < LATEST_NS => time,
             // Without a time a record keeps its place among those around it.
@@ -247,6 +278,19 @@ impl Scanner<'_> {
             self.last_time = time;
         }
         self.out.add(time, offset, is_in_arena);
+        if header.kind == kind::CALLCHAIN_DEFERRED {
+            self.deferred_callchain(header, body);
+        }
+    }
+
+    #[cold]
+    fn deferred_callchain(&mut self, header: RecordHeader, body: &[u8]) {
+        let events = &self.out.events;
+        let event = events.of_record(header, body).and_then(|event| events.get(event));
+        let tid = event.and_then(|event| event.plan.trailer(body).pid_tid).map_or(-1, |(_, tid)| tid);
+        if let (Some(cookie), Some(&entry)) = (self.out.order.u64(body, 0), self.out.index.last()) {
+            self.out.deferred.add(tid, cookie, entry);
+        }
     }
 
     #[cold]
@@ -285,77 +329,8 @@ impl Scanner<'_> {
         next
     }
 
-    fn decompress(&mut self, payload: &[u8], offset: u64) {
-        if self.stream.is_none() {
-            let limit = (self.file.len() as u64).saturating_mul(GROWTH_LIMIT).max(GROWTH_FREE_BYTES);
-            self.stream = Decompressor::new(limit).ok();
-        }
-        let Some(mut stream) = self.stream.take() else { return };
-        let result = stream.push(payload);
-        self.take_decompressed(&mut stream, offset);
-        if let Err(failure) = result {
-            let (kind, message) = match failure {
-                Failure::Damaged(error) => ("damaged_compression", format!("zstd: {error}")),
-                Failure::TooLarge => ("compression_limit", "the records grow beyond any recording's size".to_string()),
-                Failure::AfterDamage => ("lost_compressed", "compressed records after the damage".to_string()),
-            };
-            let message = || format!("compressed records cannot be read: {message}");
-            self.out.problems.note(Severity::Error, kind, 0, Some(offset), message, Some(HINT_DAMAGE));
-        }
-        self.stream = Some(stream);
-    }
-
-    /// Indexes the whole records among the decompressed bytes and keeps the start of the last one for later.
-    fn take_decompressed(&mut self, stream: &mut Decompressor, offset: u64) {
-        let base = self.out.arena.len();
-        let bytes = std::mem::take(&mut stream.pending);
-        let mut at = 0;
-        while let Some(header) = header_at(&bytes, at, self.out.order) {
-            let size = usize::from(header.size);
-            if size < HEADER_BYTES {
-                self.note(Severity::Error, "damaged_record", Some(offset), HINT_DAMAGE, || {
-                    format!("no record in decompressed data; {} bytes of it are lost", bytes.len() - at)
-                });
-                break;
-            }
-            let Some(body) = bytes.get(at + HEADER_BYTES..at + size) else { break };
-            *self.out.counts.entry(header.kind).or_default() += u64::from(header.kind >= kind::FIRST_USER);
-            if header.kind < kind::FIRST_USER && kind::name(header.kind).is_some() {
-                self.kernel_record(header, body, base + at as u64, true);
-            } else {
-                user_records::take(&mut self.out, header, body, offset);
-            }
-            at += size;
-        }
-        if at > 0 {
-            self.out.arena_origins.push((base, offset));
-        }
-        if let Err(error) = self.out.arena.append(&bytes[..at]) {
-            self.note(
-                Severity::Error,
-                "no_space",
-                Some(offset),
-                "free space in the directory for temporary files",
-                || format!("decompressed records could not be kept: {error}"),
-            );
-        }
-        let is_damaged = header_at(&bytes, at, self.out.order).is_some_and(|h| usize::from(h.size) < HEADER_BYTES);
-        stream.pending = bytes;
-        stream.pending.drain(..at);
-        if is_damaged {
-            stream.pending.clear();
-        }
-    }
-
     fn finish(&mut self) {
-        if let Some(stream) = &self.stream
-            && !stream.pending.is_empty()
-        {
-            let left = stream.pending.len();
-            self.note(Severity::Error, "truncated_record", Some(self.file.len() as u64), HINT_CUT, || {
-                format!("the last compressed record ends inside a record: {left} bytes of it are left")
-            });
-        }
+        self.finish_stream();
         if let Err(error) = self.out.arena.close() {
             let message = || format!("decompressed records could not be read back: {error}");
             self.out.problems.note(Severity::Error, "no_space", 1, None, message, None);

@@ -57,7 +57,7 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
                 last_values: &mut self.last_values,
                 scratch: &mut self.scratch,
             };
-            let damage = rows.sample(recording, event, header, body);
+            let damage = rows.sample((recording, content), event, header, body);
             if let Some(field) = damage {
                 self.damaged(entry, "damaged_sample", || {
                     format!("a sample ends inside its {field}; the fields before it are kept")
@@ -116,7 +116,7 @@ impl<C: Deref<Target = [u8]>> Source for PerfSource<C> {
     }
 
     fn finish(&mut self, session: &mut Session) {
-        super::totals::note(&mut self.recording, &self.scratch.counts);
+        super::totals::note(&mut self.recording, &self.scratch);
         self.losses.note(&mut self.recording.problems);
         session.lost(self.source, self.losses.total());
         let source = session.source_name(self.source);

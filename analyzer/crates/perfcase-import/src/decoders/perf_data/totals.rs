@@ -2,27 +2,45 @@
 
 use super::record::kind;
 use super::recording::Recording;
+use super::sample_rows::Scratch;
 use crate::session::Severity;
 
 /// Kinds without rows of their own, and what they would tell.
 const COUNTED: [(u32, &str); 9] = [
+    (kind::READ, "counter values of tasks that ended (perf record --stat) are not decoded"),
     (kind::AUX, "hardware trace data (AUX) arrived; hardware traces are not decoded"),
     (kind::ITRACE_START, "instruction tracing began; hardware traces are not decoded"),
     (kind::AUX_OUTPUT_HW_ID, "hardware ids of AUX output; hardware traces are not decoded"),
     (kind::AUXTRACE, "hardware trace data; hardware traces are not decoded"),
     (kind::AUXTRACE_ERROR, "errors in hardware trace data"),
-    (kind::CALLCHAIN_DEFERRED, "user callchains that were recorded apart from their samples are not joined to them"),
     (kind::STAT, "counters of perf stat record are not decoded; import the output of perf stat -x, instead"),
     (kind::SCHEDSTAT_CPU, "schedstat of perf sched stats is not decoded"),
     (kind::SCHEDSTAT_DOMAIN, "schedstat of perf sched stats is not decoded"),
 ];
 
-/// Notes the counts; `kernel` has those of the kernel's record types.
-pub fn note(recording: &mut Recording, kernel: &[u64]) {
-    for (number, &count) in kernel.iter().enumerate().filter(|&(_, &count)| count > 0) {
+/// Notes the counts; `decoded` has those of the kernel's record types.
+pub fn note(recording: &mut Recording, decoded: &Scratch) {
+    for (number, &count) in decoded.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
         *recording.counts.entry(number as u32).or_default() += count;
     }
     let Recording { counts, problems, .. } = recording;
+    if decoded.cut_chain_count > 0 {
+        let message = || "callchains end with the kernel: their user part was recorded apart, and lost".to_string();
+        let count = decoded.cut_chain_count;
+        problems.note_many(
+            Severity::Warning,
+            "cut_callchain",
+            0,
+            None,
+            count,
+            message,
+            Some("larger buffers (perf record -m)"),
+        );
+    }
+    if decoded.opaque_raw_count > 0 {
+        let message = || "samples have raw data of no known format; the raw data are left out".to_string();
+        problems.note_many(Severity::Info, "raw_data", 0, None, decoded.opaque_raw_count, message, None);
+    }
     for (&number, &count) in counts.iter() {
         if let Some((_, message)) = COUNTED.iter().find(|(counted, _)| *counted == number) {
             let name = kind::name(number).unwrap_or("?");

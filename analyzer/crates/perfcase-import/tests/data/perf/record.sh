@@ -14,11 +14,18 @@ END
 work="sh work.sh"
 events="-e cpu-clock/freq=499/ -e sched:sched_switch -e raw_syscalls:sys_enter -e sched:sched_process_exec"
 
-keep() { # name, fields of perf script
+ask() { # name, fields of perf script
     perf report -i "$1.data" --stats 2>/dev/null | sed -n 's/^ *\([A-Z_0-9]*\) events: *\([0-9]*\).*/\1 \2/p' \
         | awk '$1 == "TOTAL" || !seen[$1]++' > "$out/$1.stats"
     perf script -i "$1.data" --ns -F "$2" 2>/dev/null | zstd -q -19 -f -o "$out/$1.script.zst"
+}
+keep() {
+    ask "$1" "$2"
     zstd -q -19 -f "$1.data" -o "$out/$1.data.zst"
+}
+keep_directory() {
+    ask "$1" "$2"
+    for file in "$1.data"/*; do zstd -q -19 -f "$file" -o "$out/$1.${file##*/}.zst"; done
 }
 plain=pid,tid,cpu,time,event,period
 
@@ -47,6 +54,8 @@ perf record -q --sample-cpu -e page-faults -c 10 --buildid-mmap -o build-id-mmap
 keep build-id-mmap "$plain"
 perf record -q --sample-cpu -e page-faults -c 10 --no-timestamp -o no-time.data -- $work
 keep no-time pid,tid,cpu,event,period
+perf record -q --sample-cpu -e page-faults -c 10 --threads -o directory.data -- $work
+keep_directory directory "$plain"
 perf stat -e task-clock,page-faults record -o stat.data -- $work > /dev/null 2>&1
 keep stat time
 perf record -q --sample-cpu -k CLOCK_MONOTONIC -g -o killed.data -e context-switches -e page-faults -c 1 -- \
