@@ -32,7 +32,7 @@ test: setup
 	$(PYTHON) -m pytest
 
 bench: setup
-	@scripts/bench.sh
+	$(PYTHON) analyzer/benches/run.py
 
 bless: setup
 	$(PYTHON) -m perfcase.docgen docs

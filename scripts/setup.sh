@@ -2,7 +2,7 @@
 # Installs what is missing on Debian 12 and builds everything into .venv. Run it as `make setup`; running it again is cheap.
 #
 # Needs: python3 (3.11 or later), cargo. Everything else comes from the distribution and the package index by exact
-# version and hash (requirements.txt).
+# version and hash (requirements.txt, requirements-dev.txt).
 set -eu
 cd "$(dirname "$0")/.."
 venv=.venv
@@ -61,15 +61,17 @@ install_python_packages() {
     [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
     "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "Python 3.11 or later is needed"
     stamp=$venv/.requirements
-    cmp -s requirements.txt "$stamp" && return 0
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-    cp requirements.txt "$stamp"
+    cat requirements.txt requirements-dev.txt | cmp -s - "$stamp" && return 0
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes \
+        -r requirements.txt -r requirements-dev.txt
+    cat requirements.txt requirements-dev.txt >"$stamp"
 }
 
 build() {
     command -v cargo >/dev/null 2>&1 || die "cargo is missing: install Rust 1.88 or later"
     # The extension, with the workspace's one profile, installed editable. Its requirements are installed by now.
-    PATH="$PWD/$venv/bin:$PATH" VIRTUAL_ENV="$PWD/$venv" "$venv/bin/maturin" develop --quiet --profile dev --locked
+    PATH="$PWD/$venv/bin:$PATH" VIRTUAL_ENV="$PWD/$venv" PIP_QUIET=1 \
+        "$venv/bin/maturin" develop --quiet --profile dev --locked
     if [ -f recorder/Makefile ]; then
         make --no-print-directory -s -C recorder
     fi

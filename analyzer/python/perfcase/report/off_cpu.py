@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import NOT_THE_RECORDER, Column, Page
+from perfcase.report.page import NOT_THE_RECORDER, SEEN_RUNNING, Column, Page
 from perfcase.text import count, duration
 
 TITLE = "Off-CPU: where threads waited"
@@ -28,8 +28,8 @@ def write(page: Page) -> None:
 def _stacks(page: Page, condition: str) -> None:
     rows = page.rows(
         "SELECT comm, state, stack, sum(off_cpu_ns) AS off_cpu_ns, sum(count) AS count, max(max_ns) AS max_ns"
-        f" FROM off_cpu_by_stack WHERE tid <> 0 AND {condition} AND {NOT_THE_RECORDER} GROUP BY ALL"
-        f" ORDER BY off_cpu_ns DESC, comm, state, stack LIMIT {_TOP}"
+        f" FROM off_cpu_by_stack WHERE tid <> 0 AND {condition} AND {SEEN_RUNNING} AND {NOT_THE_RECORDER}"
+        f" GROUP BY ALL ORDER BY off_cpu_ns DESC, comm, state, stack LIMIT {_TOP}"
     )
     if not rows:
         page.line("(nothing)", "dim")

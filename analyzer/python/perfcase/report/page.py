@@ -21,6 +21,9 @@ NOT_THE_RECORDER = (
 )
 """A condition that leaves out the recorder's own threads: what they cost has a block of its own."""
 
+SEEN_RUNNING = "utid IN (SELECT utid FROM thread_time WHERE switch_count > 0)"
+"""A condition for threads whose switches were recorded. Of others a recording of one command knows a wakeup at most."""
+
 
 @dataclass(frozen=True)
 class Column:

@@ -12,7 +12,7 @@ _TOP = 10
 
 def write(page: Page) -> None:
     rows = page.rows(
-        f"SELECT * FROM thread_time WHERE tid <> 0 AND {NOT_THE_RECORDER}"
+        f"SELECT * FROM thread_time WHERE tid <> 0 AND switch_count > 0 AND {NOT_THE_RECORDER}"
         f" ORDER BY on_cpu_ns + run_queue_ns DESC NULLS LAST, utid LIMIT {_TOP}"
     )
     if not rows:
