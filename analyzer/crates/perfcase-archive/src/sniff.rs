@@ -85,17 +85,23 @@ fn is_perf_stat_line(line: &[u8]) -> bool {
     if line.starts_with(b"{") {
         return find(line, b"\"counter-value\"") || find(line, b"\"metric-value\"");
     }
-    [b',', b';', b'\t', b'|'].into_iter().any(|separator| {
-        let fields: Vec<&[u8]> = line.split(|&b| b == separator).take(24).collect();
-        let is_count = |f: &&[u8]| {
-            let f = f.trim_ascii();
-            f == b"<not counted>"
-                || f == b"<not supported>"
-                || std::str::from_utf8(f).is_ok_and(|t| t.parse::<f64>().is_ok())
-        };
-        let has_name = fields.iter().any(|f| f.iter().any(u8::is_ascii_alphabetic) && !is_count(f));
-        fields.len() >= 5 && has_name && fields.iter().take(5).any(is_count)
+    [b',', b';', b'\t', b'|', b':'].into_iter().any(|separator| {
+        let fields: Vec<&[u8]> = line.split(|&b| b == separator).map(<[u8]>::trim_ascii).take(24).collect();
+        // After value, unit and event: how long the counter ran in ns, and its share with two digits.
+        let has_times = fields.windows(2).skip(3).any(|pair| is_number(pair[0]) && is_percent(pair[1]));
+        has_times && fields.iter().take(4).any(|field| is_count(field))
     })
+}
+
+fn is_percent(field: &[u8]) -> bool {
+    let (whole, rest) = field.split_at(field.len().saturating_sub(3));
+    is_number(whole) && rest[0] == b'.' && is_number(&rest[1..])
+}
+
+fn is_count(field: &[u8]) -> bool {
+    field == b"<not counted>"
+        || field == b"<not supported>"
+        || std::str::from_utf8(field).is_ok_and(|text| text.parse::<f64>().is_ok())
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> bool {
@@ -122,6 +128,9 @@ mod tests {
             (b"{\"interval\" : 1.0, \"counter-value\" : \"1\"}\n", Sniffed::PerfStat),
             (b"# started on Sat Nov 21\n", Sniffed::PerfStat),
             (b"hello, world\n", Sniffed::Unknown),
+            (b"1.0,2,name,4,5,6,7\n", Sniffed::Unknown),
+            (b"a,b,c,d,1,2.00,3\n", Sniffed::Unknown),
+            (b"56.57,msec,task-clock,56565536,100.00,0.711,CPUs utilized\n", Sniffed::PerfStat),
             (b"", Sniffed::Unknown),
         ] {
             assert_eq!(sniff(head), want, "{:?}", String::from_utf8_lossy(head));

@@ -15,6 +15,9 @@ use crate::tables::PmcIntervalRow;
 /// Longest line that is looked at.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
+/// Events that are named in a report.
+const NAMES_MAX: usize = 100;
+
 /// What the text itself does not say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
@@ -146,7 +149,8 @@ impl PerfStat {
         self.row_count += 1;
         self.counted += u64::from(reading.status == Status::Counted);
         self.waited |= reading.status == Status::NotCounted;
-        if reading.status == Status::NotSupported && !self.not_supported.contains(&reading.event) {
+        let room = self.not_supported.len() < NAMES_MAX;
+        if reading.status == Status::NotSupported && room && !self.not_supported.contains(&reading.event) {
             self.not_supported.push(reading.event.clone());
         }
     }

@@ -1,8 +1,10 @@
 //! From the files of a snapshot to rows.
 
+use hashbrown::HashMap;
+
 use super::thread::{ThreadPath, ThreadStat, ThreadStatus, parse_schedstat, scheduler_comm};
 use super::{meminfo, memory, stat, thread};
-use crate::session::{Session, SourceId, Utid};
+use crate::session::{NO_TIME, Session, SourceId, Utid};
 use crate::tables::{ProcCpuRow, ProcLoadRow, ProcSystemRow, ProcThreadRow};
 
 /// Counters are signed in the tables, so that a query may subtract them; one beyond that range is no counter.
@@ -28,6 +30,8 @@ pub struct Rows {
     page_size_bytes: u64,
     snapshot: u32,
     thread: Option<Thread>,
+    /// When each thread started, in ticks after boot: what tells threads of the same id apart.
+    starts: HashMap<Utid, u64>,
     /// Lines of /proc/stat that are not understood.
     pub unknown_stat_lines: u64,
     /// Names of /proc/meminfo without a column.
@@ -53,6 +57,7 @@ impl Rows {
             page_size_bytes,
             snapshot: 0,
             thread: None,
+            starts: HashMap::new(),
             unknown_stat_lines: 0,
             unknown_memory: Vec::new(),
         }
@@ -201,6 +206,13 @@ impl Rows {
             "stat" => {
                 thread.stat = thread::parse_stat(bytes);
                 if let Some(stat) = &thread.stat {
+                    let start = stat.start_ticks;
+                    if self.starts.get(&thread.utid).is_some_and(|known| start.is_some_and(|start| start != *known)) {
+                        // The id was given again, and no event told of it.
+                        thread.utid = session.fork(NO_TIME, Some(thread.pid), thread.tid, stat.parent_pid);
+                        session.utid(clock_ns, thread.tid, Some(thread.pid));
+                    }
+                    self.starts.extend(start.map(|start| (thread.utid, start)));
                     session.name_if_unnamed(clock_ns, thread.utid, scheduler_comm(stat));
                 }
                 thread.stat.is_some()

@@ -67,6 +67,21 @@ fn a_snapshot_becomes_rows() {
 }
 
 #[test]
+fn a_reused_thread_id_is_another_thread() {
+    let snapshot = |clock: i64, start: &str| {
+        let stat = STAT.replace(" 99 4096", &format!(" {start} 4096"));
+        format!("S {clock} 9 0\n{}Z {clock} 0 1 1\n", file(clock, "/proc/7/task/7/stat", &stat))
+    };
+    let stream = [snapshot(2_000, "99"), snapshot(3_000, "99"), snapshot(4_000, "150"), snapshot(5_000, "150")];
+    let (mut session, issues) = import(&stream.concat());
+    assert_eq!(
+        rows(&mut session.tables.proc_thread, "ts_ns utid tid start_boottime_ns"),
+        ["1000 1 7 396000000", "2000 1 7 396000000", "3000 2 7 600000000", "4000 2 7 600000000"]
+    );
+    assert_eq!(issues, [""; 0]);
+}
+
+#[test]
 fn a_cut_stream_keeps_the_files_before() {
     let whole = [
         "S 1500 9 0\n".to_string(),
