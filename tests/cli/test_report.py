@@ -1,0 +1,66 @@
+"""The report: whole, on a real capture, line by line; on an empty one; and every view that it names is there to go on with."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perfcase.cli.main import run
+from tests.support.cli import succeed
+from tests.support.fakecase import make_case
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = sorted((ROOT / "sample-captures").glob("*/*.perfcase"))
+
+
+def test_report_of_a_recorded_capture(
+    recorded: Callable[[str], Path], tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
+    file = recorded("aarch64/offcpu.data")
+    golden("report-aarch64-offcpu.txt", succeed("report", file.name, cwd=tmp_path))
+
+
+def test_report_of_a_capture_of_nothing(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    make_case(tmp_path / "empty.case", {})
+    golden("report-empty.txt", succeed("report", "empty.case", cwd=tmp_path))
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.parent.name)
+def test_what_the_report_says_to_run_runs(
+    sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(sample, tmp_path / "x.perfcase")
+    told = succeed("report", "x.perfcase", cwd=tmp_path)
+    commands = re.findall(r"↳ perfcase (.*)", told)
+    assert len(commands) >= 8
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        assert run([*shlex.split(command), "--limit", "3"]) == 0, command
+        assert capsys.readouterr().err == ""
+
+
+def test_report_into_a_file_has_no_colour(tmp_path: Path) -> None:
+    make_case(tmp_path / "empty.case", {})
+    assert succeed("report", "empty.case", "-o", "report.txt", cwd=tmp_path) == ""
+    assert (tmp_path / "report.txt").read_text() == succeed("report", "empty.case", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.parent.name)
+def test_info_tells_of_sources_and_members_without_an_import(sample: Path, tmp_path: Path) -> None:
+    shutil.copy(sample, tmp_path / "x.perfcase")
+    told = succeed("info", "x.perfcase", "--members", cwd=tmp_path)
+    for expected in ("recorded at", "kernel", "proc/snapshots", "perf/perf.data", "available"):
+        assert expected in told
+    assert [path.name for path in tmp_path.iterdir()] == ["x.perfcase"]
+    succeed("import", "x.perfcase", cwd=tmp_path)
+    again = succeed("info", "x.case", cwd=tmp_path)
+    for line in again.split("\n\n")[0].splitlines():
+        if not line.startswith(("capture", "clock")):
+            assert line.split() in [other.split() for other in told.splitlines()], (
+                "the tables say other than the manifest"
+            )
