@@ -21,7 +21,10 @@ install_hint() {
 
 check_trace_cmd() {
 	source_init trace-cmd
-	if command -v trace-cmd >/dev/null 2>&1; then
+	if [ -n "${trace_cmd_broken-}" ]; then
+		source_is trace-cmd degraded "the kernel refuses what it needs: perfcase-helper drains the ring buffers instead" \
+			"a kernel with CONFIG_FUNCTION_TRACER"
+	elif command -v trace-cmd >/dev/null 2>&1; then
 		source_is trace-cmd available
 	else
 		source_is trace-cmd degraded "not installed: perfcase-helper drains the ring buffers instead" \

@@ -46,6 +46,7 @@ probe_ftrace_check() {
 	elif ! command -v trace-cmd >/dev/null 2>&1; then
 		source_is ftrace available "trace-cmd is not installed: perfcase-helper drains the ring buffers"
 	elif [ -n "$check_only" ] && ! ftrace_trial; then
+		trace_cmd_broken=1
 		source_is ftrace available \
 			"trace-cmd does not work here ($(tail -n 2 "$state/trial.log" | tr '\n' ' ')): perfcase-helper drains the ring buffers"
 	else

@@ -117,14 +117,15 @@ def test_stamp_finds_the_moment_that_intervals_count_from(tmp_path: Path) -> Non
     lines = ["# started on Sat\n", "\n"]
     with (tmp_path / "pipe").open("w", buffering=1) as pipe:
         pipe.writelines(lines)
-        for delay in [0.02, 0.0, 0.01]:
+        for delay in [0.02, *[0.0] * 30, 0.01]:
             at = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - zero
             lines.append(f"{at // 1_000_000_000:6d}.{at % 1_000_000_000:09d},1,,context-switches,1,100.00,,\n")
             time.sleep(delay)  # the line comes late
             pipe.write(lines[-1])
-            time.sleep(0.05)
+            time.sleep(0.01)
     assert reader.wait(10) == 0
     assert (tmp_path / "out").read_text() == "".join(lines)
+    # the least delay of all lines counts: a busy machine delays some, not each
     assert 0 <= int((tmp_path / "zero").read_text()) - zero < 5_000_000
 
 
