@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::types::{ArrowPrimitiveType, Int32Type};
 use arrow_array::{ArrayRef, DictionaryArray, ListArray, PrimitiveArray, StringArray};
-use arrow_buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::Field;
 use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
@@ -95,6 +95,63 @@ impl SymbolBuilder {
             self.last = -1;
         }
         array
+    }
+}
+
+/// A column of numbers.
+///
+/// A push costs a few instructions: millions of rows are pushed on the thread that decodes. Which of them are NULL is
+/// kept a byte each, and only from the first NULL on.
+pub struct Numbers<T: ArrowPrimitiveType> {
+    values: Vec<T::Native>,
+    valid: Vec<bool>,
+}
+
+impl<T: ArrowPrimitiveType> Default for Numbers<T> {
+    fn default() -> Self {
+        Numbers { values: Vec::new(), valid: Vec::new() }
+    }
+}
+
+impl<T: ArrowPrimitiveType> Numbers<T> {
+    /// Adds a number.
+    #[inline]
+    pub fn append_value(&mut self, value: T::Native) {
+        self.values.push(value);
+        if !self.valid.is_empty() {
+            self.valid.push(true);
+        }
+    }
+
+    /// Adds NULL.
+    #[inline]
+    pub fn append_null(&mut self) {
+        self.valid.resize(self.values.len(), true);
+        self.values.push(T::Native::default());
+        self.valid.push(false);
+    }
+
+    /// Adds a number or NULL.
+    #[inline]
+    pub fn append_option(&mut self, value: Option<T::Native>) {
+        match value {
+            Some(value) => self.append_value(value),
+            None => self.append_null(),
+        }
+    }
+
+    /// The rows since the last call: numbers, and which of them are not NULL.
+    pub fn take(&mut self) -> (Vec<T::Native>, Option<NullBuffer>) {
+        let valid = std::mem::take(&mut self.valid);
+        let nulls = (!valid.is_empty()).then(|| NullBuffer::from(valid));
+        let capacity = self.values.len();
+        (std::mem::replace(&mut self.values, Vec::with_capacity(capacity)), nulls)
+    }
+
+    /// The rows since the last call, as an array.
+    pub fn finish(&mut self) -> PrimitiveArray<T> {
+        let (values, nulls) = self.take();
+        PrimitiveArray::new(values.into(), nulls)
     }
 }
 

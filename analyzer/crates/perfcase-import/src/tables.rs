@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, BooleanBuilder, PrimitiveBuilder, StringBuilder};
+use arrow_array::builder::{BinaryBuilder, BooleanBuilder, StringBuilder};
 #[allow(unused_imports, reason = "which of them are used depends on the TOML files")]
 use arrow_array::types::{
     Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -10,7 +10,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
-use crate::columns::{ListOf, SymbolBuilder};
+use crate::columns::{ListOf, Numbers, SymbolBuilder};
 
 /// What the generated builders have in common.
 pub trait Table {

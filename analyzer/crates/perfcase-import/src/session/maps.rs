@@ -90,17 +90,25 @@ impl Maps {
         (space.generation, self.kernel.generation)
     }
 
+    /// A number that changes with every change of any process's mappings.
+    #[inline]
+    pub(crate) fn changes(&self) -> u32 {
+        self.next_generation
+    }
+
     /// A child process starts with its parent's mappings.
     pub(crate) fn copy(&mut self, parent: Upid, child: Upid) {
         if let Some(space) = self.spaces.get(&parent) {
             let space = space.clone();
             self.spaces.insert(child, space);
+            self.next_generation += 1;
         }
     }
 
     /// exec: the old mappings are gone.
     pub(crate) fn clear(&mut self, upid: Upid) {
         self.spaces.remove(&upid);
+        self.next_generation += 1;
     }
 
     /// Object and address within it of a kernel address.

@@ -65,6 +65,16 @@ pub(crate) struct Stacks {
     scratch: Vec<FrameId>,
     /// Frames of sampled addresses: those of tracepoints are always the same few.
     recent: Vec<Option<(SampledAt, FrameId)>>,
+    last_space: LastSpace,
+}
+
+/// What a process id meant last, valid as long as no process and no mapping was added.
+#[derive(Default)]
+struct LastSpace {
+    pid: Option<i32>,
+    state: (usize, u32),
+    upid: Option<Upid>,
+    generation: (u32, u32),
 }
 
 /// A sampled address, under mappings that have not changed since.
@@ -90,6 +100,7 @@ impl Stacks {
             members: Vec::new(),
             scratch: Vec::new(),
             recent: vec![None; RECENT],
+            last_space: LastSpace::default(),
         }
     }
 
@@ -163,9 +174,9 @@ impl Stacks {
 impl Session {
     /// The frame of one address of a process.
     pub fn frame(&mut self, pid: Option<i32>, cpu_mode: u8, address: u64) -> FrameId {
-        let upid = pid.and_then(|pid| self.threads.find_process(pid));
+        let (upid, generation) = self.space_of(pid);
         let is_kernel = is_kernel_mode(cpu_mode);
-        let at = SampledAt { generation: self.maps.generation(upid), is_kernel, address };
+        let at = SampledAt { generation, is_kernel, address };
         let slot = (address ^ (address >> 10) ^ u64::from(at.generation.0)) as usize % RECENT;
         match self.stacks.recent[slot] {
             Some((seen, frame)) if seen == at => frame,
@@ -175,6 +186,19 @@ impl Session {
                 frame
             }
         }
+    }
+
+    /// The process that has an id now, and the generation of its mappings. Samples come in runs of one process.
+    #[inline]
+    fn space_of(&mut self, pid: Option<i32>) -> (Option<Upid>, (u32, u32)) {
+        let state = (self.threads.processes.len(), self.maps.changes());
+        let last = &self.stacks.last_space;
+        if last.pid != pid || last.state != state {
+            let upid = pid.and_then(|pid| self.threads.find_process(pid));
+            let generation = self.maps.generation(upid);
+            self.stacks.last_space = LastSpace { pid, state, upid, generation };
+        }
+        (self.stacks.last_space.upid, self.stacks.last_space.generation)
     }
 
     fn resolve(&mut self, upid: Option<Upid>, is_kernel: bool, address: u64) -> FrameId {
@@ -190,8 +214,7 @@ impl Session {
     /// `None` when it holds no address.
     #[inline]
     pub fn stack(&mut self, pid: Option<i32>, cpu_mode: u8, chain: &[u64]) -> Option<StackId> {
-        let upid = pid.and_then(|pid| self.threads.find_process(pid));
-        let generation = self.maps.generation(upid);
+        let (upid, generation) = self.space_of(pid);
         let kernel_first = is_kernel_mode(cpu_mode);
         let hash = self.stacks.hasher.hash_one((generation, kernel_first, chain));
         let addresses = &self.stacks.addresses;

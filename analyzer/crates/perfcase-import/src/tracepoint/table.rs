@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch};
-use arrow_buffer::{NullBuffer, NullBufferBuilder};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
-use crate::columns::{ListOf, SymbolBuilder};
+use crate::columns::{ListOf, Numbers, SymbolBuilder};
 use crate::session::until_nul;
 use crate::tables::TableSpec;
 
@@ -45,7 +45,7 @@ impl ColumnKind {
 
 enum Values {
     /// Integers of every width, narrowed when the batch is made.
-    Int(Vec<i64>, NullBufferBuilder),
+    Int(Numbers<Int64Type>),
     Signed(ListOf<Int64Type>),
     Unsigned(ListOf<UInt64Type>),
     Text(SymbolBuilder),
@@ -59,16 +59,13 @@ impl Values {
             DataType::List(_) => Values::Unsigned(ListOf::default()),
             DataType::Dictionary(..) => Values::Text(SymbolBuilder::default()),
             DataType::Binary => Values::Bytes(BinaryBuilder::new()),
-            _ => Values::Int(Vec::new(), NullBufferBuilder::new(0)),
+            _ => Values::Int(Numbers::default()),
         }
     }
 
     fn append_null(&mut self) {
         match self {
-            Values::Int(values, nulls) => {
-                values.push(0);
-                nulls.append_null();
-            }
+            Values::Int(numbers) => numbers.append_null(),
             Values::Signed(list) => list.append_null(),
             Values::Unsigned(list) => list.append_null(),
             Values::Text(text) => text.append_null(),
@@ -78,7 +75,10 @@ impl Values {
 
     fn finish(&mut self, data_type: &DataType) -> ArrayRef {
         match self {
-            Values::Int(values, nulls) => narrow(std::mem::take(values), nulls.finish(), data_type),
+            Values::Int(numbers) => {
+                let (values, nulls) = numbers.take();
+                narrow(values, nulls, data_type)
+            }
             Values::Signed(list) => Arc::new(list.finish()),
             Values::Unsigned(list) => Arc::new(list.finish()),
             Values::Text(text) => Arc::new(text.finish()),
@@ -217,10 +217,7 @@ impl EventTable {
     #[inline]
     pub(crate) fn int(&mut self, column: usize, value: i64) {
         match self.cell(column) {
-            Some(Values::Int(values, nulls)) => {
-                values.push(value);
-                nulls.append_non_null();
-            }
+            Some(Values::Int(numbers)) => numbers.append_value(value),
             Some(other) => other.append_null(),
             None => {}
         }
