@@ -169,6 +169,18 @@ impl<'a> U64s<'a> {
         self.order.u64(self.bytes, index.checked_mul(8)?)
     }
 
+    /// Replaces what is in `buffer` by the numbers.
+    #[inline]
+    pub fn copy_to(self, buffer: &mut Vec<u64>) {
+        buffer.clear();
+        let (chunks, _) = self.bytes.as_chunks::<8>();
+        // The order is looked at once, so that either loop is a plain copy.
+        match self.order {
+            ByteOrder::Little => buffer.extend(chunks.iter().map(|chunk| u64::from_le_bytes(*chunk))),
+            ByteOrder::Big => buffer.extend(chunks.iter().map(|chunk| u64::from_be_bytes(*chunk))),
+        }
+    }
+
     /// The numbers in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = u64> + 'a {
         let order = self.order;

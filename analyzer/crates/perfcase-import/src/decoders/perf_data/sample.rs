@@ -188,6 +188,7 @@ impl Plan {
         (word != ABSENT).then(|| usize::from(word) * 8)
     }
 
+    #[inline]
     fn word(&self, body: &[u8], field: usize) -> Option<u64> {
         match self.fixed[field] {
             ABSENT => None,
@@ -195,6 +196,7 @@ impl Plan {
         }
     }
 
+    #[inline]
     fn halves(&self, body: &[u8], at: Option<usize>) -> Option<(u32, u32)> {
         let at = at?;
         Some((self.order.u32(body, at)?, self.order.u32(body, at + 4)?))

@@ -249,7 +249,6 @@ impl Rows<'_> {
 }
 
 fn copy<'b>(numbers: U64s, buffer: &'b mut Vec<u64>) -> &'b [u64] {
-    buffer.clear();
-    buffer.extend(numbers.iter());
+    numbers.copy_to(buffer);
     buffer
 }
