@@ -96,7 +96,8 @@ fn event_and_cgroup(names: &[&str]) -> Option<(String, Option<String>)> {
     let mut event = String::new();
     for (i, name) in names.iter().enumerate() {
         event.push_str(name);
-        let is_whole = event.matches('/').count() % 2 == 0 && event.matches('{').count() == event.matches('}').count();
+        let is_whole =
+            event.matches('/').count().is_multiple_of(2) && event.matches('{').count() == event.matches('}').count();
         if is_whole {
             let rest = names[i + 1..].join(",");
             return (!event.is_empty()).then(|| (event, (!rest.is_empty()).then_some(rest)));

@@ -56,10 +56,10 @@ fn reading(object: &Map<String, Value>) -> Option<Reading> {
 }
 
 fn scope(object: &Map<String, Value>) -> (Scope, bool) {
-    if let Some(cpu) = object.get("cpu") {
-        if let Some(n) = number(cpu).filter(|n| *n >= 0.0 && n.fract() == 0.0 && *n < 1e9) {
-            return (Scope::Cpu(n as u32), false);
-        }
+    if let Some(cpu) = object.get("cpu")
+        && let Some(number) = number(cpu).filter(|n| *n >= 0.0 && n.fract() == 0.0 && *n < 1e9)
+    {
+        return (Scope::Cpu(number as u32), false);
     }
     let keys = ["core", "cluster", "die", "cache", "socket", "node", "thread"];
     let found = keys.iter().find_map(|key| Some((*key, object.get(*key)?.as_str()?)));

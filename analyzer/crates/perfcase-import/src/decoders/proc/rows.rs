@@ -194,7 +194,7 @@ impl Rows {
         if !matches!(at.file, "stat" | "status" | "schedstat") {
             return Outcome::Other;
         }
-        if !self.thread.as_ref().is_some_and(|thread| (thread.pid, thread.tid) == (at.pid, tid)) {
+        if self.thread.as_ref().is_none_or(|thread| (thread.pid, thread.tid) != (at.pid, tid)) {
             self.end(session);
             let (stat, status, schedstat) = (None, ThreadStatus::default(), None);
             let ts_ns = session.ts(clock_ns).unwrap_or(0);
