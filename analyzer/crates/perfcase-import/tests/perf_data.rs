@@ -184,3 +184,33 @@ fn every_sample_is_as_perf_script_prints_it() {
         assert_eq!(got.len(), want.len(), "{name}");
     }
 }
+
+/// perf writes event formats last: one that was killed has none, but the capture's folder may.
+#[test]
+fn a_killed_recording_is_decoded_by_the_formats_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = bytes("file.data.zst");
+    let recording = scan_parts(&whole, &[]).unwrap();
+    let mut killed = whole.clone();
+    killed[48..56].fill(0);
+    let data =
+        u64::from_le_bytes(whole[40..48].try_into().unwrap()) + u64::from_le_bytes(whole[48..56].try_into().unwrap());
+    killed.truncate(data as usize);
+    std::fs::write(folder.path().join("perf.data"), &killed).unwrap();
+    let rows = |out: &str| {
+        let out = folder.path().join(out);
+        let summary = import(folder.path(), &out, &Options::default(), &mut |_| true).unwrap();
+        let kinds: Vec<&str> = summary.issues.iter().map(|issue| issue.kind).collect();
+        std::fs::remove_dir_all(&out).unwrap();
+        (summary.tables["sched_switch"], kinds.contains(&"killed_recording"), kinds.contains(&"missing_format"))
+    };
+    assert_eq!(rows("without"), (0, true, true));
+    for (system, text) in &recording.tracing.unwrap().formats {
+        let name = text.lines().find_map(|line| line.strip_prefix("name: ")).unwrap();
+        let path = folder.path().join("ftrace/raw/format").join(system);
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join(name), text).unwrap();
+    }
+    let switches = perf_script("file").iter().filter(|line| line.event == "sched:sched_switch").count();
+    assert_eq!(rows("with"), (switches as u64, true, false));
+}

@@ -2,8 +2,8 @@
 
 use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 
-use super::{Input, Opened, Progress, bare_source, note_problems};
-use crate::decoders::{ftrace, perf_data, perf_stat, proc};
+use super::{Input, Opened, Progress, bare_source, note_problems, perf};
+use crate::decoders::{ftrace, perf_stat, proc};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 
 /// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
@@ -27,8 +27,7 @@ pub(super) fn open(
             Ok(content) => {
                 note_problems(session, Some(member), content.problems());
                 let input = input_of(session, capture, &known, member);
-                let parts = perf_parts(session, capture, member);
-                opened.extend(open_one(session, &input, content, &parts));
+                opened.extend(open_one(session, capture, &input, content));
             }
             Err(error) => note_unreadable(session, member, &error),
         }
@@ -82,32 +81,10 @@ fn input_of<'a>(
     }
 }
 
-/// The further files of a directory that perf record --threads wrote: `data.0` and so on beside `data`.
-fn perf_parts(session: &mut Session, capture: &Capture, member: &Member) -> Vec<Content> {
-    let is_part = |other: &&Member| {
-        let number = other.path.strip_prefix(&member.path).and_then(|rest| rest.strip_prefix('.'));
-        other.kind == MemberKind::PerfDataPart && number.is_some_and(|number| !number.contains('/'))
-    };
-    let mut parts = Vec::new();
-    for part in capture.members.iter().filter(is_part) {
-        match capture.read(part) {
-            Ok(content) => parts.push(content),
-            Err(error) => note_unreadable(session, part, &error),
-        }
-    }
-    parts
-}
-
 /// The list of decoders: a line each.
-fn open_one(session: &mut Session, input: &Input<'_>, content: Content, parts: &[Content]) -> Option<Opened> {
+fn open_one(session: &mut Session, capture: &Capture, input: &Input<'_>, content: Content) -> Option<Opened> {
     let opened: Result<Opened, (Option<u64>, String)> = match input.member.kind {
-        MemberKind::PerfData => {
-            let parts = parts.iter().map(|part| &part[..]).collect();
-            let options = perf_data::Options { parts, ..perf_data::Options::default() };
-            perf_data::open(content, session, input.source, &options)
-                .map(|source| Box::new(source) as Opened)
-                .map_err(|error| (None, error.to_string()))
-        }
+        MemberKind::PerfData => perf::open(session, capture, input, content),
         MemberKind::TraceDat => {
             ftrace::open_trace_dat(content, input.source, session).map_err(|damage| (damage.offset, damage.message))
         }

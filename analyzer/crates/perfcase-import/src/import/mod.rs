@@ -2,6 +2,7 @@
 
 mod about;
 mod inputs;
+mod perf;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 
 /// Bytes kept in memory before the arena becomes a file.
 const MEMORY_BYTES: usize = 32 << 20;
@@ -67,6 +67,15 @@ impl Arena {
         Ok(())
     }
 
+    /// Bytes before `end` are not needed soon: their pages need not stay in memory. They can still be read.
+    pub fn release(&self, end: u64) {
+        if let Store::Mapped(map) = &self.store {
+            let length = usize::try_from(end).unwrap_or(usize::MAX).min(map.len());
+            // SAFETY: the mapping is of a file and only read, so dropped pages come back from the file unchanged.
+            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, 0, length) };
+        }
+    }
+
     /// Everything; empty while the arena is being written to a file.
     pub fn bytes(&self) -> &[u8] {
         match &self.store {
@@ -89,6 +98,7 @@ mod tests {
                 arena.append(&vec![number as u8; 1 << 20]).unwrap();
             }
             arena.close().unwrap();
+            arena.release(u64::MAX);
             assert_eq!(arena.len(), (chunks as u64) << 20);
             assert_eq!(arena.bytes()[(chunks - 1) << 20], (chunks - 1) as u8);
         }

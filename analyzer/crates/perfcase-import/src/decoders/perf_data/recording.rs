@@ -111,6 +111,11 @@ impl Recording {
         record_at(bytes, (entry.place & !IN_ARENA) as usize, self.order)
     }
 
+    /// Where in the arena a record is; None for one of the file.
+    pub fn arena_offset(&self, entry: Entry) -> Option<u64> {
+        (entry.place & IN_ARENA != 0).then_some(entry.place & !IN_ARENA)
+    }
+
     /// Where in the file a record is, or the compressed record that it came from.
     pub fn file_offset(&self, entry: Entry) -> u64 {
         let offset = entry.place & !IN_ARENA;

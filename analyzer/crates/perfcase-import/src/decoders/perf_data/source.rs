@@ -16,6 +16,9 @@ use crate::source::Source;
 const KSYMBOL_BPF: u16 = 1;
 const KSYMBOL_UNREGISTER: u16 = 1;
 
+/// Decompressed bytes that may stay in memory behind the record that is decoded.
+const RELEASE_BYTES: u64 = 64 << 20;
+
 /// A perf.data as a source.
 pub struct PerfSource<C> {
     content: C,
@@ -26,12 +29,23 @@ pub struct PerfSource<C> {
     pub(super) scratch: Scratch,
     losses: Losses,
     at: usize,
+    released_bytes: u64,
 }
 
 impl<C: Deref<Target = [u8]>> PerfSource<C> {
     pub(super) fn new(content: C, recording: Recording, known: Vec<Known>, source: SourceId) -> Self {
         let (last_values, scratch) = (LastValues::default(), Scratch::default());
-        PerfSource { content, recording, known, source, last_values, scratch, losses: Losses::default(), at: 0 }
+        PerfSource {
+            content,
+            recording,
+            known,
+            source,
+            last_values,
+            scratch,
+            losses: Losses::default(),
+            at: 0,
+            released_bytes: 0,
+        }
     }
 
     /// What the file says about itself: host, command, clocks.
@@ -81,6 +95,16 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
         self.losses.take(&parsed, header, clock_ns != NO_TIME, recording.file_offset(entry));
     }
 
+    /// Decompressed records are decoded nearly in the order that they lie in: those far behind leave the memory.
+    fn release(&mut self, entry: Entry) {
+        if let Some(offset) = self.recording.arena_offset(entry)
+            && offset > self.released_bytes + RELEASE_BYTES
+        {
+            self.released_bytes = offset;
+            self.recording.arena.release(offset - RELEASE_BYTES / 2);
+        }
+    }
+
     #[cold]
     fn unknown_event(&mut self, entry: Entry, header: RecordHeader) {
         let name = kind::name(header.kind).unwrap_or("?");
@@ -112,6 +136,7 @@ impl<C: Deref<Target = [u8]>> Source for PerfSource<C> {
         if let Some(&entry) = self.recording.index.get(self.at) {
             self.at += 1;
             self.decode(entry, session);
+            self.release(entry);
         }
     }
 
