@@ -9,8 +9,8 @@ from pathlib import Path
 from perfcase.errors import PerfcaseError
 from perfcase.store import import_core
 
-PRINTER = (sys.executable, "-m", "perfcase.eventprinter")
-"""The command that starts the process with libtraceevent in it."""
+PRINTER = (sys.executable, "-P", "-m", "perfcase.eventprinter")
+"""The command that starts the process with libtraceevent in it; -P: no module comes from the current folder."""
 
 DEADLINE_S = 20.0
 """How long one event may take before that process is ended and the event reported."""

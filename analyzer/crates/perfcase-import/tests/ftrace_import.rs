@@ -101,3 +101,50 @@ fn every_event_of_a_trace_has_its_row() {
         assert_eq!(instances.tables[event], lines, "{event}");
     }
 }
+
+/// A sequence of numbers that is the same in every run.
+fn random(seed: u64) -> impl FnMut() -> usize {
+    let mut state = seed;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as usize
+    }
+}
+
+#[test]
+fn damaged_traces_are_imported_as_far_as_they_go() {
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join("trace.dat");
+    let mut rows = 0;
+    for (name, seed) in [("instances-v6", 1), ("instances-v7-zstd", 2), ("stack", 3)] {
+        let whole = unpacked(&format!("ftrace/{name}.dat.zst"));
+        let mut next = random(seed);
+        for round in 0..25 {
+            let mut data = whole.clone();
+            match round % 3 {
+                0 => data.truncate(data.len() / 2 + next() % (data.len() / 2)),
+                // Anywhere; and where the pages of the uncompressed file are.
+                kind => {
+                    let start = if kind == 1 { 0 } else { data.len() * 9 / 10 };
+                    for _ in 0..100 {
+                        let at = start + next() % (data.len() - start);
+                        data[at] = next() as u8;
+                    }
+                }
+            }
+            std::fs::write(&file, &data).unwrap();
+            let folder = out.path().join(format!("{name}{round}"));
+            match perfcase_import::import(&file, &folder, &Options::default(), &mut |_| true) {
+                Ok(summary) => {
+                    let is_told = summary.issues.iter().any(|i| matches!(i.kind, "truncated" | "corrupt"));
+                    assert!(is_told || round % 3 != 0, "{name}, round {round}: the cut is not told");
+                    rows += summary.tables.get("sched_switch").copied().unwrap_or(0);
+                }
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+    assert!(rows > 10_000, "{rows} rows");
+}

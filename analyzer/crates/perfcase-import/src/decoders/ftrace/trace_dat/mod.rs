@@ -3,6 +3,8 @@
 //! Sources: the man pages trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). Where the file differs from them is said where
 //! it is read.
 
+#[cfg(test)]
+mod built_tests;
 mod options;
 mod recovery;
 mod sections;

@@ -7,7 +7,7 @@ use super::v6::{MAX_CPUS, clamp};
 use super::{compression_by_name, page_layout, recovery, sections};
 use crate::decoders::ftrace::Damage;
 use crate::decoders::ftrace::capture::{Buffer, Capture, CpuData};
-use crate::decoders::ftrace::compression::Compression;
+use crate::decoders::ftrace::compression::{Compression, MAX_UNPACKED_BYTES};
 use crate::decoders::ftrace::cursor::Cursor;
 use crate::decoders::ftrace::layout::PageLayout;
 use crate::decoders::ftrace::stream::Segment;
@@ -107,9 +107,7 @@ fn read_option(
         id::BUFFER => buffers.push(read_buffer_option(option)?),
         id::BUFFER_TEXT => {
             let offset = option.u64("where a latency trace is")?;
-            let (_, mut at) = section_header(file, offset)?;
-            let rest = at.remaining() as u64;
-            capture.latency_text = Some(at.bytes(rest, "a latency trace")?.to_vec());
+            capture.latency_text = Some(latency_text(file, offset, capture)?);
         }
         id::HEADER_INFO..=id::CMDLINES => {
             let offset = option.u64("where a section is")?;
@@ -119,6 +117,31 @@ fn read_option(
         _ => options::take(id, option, capture, collected)?,
     }
     Ok(())
+}
+
+/// The text of a latency trace, which may be stored in chunks as pages are.
+fn latency_text(file: &Cursor, offset: u64, capture: &mut Capture) -> Result<Vec<u8>, Damage> {
+    let (header, mut body) = section_header(file, offset)?;
+    if header.flags & FLAG_COMPRESSED == 0 {
+        let rest = body.remaining() as u64;
+        return Ok(body.bytes(rest, "a latency trace")?.to_vec());
+    }
+    let at = body.offset();
+    let mut whole = body.clone();
+    let (segments, damage) = chunks(&mut body);
+    capture.damages.extend(damage);
+    let bytes = whole.bytes(whole.remaining() as u64, "a latency trace")?;
+    let mut text = Vec::new();
+    for segment in segments {
+        let Segment::Chunk { stored, unpacked } = segment else { continue };
+        let (part, error) = capture.compression.unpack(bytes.get(stored).unwrap_or_default(), unpacked);
+        text.extend(part);
+        capture.damages.extend(error.map(|what| Damage::at(at, "corrupt", what)));
+        if text.len() > MAX_UNPACKED_BYTES {
+            return Err(Damage::at(at, "corrupt", "a latency trace is over the limit of 256 MiB"));
+        }
+    }
+    Ok(text)
 }
 
 /// Reads the body of one of the sections 16 to 21.
