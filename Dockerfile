@@ -7,7 +7,7 @@ FROM python:3.12-slim
 # zstd and libtraceevent are what the recorder's files and `perfcase events` need; libtraceevent (LGPL) is loaded at run time
 # and can be replaced by another version.
 RUN apt-get update -qq \
-    && apt-get install -qq -y --no-install-recommends libtraceevent1 zstd \
+    && apt-get install -qq -y --no-install-recommends libtraceevent1 libtraceevent1-plugin zstd \
     && rm -rf /var/lib/apt/lists/*
 
 COPY requirements.txt build/wheel/ /tmp/perfcase/

@@ -21,6 +21,7 @@ busybox busybox
 stress-ng stress-ng
 dash dash
 file:libtraceevent.so.1 libtraceevent1
+file:../share/doc/libtraceevent1-plugin libtraceevent1-plugin
 file:libc.a libc6-dev
 LIST
 }

@@ -120,6 +120,9 @@ pub(super) fn load() -> Result<Functions, String> {
     // SAFETY: the library's initialisers do nothing that this process minds.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) };
     library.and_then(Functions::find).map_err(|error| {
-        format!("{}: {error}; install libtraceevent (Debian: apt-get install libtraceevent1)", path.to_string_lossy())
+        format!(
+            "{}: {error}; install libtraceevent (Debian: apt-get install libtraceevent1 libtraceevent1-plugin)",
+            path.to_string_lossy()
+        )
     })
 }
