@@ -12,9 +12,10 @@ use crate::error::ArchiveError;
 use crate::kind::{Compression, Member, MemberKind, Place, kind_by_content};
 use crate::limits::Limits;
 use crate::listing::{self, Listing, MANIFEST, STORED_HEAD_BYTES, Stored};
-use crate::manifest::{self, Manifest, Parsed};
+use crate::manifest::Manifest;
+use crate::opening::{describe, read_manifest};
 use crate::problem::{Problem, Severity};
-use crate::sniff::{Sniffed, sniff};
+use crate::sniff::Sniffed;
 use crate::{folder, tar_walk};
 
 /// How a capture came.
@@ -194,12 +195,19 @@ impl Capture {
         let stored = self.stored(member)?;
         std::thread::scope(|scope| {
             // Hashing and decompressing read the same pages: side by side they cost the longer.
-            let hash = member.sha256.as_ref().map(|_| scope.spawn(|| hex_sha256(&stored)));
+            let hash = member.sha256.as_ref().map(|_| match stored.len() {
+                0..SMALL_BYTES => Hash::Known(hex_sha256(&stored)),
+                _ => Hash::Running(scope.spawn(|| hex_sha256(&stored))),
+            });
             let (content, mut problems) = match member.compression {
                 Compression::None => (stored.clone(), Vec::new()),
                 other => inflate(&self.path, &stored, other, &self.limits, Some(member))?,
             };
-            let actual = hash.and_then(|thread| thread.join().ok());
+            let actual = match hash {
+                Some(Hash::Known(hash)) => Some(hash),
+                Some(Hash::Running(thread)) => thread.join().ok(),
+                None => None,
+            };
             problems.extend(actual.and_then(|actual| checksum_problem(member, &actual)));
             Ok(content.with_problems(problems))
         })
@@ -221,6 +229,14 @@ impl Capture {
     }
 }
 
+/// Members below this size are hashed where they are: a thread costs more.
+const SMALL_BYTES: usize = 64 << 10;
+
+enum Hash<'scope> {
+    Known(String),
+    Running(std::thread::ScopedJoinHandle<'scope, String>),
+}
+
 fn stored_head(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(STORED_HEAD_BYTES)]
 }
@@ -233,72 +249,6 @@ fn map_file(path: &Path) -> Result<Content, ArchiveError> {
 
 fn not_a_capture(path: &Path, found: impl Into<String>) -> ArchiveError {
     ArchiveError::NotACapture { path: path.to_path_buf(), found: found.into() }
-}
-
-/// What an unknown file looks like, for the error.
-fn describe(bytes: &[u8]) -> &'static str {
-    let head = &bytes[..bytes.len().min(4096)];
-    let has = |text: &[u8]| head.windows(text.len()).any(|w| w == text);
-    match sniff(head) {
-        Sniffed::Zstd | Sniffed::Gzip => "compressed, but no recording inside",
-        _ if has(b"Performance counter stats for") => "`perf stat` output for people; record it with -x, or -j",
-        _ if has(b"counts") && has(b"unit") && has(b"events") && head.starts_with(b"#") => {
-            "`perf stat -I` output for people; record it with -x, or -j"
-        }
-        _ if head.starts_with(b"PERFFILE") => "perf.data of the format before 2010",
-        _ if head.starts_with(b"\x7fELF") => "an ELF file",
-        _ if head.iter().all(|&b| b == 0) => "it starts with zeros only",
-        _ => "its first bytes are those of no format perfcase reads",
-    }
-}
-
-/// Parses the manifest, if there is one.
-fn read_manifest(
-    path: &Path,
-    text: Option<&[u8]>,
-    limits: &Limits,
-    problems: &mut Vec<Problem>,
-) -> Result<Option<Manifest>, ArchiveError> {
-    let Some(text) = text else {
-        let message = "there is no manifest.json: host, clocks and losses of the recording are unknown";
-        problems.push(Problem::new(Severity::Info, "no_manifest", message));
-        return Ok(None);
-    };
-    let too_long = text.len() as u64 > limits.manifest_bytes_max;
-    let parsed = if too_long {
-        Parsed::Damaged(format!("longer than {} bytes", limits.manifest_bytes_max))
-    } else {
-        manifest::parse(text)
-    };
-    match parsed {
-        Parsed::Manifest(manifest) => {
-            if manifest.is_newer_minor() {
-                let version = &manifest.format_version;
-                let message =
-                    format!("format_version {version} is newer than this perfcase knows; what it knows is read");
-                problems.push(Problem::new(Severity::Info, "newer_minor", message).member(MANIFEST));
-            }
-            let unknown = manifest.unknown_properties();
-            if !unknown.is_empty() {
-                let shown: Vec<&str> = unknown.iter().take(12).map(String::as_str).collect();
-                let message = format!("properties that this version does not know: {}", shown.join(", "));
-                problems.push(Problem::new(Severity::Info, "unknown_property", message).member(MANIFEST));
-            }
-            Ok(Some(*manifest))
-        }
-        Parsed::Damaged(why) => {
-            problems.push(
-                Problem::new(Severity::Error, "damaged_manifest", format!("manifest.json is unreadable: {why}"))
-                    .member(MANIFEST)
-                    .hint("members are read by their content; host, clocks and checksums are unknown"),
-            );
-            Ok(None)
-        }
-        Parsed::UnsupportedVersion(version) => {
-            Err(ArchiveError::UnsupportedVersion { path: path.to_path_buf(), version })
-        }
-        Parsed::OtherFormat(format) => Err(ArchiveError::OtherFormat { path: path.to_path_buf(), format }),
-    }
 }
 
 /// Decompresses; damage and bounds become problems.

@@ -13,6 +13,7 @@ mod kind;
 mod limits;
 mod listing;
 mod manifest;
+mod opening;
 mod path;
 mod problem;
 mod sniff;

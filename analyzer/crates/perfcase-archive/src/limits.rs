@@ -24,7 +24,7 @@ impl Default for Limits {
             manifest_bytes_max: 64 << 20,
             member_bytes_max: 64 << 30,
             // zstd of idle /proc snapshots reaches a few hundred; of zeros, tens of thousands.
-            ratio_max: 5_000,
+            ratio_max: 1_000,
             ratio_free_bytes: 256 << 20,
             folder_depth_max: 12,
         }
