@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 
 DATA = Path(__file__).parent / "data" / "captures"
 GOLDEN = Path(__file__).parent / "golden"
+
+
+# A shell that starts us in the background has us ignore SIGINT, and every process that a test starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

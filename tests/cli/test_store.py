@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -18,6 +19,7 @@ from tests.support.cli import PERFCASE, fail, perfcase, succeed
 from tests.support.fakecase import make_case
 
 CAPTURE = "aarch64/trace-v7-zstd.dat"
+ROOT = Path(__file__).parents[2]
 Recorded = Callable[[str], Path]
 
 
@@ -135,6 +137,21 @@ def test_output_names_the_folder_or_the_place_for_several(recorded: Recorded, tm
     succeed("import", one, two, "-o", tmp_path / "both")
     assert listing(tmp_path / "both") == ["trace-v6.dat.case", "trace-v7-zstd.dat.case"]
     assert "is not a folder" in fail(2, "import", one, "-o", one)
+
+
+def test_an_archive_and_its_unpacked_folder_give_the_same_tables(tmp_path: Path) -> None:
+    archive = tmp_path / "x.perfcase"
+    shutil.copy(ROOT / "sample-captures" / "x86_64-scheduling" / "x.perfcase", archive)
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    subprocess.run(["tar", "xf", archive, "-C", folder], check=True)
+    packed, unpacked = store.open_case(archive), store.open_case(folder)
+    assert unpacked.folder == tmp_path / "unpacked.case"
+    assert unpacked.info["tables"] == packed.info["tables"]
+    assert unpacked.info["issues"] == packed.info["issues"]
+    assert store.open_case(folder).reused
+    (folder / "host" / "version").write_text("another kernel")
+    assert not store.open_case(folder).reused
 
 
 def test_a_folder_of_somebody_else_is_not_replaced(recorded: Recorded, tmp_path: Path) -> None:
