@@ -139,3 +139,21 @@ fn damaged_traces_are_printed_as_far_as_they_go() {
     }
     assert!(printed > 1000 && told > 10, "{printed} lines, {told} problems");
 }
+
+#[test]
+fn an_event_that_is_not_there_is_said_to_be_missing() {
+    let options = PrintOptions { event: Some("sched_swich".into()), ..PrintOptions::default() };
+    let (lines, problems) = printed("aarch64-v6", &options);
+    let message = "the trace has no event sched_swich".to_owned();
+    assert_eq!((lines, problems), (vec!["cpus=2".to_owned()], vec![Printed::Problem { offset: None, message }]));
+    let mut child = CommandLine(vec![env!("CARGO_BIN_EXE_eventprinter").into()]);
+    let mut printed = Vec::new();
+    let file = fixture("perf_text/aarch64-kwork.data");
+    perf_text::print(&file, None, &options, &mut child, &mut |one| {
+        printed.push(one);
+        true
+    })
+    .unwrap();
+    let message = "the recording has no tracepoint sched_swich with a format".to_owned();
+    assert_eq!(printed, [Printed::Problem { offset: None, message }]);
+}

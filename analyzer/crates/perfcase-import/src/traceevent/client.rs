@@ -2,7 +2,7 @@
 //! names the request that did it, starts a new child and goes on behind it.
 
 use std::collections::VecDeque;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -81,7 +81,7 @@ struct Waiting<T> {
 pub(super) type Outcome = Result<String, String>;
 
 struct Running {
-    input: Box<dyn Write + Send>,
+    input: BufWriter<Box<dyn Write + Send>>,
     answers: Receiver<io::Result<Option<Answer>>>,
     end: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -119,12 +119,16 @@ impl<'a, T> Client<'a, T> {
         tag: T,
         taken: &mut dyn FnMut(T, Outcome),
     ) -> Result<(), PrintError> {
-        while !self.waiting.is_empty()
-            && (self.waiting.len() >= WINDOW_REQUESTS || self.waiting_bytes + request.size() > WINDOW_BYTES)
-        {
-            self.take_one(taken)?;
+        let size = request.size();
+        if self.waiting.len() >= WINDOW_REQUESTS || self.waiting_bytes + size > WINDOW_BYTES {
+            // Down to half: requests leave in batches.
+            while !self.waiting.is_empty()
+                && (self.waiting.len() > WINDOW_REQUESTS / 2 || self.waiting_bytes + size > WINDOW_BYTES / 2)
+            {
+                self.take_one(taken)?;
+            }
         }
-        self.waiting_bytes += request.size();
+        self.waiting_bytes += size;
         self.waiting.push_back(Waiting { request, tag: Some(tag) });
         self.deliver_last();
         Ok(())
@@ -150,7 +154,8 @@ impl<'a, T> Client<'a, T> {
         if self.running.is_none() {
             self.start()?;
         }
-        let Some(running) = &self.running else { return Ok(()) };
+        let Some(running) = &mut self.running else { return Ok(()) };
+        let _ = running.input.flush();
         let outcome = match running.answers.recv_timeout(self.deadline) {
             Ok(Ok(Some(Answer::Done))) => Ok(String::new()),
             Ok(Ok(Some(Answer::Text(text)))) => Ok(text),
@@ -209,7 +214,7 @@ impl<'a, T> Client<'a, T> {
                 }
             }
         });
-        Ok(Running { input: link.input, answers, end: Some(link.end) })
+        Ok(Running { input: BufWriter::with_capacity(WINDOW_BYTES, link.input), answers, end: Some(link.end) })
     }
 
     /// The oldest request ended the child.
@@ -240,6 +245,7 @@ fn tell_base(running: &mut Running, base: &[Request], deadline: Duration) -> Res
     for (index, request) in base.iter().enumerate() {
         // A dead child is told by the missing answer.
         let _ = request.send(&mut running.input);
+        let _ = running.input.flush();
         match running.answers.recv_timeout(deadline) {
             Ok(Ok(Some(Answer::Failed(why)))) if index == 0 => return Err(Refusal::Library(why)),
             Ok(Ok(Some(_))) => {}

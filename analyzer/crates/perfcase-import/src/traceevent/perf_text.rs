@@ -58,6 +58,9 @@ pub fn print(
         }
     };
     let mut script = Script::new(&recording, options);
+    if script.known.iter().all(Option::is_none) {
+        output.borrow_mut().problem(None, nothing(options));
+    }
     let mut printed = 0;
     for &entry in &recording.index {
         if options.is_reached(printed) || !output.borrow().goes_on {
@@ -77,6 +80,13 @@ pub fn print(
     }
     client.finish(&mut taken)?;
     Ok(())
+}
+
+fn nothing(options: &PrintOptions) -> String {
+    match &options.event {
+        Some(event) => format!("the recording has no tracepoint {event} with a format"),
+        None => "the recording has no tracepoints: samples of other events have no text".to_owned(),
+    }
 }
 
 fn base(recording: &Recording, kallsyms: Option<&[u8]>) -> Vec<Request> {

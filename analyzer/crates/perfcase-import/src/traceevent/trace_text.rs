@@ -35,6 +35,9 @@ pub fn print<B: Deref<Target = [u8]> + Clone>(
     }
     let damages = std::mem::take(&mut report.events.capture.damages);
     damages.into_iter().for_each(|damage| output.borrow_mut().problem(damage.offset, damage.message));
+    if let (Some(event), true) = (&options.event, report.known.values().all(|known| !known.is_selected)) {
+        output.borrow_mut().problem(None, format!("the trace has no event {event}"));
+    }
     let mut client = Client::new(spawn, options.deadline, report.base());
     let mut taken = |tag: Tag, outcome: Result<String, String>| {
         let mut output = output.borrow_mut();
