@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 _SHOWN = 20
 
 
-def differences(ours: Counter, theirs: Counter) -> list[str]:
-    """What is in one and not in the other, in words: empty when equal."""
+def assert_same(ours: Counter, theirs: Counter, what: str = "rows") -> None:
+    """Fails with the rows that one side has and the other has not."""
     only_ours, only_theirs = ours - theirs, theirs - ours
-    told = [f"ours alone ({count}): {row}" for row, count in only_ours.items()][:_SHOWN]
-    told += [f"theirs alone ({count}): {row}" for row, count in only_theirs.items()][:_SHOWN]
-    if told:
-        told.insert(0, f"{sum(only_ours.values())} of ours and {sum(only_theirs.values())} of theirs differ")
-    return told
+    if not only_ours and not only_theirs:
+        return
+    told = [f"{what}: {sum(only_ours.values())} of ours and {sum(only_theirs.values())} of theirs differ"]
+    told += sorted(f"ours   {row} x {count}" for row, count in only_ours.items())[:_SHOWN]
+    told += sorted(f"theirs {row} x {count}" for row, count in only_theirs.items())[:_SHOWN]
+    pytest.fail("\n".join(told), pytrace=False)

@@ -10,7 +10,7 @@ import pytest
 
 from perfcase import store
 from tests.oracles.captures import Capture, Recorded
-from tests.oracles.live import CannotRecord
+from tests.oracles.live import CannotRecordError
 
 
 class Case:
@@ -44,7 +44,7 @@ def case_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Capture], Cas
             else:
                 try:
                     path = capture.path()
-                except CannotRecord as reason:
+                except CannotRecordError as reason:
                     pytest.skip(str(reason))
             cases[capture.id] = Case(store.open_case(path, folder / f"{name}.case").folder)
         return cases[capture.id]

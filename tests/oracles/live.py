@@ -32,7 +32,7 @@ WORKLOAD = (
 )
 
 
-class CannotRecord(Exception):
+class CannotRecordError(Exception):
     """Why this machine does not let the tests record."""
 
 
@@ -73,12 +73,26 @@ def _record(live: Live) -> Path:
     path = folder / f"{live.name}.data"
     for program in ("perf", "stress-ng"):
         if not run.available(program):
-            raise CannotRecord(f"{program} is not installed")
+            raise CannotRecordError(f"{program} is not installed")
     # -B: leaves ~/.debug alone. No -a: only the workload and its children.
-    command = ["perf", "record", "-q", "-B", "-k", "CLOCK_MONOTONIC", "-m", "2M", *live.options, "-o", str(path), "--"]
+    command = [
+        "perf",
+        "record",
+        "-q",
+        "-B",
+        "-k",
+        "CLOCK_MONOTONIC",
+        "-m",
+        "2M",
+        "--sample-cpu",
+        *live.options,
+        "-o",
+        str(path),
+        "--",
+    ]
     done = subprocess.run([*command, *WORKLOAD, str(folder / "written")], capture_output=True, text=True)
     if not path.exists() or path.stat().st_size == 0:
-        raise CannotRecord(f"perf record is not permitted here: {done.stderr.strip()[-300:]}")
+        raise CannotRecordError(f"perf record is not permitted here: {done.stderr.strip()[-300:]}")
     return path
 
 
@@ -100,5 +114,5 @@ LIVE = [
         (*PROFILE, "timehist", "timehist-summary", "switches", "trace-summary"),
     ),
     Live("compressed", ("-g", "-z", *_events("cpu-clock/freq=1999/", "page-faults")), PROFILE),
-    Live("no-inherit-period", ("-c", "250000", *_events("cpu-clock:u", "task-clock")), ("script-no-cpu", *PROFILE[1:])),
+    Live("fixed-period", ("-c", "250000", *_events("cpu-clock:u", "task-clock")), PROFILE),
 ]

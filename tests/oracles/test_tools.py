@@ -107,7 +107,15 @@ my prog  2048/2047  [000]   211.433407710:          1  raw_syscalls:sys_enter:
     assert list(perf_script.samples(text)) == [
         perf_script.Sample("my prog", 2048, 2047, 0, 211433407710, "raw_syscalls:sys_enter", 1, chain),
         perf_script.Sample(
-            "swapper", 0, 0, 1, 26211582416, "instructions", 2000003, [perf_script.Frame(0xFFFFCEB0778CD4BC, kernel)]
+            "swapper",
+            0,
+            0,
+            1,
+            26211582416,
+            "instructions",
+            2000003,
+            [perf_script.Frame(0xFFFFCEB0778CD4BC, kernel)],
+            False,
         ),
         perf_script.Sample(":-1", -1, -1, None, 26300000000, "cycles:u", 7, []),
     ]

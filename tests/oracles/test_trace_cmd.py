@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from tests.oracles.captures import Recorded, recorded_with
-from tests.oracles.compare import differences
+from tests.oracles.compare import assert_same
 from tests.oracles.tools import trace_cmd
 
 # Their fields are in the table `syscall`, an entry and its return in one row.
@@ -43,7 +43,7 @@ def test_every_field_of_every_event(capture: Recorded, case_of) -> None:
             (event.time_ns, event.cpu, event.tid, *(cell(types[f], f, event.fields[f]) for f in fields))
             for event in events
         )
-        assert differences(ours, theirs) == [], name
+        assert_same(ours, theirs, name)
 
 
 def cell(kind: str, field: str, text: str) -> object:
@@ -65,7 +65,7 @@ def test_every_system_call(capture: Recorded, case_of) -> None:
             FROM capture AS c, syscall AS s JOIN thread AS t USING (utid) WHERE s.pairing <> 'exit_only'
         """)
     )
-    assert differences(ours, entries) == []
+    assert_same(ours, entries)
     exits = Counter((e.time_ns, e.tid, int(e.fields["id"]), int(e.fields["ret"])) for e in found["sys_exit"])
     ours = Counter(
         case.rows("""
@@ -73,7 +73,7 @@ def test_every_system_call(capture: Recorded, case_of) -> None:
             FROM capture AS c, syscall AS s JOIN thread AS t USING (utid) WHERE s.pairing <> 'enter_only'
         """)
     )
-    assert differences(ours, exits) == []
+    assert_same(ours, exits)
 
 
 def args(event: trace_cmd.Event) -> bytes:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 
-from tests.oracles.tools.perf_script import Mapping
+from tests.oracles.tools.perf_script import Frame, Mapping, Sample
+
+# More than a kernel's text and init text take, less than the distance to its modules.
+KERNEL_BYTES = 64 << 20
 
 
 def short_name(path: str) -> str:
@@ -17,33 +20,56 @@ def short_name(path: str) -> str:
     return path if path.startswith("[") else posixpath.basename(path)
 
 
-class KernelModules:
-    """perf script prints addresses in a kernel module as they are in memory; the table has those within the module."""
-
-    def __init__(self, mappings: list[Mapping]) -> None:
-        self._modules = {short_name(m.path): m for m in mappings if m.pid == -1 and m.path.endswith(".ko")}
-
-    def within(self, address: int, dso: str) -> tuple[int, str]:
-        """(address, path) as the tables `frame` and `dso` have it."""
-        module = self._modules.get(dso)
-        if module is None:
-            return address, dso
-        return address - module.start + module.offset, module.path
-
-
 class Places:
-    """perf report --children names a caller in user space by its address in memory, but the sampled function by the one
-    within its object. This translates the first into the second, by the capture's mappings."""
+    """The capture's mappings, to translate perf's forms of an address into the table's.
+
+    The tables `frame` and `dso` have the address in the file for code of programs and libraries, and the address in
+    memory for the kernel and its modules. perf prints the one or the other, depending on the command.
+    """
 
     def __init__(self, mappings: list[Mapping]) -> None:
-        self._by_name: dict[str, list[Mapping]] = defaultdict(list)
+        self._files: dict[str, list[Mapping]] = defaultdict(list)
+        self._modules: dict[str, Mapping] = {}
+        self._kernel: Mapping | None = None
         for mapping in mappings:
-            if not mapping.path.startswith("[kernel.kallsyms]"):
-                self._by_name[short_name(mapping.path)].append(mapping)
+            if mapping.path.endswith(".ko"):
+                self._modules[short_name(mapping.path)] = mapping
+            elif mapping.path.startswith("[kernel.kallsyms]"):
+                self._kernel = mapping
+            else:
+                self._files[short_name(mapping.path)].append(mapping)
 
-    def within(self, dso: str, address: int) -> int | None:
-        """The address within the object; None where no mapping of it covers the address: it is within already."""
-        found = {address - m.start + m.offset for m in self._by_name[dso] if m.start <= address < m.start + m.length}
+    def kernel_if_unknown(self, dso: str, address: int) -> str:
+        """perf takes the kernel to end at _etext, so its init text is [unknown] to it; to us it is the kernel's."""
+        start = self._kernel.start if self._kernel is not None else 0
+        inside = self._kernel is not None and start <= address < start + KERNEL_BYTES
+        return "[kernel.kallsyms]" if dso == "[unknown]" and inside else dso
+
+    def in_memory(self, module: str, address: int) -> int:
+        """The address in memory of one within a module, which is how perf report prints a sampled instruction."""
+        mapping = self._modules.get(module)
+        if mapping is None or mapping.start <= address < mapping.start + mapping.length:
+            return address
+        return address - mapping.offset + mapping.start
+
+    def in_file(self, dso: str, address: int) -> int | None:
+        """The address in the file of one in memory; None where no mapping of the file covers it."""
+        found = {
+            address - m.start + m.offset for m in self._files.get(dso, ()) if m.start <= address < m.start + m.length
+        }
         if len(found) > 1:
             raise ValueError(f"{dso} is mapped twice over {address:#x}: the row has two meanings")
         return found.pop() if found else None
+
+    def is_file(self, dso: str) -> bool:
+        """Whether it is code that programs map."""
+        return dso in self._files
+
+    def frames(self, sample: Sample) -> tuple[Frame, ...]:
+        """A sample's frames with the table's addresses, objects by their short names."""
+        return tuple(self._frame(frame, sample.has_chain) for frame in sample.frames)
+
+    def _frame(self, frame: Frame, in_chain: bool) -> Frame:
+        name = self.kernel_if_unknown(short_name(frame.dso), frame.address)
+        within = None if in_chain else self.in_file(name, frame.address)
+        return Frame(frame.address if within is None else within, name)

@@ -32,7 +32,10 @@ class Frame:
 
 @dataclass
 class Sample:
-    """A sample; `frames` is leaf first and holds the sampled instruction alone where there is no callchain."""
+    """A sample; `frames` is leaf first.
+
+    Without a callchain they are the sampled instruction alone, which perf then prints by its address in memory.
+    """
 
     comm: str
     pid: int
@@ -42,6 +45,7 @@ class Sample:
     event: str
     period: int
     frames: list[Frame] = field(default_factory=list)
+    has_chain: bool = True
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ def samples(text: str) -> Iterator[Sample]:
                 int(found["s"]) * 1_000_000_000 + int(found["ns"]),
                 found["event"],
                 int(found["period"]),
+                has_chain=not found["rest"].strip(),
             )
             line = "\t" + found["rest"]
         frame = FRAME.match(line)

@@ -105,12 +105,6 @@ impl Maps {
         }
     }
 
-    /// exec: the old mappings are gone.
-    pub(crate) fn clear(&mut self, upid: Upid) {
-        self.spaces.remove(&upid);
-        self.next_generation += 1;
-    }
-
     /// Object and address within it of a kernel address.
     pub(crate) fn kernel_address(&mut self, address: u64) -> (Option<DsoId>, u64) {
         if let Some((_, region)) = self.kernel.regions.range(..=address).next_back()

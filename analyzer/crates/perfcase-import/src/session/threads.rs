@@ -80,6 +80,7 @@ impl Threads {
         };
         threads.create(NO_TIME, 0, Some(0));
         threads.all[0].comm = Some(Box::from(&b"swapper"[..]));
+        threads.names.push((0, NO_TIME, Box::from(&b"swapper"[..])));
         threads
     }
 
@@ -217,6 +218,14 @@ impl Session {
         utid
     }
 
+    /// A new thread has its creator's name until it gets another.
+    pub fn inherit_name(&mut self, clock_ns: i64, child: Utid, parent_tid: i32) {
+        let parent = self.threads.by_tid.get(parent_tid).and_then(|utid| self.threads.all.get(utid as usize));
+        if let Some(name) = parent.and_then(|parent| parent.comm.clone()) {
+            self.name_if_unnamed(clock_ns, child, &name);
+        }
+    }
+
     /// A thread ended.
     pub fn exit(&mut self, clock_ns: i64, tid: i32) {
         self.threads.exit(clock_ns, tid);
@@ -229,15 +238,13 @@ impl Session {
         }
     }
 
-    /// A thread got a name; on exec its process's mappings are gone.
-    pub fn comm(&mut self, clock_ns: i64, pid: Option<i32>, tid: i32, name: &[u8], is_exec: bool) {
+    /// A thread got a name.
+    ///
+    /// On exec its process's old mappings stay until new ones cover them, as perf has it: until the kernel enters the new
+    /// program, samples still name the old one's call of execve as their caller.
+    pub fn comm(&mut self, clock_ns: i64, pid: Option<i32>, tid: i32, name: &[u8]) {
         let utid = self.threads.find_or_create(NO_TIME, tid, pid);
         self.threads.set_comm(clock_ns, utid, until_nul(name));
-        if let Some(upid) = self.threads.all[utid as usize].upid
-            && is_exec
-        {
-            self.maps.clear(upid);
-        }
     }
 
     pub(crate) fn write_threads(&mut self) {
@@ -276,8 +283,12 @@ impl Session {
         }
         let mut order: Vec<&(Utid, i64, Box<[u8]>)> = threads.names.iter().collect();
         order.sort_by_key(|(utid, ts, _)| (*utid, *ts));
-        for (utid, clock_ns, comm) in order {
+        for (index, (utid, clock_ns, comm)) in order.iter().enumerate() {
             let ts_ns = ts(*clock_ns).unwrap_or(0);
+            // What was there before the capture is replaced by what its first instant says.
+            if order.get(index + 1).is_some_and(|next| next.0 == *utid && ts(next.1).unwrap_or(0) == ts_ns) {
+                continue;
+            }
             tables.thread_name.push(ThreadNameRow { utid: *utid, ts_ns, comm: &String::from_utf8_lossy(comm) });
         }
     }

@@ -67,10 +67,10 @@ enum State {
 
 impl State {
     /// The kernel's bits (fs/proc/array.c, include/linux/sched.h since 4.14): the lowest set bit of TASK_REPORT
-    /// counts; 0x100 alone says that the thread was preempted, 0 that it gave up the CPU while it could run.
+    /// counts. None of them: the thread could have run on. Whether the kernel took the CPU in the middle (0x100) or at
+    /// a point where the thread offered it (0: cond_resched, sched_yield), it counts as an involuntary switch.
     fn of(bits: i64) -> State {
         match bits & 0xff {
-            0 if bits == 0 => State::Runnable,
             0 => State::Preempted,
             low => match low & low.wrapping_neg() {
                 0x01 => State::Sleeping,
@@ -247,7 +247,7 @@ impl Sched {
         };
         let woken = (thread.woken != NO_TIME && thread.woken <= came).then_some(thread.woken);
         let out = (thread.out != NO_TIME && thread.out <= came).then_some(thread.out);
-        let wants_cpu = matches!(thread.out_state, State::Runnable | State::Preempted);
+        let wants_cpu = thread.out_state == State::Preempted;
         match (out, woken) {
             (Some(_), _) if thread.out_state == State::Dead => {}
             (Some(out), _) if wants_cpu => self.intervals.push(wait(out, came, thread.out_state)),

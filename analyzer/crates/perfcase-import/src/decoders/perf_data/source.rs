@@ -164,10 +164,11 @@ fn apply(record: &Record, header: RecordHeader, clock_ns: i64, session: &mut Ses
     match *record {
         Record::Mmap(ref map) => mapping(map, header, session),
         Record::Comm { pid, tid, name } => {
-            session.comm(clock_ns, positive(pid), tid, name, header.misc & misc::COMM_EXEC != 0);
+            session.comm(clock_ns, positive(pid), tid, name);
         }
         Record::Fork(task) => {
-            session.fork(clock_ns, positive(task.pid), task.tid, positive(task.ppid));
+            let child = session.fork(clock_ns, positive(task.pid), task.tid, positive(task.ppid));
+            session.inherit_name(clock_ns, child, task.ptid);
         }
         Record::Exit(task) => session.exit(clock_ns, task.tid),
         Record::Ksymbol { address, length, kind, flags, name } if flags & KSYMBOL_UNREGISTER == 0 => {
