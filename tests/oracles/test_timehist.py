@@ -21,9 +21,10 @@ from tests.oracles.tools import perf_script, timehist
 
 # Every time that a thread left a CPU, with what perf calls run time, wait time and sch delay before it.
 SWITCHES = """
+-- Ordered by their ends: a run whose beginning is doubtful (is_ambiguous) may seem to begin before the wait before it.
 WITH numbered AS (
     SELECT *, count(*) FILTER (state = 'running') OVER (
-        PARTITION BY utid ORDER BY ts_ns, duration_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS run
+        PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS run
     FROM thread_state
     -- A run that the capture's end cuts ends in no switch.
     WHERE state <> 'idle' AND NOT (state = 'running' AND is_open)
