@@ -14,6 +14,7 @@ use crate::limits::Limits;
 use crate::listing::{self, Listing, MANIFEST, STORED_HEAD_BYTES, Stored};
 use crate::manifest::Manifest;
 use crate::opening::{describe, read_manifest};
+use crate::path::without_suffix;
 use crate::problem::{Problem, Severity};
 use crate::sniff::Sniffed;
 use crate::{folder, tar_walk};
@@ -77,7 +78,7 @@ impl Capture {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let member_path = match compression {
             Compression::None => name.as_str(),
-            _ => crate::path::without_suffix(&name),
+            _ => without_suffix(&name),
         };
         let stored_bytes = content.len() as u64;
         let member = Member {
@@ -111,9 +112,9 @@ impl Capture {
         let (entries, walked) = tar_walk::walk(&content, &limits);
         problems.extend(walked);
         let slice = |e: &tar_walk::Entry| content.slice(e.offset as usize..(e.offset + e.len) as usize);
-        let text = entries.iter().find(|e| e.path == MANIFEST).map(slice);
+        let text = entries.iter().find(|e| without_suffix(&e.path) == MANIFEST).map(slice);
         let manifest = read_manifest(path, text.as_deref(), &limits, &mut problems)?;
-        if manifest.is_some() && entries.first().is_some_and(|e| e.path != MANIFEST) {
+        if manifest.is_some() && entries.first().is_some_and(|e| without_suffix(&e.path) != MANIFEST) {
             let message = "manifest.json is not the first member";
             problems.push(Problem::new(Severity::Info, "member_order", message));
         }
@@ -142,7 +143,7 @@ impl Capture {
 
     fn open_folder(path: &Path, limits: Limits) -> Result<Self, ArchiveError> {
         let (files, mut problems) = folder::walk(path, &limits)?;
-        let text = match files.iter().find(|f| f.path == MANIFEST) {
+        let text = match files.iter().find(|f| without_suffix(&f.path) == MANIFEST) {
             Some(found) => Some(map_file(&found.file)?),
             None => None,
         };

@@ -1,10 +1,13 @@
 //! What is decided before any member is looked at: the manifest, and what a file is that is no capture.
 
+use std::borrow::Cow;
 use std::path::Path;
 
+use crate::decompress;
 use crate::error::ArchiveError;
+use crate::kind::Compression;
 use crate::limits::Limits;
-use crate::listing::MANIFEST;
+use crate::listing::{self, MANIFEST};
 use crate::manifest::{self, Manifest, Parsed};
 use crate::problem::{Problem, Severity};
 use crate::sniff::{Sniffed, sniff};
@@ -38,11 +41,9 @@ pub(crate) fn read_manifest(
         problems.push(Problem::new(Severity::Info, "no_manifest", message));
         return Ok(None);
     };
-    let too_long = text.len() as u64 > limits.manifest_bytes_max;
-    let parsed = if too_long {
-        Parsed::Damaged(format!("longer than {} bytes", limits.manifest_bytes_max))
-    } else {
-        manifest::parse(text)
+    let parsed = match plain(text, limits.manifest_bytes_max) {
+        Ok(text) => manifest::parse(&text),
+        Err(why) => Parsed::Damaged(why),
     };
     match parsed {
         Parsed::Manifest(manifest) => {
@@ -73,4 +74,19 @@ pub(crate) fn read_manifest(
         }
         Parsed::OtherFormat(format) => Err(ArchiveError::OtherFormat { path: path.to_path_buf(), format }),
     }
+}
+
+/// The manifest's text. It is never compressed, but someone may have compressed a whole folder.
+fn plain(stored: &[u8], bytes_max: u64) -> Result<Cow<'_, [u8]>, String> {
+    let compression = listing::compression(stored);
+    if compression != Compression::None {
+        // One byte more than allowed tells what is too long.
+        let head = decompress::head(stored, compression, usize::try_from(bytes_max).unwrap_or(usize::MAX - 1) + 1);
+        return if head.len() as u64 > bytes_max { Err(too_long(bytes_max)) } else { Ok(Cow::Owned(head)) };
+    }
+    if stored.len() as u64 > bytes_max { Err(too_long(bytes_max)) } else { Ok(Cow::Borrowed(stored)) }
+}
+
+fn too_long(bytes_max: u64) -> String {
+    format!("longer than {bytes_max} bytes")
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{entry, file, gz, kinds, manifest, tar, zst};
-use perfcase_archive::{ArchiveError, Capture, CaptureKind, Compression, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, CaptureKind, Compression, Limits, MemberKind};
 
 const SNAPSHOT: &[u8] = b"S 5 6 0\nF 5 3 /proc/stat\ncpu\nZ 9 0 1 3\n";
 const PERF: &[u8] = b"PERFILE2 and more";
@@ -144,6 +144,17 @@ fn a_folder_that_was_decompressed_by_hand_is_whole() {
     assert_eq!((perf.path.as_str(), perf.source.as_deref()), ("perf.data", Some("perf")));
     let content = capture.read(perf).unwrap();
     assert_eq!((&content[..], content.problems()), (PERF, &[][..]));
+}
+
+#[test]
+fn a_compressed_manifest_is_read_and_bounded() {
+    let text = manifest("1.0", &[]);
+    let (_dir, path) = file("x", &tar(&[entry("manifest.json.zst", b'0', &zst(&text))]));
+    let capture = Capture::open(&path).unwrap();
+    assert_eq!((capture.problems, capture.manifest.unwrap().format_version.as_str()), (vec![], "1.0"));
+    let limits = Limits { manifest_bytes_max: 10, ..Limits::default() };
+    let capture = Capture::open_within(&path, limits).unwrap();
+    assert_eq!((kinds(&capture.problems), capture.manifest), (vec!["damaged_manifest"], None));
 }
 
 #[test]
