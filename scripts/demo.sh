@@ -19,24 +19,28 @@ say "\$ perfcase record -o $capture --interval 0.5 -- scripts/demo-workload.sh"
 status=0
 "$perfcase" record -o "$capture" --interval 0.5 --note 'make demo' -- scripts/demo-workload.sh || status=$?
 
+import_it() {
+    say "\$ perfcase import $capture"
+    "$perfcase" import "$capture"
+}
+
 # A capture without a single sample or switch is what a user without permission gets: /proc and nothing else.
-recorded() {
-    [ -s "$capture" ] || return 1
-    rows=$("$perfcase" sql "$capture" 'SELECT (SELECT count(*) FROM sample) + (SELECT count(*) FROM sched_switch)' --format csv |
-        tail -n 1)
+tells_enough() {
+    counts='SELECT (SELECT count(*) FROM sample) + (SELECT count(*) FROM sched_switch)'
+    rows=$("$perfcase" sql "$capture" "$counts" --format csv | tail -n 1)
     [ "${rows:-0}" -gt 0 ]
 }
 
-if ! recorded; then
-    say "Recording is not permitted here (the recorder ended with status $status); the table above says why."
-    sample=$(find sample-captures -name '*.perfcase' | sort | head -n 1)
+if ! { [ -s "$capture" ] && import_it && tells_enough; }; then
+    why="the table above says why"
+    [ "$status" = 0 ] || why="$why; the recorder ended with status $status"
+    say "Recording is not permitted here: $why."
+    sample=$(find sample-captures -name '*.perfcase' | sort | tail -n 1)
     capture=$folder/sample.perfcase
     cp "$sample" "$capture"
     say "A recorded sample instead: $sample"
+    import_it
 fi
-
-say "\$ perfcase import $capture"
-"$perfcase" import "$capture"
 
 say "\$ perfcase report $capture"
 "$perfcase" report "$capture"
