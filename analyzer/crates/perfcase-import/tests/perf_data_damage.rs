@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use perfcase_import::decoders::perf_data::record::kind;
 use perfcase_import::decoders::perf_data::recording::Recording;
 use perfcase_import::decoders::perf_data::{Options, open, scan::scan};
+use perfcase_import::import;
 use perfcase_import::session::{Session, SourceInfo};
 use perfcase_import::source::Source;
 use support::fixture::bytes;
@@ -170,4 +171,45 @@ fn hostile_counts_in_samples() {
             }
         }
     }
+}
+
+/// Whole imports of damaged recordings: every stage copes with what the decoder lets through.
+#[test]
+fn damaged_recordings_are_imported() {
+    let mut numbers = Numbers(4);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("perf.data");
+    for name in ["file", "compressed", "group"] {
+        let file = bytes(&format!("{name}.data.zst"));
+        for round in 0..100 {
+            let mut damaged = file.clone();
+            for _ in 0..1 + numbers.below(20) {
+                // The first bytes say that it is a perf.data at all.
+                let at = 16 + numbers.below(file.len() - 16);
+                damaged[at] ^= 1 << numbers.below(8);
+            }
+            std::fs::write(&path, &damaged).unwrap();
+            let summary = import(&path, &folder.path().join("out"), &Default::default(), &mut |_| true);
+            let summary = summary.unwrap_or_else(|error| panic!("{name} round {round}: {error}"));
+            assert!(summary.tables.values().sum::<u64>() < 100_000, "{name} round {round}");
+        }
+    }
+}
+
+#[test]
+fn an_impossible_time_costs_its_record_only() {
+    let file = bytes("file.data.zst");
+    let whole = scan(&file).unwrap();
+    let sample = |entry: &&_| whole.record(&file, **entry).unwrap().0.kind == kind::SAMPLE;
+    let entry = *whole.index.iter().filter(sample).nth(500).unwrap();
+    let start = whole.file_offset(entry);
+    let (header, body) = whole.record(&file, entry).unwrap();
+    let event = whole.events.get(whole.events.of_record(header, body).unwrap()).unwrap();
+    let at = start as usize + 8 + event.plan.time_offset().unwrap();
+    let mut damaged = file.clone();
+    damaged[at + 7] |= 0x40;
+    let recording = scan(&damaged).unwrap();
+    assert_eq!(recording.index.len(), whole.index.len() - 1);
+    let list: Vec<_> = recording.problems.list().iter().map(|p| (p.kind, p.byte_offset, p.count)).collect();
+    assert_eq!(list, [("damaged_time", Some(start), 1)]);
 }

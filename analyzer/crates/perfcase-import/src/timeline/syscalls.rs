@@ -145,15 +145,16 @@ fn rows(calls: &[Call], start: i64, names: &Names) -> Result<RecordBatch, ArrowE
         let has_exit = call.exited != NO_TIME;
         let is_strict = call.pairing == Pairing::Strict;
         // perf trace: 0 without an earlier entry; the time must be after it, not at it.
-        let perf = (call.latest_entry != NO_TIME).then(|| (call.exited - call.latest_entry).max(0)).unwrap_or(0);
+        let perf =
+            (call.latest_entry != NO_TIME).then(|| call.exited.saturating_sub(call.latest_entry).max(0)).unwrap_or(0);
         let name = names.get(call.number).unwrap_or_else(|| {
             unknown = format!("syscall_{}", call.number);
             &unknown
         });
         table.push(SyscallRow {
-            ts_ns: begin(call) - start,
-            exit_ts_ns: has_exit.then(|| call.exited - start),
-            duration_ns: is_strict.then(|| call.exited - call.entered),
+            ts_ns: begin(call).saturating_sub(start),
+            exit_ts_ns: has_exit.then(|| call.exited.saturating_sub(start)),
+            duration_ns: is_strict.then(|| call.exited.saturating_sub(call.entered)),
             perf_duration_ns: has_exit.then_some(perf),
             utid: call.utid,
             cpu: known(call.cpu),

@@ -40,7 +40,9 @@ pub struct Scratch {
     pub counts: [u64; 64],
     /// Callchains whose user part was to follow and never did.
     pub cut_chain_count: u64,
-    /// Bytes of samples' raw data that belong to no tracepoint.
+    /// Tracepoint samples without a time.
+    pub untimed_count: u64,
+    /// Samples with raw data that belong to no tracepoint.
     pub opaque_raw_count: u64,
 }
 
@@ -53,6 +55,7 @@ impl Default for Scratch {
             stack_bytes: 0,
             counts: [0; 64],
             cut_chain_count: 0,
+            untimed_count: 0,
             opaque_raw_count: 0,
         }
     }
@@ -116,6 +119,8 @@ impl Rows<'_> {
             }
         }
         match (known.tracepoint, sample.raw) {
+            // An event table says when: without a time there is no row.
+            (Some(_), Some(_)) if common.clock_ns == NO_TIME => self.scratch.untimed_count += 1,
             (Some(tracepoint), Some(payload)) => {
                 let (pid, tid) = sample.pid_tid.unzip();
                 self.session.tracepoint(

@@ -266,13 +266,9 @@ impl Scanner<'_> {
     pub(super) fn kernel_record(&mut self, header: RecordHeader, body: &[u8], offset: u64, is_in_arena: bool) {
         let time = match self.out.events.time(header, body) {
             Some(time) if time < LATEST_NS => time,
+            Some(_) => return self.bad_time(offset, is_in_arena),
             // Without a time a record keeps its place among those around it.
-            other => {
-                if other.is_some() {
-                    self.bad_time(offset, is_in_arena);
-                }
-                self.last_time
-            }
+            None => self.last_time,
         };
         if time != 0 {
             self.last_time = time;
@@ -296,7 +292,7 @@ impl Scanner<'_> {
     #[cold]
     fn bad_time(&mut self, offset: u64, is_in_arena: bool) {
         let at = (!is_in_arena).then_some(offset);
-        let message = || "a record's time is impossible; the record keeps its place in the file".to_string();
+        let message = || "records have impossible times; they are left out".to_string();
         self.out.problems.note(Severity::Error, "damaged_time", 0, at, message, Some(HINT_DAMAGE));
     }
 

@@ -37,6 +37,15 @@ pub fn note(recording: &mut Recording, decoded: &Scratch) {
             Some("larger buffers (perf record -m)"),
         );
     }
+    if decoded.untimed_count > 0 {
+        let message = || {
+            "tracepoints were recorded without times: they are in `sample`, but not in the tables of their events, \
+             and no thread states, system calls or requests are made of them"
+                .to_string()
+        };
+        let hint = Some("record without --no-timestamp");
+        problems.note_many(Severity::Warning, "no_time", 0, None, decoded.untimed_count, message, hint);
+    }
     if decoded.opaque_raw_count > 0 {
         let message = || "samples have raw data of no known format; the raw data are left out".to_string();
         problems.note_many(Severity::Info, "raw_data", 0, None, decoded.opaque_raw_count, message, None);
