@@ -107,13 +107,13 @@ impl Block {
         };
         self.done.sort_by_key(|request| (first(request), request.event.device, request.event.sector));
         let start = session.start_ns();
-        let ts = |clock_ns: i64| (clock_ns != NO_TIME).then(|| clock_ns - start);
-        let between = |from: i64, to: i64| (from != NO_TIME && to != NO_TIME).then(|| to - from);
+        let ts = |clock_ns: i64| (clock_ns != NO_TIME).then(|| clock_ns.saturating_sub(start));
+        let between = |from: i64, to: i64| (from != NO_TIME && to != NO_TIME).then(|| to.saturating_sub(from));
         for request in &self.done {
             let event = &request.event;
             let device = format!("{},{}", event.device >> 20, event.device & 0xf_ffff);
             session.tables.block_io.push(BlockIoRow {
-                ts_ns: first(request) - start,
+                ts_ns: first(request).saturating_sub(start),
                 queued_ts_ns: ts(request.queued),
                 completed_ts_ns: ts(request.completed),
                 queue_ns: between(request.queued, request.issued),

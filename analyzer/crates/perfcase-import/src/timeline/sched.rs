@@ -320,8 +320,8 @@ fn rows(intervals: &[Interval], start: i64) -> Result<RecordBatch, ArrowError> {
         let interval = &intervals[row as usize];
         let is_run = matches!(interval.state, State::Running | State::Idle);
         table.push(ThreadStateRow {
-            ts_ns: interval.start - start,
-            duration_ns: interval.end - interval.start,
+            ts_ns: interval.start.saturating_sub(start),
+            duration_ns: interval.end.saturating_sub(interval.start),
             utid: interval.utid,
             state: interval.state.name(),
             cpu: known(interval.cpu),
@@ -330,7 +330,7 @@ fn rows(intervals: &[Interval], start: i64) -> Result<RecordBatch, ArrowError> {
             waker_utid: known(interval.waker),
             waker_cpu: known(interval.waker_cpu),
             waker_stack_id: known(interval.waker_stack),
-            run_queue_ns: (interval.ran != NO_TIME).then(|| interval.ran - interval.end),
+            run_queue_ns: (interval.ran != NO_TIME).then(|| interval.ran.saturating_sub(interval.end)),
             is_ambiguous: interval.is_ambiguous,
             is_open: interval.is_open,
         });
