@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from perfcase.cli.main import COMMANDS
 from perfcase.docgen import PAGES
+from perfcase.schema import load_tables
+from perfcase.views import load_views
+from tests.support.cli import succeed
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
@@ -17,7 +24,24 @@ def test_generated_pages_are_current(name: str) -> None:
 
 
 def test_the_schema_does_not_collide_with_itself() -> None:
-    from perfcase.schema import load_tables
-    from perfcase.views import load_views
-
     assert sorted(load_tables().keys() & load_views().keys()) == [], "a view and a table of the same name"
+
+
+def test_the_readme_shows_what_the_report_prints(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "sample-captures" / "x86_64-scheduling" / "x.perfcase", tmp_path / "incident.perfcase")
+    printed = {line.rstrip() for line in succeed("report", "incident.perfcase", cwd=tmp_path).splitlines()}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"\$ perfcase report incident\.perfcase\n(.*?)```", readme, re.DOTALL)
+    shown = [line for line in block.splitlines() if line.strip() not in ("", "…")]
+    assert len(shown) > 10
+    assert [line for line in shown if line not in printed] == []
+
+
+def test_the_readme_names_commands_and_views_that_exist() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"perfcase ([a-z]+)\b", "\n".join(re.findall(r"^\$ .*", readme, re.MULTILINE)))) <= set(
+        COMMANDS
+    )
+    assert set(re.findall(r"perfcase view (\w+)", readme)) <= load_views().keys()
+    for link in re.findall(r"\]\(([^)]+)\)", readme):
+        assert (ROOT / link).exists(), link

@@ -9,6 +9,12 @@ TITLE = "Off-CPU: where threads waited"
 
 _TOP = 6
 _FRAMES_MAX = 4
+# Where a kernel thread's callchain begins, on every architecture. One without a callchain cannot be told.
+_KERNEL_THREAD = "coalesce(starts_with(stack, 'ret_from_fork'), false)"
+_RECORDER_COMMS = (
+    "('perfcase-helper', 'perfcase-record') OR comm IN (SELECT comm FROM thread WHERE pid IN"
+    " (SELECT pid FROM recorder_process) AND comm IS NOT NULL)"
+)
 # The frames of the switch itself, at the leaf of every such callchain.
 _SWITCHING = ("__traceiter_", "trace_event_raw_event", "perf_trace_sched", "__schedule", "schedule", "preempt_schedule")
 
@@ -19,8 +25,8 @@ def write(page: Page) -> None:
         return
     page.line("Wanted to go on, and waited for a CPU, for storage or for a kernel lock:")
     _stacks(page, "state NOT IN ('sleeping', 'idle_sleep')")
-    page.line("Slept, whatever for:")
-    _stacks(page, "state = 'sleeping'")
+    page.line("Slept, whatever for (kernel threads left out: most of them sleep all the time):")
+    _stacks(page, f"state = 'sleeping' AND NOT {_KERNEL_THREAD}")
     page.source("off_cpu_by_stack")
     _wakers(page)
 
@@ -61,7 +67,7 @@ def tail(stack: str | None) -> str:
 def _wakers(page: Page) -> None:
     rows = page.rows(
         "SELECT comm, waker_comm, sum(off_cpu_ns) AS off_cpu_ns, sum(count) AS count, max(max_ns) AS max_ns FROM off_wake"
-        " WHERE waker_comm IS NOT NULL AND comm NOT IN ('perfcase-helper', 'perfcase-record') GROUP BY ALL"
+        f" WHERE waker_comm IS NOT NULL AND NOT (comm IN {_RECORDER_COMMS}) AND NOT {_KERNEL_THREAD} GROUP BY ALL"
         f" ORDER BY off_cpu_ns DESC, comm, waker_comm LIMIT {_TOP}"
     )
     if not rows:

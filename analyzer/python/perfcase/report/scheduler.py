@@ -40,4 +40,6 @@ def write(page: Page) -> None:
             for row in rows
         ],
     )  # fmt: skip
+    if page.has_rows("recorder_process"):
+        page.line("The recorder's own threads are left out, here and below; what they cost comes last.", "dim")
     page.source("thread_time", ' --order "run_queue_ns DESC"')
