@@ -99,6 +99,8 @@ probe_ftrace_start() {
 }
 
 ftrace_start_trace_cmd() {
+	# trace-cmd 3.1 leaves the top buffer at the 7 KB it had while nobody used it
+	knob "$tracefs/buffer_size_kb" "$(cat "$tracefs/buffer_size_kb")" ''
 	ftrace_file=$staging/ftrace/trace.dat
 	set -- trace-cmd record -o "$ftrace_file" -B "${ftrace_instance##*/}" -C mono -b "$(per_cpu_kb 65536)"
 	# the archive compresses it, better and once
