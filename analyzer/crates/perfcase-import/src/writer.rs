@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -119,9 +119,10 @@ fn write_all(directory: &Path, receiver: Receiver<(String, Build)>) -> Result<BT
     Ok(counts)
 }
 
-/// zstd level 1 everywhere. Integers as differences: they are times, keys and addresses, which a dictionary would
-/// hash one by one for a file that is no smaller. Names keep their dictionaries. Least and greatest values are kept of
-/// times only: queries ask for a window of time, and hardly ever for a range of anything else.
+/// zstd level 1 everywhere. Wide integers as differences: they are times and counts. Narrow ones as they are: they are
+/// keys, of which zstd makes as little as a dictionary would, without hashing each. Names keep their dictionaries. Least
+/// and greatest values are kept of times only: queries ask for a window of time, hardly ever for a range of something
+/// else.
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
@@ -133,9 +134,10 @@ fn properties(schema: &SchemaRef) -> WriterProperties {
             builder = builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::Chunk);
         }
         if field.data_type().is_integer() {
-            builder = builder
-                .set_column_dictionary_enabled(path.clone(), false)
-                .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+            let is_wide = matches!(field.data_type(), DataType::Int64 | DataType::UInt64);
+            let is_rising = is_wide || field.name() == "sample_id";
+            let encoding = if is_rising { Encoding::DELTA_BINARY_PACKED } else { Encoding::PLAIN };
+            builder = builder.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding);
         }
     }
     builder.build()
