@@ -35,6 +35,8 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> HostFiles {
         session.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two()).unwrap_or(4096);
         session.timelines.machine = host.machine.clone();
     }
+    let mode = capture.manifest.as_ref().and_then(|manifest| manifest.recorder.target.mode.as_deref());
+    session.timelines.is_of_some_threads = mode.is_some_and(|mode| mode != "system");
     let mut found = HostFiles::default();
     for member in capture.members.iter().filter(|member| member.kind == MemberKind::HostFile) {
         let content = match capture.read(member) {

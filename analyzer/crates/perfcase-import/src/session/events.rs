@@ -87,6 +87,11 @@ impl EventsView<'_> {
     pub(crate) fn lost(&self, source: SourceId) -> u64 {
         self.0.sources.get(source as usize).map_or(0, |state| state.lost_count)
     }
+
+    /// What kind a source is of.
+    pub(crate) fn kind(&self, source: SourceId) -> Option<&str> {
+        self.0.sources.get(source as usize).map(|state| state.info.kind.as_str())
+    }
 }
 
 impl Session {

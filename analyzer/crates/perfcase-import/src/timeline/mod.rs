@@ -27,6 +27,9 @@ pub(crate) struct Timeline {
 pub(crate) struct Timelines {
     /// The one source that has events at all: its rows need not wait until a source is chosen.
     pub only: Option<SourceId>,
+    /// Only some threads were recorded: a command, processes, a control group. perf then sees switches away from these
+    /// threads and none to them; ftrace, by its list of pids, sees both.
+    pub is_of_some_threads: bool,
     sources: Vec<Timeline>,
     /// Architecture of the recorded host, as uname -m prints it: names the system calls.
     pub machine: Option<String>,
@@ -56,22 +59,42 @@ impl Timelines {
         self.names.get_or_insert_with(|| Arc::new(syscall_names::table(machine))).clone()
     }
 
-    /// Of several sources that recorded the same events: the one that lost the fewest; then the one with wakeups,
-    /// then the one with callchains, then the one with more events.
+    /// Of several sources that recorded the same events: the one that saw threads both leave a CPU and come to it; then
+    /// the one that lost the fewest; then the one with wakeups, then the one with callchains, then the one with more events.
     pub(crate) fn chosen(&self, events: &crate::session::EventsView<'_>) -> Chosen {
-        let pick = |quality: &dyn Fn(&Timeline) -> (u64, bool, bool)| {
-            let sources = self.sources.iter().enumerate().map(|(id, timeline)| (id as SourceId, quality(timeline)));
-            let used = sources.filter(|(_, (count, ..))| *count > 0);
-            used.max_by_key(|&(id, (count, wakes, stacks))| {
-                (std::cmp::Reverse(events.lost(id)), wakes, stacks, count, std::cmp::Reverse(id))
+        let pick = |quality: &dyn Fn(SourceId, &Timeline) -> (bool, u64, bool, bool)| {
+            let sources = self
+                .sources
+                .iter()
+                .enumerate()
+                .map(|(id, timeline)| (id as SourceId, quality(id as SourceId, timeline)));
+            let used = sources.filter(|(_, (_, count, ..))| *count > 0);
+            used.max_by_key(|&(id, (seen, count, wakes, stacks))| {
+                (seen, std::cmp::Reverse(events.lost(id)), wakes, stacks, count, std::cmp::Reverse(id))
             })
             .map(|(id, _)| id)
         };
         Chosen {
-            sched: pick(&|timeline| timeline.sched.quality()),
-            syscall: pick(&|timeline| (timeline.syscalls.count(), false, false)),
-            block: pick(&|timeline| (timeline.block.count(), false, false)),
+            sched: pick(&|id, timeline| {
+                let (count, wakes, stacks) = timeline.sched.quality();
+                (!self.is_of_some_threads || events.kind(id) != Some("perf_data"), count, wakes, stacks)
+            }),
+            syscall: pick(&|_, timeline| (true, timeline.syscalls.count(), false, false)),
+            block: pick(&|_, timeline| (true, timeline.block.count(), false, false)),
         }
+    }
+
+    /// Another source of the same switches, with callchains, if the chosen one has none.
+    fn with_stacks(&self, chosen: SourceId) -> Option<&sched::Sched> {
+        let has_stacks = |timeline: &&Timeline| timeline.sched.quality().2;
+        // The chosen one's own timeline has been taken out: it is the argument of whoever asks.
+        self.sources
+            .iter()
+            .enumerate()
+            .filter(|&(id, _)| id as SourceId != chosen)
+            .map(|(_, of)| of)
+            .find(has_stacks)
+            .map(|of| &of.sched)
     }
 }
 
@@ -101,6 +124,12 @@ impl Session {
         if let Some(source) = chosen.sched {
             let mut sched = std::mem::take(&mut self.timelines.of(source).sched);
             sched.settle_open(end);
+            if let Some(other) = self.timelines.with_stacks(source) {
+                sched.borrow_stacks(other);
+                if self.timelines.is_of_some_threads {
+                    sched.keep_threads_of(other);
+                }
+            }
             if let Some(build) = sched.settled(start, 1) {
                 self.write_later("thread_state", build);
             }

@@ -4,6 +4,8 @@
 //! since the CPU's previous switch belongs to the thread that leaves now. That is perf sched timehist's arithmetic,
 //! and right where switches were lost: the thread that the previous switch named may long have gone.
 
+use std::collections::HashMap;
+
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
@@ -120,6 +122,41 @@ struct Interval {
     is_open: bool,
 }
 
+impl Interval {
+    fn is_run(&self) -> bool {
+        matches!(self.state, State::Running | State::Idle)
+    }
+}
+
+/// Callchains by thread and time.
+struct Moments(HashMap<Utid, Vec<(i64, u32)>>);
+
+impl Moments {
+    /// Two handlers of one event read the clock this far apart at most; the same thread cannot switch twice in it.
+    const APART_NS: u64 = 10_000;
+
+    fn of(sched: &Sched, moment: impl Fn(&Interval) -> Option<(i64, u32)>) -> Self {
+        let mut found: HashMap<Utid, Vec<(i64, u32)>> = HashMap::new();
+        for interval in &sched.intervals {
+            if let Some((at, stack)) = moment(interval).filter(|&(_, stack)| stack != NONE) {
+                found.entry(interval.utid).or_default().push((at, stack));
+            }
+        }
+        for moments in found.values_mut() {
+            moments.sort_unstable();
+        }
+        Self(found)
+    }
+
+    fn nearest(&self, utid: Utid, at: i64) -> u32 {
+        let Some(moments) = self.0.get(&utid) else { return NONE };
+        let after = moments.partition_point(|&(moment, _)| moment < at);
+        let around = moments[after.saturating_sub(1)..].iter().take(2);
+        let best = around.min_by_key(|&&(moment, _)| moment.abs_diff(at));
+        best.filter(|&&(moment, _)| moment.abs_diff(at) <= Self::APART_NS).map_or(NONE, |&(_, stack)| stack)
+    }
+}
+
 /// What is known of a thread that is not, or not yet, known to have left its CPU again.
 #[derive(Clone, Copy)]
 struct Thread {
@@ -161,6 +198,38 @@ impl Sched {
     /// Number of switches, whether there are wakeups, whether there are callchains.
     pub(crate) fn quality(&self) -> (u64, bool, bool) {
         (self.switches, self.wakeups > 0, self.has_stacks)
+    }
+
+    /// Leaves out the threads that the other source never saw leave a CPU.
+    ///
+    /// A recording of some threads by both: perf records these threads only, ftrace also what it switches from and to
+    /// where they come and go. Of those others nobody knows what they did in between.
+    pub(crate) fn keep_threads_of(&mut self, other: &Sched) {
+        let followed = |utid: Utid| other.threads.get(utid as usize).is_some_and(|thread| thread.out != NO_TIME);
+        self.intervals.retain(|interval| interval.utid != 0 && followed(interval.utid));
+    }
+
+    /// Takes the callchains of the same switches and wakeups from another source that has them.
+    ///
+    /// Both record the same moment on the same clock, one handler after the other.
+    pub(crate) fn borrow_stacks(&mut self, other: &Sched) {
+        let runs = Moments::of(other, |run| (run.is_run() && run.utid != 0).then_some((run.end, run.stack)));
+        let wakes = Moments::of(other, |sleep| (sleep.waker != NONE).then_some((sleep.end, sleep.waker_stack)));
+        // Of one thread the intervals lie in the order of time: the wait for a CPU after the sleep that it follows.
+        let mut left: HashMap<Utid, u32> = HashMap::new();
+        for interval in &mut self.intervals {
+            if interval.stack == NONE && interval.utid != 0 {
+                let at = if interval.is_run() { interval.end } else { interval.start };
+                interval.stack = match interval.state {
+                    State::Runnable => left.get(&interval.utid).copied().unwrap_or(NONE),
+                    _ => runs.nearest(interval.utid, at),
+                };
+                left.insert(interval.utid, interval.stack);
+            }
+            if interval.waker != NONE && interval.waker_stack == NONE {
+                interval.waker_stack = wakes.nearest(interval.utid, interval.end);
+            }
+        }
     }
 
     #[inline]

@@ -99,3 +99,56 @@ fn a_cpu_number_beyond_any_machine_costs_no_memory() {
     switch(&mut sched, 0, u32::MAX, 1, S, 2);
     assert!(sched.cpus.is_empty() && sched.intervals.is_empty());
 }
+
+#[test]
+fn callchains_come_from_the_source_that_has_them() {
+    let (mut seen, mut known) = (Sched::default(), Sched::default());
+    for (sched, late_ns, stacks) in [(&mut seen, 0, false), (&mut known, 400, true)] {
+        let mut step = |clock_ns: i64, prev, next, stack: u32| {
+            let stack = stacks.then_some(stack);
+            sched.switch(Switch { clock_ns: clock_ns + late_ns, cpu: 0, prev, next, prev_state: S, stack });
+        };
+        step(0, 0, 1, 7);
+        step(100_000, 1, 0, 8);
+        let (waker, cpu, stack) = (Some(2), Some(0), stacks.then_some(5));
+        sched.wakeup(Wakeup { clock_ns: 200_000 + late_ns, kind: WakeKind::Wakeup, woken: 1, waker, cpu, stack });
+        let mut step = |clock_ns: i64, prev, next, stack: u32| {
+            let stack = stacks.then_some(stack);
+            sched.switch(Switch { clock_ns: clock_ns + late_ns, cpu: 0, prev, next, prev_state: S, stack });
+        };
+        step(300_000, 0, 1, 9);
+        // The switch at 400,000 is not in the source with callchains.
+        if !stacks {
+            step(400_000, 1, 0, 0);
+            step(450_000, 0, 1, 0);
+        }
+        step(500_000, 1, 0, 4);
+    }
+    seen.borrow_stacks(&known);
+    let of_one = seen.intervals.iter().filter(|i| i.utid == 1);
+    let stacks: Vec<_> = of_one.map(|i| (i.state, i.start, i.stack, i.waker_stack)).collect();
+    use State::*;
+    let expected = [
+        (Running, 0, 8, NONE),
+        (Sleeping, 100_000, 8, 5),
+        (Runnable, 200_000, 8, NONE),
+        (Running, 300_000, NONE, NONE),
+        (Sleeping, 400_000, NONE, NONE),
+        (Running, 450_000, 4, NONE),
+    ];
+    assert_eq!(stacks, expected);
+}
+
+#[test]
+fn of_a_recording_of_some_threads_the_others_are_left_out() {
+    let (mut seen, mut followed) = (Sched::default(), Sched::default());
+    switch(&mut seen, 0, 0, 3, S, 1);
+    switch(&mut seen, 10, 0, 1, S, 2);
+    switch(&mut seen, 40, 0, 3, S, 1);
+    switch(&mut seen, 60, 0, 1, S, 0);
+    switch(&mut followed, 10, 0, 1, S, 2);
+    switch(&mut followed, 60, 0, 1, S, 0);
+    seen.keep_threads_of(&followed);
+    use State::*;
+    assert_eq!(closed(&seen), [(1, Running, 0, 10), (1, Sleeping, 10, 40), (1, Running, 40, 60)]);
+}
