@@ -11,12 +11,16 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from perfcase.errors import PerfcaseError
 from perfcase.schema import Table, literal, load_tables, quote, schema_dir
 from perfcase.views import comment, create_view, describe, load_views
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
 
 STORAGE_VERSION = "v1.2.0"
 """The oldest storage version that holds our views: duckdb 1.2 and later can open the file."""
@@ -111,22 +115,43 @@ def _add_table(connection: duckdb.DuckDBPyConnection, name: str, columns: list[s
 def _add_other_tables(connection: duckdb.DuckDBPyConnection, case_dir: Path) -> None:
     """Tracepoints that the schema does not describe, and fields of those it does that it does not know."""
     schema = load_tables()
-    for path in sorted((case_dir / "tables").glob("*.parquet")):
-        table = schema.get(path.stem)
-        if table and table.group != "ftrace":
+    views = {path.stem for path in (schema_dir() / "views").glob("*/*.sql")}
+    for name, columns in _columns_of_tracepoints(connection, case_dir).items():
+        table = schema.get(name)
+        if table and columns == _names(table):
             continue
-        described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
-        if table and [(row[0], row[1]) for row in described] == [(c.name, c.sql_type) for c in table.columns]:
-            continue
-        columns = [row[0] for row in described]
         # A stranger's recording may name an event like one of our views: the view stays what it says it is.
-        name = f"event_{path.stem}" if path.stem in load_views() else path.stem
-        _add_table(connection, name, columns, path.stem)
+        shown = f"event_{name}" if name in views else name
+        _add_table(connection, shown, columns, name)
         if table:
-            comment(connection, path.stem, describe(table.description, table.grain), table.columns, columns)
+            comment(connection, name, describe(table.description, table.grain), table.columns, columns)
         else:
             text = "Events of this tracepoint, its own fields as columns. One row is an event."
-            connection.execute(f"COMMENT ON VIEW {quote(name)} IS {literal(text)}")
+            connection.execute(f"COMMENT ON VIEW {quote(shown)} IS {literal(text)}")
+
+
+def _columns_of_tracepoints(connection: duckdb.DuckDBPyConnection, case_dir: Path) -> dict[str, list[str]]:
+    """The columns of every table that may have others than the schema says. Their types are the schema's."""
+    schema = load_tables()
+    files = {path.stem: path for path in sorted((case_dir / "tables").glob("*.parquet"))}
+    files = {name: path for name, path in files.items() if name not in schema or schema[name].group == "ftrace"}
+    columns: dict[str, list[str]] = {name: [] for name in files}
+    if not files:
+        return columns
+    # The elements of a list are below it in the file's schema: only what is not below another column is a column.
+    paths = [str(path) for path in files.values()]
+    listed = connection.execute("SELECT file_name, name, num_children FROM parquet_schema(?)", [paths]).fetchall()
+    below: dict[str, int] = {}
+    for file, name, children in listed:
+        stem = Path(file).stem
+        if stem not in below:
+            below[stem] = 0  # the root
+        elif below[stem] > 0:
+            below[stem] += (children or 0) - 1
+        else:
+            columns[stem].append(name)
+            below[stem] = children or 0
+    return columns
 
 
 @cache

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from perfcase.errors import PerfcaseError
 from perfcase.schema import literal, quote
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
 
 _BATCH_ROWS = 10_000
 

@@ -11,9 +11,8 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-import duckdb
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -22,6 +21,11 @@ from rich.text import Text
 from perfcase.errors import PerfcaseError
 from perfcase.query import Result, sql_error
 from perfcase.text import plural, safe, safe_lines
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
 
 FORMATS = ("table", "csv", "json", "arrow", "parquet")
 BINARY_FORMATS = ("arrow", "parquet")

@@ -13,9 +13,10 @@ import hashlib
 import json
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,8 @@ def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress
     try:
         working.mkdir()
         before = stamp(file)
+        # duckdb loads, and the template is made if it has to be, while the core reads the file.
+        threading.Thread(target=_prepare, daemon=True).start()
         result = import_core().import_capture(
             str(file), str(working), {"name": file.name, **wanted["options"]}, progress
         )
@@ -189,6 +192,12 @@ def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress
     finally:
         shutil.rmtree(working, ignore_errors=True)
     return Case(target, info, reused=False)
+
+
+def _prepare() -> None:
+    # Whatever fails here fails again, and is told, where the template is used.
+    with suppress(Exception):
+        casedb.template()
 
 
 def _put_in_place(working: Path, target: Path) -> None:

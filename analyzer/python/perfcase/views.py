@@ -19,11 +19,15 @@ from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from perfcase.errors import PerfcaseError
 from perfcase.schema import Column, literal, quote, schema_dir
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
 
 _COLUMN = re.compile(r"column (?P<name>\w+)(?: \[(?P<unit>[^\]]+)\])?$")
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import duckdb
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -17,6 +16,11 @@ from perfcase import query, render, store
 from perfcase.errors import PerfcaseError
 from perfcase.text import safe
 from perfcase.views import load_views
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
 
 Format = StrEnum("Format", {name: name for name in render.FORMATS})
 

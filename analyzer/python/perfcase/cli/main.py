@@ -39,8 +39,8 @@ def exit_code_help() -> str:
     return f"Exit codes: 0 done, {codes}."
 
 
-def build_app() -> typer.Typer:
-    """The application with all its commands."""
+def build_app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+    """The application with these commands."""
     app = typer.Typer(
         name="perfcase",
         no_args_is_help=False,
@@ -49,7 +49,7 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
     )
     app.callback(invoke_without_command=True)(_root)
-    for name in COMMANDS:
+    for name in commands:
         module = import_module(f"perfcase.cli.{name}_command")
         app.command(name, context_settings=getattr(module, "CONTEXT_SETTINGS", None))(module.command)
     return app
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Runs a command line; the exit code."""
     try:
-        code = build_app()(args=arguments, prog_name="perfcase", standalone_mode=False)
+        code = build_app(_needed(arguments))(args=arguments, prog_name="perfcase", standalone_mode=False)
         sys.stdout.flush()
     except PerfcaseError as error:
         return _fail(error)
@@ -95,6 +95,12 @@ def run(arguments: list[str]) -> int:
         text = f"{type(error).__name__}: {error}".splitlines()[0]
         return _fail(PerfcaseError("internal", text, "PERFCASE_DEBUG=1 shows where"))
     return code if isinstance(code, int) else 0
+
+
+def _needed(arguments: list[str]) -> Sequence[str]:
+    """The one command that is asked for, where that is plain: the others' modules take longer to load than it runs."""
+    is_completion = any(name.startswith("_PERFCASE") for name in os.environ)
+    return arguments[:1] if arguments and arguments[0] in COMMANDS and not is_completion else COMMANDS
 
 
 def _usage(error: Exception) -> PerfcaseError:

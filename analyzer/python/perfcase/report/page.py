@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from perfcase.text import safe, shorten
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
 
 Format = Callable[[Any], str]
 

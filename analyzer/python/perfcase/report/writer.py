@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import duckdb
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 
 from perfcase.report import counters, cpu, host, off_cpu, profile, quality, scheduler, syscalls
 from perfcase.report.page import Page
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
 
 SECTIONS = (host, cpu, scheduler, off_cpu, syscalls, counters, profile, quality)
 

@@ -116,7 +116,7 @@ impl Hook {
 
     /// True where another table holds everything that the event's own would.
     #[inline]
-    pub(crate) fn replaces_table(self) -> bool {
+    pub(crate) fn replaces_table(&self) -> bool {
         matches!(self, Hook::SysEnter { .. } | Hook::SysExit { .. })
     }
 }
@@ -126,17 +126,17 @@ impl Session {
     #[inline]
     pub(super) fn run_hook(
         &mut self,
-        hook: Hook,
+        hook: &Hook,
         source: SourceId,
         tid: Option<i32>,
         record: &Record<'_>,
     ) -> Option<Utid> {
         let (clock, payload) = (record.clock_ns, record.payload);
-        if let Hook::Switch { prev, next, prev_state } = hook {
+        if let Hook::Switch { prev, next, prev_state } = *hook {
             return self.on_switch(source, record, prev, next, prev_state);
         }
         let utid = tid.map(|tid| if tid == 0 { 0 } else { self.threads.find_or_create(clock, tid, record.pid) });
-        match hook {
+        match *hook {
             Hook::Wakeup { pid, comm, kind } => self.on_wakeup(source, record, utid, pid, comm, kind),
             Hook::SysEnter { number, args } => {
                 if let (Some(utid), Some(number)) = (utid, number.read(payload)) {
@@ -166,7 +166,7 @@ impl Session {
                     self.name(clock, utid, Some(text(payload, comm)));
                 }
             }
-            Hook::Block { step, fields } => self.on_block(source, record, utid, step, &fields),
+            Hook::Block { step, ref fields } => self.on_block(source, record, utid, step, fields),
             Hook::None | Hook::Switch { .. } => {}
         }
         utid

@@ -4,6 +4,8 @@ mod hooks;
 mod plan;
 mod table;
 
+use std::rc::Rc;
+
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use hashbrown::HashMap;
@@ -42,7 +44,8 @@ struct Definition {
     source: SourceId,
     /// The event's table and how to fill it; `None` where another table holds everything that it would.
     own: Option<(usize, Plan)>,
-    hook: Hook,
+    /// Shared, since what it calls needs the whole session.
+    hook: Rc<Hook>,
     common_pid: Option<IntField>,
     short_count: u64,
 }
@@ -105,7 +108,7 @@ impl Session {
     pub fn tracepoint_def(&mut self, format: &EventFormat, is_big_endian: bool, source: SourceId) -> TracepointId {
         let points = &mut self.tracepoints;
         let id = points.definitions.len() as TracepointId;
-        let hook = Hook::of(format, is_big_endian);
+        let hook = Rc::new(Hook::of(format, is_big_endian));
         let own = (!hook.replaces_table()).then(|| {
             let table = points.table(&format.name, &format.system);
             (table, Plan::compile(format, is_big_endian, &mut points.tables[table]))
@@ -119,12 +122,12 @@ impl Session {
     #[inline]
     pub fn tracepoint(&mut self, id: TracepointId, record: Record<'_>) {
         let Some(definition) = self.tracepoints.definitions.get(id as usize) else { return };
-        let (source, hook, common_pid) = (definition.source, definition.hook, definition.common_pid);
+        let (source, hook, common_pid) = (definition.source, definition.hook.clone(), definition.common_pid);
         let tid = record.tid.filter(|&tid| tid >= 0).or_else(|| {
             let pid = common_pid.and_then(|field| field.read(record.payload));
             pid.and_then(|pid| i32::try_from(pid).ok())
         });
-        let utid = self.run_hook(hook, source, tid, &record);
+        let utid = self.run_hook(&hook, source, tid, &record);
         let ts = self.ts(record.clock_ns).unwrap_or(0);
         let Some(definition) = self.tracepoints.definitions.get_mut(id as usize) else { return };
         let Some((table, plan)) = &definition.own else { return };
