@@ -153,8 +153,11 @@ write_overhead() {
 		small_system_ns=$((children_system_ns - spent_system_ns))
 		[ "$small_user_ns" -ge 0 ] || small_user_ns=0
 		[ "$small_system_ns" -ge 0 ] || small_system_ns=0
+		# The kernel adds up all children of a shell: the recorded command is among them and cannot be told apart.
+		small='perfcase-record: other children'
+		[ "$mode" != 'command' ] || small="$small, and the recorded command"
 		printf '    ,{"process":"%s","pid":null,"source":"recorder","user_ns":%s,"system_ns":%s,' \
-			'perfcase-record: other children' "$small_user_ns" "$small_system_ns"
+			"$small" "$small_user_ns" "$small_system_ns"
 		printf '"max_rss_bytes":null,"read_bytes":null,"write_bytes":null,"output_bytes":null,"event_count":null}\n'
 	} >"$state/overhead"
 	{ printf '[\n' && cat "$state/overhead" && printf ']\n'; } >"$staging/recorder/overhead.json"

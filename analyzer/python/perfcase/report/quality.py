@@ -47,7 +47,7 @@ def _overhead(page: Page) -> None:
     page.line("What the recording itself cost:")
     page.table(
         [
-            Column("process", left=True, limit=40),
+            Column("process", left=True, limit=60),
             Column("CPU", duration),
             Column("of one CPU", ratio),
             Column("memory", size),
