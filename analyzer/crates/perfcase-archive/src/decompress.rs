@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use memmap2::{Advice, Mmap};
 
 use crate::content::Backing;
 use crate::kind::Compression;
 
 /// Output up to this size stays in memory; more goes to an unlinked file and is mapped.
 const IN_MEMORY_BYTES: usize = 1 << 20;
+/// Mappings up to this size are read in at once: they are read from end to end anyway, and fit any machine's memory.
+const PREFAULT_BYTES: usize = 1 << 30;
 /// Largest zstd window accepted (2^27 bytes, zstd's own default): the header asks for the memory.
 const WINDOW_LOG_MAX: u32 = 27;
 
@@ -116,7 +118,12 @@ impl Sink {
 pub(crate) fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: the mapping is read-only and never handed out mutably. A file that someone else
     // truncates while it is mapped ends the process with SIGBUS; `Content` documents that.
-    unsafe { Mmap::map(file) }
+    let map = unsafe { Mmap::map(file) }?;
+    if map.len() <= PREFAULT_BYTES {
+        // One call instead of a page fault for every 64 KiB; a kernel that cannot (before 5.14) faults as ever.
+        let _ = map.advise(Advice::PopulateRead);
+    }
+    Ok(map)
 }
 
 /// Maps a file, or holds its no bytes: an empty file cannot be mapped.
