@@ -60,7 +60,7 @@ pub(crate) struct Tracepoints {
 impl Tracepoints {
     /// Rows that wait, of each table with at least `least` of them.
     pub(crate) fn take(&mut self, least: usize) -> Vec<(String, Result<RecordBatch, ArrowError>)> {
-        let full = self.tables.iter_mut().filter(|table| table.len() >= least);
+        let full = self.tables.iter_mut().filter(|table| table.len() >= least && table.is_wanted());
         full.map(|table| (table.name().to_string(), table.take())).collect()
     }
 

@@ -153,6 +153,11 @@ impl EventTable {
         self.system.is_empty() || self.system == system
     }
 
+    /// False for an event that the schema does not describe and that did not occur: it has no table.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.rows > 0 || self.schema.is_some() || TableSpec::find(&self.name).is_some()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.rows
     }
