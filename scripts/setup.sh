@@ -20,6 +20,8 @@ gcc gcc
 busybox busybox
 stress-ng stress-ng
 dash dash
+mpstat sysstat
+unshare util-linux
 file:libtraceevent.so.1 libtraceevent1
 file:../share/doc/libtraceevent1-plugin libtraceevent1-plugin
 file:libc.a libc6-dev

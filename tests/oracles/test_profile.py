@@ -11,8 +11,6 @@ import functools
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
-import pytest
-
 from tests.oracles.captures import Capture, each_with
 from tests.oracles.compare import assert_same
 from tests.oracles.tools import perf_report, perf_script
@@ -117,8 +115,6 @@ def chains(capture: Capture) -> list[tuple[str, int, tuple[tuple[str, int], ...]
 
 @each_with("script")
 def test_totals_are_exactly_those_of_the_callchains(capture: Capture, case_of) -> None:
-    if capture.id.endswith("hw-dwarf"):
-        pytest.skip("its user stacks are unwound from copied stack memory: a later piece of work")
     counts: Counter[tuple] = Counter()
     periods: Counter[tuple] = Counter()
     for event, period, frames in chains(capture):

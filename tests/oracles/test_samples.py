@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import astuple
 
-import pytest
-
 from tests.oracles.captures import Capture, each_with
 from tests.oracles.compare import assert_same
 from tests.oracles.tools import perf_script
@@ -72,8 +70,6 @@ def test_names_of_the_threads(capture: Capture, case_of) -> None:
 
 @each_with("script")
 def test_every_callchain(capture: Capture, case_of) -> None:
-    if capture.id.endswith("hw-dwarf"):
-        pytest.skip("its user stacks are unwound from copied stack memory: a later piece of work")
     case = case_of(capture)
     places = Places(perf_script.mappings(capture.text("mmaps")))
     ours = Counter(
