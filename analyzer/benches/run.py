@@ -4,7 +4,8 @@
 
 CAPTURE defaults to $PERFCASE_BENCH_DIR/big.data (/var/tmp/perfcase-bench), which record_big.sh records when it is not
 there. The runs take turns, so that a noisy neighbour meets both sides, and the best of each is compared: noise only
-ever adds time. The first run of each also warms the page cache and is counted like the others. The peak memory is
+ever adds time. The first run of each also warms the page cache and, after an upgrade, makes the
+views' template; it is counted like the others. The peak memory is
 the kernel's (ru_maxrss) for the whole process tree; file pages that the import maps are part of it, so the anonymous
 part is smaller.
 """

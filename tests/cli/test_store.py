@@ -192,7 +192,7 @@ def test_an_event_named_like_a_view_does_not_replace_it(tmp_path: Path) -> None:
     folder = make_case(tmp_path / "x.case", {})
     with duckdb.connect() as connection:
         connection.sql("SELECT 7 AS on_cpu_ns").write_parquet(str(folder / "tables" / "thread_time.parquet"))
-    casedb.write(folder)
+    casedb.write(folder, {"thread_time": [("on_cpu_ns", "INTEGER")]})
     with duckdb.connect(str(folder / "case.duckdb"), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM thread_time").fetchall() == [(0,)]
         assert connection.execute("SELECT on_cpu_ns FROM event_thread_time").fetchall() == [(7,)]

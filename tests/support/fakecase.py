@@ -24,10 +24,11 @@ def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) 
                 marks = ", ".join("?" for _ in row)
                 connection.execute(f"INSERT INTO {quote(table.name)} ({names}) VALUES ({marks})", list(row.values()))
             connection.table(table.name).write_parquet(str(folder / "tables" / f"{table.name}.parquet"))
-    casedb.write(folder)
+    casedb.write(folder, {})
     info = {
         "views": casedb.views_hash(),
         "tables": {name: len(rows.get(name, ())) for name in load_tables()},
+        "other_columns": {},
         "issues": [],
     }
     (folder / "import.json").write_text(json.dumps(info))

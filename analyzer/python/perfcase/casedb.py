@@ -6,10 +6,13 @@ It holds no data. A table is a view over ``tables/<table>.parquet``, found from 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,52 +28,68 @@ else:
 STORAGE_VERSION = "v1.2.0"
 """The oldest storage version that holds our views: duckdb 1.2 and later can open the file."""
 
+Columns = Sequence[tuple[str, str]]
+"""Names and DuckDB types."""
+OtherColumns = Mapping[str, Columns]
+"""Of tables that the schema does not describe, or describes with others: events of other kernels."""
+
+TEMPLATES_MAX = 32
+"""Templates that are kept in the cache, half a megabyte each."""
+
 # A relative path in a view is resolved against the working directory of whoever runs it, so the view asks where the
 # database lies: DuckDB puts its temp_directory beside it (`<path of the database>.tmp`). Where that is switched off, or
 # the database is attached to another, `SET VARIABLE case_dir = '…'` says it.
 _CASE_DIR = "coalesce(getvariable('case_dir'), nullif(parse_dirpath(current_setting('temp_directory')), ''), '.')"
 
 
-def write(case_dir: Path) -> None:
-    """Writes case.duckdb into an imported folder that has its tables/.
+def write(case_dir: Path, other_columns: OtherColumns) -> None:
+    """Writes case.duckdb into an imported folder.
 
-    What all cases have in common is made once and copied: it takes DuckDB longer than the import of a small capture.
+    Cases with the same tables have the same database. It is made once and copied: to make it takes DuckDB longer than
+    the import of a small capture.
     """
     path = case_dir / "case.duckdb"
     partial = case_dir / "case.duckdb.partial"
-    partial.unlink(missing_ok=True)
     try:
-        shutil.copyfile(template(), partial)
-        with _connect(partial) as connection:
-            connection.execute(f"SET VARIABLE case_dir = {literal(str(case_dir.resolve()))}")
-            connection.begin()
-            _add_other_tables(connection, case_dir)
-            connection.commit()
-    except (duckdb.Error, OSError) as error:
+        shutil.copyfile(template(other_columns), partial)
+    except OSError as error:
         partial.unlink(missing_ok=True)
         raise PerfcaseError("environment", f"{path}: cannot be written: {error}") from error
     partial.replace(path)
 
 
-def template() -> Path:
-    """A database with the tables of the schema and all views, for this schema and this DuckDB; made when it is missing.
+def template(other_columns: OtherColumns | None = None) -> Path:
+    """A database with the tables of the schema, these others, and all views; made when it is missing.
 
-    It lies in the user's cache; where that cannot be written, in a temporary folder for as long as the process runs.
+    It is of this schema and this DuckDB. It lies in the user's cache; where that cannot be written, in a temporary folder
+    for as long as the process runs.
     """
-    name = f"views-{views_hash()}-{duckdb.__version__}.duckdb"
+    others = json.dumps(other_columns or {}, sort_keys=True).encode()
+    key = hashlib.sha256(f"{views_hash()}\0{version('duckdb')}\0".encode() + others).hexdigest()[:32]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfcase"
     try:
         cache.mkdir(parents=True, exist_ok=True)
         writable = os.access(cache, os.W_OK | os.X_OK)
     except OSError:
         writable = False
-    path = (cache if writable else Path(_scratch().name)) / name
+    path = (cache if writable else Path(_scratch().name)) / f"case-{key}.duckdb"
     if not path.is_file():
         with tempfile.TemporaryDirectory(dir=path.parent) as working:
-            made = Path(working) / name
-            _make_template(Path(working), made)
+            made = Path(working) / path.name
+            try:
+                _make(Path(working), made, other_columns or {})
+            except duckdb.Error as error:
+                raise PerfcaseError("environment", f"{path}: cannot be made: {error}") from error
             made.replace(path)
+        _keep_newest(path.parent)
     return path
+
+
+def _keep_newest(folder: Path) -> None:
+    """Removes the oldest templates: those of old schemas, or of captures of kernels that nobody looks at any more."""
+    made = {path: path.stat().st_mtime_ns for path in folder.glob("*.duckdb") if path.is_file()}
+    for path in sorted(made, key=made.__getitem__)[:-TEMPLATES_MAX]:
+        path.unlink(missing_ok=True)
 
 
 @cache
@@ -82,76 +101,63 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(str(path), config={"storage_compatibility_version": STORAGE_VERSION, "threads": "1"})
 
 
-def _make_template(folder: Path, path: Path) -> None:
-    """Empty tables of the schema are enough for DuckDB to check the views against."""
+def _make(folder: Path, path: Path, other_columns: OtherColumns) -> None:
+    if other_columns:
+        shutil.copyfile(template(), path)
     (folder / "tables").mkdir()
     with _connect(path) as connection:
         connection.execute(f"SET VARIABLE case_dir = {literal(str(folder.resolve()))}")
         # One transaction: each of the thousand comments would otherwise wait for the disk.
         connection.begin()
-        for table in load_tables().values():
-            columns = ", ".join(f"NULL::{column.sql_type} AS {quote(column.name)}" for column in table.columns)
-            file = folder / "tables" / f"{table.name}.parquet"
-            connection.execute(f"COPY (SELECT {columns} LIMIT 0) TO {literal(str(file))} (FORMAT parquet)")
-            _add_table(connection, table.name, [column.name for column in table.columns])
-            comment(connection, table.name, describe(table.description, table.grain), table.columns, _names(table))
-        for view in load_views().values():
-            create_view(connection, view)
+        if other_columns:
+            _add_other_tables(connection, folder, other_columns)
+        else:
+            _add_schema(connection, folder)
         connection.commit()
+
+
+def _add_schema(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    for table in load_tables().values():
+        columns = [(column.name, column.sql_type) for column in table.columns]
+        _add_table(connection, folder, table.name, columns)
+        comment(connection, table.name, describe(table.description, table.grain), table.columns, _names(table))
+    for view in load_views().values():
+        create_view(connection, view)
 
 
 def _names(table: Table) -> list[str]:
     return [column.name for column in table.columns]
 
 
-def _add_table(connection: duckdb.DuckDBPyConnection, name: str, columns: list[str], file: str | None = None) -> None:
-    place = literal("/tables/" + (file or name).replace("[", "[[]") + ".parquet")
-    listed = ", ".join(map(quote, columns))
+def _add_table(
+    connection: duckdb.DuckDBPyConnection, folder: Path, file: str, columns: Columns, shown: str | None = None
+) -> None:
+    """The view of a table, over an empty file of it: that is enough for DuckDB to check what is made of it."""
+    path = folder / "tables" / f"{file}.parquet"
+    empty = ", ".join(f"NULL::{sql_type} AS {quote(name)}" for name, sql_type in columns)
+    connection.execute(f"COPY (SELECT {empty} LIMIT 0) TO {literal(str(path))} (FORMAT parquet)")
+    place = literal("/tables/" + file.replace("[", "[[]") + ".parquet")
+    listed = ", ".join(quote(name) for name, _ in columns)
     connection.execute(
-        f"CREATE OR REPLACE VIEW {quote(name)} AS SELECT {listed} FROM read_parquet({_CASE_DIR} || {place})"
+        f"CREATE OR REPLACE VIEW {quote(shown or file)} AS SELECT {listed} FROM read_parquet({_CASE_DIR} || {place})"
     )
 
 
-def _add_other_tables(connection: duckdb.DuckDBPyConnection, case_dir: Path) -> None:
+def _add_other_tables(connection: duckdb.DuckDBPyConnection, folder: Path, other_columns: OtherColumns) -> None:
     """Tracepoints that the schema does not describe, and fields of those it does that it does not know."""
     schema = load_tables()
     views = {path.stem for path in (schema_dir() / "views").glob("*/*.sql")}
-    for name, columns in _columns_of_tracepoints(connection, case_dir).items():
+    for name, columns in other_columns.items():
         table = schema.get(name)
-        if table and columns == _names(table):
-            continue
         # A stranger's recording may name an event like one of our views: the view stays what it says it is.
         shown = f"event_{name}" if name in views else name
-        _add_table(connection, shown, columns, name)
+        _add_table(connection, folder, name, columns, shown)
         if table:
-            comment(connection, name, describe(table.description, table.grain), table.columns, columns)
+            text, names = describe(table.description, table.grain), [column for column, _ in columns]
+            comment(connection, name, text, table.columns, names)
         else:
             text = "Events of this tracepoint, its own fields as columns. One row is an event."
             connection.execute(f"COMMENT ON VIEW {quote(shown)} IS {literal(text)}")
-
-
-def _columns_of_tracepoints(connection: duckdb.DuckDBPyConnection, case_dir: Path) -> dict[str, list[str]]:
-    """The columns of every table that may have others than the schema says. Their types are the schema's."""
-    schema = load_tables()
-    files = {path.stem: path for path in sorted((case_dir / "tables").glob("*.parquet"))}
-    files = {name: path for name, path in files.items() if name not in schema or schema[name].group == "ftrace"}
-    columns: dict[str, list[str]] = {name: [] for name in files}
-    if not files:
-        return columns
-    # The elements of a list are below it in the file's schema: only what is not below another column is a column.
-    paths = [str(path) for path in files.values()]
-    listed = connection.execute("SELECT file_name, name, num_children FROM parquet_schema(?)", [paths]).fetchall()
-    below: dict[str, int] = {}
-    for file, name, children in listed:
-        stem = Path(file).stem
-        if stem not in below:
-            below[stem] = 0  # the root
-        elif below[stem] > 0:
-            below[stem] += (children or 0) - 1
-        else:
-            columns[stem].append(name)
-            below[stem] = children or 0
-    return columns
 
 
 @cache

@@ -1,17 +1,24 @@
-"""duckdb, loaded when it is first used: an import runs for most of its time without it."""
+"""Modules that are loaded when they are first used: an import runs for most of its time without them."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 
-class _DuckDB:
-    """Stands for the module until one of its attributes is asked for."""
+class _Lazy:
+    """Stands for a module until one of its attributes or submodules is asked for."""
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the module has
-        import duckdb
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-        return getattr(duckdb, name)
+    def __getattr__(self, attribute: str) -> Any:  # noqa: ANN401 - whatever the module has
+        module = import_module(self._name)
+        try:
+            return getattr(module, attribute)
+        except AttributeError:
+            return import_module(f"{self._name}.{attribute}")
 
 
-duckdb = _DuckDB()
+duckdb = _Lazy("duckdb")
+rich = _Lazy("rich")

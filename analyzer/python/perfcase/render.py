@@ -13,19 +13,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from perfcase.errors import PerfcaseError
 from perfcase.query import Result, sql_error
 from perfcase.text import plural, safe, safe_lines
 
 if TYPE_CHECKING:
     import duckdb
+    import rich.box
+    import rich.console
+    import rich.table
+    import rich.text
 else:
-    from perfcase.lazy import duckdb
+    from perfcase.lazy import duckdb, rich
 
 FORMATS = ("table", "csv", "json", "arrow", "parquet")
 BINARY_FORMATS = ("arrow", "parquet")
@@ -34,10 +33,14 @@ TABLE_ROWS_MAX = 1000
 """Rows that a table for people shows unless --limit says otherwise."""
 
 
-def console(*, stderr: bool = False) -> Console:
+def console(*, stderr: bool = False) -> rich.console.Console:
     """A console that colours and wraps on a terminal only; elsewhere lines are as long as they need to be."""
-    probe = Console(stderr=stderr, highlight=False)
-    return probe if probe.is_terminal else Console(stderr=stderr, highlight=False, width=100_000, soft_wrap=True)
+    probe = rich.console.Console(stderr=stderr, highlight=False)
+    return (
+        probe
+        if probe.is_terminal
+        else rich.console.Console(stderr=stderr, highlight=False, width=100_000, soft_wrap=True)
+    )
 
 
 def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool) -> None:
@@ -142,39 +145,44 @@ def _table(result: Result, file: IO[str], *, limited: bool) -> None:
             more = True
             break
         rows.append(row)
-    target = Console(file=file, highlight=False)
+    target = rich.console.Console(file=file, highlight=False)
     if not target.is_terminal:
-        target = Console(file=file, highlight=False, width=100_000, soft_wrap=True)
+        target = rich.console.Console(file=file, highlight=False, width=100_000, soft_wrap=True)
     target.print(table_of(result.columns, rows), crop=False)
     note = f"first {plural(len(rows), 'row')}; --limit 0 gives all" if more else plural(len(rows), "row")
-    target.print(Text(note, style="dim"))
+    target.print(rich.text.Text(note, style="dim"))
 
 
-def table_of(names: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> Table:
+def table_of(names: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> rich.table.Table:
     """A Rich table of plain values: text made safe, numbers to the right."""
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, title=title, title_justify="left", header_style="bold"
+    table = rich.table.Table(
+        box=rich.box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        title=title,
+        title_justify="left",
+        header_style="bold",
     )
     for at, name in enumerate(names):
         numeric = any(isinstance(row[at], (int, float, Decimal)) and not isinstance(row[at], bool) for row in rows)
-        table.add_column(Text(safe(name)), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(rich.text.Text(safe(name)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
     return table
 
 
-def _cell(value: object) -> Text:
+def _cell(value: object) -> rich.text.Text:
     if value is None:
-        return Text("NULL", style="dim")
+        return rich.text.Text("NULL", style="dim")
     if isinstance(value, bool):
-        return Text("true" if value else "false")
+        return rich.text.Text("true" if value else "false")
     if isinstance(value, float):
-        return Text(format(value, ".6g"))
+        return rich.text.Text(format(value, ".6g"))
     if isinstance(value, bytes):
-        return Text(value.hex())
+        return rich.text.Text(value.hex())
     if isinstance(value, (list, tuple, dict)):
-        return Text(safe(json.dumps(_plain(value), ensure_ascii=False)))
-    return Text(safe(str(value)))
+        return rich.text.Text(safe(json.dumps(_plain(value), ensure_ascii=False)))
+    return rich.text.Text(safe(str(value)))
 
 
 def _write_binary(result: Result, fmt: str, output: Path | None) -> None:

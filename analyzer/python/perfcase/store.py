@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from perfcase.errors import PerfcaseError
 Progress = Callable[[str, int], None]
 """Called with the phase and the number of records so far."""
 
-IMPORT_FORMAT = 1
+IMPORT_FORMAT = 2
 """Version of import.json. An import of another version is made again."""
 
 
@@ -149,7 +150,7 @@ def _refresh_views(folder: Path, info: dict[str, Any]) -> dict[str, Any]:
     if info.get("views") == current and (folder / "case.duckdb").is_file():
         return info
     if os.access(folder, os.W_OK):
-        casedb.write(folder)
+        casedb.write(folder, info["other_columns"])
         info = {**info, "views": current}
         _write_json(folder / "import.json", info)
     return info
@@ -164,12 +165,12 @@ def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress
     try:
         working.mkdir()
         before = stamp(file)
-        # duckdb loads, and the template is made if it has to be, while the core reads the file.
+        # What an import needs at its end loads, and the template is made if it has to be, while the core reads the file.
         threading.Thread(target=_prepare, daemon=True).start()
         result = import_core().import_capture(
             str(file), str(working), {"name": file.name, **wanted["options"]}, progress
         )
-        casedb.write(working)
+        casedb.write(working, result["other_columns"])
         info = {
             **wanted,
             "perfcase_version": __version__,
@@ -183,6 +184,7 @@ def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress
             "imported_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "duration_s": round(time.monotonic() - started, 3),
             "tables": dict(sorted(result["tables"].items())),
+            "other_columns": result["other_columns"],
             "issues": result["issues"],
         }
         _write_json(working / "import.json", info)
@@ -198,6 +200,7 @@ def _prepare() -> None:
     # Whatever fails here fails again, and is told, where the template is used.
     with suppress(Exception):
         casedb.template()
+        import_module("perfcase.render").console()
 
 
 def _put_in_place(working: Path, target: Path) -> None:

@@ -114,6 +114,11 @@ impl<T: ArrowPrimitiveType> Default for Numbers<T> {
 }
 
 impl<T: ArrowPrimitiveType> Numbers<T> {
+    /// No rows yet, and room for so many.
+    pub fn with_capacity(rows: usize) -> Self {
+        Numbers { values: Vec::with_capacity(rows), valid: Vec::new() }
+    }
+
     /// Adds a number.
     #[inline]
     pub fn append_value(&mut self, value: T::Native) {

@@ -143,7 +143,7 @@ fn events_with_different_layouts_are_told_apart_and_put_in_order() {
         ];
         let bytes = file(order, &[short, long], &records);
         let recording = scan(&bytes).unwrap();
-        let times: Vec<u64> = recording.index.iter().map(|entry| entry.time).collect();
+        let times: Vec<u64> = recording.index.in_time_order().map(|entry| entry.time).collect();
         // The sample with an id of no event has no known time: it keeps its place after the record before it.
         assert_eq!(times, [100, 200, 200, 300]);
     }
@@ -211,7 +211,11 @@ fn forks_of_old_recordings_have_their_own_time() {
     ];
     let bytes = file(ByteOrder::Big, &[attr], &records);
     let recording = scan(&bytes).unwrap();
-    let kinds: Vec<(u32, u64)> =
-        recording.index.iter().map(|&e| (recording.record(&bytes, e).unwrap().0.kind, e.time)).collect();
+    let kinds: Vec<(u32, u64)> = recording
+        .index
+        .clone()
+        .in_time_order()
+        .map(|e| (recording.record(&bytes, e).unwrap().0.kind, e.time))
+        .collect();
     assert_eq!(kinds, [(kind::FORK, 200), (kind::COMM, 200), (kind::SAMPLE, 300)]);
 }

@@ -13,7 +13,8 @@ use pyo3::types::{PyDict, PyList};
 /// Imports a capture into `tables/` below `out_dir`.
 ///
 /// `options` may hold `name` and `kallsyms` (a path). `progress(phase, records)` is called now and then; an exception
-/// that it raises (Ctrl-C, say) ends the import. Gives `{"capture_id", "tables": {name: rows}, "issues": [{…}]}`.
+/// that it raises (Ctrl-C, say) ends the import. Gives
+/// `{"capture_id", "tables": {name: rows}, "other_columns": {name: [(column, type)]}, "issues": [{…}]}`.
 #[pyfunction]
 #[pyo3(signature = (path, out_dir, options=None, progress=None))]
 fn import_capture<'py>(
@@ -46,6 +47,7 @@ fn import_capture<'py>(
     let answer = PyDict::new(py);
     answer.set_item("capture_id", summary.capture_id)?;
     answer.set_item("tables", summary.tables)?;
+    answer.set_item("other_columns", summary.other_columns)?;
     let issues = PyList::empty(py);
     for issue in &summary.issues {
         let row = PyDict::new(py);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from perfcase import query, render, store
 from perfcase.errors import PerfcaseError
@@ -19,8 +19,9 @@ from perfcase.views import load_views
 
 if TYPE_CHECKING:
     import duckdb
+    import rich.progress
 else:
-    from perfcase.lazy import duckdb
+    from perfcase.lazy import duckdb, rich
 
 Format = StrEnum("Format", {name: name for name in render.FORMATS})
 
@@ -49,16 +50,19 @@ LimitOption = Annotated[
 @contextmanager
 def import_progress(label: str) -> Iterator[store.Progress]:
     """A progress bar on a terminal's standard error, nothing elsewhere; gone when the import is done."""
+    if not sys.stderr.isatty():
+        yield lambda _phase, _records: None
+        return
+    shown = rich.progress
     columns = (
-        SpinnerColumn(),
-        TextColumn("{task.fields[label]}", markup=False),
-        BarColumn(),
-        TextColumn("{task.description}", markup=False),
-        TextColumn("{task.completed:,.0f} records"),
-        TimeElapsedColumn(),
+        shown.SpinnerColumn(),
+        shown.TextColumn("{task.fields[label]}", markup=False),
+        shown.BarColumn(),
+        shown.TextColumn("{task.description}", markup=False),
+        shown.TextColumn("{task.completed:,.0f} records"),
+        shown.TimeElapsedColumn(),
     )
-    console = render.console(stderr=True)
-    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    progress = shown.Progress(*columns, console=render.console(stderr=True), transient=True)
     task = progress.add_task("opening", total=None, label=safe(label))
 
     def report(phase: str, records: int) -> None:

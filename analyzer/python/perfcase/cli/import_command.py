@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from perfcase import render, store
 from perfcase.cli.common import import_progress
 from perfcase.errors import PerfcaseError
 from perfcase.text import plural, safe
+
+if TYPE_CHECKING:
+    import rich.console
+    import rich.text
+else:
+    from perfcase.lazy import rich
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 
@@ -59,21 +63,21 @@ def target_folder(file: Path, output: Path | None, *, several: bool) -> Path | N
     return output / store.default_folder(file).name if inside else output
 
 
-def print_case(console: Console, case: store.Case) -> None:
+def print_case(console: rich.console.Console, case: store.Case) -> None:
     """The tables, their rows, and the issues."""
     tables = case.info["tables"]
     filled = [(name, rows) for name, rows in tables.items() if rows]
     console.print(render.table_of(["table", "rows"], filled))
     if len(filled) < len(tables):
         empty = ", ".join(name for name, rows in tables.items() if not rows)
-        console.print(Text(f"empty: {safe(empty)}", style="dim"), soft_wrap=True)
+        console.print(rich.text.Text(f"empty: {safe(empty)}", style="dim"), soft_wrap=True)
     print_issues(console, case.info.get("issues", []))
     how = "imported before" if case.reused else f"imported in {case.info.get('duration_s', 0):.2f} s"
     total = plural(sum(tables.values()), "row")
-    console.print(Text(f"{safe(str(case.folder))}: {total}, {how}"), soft_wrap=True)
+    console.print(rich.text.Text(f"{safe(str(case.folder))}: {total}, {how}"), soft_wrap=True)
 
 
-def print_issues(console: Console, issues: list[dict]) -> None:
+def print_issues(console: rich.console.Console, issues: list[dict]) -> None:
     """What was lost or damaged, one line each, the worst first."""
     for severity in ("error", "warning", "info"):
         for issue in (issue for issue in issues if issue["severity"] == severity):
@@ -82,6 +86,6 @@ def print_issues(console: Console, issues: list[dict]) -> None:
                 where += f" at byte {issue['byte_offset']:,}"
             times = f" ({issue['count']:,} times)" if issue["count"] > 1 else ""
             hint = f" — {issue['hint']}" if issue.get("hint") else ""
-            line = Text(f"{severity}: ", style=SEVERITY_STYLES[severity])
+            line = rich.text.Text(f"{severity}: ", style=SEVERITY_STYLES[severity])
             line.append(safe(f"{where}: {issue['message']}{times}{hint}"), style="default")
             console.print(line, soft_wrap=True)

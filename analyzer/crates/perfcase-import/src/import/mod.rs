@@ -39,6 +39,8 @@ pub struct Summary {
     pub capture_id: String,
     /// Rows of each table.
     pub tables: BTreeMap<String, u64>,
+    /// Columns, with their types in SQL, of the tables that `schema/` does not describe, or describes with others.
+    pub other_columns: BTreeMap<String, Vec<(String, &'static str)>>,
     /// Everything that was lost, damaged or doubtful.
     pub issues: Vec<Issue>,
 }
@@ -117,9 +119,10 @@ pub fn import(
     about::write_capture(&mut session, &capture, &capture_id, path, options);
     session.issues.write(&mut session.tables);
     session.tracepoints.complete();
+    let other_columns = session.tracepoints.other_columns();
     let issues = session.issues.list().to_vec();
     let tables = session.close()?;
-    Ok(Summary { capture_id, tables, issues })
+    Ok(Summary { capture_id, tables, other_columns, issues })
 }
 
 /// Everything that is known only at the end.

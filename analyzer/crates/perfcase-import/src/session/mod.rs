@@ -135,8 +135,8 @@ impl Session {
             let table = name.clone();
             self.write_later(&name, Box::new(move || tables::batch(&table, columns)));
         }
-        for (name, batch) in self.tracepoints.take(least) {
-            self.write_later(&name, Box::new(move || batch));
+        for (name, build) in self.tracepoints.take(least) {
+            self.write_later(&name, build);
         }
     }
 

@@ -4,15 +4,15 @@ mod hooks;
 mod plan;
 mod table;
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
 use hashbrown::HashMap;
 
 use crate::format::EventFormat;
 use crate::session::{Session, Severity, SourceId};
 use crate::tables::TableSpec;
+use crate::writer::Build;
 use hooks::Hook;
 use plan::{IntField, Plan};
 use table::EventTable;
@@ -59,7 +59,7 @@ pub(crate) struct Tracepoints {
 
 impl Tracepoints {
     /// Rows that wait, of each table with at least `least` of them.
-    pub(crate) fn take(&mut self, least: usize) -> Vec<(String, Result<RecordBatch, ArrowError>)> {
+    pub(crate) fn take(&mut self, least: usize) -> Vec<(String, Build)> {
         let full = self.tables.iter_mut().filter(|table| table.len() >= least && table.is_wanted());
         full.map(|table| (table.name().to_string(), table.take())).collect()
     }
@@ -71,6 +71,19 @@ impl Tracepoints {
                 self.table(spec.name, "");
             }
         }
+    }
+
+    /// The columns, with their types in SQL, of every table that has others than the schema says.
+    pub(crate) fn other_columns(&self) -> BTreeMap<String, Vec<(String, &'static str)>> {
+        let columns = |table: &EventTable| table.columns().map(|(name, of)| (name.to_string(), of)).collect();
+        let is_other = |table: &&EventTable| {
+            let spec = TableSpec::find(table.name());
+            table.is_wanted()
+                && !spec
+                    .is_some_and(|spec| spec.columns.iter().map(|c| c.name).eq(table.columns().map(|(name, _)| name)))
+        };
+        let tables = self.tables.iter().filter(is_other);
+        tables.map(|table| (table.name().to_string(), columns(table))).collect()
     }
 
     /// The table of an event. Two systems may have events of one name, and an event may be named as another table:

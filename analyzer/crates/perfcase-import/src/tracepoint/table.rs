@@ -6,11 +6,12 @@ use arrow_array::builder::BinaryBuilder;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::columns::{ListOf, Numbers, SymbolBuilder};
 use crate::session::until_nul;
 use crate::tables::TableSpec;
+use crate::writer::Build;
 
 /// Columns of one event that are kept: a bound for hostile formats.
 const MOST_COLUMNS: usize = 512;
@@ -102,6 +103,23 @@ fn narrow(values: Vec<i64>, nulls: Option<NullBuffer>, data_type: &DataType) -> 
         DataType::UInt32 => array!(UInt32Type, u32),
         DataType::UInt64 => array!(UInt64Type, u64),
         _ => array!(Int64Type, i64),
+    }
+}
+
+fn sql_type(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::Int8 => "TINYINT",
+        DataType::Int16 => "SMALLINT",
+        DataType::Int32 => "INTEGER",
+        DataType::Int64 => "BIGINT",
+        DataType::UInt8 => "UTINYINT",
+        DataType::UInt16 => "USMALLINT",
+        DataType::UInt32 => "UINTEGER",
+        DataType::UInt64 => "UBIGINT",
+        DataType::List(item) if *item.data_type() == DataType::Int64 => "BIGINT[]",
+        DataType::List(_) => "UBIGINT[]",
+        DataType::Binary => "BLOB",
+        _ => "VARCHAR",
     }
 }
 
@@ -254,25 +272,42 @@ impl EventTable {
         }
     }
 
-    /// The waiting rows. From the first call on the columns are fixed.
-    pub(crate) fn take(&mut self) -> Result<RecordBatch, ArrowError> {
+    /// The names of the columns, in order, and their types in SQL.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.columns.iter().map(|column| (column.name.as_str(), sql_type(&column.data_type)))
+    }
+
+    /// The waiting rows, to be made a batch on another thread. From the first call on the columns are fixed.
+    pub(crate) fn take(&mut self) -> Build {
         let schema = self.schema.get_or_insert_with(|| {
             let nullable =
                 |name: &str| COMMON.iter().find(|(n, ..)| *n == name).is_none_or(|(_, _, nullable)| *nullable);
             let field = |c: &Column| Field::new(&c.name, c.data_type.clone(), nullable(&c.name));
             Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
         });
+        let schema = schema.clone();
         let rows = std::mem::take(&mut self.rows);
-        let arrays = self.columns.iter_mut().map(|column| {
-            column.fill(rows);
-            column.rows = 0;
-            column.values.finish(&column.data_type)
-        });
-        RecordBatch::try_new(schema.clone(), arrays.collect())
+        let values = self.columns.iter_mut().map(|column| column.take(rows));
+        let values: Vec<(Values, DataType)> = values.collect();
+        Box::new(move || {
+            let arrays = values.into_iter().map(|(mut values, data_type)| values.finish(&data_type)).collect();
+            RecordBatch::try_new(schema, arrays)
+        })
     }
 }
 
 impl Column {
+    /// The values of so many rows; the next ones begin with room for as many.
+    fn take(&mut self, rows: usize) -> (Values, DataType) {
+        self.fill(rows);
+        self.rows = 0;
+        let next = match &self.values {
+            Values::Int(_) => Values::Int(Numbers::with_capacity(rows)),
+            _ => Values::new(&self.data_type),
+        };
+        (std::mem::replace(&mut self.values, next), self.data_type.clone())
+    }
+
     fn fill(&mut self, rows: usize) {
         while self.rows < rows {
             self.values.append_null();

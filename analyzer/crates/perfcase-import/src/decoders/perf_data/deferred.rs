@@ -6,8 +6,9 @@
 use hashbrown::HashMap;
 
 use super::bytes::Cursor;
+use super::index::Entry;
 use super::record::{self, Record};
-use super::recording::{Entry, Recording};
+use super::recording::Recording;
 
 /// PERF_CONTEXT_USER_DEFERRED of perf_event.h.
 const USER_DEFERRED: u64 = -640i64 as u64;

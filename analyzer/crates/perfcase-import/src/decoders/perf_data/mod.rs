@@ -1,7 +1,7 @@
 //! perf.data of every kind: file and pipe mode, either byte order, compressed, cut, damaged.
 //!
 //! [`scan::scan`] passes over the file once and gives a [`recording::Recording`]: what the file says about itself and
-//! an index of its records in the order of time. The adapter decodes them in that order for the session.
+//! an index of its records. The adapter decodes them in the order of time for the session.
 
 pub mod arena;
 pub mod attr;
@@ -13,6 +13,7 @@ pub mod events;
 pub mod features;
 mod group;
 pub mod header;
+pub mod index;
 mod loss;
 pub mod names;
 mod open;

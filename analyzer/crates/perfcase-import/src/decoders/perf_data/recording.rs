@@ -1,4 +1,4 @@
-//! A perf.data after one pass over it: what it says about itself, and where its records are in the order of time.
+//! A perf.data after one pass over it: what it says about itself, and where its records are.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use super::bytes::ByteOrder;
 use super::deferred::Deferred;
 use super::events::Events;
 use super::features::Features;
+use super::index::{Entry, Index};
 use super::problem::Problems;
 use super::record::{HEADER_BYTES, RecordHeader};
 use super::tracing_data::TracingData;
@@ -16,14 +17,6 @@ use super::tracing_data::TracingData;
 const IN_ARENA: u64 = 1 << 63;
 /// A time above this (146 years) is damage.
 pub const LATEST_NS: u64 = 1 << 62;
-
-/// One record of the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Time in ns; 0 for records without one, which come first.
-    pub time: u64,
-    place: u64,
-}
 
 /// What one pass over a file found.
 pub struct Recording {
@@ -41,8 +34,8 @@ pub struct Recording {
     pub tracing: Option<TracingData>,
     /// Build ids of files.
     pub build_ids: Vec<BuildId>,
-    /// Records of the kernel in the order of time, records of one time in the order of the file.
-    pub index: Vec<Entry>,
+    /// Records of the kernel.
+    pub index: Index,
     /// User callchains that were recorded apart from their samples.
     pub deferred: Deferred,
     /// Records by type, all of them.
@@ -66,7 +59,7 @@ impl Recording {
             features: Features::default(),
             tracing: None,
             build_ids: Vec::new(),
-            index: Vec::new(),
+            index: Index::default(),
             deferred: Deferred::default(),
             counts: BTreeMap::new(),
             problems: Problems::default(),
@@ -86,22 +79,6 @@ impl Recording {
         if self.index.last().is_some_and(|entry| entry.place == offset) {
             self.index.pop();
         }
-    }
-
-    /// Brings the index into the order of time; records of one time stay in the order of the file.
-    pub fn sort(&mut self) {
-        if self.index.is_sorted_by_key(|entry| entry.time) {
-            return;
-        }
-        if u32::try_from(self.index.len()).is_err() {
-            return self.index.sort_by_key(|entry| entry.time);
-        }
-        let index = &self.index;
-        // Records without a time come right before the first one with a time: 0 would stretch the span of the keys.
-        let first = index.iter().map(|entry| entry.time).filter(|&time| time != 0).min().unwrap_or(1);
-        let time = |row: usize| index[row].time.max(first - 1) as i64;
-        let order = crate::order::by_time(index.len(), time);
-        self.index = order.into_iter().map(|row| index[row as usize]).collect();
     }
 
     /// The header and the body of an indexed record.

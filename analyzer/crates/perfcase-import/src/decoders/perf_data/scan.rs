@@ -204,7 +204,8 @@ impl Scanner<'_> {
     /// Reads the records from `at` to the end.
     fn walk(&mut self, file: &[u8], mut at: usize) {
         let end = file.len();
-        self.out.index.reserve((end - at.min(end)) / 256);
+        // Small records are few: what is not used of this is never touched.
+        self.out.index.reserve((end - at.min(end)) / 64);
         let mut last = at;
         while at < end {
             if let Some(next) = self.step(file, at) {
@@ -331,7 +332,6 @@ impl Scanner<'_> {
             let message = || format!("decompressed records could not be read back: {error}");
             self.out.problems.note(Severity::Error, "no_space", 1, None, message, None);
         }
-        self.out.sort();
         user_records::name_events(&mut self.out);
     }
 }

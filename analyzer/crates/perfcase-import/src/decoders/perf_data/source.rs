@@ -4,10 +4,11 @@ use std::ops::Deref;
 
 use super::bytes::Cursor;
 use super::group::LastValues;
+use super::index::{Entry, InTimeOrder};
 use super::loss::Losses;
 use super::open::Known;
 use super::record::{self, FileIdentity, Mmap, Record, RecordHeader, kind, misc};
-use super::recording::{Entry, LATEST_NS, Recording};
+use super::recording::{LATEST_NS, Recording};
 use super::sample_rows::Scratch;
 use super::scan::HINT_DAMAGE;
 use crate::session::{Issue, Mapping, NO_TIME, Session, Severity, SourceId};
@@ -28,13 +29,14 @@ pub struct PerfSource<C> {
     pub(super) last_values: LastValues,
     pub(super) scratch: Scratch,
     losses: Losses,
-    at: usize,
+    order: InTimeOrder,
     released_bytes: u64,
 }
 
 impl<C: Deref<Target = [u8]>> PerfSource<C> {
-    pub(super) fn new(content: C, recording: Recording, known: Vec<Known>, source: SourceId) -> Self {
+    pub(super) fn new(content: C, mut recording: Recording, known: Vec<Known>, source: SourceId) -> Self {
         let (last_values, scratch) = (LastValues::default(), Scratch::default());
+        let order = std::mem::take(&mut recording.index).in_time_order();
         PerfSource {
             content,
             recording,
@@ -43,7 +45,7 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
             last_values,
             scratch,
             losses: Losses::default(),
-            at: 0,
+            order,
             released_bytes: 0,
         }
     }
@@ -128,13 +130,12 @@ fn recording_count(scratch: &mut Scratch, kind: u32) -> &mut u64 {
 
 impl<C: Deref<Target = [u8]>> Source for PerfSource<C> {
     fn next_ts(&self) -> Option<i64> {
-        let entry = self.recording.index.get(self.at)?;
+        let entry = self.order.peek()?;
         Some(if entry.time == 0 { NO_TIME } else { entry.time as i64 })
     }
 
     fn step(&mut self, session: &mut Session) {
-        if let Some(&entry) = self.recording.index.get(self.at) {
-            self.at += 1;
+        if let Some(entry) = self.order.next() {
             self.decode(entry, session);
             self.release(entry);
         }
