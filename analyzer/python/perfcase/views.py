@@ -6,6 +6,7 @@ The header is the documentation, and a test holds it to what DuckDB says of the 
     -- grain: a thread
     -- source: thread_state, thread
     -- caveat: what a reader must know; may be repeated, and continued on indented comment lines
+    -- plot: how a terminal shows it, where the columns' names do not say it (perfcase.plot)
     -- column utid: the capture's own thread key
     -- column on_cpu_ns [ns]: time on a CPU
 """
@@ -45,6 +46,7 @@ class View:
     columns: tuple[Column, ...]
     sql: str
     path: Path
+    plot: str = ""
 
 
 @cache
@@ -65,7 +67,7 @@ def parse_view(path: Path) -> View:
     entries = header_entries(header, path)
     if not entries or entries[0][0] != path.stem:
         raise PerfcaseError("internal", f"{path}: the header must begin with '-- {path.stem}: what it is'")
-    single = {"grain": "", "source": ""}
+    single = {"grain": "", "source": "", "plot": ""}
     caveats, columns = [], []
     for key, text in entries[1:]:
         column = _COLUMN.match(key)
@@ -87,6 +89,7 @@ def parse_view(path: Path) -> View:
         columns=tuple(columns),
         sql=body.strip().rstrip(";").strip(),
         path=path,
+        plot=single["plot"],
     )
 
 
