@@ -188,6 +188,12 @@ impl Session {
         }
     }
 
+    /// The object that an address of a process's data lies in; `None` for what no mapping covers and for the kernel's.
+    pub fn data_object(&mut self, pid: Option<i32>, address: u64) -> Option<DsoId> {
+        let (upid, _) = self.space_of(pid);
+        self.maps.user_address(upid, address).0
+    }
+
     /// The process that has an id now, and the generation of its mappings. Samples come in runs of one process.
     #[inline]
     fn space_of(&mut self, pid: Option<i32>) -> (Option<Upid>, (u32, u32)) {

@@ -107,12 +107,17 @@ impl Rows<'_> {
             self.details(event, &sample, sample_id);
         }
         if let Some(branches) = sample.more.as_ref().and_then(|more| more.branch_stack) {
+            let pid = sample.pid_tid.map(|(pid, _)| pid).filter(|&pid| pid >= 0);
             for (position, branch) in branches.iter().enumerate() {
+                let from_frame_id = self.session.frame(pid, mode_of(branch.from), branch.from);
+                let to_frame_id = self.session.frame(pid, mode_of(branch.to), branch.to);
                 self.session.tables.branch.push(BranchRow {
                     sample_id,
                     position: position.min(u16::MAX.into()) as u16,
                     from_address: branch.from,
                     to_address: branch.to,
+                    from_frame_id,
+                    to_frame_id,
                     flags: branch.flags,
                 });
                 self.session.row_added();
@@ -224,9 +229,13 @@ impl Rows<'_> {
         let user_regs = more.regs_user.map(|regs| copy(regs.values, registers));
         let intr_regs = more.regs_intr.map(|regs| copy(regs.values, registers_intr));
         let stack = more.stack_user.map(|stack| stack.bytes);
+        let data_address = sample.addr.filter(|&address| address != 0);
+        let pid = sample.pid_tid.map(|(pid, _)| pid).filter(|&pid| pid >= 0);
+        let data_dso_id = data_address.and_then(|address| self.session.data_object(pid, address));
         self.session.tables.sample_detail.push(SampleDetailRow {
             sample_id,
-            data_address: sample.addr.filter(|&address| address != 0),
+            data_address,
+            data_dso_id,
             physical_address: more.phys_addr,
             data_src: more.data_src,
             weight: more.weight.map(|weight| if is_struct { weight & 0xffff_ffff } else { weight }),
@@ -251,6 +260,11 @@ impl Rows<'_> {
             self.session.flush(1024);
         }
     }
+}
+
+/// The cpu mode of an address that a branch came from or went to: kernels live in the upper half.
+fn mode_of(address: u64) -> u8 {
+    if address >> 63 == 1 { 1 } else { 2 }
 }
 
 fn copy<'b>(numbers: U64s, buffer: &'b mut Vec<u64>) -> &'b [u64] {

@@ -1,0 +1,132 @@
+-- microarchitecture: cache, TLB and pipeline events per thousand instructions, and where the pipeline's slots went (top-down, level 1)
+-- grain: an interval of perf stat
+-- source: pmc_event, capture
+-- caveat: all CPUs together. NULL where the event was not counted; perf counts only what it was asked for: perf stat -e L1-dcache-loads,L1-dcache-load-misses,l2_lines_in.all,LLC-load-misses,machine_clears.count --topdown
+-- caveat: per thousand instructions = 1000 × count / instructions; the counts are those of PerfSpect's metrics (metric_L1D MPI: L1D.REPLACEMENT, metric_L2 MPI: L2_LINES_IN.ALL, metric_DTLB load MPI: DTLB_LOAD_MISSES.WALK_COMPLETED, metric_ITLB MPI: ITLB_MISSES.WALK_COMPLETED, each / INST_RETIRED), else perf's generic event or the Arm event in their place
+-- caveat: top-down level 1 (Yasin, "A Top-Down method for performance analysis and counters architecture", ISPASS 2014): of the perf metrics counters (Ice Lake and later) each is its share of the four; of topdown-total-slots and its companions as perf stat --topdown has it; of a Skylake's raw events with 4 slots a cycle. The corrections by INT_MISC.UOP_DROPPING and INT_MISC.RECOVERY_CYCLES of newer CPUs are left out. Arm's slot width is not in a capture: no top-down there, but the stall ratios
+-- caveat: events limited to user mode are used only where there are no others
+-- caveat: on Arm cache-misses are of the first level and are not used for llc_misses
+-- column ts_ns [ns]: end of the interval
+-- column cycles [count]: CPU cycles, not counting halted ones
+-- column instructions [count]: instructions retired
+-- column l1d_loads [count]: loads from the first-level data cache
+-- column l1d_misses [count]: lines brought into the first-level data cache (l1d.replacement), or loads that missed it
+-- column l2_misses [count]: lines brought into the second-level cache (l2_lines_in.all), or requests that missed it
+-- column llc_misses [count]: accesses that missed the last-level cache
+-- column dtlb_misses [count]: data loads that needed a page walk
+-- column itlb_misses [count]: fetches that needed a page walk
+-- column branch_misses [count]: branches that were mispredicted
+-- column machine_clears [count]: times that the pipeline was emptied, for memory ordering (false sharing), self-modifying code, …
+-- column memory_ordering_clears [count]: those for memory ordering
+-- column l1d_loads_pki [per 1000 instructions]: l1d_loads per thousand instructions, and so on
+-- column l1d_misses_pki [per 1000 instructions]: l1d_misses
+-- column l2_misses_pki [per 1000 instructions]: l2_misses
+-- column llc_misses_pki [per 1000 instructions]: llc_misses
+-- column dtlb_misses_pki [per 1000 instructions]: dtlb_misses
+-- column itlb_misses_pki [per 1000 instructions]: itlb_misses
+-- column branch_misses_pki [per 1000 instructions]: branch_misses
+-- column machine_clears_pki [per 1000 instructions]: machine_clears
+-- column memory_ordering_clears_pki [per 1000 instructions]: memory_ordering_clears
+-- column frontend_stall_ratio [ratio]: cycles in which the front end delivered nothing, of all cycles
+-- column backend_stall_ratio [ratio]: cycles in which the back end took nothing, of all cycles
+-- column slots [count]: issue slots of the interval: what the four shares below are of
+-- column frontend_bound_ratio [ratio]: slots left empty because the front end did not deliver
+-- column bad_speculation_ratio [ratio]: slots of instructions that did not retire, and of recovery from them
+-- column retiring_ratio [ratio]: slots of instructions that retired
+-- column backend_bound_ratio [ratio]: slots left empty because the back end did not take: memory or execution
+-- column top_down_method: which of the three: perf_metrics, topdown_slots, raw_events; NULL without top-down
+WITH alias (event, metric, rank) AS (
+  VALUES
+    ('cycles', 'cycles', 0), ('cpu_clk_unhalted.thread', 'cycles', 1), ('cpu_cycles', 'cycles', 1),
+    ('instructions', 'instructions', 0), ('inst_retired.any', 'instructions', 1), ('inst_retired', 'instructions', 1),
+    ('l1-dcache-loads', 'l1d_loads', 0), ('mem_inst_retired.all_loads', 'l1d_loads', 1), ('l1d_cache', 'l1d_loads', 2),
+    ('l1d.replacement', 'l1d_misses', 0), ('l1-dcache-load-misses', 'l1d_misses', 1), ('l1d_cache_refill', 'l1d_misses', 2),
+    ('l2_lines_in.all', 'l2_misses', 0), ('l2_rqsts.miss', 'l2_misses', 1), ('l2d_cache_refill', 'l2_misses', 2),
+    ('longest_lat_cache.miss', 'llc_misses', 0), ('cache-misses', 'llc_misses', 1), ('llc-load-misses', 'llc_misses', 2),
+    ('ll_cache_miss_rd', 'llc_misses', 3),
+    ('dtlb_load_misses.walk_completed', 'dtlb_misses', 0), ('dtlb-load-misses', 'dtlb_misses', 1), ('dtlb_walk', 'dtlb_misses', 2),
+    ('itlb_misses.walk_completed', 'itlb_misses', 0), ('itlb-load-misses', 'itlb_misses', 1), ('itlb_walk', 'itlb_misses', 2),
+    ('branch-misses', 'branch_misses', 0), ('br_misp_retired.all_branches', 'branch_misses', 1), ('br_mis_pred_retired', 'branch_misses', 2),
+    ('machine_clears.count', 'machine_clears', 0), ('machine_clears.memory_ordering', 'memory_ordering_clears', 0),
+    ('stalled-cycles-frontend', 'frontend_stall', 0), ('stall_frontend', 'frontend_stall', 1),
+    ('stalled-cycles-backend', 'backend_stall', 0), ('stall_backend', 'backend_stall', 1),
+    ('slots', 'slots', 0), ('topdown.slots', 'slots', 1),
+    ('topdown-fe-bound', 'pm_fe', 0), ('topdown-bad-spec', 'pm_bad', 0), ('topdown-retiring', 'pm_ret', 0), ('topdown-be-bound', 'pm_be', 0),
+    ('topdown-total-slots', 'td_total', 0), ('topdown-slots-issued', 'td_issued', 0), ('topdown-slots-retired', 'td_retired', 0),
+    ('topdown-fetch-bubbles', 'td_fetch', 0), ('topdown-recovery-bubbles', 'td_recovery', 0),
+    ('cpu_clk_unhalted.thread_any', 'raw_both_cycles', 0), ('idq_uops_not_delivered.core', 'raw_not_delivered', 0),
+    ('uops_issued.any', 'raw_issued', 0), ('uops_retired.retire_slots', 'raw_retired', 0),
+    ('int_misc.recovery_cycles_any', 'raw_both_recovery', 0), ('int_misc.recovery_cycles', 'raw_recovery', 0)
+), best AS (
+  SELECT e.source_id, e.ts_ns, a.metric, e.count
+  FROM pmc_event AS e
+  JOIN alias AS a USING (event)
+  LEFT JOIN (SELECT max(machine) AS machine FROM capture) AS c ON true
+  WHERE e.count IS NOT NULL AND NOT (e.event = 'cache-misses' AND coalesce(c.machine, '') SIMILAR TO '(aarch64|arm).*')
+  -- Counts of different modes make no ratio.
+  QUALIFY a.rank = min(a.rank) OVER (PARTITION BY e.source_id, a.metric)
+    AND CASE e.mode WHEN '' THEN 0 WHEN 'u' THEN 1 ELSE 2 END
+      = min(CASE e.mode WHEN '' THEN 0 WHEN 'u' THEN 1 ELSE 2 END) OVER (PARTITION BY e.source_id)
+), total AS (
+  SELECT source_id, ts_ns, map_from_entries(list((metric, count))) AS m
+  FROM (SELECT source_id, ts_ns, metric, sum(count) AS count FROM best GROUP BY ALL)
+  GROUP BY source_id, ts_ns
+), named AS (
+  SELECT source_id, ts_ns, m,
+    m['cycles'] AS cycles, nullif(m['instructions'], 0) AS instructions,
+    nullif(m['pm_fe'] + m['pm_bad'] + m['pm_ret'] + m['pm_be'], 0) AS pm_sum,
+    nullif(m['td_total'], 0) AS td_total,
+    4 * nullif(coalesce(m['raw_both_cycles'] / 2, m['cycles']), 0) AS raw_slots,
+    coalesce(m['raw_both_recovery'] / 2, m['raw_recovery']) AS raw_recovery
+  FROM total
+), shared AS (
+  SELECT *,
+    coalesce(m['pm_fe'] / pm_sum, m['td_fetch'] / td_total, m['raw_not_delivered'] / raw_slots) AS frontend_bound,
+    coalesce(m['pm_ret'] / pm_sum, m['td_retired'] / td_total, m['raw_retired'] / raw_slots) AS retiring,
+    coalesce(
+      m['pm_bad'] / pm_sum,
+      (m['td_issued'] - m['td_retired'] + m['td_recovery']) / td_total,
+      (m['raw_issued'] - m['raw_retired'] + 4 * raw_recovery) / raw_slots) AS bad_speculation
+  FROM named
+)
+SELECT
+  ts_ns,
+  try_cast(round(cycles) AS BIGINT) AS cycles,
+  try_cast(round(m['instructions']) AS BIGINT) AS instructions,
+  try_cast(round(m['l1d_loads']) AS BIGINT) AS l1d_loads,
+  try_cast(round(m['l1d_misses']) AS BIGINT) AS l1d_misses,
+  try_cast(round(m['l2_misses']) AS BIGINT) AS l2_misses,
+  try_cast(round(m['llc_misses']) AS BIGINT) AS llc_misses,
+  try_cast(round(m['dtlb_misses']) AS BIGINT) AS dtlb_misses,
+  try_cast(round(m['itlb_misses']) AS BIGINT) AS itlb_misses,
+  try_cast(round(m['branch_misses']) AS BIGINT) AS branch_misses,
+  try_cast(round(m['machine_clears']) AS BIGINT) AS machine_clears,
+  try_cast(round(m['memory_ordering_clears']) AS BIGINT) AS memory_ordering_clears,
+  1000 * m['l1d_loads'] / instructions AS l1d_loads_pki,
+  1000 * m['l1d_misses'] / instructions AS l1d_misses_pki,
+  1000 * m['l2_misses'] / instructions AS l2_misses_pki,
+  1000 * m['llc_misses'] / instructions AS llc_misses_pki,
+  1000 * m['dtlb_misses'] / instructions AS dtlb_misses_pki,
+  1000 * m['itlb_misses'] / instructions AS itlb_misses_pki,
+  1000 * m['branch_misses'] / instructions AS branch_misses_pki,
+  1000 * m['machine_clears'] / instructions AS machine_clears_pki,
+  1000 * m['memory_ordering_clears'] / instructions AS memory_ordering_clears_pki,
+  m['frontend_stall'] / nullif(cycles, 0) AS frontend_stall_ratio,
+  m['backend_stall'] / nullif(cycles, 0) AS backend_stall_ratio,
+  try_cast(round(CASE
+    WHEN pm_sum IS NOT NULL THEN coalesce(m['slots'], pm_sum)
+    WHEN td_total IS NOT NULL THEN td_total
+    WHEN frontend_bound IS NOT NULL THEN raw_slots
+    ELSE m['slots'] END) AS BIGINT) AS slots,
+  frontend_bound AS frontend_bound_ratio,
+  bad_speculation AS bad_speculation_ratio,
+  retiring AS retiring_ratio,
+  coalesce(m['pm_be'] / pm_sum, 1 - frontend_bound - bad_speculation - retiring) AS backend_bound_ratio,
+  CASE
+    WHEN frontend_bound IS NULL THEN NULL
+    WHEN pm_sum IS NOT NULL THEN 'perf_metrics'
+    WHEN td_total IS NOT NULL THEN 'topdown_slots'
+    ELSE 'raw_events'
+  END AS top_down_method
+FROM shared
+ORDER BY ts_ns, source_id
