@@ -19,7 +19,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase import catalogue, store
+from perfcase.coverage import why_empty
 from perfcase.schema import literal, load_tables, quote
 from perfcase.views import create_view, load_views, referenced_names
 from tests.support.viewtest import render
@@ -69,6 +70,7 @@ def upside_down(case: store.Case) -> Iterator[duckdb.DuckDBPyConnection]:
                 f"CREATE TABLE {quote(name)} AS SELECT * EXCLUDE (file_row_number)"
                 f" FROM read_parquet({file}, file_row_number = true) ORDER BY file_row_number DESC"
             )
+        catalogue.add(opened, literal(str(case.folder / "tables" / "*.parquet")))
         for view in load_views().values():
             if of_a_capture(view.name):
                 create_view(opened, view)
@@ -87,6 +89,18 @@ def test_the_order_of_the_tables_rows_does_not_matter(
     case: store.Case, upside_down: duckdb.DuckDBPyConnection, view: str
 ) -> None:
     assert shown(lines_of(upside_down, view)) == (FOLDER / case.folder.stem / f"{view}.csv").read_text(encoding="utf-8")
+
+
+def test_views_that_cannot_be_fed_are_empty_and_empty_views_are_explained(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    coverage = connection.execute("SELECT view_name, is_fed FROM view_coverage WHERE kind = 'view'").fetchall()
+    assert {name for name, _ in coverage} == set(VIEWS) - {"view_coverage"}
+    for name, is_fed in coverage:
+        if name in VIEWS and not connection.execute(f"SELECT 1 FROM {quote(name)} LIMIT 1").fetchone():
+            assert why_empty(connection, name), name
+        elif name in VIEWS:
+            assert is_fed, f"{name} has rows, but view_coverage says that it cannot"
 
 
 def test_there_is_a_golden_for_each_view_and_nothing_else(request: pytest.FixtureRequest) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from perfcase.schema import load_tables, quote
+from perfcase.schema import load_catalogue, load_tables, quote
 from perfcase.views import View, create_view, load_views, with_dependencies
 
 _KEYWORD = re.compile(r"(case|input|query|rows)\b\s*(.*)")
@@ -151,7 +151,7 @@ def render(value: object) -> str:
 def build(case: Case, reverse: bool, views: dict[str, View]) -> duckdb.DuckDBPyConnection:
     """A database with every table of the schema, the case's rows, and the views that its queries name."""
     connection = duckdb.connect(config={"threads": 1})
-    tables = load_tables()
+    tables = {**load_tables(), **load_catalogue()}
     given: dict[str, list[Input]] = {}
     for entry in case.inputs:
         given.setdefault(entry.table, []).append(entry)

@@ -1,6 +1,6 @@
 """``case.duckdb``: the tables and views of an imported folder, for anyone who opens it with the stock duckdb.
 
-It holds no data. A table is a view over ``tables/<table>.parquet``, found from wherever the folder is moved to.
+It holds no data but the catalogue (perfcase.catalogue), which says what views mean and need. A table is a view over ``tables/<table>.parquet``, found from wherever the folder is moved to.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perfcase import catalogue
 from perfcase.errors import PerfcaseError
-from perfcase.schema import Table, literal, load_tables, quote, schema_dir
+from perfcase.schema import Table, literal, load_catalogue, load_tables, package_data, quote, schema_dir
 from perfcase.views import comment, create_view, describe, load_views
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def _add_schema(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         columns = [(column.name, column.sql_type) for column in table.columns]
         _add_table(connection, folder, table.name, columns)
         comment(connection, table.name, describe(table.description, table.grain), table.columns, _names(table))
+    catalogue.add(connection, f"{_CASE_DIR} || '/tables/*.parquet'")
     for view in load_views().values():
         create_view(connection, view)
 
@@ -146,11 +148,11 @@ def _add_table(
 def _add_other_tables(connection: duckdb.DuckDBPyConnection, folder: Path, other_columns: OtherColumns) -> None:
     """Tracepoints that the schema does not describe, and fields of those it does that it does not know."""
     schema = load_tables()
-    views = {path.stem for path in (schema_dir() / "views").glob("*/*.sql")}
+    taken = {*load_catalogue(), *(path.stem for path in (schema_dir() / "views").glob("*/*.sql"))}
     for name, columns in other_columns.items():
         table = schema.get(name)
         # A stranger's recording may name an event like one of our views: the view stays what it says it is.
-        shown = f"event_{name}" if name in views else name
+        shown = f"event_{name}" if name in taken else name
         _add_table(connection, folder, name, columns, shown)
         if table:
             text, names = describe(table.description, table.grain), [column for column, _ in columns]
@@ -165,7 +167,10 @@ def views_hash() -> str:
     """Changes whenever a table description or view changes: then case.duckdb is written anew."""
     digest = hashlib.sha256()
     root = schema_dir()
-    for path in sorted([*root.glob("tables/*/*.toml"), *root.glob("views/*/*.sql")]):
+    events = package_data("recorder") / "events.list"
+    for path in sorted([*root.rglob("*.toml"), *root.glob("views/*/*.sql")]):
         digest.update(f"{path.relative_to(root)}\0".encode())
         digest.update(path.read_bytes())
+    digest.update(events.read_bytes() if events.is_file() else b"")
+    digest.update(str(catalogue.VERSION).encode())
     return digest.hexdigest()[:32]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from perfcase.schema import Table, load_tables
+from perfcase.schema import Table, load_catalogue, load_tables
 from perfcase.views import View, load_views
 
 _GENERATED = "<!-- Made by `make docs` from schema/: do not edit. -->"
@@ -22,14 +22,21 @@ Units come last in a column's name. `ts_ns` is nanoseconds since the capture's s
 capture's own keys of threads and processes; `tid` and `pid` are only labels, for the kernel uses them again. Unknown is NULL.
 """
 
+_CATALOGUE_INTRO = """\
+## catalogue
+
+Tables of `case.duckdb` itself, about views and not about the capture, for `metric_definition` and `view_coverage`.
+"""
+
 _VIEWS_INTRO = """\
 # Views
 
 Every answer of perfcase is a SQL view over the [tables](tables.md): `perfcase view NAME FILE`, or
 `perfcase sql FILE "SELECT … FROM NAME"`, or the stock `duckdb` on an imported folder's `case.duckdb`.
 
-A view whose source is not in the capture has no rows; [data_quality](#data_quality) says which source is missing and how to
-record it.
+A view whose source is not in the capture has no rows; [view_coverage](#view_coverage) says which table and source is missing
+and how to record it, [data_quality](#data_quality) what each source is worth. [metric_definition](#metric_definition) is this
+page as rows, with the formula of each column.
 """
 
 
@@ -39,6 +46,8 @@ def tables_page() -> str:
     for group, tables in _by_group(load_tables().values()):
         parts.append(f"## {group}\n")
         parts += [_table(table) for table in tables]
+    parts.append(_CATALOGUE_INTRO)
+    parts += [_table(table) for table in load_catalogue().values()]
     return "\n".join(parts)
 
 

@@ -55,6 +55,8 @@ class Result:
         self._connection = connection
         self._sql = gate(connection, sql).strip().rstrip(";")
         self._cursor: duckdb.DuckDBPyConnection | None = None
+        self.row_count = 0
+        """Rows that ``rows`` has handed out."""
 
     @property
     def columns(self) -> list[str]:
@@ -65,6 +67,7 @@ class Result:
         """The rows in order."""
         cursor = self._executed()
         while batch := cursor.fetchmany(_BATCH_ROWS):
+            self.row_count += len(batch)
             yield from batch
 
     def arrow(self) -> ArrowStream:

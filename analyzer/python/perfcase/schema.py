@@ -95,6 +95,12 @@ def load_tables(folder: Path | None = None) -> dict[str, Table]:
     return tables
 
 
+@cache
+def load_catalogue() -> dict[str, Table]:
+    """The tables about perfcase itself, by name: they are in case.duckdb and the same for all captures."""
+    return {path.stem: parse_table(path) for path in sorted((schema_dir() / "catalogue").glob("*.toml"))}
+
+
 def parse_table(path: Path) -> Table:
     """Reads one table description."""
     try:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perfcase.errors import PerfcaseError
 from perfcase.schema import Column, literal, quote, schema_dir
@@ -142,19 +142,30 @@ def referenced_names(view: View) -> frozenset[str]:
     return _names_of(view.sql, str(view.path))
 
 
+def parsed(view: View) -> dict[str, Any]:
+    """The SELECT of a view as DuckDB reads it."""
+    return _tree(view.sql, str(view.path))
+
+
 @cache
-def _parser() -> duckdb.DuckDBPyConnection:
+def parser() -> duckdb.DuckDBPyConnection:
+    """A connection for reading SQL; it has no tables."""
     return duckdb.connect(config={"threads": 1})
 
 
 @cache
-def _names_of(sql: str, where: str) -> frozenset[str]:
-    tree = json.loads(_parser().cursor().execute("SELECT json_serialize_sql(?)", [sql]).fetchone()[0])
+def _tree(sql: str, where: str) -> dict[str, Any]:
+    tree = json.loads(parser().cursor().execute("SELECT json_serialize_sql(?)", [sql]).fetchone()[0])
     if tree.get("error"):
         raise PerfcaseError("internal", f"{where}: not one SELECT: {tree.get('error_message')}")
+    return tree["statements"][0]
+
+
+@cache
+def _names_of(sql: str, where: str) -> frozenset[str]:
     found: set[str] = set()
     common: set[str] = set()
-    pending: list[object] = [tree["statements"]]
+    pending: list[object] = [_tree(sql, where)]
     while pending:
         node = pending.pop()
         if isinstance(node, list):

@@ -1,6 +1,6 @@
 -- data_quality: what each source holds, what it lost, how much of the capture it covers, and what that means
 -- grain: a source of the capture
--- source: source, import_issue, capture
+-- source: source, import_issue, capture, proc_system, pmc_interval, view_coverage
 -- caveat: lost_count is what the kernel and the tools report; damage is in import_issue with its place
 -- column source: the source's name
 -- column kind: its format
@@ -13,12 +13,26 @@
 -- column first_ts_ns [ns]: time of its first record
 -- column last_ts_ns [ns]: time of its last record
 -- column coverage_ratio [ratio]: the time between them as a share of the capture
+-- column longest_gap_ns [ns]: of snapshots and counters, the longest time between two readings: what happened in it is only known in sum
 -- column warning_count [count]: warnings in import_issue
 -- column error_count [count]: errors in import_issue
 -- column feeds: the tables that were made from it
+-- column empty_views: the views that have no rows for want of it; another source may fill some of them
 -- column meaning: what the above means for the figures
 -- column remedy: what would give more
-WITH trouble AS (
+WITH reading AS (
+  SELECT DISTINCT source_id, ts_ns FROM proc_system
+  UNION
+  SELECT DISTINCT source_id, ts_ns FROM pmc_interval
+), gap AS (
+  SELECT source_id, max(gap_ns) AS longest_gap_ns
+  FROM (SELECT source_id, ts_ns - lag(ts_ns) OVER (PARTITION BY source_id ORDER BY ts_ns) AS gap_ns FROM reading)
+  GROUP BY source_id
+), empty_view AS (
+  SELECT source, string_agg(view_name, ', ' ORDER BY view_name) AS views
+  FROM (SELECT view_name, unnest(string_split(sources, ', ')) AS source FROM view_coverage WHERE NOT is_fed AND kind = 'view')
+  GROUP BY source
+), trouble AS (
   SELECT source, count(*) FILTER (severity = 'warning') AS warnings, count(*) FILTER (severity = 'error') AS errors
   FROM import_issue
   GROUP BY source
@@ -38,9 +52,11 @@ SELECT
   -- least() would take NULL for no bound.
   CASE WHEN s.last_ts_ns IS NOT NULL
     THEN least(1.0, (s.last_ts_ns - s.first_ts_ns) / nullif(c.duration_ns, 0)) END AS coverage_ratio,
+  g.longest_gap_ns,
   coalesce(t.warnings, 0) AS warning_count,
   coalesce(t.errors, 0) AS error_count,
   nullif(u.feeds, '') AS feeds,
+  e.views AS empty_views,
   CASE
     WHEN s.status = 'missing' THEN coalesce(s.reason, 'not recorded') || ': views that need it are empty'
     WHEN coalesce(t.errors, 0) > 0 THEN 'damaged: rows before the damage are kept, what came after is missing'
@@ -54,4 +70,6 @@ FROM source AS s
 CROSS JOIN capture AS c
 LEFT JOIN trouble AS t ON t.source IN (s.name, s.member)
 LEFT JOIN use AS u USING (source_id)
+LEFT JOIN gap AS g USING (source_id)
+LEFT JOIN empty_view AS e ON e.source = s.name
 ORDER BY s.source_id

@@ -89,12 +89,16 @@ def opened(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
-def write(connection: duckdb.DuckDBPyConnection, sql: str, fmt: Format, output: Path | None, limit: int | None) -> None:
+def write(
+    connection: duckdb.DuckDBPyConnection, sql: str, fmt: Format, output: Path | None, limit: int | None
+) -> query.Result:
     """Runs one SELECT and writes its rows."""
     if limit:
         query.gate(connection, sql)
         sql = f"SELECT * FROM ({sql.strip().rstrip(';')}\n) LIMIT {limit}"
-    render.write_result(query.Result(connection, sql), fmt.value, output, limited=limit is not None)
+    result = query.Result(connection, sql)
+    render.write_result(result, fmt.value, output, limited=limit is not None)
+    return result
 
 
 def unknown(what: str, name: str, known: Iterable[str], listing: str) -> PerfcaseError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,8 +18,15 @@ from perfcase.cli.common import (
     unknown,
     write,
 )
+from perfcase.coverage import why_empty
 from perfcase.schema import load_tables, quote
+from perfcase.text import safe
 from perfcase.views import load_views
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
 
 
 def command(
@@ -39,7 +47,8 @@ def command(
 ) -> None:
     """Show a view of FILE: thread_time, off_cpu_by_stack, syscall_summary, …
 
-    perfcase views lists them; perfcase views NAME says what each column means.
+    perfcase views lists them; perfcase views NAME says what each column means. Of an empty view, standard error says what
+    is missing from the capture and how to record it.
 
     Example: perfcase view off_cpu_by_stack incident.perfcase --where "comm = 'java'" --limit 10
     """
@@ -54,4 +63,13 @@ def command(
             sql += f" WHERE ({where}\n)"
         if order:
             sql += f" ORDER BY {order}"
-        write(connection, sql, fmt, output, limit)
+        result = write(connection, sql, fmt, output, limit)
+        if not result.row_count and not connection.execute(f"SELECT 1 FROM {quote(name)} LIMIT 1").fetchone():
+            _say_why_empty(connection, name)
+
+
+def _say_why_empty(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """On standard error: which source is missing, and how to record it."""
+    why = why_empty(connection, name)
+    if why:
+        sys.stderr.write(f"perfcase: {name} has no rows: {safe(why)}\n")

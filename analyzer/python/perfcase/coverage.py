@@ -1,0 +1,29 @@
+"""Why a view is empty: what the view ``view_coverage`` says, as a sentence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
+
+
+def why_empty(connection: duckdb.DuckDBPyConnection, view: str) -> str | None:
+    """What is missing for a view, why, and what would record it; None where nothing is known of it."""
+    try:
+        row = connection.execute(
+            "SELECT is_fed, missing_tables, sources, reason, how, remedy FROM view_coverage WHERE view_name = ?", [view]
+        ).fetchone()
+    except duckdb.CatalogException:  # A case of an older perfcase in a folder that cannot be written.
+        return None
+    if row is None or row[2] is None:
+        return None
+    is_fed, missing, _, reason, how, remedy = row
+    if is_fed:
+        parts = ["its tables have rows, but none that it counts", reason]
+    else:
+        parts = [f"the capture has no {missing}" if missing != view else None, reason, f"to record it: {how}"]
+    parts.append(f"on that host: {remedy}" if remedy else None)
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,88 @@
+"""Whoever finds a view empty learns what is missing and how to record it; every column is defined."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfcase.catalogue import recordings
+from perfcase.coverage import why_empty
+from perfcase.schema import load_catalogue, load_tables, quote
+from perfcase.views import load_views
+from tests.support.cli import perfcase
+from tests.support.fakecase import make_case
+
+ABOUT_THE_CAPTURE = "core"
+ABOUT_VIEWS = {"metric_definition", "view_coverage"}
+"""Views that have rows whatever was captured."""
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_case(tmp_path_factory.mktemp("empty") / "empty.case", {})
+
+
+@pytest.fixture(scope="module")
+def database(empty: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(str(empty / "case.duckdb"), read_only=True)
+
+
+def test_every_column_is_defined_in_sql(database: duckdb.DuckDBPyConnection) -> None:
+    found = database.execute(
+        "SELECT view_name, column_name, unit, definition, kind = 'table' OR formula IS NOT NULL FROM metric_definition"
+    ).fetchall()
+    tables = {**load_tables(), **load_catalogue()}
+    expected = {(e.name, c.name) for e in (*load_views().values(), *tables.values()) for c in e.columns}
+    assert {row[:2] for row in found} == expected
+    assert len(found) == len(expected)
+    assert [row for row in found if not row[3] or not row[4]] == []
+
+
+@pytest.mark.parametrize("view", sorted(load_views().keys() - ABOUT_VIEWS))
+def test_a_capture_of_nothing_fills_no_view_and_says_why(database: duckdb.DuckDBPyConnection, view: str) -> None:
+    covered = database.execute("SELECT is_fed FROM view_coverage WHERE view_name = ?", [view]).fetchall()
+    assert covered == [(False,)]
+    assert database.execute(f"SELECT * FROM {quote(view)}").fetchall() == []
+    needed = {
+        row[0] for row in database.execute("SELECT table_name FROM requirement WHERE view_name = ?", [view]).fetchall()
+    }
+    if {load_tables()[table].group for table in needed} - {ABOUT_THE_CAPTURE}:
+        why = why_empty(database, view)
+        assert why is not None
+        assert "is not in this capture" in why
+        assert "to record it: " in why
+
+
+def test_it_is_known_who_records_each_table() -> None:
+    known = {row["table_name"] for row in recordings()}
+    tables = load_tables()
+    assert sorted(name for name in known if name not in tables) == []
+    assert [n for n, table in tables.items() if n not in known and table.group != ABOUT_THE_CAPTURE] == [], (
+        "tables without a line in schema/recording.toml"
+    )
+
+
+def test_rules_are_of_tables_and_groups_that_exist() -> None:
+    import tomllib
+
+    from perfcase.schema import schema_dir
+
+    rules = tomllib.loads((schema_dir() / "recording.toml").read_text())
+    assert sorted(rules["table"].keys() - load_tables().keys()) == []
+
+
+def test_the_command_says_why_a_view_is_empty(empty: Path) -> None:
+    for fmt in ("table", "csv"):
+        done = perfcase("view", "thread_time", empty, "--format", fmt)
+        assert done.returncode == 0
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("perfcase: thread_time has no rows: the capture has no thread, thread_state; ")
+        assert "perf record -a -g -e sched:sched_switch" in line
+
+
+def test_a_condition_that_nothing_meets_is_no_missing_source(tmp_path: Path) -> None:
+    case = make_case(tmp_path / "x.case", {"thread": [{"utid": 1}], "thread_state": [{"utid": 1, "state": "running"}]})
+    done = perfcase("view", "thread_time", case, "--where", "tid = 77")
+    assert (done.returncode, done.stderr) == (0, "")

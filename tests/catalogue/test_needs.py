@@ -1,0 +1,83 @@
+"""Which tables a view needs, from its SELECT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perfcase.formula import formulas
+from perfcase.needs import view_needs
+from perfcase.schema import Column
+from perfcase.views import View
+
+
+def view(sql: str, *columns: str, name: str = "v") -> View:
+    return View(name, "g", "d", "g", (), (), tuple(Column(column, "d") for column in columns), sql, Path(name))
+
+
+@pytest.mark.parametrize(
+    ("sql", "needs"),
+    [
+        ("SELECT * FROM a", ["a"]),
+        ("SELECT * FROM a JOIN b USING (x)", ["a b"]),
+        ("SELECT * FROM a CROSS JOIN b", ["a b"]),
+        ("SELECT * FROM a, b", ["a b"]),
+        ("SELECT * FROM a LEFT JOIN b USING (x)", ["a"]),
+        ("SELECT * FROM a RIGHT JOIN b USING (x)", ["b"]),
+        ("SELECT * FROM a FULL JOIN b USING (x)", ["a", "b"]),
+        ("SELECT * FROM a ASOF JOIN b USING (x)", ["a b"]),
+        ("SELECT * FROM a ASOF LEFT JOIN b USING (x)", ["a"]),
+        ("SELECT * FROM a SEMI JOIN b USING (x)", ["a b"]),
+        ("SELECT * FROM a ANTI JOIN b USING (x)", ["a"]),
+        ("SELECT x FROM a UNION ALL SELECT x FROM b", ["a", "b"]),
+        ("SELECT x FROM a INTERSECT SELECT x FROM b", ["a b"]),
+        ("SELECT x FROM a EXCEPT SELECT x FROM b", ["a"]),
+        ("SELECT x FROM a UNION ALL SELECT x FROM a JOIN b USING (x)", ["a"]),
+        ("SELECT * FROM a WHERE x IN (SELECT x FROM b) AND y > 1", ["a b"]),
+        ("SELECT * FROM a WHERE x IN (SELECT x FROM b) OR y > 1", ["a"]),
+        ("SELECT * FROM a WHERE x NOT IN (SELECT x FROM b)", ["a"]),
+        ("SELECT * FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.x)", ["a b"]),
+        ("SELECT *, (SELECT max(x) FROM b) FROM a", ["a"]),
+        ("WITH c AS (SELECT * FROM a), d AS (SELECT * FROM c) SELECT * FROM d LEFT JOIN b USING (x)", ["a"]),
+        ("SELECT max(x) FROM a", [""]),
+        ("SELECT max(x) OVER () FROM a", ["a"]),
+        ("SELECT x, max(y) FROM a GROUP BY x", ["a"]),
+        ("SELECT x, max(y) FROM a GROUP BY ALL", ["a"]),
+        ("SELECT x, max(y) FROM a GROUP BY GROUPING SETS ((x), ())", [""]),
+        ("SELECT * FROM a LEFT JOIN (SELECT max(x) FROM b) ON true", ["a"]),
+        ("SELECT * FROM (VALUES (1)) AS one JOIN a ON true", ["a"]),
+        ("SELECT * FROM a UNPIVOT (x FOR y IN (b, c))", ["a"]),
+        ("SELECT x, unnest(l) FROM a", ["a"]),
+    ],
+)  # fmt: skip
+def test_needs(sql: str, needs: list[str]) -> None:
+    found = view_needs({"v": view(sql)})["v"]
+    assert found == frozenset(frozenset(one.split()) for one in needs)
+
+
+def test_a_view_needs_what_the_views_need_that_it_is_made_from() -> None:
+    views = {
+        "u": view("SELECT x FROM a UNION ALL SELECT x FROM b", name="u"),
+        "v": view("SELECT * FROM u JOIN c USING (x)"),
+    }
+    assert view_needs(views)["v"] == {frozenset({"a", "c"}), frozenset({"b", "c"})}
+
+
+@pytest.mark.parametrize(
+    ("sql", "formula"),
+    [
+        ("SELECT a + b AS x FROM t", "a + b"),
+        ("SELECT t.x FROM table_of_t AS t", "table_of_t.x"),
+        ("SELECT x FROM t", "t.x"),
+        ("WITH c AS (SELECT sum(y) AS z FROM t GROUP BY k) SELECT d.z AS x FROM c AS d", "sum(y)"),
+        ("SELECT s.x FROM (SELECT count(*) AS x FROM t GROUP BY k) AS s", "count(*)"),
+        ("WITH c AS (SELECT a * b AS x FROM t) SELECT * FROM c", "a * b"),
+        ("SELECT r.x FROM t AS l LEFT JOIN u AS r USING (k)", "u.x"),
+        ("SELECT a / nullif(b, 0) AS x FROM t", "a / nullif(b, 0)"),
+        ("SELECT a AS x FROM t UNION ALL SELECT b FROM u", "t.a"),
+        ("WITH c AS (SELECT x + 1 AS x FROM t), d AS (SELECT x FROM c) SELECT x FROM d", "x + 1"),
+    ],
+)  # fmt: skip
+def test_formula(sql: str, formula: str) -> None:
+    assert formulas(view(sql, "x")) == {"x": formula}
