@@ -1,10 +1,16 @@
 //! The sampler's stream of /proc and /sys files, to rows of `proc_cpu`, `proc_load`, `proc_memory`, `proc_thread`, ….
 
+mod cgroups;
+mod counters;
+mod cpus;
+mod devices;
 mod meminfo;
 mod memory;
 mod rows;
 pub mod stat;
 pub mod stream;
+mod system;
+mod text;
 pub mod thread;
 
 use std::collections::BTreeMap;

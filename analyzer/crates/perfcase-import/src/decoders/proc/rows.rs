@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 
+use super::system::{self, At, Links};
 use super::thread::{ThreadPath, ThreadStat, ThreadStatus, parse_schedstat, scheduler_comm};
 use super::{meminfo, memory, stat, thread};
 use crate::session::{NO_TIME, Session, SourceId, Utid};
@@ -30,6 +31,7 @@ pub struct Rows {
     page_size_bytes: u64,
     snapshot: u32,
     thread: Option<Thread>,
+    links: Links,
     /// When each thread started, in ticks after boot: what tells threads of the same id apart.
     starts: HashMap<Utid, u64>,
     /// Lines of /proc/stat that are not understood.
@@ -57,6 +59,7 @@ impl Rows {
             page_size_bytes,
             snapshot: 0,
             thread: None,
+            links: Links::default(),
             starts: HashMap::new(),
             unknown_stat_lines: 0,
             unknown_memory: Vec::new(),
@@ -74,6 +77,7 @@ impl Rows {
         if let Some(thread) = self.thread.take() {
             self.push_thread(session, &thread);
         }
+        self.links.push(session, self.snapshot, self.source);
     }
 
     /// A file of the snapshot.
@@ -89,7 +93,13 @@ impl Rows {
             "/proc/stat" => self.stat(session, ts_ns, bytes),
             "/proc/loadavg" => self.load(session, ts_ns, bytes),
             "/proc/meminfo" => self.memory(session, ts_ns, bytes),
-            _ => return Outcome::Other,
+            _ => {
+                let at = At { ts_ns, snapshot: self.snapshot, source_id: self.source };
+                match system::file(session, &mut self.links, at, path, bytes) {
+                    Some(is_read) => is_read,
+                    None => return Outcome::Other,
+                }
+            }
         };
         if is_read { Outcome::Read } else { Outcome::Damaged }
     }

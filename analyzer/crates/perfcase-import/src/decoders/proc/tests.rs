@@ -36,7 +36,8 @@ fn a_snapshot_becomes_rows() {
         file(1950, "/proc/6/task/7/status", "Uid:\t0 1000\nVmSwap: 1 kB\nnonvoluntary_ctxt_switches:\t9\n"),
         file(1960, "/proc/6/task/7/schedstat", "70 80 90\n"),
         "E 1970 2 /proc/6/task/8/stat\nE 1980 13 /proc/6/task/8/stack\n".to_string(),
-        file(1990, "/proc/vmstat", "x 1\n"),
+        file(1985, "/proc/vmstat", "pgfault 1\n"),
+        file(1990, "/proc/slabinfo", "x 1\n"),
         "Z 2000 4 7 0\n".to_string(),
     ];
     let (mut session, issues) = import(&stream.concat());
@@ -56,6 +57,7 @@ fn a_snapshot_becomes_rows() {
         rows(&mut session.tables.proc_memory, "ts_ns mem_total_bytes mem_free_bytes huge_pages_total_count"),
         ["800 8192 - 2"]
     );
+    assert_eq!(rows(&mut session.tables.proc_vmstat, "ts_ns snapshot name value"), ["985 4 pgfault 1"]);
     let columns = "ts_ns tid pid comm state user_ns system_ns on_cpu_ns run_queue_ns run_count \
                    voluntary_switch_count involuntary_switch_count block_delay_ns cpu user_id resident_bytes \
                    swap_bytes start_boottime_ns";
@@ -110,4 +112,57 @@ fn damage_is_skipped_and_reported() {
 #[test]
 fn no_snapshot_is_an_issue() {
     assert_eq!(import("").1, ["no_records"]);
+}
+
+#[test]
+fn files_about_the_host_become_rows() {
+    let disk = "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n";
+    let net = "head\nhead\n eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
+    let files = [
+        ("/proc/diskstats", disk),
+        ("/proc/net/dev", net),
+        ("/sys/class/net/eth0/duplex", "full\n"),
+        ("/sys/class/net/eth0/speed", "100\n"),
+        ("/sys/class/net/lo/speed", "-1\n"),
+        ("/proc/net/snmp", "Tcp: A\nTcp: -1\n"),
+        ("/proc/net/netstat", "IpExt: B\nIpExt: 2\n"),
+        ("/proc/net/sockstat", "TCP: mem 3\n"),
+        ("/proc/pressure/io", "full avg10=1.00 avg60=2.00 avg300=4.00 total=5\n"),
+        ("/proc/interrupts", "  CPU0 CPU1\n  9: 0 7 PCI  x\nERR: 1\n"),
+        ("/proc/softirqs", "  CPU0 CPU1\n  RCU: 6 0\n"),
+        ("/proc/schedstat", "version 15\ncpu1 0 0 0 0 0 0 1 2 3\n"),
+        ("/sys/fs/cgroup/a/memory.max", "max\n"),
+    ];
+    let stream: String = files.iter().map(|(path, text)| file(1_600, path, text)).collect();
+    let stream = format!("S 1500 9 4\n{stream}Z 2000 4 13 0\n");
+    let (mut session, issues) = import(&stream);
+    let tables = &mut session.tables;
+    let columns = "ts_ns snapshot device major minor read_count read_bytes write_ns in_flight_count io_ns flush_ns";
+    assert_eq!(rows(&mut tables.proc_disk, columns), ["600 4 sda 8 0 1 1536 8000000 9 10000000 -"]);
+    assert_eq!(rows(&mut tables.proc_net_dev, "interface rx_bytes rx_multicast tx_compressed"), ["eth0 1 8 16"]);
+    assert_eq!(rows(&mut tables.proc_net_link, "interface speed_bits_per_s is_full_duplex"), ["eth0 100000000 true"]);
+    assert_eq!(rows(&mut tables.proc_net_counter, "protocol name value"), ["Tcp A -1", "IpExt B 2"]);
+    assert_eq!(rows(&mut tables.proc_sockstat, "protocol name value"), ["TCP mem 3"]);
+    let columns = "resource kind avg10_ratio avg60_ratio avg300_ratio total_ns";
+    assert_eq!(rows(&mut tables.proc_pressure, columns), ["io full 0.01 0.02 0.04 5000"]);
+    assert_eq!(rows(&mut tables.proc_interrupt, "irq cpu count description"), ["9 1 7 PCI x", "ERR - 1 -"]);
+    assert_eq!(rows(&mut tables.proc_softirq, "name cpu count"), ["RCU 0 6"]);
+    assert_eq!(rows(&mut tables.proc_cpu_sched, "cpu run_ns run_queue_ns timeslice_count"), ["1 1 2 3"]);
+    assert_eq!(rows(&mut tables.proc_cgroup_stat, "cgroup name value"), ["/a memory.max -"]);
+    assert_eq!(issues, [""; 0]);
+}
+
+#[test]
+fn files_that_are_not_as_the_kernel_writes_them() {
+    let paths = [
+        "/proc/vmstat",
+        "/proc/diskstats",
+        "/proc/net/dev",
+        "/proc/net/snmp",
+        "/proc/pressure/cpu",
+        "/proc/interrupts",
+    ];
+    let stream: String = paths.iter().map(|path| file(1_600, path, "?\n")).collect();
+    let (_, issues) = import(&format!("S 1500 9 4\n{stream}Z 2000 4 6 0\n"));
+    assert_eq!(issues, ["damaged_file"; 6]);
 }

@@ -1,0 +1,239 @@
+//! Files about the whole host to rows, beside those that [`super::rows`] reads itself.
+
+use std::collections::BTreeMap;
+
+use super::rows::signed;
+use super::{cgroups, counters, cpus, devices};
+use crate::session::Session;
+use crate::tables::{
+    ProcCgroupStatRow, ProcCpuSchedRow, ProcDiskRow, ProcInterruptRow, ProcNetCounterRow, ProcNetDevRow,
+    ProcNetLinkRow, ProcPressureRow, ProcSockstatRow, ProcSoftirqRow, ProcVmstatRow,
+};
+
+/// Of what the rows are.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// When the file was read.
+    pub ts_ns: i64,
+    /// The snapshot's number.
+    pub snapshot: u32,
+    /// The source.
+    pub source_id: u16,
+}
+
+/// Speed and duplex are files of their own; a row has both.
+#[derive(Debug, Default)]
+pub struct Links {
+    found: BTreeMap<String, (i64, Option<i64>, Option<bool>)>,
+}
+
+impl Links {
+    /// A file of /sys/class/net.
+    fn file(&mut self, at: At, name: &str, file: &str, bytes: &[u8]) {
+        let link = self.found.entry(name.to_string()).or_insert((at.ts_ns, None, None));
+        match file {
+            "speed" => link.1 = devices::parse_speed(bytes),
+            _ => link.2 = devices::parse_duplex(bytes),
+        }
+    }
+
+    /// The snapshot ends.
+    pub fn push(&mut self, session: &mut Session, snapshot: u32, source_id: u16) {
+        for (interface, (ts_ns, speed_bits_per_s, is_full_duplex)) in std::mem::take(&mut self.found) {
+            if speed_bits_per_s.is_none() && is_full_duplex.is_none() {
+                continue;
+            }
+            let interface = interface.as_bytes();
+            let row = ProcNetLinkRow { ts_ns, snapshot, source_id, interface, speed_bits_per_s, is_full_duplex };
+            session.tables.proc_net_link.push(row);
+            session.row_added();
+        }
+    }
+}
+
+/// Reads a file; whether it was understood, `None` where it is not one of these.
+pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes: &[u8]) -> Option<bool> {
+    let count = match path {
+        "/proc/vmstat" => vmstat(session, at, bytes),
+        "/proc/diskstats" => {
+            // A host without a disk has an empty file.
+            disks(session, at, bytes) + usize::from(bytes.is_empty())
+        }
+        "/proc/net/dev" => net_dev(session, at, bytes),
+        "/proc/net/snmp" | "/proc/net/netstat" => net_counters(session, at, bytes),
+        "/proc/net/sockstat" | "/proc/net/sockstat6" => sockstat(session, at, bytes),
+        "/proc/interrupts" => interrupts(session, at, bytes),
+        "/proc/softirqs" => softirqs(session, at, bytes),
+        "/proc/schedstat" => schedstat(session, at, bytes),
+        _ => {
+            if let Some(resource) = path.strip_prefix("/proc/pressure/") {
+                pressure(session, at, resource, bytes)
+            } else if let Some((name, file)) = devices::link_path(path) {
+                links.file(at, name, file, bytes);
+                1
+            } else {
+                // An empty file of a control group is one without a figure (io.stat).
+                cgroup(session, at, path, bytes)? + usize::from(bytes.is_empty())
+            }
+        }
+    };
+    Some(count > 0)
+}
+
+/// Pushes a row of each item; how many.
+fn each<T>(session: &mut Session, items: Vec<T>, mut push: impl FnMut(&mut Session, T)) -> usize {
+    let count = items.len();
+    for item in items {
+        push(session, item);
+        session.row_added();
+    }
+    count
+}
+
+fn vmstat(session: &mut Session, at: At, bytes: &[u8]) -> usize {
+    let At { ts_ns, snapshot, source_id } = at;
+    each(session, counters::parse_vmstat(bytes), |session, (name, value)| {
+        let name = name.as_bytes();
+        session.tables.proc_vmstat.push(ProcVmstatRow { ts_ns, snapshot, source_id, name, value });
+    })
+}
+
+fn disks(session: &mut Session, at: At, bytes: &[u8]) -> usize {
+    each(session, devices::parse_diskstats(bytes), |session, disk| {
+        let f = disk.fields.map(signed);
+        session.tables.proc_disk.push(ProcDiskRow {
+            ts_ns: at.ts_ns,
+            snapshot: at.snapshot,
+            source_id: at.source_id,
+            device: disk.name.as_bytes(),
+            major: disk.major,
+            minor: disk.minor,
+            read_count: f[0],
+            read_merge_count: f[1],
+            read_bytes: f[2],
+            read_ns: f[3],
+            write_count: f[4],
+            write_merge_count: f[5],
+            write_bytes: f[6],
+            write_ns: f[7],
+            in_flight_count: f[8],
+            io_ns: f[9],
+            weighted_io_ns: f[10],
+            discard_count: f[11],
+            discard_merge_count: f[12],
+            discard_bytes: f[13],
+            discard_ns: f[14],
+            flush_count: f[15],
+            flush_ns: f[16],
+        });
+    })
+}
+
+fn net_dev(session: &mut Session, at: At, bytes: &[u8]) -> usize {
+    each(session, devices::parse_net_dev(bytes), |session, interface| {
+        let f = interface.fields.map(|field| signed(Some(field)));
+        session.tables.proc_net_dev.push(ProcNetDevRow {
+            ts_ns: at.ts_ns,
+            snapshot: at.snapshot,
+            source_id: at.source_id,
+            interface: interface.name.as_bytes(),
+            rx_bytes: f[0],
+            rx_packets: f[1],
+            rx_errors: f[2],
+            rx_drops: f[3],
+            rx_fifo_errors: f[4],
+            rx_frame_errors: f[5],
+            rx_compressed: f[6],
+            rx_multicast: f[7],
+            tx_bytes: f[8],
+            tx_packets: f[9],
+            tx_errors: f[10],
+            tx_drops: f[11],
+            tx_fifo_errors: f[12],
+            tx_collisions: f[13],
+            tx_carrier_errors: f[14],
+            tx_compressed: f[15],
+        });
+    })
+}
+
+fn net_counters(session: &mut Session, at: At, bytes: &[u8]) -> usize {
+    let At { ts_ns, snapshot, source_id } = at;
+    each(session, counters::parse_pairs(bytes), |session, (protocol, name, value)| {
+        let (protocol, name) = (protocol.as_bytes(), name.as_bytes());
+        let row = ProcNetCounterRow { ts_ns, snapshot, source_id, protocol, name, value };
+        session.tables.proc_net_counter.push(row);
+    })
+}
+
+fn sockstat(session: &mut Session, at: At, bytes: &[u8]) -> usize {
+    let At { ts_ns, snapshot, source_id } = at;
+    each(session, counters::parse_sockstat(bytes), |session, (protocol, name, value)| {
+        let (protocol, name) = (protocol.as_bytes(), name.as_bytes());
+        session.tables.proc_sockstat.push(ProcSockstatRow { ts_ns, snapshot, source_id, protocol, name, value });
+    })
+}
+
+fn pressure(session: &mut Session, at: At, resource: &str, bytes: &[u8]) -> usize {
+    each(session, counters::parse_pressure(bytes), |session, pressure| {
+        let [avg10_ratio, avg60_ratio, avg300_ratio] = pressure.averages;
+        session.tables.proc_pressure.push(ProcPressureRow {
+            ts_ns: at.ts_ns,
+            snapshot: at.snapshot,
+            source_id: at.source_id,
+            resource: resource.as_bytes(),
+            kind: pressure.kind.as_bytes(),
+            avg10_ratio,
+            avg60_ratio,
+            avg300_ratio,
+            total_ns: pressure.total_ns,
+        });
+    })
+}
+
+fn interrupts(session: &mut Session, at: At, bytes: &[u8]) -> usize {
+    let At { ts_ns, snapshot, source_id } = at;
+    each(session, cpus::parse_table(bytes), |session, line| {
+        let description = Some(line.description.as_bytes()).filter(|text| !text.is_empty());
+        for (cpu, count) in line.counts {
+            let irq = line.name.as_bytes();
+            let row = ProcInterruptRow { ts_ns, snapshot, source_id, irq, cpu, count, description };
+            session.tables.proc_interrupt.push(row);
+            session.row_added();
+        }
+    })
+}
+
+fn softirqs(session: &mut Session, at: At, bytes: &[u8]) -> usize {
+    let At { ts_ns, snapshot, source_id } = at;
+    each(session, cpus::parse_table(bytes), |session, line| {
+        for (cpu, count) in line.counts {
+            let Some(cpu) = cpu else { continue };
+            let name = line.name.as_bytes();
+            session.tables.proc_softirq.push(ProcSoftirqRow { ts_ns, snapshot, source_id, name, cpu, count });
+            session.row_added();
+        }
+    })
+}
+
+fn schedstat(session: &mut Session, at: At, bytes: &[u8]) -> usize {
+    let At { ts_ns, snapshot, source_id } = at;
+    each(session, cpus::parse_schedstat(bytes), |session, sched| {
+        let cpus::CpuSched { cpu, run_ns, run_queue_ns, timeslice_count } = sched;
+        let row = ProcCpuSchedRow { ts_ns, snapshot, source_id, cpu, run_ns, run_queue_ns, timeslice_count };
+        session.tables.proc_cpu_sched.push(row);
+    })
+}
+
+fn cgroup(session: &mut Session, at: At, path: &str, bytes: &[u8]) -> Option<usize> {
+    let At { ts_ns, snapshot, source_id } = at;
+    let found = cgroups::parse_path(path)?;
+    let mut count = 0;
+    cgroups::parse(found.file, bytes, |name, value| {
+        let (cgroup, name) = (found.cgroup.as_bytes(), name.as_bytes());
+        session.tables.proc_cgroup_stat.push(ProcCgroupStatRow { ts_ns, snapshot, source_id, cgroup, name, value });
+        session.row_added();
+        count += 1;
+    });
+    Some(count)
+}
