@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from perfcase.errors import PerfcaseError
+from perfcase.plot import Plan
 from perfcase.query import Result, sql_error
 from perfcase.text import plural, safe, safe_lines
 
@@ -31,6 +32,8 @@ BINARY_FORMATS = ("arrow", "parquet")
 
 TABLE_ROWS_MAX = 1000
 """Rows that a table for people shows unless --limit says otherwise."""
+PLOT_ROWS_MAX = 100_000
+"""Rows that are drawn."""
 
 
 def console(*, stderr: bool = False) -> rich.console.Console:
@@ -43,13 +46,16 @@ def console(*, stderr: bool = False) -> rich.console.Console:
     )
 
 
-def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool) -> None:
-    """Writes a result to ``output`` or standard output. ``limited``: the user gave a limit, so no other applies."""
+def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool, plot: Plan | None = None) -> None:
+    """Writes a result to ``output`` or standard output. ``limited``: the user gave a limit, so no other applies.
+
+    ``plot``: how to draw a table, where its rows are worth it.
+    """
     try:
         if fmt in BINARY_FORMATS:
             _write_binary(result, fmt, output)
         elif output is None:
-            _write_text(result, fmt, sys.stdout, limited=limited)
+            _write_text(result, fmt, sys.stdout, limited=limited, plot=plot)
         else:
             with _replacing(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
                 _write_text(result, fmt, file, limited=limited)
@@ -60,9 +66,9 @@ def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool
         raise PerfcaseError("environment", f"{place}: cannot be written: {error.strerror or error}") from error
 
 
-def _write_text(result: Result, fmt: str, file: IO[str], *, limited: bool) -> None:
+def _write_text(result: Result, fmt: str, file: IO[str], *, limited: bool, plot: Plan | None = None) -> None:
     if fmt == "table":
-        _table(result, file, limited=limited)
+        _table(result, file, limited=limited, plot=plot)
         return
     lines = _csv(result) if fmt == "csv" else _json(result)
     # To a pipe or file text goes as it is; to a terminal without anything that the terminal would obey.
@@ -137,17 +143,26 @@ def _plain(value: object) -> object:
     return str(value)
 
 
-def _table(result: Result, file: IO[str], *, limited: bool) -> None:
+def _table(result: Result, file: IO[str], *, limited: bool, plot: Plan | None) -> None:
+    most = PLOT_ROWS_MAX if plot else TABLE_ROWS_MAX
     rows: list[Sequence[object]] = []
     more = False
     for row in result.rows():
-        if not limited and len(rows) == TABLE_ROWS_MAX:
+        if not limited and len(rows) == most:
             more = True
             break
         rows.append(row)
     target = rich.console.Console(file=file, highlight=False)
+    width = target.width
     if not target.is_terminal:
         target = rich.console.Console(file=file, highlight=False, width=100_000, soft_wrap=True)
+    if plot:
+        from perfcase.drawing import draw
+
+        if draw(plot, result.columns, rows, target, width):
+            return
+    if not limited and len(rows) > TABLE_ROWS_MAX:
+        rows, more = rows[:TABLE_ROWS_MAX], True
     target.print(table_of(result.columns, rows), crop=False)
     note = f"first {plural(len(rows), 'row')}; --limit 0 gives all" if more else plural(len(rows), "row")
     target.print(rich.text.Text(note, style="dim"))

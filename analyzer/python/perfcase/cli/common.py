@@ -14,6 +14,7 @@ import typer
 
 from perfcase import query, render, store
 from perfcase.errors import PerfcaseError
+from perfcase.plot import Plan
 from perfcase.text import safe
 from perfcase.views import load_views
 
@@ -90,14 +91,19 @@ def opened(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def write(
-    connection: duckdb.DuckDBPyConnection, sql: str, fmt: Format, output: Path | None, limit: int | None
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    fmt: Format,
+    output: Path | None,
+    limit: int | None,
+    plot: Plan | None = None,
 ) -> query.Result:
-    """Runs one SELECT and writes its rows."""
+    """Runs one SELECT and writes its rows, or draws them by a plan."""
     if limit:
         query.gate(connection, sql)
         sql = f"SELECT * FROM ({sql.strip().rstrip(';')}\n) LIMIT {limit}"
     result = query.Result(connection, sql)
-    render.write_result(result, fmt.value, output, limited=limit is not None)
+    render.write_result(result, fmt.value, output, limited=limit is not None, plot=plot)
     return result
 
 

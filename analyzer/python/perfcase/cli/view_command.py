@@ -19,6 +19,7 @@ from perfcase.cli.common import (
     write,
 )
 from perfcase.coverage import why_empty
+from perfcase.plot import plan
 from perfcase.schema import load_tables, quote
 from perfcase.text import safe
 from perfcase.views import load_views
@@ -44,6 +45,14 @@ def command(
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
+    plot: Annotated[
+        bool | None,
+        typer.Option(
+            "--plot/--no-plot",
+            help="Histograms as bars, intervals as sparklines. On a terminal they are, elsewhere only if asked.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Show a view of FILE: thread_time, off_cpu_by_stack, syscall_summary, …
 
@@ -63,7 +72,11 @@ def command(
             sql += f" WHERE ({where}\n)"
         if order:
             sql += f" ORDER BY {order}"
-        result = write(connection, sql, fmt, output, limit)
+        wanted = sys.stdout.isatty() if plot is None else plot
+        how = (
+            plan(load_views()[name]) if wanted and not output and fmt == Format.table and name in load_views() else None
+        )
+        result = write(connection, sql, fmt, output, limit, how)
         if not result.row_count and not connection.execute(f"SELECT 1 FROM {quote(name)} LIMIT 1").fetchone():
             _say_why_empty(connection, name)
 
