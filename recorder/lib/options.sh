@@ -10,6 +10,7 @@ budget=
 budget_bytes=0
 ticket=
 note=
+event_groups=
 check_only=
 mode=system
 pids=
@@ -31,6 +32,7 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --pid PID[,PID...]   only these processes, with their threads and children
   --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
   --interval SECONDS   between /proc snapshots and counter readings (default 1, at least 0.01)
+  --with GROUP[,...]   more events, which may come often: locks, page-cache, tcp (see events.list)
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
   --ticket ID          an incident number, kept in the capture
   --note TEXT          a remark, kept in the capture
@@ -75,7 +77,7 @@ parse_options() {
 			shift
 			break
 			;;
-		-o | --output | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note)
+		-o | --output | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --with)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
 			shift
@@ -99,6 +101,7 @@ take_option() {
 	--budget) budget=$2 ;;
 	--ticket) ticket=$2 ;;
 	--note) note=$2 ;;
+	--with) event_groups=${event_groups:+$event_groups,}$2 ;;
 	--pid)
 		[ "$mode" = cgroup ] && usage_error "--pid and --cgroup exclude each other"
 		mode=pid
@@ -143,6 +146,9 @@ check_options() {
 	fi
 	interval_ns=$("$helper" number seconds "$interval")
 	[ "${interval_ns:-0}" -ge 10000000 ] || usage_error "--interval $interval: a number of seconds, at least 0.01"
+	for group in $(echo "$event_groups" | tr ',' ' '); do
+		grep -q "^[a-z]* *[^ ]*:[^ ]* $group\$" "$home/events.list" || usage_error "--with $group: there are locks, page-cache and tcp"
+	done
 	if [ -n "$budget" ]; then
 		budget_bytes=$("$helper" number size "$budget")
 		[ "${budget_bytes:-0}" -gt 0 ] || usage_error "--budget $budget: a size, such as 200M"

@@ -10,9 +10,15 @@ find_tracefs() {
 	return 0
 }
 
-# list_events perf|ftrace: the tool's lines of events.list.
+# list_events perf|ftrace: the tool's events of events.list, those of a group when it was asked for.
 list_events() {
-	sed -n "s/^$1  *\([^ #]*\).*/\1/p" "$home/events.list"
+	while read -r event_tool event event_group; do
+		[ "$event_tool" = "$1" ] || continue
+		case ",${event_groups-}," in
+		*",$event_group,"*) echo "$event" ;;
+		*) [ -n "$event_group" ] || echo "$event" ;;
+		esac
+	done <"$home/events.list"
 }
 
 # Keeps the events (stdin) that this kernel has; perf asks for them by the same files.

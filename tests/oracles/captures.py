@@ -23,6 +23,7 @@ DATA = Path(__file__).parent.parent / "data" / "captures"
 
 PROFILE = ("script", "mmaps", "report-self", "report-children")
 PROFILE_NO_CPU = ("script-no-cpu", "mmaps", "report-self", "report-children")
+LOCK = ("lock-contention", "lock-contention-threads")
 SCHED = ("timehist", "timehist-summary", "switches")
 
 
@@ -69,10 +70,11 @@ RECORDED = [
     Recorded("x86_64", "hw-cycles", PROFILE),
     Recorded("x86_64", "hw-dwarf", PROFILE_NO_CPU),
     Recorded("x86_64", "sched", (*PROFILE, *SCHED)),
-    Recorded("x86_64", "offcpu", (*PROFILE, *SCHED, "trace-summary")),
-    Recorded("x86_64", "oracle-perf", (*PROFILE, *SCHED)),
-    Recorded("x86_64", "kwork", PROFILE),
-    Recorded("x86_64", "lock", PROFILE),
+    Recorded("x86_64", "offcpu", (*PROFILE, *SCHED, "trace-summary", "block")),
+    Recorded("x86_64", "oracle-perf", (*PROFILE, *SCHED, "block")),
+    Recorded("x86_64", "kwork", (*PROFILE, "kwork")),
+    Recorded("x86_64", "lock", (*PROFILE, *LOCK)),
+    Recorded("x86_64", "lock-messaging", LOCK),
     Recorded("x86_64", "threads", (*PROFILE, *SCHED, "trace-summary")),
     Recorded("x86_64", "lossy", (*PROFILE, *SCHED, "trace-summary")),
     Recorded("x86_64", "profile-z", PROFILE),
@@ -83,9 +85,9 @@ RECORDED = [
     Recorded("aarch64", "hw-group", PROFILE_NO_CPU),
     Recorded("aarch64", "hw-dwarf", PROFILE_NO_CPU),
     Recorded("aarch64", "sched", (*PROFILE, *SCHED)),
-    Recorded("aarch64", "offcpu", (*PROFILE, *SCHED, "trace-summary")),
-    Recorded("aarch64", "oracle-perf", (*PROFILE, *SCHED)),
-    Recorded("aarch64", "kwork", PROFILE),
+    Recorded("aarch64", "offcpu", (*PROFILE, *SCHED, "trace-summary", "block")),
+    Recorded("aarch64", "oracle-perf", (*PROFILE, *SCHED, "block")),
+    Recorded("aarch64", "kwork", (*PROFILE, "kwork")),
     Recorded("aarch64", "trace-v6", ("trace-cmd",), "dat"),
     Recorded("aarch64", "trace-v7-zstd", ("trace-cmd",), "dat"),
 ]

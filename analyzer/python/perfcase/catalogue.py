@@ -144,19 +144,21 @@ def is_tracepoint(table: Table) -> bool:
     return bool(tomllib.loads(table.path.read_text(encoding="utf-8")).get("tracepoint"))
 
 
-def default_events() -> dict[str, tuple[list[str], str]]:
-    """Tracepoints that the recorder takes by default: by name, the sources and the full name."""
+def default_events() -> dict[str, tuple[list[str], str, str]]:
+    """Tracepoints that the recorder knows: by name, the sources, the full name and the group that it is asked for with."""
     path = package_data("recorder") / "events.list"
-    found: dict[str, tuple[list[str], str]] = {}
-    for tool, full in re.findall(r"^(perf|ftrace)\s+(\S+)", path.read_text(encoding="utf-8"), re.MULTILINE):
-        found.setdefault(full.partition(":")[2], ([], full))[0].append(tool)
+    found: dict[str, tuple[list[str], str, str]] = {}
+    lines = re.findall(r"^(perf|ftrace)[ \t]+(\S+)[ \t]*(\S*)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    for tool, full, group in lines:
+        found.setdefault(full.partition(":")[2], ([], full, group))[0].append(tool)
     return found
 
 
-def _of_tracepoint(name: str, events: Mapping[str, tuple[list[str], str]]) -> dict[str, Any]:
+def _of_tracepoint(name: str, events: Mapping[str, tuple[list[str], str, str]]) -> dict[str, Any]:
     if name in events:
-        sources, full = events[name]
-        how = f"perfcase-record takes {full} by default, with tracefs; by hand: trace-cmd record -e {full}"
+        sources, full, group = events[name]
+        asked = f"perfcase-record --with {group} takes {full}" if group else f"perfcase-record takes {full} by default"
+        how = f"{asked}, with tracefs; by hand: trace-cmd record -e {full}"
         return {"sources": sources, "how": how}
     how = (
         f"not recorded by default: a line 'ftrace SYSTEM:{name}' in the recorder's events.list, or by hand:"

@@ -17,6 +17,7 @@ from pathlib import Path
 PERF_QUIET = ("--symfs", "{empty}", "--kallsyms", os.devnull)
 REPORT = ("report", "--stdio", "--no-group", "-g", "none", "--percent-limit", "0", "-t", "|", *PERF_QUIET)
 SCRIPT = ("script", "--ns", *PERF_QUIET)
+LOCK = ("lock", "contention", "-F", "contended,wait_total,wait_max,wait_min,avg_wait")
 SCRIPT_FIELDS = "comm,pid,tid,time,event,period,ip,sym,dso"
 
 
@@ -41,6 +42,10 @@ TOOLS = {
     "timehist": Tool("perf", ("sched", "timehist", "--kallsyms", os.devnull)),
     "timehist-summary": Tool("perf", ("sched", "timehist", "-s", "--kallsyms", os.devnull)),
     "trace-summary": Tool("perf", ("trace", "-s"), stream="stderr"),
+    "block": Tool("perf", (*SCRIPT, "-F", "time,event,trace"), keep=" block:block_rq_"),
+    "lock-contention": Tool("perf", (*LOCK, "--kallsyms", os.devnull), stream="stderr"),
+    "lock-contention-threads": Tool("perf", (*LOCK, "-t", "--kallsyms", os.devnull), stream="stderr"),
+    "kwork": Tool("perf", ("kwork", "-k", "irq,softirq", "report")),
     "trace-cmd": Tool("trace-cmd", ("report", "-R", "-t")),
 }
 

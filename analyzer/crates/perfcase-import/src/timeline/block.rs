@@ -1,15 +1,34 @@
-//! Requests to block devices: queued, issued, completed.
+//! Requests to block devices: queued, merged, issued, requeued, completed.
+//!
+//! The events name a request by its device and first sector only, and both change on its way: a merge before the first
+//! sector moves it, a completion in parts leaves the rest further on. So what waits is found by the range that an issue
+//! covers, and what is under way by where its rest begins.
+
+use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
 use crate::session::{NO_TIME, Session, Utid};
 use crate::tables::BlockIoRow;
 
+/// Where requests without a place on the device are kept: flushes and commands. The kernel says sector 0 when it issues
+/// them and the highest number when they complete.
+const NO_PLACE: u64 = u64::MAX;
+/// Requests that may have become one (the kernel's limit of segments): a bound for hostile input.
+const MOST_MERGED: usize = 256;
+
 /// Which of a request's events it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum BlockStep {
+    /// Put on the device's queue.
     Queued,
+    /// While queued, it became a part of the request before it.
+    Merged,
+    /// Given to the device.
     Issued,
+    /// Taken back from the device, to be issued again.
+    Requeued,
+    /// Done, or a part of it.
     Completed,
 }
 
@@ -28,19 +47,74 @@ pub(crate) struct BlockEvent {
     pub cpu: Option<u32>,
 }
 
+impl BlockEvent {
+    fn has_place(&self) -> bool {
+        let is_elsewhere = self.sector == NO_PLACE || (self.sector == 0 && self.sector_count == 0);
+        !is_elsewhere
+    }
+
+    fn key(&self) -> (u32, u64) {
+        (self.device, if self.has_place() { self.sector } else { NO_PLACE })
+    }
+
+    /// The first sector after it.
+    fn end(&self) -> u64 {
+        self.sector.saturating_add(self.sector_count)
+    }
+}
+
+#[derive(Debug)]
 struct Request {
     event: BlockEvent,
     queued: i64,
     issued: i64,
     completed: i64,
+    /// Sectors that have not completed.
+    rest: u64,
+    merge_count: u32,
+    requeue_count: u32,
+    completion_count: u32,
+    /// It was merged into another one; its row is the other's.
+    is_merged: bool,
+    is_ambiguous: bool,
     rwbs: Box<[u8]>,
     comm: Box<[u8]>,
 }
 
+impl Request {
+    fn new(event: BlockEvent, rwbs: &[u8], comm: &[u8]) -> Request {
+        Request {
+            event,
+            queued: NO_TIME,
+            issued: NO_TIME,
+            completed: NO_TIME,
+            rest: event.sector_count,
+            merge_count: 0,
+            requeue_count: 0,
+            completion_count: 0,
+            is_merged: false,
+            is_ambiguous: false,
+            rwbs: rwbs.into(),
+            comm: comm.into(),
+        }
+    }
+
+    /// When it was first heard of.
+    fn first(&self) -> i64 {
+        [self.issued, self.queued, self.completed].into_iter().find(|&t| t != NO_TIME).unwrap_or(self.event.clock_ns)
+    }
+}
+
+fn earlier(a: i64, b: i64) -> i64 {
+    if a == NO_TIME || (b != NO_TIME && b < a) { b } else { a }
+}
+
 #[derive(Default)]
 pub(crate) struct Block {
-    /// Requests under way, by device and first sector.
-    pending: HashMap<(u32, u64), Request>,
+    /// Requests that wait, by device and first sector.
+    waiting: BTreeMap<(u32, u64), Request>,
+    /// Requests under way, by device and the first sector that has not completed.
+    under_way: HashMap<(u32, u64), Vec<Request>>,
     done: Vec<Request>,
     count: u64,
 }
@@ -53,76 +127,130 @@ impl Block {
 
     pub(crate) fn event(&mut self, event: BlockEvent, rwbs: &[u8], comm: &[u8]) {
         self.count += 1;
-        let key = (event.device, event.sector);
-        let new = || Request {
-            event,
-            queued: NO_TIME,
-            issued: NO_TIME,
-            completed: NO_TIME,
-            rwbs: rwbs.into(),
-            comm: comm.into(),
-        };
+        let request = Request::new(event, rwbs, comm);
         match event.step {
-            BlockStep::Queued => {
-                let old = self.pending.insert(key, Request { queued: event.clock_ns, ..new() });
-                self.done.extend(old);
-            }
-            BlockStep::Issued => {
-                let queued = match self.pending.remove(&key) {
-                    Some(request) if request.issued == NO_TIME => request.queued,
-                    Some(lost) => {
-                        self.done.push(lost);
-                        NO_TIME
-                    }
-                    None => NO_TIME,
-                };
-                self.pending.insert(key, Request { queued, issued: event.clock_ns, ..new() });
-            }
-            BlockStep::Completed => {
-                let mut request = self.pending.remove(&key).unwrap_or_else(new);
-                request.completed = event.clock_ns;
-                request.event.error = event.error;
-                // A request that completes in parts: the rest is still under way, further on.
-                let rest = request.event.sector_count.saturating_sub(event.sector_count);
-                if rest > 0 && event.sector_count > 0 && request.issued != NO_TIME {
-                    let sector = event.sector.saturating_add(event.sector_count);
-                    let size_bytes = rest.saturating_mul(512);
-                    let remaining = BlockEvent { sector, sector_count: rest, size_bytes, ..request.event };
-                    let (rwbs, comm) = (request.rwbs.clone(), request.comm.clone());
-                    let (queued, issued) = (request.queued, request.issued);
-                    let part = Request { event: remaining, queued, issued, completed: NO_TIME, rwbs, comm };
-                    self.pending.insert((event.device, sector), part);
-                    request.event.sector_count = event.sector_count;
-                    request.event.size_bytes = event.sector_count.saturating_mul(512);
+            BlockStep::Queued => self.queue(request),
+            BlockStep::Merged => {
+                if let Some(merged) = self.waiting.get_mut(&event.key()) {
+                    merged.is_merged = true;
                 }
-                self.done.push(request);
             }
+            BlockStep::Issued => self.issue(request),
+            BlockStep::Requeued => self.requeue(request),
+            BlockStep::Completed => self.complete(request),
         }
     }
 
-    pub(crate) fn write(mut self, session: &mut Session) {
-        self.done.extend(self.pending.drain().map(|(_, request)| request));
-        let first = |request: &Request| {
-            [request.issued, request.queued, request.completed].into_iter().find(|&t| t != NO_TIME).unwrap_or(0)
+    fn queue(&mut self, mut request: Request) {
+        let key = request.event.key();
+        request.queued = request.event.clock_ns;
+        match self.waiting.get_mut(&key) {
+            // Inserted again after it was taken back from the device.
+            Some(back) if back.requeue_count > 0 => back.queued = earlier(back.queued, request.queued),
+            _ => self.done.extend(self.waiting.insert(key, request)),
+        }
+    }
+
+    /// What waits within the range is what the request is made of.
+    fn issue(&mut self, mut request: Request) {
+        let event = request.event;
+        let (device, first) = event.key();
+        let last = if event.has_place() { (device, event.end().saturating_sub(1).max(first)) } else { (device, first) };
+        let is_part = |part: &Request| !event.has_place() || part.event.end() <= event.end();
+        let within = self.waiting.range((device, first)..=last).take(MOST_MERGED);
+        let parts: Vec<_> = within.filter(|(_, part)| is_part(part)).map(|(key, _)| *key).collect();
+        for (merged, part) in parts.iter().filter_map(|key| self.waiting.remove(key)).enumerate() {
+            request.queued = earlier(request.queued, part.queued);
+            request.requeue_count = request.requeue_count.max(part.requeue_count);
+            request.merge_count = request.merge_count.max(part.merge_count).max(merged as u32);
+        }
+        request.issued = event.clock_ns;
+        let others = self.under_way.entry((device, first)).or_default();
+        request.is_ambiguous = !others.is_empty();
+        others.iter_mut().for_each(|other| other.is_ambiguous = true);
+        others.push(request);
+    }
+
+    /// The request that an event is about: of several that begin at one place the one that was issued last, so that a
+    /// completion that was lost does no harm to the requests after it.
+    fn take(&mut self, event: &BlockEvent, rwbs: &[u8]) -> Option<Request> {
+        let at = self.under_way.get_mut(&event.key())?;
+        let fits = |request: &Request| !event.has_place() || event.sector_count > 0 || request.event.sector_count == 0;
+        let same = at.iter().rposition(|request| fits(request) && *request.rwbs == *rwbs);
+        let found = same.or_else(|| at.iter().rposition(fits))?;
+        let request = at.remove(found);
+        if at.is_empty() {
+            self.under_way.remove(&event.key());
+        }
+        Some(request)
+    }
+
+    fn requeue(&mut self, back: Request) {
+        let mut request = self.take(&back.event, &back.rwbs).unwrap_or(back);
+        request.issued = NO_TIME;
+        request.requeue_count += 1;
+        let key = request.event.key();
+        self.done.extend(self.waiting.insert(key, request));
+    }
+
+    fn complete(&mut self, part: Request) {
+        let event = part.event;
+        let Some(mut request) = self.take(&event, &part.rwbs) else {
+            self.done.push(Request { completed: event.clock_ns, completion_count: 1, ..part });
+            return;
         };
-        self.done.sort_by_key(|request| (first(request), request.event.device, request.event.sector));
+        request.completion_count += 1;
+        request.event.error = match request.event.error {
+            Some(error) if error != 0 => Some(error),
+            _ => event.error,
+        };
+        request.rest = if event.has_place() { request.rest.saturating_sub(event.sector_count) } else { 0 };
+        if request.rest == 0 {
+            request.completed = event.clock_ns;
+            self.done.push(request);
+            return;
+        }
+        // The rest is still under way, further on.
+        let others = self.under_way.entry((event.device, event.end())).or_default();
+        request.is_ambiguous |= !others.is_empty();
+        others.iter_mut().for_each(|other| other.is_ambiguous = true);
+        others.push(request);
+    }
+
+    /// Every request: those that are done, and those that the capture's end cut.
+    fn settled(mut self) -> Vec<Request> {
+        self.done.extend(self.waiting.into_values());
+        self.done.extend(self.under_way.into_values().flatten());
+        self.done.retain(|request| !(request.is_merged && request.issued == NO_TIME));
+        self.done
+            .sort_by_key(|request| (request.first(), request.event.device, request.event.sector, request.completed));
+        self.done
+    }
+
+    pub(crate) fn write(self, session: &mut Session) {
         let start = session.start_ns();
         let ts = |clock_ns: i64| (clock_ns != NO_TIME).then(|| clock_ns.saturating_sub(start));
         let between = |from: i64, to: i64| (from != NO_TIME && to != NO_TIME).then(|| to.saturating_sub(from));
-        for request in &self.done {
+        for request in &self.settled() {
             let event = &request.event;
             let device = format!("{},{}", event.device >> 20, event.device & 0xf_ffff);
             session.tables.block_io.push(BlockIoRow {
-                ts_ns: first(request).saturating_sub(start),
+                ts_ns: request.first().saturating_sub(start),
                 queued_ts_ns: ts(request.queued),
+                issued_ts_ns: ts(request.issued),
                 completed_ts_ns: ts(request.completed),
                 queue_ns: between(request.queued, request.issued),
                 latency_ns: between(request.issued, request.completed),
                 device: &device,
-                sector: event.sector,
+                sector: event.has_place().then_some(event.sector),
                 size_bytes: event.size_bytes,
+                operation: operation(&request.rwbs),
                 rwbs: &request.rwbs,
                 error: if request.completed == NO_TIME { None } else { event.error },
+                merge_count: request.merge_count,
+                requeue_count: request.requeue_count,
+                completion_count: request.completion_count,
+                is_ambiguous: request.is_ambiguous,
                 utid: event.utid,
                 cpu: event.cpu,
                 comm: (!request.comm.is_empty()).then_some(&*request.comm),
@@ -131,3 +259,25 @@ impl Block {
         }
     }
 }
+
+/// What the kernel's flags ask for (blk_fill_rwbs): after an F for a flush that comes first, the first letter says it.
+fn operation(rwbs: &[u8]) -> &'static [u8] {
+    let after = match rwbs {
+        [b'F', b'F', ..] => return b"flush",
+        [b'F', after @ ..] => after,
+        all => all,
+    };
+    match after.first() {
+        Some(b'R') => b"read",
+        Some(b'W') => b"write",
+        Some(b'D') => b"discard",
+        Some(b'F') => b"flush",
+        Some(b'Z') => b"zone",
+        None if rwbs == b"F" => b"flush",
+        _ => b"other",
+    }
+}
+
+#[cfg(test)]
+#[path = "block_tests.rs"]
+mod tests;

@@ -95,7 +95,9 @@ impl Hook {
             ("block", name) => {
                 let step = match name {
                     "block_rq_insert" => BlockStep::Queued,
+                    "block_rq_merge" => BlockStep::Merged,
                     "block_rq_issue" => BlockStep::Issued,
+                    "block_rq_requeue" => BlockStep::Requeued,
                     "block_rq_complete" => BlockStep::Completed,
                     _ => return None,
                 };

@@ -1,0 +1,27 @@
+-- block_latency: how long requests to block devices took, from issue to completion, as a histogram
+-- grain: a device, an operation and a power-of-two range of microseconds
+-- source: block_io
+-- caveat: requests without both ends in the capture are left out; the wait in the queue before the issue is not in it (block_io.queue_ns)
+-- caveat: the ranges are those of biolatency: 0 to 1 µs, 2 to 3, 4 to 7, … whole microseconds, rounded down
+-- column device: major,minor
+-- column operation: read, write, discard, flush, zone, other
+-- column bucket_ns_min [ns]: the range begins here
+-- column bucket_ns_max [ns]: and ends before this
+-- column count [count]: requests
+-- column total_ns [ns]: their time
+-- column max_ns [ns]: the longest of them
+WITH request AS (
+  SELECT device, operation, latency_ns, length(bin(greatest(latency_ns, 0) // 1000 | 1)) - 1 AS power
+  FROM block_io
+  WHERE latency_ns IS NOT NULL
+)
+SELECT
+  device, operation,
+  CASE power WHEN 0 THEN 0 ELSE (1::BIGINT << power) * 1000 END AS bucket_ns_min,
+  (1::BIGINT << (power + 1)) * 1000 AS bucket_ns_max,
+  count(*) AS count,
+  sum(latency_ns)::BIGINT AS total_ns,
+  max(latency_ns) AS max_ns
+FROM request
+GROUP BY device, operation, power
+ORDER BY device, operation, bucket_ns_min

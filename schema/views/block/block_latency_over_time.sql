@@ -1,0 +1,90 @@
+-- block_latency_over_time: what each block device did in each interval: requests, their latency, how many were under way
+-- grain: an interval and a device that had a request at any time
+-- source: block_io, capture
+-- caveat: a request belongs to the interval that it completed in, as in iostat; latencies are of requests whose issue is known
+-- caveat: a request without a completion counts as under way until the end of the capture: where events were lost, the depth is too high
+-- caveat: an average hides the worst: read latency_ns_max beside it, and kernel_log for what the device said at that time
+-- caveat: intervals are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
+-- column ts_ns [ns]: when the interval began
+-- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column device: major,minor
+-- column request_count [count]: requests that completed in it
+-- column read_bytes [bytes]: what they read
+-- column write_bytes [bytes]: what they wrote
+-- column latency_ns_avg [ns]: mean time from issue to completion
+-- column latency_ns_p50 [ns]: half of them took no longer
+-- column latency_ns_p99 [ns]: 99 of 100 took no longer
+-- column latency_ns_max [ns]: the slowest
+-- column queue_ns_avg [ns]: mean wait in the queue before, of those that were queued
+-- column queue_depth_avg: requests under way at the device, weighted by time
+-- column queue_depth_max: most at once
+-- column busy_ns [ns]: time with at least one under way
+-- column busy_ratio [ratio]: as a share of the interval
+-- column error_count [count]: requests that completed with an error
+WITH request AS (
+  SELECT device, issued_ts_ns, completed_ts_ns, latency_ns, queue_ns, operation, size_bytes, error
+  FROM block_io
+  WHERE issued_ts_ns IS NOT NULL
+), setting AS (
+  SELECT
+    greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT) AS step_ns,
+    greatest(
+      (SELECT max(duration_ns) FROM capture), (SELECT max(coalesce(completed_ts_ns, issued_ts_ns)) + 1 FROM request)
+    ) AS end_ns
+), grid AS (
+  SELECT device, unnest(generate_series(0, end_ns - 1, step_ns)) AS ts_ns
+  FROM (SELECT DISTINCT device FROM request)
+  CROSS JOIN setting
+), change AS (
+  SELECT device, ts_ns, sum(step) AS step
+  FROM (
+    SELECT device, issued_ts_ns AS ts_ns, 1 AS step FROM request
+    UNION ALL SELECT device, coalesce(completed_ts_ns, end_ns), -1 FROM request CROSS JOIN setting
+    UNION ALL SELECT device, ts_ns, 0 FROM grid
+  )
+  GROUP BY device, ts_ns
+), segment AS (
+  SELECT device, ts_ns,
+    sum(step) OVER (PARTITION BY device ORDER BY ts_ns) AS depth,
+    lead(ts_ns) OVER (PARTITION BY device ORDER BY ts_ns) AS end_ns
+  FROM change
+), depth AS (
+  SELECT
+    s.device, s.ts_ns // g.step_ns * g.step_ns AS ts_ns,
+    sum(s.depth * (coalesce(s.end_ns, g.end_ns) - s.ts_ns))::DOUBLE AS depth_ns,
+    sum(CASE WHEN s.depth > 0 THEN coalesce(s.end_ns, g.end_ns) - s.ts_ns ELSE 0 END)::BIGINT AS busy_ns,
+    max(s.depth)::BIGINT AS depth_max
+  FROM segment AS s
+  CROSS JOIN setting AS g
+  WHERE s.ts_ns < g.end_ns
+  GROUP BY ALL
+), done AS (
+  SELECT
+    r.device, r.completed_ts_ns // g.step_ns * g.step_ns AS ts_ns,
+    count(*) AS request_count,
+    sum(CASE WHEN r.operation = 'read' THEN r.size_bytes ELSE 0 END)::HUGEINT AS read_bytes,
+    sum(CASE WHEN r.operation = 'write' THEN r.size_bytes ELSE 0 END)::HUGEINT AS write_bytes,
+    avg(r.latency_ns) AS latency_ns_avg,
+    quantile_disc(r.latency_ns, 0.5) AS latency_ns_p50,
+    quantile_disc(r.latency_ns, 0.99) AS latency_ns_p99,
+    max(r.latency_ns) AS latency_ns_max,
+    avg(r.queue_ns) AS queue_ns_avg,
+    count(*) FILTER (r.error <> 0) AS error_count
+  FROM request AS r
+  CROSS JOIN setting AS g
+  WHERE r.completed_ts_ns IS NOT NULL
+  GROUP BY ALL
+)
+SELECT
+  d.ts_ns, least(g.step_ns, g.end_ns - d.ts_ns) AS interval_ns, d.device,
+  coalesce(x.request_count, 0) AS request_count,
+  coalesce(x.read_bytes, 0) AS read_bytes, coalesce(x.write_bytes, 0) AS write_bytes,
+  x.latency_ns_avg, x.latency_ns_p50, x.latency_ns_p99, x.latency_ns_max, x.queue_ns_avg,
+  d.depth_ns / least(g.step_ns, g.end_ns - d.ts_ns) AS queue_depth_avg,
+  d.depth_max AS queue_depth_max,
+  d.busy_ns, d.busy_ns / least(g.step_ns, g.end_ns - d.ts_ns) AS busy_ratio,
+  coalesce(x.error_count, 0) AS error_count
+FROM depth AS d
+CROSS JOIN setting AS g
+LEFT JOIN done AS x ON x.device = d.device AND x.ts_ns = d.ts_ns
+ORDER BY d.ts_ns, d.device

@@ -1,0 +1,25 @@
+-- block_size: how large requests to block devices were, as a histogram
+-- grain: a name of threads that issued them, an operation and a power-of-two range of bytes
+-- source: block_io
+-- caveat: the name is of the thread that issued the request to the device, as in bitesize: for writes often a kernel thread, not who wrote
+-- caveat: a flush moves no bytes: it is in the range from 0
+-- column comm: the name in the event of the issue
+-- column operation: read, write, discard, flush, zone, other
+-- column bucket_bytes_min [bytes]: the range begins here
+-- column bucket_bytes_max [bytes]: and ends before this
+-- column count [count]: requests issued
+-- column total_bytes [bytes]: their sizes added up
+WITH request AS (
+  SELECT comm, operation, size_bytes, CASE size_bytes WHEN 0 THEN -1 ELSE length(bin(size_bytes)) - 1 END AS power
+  FROM block_io
+  WHERE issued_ts_ns IS NOT NULL
+)
+SELECT
+  comm, operation,
+  CASE power WHEN -1 THEN 0 ELSE 1::UBIGINT << power END AS bucket_bytes_min,
+  CASE power WHEN -1 THEN 1 WHEN 63 THEN 18446744073709551615 ELSE 1::UBIGINT << (power + 1) END AS bucket_bytes_max,
+  count(*) AS count,
+  sum(size_bytes)::HUGEINT AS total_bytes
+FROM request
+GROUP BY comm, operation, power
+ORDER BY comm, operation, bucket_bytes_min

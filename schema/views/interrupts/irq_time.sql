@@ -1,0 +1,61 @@
+-- irq_time: how much time each CPU spent in handlers of device interrupts and in soft interrupts
+-- grain: a CPU and an interrupt of one kind, number and name
+-- source: irq_handler_entry, irq_handler_exit, softirq_entry, softirq_exit, capture
+-- caveat: the time of a handler includes what interrupted it: a soft interrupt that a device interrupt broke into counts that one's time too
+-- caveat: on x86 the local timer and interrupts between CPUs are no events of this kind (irq_vectors) and are not in it
+-- caveat: where two sources recorded the events, those of the one with more of them count
+-- column kind: irq (a handler of a device interrupt) or softirq
+-- column cpu: the CPU
+-- column number: the interrupt's number; of a softirq its vector
+-- column name: the device that asked for it; of a softirq its name
+-- column count [count]: handlers with both ends in the capture
+-- column total_ns [ns]: time in them
+-- column total_ratio [ratio]: as a share of the capture's length: of this CPU's time
+-- column avg_ns [ns]: mean
+-- column max_ns [ns]: the longest
+-- column max_ts_ns [ns]: when the longest began
+-- column open_count [count]: entries without an end, and ends without an entry: cut by the capture's edge, or lost
+WITH event AS (
+  SELECT 'irq' AS kind, source_id, cpu, irq::BIGINT AS number, name, ts_ns, true AS is_entry FROM irq_handler_entry
+  UNION ALL SELECT 'irq', source_id, cpu, irq, NULL, ts_ns, false FROM irq_handler_exit
+  UNION ALL SELECT 'softirq', source_id, cpu, vec, NULL, ts_ns, true FROM softirq_entry
+  UNION ALL SELECT 'softirq', source_id, cpu, vec, NULL, ts_ns, false FROM softirq_exit
+), chosen AS (
+  SELECT kind, source_id FROM event GROUP BY kind, source_id
+  QUALIFY row_number() OVER (PARTITION BY kind ORDER BY count(*) DESC, source_id) = 1
+), paired AS (
+  SELECT kind, cpu, number, name, ts_ns, is_entry,
+    -- At one time the entry comes first: a handler may take no time, but not less.
+    lag(is_entry) OVER line AS after_entry,
+    lead(is_entry) OVER line AS before_entry,
+    lag(name) OVER line AS entry_name,
+    lead(ts_ns) OVER line AS next_ts_ns
+  FROM event
+  JOIN chosen USING (kind, source_id)
+  WINDOW line AS (PARTITION BY kind, cpu, number ORDER BY ts_ns, is_entry DESC)
+), handler AS (
+  SELECT kind, cpu, number, name, ts_ns, CASE WHEN NOT before_entry THEN next_ts_ns - ts_ns END AS duration_ns
+  FROM paired WHERE is_entry
+  UNION ALL
+  SELECT kind, cpu, number, NULL, ts_ns, NULL FROM paired WHERE NOT is_entry AND NOT coalesce(after_entry, false)
+), named AS (
+  SELECT h.*,
+    CASE kind
+      WHEN 'irq' THEN coalesce(name, max(name) OVER (PARTITION BY kind, number))
+      ELSE coalesce(['HI', 'TIMER', 'NET_TX', 'NET_RX', 'BLOCK', 'IRQ_POLL', 'TASKLET', 'SCHED', 'HRTIMER', 'RCU'][number + 1],
+        number::VARCHAR)
+    END AS label
+  FROM handler AS h
+)
+SELECT
+  kind, cpu, number, label AS name,
+  count(duration_ns) AS count,
+  coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,
+  coalesce(sum(duration_ns), 0) / nullif((SELECT max(c.duration_ns) FROM capture AS c), 0) AS total_ratio,
+  avg(duration_ns) AS avg_ns,
+  max(duration_ns) AS max_ns,
+  arg_max(ts_ns, duration_ns) AS max_ts_ns,
+  count(*) - count(duration_ns) AS open_count
+FROM named
+GROUP BY kind, cpu, number, label
+ORDER BY total_ns DESC, kind, cpu, number, name

@@ -1,0 +1,57 @@
+-- lock_wait: which locks threads waited for, where, how long, who held them and who ended the waits
+-- grain: a lock (a futex of a process, or a kernel lock), a name of waiting threads, their callchain, a holder's and a waker's name
+-- source: lock_wait_event, thread, process, stack_folded
+-- caveat: an idle worker waits for a futex as well (a condition variable): only where there is a holder, a lock was contended
+-- caveat: how the holder is known, and when it cannot be, is told by lock_wait_event, which has each wait
+-- caveat: calls that did not wait, because the word had changed, are in changed_count only
+-- caveat: kernel locks need lock:contention_begin and contention_end (perfcase record --with locks, Linux 5.19 and later)
+-- column kind: futex or kernel
+-- column lock: the address in hex
+-- column lock_type: the futex operation, or the kind of kernel lock
+-- column upid: the process of the waiting threads
+-- column pid: its process id, a label
+-- column process: its name
+-- column comm: name of the threads that waited
+-- column stack: where they waited, root first, frames separated by semicolons
+-- column holder_comm: name of the threads that held the lock, where it can be known
+-- column holder_how: how it is known
+-- column waker_comm: name of the threads that ended the waits, where the capture tells
+-- column wait_count [count]: waits that ended in the capture
+-- column total_ns [ns]: their time
+-- column avg_ns [ns]: mean
+-- column max_ns [ns]: the longest
+-- column max_ts_ns [ns]: when the longest began
+-- column timeout_count [count]: those that ended by a timeout
+-- column changed_count [count]: calls that did not wait
+-- column open_count [count]: waits that the end of the capture cut
+-- column open_ns [ns]: their time so far
+-- column lock_address: the address
+-- column stack_id: the callchain's key
+WITH wait AS (
+  SELECT
+    w.kind, w.lock_address, w.lock_type, w.upid, t.comm, w.stack_id, h.comm AS holder_comm, w.holder_how,
+    k.comm AS waker_comm,
+    count(*) FILTER (w.result NOT IN ('open', 'changed')) AS wait_count,
+    coalesce(sum(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')), 0)::BIGINT AS total_ns,
+    avg(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS avg_ns,
+    max(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS max_ns,
+    arg_max(w.ts_ns, w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS max_ts_ns,
+    count(*) FILTER (w.result = 'timeout') AS timeout_count,
+    count(*) FILTER (w.result = 'changed') AS changed_count,
+    count(*) FILTER (w.result = 'open') AS open_count,
+    coalesce(sum(w.duration_ns) FILTER (w.result = 'open'), 0)::BIGINT AS open_ns
+  FROM lock_wait_event AS w
+  LEFT JOIN thread AS t ON t.utid = w.utid
+  LEFT JOIN thread AS h ON h.utid = w.holder_utid
+  LEFT JOIN thread AS k ON k.utid = w.waker_utid
+  GROUP BY ALL
+)
+SELECT
+  w.kind, format('0x{:x}', w.lock_address) AS lock, w.lock_type, w.upid, p.pid, p.name AS process, w.comm,
+  f.folded AS stack, w.holder_comm, w.holder_how, w.waker_comm,
+  w.wait_count, w.total_ns, w.avg_ns, w.max_ns, w.max_ts_ns, w.timeout_count, w.changed_count, w.open_count, w.open_ns,
+  w.lock_address, w.stack_id
+FROM wait AS w
+LEFT JOIN process AS p USING (upid)
+LEFT JOIN stack_folded AS f USING (stack_id)
+ORDER BY w.total_ns DESC, w.kind, w.upid, w.lock_address, w.lock_type, w.comm, w.stack_id, w.holder_comm, w.holder_how, w.waker_comm

@@ -1,0 +1,118 @@
+-- page_cache: how often reads of files were served from memory, from the best source that the capture has
+-- grain: an interval
+-- source: function_hit, page_cache_event, proc_vmstat, proc_memory, page_size, capture
+-- caveat: method says what the figures are made from; the best of those that the capture has is taken, and hits are NULL where it cannot tell them
+-- caveat: function profile: cachestat's arithmetic on calls of folio_mark_accessed (or mark_page_accessed), filemap_add_folio (add_to_page_cache_lru), folio_account_dirtied (account_page_dirtied) and mark_buffer_dirty; one that is not in the profile counts as not called
+-- caveat: filemap: misses are pages that came into the cache and that the thread did not make dirty within a second (a write needs no read); read ahead counts as a miss. Hits need mm_filemap_get_pages
+-- caveat: vmstat: misses are all pages read from block devices, also past the cache (O_DIRECT) and for other uses; it cannot tell hits, and knows pages that came back soon after they had been dropped (refault_count)
+-- caveat: hits are accesses less misses, not below 0, as in cachestat: read ahead may add more than is read
+-- caveat: intervals of filemap are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
+-- column ts_ns [ns]: when the interval began
+-- column interval_ns [ns]: its length
+-- column method: function profile, filemap or vmstat
+-- column hit_count [count]: accesses to pages that were in the cache
+-- column miss_count [count]: pages that had to be read
+-- column dirty_count [count]: pages that became dirty; function profile: buffers, as cachestat counts; filemap: NULL where no writeback_dirty_folio was recorded
+-- column hit_ratio [ratio]: hits as a share of hits and misses
+-- column refault_count [count]: pages of files that were read again after the kernel had dropped them; vmstat only
+-- column miss_bytes [bytes]: misses in bytes
+-- column buffers_bytes [bytes]: block device pages in the cache at the end of the interval
+-- column cache_bytes [bytes]: file pages in the cache at the end of the interval
+WITH setting AS (
+  SELECT greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT) AS step_ns,
+    (SELECT max(duration_ns) FROM capture) AS duration_ns
+), called AS (
+  SELECT source_id, snapshot, min(ts_ns) AS ts_ns,
+    coalesce(sum(hit_count) FILTER (function = 'folio_mark_accessed'),
+      sum(hit_count) FILTER (function = 'mark_page_accessed')) AS accessed,
+    coalesce(sum(hit_count) FILTER (function = 'filemap_add_folio'),
+      sum(hit_count) FILTER (function = 'add_to_page_cache_lru')) AS added,
+    coalesce(sum(hit_count) FILTER (function = 'folio_account_dirtied'),
+      sum(hit_count) FILTER (function = 'account_page_dirtied'), 0) AS dirtied,
+    coalesce(sum(hit_count) FILTER (function = 'mark_buffer_dirty'), 0) AS buffers_dirtied
+  FROM function_hit
+  GROUP BY source_id, snapshot
+), calls AS (
+  SELECT ts_ns AS end_ns,
+    lag(ts_ns) OVER line AS ts_ns,
+    accessed - lag(accessed) OVER line AS accessed,
+    added - lag(added) OVER line AS added,
+    dirtied - lag(dirtied) OVER line AS dirtied,
+    buffers_dirtied - lag(buffers_dirtied) OVER line AS buffers_dirtied
+  FROM called
+  WINDOW line AS (PARTITION BY source_id ORDER BY snapshot)
+), by_profile AS (
+  -- A count that fell was switched on anew: what happened since the last snapshot is not known.
+  SELECT ts_ns, end_ns, 'function profile' AS method, 1 AS priority,
+    greatest(accessed - buffers_dirtied, 0) AS access_count,
+    greatest(added - dirtied, 0) AS miss_count,
+    buffers_dirtied AS dirty_count,
+    NULL AS refault_count
+  FROM calls
+  WHERE accessed >= 0 AND added >= 0 AND dirtied >= 0 AND buffers_dirtied >= 0
+), file_event AS (
+  SELECT ts_ns,
+    CASE WHEN action IN ('looked_up', 'faulted') THEN page_count ELSE 0 END AS accessed,
+    CASE WHEN action = 'added' AND NOT coalesce(is_written, false) THEN page_count ELSE 0 END AS missed,
+    CASE WHEN action = 'dirtied' THEN page_count ELSE 0 END AS dirtied,
+    action = 'looked_up' AS is_lookup
+  FROM page_cache_event
+), told AS (
+  SELECT bool_or(is_lookup) AS accesses, sum(dirtied) > 0 AS dirtying, max(ts_ns) + 1 AS last_ns FROM file_event
+  HAVING count(*) > 0
+), file_grid AS (
+  SELECT unnest(generate_series(0, coalesce(s.duration_ns, t.last_ns) - 1, s.step_ns)) AS ts_ns
+  FROM setting AS s
+  CROSS JOIN told AS t
+), by_event AS (
+  SELECT g.ts_ns, least(g.ts_ns + s.step_ns, coalesce(s.duration_ns, g.ts_ns + s.step_ns)) AS end_ns,
+    'filemap' AS method, 2 AS priority,
+    CASE WHEN t.accesses THEN coalesce(sum(e.accessed), 0) END AS access_count,
+    coalesce(sum(e.missed), 0) AS miss_count,
+    CASE WHEN t.dirtying THEN coalesce(sum(e.dirtied), 0) END AS dirty_count,
+    NULL AS refault_count
+  FROM file_grid AS g
+  CROSS JOIN setting AS s
+  CROSS JOIN told AS t
+  LEFT JOIN file_event AS e ON e.ts_ns // s.step_ns * s.step_ns = g.ts_ns
+  GROUP BY g.ts_ns, s.step_ns, s.duration_ns, t.accesses, t.dirtying
+), counter AS (
+  SELECT source_id, snapshot, min(ts_ns) AS ts_ns,
+    max(value) FILTER (name = 'pgpgin') AS kib_read,
+    max(value) FILTER (name = 'nr_dirtied') AS dirtied,
+    max(value) FILTER (name IN ('workingset_refault_file', 'workingset_refault')) AS refaulted
+  FROM proc_vmstat
+  WHERE name IN ('pgpgin', 'nr_dirtied', 'workingset_refault_file', 'workingset_refault')
+  GROUP BY source_id, snapshot
+), by_counter AS (
+  SELECT lag(c.ts_ns) OVER line AS ts_ns, c.ts_ns AS end_ns, 'vmstat' AS method, 3 AS priority,
+    NULL AS access_count,
+    (c.kib_read - lag(c.kib_read) OVER line) * 1024 // p.page_size_bytes AS miss_count,
+    c.dirtied - lag(c.dirtied) OVER line AS dirty_count,
+    c.refaulted - lag(c.refaulted) OVER line AS refault_count
+  FROM counter AS c
+  LEFT JOIN page_size AS p ON true
+  WINDOW line AS (PARTITION BY c.source_id ORDER BY c.snapshot)
+), found AS (
+  SELECT * FROM by_profile WHERE ts_ns IS NOT NULL
+  UNION ALL SELECT * FROM by_event
+  UNION ALL SELECT * FROM by_counter WHERE ts_ns IS NOT NULL AND end_ns > ts_ns
+), best AS (
+  SELECT * FROM found WHERE priority = (SELECT min(priority) FROM found)
+), memory AS (
+  SELECT ts_ns, max(buffers_bytes) AS buffers_bytes, max(cached_bytes) AS cached_bytes FROM proc_memory GROUP BY ts_ns
+)
+SELECT
+  b.ts_ns, b.end_ns - b.ts_ns AS interval_ns, b.method,
+  CASE WHEN b.access_count IS NOT NULL THEN greatest(b.access_count - b.miss_count, 0) END::BIGINT AS hit_count,
+  -- The accesses are the limit: read ahead may have added more. least() takes NULL for no bound.
+  least(b.miss_count, b.access_count)::BIGINT AS miss_count,
+  b.dirty_count::BIGINT AS dirty_count,
+  CASE WHEN b.access_count > 0 THEN greatest(b.access_count - b.miss_count, 0) / b.access_count END AS hit_ratio,
+  b.refault_count::BIGINT AS refault_count,
+  (least(b.miss_count, b.access_count) * p.page_size_bytes)::BIGINT AS miss_bytes,
+  m.buffers_bytes, m.cached_bytes AS cache_bytes
+FROM best AS b
+LEFT JOIN page_size AS p ON true
+ASOF LEFT JOIN memory AS m ON m.ts_ns <= b.end_ns
+ORDER BY b.ts_ns, b.end_ns

@@ -1,0 +1,63 @@
+-- working_set: which files each process read through the page cache, against the size of the cache
+-- grain: a process (where it is not known, a name of threads) and a file
+-- source: page_cache_event, thread, process, proc_memory, page_size
+-- caveat: needs filemap events (perfcase record --with page-cache); without mm_filemap_get_pages reads that the cache served are not seen
+-- caveat: the extent is the end of the part of the file that was touched: the file may be larger
+-- caveat: the process is the one that ran when the page came in: read ahead and writeback may work for another
+-- caveat: cache_bytes is the most that the cache of files held at a snapshot; what other files take leaves less
+-- column upid: the process
+-- column pid: its process id, a label
+-- column process: its name; where the process is not known, the threads'
+-- column device: the file system, as major,minor
+-- column inode: the file: find -inum tells its name on the recorded host
+-- column looked_up_pages [pages]: pages that reads and page faults asked the cache for; NULL where lookups were not recorded
+-- column read_pages [pages]: pages that came into the cache to be read
+-- column written_pages [pages]: pages that came into the cache to be written
+-- column reread_pages [pages]: the part of read_pages that this process had brought in before, in this capture: they had been dropped
+-- column removed_pages [pages]: pages of the file that left the cache while the process ran
+-- column extent_pages [pages]: the end of the last page touched: the file is at least so large
+-- column read_bytes [bytes]: read_pages in bytes; NULL where the page size is not known
+-- column extent_bytes [bytes]: extent_pages in bytes
+-- column cache_bytes [bytes]: the page cache, at most
+-- column extent_ratio [ratio]: extent_bytes as a share of cache_bytes; above 1 the file does not fit
+-- column exceeds_cache: true when the file does not fit the page cache
+WITH cache AS (
+  SELECT max(cached_bytes + coalesce(buffers_bytes, 0)) AS cache_bytes FROM proc_memory
+), page AS (
+  SELECT t.upid, coalesce(p.name, t.comm) AS process, e.device, e.inode, e.action, e.first_page, e.page_count, e.is_written,
+    row_number() OVER (
+      PARTITION BY t.upid, coalesce(p.name, t.comm), e.device, e.inode, e.action, e.first_page ORDER BY e.ts_ns
+    ) AS nth
+  FROM page_cache_event AS e
+  LEFT JOIN thread AS t USING (utid)
+  LEFT JOIN process AS p USING (upid)
+  WHERE e.action <> 'dirtied'
+), told AS (
+  SELECT bool_or(action = 'looked_up') AS lookups FROM page
+), file AS (
+  SELECT upid, process, device, inode,
+    coalesce(sum(page_count) FILTER (action IN ('looked_up', 'faulted')), 0)::BIGINT AS looked_up,
+    coalesce(sum(page_count) FILTER (action = 'added' AND NOT coalesce(is_written, false)), 0)::BIGINT AS read,
+    coalesce(sum(page_count) FILTER (action = 'added' AND is_written), 0)::BIGINT AS written,
+    coalesce(sum(page_count) FILTER (action = 'added' AND NOT coalesce(is_written, false) AND nth > 1), 0)::BIGINT AS reread,
+    coalesce(sum(page_count) FILTER (action = 'removed'), 0)::BIGINT AS removed,
+    max(first_page + page_count)::HUGEINT AS extent
+  FROM page
+  GROUP BY upid, process, device, inode
+)
+SELECT
+  f.upid, p.pid, f.process, f.device, f.inode,
+  CASE WHEN t.lookups THEN f.looked_up END AS looked_up_pages,
+  f.read AS read_pages, f.written AS written_pages, f.reread AS reread_pages, f.removed AS removed_pages,
+  f.extent AS extent_pages,
+  f.read * s.page_size_bytes AS read_bytes,
+  f.extent * s.page_size_bytes AS extent_bytes,
+  c.cache_bytes,
+  f.extent * s.page_size_bytes / nullif(c.cache_bytes, 0) AS extent_ratio,
+  f.extent * s.page_size_bytes > c.cache_bytes AS exceeds_cache
+FROM file AS f
+CROSS JOIN told AS t
+CROSS JOIN cache AS c
+LEFT JOIN page_size AS s ON true
+LEFT JOIN process AS p USING (upid)
+ORDER BY f.read DESC, f.upid, f.process, f.device, f.inode
