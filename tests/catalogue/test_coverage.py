@@ -78,7 +78,7 @@ def test_the_command_says_why_a_view_is_empty(empty: Path) -> None:
         done = perfcase("view", "thread_time", empty, "--format", fmt)
         assert done.returncode == 0
         (line,) = done.stderr.splitlines()
-        assert line.startswith("perfcase: thread_time has no rows: the capture has no thread, thread_state; ")
+        assert line.startswith("perfcase: thread_time has no rows: nothing in thread, thread_state; ")
         assert "perf record -a -g -e sched:sched_switch" in line
 
 

@@ -37,7 +37,10 @@ def test_what_the_report_says_to_run_runs(
     shutil.copy(sample, tmp_path / "x.perfcase")
     told = succeed("report", "x.perfcase", cwd=tmp_path)
     commands = re.findall(r"↳ perfcase (.*)", told)
+    named = sorted(set(re.findall(r"↳ (?!perfcase )(\w+)\s*$", told, re.MULTILINE)))
     assert len(commands) >= 8
+    assert {"load_average", "cpu_utilization"} <= set(named)
+    commands += [f"view {name} x.perfcase" for name in named]
     monkeypatch.chdir(tmp_path)
     for command in commands:
         assert run([*shlex.split(command), "--limit", "3"]) == 0, command

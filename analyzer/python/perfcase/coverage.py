@@ -24,6 +24,6 @@ def why_empty(connection: duckdb.DuckDBPyConnection, view: str) -> str | None:
     if is_fed:
         parts = ["its tables have rows, but none that it counts", reason]
     else:
-        parts = [f"the capture has no {missing}" if missing != view else None, reason, f"to record it: {how}"]
+        parts = [f"nothing in {missing}" if missing != view else None, reason, f"to record it: {how}"]
     parts.append(f"on that host: {remedy}" if remedy else None)
     return "; ".join(part for part in parts if part)

@@ -13,7 +13,7 @@ TITLE = "CPU counters"
 def write(page: Page) -> None:
     rows = page.rows("SELECT * FROM pmcarch WHERE cycles IS NOT NULL OR instructions IS NOT NULL ORDER BY ts_ns")
     if not rows:
-        page.missing("Hardware counters", ("perf_stat",))
+        page.missing("Hardware counters", "pmcarch")
         return
     known = [row for row in rows if row["ipc"] is not None]
     shown = {"all": _total(rows)}

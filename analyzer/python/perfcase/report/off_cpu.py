@@ -21,7 +21,7 @@ _SWITCHING = ("__traceiter_", "trace_event_raw_event", "perf_trace_sched", "__sc
 
 def write(page: Page) -> None:
     if not page.has_rows("off_cpu_by_stack"):
-        page.missing("Context switches", ("perf_data", "trace_dat", "ftrace_raw"))
+        page.missing("Context switches", "off_cpu_by_stack")
         return
     page.line("Wanted to go on, and waited for a CPU, for storage or for a kernel lock:")
     _stacks(page, "state NOT IN ('sleeping', 'idle_sleep')")

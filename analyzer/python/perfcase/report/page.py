@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from perfcase.coverage import why_empty
+from perfcase.schema import literal
 from perfcase.text import safe, shorten
 
 if TYPE_CHECKING:
@@ -53,9 +55,18 @@ class Page:
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
+    def rows_of(self, view: str, sql: str) -> list[dict[str, Any]]:
+        """The rows of a query on a view; none where the case has no such view."""
+        return self.rows(sql) if self.has_view(view) else []
+
+    def has_view(self, view: str) -> bool:
+        """Whether the case, which an older perfcase may have made, has this view."""
+        found = self.connection.execute("SELECT 1 FROM duckdb_views() WHERE view_name = ?", [view])
+        return bool(found.fetchone())
+
     def has_rows(self, view: str) -> bool:
         """Whether a view has anything to say."""
-        return bool(self.connection.execute(f"SELECT 1 FROM {view} LIMIT 1").fetchone())
+        return self.has_view(view) and bool(self.connection.execute(f"SELECT 1 FROM {view} LIMIT 1").fetchone())
 
     def heading(self, text: str) -> None:
         """Begins a section."""
@@ -70,20 +81,33 @@ class Page:
         """A label and its value."""
         self._console.print(Text(f"  {label:<14}", style="dim").append(safe(value), style="default"), soft_wrap=True)
 
+    def tool(self, name: str, text: str, view: str, style: str = "") -> None:
+        """A line of the checklist: the tool that one would have run, what it says, the view behind it."""
+        line = Text(f"  {name:<12}", style="bold").append(f"{safe(text)}  " if text else "", style=style or "default")
+        self._console.print(line.append(f"↳ {view}", style="dim"), soft_wrap=True)
+
+    def idle(self, name: str, view: str, text: str) -> bool:
+        """Writes ``text`` for a view that is fed, but has nothing that is worth a line; whether it is."""
+        fed = self.rows(f"SELECT 1 FROM view_coverage WHERE view_name = {literal(view)} AND is_fed")
+        if fed:
+            self.tool(name, text, view)
+        return bool(fed)
+
+    def absent(self, name: str, view: str) -> None:
+        """A line of the checklist that this capture cannot answer."""
+        if self.has_view(view):
+            rows = self.rows(f"SELECT reason FROM view_coverage WHERE view_name = {literal(view)}")
+            why = rows[0]["reason"] if rows and rows[0]["reason"] else "not in this capture"
+            self.tool(name, f"- ({why})", view, "dim")
+
     def source(self, view: str, more: str = "") -> None:
         """Names the view behind what was just written."""
         self._console.print(Text(f"  ↳ perfcase view {view} {safe(self._file)}{more}", style="dim"), soft_wrap=True)
 
-    def missing(self, what: str, kinds: Sequence[str]) -> None:
-        """Says that there is nothing to show, and why, from the sources that would feed it."""
-        self.line(f"{what}: not in this capture.", "dim")
-        wanted = ", ".join(f"'{kind}'" for kind in kinds)
-        query = (
-            "SELECT name, reason, remedy FROM source"
-            f" WHERE kind IN ({wanted}) AND status <> 'available' AND reason IS NOT NULL ORDER BY source_id"
-        )
-        for row in self.rows(query):
-            self.line(f"{row['name']}: {row['reason']}{'; ' + row['remedy'] if row['remedy'] else ''}", "dim")
+    def missing(self, what: str, view: str) -> None:
+        """Says that there is nothing to show, why, and what would record it."""
+        why = why_empty(self.connection, view) if self.has_view(view) else None
+        self.line(f"{what}: {why or 'not in this capture'}", "dim")
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
         """A small table, indented."""

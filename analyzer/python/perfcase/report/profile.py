@@ -23,7 +23,7 @@ def write(page: Page) -> None:
     events = [row["event"] for row in page.rows("SELECT DISTINCT event FROM function_profile ORDER BY event")]
     chosen = _sampling_event(events)
     if chosen is None:
-        page.missing("CPU samples", ("perf_data",))
+        page.missing("CPU samples", "function_profile")
         return
     of_event = f"FROM function_profile WHERE event = {literal(chosen)}"
     idle = f"(is_kernel AND symbol IN ({', '.join(map(literal, _IDLE))}))"

@@ -16,7 +16,7 @@ def write(page: Page) -> None:
         f" ORDER BY on_cpu_ns + run_queue_ns DESC NULLS LAST, utid LIMIT {_TOP}"
     )
     if not rows:
-        page.missing("Context switches", ("perf_data", "trace_dat", "ftrace_raw"))
+        page.missing("Context switches", "thread_time")
         return
     page.table(
         [

@@ -16,7 +16,7 @@ def write(page: Page) -> None:
         f" WHERE call_count > 0 AND {NOT_THE_RECORDER} ORDER BY total_ns DESC, utid, name LIMIT {_TOP}"
     )
     if not rows:
-        page.missing("System calls", ("perf_data", "trace_dat", "ftrace_raw"))
+        page.missing("System calls", "syscall_summary")
         return
     page.table(
         [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from perfcase.report import counters, cpu, host, off_cpu, profile, quality, scheduler, syscalls
+from perfcase.report import checklist, counters, host, off_cpu, profile, quality, scheduler, syscalls, use
 from perfcase.report.page import Page
 
 if TYPE_CHECKING:
@@ -14,12 +14,15 @@ if TYPE_CHECKING:
 else:
     from perfcase.lazy import duckdb
 
-SECTIONS = (host, cpu, scheduler, off_cpu, syscalls, counters, profile, quality)
+SECTIONS = (host, checklist, use, scheduler, off_cpu, syscalls, counters, profile, quality)
+"""What it is; the first 60 seconds; utilization, saturation, errors; drilling down; how far to trust it."""
 
 
 def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: str) -> None:
     """Writes the whole report about FILE."""
     page = Page(connection, console, file)
     for section in SECTIONS:
+        if not page.has_view(getattr(section, "VIEW", "data_quality")):
+            continue
         page.heading(section.TITLE)
         section.write(page)

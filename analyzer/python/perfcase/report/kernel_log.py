@@ -1,0 +1,28 @@
+"""dmesg: what the kernel complained about."""
+
+from __future__ import annotations
+
+from perfcase.report.page import Page
+from perfcase.text import plural, shorten
+
+_LAST = 4
+
+
+def dmesg(page: Page) -> None:
+    """Warnings and worse, the last of them in full."""
+    rows = page.rows_of(
+        "kernel_log",
+        "SELECT level, ts_ns, text, count(*) OVER () AS number, count(*) FILTER (ts_ns >= 0) OVER () AS during"
+        " FROM kernel_log WHERE level IN ('emerg', 'alert', 'crit', 'err', 'warn')"
+        f" ORDER BY ts_ns DESC NULLS LAST, text LIMIT {_LAST}",
+    )
+    if not rows:
+        if not page.idle("dmesg", "kernel_log", "no warning and no error in the kernel's log"):
+            page.absent("dmesg", "kernel_log")
+        return
+    number, during = rows[0]["number"], rows[0]["during"]
+    page.tool("dmesg", f"{plural(number, 'warning')} and errors, {during} of them during the capture", "kernel_log")
+    for row in reversed(rows):
+        page.line(
+            f"  {row['level']}: {shorten(row['text'], 140)}", "yellow" if row["ts_ns"] and row["ts_ns"] >= 0 else "dim"
+        )

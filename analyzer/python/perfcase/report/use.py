@@ -1,0 +1,56 @@
+"""Utilization, saturation and errors of every resource."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perfcase.report.page import Column, Page
+from perfcase.text import count, duration, ratio, size
+
+VIEW = "use_method"
+TITLE = "Utilization, saturation, errors"
+
+_RESOURCES = ("cpu", "memory", "disk", "network")
+_KINDS = ("utilization", "saturation", "errors")
+
+
+def write(page: Page) -> None:
+    rows = page.rows_of("use_method", "SELECT * FROM use_method")
+    if not rows:
+        page.missing("Resources", "use_method")
+        return
+    page.table(
+        [
+            Column("resource", left=True, limit=24),
+            Column("", left=True),
+            Column("what", left=True),
+            Column("mean"),
+            Column("worst"),
+            Column("of", left=True),
+            Column("", left=True),
+        ],
+        [
+            [
+                " ".join(part for part in (row["resource"], row["instance"]) if part),
+                row["kind"],
+                row["metric"],
+                _written(row["value"], row["unit"]),
+                _written(row["worst_value"], row["unit"]),
+                _written(row["absolute_value"], row["absolute_unit"]) if row["absolute_value"] is not None else "",
+                f"↳ {row['view_name']}",
+            ]
+            for row in rows
+        ],
+    )
+    seen = {(row["resource"], row["kind"]) for row in rows}
+    unknown = [f"{kind} of {r}" for r in _RESOURCES for kind in _KINDS if (r, kind) not in seen]
+    if unknown:
+        page.line(f"not known from this capture: {', '.join(unknown)}", "dim")
+    page.source("use_method")
+
+
+def _written(value: Any, unit: str | None) -> str:  # noqa: ANN401 - a number or None
+    write = {"ratio": ratio, "ns": duration, "bytes": size, "count": count}.get(unit or "")
+    if value is None:
+        return "-"
+    return write(value) if write else f"{value:.3g} {unit or ''}".strip()
