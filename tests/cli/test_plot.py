@@ -47,14 +47,14 @@ def test_names_tell_a_histogram() -> None:
 def test_names_tell_intervals() -> None:
     assert plan(
         view("ts_ns ns", "interval_ns ns", "cpu", "busy_ratio ratio", "busy_ns ns", "reads_per_s per second")
-    ) == (Intervals("ts_ns", "interval_ns", ("busy_ratio", "reads_per_s"), ("cpu",)))
+    ) == (Intervals("ts_ns", "interval_ns", ("busy_ratio", "reads_per_s"), ("cpu",), ("ratio", "per second")))
     assert plan(view("ts_ns ns", "interval_ns ns", "busy_ns ns")) is None
     assert plan(view("ts_ns ns", "busy_ratio ratio")) is None
 
 
 def test_the_header_has_the_last_word() -> None:
     assert plan(view("ts_ns ns", "a ratio", "b ratio", "c", plot="intervals a by c")) == (
-        Intervals("ts_ns", None, ("a",), ("c",))
+        Intervals("ts_ns", None, ("a",), ("c",), ("ratio",))
     )
     assert plan(view("low bytes", "high bytes", "n", "k", plot="histogram n by low to high")) == (
         Histogram("low", "high", "n", ("k",), "bytes")
@@ -101,7 +101,7 @@ def test_bars_and_sparklines() -> None:
 
 
 def test_intervals_of_two_devices() -> None:
-    how = Intervals("ts_ns", "interval_ns", ("busy_ratio", "reads_per_s"), ("device",))
+    how = Intervals("ts_ns", "interval_ns", ("busy_ratio", "reads_per_s"), ("device",), ("ratio", "1/s"))
     rows = [(n * 10, 10, "sda", n / 8, 0.0) for n in range(8)] + [(70, 10, "sdb", 0.5, 3000.0)]
     lines = drawn(how, ["ts_ns", "interval_ns", "device", "busy_ratio", "reads_per_s"], rows)
     assert lines[0].split() == [
@@ -127,8 +127,11 @@ def test_intervals_of_two_devices() -> None:
 
 
 def test_three_intervals_read_better_as_numbers() -> None:
-    how = Intervals("ts_ns", None, ("a",), ())
+    how = Intervals("ts_ns", None, ("a",), (), (None,))
     assert not draw(how, ["ts_ns", "a"], [(1, 0.1), (2, 0.2), (3, 0.3)], Console(file=io.StringIO()), 80)
+    # A label that is another one in each interval makes no series.
+    how = Intervals("ts_ns", None, ("a",), ("b",), (None,))
+    assert not draw(how, ["ts_ns", "a", "b"], [(n, 0.1, n) for n in range(9)], Console(file=io.StringIO()), 80)
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,8 @@ def draw(plan: Plan, columns: Sequence[str], rows: Sequence[Row], console: rich.
         _histograms(plan, at, groups, console, width)
     else:
         times = sorted({row[at[plan.time]] for row in rows if row[at[plan.time]] is not None})
-        if len(times) < INTERVALS_MIN:
+        # Labels that differ from interval to interval make no series.
+        if len(times) < INTERVALS_MIN or 2 * len(groups) > len(rows):
             return False
         _intervals(plan, at, groups, times, console, width)
     if len(groups) > GROUPS_MAX:
@@ -107,7 +108,7 @@ def _intervals(
     place = {time: number for number, time in enumerate(times)}
     lines = []
     for key, rows in list(groups.items())[:GROUPS_MAX]:
-        for name in plan.values:
+        for name, unit in zip(plan.values, plan.units, strict=True):
             series: list[float | None] = [None] * len(times)
             weights: list[float] = [0.0] * len(times)
             for row in rows:
@@ -118,7 +119,7 @@ def _intervals(
             known = [value for value in series if value is not None]
             # A rate that was always 0 tells nothing beside others.
             if known and (any(known) or len(plan.values) == 1):
-                lines.append((key, name, min(known), mean(series, weights), max(known), series))
+                lines.append((key, name, unit, min(known), mean(series, weights), max(known), series))
     table = rich.table.Table(box=rich.box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for name in plan.keys:
         table.add_column(rich.text.Text(safe(name)), no_wrap=True)
@@ -130,9 +131,9 @@ def _intervals(
     taken = sum(max((len(w[0][n]) for w in words), default=0) + 3 for n in range(len(plan.keys)))
     taken += max((len(name) for _, name in words), default=0) + 3 + 3 * 10
     room = max(min(width - taken - 2, SPARK_MAX), 10)
-    for key, name, least, middle, most, series in lines:
+    for key, name, unit, least, middle, most, series in lines:
         cells = [rich.text.Text(safe(_word(value))) for value in key]
-        write = ratio if name.endswith("_ratio") else _number
+        write = _WRITERS.get(unit or "", _number)
         cells += [rich.text.Text(name), *(rich.text.Text(write(value)) for value in (least, middle, most))]
         table.add_row(*cells, rich.text.Text(spark(series, most, room), style="cyan"))
     console.print(table, crop=False)
@@ -166,9 +167,12 @@ def _level(value: float, most: float) -> str:
     return _LEVELS[min(int(value / most * (len(_LEVELS) - 1) + 0.5), len(_LEVELS) - 1)]
 
 
-def _word(value: object) -> str:
-    return shorten(safe("-" if value is None else str(value)), LABEL_MAX)
-
-
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+_WRITERS = {"ratio": ratio, "ns": duration, "bytes": size, "bytes/s": lambda value: f"{size(value)}/s"}
+
+
+def _word(value: object) -> str:
+    return shorten(safe("-" if value is None else str(value)), LABEL_MAX)

@@ -42,6 +42,8 @@ class Intervals:
     length: str | None
     values: tuple[str, ...]
     keys: tuple[str, ...]
+    units: tuple[str | None, ...]
+    """Of the values."""
 
 
 Plan = Histogram | Intervals
@@ -63,7 +65,8 @@ def plan(view: View) -> Plan | None:
             n for n in names if units[n] == "ratio" or n.endswith("_per_s") or (units[n] or "")[:4] == "per "
         )
         if values:
-            return Intervals("ts_ns", "interval_ns", values, _labels(names, units, values))
+            labels = _labels(names, units, values)
+            return Intervals("ts_ns", "interval_ns", values, labels, tuple(units[name] for name in values))
     return None
 
 
@@ -78,7 +81,8 @@ def _asked(view: View, names: Sequence[str], units: dict[str, str | None]) -> Pl
         values = tuple(intervals["values"].split(", "))
         keys = tuple((intervals["keys"] or "").split(", ")) if intervals["keys"] else ()
         used = (*values, *keys, "ts_ns")
-        found = Intervals("ts_ns", "interval_ns" if "interval_ns" in names else None, values, keys)
+        length = "interval_ns" if "interval_ns" in names else None
+        found = Intervals("ts_ns", length, values, keys, tuple(units.get(name) for name in values))
     else:
         raise PerfcaseError("internal", f"{view.path}: the header's plot is not understood: {view.plot}")
     unknown = [name for name in used if name not in names]

@@ -5,6 +5,7 @@
 -- caveat: a request without a completion counts as under way until the end of the capture: where events were lost, the depth is too high
 -- caveat: an average hides the worst: read latency_ns_max beside it, and kernel_log for what the device said at that time
 -- caveat: intervals are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
+-- plot: intervals request_count, latency_ns_avg, latency_ns_max, queue_depth_avg, busy_ratio by device
 -- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length; shorter at the end of the capture
 -- column device: major,minor

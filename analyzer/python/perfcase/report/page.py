@@ -88,10 +88,16 @@ class Page:
 
     def idle(self, name: str, view: str, text: str) -> bool:
         """Writes ``text`` for a view that is fed, but has nothing that is worth a line; whether it is."""
-        fed = self.rows(f"SELECT 1 FROM view_coverage WHERE view_name = {literal(view)} AND is_fed")
+        fed = self.is_fed(view)
         if fed:
             self.tool(name, text, view)
-        return bool(fed)
+        return fed
+
+    def is_fed(self, view: str) -> bool:
+        """Whether the tables have rows that a view needs: then it being empty means that nothing of the kind happened."""
+        if not self.has_view(view):
+            return False
+        return bool(self.rows(f"SELECT 1 FROM view_coverage WHERE view_name = {literal(view)} AND is_fed"))
 
     def absent(self, name: str, view: str) -> None:
         """A line of the checklist that this capture cannot answer."""

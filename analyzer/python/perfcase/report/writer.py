@@ -6,7 +6,20 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from perfcase.report import checklist, counters, host, off_cpu, profile, quality, scheduler, syscalls, use
+from perfcase.report import (
+    checklist,
+    counters,
+    host,
+    interrupts,
+    locks,
+    off_cpu,
+    profile,
+    quality,
+    scheduler,
+    storage,
+    syscalls,
+    use,
+)  # fmt: skip
 from perfcase.report.page import Page
 
 if TYPE_CHECKING:
@@ -14,7 +27,11 @@ if TYPE_CHECKING:
 else:
     from perfcase.lazy import duckdb
 
-SECTIONS = (host, checklist, use, scheduler, off_cpu, syscalls, counters, profile, quality)
+SECTIONS = (
+    host, checklist, use,
+    scheduler, off_cpu, syscalls, locks, storage, interrupts, counters, profile,
+    quality,
+)  # fmt: skip
 """What it is; the first 60 seconds; utilization, saturation, errors; drilling down; how far to trust it."""
 
 

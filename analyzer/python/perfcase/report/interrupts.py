@@ -1,0 +1,35 @@
+"""What interrupts take from the CPUs."""
+
+from __future__ import annotations
+
+from perfcase.report.page import Column, Page
+from perfcase.text import count, duration, ratio
+
+VIEW = "irq_time"
+TITLE = "Interrupts"
+
+_TOP = 8
+
+
+def write(page: Page) -> None:
+    rows = page.rows(
+        "SELECT kind, name, cpu, count, total_ns, total_ratio, avg_ns, max_ns FROM irq_time"
+        f" ORDER BY total_ns DESC, kind, name, cpu, number LIMIT {_TOP}"
+    )
+    if not rows:
+        page.missing("Interrupt handlers", "irq_time")
+        return
+    page.table(
+        [
+            Column("kind", left=True),
+            Column("of", left=True, limit=30),
+            Column("CPU"),
+            Column("times", count),
+            Column("total", duration),
+            Column("of the CPU", ratio),
+            Column("mean", duration),
+            Column("longest", duration),
+        ],
+        [list(row.values()) for row in rows],
+    )
+    page.source("irq_time")
