@@ -1,14 +1,18 @@
-"""irq_time against `perf kwork report`: every handler of every CPU.
+"""irq_time against `perf kwork report` and against `trace-cmd report`: every handler of every CPU.
 
 perf prints milliseconds and seconds with three and six decimals: ours may differ by half a unit of the last place; it cuts the
-beginning of the longest to whole microseconds.
+beginning of the longest to whole microseconds. From the text of trace-cmd the handlers are paired again here, to the nanosecond.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
-from tests.oracles.captures import Capture, each_with
+import pytest
+
+from tests.oracles.captures import Capture, Recorded, each_with, recorded_with
+from tests.oracles.tools import trace_cmd
 
 ROW = re.compile(
     r"^\s*(?P<soft>\(s\))?(?P<name>.+):(?P<number>\d+)\s+\|\s*(?P<cpu>\d+) \|\s*(?P<total>[\d.]+) ms \|\s*(?P<count>\d+) \|"
@@ -44,3 +48,37 @@ def test_every_handler(capture: Capture, case_of) -> None:
         assert abs(ours[key][1] - total_ms) <= 0.0005 + 1e-9, key
         assert abs(ours[key][2] - max_ms) <= 0.0005 + 1e-9, key
         assert ours[key][3] // 1000 == int(start_s.replace(".", "")), key
+
+
+RECORDED_IRQ = [c for c in recorded_with("trace-cmd") if " softirq_entry: " in c.text("trace-cmd")]
+
+
+@pytest.mark.parametrize("capture", RECORDED_IRQ, ids=lambda capture: capture.id)
+def test_every_handler_of_the_report(capture: Recorded, case_of) -> None:
+    begun: dict[tuple, int] = {}
+    durations: dict[tuple, list[int]] = defaultdict(list)
+    open_count: dict[tuple, int] = defaultdict(int)
+    for event in trace_cmd.events(capture.text("trace-cmd")):
+        kind, _, edge = event.name.rpartition("_")
+        if edge not in ("entry", "exit") or kind not in ("softirq", "irq_handler"):
+            continue
+        number = trace_cmd.number("irq", event.fields["vec" if kind == "softirq" else "irq"])
+        key = ("softirq" if kind == "softirq" else "irq", number, event.cpu)
+        start = begun.pop(key, None)
+        if edge == "entry":
+            open_count[key] += start is not None
+            begun[key] = event.time_ns
+        elif start is None:
+            open_count[key] += 1
+        else:
+            durations[key].append(event.time_ns - start)
+    for key in begun:
+        open_count[key] += 1
+    theirs = {
+        key: (len(d), sum(d), max(d, default=None), open_count[key])
+        for key in durations.keys() | {k for k, n in open_count.items() if n}
+        for d in [durations[key]]
+    }
+    ours = case_of(capture).rows("SELECT kind, number, cpu, count, total_ns, max_ns, open_count FROM irq_time")
+    assert {row[:3]: row[3:] for row in ours} == theirs
+    assert theirs

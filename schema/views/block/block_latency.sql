@@ -1,9 +1,11 @@
 -- block_latency: how long requests to block devices took, from issue to completion, as a histogram
 -- grain: a device, an operation and a power-of-two range of microseconds
--- source: block_io
+-- source: block_io, block_device
 -- caveat: requests without both ends in the capture are left out; the wait in the queue before the issue is not in it (block_io.queue_ns)
+-- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
 -- caveat: the ranges are those of biolatency: 0 to 1 µs, 2 to 3, 4 to 7, … whole microseconds, rounded down
 -- column device: major,minor
+-- column device_name: its name, where /proc/diskstats was recorded
 -- column operation: read, write, discard, flush, zone, other
 -- column bucket_ns_min [ns]: the range begins here
 -- column bucket_ns_max [ns]: and ends before this
@@ -16,12 +18,13 @@ WITH request AS (
   WHERE latency_ns IS NOT NULL
 )
 SELECT
-  device, operation,
+  r.device, n.device_name, r.operation,
   CASE power WHEN 0 THEN 0 ELSE (1::BIGINT << power) * 1000 END AS bucket_ns_min,
   (1::BIGINT << (power + 1)) * 1000 AS bucket_ns_max,
   count(*) AS count,
   sum(latency_ns)::BIGINT AS total_ns,
   max(latency_ns) AS max_ns
-FROM request
-GROUP BY device, operation, power
-ORDER BY device, operation, bucket_ns_min
+FROM request AS r
+LEFT JOIN block_device AS n USING (device)
+GROUP BY r.device, n.device_name, r.operation, r.power
+ORDER BY r.device, r.operation, bucket_ns_min

@@ -1,14 +1,16 @@
 -- block_latency_over_time: what each block device did in each interval: requests, their latency, how many were under way
 -- grain: an interval and a device that had a request at any time
--- source: block_io, capture
+-- source: block_io, block_device, capture
 -- caveat: a request belongs to the interval that it completed in, as in iostat; latencies are of requests whose issue is known
--- caveat: a request without a completion counts as under way until the end of the capture: where events were lost, the depth is too high
+-- caveat: depth and busy time are of requests whose completion is in the capture; the others are in open_count, by their issue
+-- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
 -- caveat: an average hides the worst: read latency_ns_max beside it, and kernel_log for what the device said at that time
 -- caveat: intervals are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
 -- plot: intervals request_count, latency_ns_avg, latency_ns_max, queue_depth_avg, busy_ratio by device
 -- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length; shorter at the end of the capture
 -- column device: major,minor
+-- column device_name: its name, where /proc/diskstats was recorded
 -- column request_count [count]: requests that completed in it
 -- column read_bytes [bytes]: what they read
 -- column write_bytes [bytes]: what they wrote
@@ -22,6 +24,7 @@
 -- column busy_ns [ns]: time with at least one under way
 -- column busy_ratio [ratio]: as a share of the interval
 -- column error_count [count]: requests that completed with an error
+-- column open_count [count]: requests that were issued in it and whose completion is not in the capture: at the end still under way, or not seen
 WITH request AS (
   SELECT device, issued_ts_ns, completed_ts_ns, latency_ns, queue_ns, operation, size_bytes, error
   FROM block_io
@@ -39,10 +42,11 @@ WITH request AS (
 ), change AS (
   SELECT device, ts_ns, sum(step) AS step
   FROM (
-    SELECT device, issued_ts_ns AS ts_ns, 1 AS step FROM request
-    UNION ALL SELECT device, coalesce(completed_ts_ns, end_ns), -1 FROM request CROSS JOIN setting
+    SELECT device, issued_ts_ns AS ts_ns, CASE WHEN completed_ts_ns IS NULL THEN 0 ELSE 1 END AS step FROM request
+    UNION ALL SELECT device, completed_ts_ns, -1 FROM request
     UNION ALL SELECT device, ts_ns, 0 FROM grid
   )
+  WHERE ts_ns IS NOT NULL
   GROUP BY device, ts_ns
 ), segment AS (
   SELECT device, ts_ns,
@@ -75,17 +79,25 @@ WITH request AS (
   CROSS JOIN setting AS g
   WHERE r.completed_ts_ns IS NOT NULL
   GROUP BY ALL
+), open AS (
+  SELECT r.device, r.issued_ts_ns // g.step_ns * g.step_ns AS ts_ns, count(*) AS open_count
+  FROM request AS r
+  CROSS JOIN setting AS g
+  WHERE r.completed_ts_ns IS NULL
+  GROUP BY ALL
 )
 SELECT
-  d.ts_ns, least(g.step_ns, g.end_ns - d.ts_ns) AS interval_ns, d.device,
+  d.ts_ns, least(g.step_ns, g.end_ns - d.ts_ns) AS interval_ns, d.device, n.device_name,
   coalesce(x.request_count, 0) AS request_count,
   coalesce(x.read_bytes, 0) AS read_bytes, coalesce(x.write_bytes, 0) AS write_bytes,
   x.latency_ns_avg, x.latency_ns_p50, x.latency_ns_p99, x.latency_ns_max, x.queue_ns_avg,
   d.depth_ns / least(g.step_ns, g.end_ns - d.ts_ns) AS queue_depth_avg,
   d.depth_max AS queue_depth_max,
   d.busy_ns, d.busy_ns / least(g.step_ns, g.end_ns - d.ts_ns) AS busy_ratio,
-  coalesce(x.error_count, 0) AS error_count
+  coalesce(x.error_count, 0) AS error_count, coalesce(o.open_count, 0) AS open_count
 FROM depth AS d
 CROSS JOIN setting AS g
 LEFT JOIN done AS x ON x.device = d.device AND x.ts_ns = d.ts_ns
+LEFT JOIN open AS o ON o.device = d.device AND o.ts_ns = d.ts_ns
+LEFT JOIN block_device AS n ON n.device = d.device
 ORDER BY d.ts_ns, d.device

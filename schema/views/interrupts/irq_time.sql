@@ -3,6 +3,7 @@
 -- source: irq_handler_entry, irq_handler_exit, softirq_entry, softirq_exit, capture
 -- caveat: the time of a handler includes what interrupted it: a soft interrupt that a device interrupt broke into counts that one's time too
 -- caveat: on x86 the local timer and interrupts between CPUs are no events of this kind (irq_vectors) and are not in it
+-- caveat: a recording of some processes sees only what came while their threads ran
 -- caveat: where two sources recorded the events, those of the one with more of them count
 -- column kind: irq (a handler of a device interrupt) or softirq
 -- column cpu: the CPU

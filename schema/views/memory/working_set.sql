@@ -1,6 +1,6 @@
 -- working_set: which files each process read through the page cache, against the size of the cache
 -- grain: a process (where it is not known, a name of threads) and a file
--- source: page_cache_event, thread, process, proc_memory, page_size
+-- source: page_cache_event, thread, process, proc_memory, page_size, block_device
 -- caveat: needs filemap events (perfcase record --with page-cache); without mm_filemap_get_pages reads that the cache served are not seen
 -- caveat: the extent is the end of the part of the file that was touched: the file may be larger
 -- caveat: the process is the one that ran when the page came in: read ahead and writeback may work for another
@@ -10,17 +10,18 @@
 -- column process: its name; where the process is not known, the threads'
 -- column device: the file system, as major,minor
 -- column inode: the file: find -inum tells its name on the recorded host
+-- column block_device: where it is no file but a block device that was read itself (a file system reads what describes its files there): its name
 -- column looked_up_pages [pages]: pages that reads and page faults asked the cache for; NULL where lookups were not recorded
 -- column read_pages [pages]: pages that came into the cache to be read
 -- column written_pages [pages]: pages that came into the cache to be written
 -- column reread_pages [pages]: the part of read_pages that this process had brought in before, in this capture: they had been dropped
 -- column removed_pages [pages]: pages of the file that left the cache while the process ran
--- column extent_pages [pages]: the end of the last page touched: the file is at least so large
+-- column extent_pages [pages]: the end of the last page touched: the file is at least so large; of a block device a place on it
 -- column read_bytes [bytes]: read_pages in bytes; NULL where the page size is not known
 -- column extent_bytes [bytes]: extent_pages in bytes
 -- column cache_bytes [bytes]: the page cache, at most
 -- column extent_ratio [ratio]: extent_bytes as a share of cache_bytes; above 1 the file does not fit
--- column exceeds_cache: true when the file does not fit the page cache
+-- column exceeds_cache: true when the file does not fit the page cache; NULL for a block device
 WITH cache AS (
   SELECT max(cached_bytes + coalesce(buffers_bytes, 0)) AS cache_bytes FROM proc_memory
 ), page AS (
@@ -46,7 +47,7 @@ WITH cache AS (
   GROUP BY upid, process, device, inode
 )
 SELECT
-  f.upid, p.pid, f.process, f.device, f.inode,
+  f.upid, p.pid, f.process, f.device, f.inode, b.device_name AS block_device,
   CASE WHEN t.lookups THEN f.looked_up END AS looked_up_pages,
   f.read AS read_pages, f.written AS written_pages, f.reread AS reread_pages, f.removed AS removed_pages,
   f.extent AS extent_pages,
@@ -54,10 +55,12 @@ SELECT
   f.extent * s.page_size_bytes AS extent_bytes,
   c.cache_bytes,
   f.extent * s.page_size_bytes / nullif(c.cache_bytes, 0) AS extent_ratio,
-  f.extent * s.page_size_bytes > c.cache_bytes AS exceeds_cache
+  CASE WHEN b.device_name IS NULL THEN f.extent * s.page_size_bytes > c.cache_bytes END AS exceeds_cache
 FROM file AS f
 CROSS JOIN told AS t
 CROSS JOIN cache AS c
 LEFT JOIN page_size AS s ON true
 LEFT JOIN process AS p USING (upid)
+-- The inodes of block devices are their numbers, in a file system of their own.
+LEFT JOIN block_device AS b ON f.device LIKE '0,%' AND b.device = (f.inode >> 20) || ',' || (f.inode & 1048575)
 ORDER BY f.read DESC, f.upid, f.process, f.device, f.inode

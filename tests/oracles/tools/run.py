@@ -45,6 +45,7 @@ TOOLS = {
     "block": Tool("perf", (*SCRIPT, "-F", "time,event,trace"), keep=" block:block_rq_"),
     "lock-contention": Tool("perf", (*LOCK, "--kallsyms", os.devnull), stream="stderr"),
     "lock-contention-threads": Tool("perf", (*LOCK, "-t", "--kallsyms", os.devnull), stream="stderr"),
+    "trace-futex": Tool("perf", ("trace",), stream="stderr", keep="futex("),
     "kwork": Tool("perf", ("kwork", "-k", "irq,softirq", "report")),
     "trace-cmd": Tool("trace-cmd", ("report", "-R", "-t")),
 }
