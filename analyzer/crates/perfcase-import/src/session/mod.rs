@@ -17,7 +17,7 @@ pub use events::{EventAttr, EventId, SourceId, SourceInfo};
 pub use host::HostFacts;
 pub use issues::{Issue, Severity};
 pub use maps::Mapping;
-pub use threads::{Utid, until_nul};
+pub use threads::{Upid, Utid, until_nul};
 
 use crate::tables::{self, Table, Tables};
 use crate::timeline::Timelines;

@@ -205,6 +205,14 @@ impl Session {
         self.threads.find_or_create(clock_ns, tid, pid)
     }
 
+    /// The process of a thread, made when it is new.
+    pub fn upid(&mut self, utid: Utid, pid: i32) -> Upid {
+        match self.threads.all.get(utid as usize).and_then(|thread| thread.upid) {
+            Some(upid) => upid,
+            None => self.threads.process(pid),
+        }
+    }
+
     /// A thread or process was created. Ids are `None` where the record does not tell.
     pub fn fork(&mut self, clock_ns: i64, pid: Option<i32>, tid: i32, parent_pid: Option<i32>) -> Utid {
         let before = self.threads.processes.len();

@@ -2,9 +2,10 @@
 
 use hashbrown::HashMap;
 
+use super::process::{self, Io, Process, Processes, Units};
 use super::system::{self, At, Links};
 use super::thread::{ThreadPath, ThreadStat, ThreadStatus, parse_schedstat, scheduler_comm};
-use super::{meminfo, memory, stat, thread};
+use super::{meminfo, memory, socket, stat, thread};
 use crate::session::{NO_TIME, Session, SourceId, Utid};
 use crate::tables::{ProcCpuRow, ProcLoadRow, ProcSystemRow, ProcThreadRow};
 
@@ -27,11 +28,12 @@ pub enum Outcome {
 /// Snapshots to rows. A thread's files come one after the other; its row is pushed when another's begin.
 pub struct Rows {
     source: SourceId,
-    ticks_per_s: u64,
-    page_size_bytes: u64,
+    units: Units,
     snapshot: u32,
     thread: Option<Thread>,
     links: Links,
+    process: Option<Process>,
+    processes: Processes,
     /// When each thread started, in ticks after boot: what tells threads of the same id apart.
     starts: HashMap<Utid, u64>,
     /// Lines of /proc/stat that are not understood.
@@ -48,6 +50,8 @@ struct Thread {
     stat: Option<ThreadStat>,
     status: ThreadStatus,
     schedstat: Option<(u64, u64, u64)>,
+    io: Io,
+    wait_channel: Option<Vec<u8>>,
 }
 
 impl Rows {
@@ -55,11 +59,12 @@ impl Rows {
     pub fn new(source: SourceId, ticks_per_s: u64, page_size_bytes: u64) -> Rows {
         Rows {
             source,
-            ticks_per_s: ticks_per_s.max(1),
-            page_size_bytes,
+            units: Units { ticks_per_s, page_size_bytes },
             snapshot: 0,
             thread: None,
             links: Links::default(),
+            process: None,
+            processes: Processes::default(),
             starts: HashMap::new(),
             unknown_stat_lines: 0,
             unknown_memory: Vec::new(),
@@ -70,6 +75,7 @@ impl Rows {
     pub fn begin(&mut self, session: &mut Session, snapshot: u32) {
         self.end(session);
         self.snapshot = snapshot;
+        self.processes.holders.clear();
     }
 
     /// A snapshot, or the stream, ends.
@@ -78,6 +84,9 @@ impl Rows {
             self.push_thread(session, &thread);
         }
         self.links.push(session, self.snapshot, self.source);
+        if let Some(process) = self.process.take() {
+            self.processes.push(session, self.snapshot, self.source, self.units, process);
+        }
     }
 
     /// A file of the snapshot.
@@ -85,10 +94,15 @@ impl Rows {
         if let Some(at) = thread::parse_path(path) {
             return match at.tid {
                 Some(tid) => self.thread_file(session, clock_ns, at, tid, bytes),
-                None => Outcome::Other,
+                None => self.process_file(session, clock_ns, at, bytes),
             };
         }
         let ts_ns = session.ts(clock_ns).unwrap_or(0);
+        if let Some(netns_inode) = socket::parse_path(path) {
+            let at = At { ts_ns, snapshot: self.snapshot, source_id: self.source };
+            let is_read = socket::read(session, at, netns_inode, &self.processes.holders, bytes);
+            return if is_read { Outcome::Read } else { Outcome::Damaged };
+        }
         let is_read = match path {
             "/proc/stat" => self.stat(session, ts_ns, bytes),
             "/proc/loadavg" => self.load(session, ts_ns, bytes),
@@ -105,8 +119,7 @@ impl Rows {
     }
 
     fn ns(&self, ticks: Option<u64>) -> Option<i64> {
-        let ns = u128::from(ticks?) * 1_000_000_000 / u128::from(self.ticks_per_s);
-        i64::try_from(ns).ok()
+        self.units.ns(ticks)
     }
 
     fn stat(&mut self, session: &mut Session, ts_ns: i64, bytes: &[u8]) -> bool {
@@ -201,29 +214,23 @@ impl Rows {
         tid: i32,
         bytes: &[u8],
     ) -> Outcome {
-        if !matches!(at.file, "stat" | "status" | "schedstat") {
+        if !matches!(at.file, "stat" | "status" | "schedstat" | "io" | "wchan") {
             return Outcome::Other;
         }
         if self.thread.as_ref().is_none_or(|thread| (thread.pid, thread.tid) != (at.pid, tid)) {
             self.end(session);
             let (stat, status, schedstat) = (None, ThreadStatus::default(), None);
+            let (io, wait_channel) = (Io::default(), None);
             let ts_ns = session.ts(clock_ns).unwrap_or(0);
             let utid = session.utid(clock_ns, tid, Some(at.pid));
-            self.thread = Some(Thread { pid: at.pid, tid, utid, ts_ns, stat, status, schedstat });
+            self.thread = Some(Thread { pid: at.pid, tid, utid, ts_ns, stat, status, schedstat, io, wait_channel });
         }
         let Some(thread) = &mut self.thread else { return Outcome::Damaged };
         let is_read = match at.file {
             "stat" => {
                 thread.stat = thread::parse_stat(bytes);
                 if let Some(stat) = &thread.stat {
-                    let start = stat.start_ticks;
-                    if self.starts.get(&thread.utid).is_some_and(|known| start.is_some_and(|start| start != *known)) {
-                        // The id was given again, and no event told of it.
-                        thread.utid = session.fork(NO_TIME, Some(thread.pid), thread.tid, stat.parent_pid);
-                        session.utid(clock_ns, thread.tid, Some(thread.pid));
-                    }
-                    self.starts.extend(start.map(|start| (thread.utid, start)));
-                    session.name_if_unnamed(clock_ns, thread.utid, scheduler_comm(stat));
+                    thread.utid = identify(&mut self.starts, session, clock_ns, thread.utid, thread.pid, stat);
                 }
                 thread.stat.is_some()
             }
@@ -231,11 +238,43 @@ impl Rows {
                 thread.status = thread::parse_status(bytes);
                 thread.status != ThreadStatus::default()
             }
+            "io" => {
+                let io = process::parse_io(bytes);
+                thread.io = io.unwrap_or_default();
+                io.is_some()
+            }
+            // A thread that runs, or a kernel that hides it: 0.
+            "wchan" => {
+                thread.wait_channel = Some(bytes.trim_ascii().to_vec()).filter(|name| !matches!(&name[..], b"" | b"0"));
+                true
+            }
             _ => {
                 thread.schedstat = parse_schedstat(bytes);
                 thread.schedstat.is_some()
             }
         };
+        if is_read { Outcome::Read } else { Outcome::Damaged }
+    }
+
+    fn process_file(&mut self, session: &mut Session, clock_ns: i64, at: ThreadPath<'_>, bytes: &[u8]) -> Outcome {
+        if !process::is_known(at.file) {
+            return Outcome::Other;
+        }
+        if self.process.as_ref().is_none_or(|process| process.pid != at.pid) {
+            self.end(session);
+            let ts_ns = session.ts(clock_ns).unwrap_or(0);
+            let utid = session.utid(clock_ns, at.pid, Some(at.pid));
+            let upid = session.upid(utid, at.pid);
+            self.process = Some(Process::new(at.pid, upid, ts_ns));
+        }
+        let Some(process) = &mut self.process else { return Outcome::Damaged };
+        let place = At { ts_ns: process.ts_ns, snapshot: self.snapshot, source_id: self.source };
+        let is_read = self.processes.file(session, place, process, at.file, bytes);
+        if let (true, "stat", Some(stat)) = (is_read, at.file, &process.stat) {
+            let utid = session.utid(clock_ns, at.pid, Some(at.pid));
+            let utid = identify(&mut self.starts, session, clock_ns, utid, at.pid, stat);
+            process.upid = session.upid(utid, at.pid);
+        }
         if is_read { Outcome::Read } else { Outcome::Damaged }
     }
 
@@ -273,13 +312,40 @@ impl Rows {
             thread_count: stat.thread_count,
             user_id: status.uid,
             virtual_bytes: signed(stat.virtual_bytes),
-            resident_bytes: signed(stat.resident_pages.and_then(|pages| pages.checked_mul(self.page_size_bytes))),
+            resident_bytes: signed(stat.resident_pages.and_then(|pages| pages.checked_mul(self.units.page_size_bytes))),
             resident_peak_bytes: signed(status.resident_peak_bytes),
             resident_anon_bytes: signed(status.resident_anon_bytes),
             resident_file_bytes: signed(status.resident_file_bytes),
             resident_shmem_bytes: signed(status.resident_shmem_bytes),
             swap_bytes: signed(status.swap_bytes),
+            read_char_bytes: signed(thread.io.chars[0]),
+            write_char_bytes: signed(thread.io.chars[1]),
+            read_call_count: signed(thread.io.calls[0]),
+            write_call_count: signed(thread.io.calls[1]),
+            read_bytes: signed(thread.io.storage[0]),
+            write_bytes: signed(thread.io.storage[1]),
+            cancelled_write_bytes: signed(thread.io.storage[2]),
+            wait_channel: thread.wait_channel.as_deref(),
         });
         session.row_added();
     }
+}
+
+/// The key of the thread that this `stat` is of: another one when its id was given again and no event told of it.
+fn identify(
+    starts: &mut HashMap<Utid, u64>,
+    session: &mut Session,
+    clock_ns: i64,
+    utid: Utid,
+    pid: i32,
+    stat: &ThreadStat,
+) -> Utid {
+    let (mut utid, tid, start) = (utid, stat.tid, stat.start_ticks);
+    if starts.get(&utid).is_some_and(|known| start.is_some_and(|start| start != *known)) {
+        utid = session.fork(NO_TIME, Some(pid), tid, stat.parent_pid);
+        session.utid(clock_ns, tid, Some(pid));
+    }
+    starts.extend(start.map(|start| (utid, start)));
+    session.name_if_unnamed(clock_ns, utid, scheduler_comm(stat));
+    utid
 }

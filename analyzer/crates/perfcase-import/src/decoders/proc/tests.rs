@@ -69,6 +69,83 @@ fn a_snapshot_becomes_rows() {
 }
 
 #[test]
+fn a_process_becomes_rows() {
+    let stat = STAT.replacen("7 (a) b)", "6 (main)", 1);
+    let stream = [
+        "S 1500 9 0\n".to_string(),
+        file(1600, "/proc/6/stat", &stat),
+        file(1610, "/proc/6/io", "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\n"),
+        file(1620, "/proc/6/cmdline", "a\0b c\0"),
+        file(1630, "/proc/6/cgroup", "0::/x\n"),
+        file(1640, "/proc/6/limits", "Limit  Soft Limit\nMax open files  10  unlimited  files\n"),
+        file(1650, "/proc/6/smaps_rollup", "1-2 ---p 00 00:00 0 [rollup]\nRss: 8 kB\nPss: 4 kB\nPss_Anon: 2 kB\n"),
+        file(1660, "/proc/6/fd", "0 /dev/null\n3 socket:[77]\n4 socket:[77]\n"),
+        file(1700, "/proc/6/task/6/stat", &stat),
+        file(1710, "/proc/6/task/6/io", "rchar: 10\n"),
+        file(1720, "/proc/6/task/6/wchan", "do_wait"),
+        file(1730, "/proc/6/task/7/stat", STAT),
+        file(1740, "/proc/6/task/7/wchan", "0"),
+        file(
+            1800,
+            "/perfcase/netns/99/sockets",
+            "family=inet protocol=tcp state=ESTAB local_address=::1 local_port=80 inode=77 rtt_ns=5000 lost_count=1\n\
+             family=unix protocol=stream state=LISTEN local_address=@a\\040b inode=0\n",
+        ),
+        "Z 2000 0 7 0\n".to_string(),
+        "S 2500 9 1\n".to_string(),
+        file(2620, "/proc/6/cmdline", "a\0b c\0"),
+        file(2630, "/proc/6/cgroup", "0::/x\n"),
+        file(2640, "/proc/6/limits", "Limit  Soft Limit\nMax open files  20  unlimited  files\n"),
+        "Z 3000 1 3 0\n".to_string(),
+    ];
+    let (mut session, issues) = import(&stream.concat());
+    let columns = "ts_ns snapshot pid comm parent_pid user_ns children_user_ns read_char_bytes write_bytes \
+                   cancelled_write_bytes mapped_resident_bytes pss_bytes pss_file_bytes fd_count";
+    assert_eq!(
+        rows(&mut session.tables.proc_process, columns),
+        ["600 0 6 main 1 20000000 52000000 1 6 - 8192 4096 - 3"]
+    );
+    // What stays the same is not said again.
+    assert_eq!(rows(&mut session.tables.proc_command, "ts_ns pid command_line cgroup"), ["600 6 a b c /x"]);
+    assert_eq!(
+        rows(&mut session.tables.proc_limit, "ts_ns pid name soft hard unit"),
+        ["600 6 Max open files 10 - files", "1620 6 Max open files 20 - files"]
+    );
+    assert_eq!(
+        rows(&mut session.tables.proc_fd, "pid fd kind inode target"),
+        ["6 0 device - /dev/null", "6 3 socket 77 socket:[77]", "6 4 socket 77 socket:[77]"]
+    );
+    assert_eq!(
+        rows(
+            &mut session.tables.proc_socket,
+            "netns_inode state local_address local_port inode pid fd rtt_ns lost_count"
+        ),
+        ["99 ESTAB ::1 80 77 6 3 5000 1", "99 ESTAB ::1 80 77 6 4 5000 1", "99 LISTEN @a b - - - - - -"]
+    );
+    assert_eq!(
+        rows(&mut session.tables.proc_thread, "pid tid read_char_bytes write_bytes wait_channel"),
+        ["6 6 10 - do_wait", "6 7 - - -"]
+    );
+    assert_eq!(issues, [""; 0]);
+}
+
+#[test]
+fn damaged_files_of_a_process_are_reported() {
+    let stream = [
+        "S 1500 9 0\n".to_string(),
+        file(1600, "/proc/6/io", "x"),
+        file(1610, "/proc/6/limits", "x"),
+        file(1620, "/proc/6/fd", "x"),
+        file(1630, "/perfcase/netns/99/sockets", "family=inet\n"),
+        file(1640, "/proc/6/auxv", "x"),
+        "Z 2000 0 5 0\n".to_string(),
+    ];
+    let (mut session, issues) = import(&stream.concat());
+    assert_eq!(rows(&mut session.tables.proc_socket, "inode"), [""; 0]);
+    assert_eq!(issues, ["damaged_file", "damaged_file", "damaged_file", "damaged_file", "other_files"]);
+}
+
+#[test]
 fn a_reused_thread_id_is_another_thread() {
     let snapshot = |clock: i64, start: &str| {
         let stat = STAT.replace(" 99 4096", &format!(" {start} 4096"));

@@ -44,6 +44,10 @@ pub struct ThreadStat {
     pub user_ticks: Option<u64>,
     /// Time in the kernel.
     pub system_ticks: Option<u64>,
+    /// Time in user mode of children that were waited for.
+    pub children_user_ticks: Option<u64>,
+    /// Time in the kernel of children that were waited for.
+    pub children_system_ticks: Option<u64>,
     /// The kernel's priority.
     pub priority: Option<i32>,
     /// Niceness.
@@ -86,6 +90,8 @@ pub fn parse_stat(text: &[u8]) -> Option<ThreadStat> {
         major_fault_count: field(12).and_then(|f| f.parse().ok()),
         user_ticks: field(14).and_then(|f| f.parse().ok()),
         system_ticks: field(15).and_then(|f| f.parse().ok()),
+        children_user_ticks: field(16).and_then(|f| f.parse().ok()),
+        children_system_ticks: field(17).and_then(|f| f.parse().ok()),
         priority: field(18).and_then(|f| f.parse().ok()),
         nice: field(19).and_then(|f| f.parse().ok()),
         thread_count: field(20).and_then(|f| f.parse().ok()),
