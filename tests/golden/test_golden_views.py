@@ -103,6 +103,7 @@ def test_views_that_cannot_be_fed_are_empty_and_empty_views_are_explained(
             assert is_fed, f"{name} has rows, but view_coverage says that it cannot"
 
 
+@pytest.mark.usefixtures("golden")
 def test_there_is_a_golden_for_each_view_and_nothing_else(request: pytest.FixtureRequest) -> None:
     wanted = {f"{sample}/{view}.csv" for sample in SAMPLES for view in VIEWS}
     found = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.csv")}
