@@ -1,0 +1,63 @@
+-- memory: what memory was used for, as free prints it, and what the kernel keeps
+-- grain: a snapshot
+-- source: proc_memory
+-- caveat: a column is NULL where the kernel does not say. available (Linux 3.14) is an estimate of what programs can get without swapping
+-- caveat: used is what free of procps 4 prints: total without available; where the kernel has no estimate, total without free, buffers and cache
+-- caveat: where the estimate is larger than the memory there is (a container's meminfo), available is what is free, as free has it
+-- column ts_ns [ns]: when it was read
+-- column total_bytes [bytes]: usable memory
+-- column used_bytes [bytes]: in use: total without available
+-- column free_bytes [bytes]: unused
+-- column shared_bytes [bytes]: shared memory and tmpfs
+-- column buffers_bytes [bytes]: block device pages in the cache
+-- column cache_bytes [bytes]: file pages in the cache, and kernel objects that can be reclaimed
+-- column available_bytes [bytes]: what programs can get without swapping
+-- column available_ratio [ratio]: available_bytes as a share of total_bytes
+-- column swap_total_bytes [bytes]: swap space
+-- column swap_used_bytes [bytes]: swap space in use
+-- column swap_free_bytes [bytes]: unused swap space
+-- column anon_bytes [bytes]: anonymous memory mapped by processes
+-- column mapped_bytes [bytes]: file pages mapped by processes
+-- column slab_bytes [bytes]: kernel objects
+-- column slab_reclaimable_bytes [bytes]: those that can be reclaimed
+-- column slab_unreclaimable_bytes [bytes]: those that cannot
+-- column kernel_stack_bytes [bytes]: stacks of threads in the kernel
+-- column page_tables_bytes [bytes]: page tables
+-- column dirty_bytes [bytes]: pages waiting to be written
+-- column writeback_bytes [bytes]: pages being written
+-- column committed_bytes [bytes]: memory promised to programs
+-- column commit_limit_bytes [bytes]: what may be promised where overcommit is off
+-- column huge_page_total_count [count]: huge pages set aside
+-- column huge_page_free_count [count]: those not in use
+-- column huge_page_size_bytes [bytes]: size of one
+-- column anon_huge_bytes [bytes]: anonymous memory in transparent huge pages
+SELECT
+  ts_ns,
+  mem_total_bytes AS total_bytes,
+  CASE
+    WHEN mem_available_bytes <= mem_total_bytes THEN mem_total_bytes - mem_available_bytes
+    WHEN mem_available_bytes IS NOT NULL THEN mem_total_bytes - mem_free_bytes
+    ELSE mem_total_bytes - mem_free_bytes - buffers_bytes - cached_bytes - coalesce(slab_reclaimable_bytes, 0)
+  END AS used_bytes,
+  mem_free_bytes AS free_bytes,
+  shmem_bytes AS shared_bytes,
+  buffers_bytes,
+  cached_bytes + coalesce(slab_reclaimable_bytes, 0) AS cache_bytes,
+  CASE WHEN mem_available_bytes > mem_total_bytes THEN mem_free_bytes ELSE mem_available_bytes END AS available_bytes,
+  CASE WHEN mem_available_bytes > mem_total_bytes THEN mem_free_bytes ELSE mem_available_bytes END
+    / nullif(mem_total_bytes, 0) AS available_ratio,
+  swap_total_bytes,
+  swap_total_bytes - swap_free_bytes AS swap_used_bytes,
+  swap_free_bytes,
+  anon_pages_bytes AS anon_bytes,
+  mapped_bytes,
+  slab_bytes, slab_reclaimable_bytes, slab_unreclaimable_bytes,
+  kernel_stack_bytes, page_tables_bytes, dirty_bytes, writeback_bytes,
+  committed_as_bytes AS committed_bytes,
+  commit_limit_bytes,
+  huge_pages_total_count AS huge_page_total_count,
+  huge_pages_free_count AS huge_page_free_count,
+  huge_page_size_bytes,
+  anon_huge_pages_bytes AS anon_huge_bytes
+FROM proc_memory
+ORDER BY proc_memory.ts_ns, source_id, snapshot

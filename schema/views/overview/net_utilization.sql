@@ -1,0 +1,105 @@
+-- net_utilization: what each network interface carried, as sar -n DEV,EDEV prints it
+-- grain: an interval between two snapshots × interface
+-- source: proc_net_dev, proc_net_link
+-- caveat: the interfaces of the network namespace that the recorder ran in, not those of containers
+-- caveat: an interface that appears counts from 0, as does one whose counters start again; 32-bit counters wrap at 2^32 and are taken on from there
+-- caveat: the use of a link is of what it can carry in one direction if it is full duplex, of both directions together if not, or if that is unknown
+-- column ts_ns [ns]: end of the interval
+-- column interval_ns [ns]: its length
+-- column interface: its name
+-- column rx_packets_per_s [1/s]: packets received (rxpck/s)
+-- column tx_packets_per_s [1/s]: packets sent (txpck/s)
+-- column rx_bytes_per_s [bytes/s]: received (rxkB/s in bytes)
+-- column tx_bytes_per_s [bytes/s]: sent (txkB/s in bytes)
+-- column rx_compressed_per_s [1/s]: compressed packets received (rxcmp/s)
+-- column tx_compressed_per_s [1/s]: compressed packets sent (txcmp/s)
+-- column rx_multicast_per_s [1/s]: multicast packets received (rxmcst/s)
+-- column rx_errors_per_s [1/s]: packets received with an error (rxerr/s)
+-- column tx_errors_per_s [1/s]: packets that could not be sent (txerr/s)
+-- column collisions_per_s [1/s]: collisions (coll/s)
+-- column rx_drops_per_s [1/s]: packets received and dropped (rxdrop/s)
+-- column tx_drops_per_s [1/s]: packets dropped before they were sent (txdrop/s)
+-- column tx_carrier_errors_per_s [1/s]: losses of carrier (txcarr/s)
+-- column rx_frame_errors_per_s [1/s]: framing errors (rxfram/s)
+-- column rx_fifo_errors_per_s [1/s]: overruns of the receive queue (rxfifo/s)
+-- column tx_fifo_errors_per_s [1/s]: overruns of the send queue (txfifo/s)
+-- column util_ratio [ratio]: share of the link's speed in use (%ifutil); NULL where the speed is unknown
+-- column speed_bits_per_s [bits/s]: the link's speed: what util_ratio is a share of
+-- column rx_packets [count]: packets received in the interval
+-- column tx_packets [count]: packets sent in the interval
+-- column rx_bytes [bytes]: received in the interval
+-- column tx_bytes [bytes]: sent in the interval
+-- column rx_errors [count]: packets received with an error, in the interval
+-- column tx_errors [count]: packets that could not be sent, in the interval
+-- column rx_drops [count]: packets received and dropped, in the interval
+-- column tx_drops [count]: packets dropped before they were sent, in the interval
+WITH snapshot_before AS (
+  SELECT source_id, snapshot, ts_ns, lag(snapshot) OVER w AS before, ts_ns - lag(ts_ns) OVER w AS interval_ns
+  FROM (SELECT source_id, snapshot, max(ts_ns) AS ts_ns FROM proc_net_dev GROUP BY source_id, snapshot)
+  WINDOW w AS (PARTITION BY source_id ORDER BY snapshot)
+), counter AS (
+  FROM proc_net_dev UNPIVOT (
+    value FOR field IN (
+      rx_bytes, rx_packets, rx_errors, rx_drops, rx_fifo_errors, rx_frame_errors, rx_compressed, rx_multicast, tx_bytes,
+      tx_packets, tx_errors, tx_drops, tx_fifo_errors, tx_collisions, tx_carrier_errors, tx_compressed
+    )
+  )
+), pair AS (
+  SELECT c.source_id, c.snapshot, c.interface, c.field, c.value, b.value AS before,
+    c.value < b.value AND b.value < 4294967296 AND b.value >= 2147483648 AND c.value < 2147483648 AS has_wrapped
+  FROM counter AS c
+  JOIN snapshot_before AS s ON s.source_id = c.source_id AND s.snapshot = c.snapshot
+  LEFT JOIN counter AS b
+    ON b.source_id = c.source_id AND b.snapshot = s.before AND b.interface = c.interface AND b.field = c.field
+  WHERE s.interval_ns > 0
+), step AS (
+  SELECT source_id, snapshot, interface, field,
+    CASE
+      WHEN before IS NULL OR bool_or(value < before AND NOT has_wrapped)
+        OVER (PARTITION BY source_id, snapshot, interface) THEN value
+      WHEN has_wrapped THEN value - before + 4294967296
+      ELSE value - before
+    END AS n
+  FROM pair
+), grown AS (
+  SELECT source_id, snapshot, interface,
+    max(n) FILTER (field = 'rx_packets') AS rx_packets, max(n) FILTER (field = 'tx_packets') AS tx_packets,
+    max(n) FILTER (field = 'rx_bytes') AS rx_bytes, max(n) FILTER (field = 'tx_bytes') AS tx_bytes,
+    max(n) FILTER (field = 'rx_compressed') AS rx_compressed, max(n) FILTER (field = 'tx_compressed') AS tx_compressed,
+    max(n) FILTER (field = 'rx_multicast') AS rx_multicast,
+    max(n) FILTER (field = 'rx_errors') AS rx_errors, max(n) FILTER (field = 'tx_errors') AS tx_errors,
+    max(n) FILTER (field = 'tx_collisions') AS collisions,
+    max(n) FILTER (field = 'rx_drops') AS rx_drops, max(n) FILTER (field = 'tx_drops') AS tx_drops,
+    max(n) FILTER (field = 'tx_carrier_errors') AS tx_carrier_errors,
+    max(n) FILTER (field = 'rx_frame_errors') AS rx_frame_errors,
+    max(n) FILTER (field = 'rx_fifo_errors') AS rx_fifo_errors, max(n) FILTER (field = 'tx_fifo_errors') AS tx_fifo_errors
+  FROM step
+  GROUP BY source_id, snapshot, interface
+)
+SELECT
+  s.ts_ns, s.interval_ns, g.interface,
+  1e9 * g.rx_packets / s.interval_ns AS rx_packets_per_s,
+  1e9 * g.tx_packets / s.interval_ns AS tx_packets_per_s,
+  1e9 * g.rx_bytes / s.interval_ns AS rx_bytes_per_s,
+  1e9 * g.tx_bytes / s.interval_ns AS tx_bytes_per_s,
+  1e9 * g.rx_compressed / s.interval_ns AS rx_compressed_per_s,
+  1e9 * g.tx_compressed / s.interval_ns AS tx_compressed_per_s,
+  1e9 * g.rx_multicast / s.interval_ns AS rx_multicast_per_s,
+  1e9 * g.rx_errors / s.interval_ns AS rx_errors_per_s,
+  1e9 * g.tx_errors / s.interval_ns AS tx_errors_per_s,
+  1e9 * g.collisions / s.interval_ns AS collisions_per_s,
+  1e9 * g.rx_drops / s.interval_ns AS rx_drops_per_s,
+  1e9 * g.tx_drops / s.interval_ns AS tx_drops_per_s,
+  1e9 * g.tx_carrier_errors / s.interval_ns AS tx_carrier_errors_per_s,
+  1e9 * g.rx_frame_errors / s.interval_ns AS rx_frame_errors_per_s,
+  1e9 * g.rx_fifo_errors / s.interval_ns AS rx_fifo_errors_per_s,
+  1e9 * g.tx_fifo_errors / s.interval_ns AS tx_fifo_errors_per_s,
+  8e9 * CASE WHEN l.is_full_duplex THEN greatest(g.rx_bytes, g.tx_bytes) ELSE g.rx_bytes + g.tx_bytes END
+    / s.interval_ns / l.speed_bits_per_s AS util_ratio,
+  l.speed_bits_per_s,
+  g.rx_packets, g.tx_packets, g.rx_bytes, g.tx_bytes, g.rx_errors, g.tx_errors, g.rx_drops, g.tx_drops
+FROM grown AS g
+JOIN snapshot_before AS s ON s.source_id = g.source_id AND s.snapshot = g.snapshot
+ASOF LEFT JOIN proc_net_link AS l
+  ON l.source_id = g.source_id AND l.interface = g.interface AND l.snapshot <= g.snapshot
+ORDER BY s.ts_ns, g.source_id, g.interface

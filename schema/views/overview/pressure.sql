@@ -1,0 +1,41 @@
+-- pressure: how long threads could not go on for want of CPU, memory, input/output or because of interrupts
+-- grain: an interval between two snapshots × resource
+-- source: proc_pressure
+-- caveat: the kernel counts the time in which at least one thread waited, not how many did; full of the CPU is always 0 for the whole host
+-- caveat: a kernel without pressure stall information (psi=1, CONFIG_PSI) has no rows
+-- column ts_ns [ns]: end of the interval
+-- column interval_ns [ns]: its length
+-- column resource: cpu, memory, io or irq
+-- column some_ratio [ratio]: share of the interval in which at least one thread waited
+-- column full_ratio [ratio]: share of the interval in which all that were not idle waited; NULL where the kernel does not count that
+-- column some_ns [ns]: the absolute of some_ratio
+-- column full_ns [ns]: the absolute of full_ratio
+-- column some_avg10_ratio [ratio]: the kernel's own average over 10 s, at the end of the interval
+-- column some_avg60_ratio [ratio]: over 60 s
+-- column some_avg300_ratio [ratio]: over 300 s
+-- column full_avg10_ratio [ratio]: the kernel's own average over 10 s, at the end of the interval
+-- column full_avg60_ratio [ratio]: over 60 s
+-- column full_avg300_ratio [ratio]: over 300 s
+WITH pair AS (
+  SELECT *, lag(total_ns) OVER w AS before_ns, ts_ns - lag(ts_ns) OVER w AS interval_ns
+  FROM proc_pressure
+  WINDOW w AS (PARTITION BY source_id, resource, kind ORDER BY snapshot, ts_ns)
+), flat AS (
+  SELECT source_id, snapshot, ts_ns, interval_ns, resource,
+    max(total_ns - before_ns) FILTER (kind = 'some' AND total_ns >= before_ns) AS some_ns,
+    max(total_ns - before_ns) FILTER (kind = 'full' AND total_ns >= before_ns) AS full_ns,
+    max(avg10_ratio) FILTER (kind = 'some') AS some_avg10_ratio,
+    max(avg60_ratio) FILTER (kind = 'some') AS some_avg60_ratio,
+    max(avg300_ratio) FILTER (kind = 'some') AS some_avg300_ratio,
+    max(avg10_ratio) FILTER (kind = 'full') AS full_avg10_ratio,
+    max(avg60_ratio) FILTER (kind = 'full') AS full_avg60_ratio,
+    max(avg300_ratio) FILTER (kind = 'full') AS full_avg300_ratio
+  FROM pair
+  WHERE interval_ns > 0
+  GROUP BY source_id, snapshot, ts_ns, interval_ns, resource
+)
+SELECT
+  ts_ns, interval_ns, resource, some_ns / interval_ns AS some_ratio, full_ns / interval_ns AS full_ratio, some_ns, full_ns,
+  some_avg10_ratio, some_avg60_ratio, some_avg300_ratio, full_avg10_ratio, full_avg60_ratio, full_avg300_ratio
+FROM flat
+ORDER BY flat.ts_ns, source_id, resource
