@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -58,7 +59,7 @@ def test_a_capture_of_nothing_fills_no_view_and_says_why(database: duckdb.DuckDB
 def test_it_is_known_who_records_each_table() -> None:
     known = {row["table_name"] for row in recordings()}
     tables = load_tables()
-    assert sorted(name for name in known if name not in tables) == []
+    assert sorted(known - tables.keys() - load_views().keys()) == []
     assert [n for n, table in tables.items() if n not in known and table.group != ABOUT_THE_CAPTURE] == [], (
         "tables without a line in schema/recording.toml"
     )
@@ -71,6 +72,7 @@ def test_rules_are_of_tables_and_groups_that_exist() -> None:
 
     rules = tomllib.loads((schema_dir() / "recording.toml").read_text())
     assert sorted(rules["table"].keys() - load_tables().keys()) == []
+    assert sorted(rules["view"].keys() - load_views().keys()) == []
 
 
 def test_the_command_says_why_a_view_is_empty(empty: Path) -> None:
@@ -86,3 +88,12 @@ def test_a_condition_that_nothing_meets_is_no_missing_source(tmp_path: Path) -> 
     case = make_case(tmp_path / "x.case", {"thread": [{"utid": 1}], "thread_state": [{"utid": 1, "state": "running"}]})
     done = perfcase("view", "thread_time", case, "--where", "tid = 77")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_bare_recording_says_what_only_the_recorder_takes(recorded: Callable[[str], Path]) -> None:
+    done = perfcase("view", "cpu_utilization", recorded("aarch64/offcpu.data"), "--format", "json")
+    assert (done.returncode, done.stdout) == (0, "[\n]\n")
+    assert done.stderr == (
+        "perfcase: cpu_utilization has no rows: nothing in proc_cpu; proc is not in this capture;"
+        " to record it: perfcase-record copies /proc by default, every --interval seconds\n"
+    )

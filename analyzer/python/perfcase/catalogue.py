@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     from perfcase.lazy import duckdb
 
-VERSION = 1
+VERSION = 2
 """Raised when this module says other things than before of the same schema: then case.duckdb is written anew."""
 
 Rows = list[dict[str, Any]]
@@ -136,6 +136,8 @@ def recordings() -> Rows:
         rule = rule or rules["group"].get(table.group)
         if rule:
             rows += [{"table_name": table.name, "source": s, "how": rule["how"]} for s in rule["sources"]]
+    for name, rule in rules.get("view", {}).items():
+        rows += [{"table_name": name, "source": s, "how": rule["how"]} for s in rule["sources"]]
     return rows
 
 

@@ -22,7 +22,7 @@ def why_empty(connection: duckdb.DuckDBPyConnection, view: str) -> str | None:
         return None
     is_fed, missing, _, reason, how, remedy = row
     if is_fed:
-        parts = ["its tables have rows, but none of the kind that it shows", reason]
+        parts = ["its tables have rows, but none of the kind that it shows", reason, f"such rows come from: {how}"]
     else:
         parts = [f"nothing in {missing}" if missing != view else None, reason, f"to record it: {how}"]
     parts.append(f"on that host: {remedy}" if remedy else None)

@@ -27,7 +27,11 @@ WITH rows_of AS (
   QUALIFY row_number() OVER (PARTITION BY view_name ORDER BY missing_count, alternative) = 1
 ), wanted AS (
   SELECT DISTINCT b.view_name, b.is_fed, g.source, g.how
-  FROM (SELECT view_name, is_fed, unnest(asked) AS table_name FROM best) AS b
+  FROM (
+    SELECT view_name, is_fed, unnest(asked) AS table_name FROM best ANTI JOIN recording ON table_name = view_name
+    UNION ALL
+    SELECT view_name, is_fed, view_name FROM best
+  ) AS b
   JOIN recording AS g USING (table_name)
 ), told AS (
   SELECT w.view_name, w.source, w.how, s.source_id,

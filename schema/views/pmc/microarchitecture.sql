@@ -6,6 +6,7 @@
 -- caveat: top-down level 1 (Yasin, "A Top-Down method for performance analysis and counters architecture", ISPASS 2014): of the perf metrics counters (Ice Lake and later) each is its share of the four; of topdown-total-slots and its companions as perf stat --topdown has it; of a Skylake's raw events with 4 slots a cycle. The corrections by INT_MISC.UOP_DROPPING and INT_MISC.RECOVERY_CYCLES of newer CPUs are left out. Arm's slot width is not in a capture: no top-down there, but the stall ratios
 -- caveat: events limited to user mode are used only where there are no others
 -- caveat: on Arm cache-misses are of the first level and are not used for llc_misses
+-- plot: intervals l1d_misses_pki, llc_misses_pki, branch_misses_pki, machine_clears_pki, frontend_bound_ratio, bad_speculation_ratio, retiring_ratio, backend_bound_ratio
 -- column ts_ns [ns]: end of the interval
 -- column cycles [count]: CPU cycles, not counting halted ones
 -- column instructions [count]: instructions retired

@@ -9,12 +9,20 @@ from perfcase.text import count, duration, ratio
 
 TITLE = "CPU counters"
 
+_CPUS_MAX = 8
+
 
 def write(page: Page) -> None:
     rows = page.rows("SELECT * FROM pmcarch WHERE cycles IS NOT NULL OR instructions IS NOT NULL ORDER BY ts_ns")
-    if not rows:
+    if rows:
+        _architectural(page, rows)
+    else:
         page.missing("Hardware counters", "pmcarch")
-        return
+    _frequency(page)
+    _software(page)
+
+
+def _architectural(page: Page, rows: list[dict[str, Any]]) -> None:
     known = [row for row in rows if row["ipc"] is not None]
     shown = {"all": _total(rows)}
     if len(known) > 1:
@@ -35,6 +43,46 @@ def write(page: Page) -> None:
         [[name, *(row[key] for key in _KEYS)] for name, row in shown.items()],
     )
     page.source("pmcarch")
+
+
+def _frequency(page: Page) -> None:
+    """The clock that each CPU ran at, and how busy it was at its actual and at its base clock."""
+    rows = page.rows_of(
+        "cpu_frequency",
+        "SELECT coalesce(cpu::VARCHAR, aggregate, 'all') AS cpu,"
+        " sum(effective_ghz * busy_ns) / nullif(sum(busy_ns) FILTER (effective_ghz IS NOT NULL), 0) AS effective,"
+        " max(base_ghz) AS base, sum(busy_ns)::BIGINT AS busy_ns,"
+        " sum(busy_ns) / nullif(sum(interval_ns) FILTER (busy_ns IS NOT NULL), 0) AS run,"
+        " sum(used_ratio * interval_ns) / nullif(sum(interval_ns) FILTER (used_ratio IS NOT NULL), 0) AS used,"
+        f" min(method) AS method FROM cpu_frequency GROUP BY ALL ORDER BY busy_ns DESC NULLS LAST, cpu LIMIT {_CPUS_MAX}",
+    )
+    if not rows:
+        return
+    page.table(
+        [
+            Column("CPU"),
+            Column("GHz", "{:.2f}".format),
+            Column("base GHz", "{:.2f}".format),
+            Column("busy", duration),
+            Column("%RUN", ratio),
+            Column("%USED", ratio),
+            Column("found by", left=True),
+        ],
+        [list(row.values()) for row in rows],
+    )
+    page.source("cpu_frequency")
+
+
+def _software(page: Page) -> None:
+    rows = page.rows_of(
+        "software_events",
+        "SELECT event, unit, sum(count) AS total, sum(count) * 1e9 / sum(interval_ns) AS per_s FROM software_events"
+        " GROUP BY ALL HAVING sum(count) IS NOT NULL ORDER BY event, unit",
+    )
+    counted = [f"{row['event']} {count(row['total'])} ({count(row['per_s'])}/s)" for row in rows if row["unit"] != "ns"]
+    if counted:
+        page.line(", ".join(counted))
+        page.source("software_events")
 
 
 _KEYS = (
