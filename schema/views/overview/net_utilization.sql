@@ -4,6 +4,7 @@
 -- caveat: the interfaces of the network namespace that the recorder ran in, not those of containers
 -- caveat: an interface that appears counts from 0, as does one whose counters start again; 32-bit counters wrap at 2^32 and are taken on from there
 -- caveat: the use of a link is of what it can carry in one direction if it is full duplex, of both directions together if not, or if that is unknown
+-- plot: intervals util_ratio, rx_packets_per_s, tx_packets_per_s, rx_bytes_per_s, tx_bytes_per_s, rx_errors_per_s, tx_errors_per_s, rx_drops_per_s, tx_drops_per_s by interface
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length
 -- column interface: its name
