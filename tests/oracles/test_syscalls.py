@@ -86,6 +86,9 @@ def test_every_cell(capture: Capture, case_of) -> None:
         assert key not in ours, f"{key} is there twice"
         if number in NOT_IN_PERF and key not in theirs:
             continue
+        # The kernel shows a return from a signal handler without a number: perf drops it, we know what it ends.
+        if name == "rt_sigreturn" and key not in theirs:
+            continue
         ours[key] = Cells(*cells)
     assert ours.keys() == theirs.keys()
     wrong = [f"{key}: ours {ours[key]}, perf {theirs[key]}" for key in theirs if not same(ours[key], theirs[key])]

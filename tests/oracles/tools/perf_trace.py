@@ -1,4 +1,4 @@
-"""Reads the text of `perf trace -s`: per thread, per system call."""
+"""Reads the text of `perf trace -s` (per thread, per system call) and of `perf trace` (call by call)."""
 
 from __future__ import annotations
 
@@ -57,3 +57,44 @@ def summary(text: str) -> list[SyscallSummary]:
             )
         )
     return rows
+
+
+LINE = re.compile(
+    r"^ *(?P<time>\d+\.\d{3}|\?) \( *(?:(?P<duration>\d+\.\d{3}) ms)?\s*\): (?P<comm>.*)/(?P<tid>\d+)  ?"
+    r"(?:(?P<continued> \.\.\. \[continued\]: )(?P<ended>\w+)\(\)|(?P<name>\w+)\(.*?)\)? +"
+    r"(?:= (?P<result>.*)|(?P<interrupted>\.\.\.))$"
+)
+
+
+@dataclass(frozen=True)
+class LoggedCall:
+    """A line: times in milliseconds as the text has them."""
+
+    time_ms: float | None
+    duration_ms: float | None
+    comm: str
+    tid: int
+    name: str
+    result: str | None
+
+
+def log(text: str) -> list[LoggedCall]:
+    """Every line; the result of a call that another interrupts is None."""
+    calls = []
+    for line in text.splitlines():
+        if "): " not in line:
+            continue
+        found = LINE.match(line)
+        if found is None:
+            raise ValueError(f"not a line of perf trace: {line!r}")
+        calls.append(
+            LoggedCall(
+                None if found["time"] == "?" else float(found["time"]),
+                None if found["duration"] is None else float(found["duration"]),
+                found["comm"],
+                int(found["tid"]),
+                found["ended"] or found["name"],
+                found["result"],
+            )
+        )
+    return calls

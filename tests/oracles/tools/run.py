@@ -35,6 +35,7 @@ TOOLS = {
     "script": Tool("perf", (*SCRIPT, "-F", SCRIPT_FIELDS + ",cpu")),
     # Captures that were recorded without the CPU: asking for it is an error.
     "script-no-cpu": Tool("perf", (*SCRIPT, "-F", SCRIPT_FIELDS)),
+    "script-typed": Tool("perf", ("script", "--ns", "-F", "comm,tid,time,event,trace"), keep="syscalls:sys_"),
     "mmaps": Tool("perf", (*SCRIPT, "--show-mmap-events", "-F", "comm,tid,time"), keep="PERF_RECORD_MMAP"),
     "switches": Tool("perf", (*SCRIPT, "-F", "pid,tid,cpu,time,event,trace"), keep="sched:sched_switch"),
     "report-self": Tool("perf", (*REPORT, "--no-children", "-F", "overhead,sample,period,dso,sym")),
@@ -47,6 +48,8 @@ TOOLS = {
     "lock-contention-threads": Tool("perf", (*LOCK, "-t", "--kallsyms", os.devnull), stream="stderr"),
     "trace-futex": Tool("perf", ("trace",), stream="stderr", keep="futex("),
     "kwork": Tool("perf", ("kwork", "-k", "irq,softirq", "report")),
+    # Callchains, which it prints below each call, have no "): ".
+    "trace-log": Tool("perf", ("trace",), stream="stderr", keep="): "),
     "trace-cmd": Tool("trace-cmd", ("report", "-R", "-t")),
 }
 

@@ -1,57 +1,219 @@
-//! Names of system calls, by the recorded architecture: never by that of the machine that analyzes.
+//! Names of system calls and errors, by the recorded architecture: never by that of the machine that analyzes.
 
-/// Call names of one architecture.
+use hashbrown::HashMap;
+
+/// The bit of a number that says x32 on x86_64.
+const X32_BIT: i64 = 0x4000_0000;
+
+const NO_FD: u8 = u8::MAX;
+
+macro_rules! list {
+    ($name:literal) => {
+        include_str!(concat!("../../../../schema/syscalls/", $name, ".txt"))
+    };
+}
+
+/// A call of one calling convention.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Its name; empty where the number has no call.
+    pub name: &'static str,
+    /// kind:name of each argument, separated by spaces; `None` where they are not known.
+    pub arguments: Option<&'static str>,
+    fd: u8,
+}
+
+const NO_CALL: Call = Call { name: "", arguments: None, fd: NO_FD };
+
+impl Call {
+    /// Which argument is the first descriptor.
+    pub fn fd(&self) -> Option<usize> {
+        (self.fd != NO_FD).then_some(self.fd as usize)
+    }
+}
+
+/// The calls of one convention: what the kernel calls an ABI.
+#[derive(Default)]
+pub struct Abi {
+    /// Its name: an architecture as uname -m prints it, x32, i386, arm or s390.
+    pub name: &'static str,
+    /// Indexed by number.
+    calls: Vec<Call>,
+    /// Those with numbers far from the others (arm's own).
+    odd: HashMap<i64, Call>,
+}
+
+/// The calls that a machine's threads make.
+#[derive(Default)]
 pub struct Names {
-    /// Indexed by number; empty where there is no call.
-    names: Vec<&'static str>,
+    native: Abi,
+    compat: Abi,
+    x32: Option<Abi>,
+    errors: Vec<&'static str>,
+}
+
+fn numbered(text: &'static str) -> impl Iterator<Item = (usize, &'static str)> {
+    text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let (number, name) = line.split_once(' ')?;
+        Some((number.parse().ok()?, name))
+    })
+}
+
+impl Abi {
+    fn parse(name: &'static str, text: &'static str, arguments: &HashMap<&str, &'static str>) -> Abi {
+        let mut abi = Abi { name, ..Abi::default() };
+        for (number, name) in numbered(text) {
+            let arguments = arguments.get(name).copied();
+            let is_fd = |argument: &str| argument.starts_with("f:");
+            let fd = arguments.and_then(|list| list.split(' ').position(is_fd)).map_or(NO_FD, |index| index as u8);
+            let call = Call { name, arguments, fd };
+            if number >= 1024 {
+                abi.odd.insert(number as i64, call);
+                continue;
+            }
+            if abi.calls.len() <= number {
+                abi.calls.resize(number + 1, NO_CALL);
+            }
+            abi.calls[number] = call;
+        }
+        abi
+    }
+
+    #[inline]
+    fn get(&self, number: i64) -> Option<&Call> {
+        let index = usize::try_from(number).ok()?;
+        self.calls.get(index).or_else(|| self.odd.get(&number)).filter(|call| !call.name.is_empty())
+    }
+
+    fn each(&self) -> impl Iterator<Item = (i64, &Call)> {
+        let plain = self.calls.iter().enumerate().map(|(number, call)| (number as i64, call));
+        let mut odd: Vec<_> = self.odd.iter().map(|(&number, call)| (number, call)).collect();
+        odd.sort_by_key(|(number, _)| *number);
+        plain.chain(odd).filter(|(_, call)| !call.name.is_empty())
+    }
 }
 
 impl Names {
-    fn parse(text: &'static str) -> Names {
-        let mut names = Vec::new();
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            if let Some((number, name)) = line.split_once(' ')
-                && let Ok(number) = number.parse::<usize>()
-            {
-                if names.len() <= number {
-                    names.resize(number + 1, "");
-                }
-                names[number] = name;
-            }
+    /// The convention of a call, and the call if the convention has it.
+    #[inline]
+    pub fn get(&self, number: i64, is_compat: bool) -> (&'static str, Option<&Call>) {
+        if is_compat {
+            return (self.compat.name, self.compat.get(number));
         }
-        Names { names }
+        if let Some(x32) = &self.x32
+            && number & X32_BIT != 0
+            && number > 0
+        {
+            return (x32.name, x32.get(number & !X32_BIT));
+        }
+        (self.native.name, self.native.get(number))
     }
 
-    /// The name of a call, if the architecture has it.
-    pub fn get(&self, number: i64) -> Option<&'static str> {
-        let name = *self.names.get(usize::try_from(number).ok()?)?;
+    /// The name of an error number.
+    #[inline]
+    pub fn error(&self, errno: i32) -> Option<&'static str> {
+        let name = *self.errors.get(usize::try_from(errno).ok()?)?;
         (!name.is_empty()).then_some(name)
+    }
+
+    /// Every call of every convention of the machine: convention, number as a capture has it, call.
+    pub fn each(&self) -> impl Iterator<Item = (&'static str, i64, &Call)> {
+        let of = |abi: &'static str, bit: i64| move |(number, call)| (abi, number | bit, call);
+        let native = self.native.each().map(of(self.native.name, 0));
+        let compat = self.compat.each().map(of(self.compat.name, 0));
+        let x32 = self.x32.iter().flat_map(Abi::each).map(of("x32", X32_BIT));
+        native.chain(compat).chain(x32)
     }
 }
 
 /// The names for an architecture as uname -m prints it. Empty for one that is not known: calls then go by number.
 pub fn table(machine: Option<&str>) -> Names {
-    match machine {
-        Some("x86_64" | "amd64") => Names::parse(include_str!("../../../../schema/syscalls/x86_64.txt")),
-        Some("aarch64" | "arm64" | "riscv64" | "loongarch64") => {
-            Names::parse(include_str!("../../../../schema/syscalls/aarch64.txt"))
-        }
-        Some("s390x") => Names::parse(include_str!("../../../../schema/syscalls/s390x.txt")),
-        Some("i386" | "i486" | "i586" | "i686") => Names::parse(include_str!("../../../../schema/syscalls/i386.txt")),
-        _ => Names { names: Vec::new() },
+    let arguments: HashMap<&str, &'static str> = list!("arguments")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_once(' ').unwrap_or((line, "")))
+        .collect();
+    let abi = |name, text| Abi::parse(name, text, &arguments);
+    let mut errors = Vec::new();
+    for (number, name) in numbered(list!("errno")) {
+        errors.resize(number + 1, "");
+        errors[number] = name;
     }
+    let (native, compat, x32) = match machine {
+        Some("x86_64" | "amd64") => {
+            (abi("x86_64", list!("x86_64")), abi("i386", list!("i386")), Some(abi("x32", list!("x32"))))
+        }
+        Some("aarch64" | "arm64") => (abi("aarch64", list!("aarch64")), abi("arm", list!("arm")), None),
+        // Both have the generic numbers, as aarch64 does.
+        Some("riscv64") => (abi("riscv64", list!("aarch64")), Abi::default(), None),
+        Some("loongarch64") => (abi("loongarch64", list!("aarch64")), Abi::default(), None),
+        Some("s390x") => (abi("s390x", list!("s390x")), abi("s390", list!("s390")), None),
+        Some("i386" | "i486" | "i586" | "i686") => (abi("i386", list!("i386")), Abi::default(), None),
+        Some(name) if name.starts_with("armv") => (abi("arm", list!("arm")), Abi::default(), None),
+        _ => (Abi::default(), Abi::default(), None),
+    };
+    Names { native, compat, x32, errors }
 }
 
 #[cfg(test)]
 mod tests {
     use super::table;
 
+    fn name(machine: Option<&str>, number: i64, is_compat: bool) -> (&'static str, Option<&'static str>) {
+        let names = table(machine);
+        let (abi, call) = names.get(number, is_compat);
+        (abi, call.map(|call| call.name))
+    }
+
     #[test]
     fn one_number_has_another_name_on_another_architecture() {
-        assert_eq!(table(Some("x86_64")).get(1), Some("write"));
-        assert_eq!(table(Some("aarch64")).get(64), Some("write"));
-        assert_eq!(table(Some("s390x")).get(4), Some("write"));
-        assert_eq!(table(Some("x86_64")).get(-1), None);
-        assert_eq!(table(None).get(1), None);
+        assert_eq!(name(Some("x86_64"), 1, false), ("x86_64", Some("write")));
+        assert_eq!(name(Some("aarch64"), 64, false), ("aarch64", Some("write")));
+        assert_eq!(name(Some("s390x"), 4, false), ("s390x", Some("write")));
+        assert_eq!(name(Some("x86_64"), -1, false).1, None);
+        assert_eq!(name(None, 1, false).1, None);
+        // i386 has none, and tables have gaps.
+        assert_eq!(name(Some("i686"), 1 << 40, false).1, None);
+        assert_eq!(name(Some("aarch64"), 245, false).1, None);
+    }
+
+    #[test]
+    fn programs_of_32_bits_have_numbers_of_their_own() {
+        assert_eq!(name(Some("x86_64"), 4, true), ("i386", Some("write")));
+        assert_eq!(name(Some("x86_64"), 0x4000_0000 + 1, false), ("x32", Some("write")));
+        assert_eq!(name(Some("x86_64"), 0x4000_0000 + 520, false), ("x32", Some("execve")));
+        assert_eq!(name(Some("aarch64"), 4, true), ("arm", Some("write")));
+        assert_eq!(name(Some("aarch64"), 0x000f_0005, true), ("arm", Some("set_tls")));
+        assert_eq!(name(Some("s390x"), 192, true), ("s390", Some("mmap2")));
+        assert_eq!(name(Some("riscv64"), 64, true).1, None);
+    }
+
+    #[test]
+    fn the_first_descriptor_among_the_arguments() {
+        let names = table(Some("x86_64"));
+        let fd = |number| names.get(number, false).1.and_then(super::Call::fd);
+        assert_eq!((fd(0), fd(9), fd(233), fd(39)), (Some(0), Some(4), Some(0), None));
+    }
+
+    #[test]
+    fn errors_have_names() {
+        let names = table(Some("aarch64"));
+        assert_eq!(names.error(2), Some("ENOENT"));
+        assert_eq!(names.error(11), Some("EAGAIN"));
+        assert_eq!(names.error(512), Some("ERESTARTSYS"));
+        assert_eq!((names.error(41), names.error(4095), names.error(-1)), (None, None, None));
+    }
+
+    #[test]
+    fn every_number_of_a_machine_is_listed_once() {
+        let names = table(Some("x86_64"));
+        let all: Vec<_> = names.each().map(|(abi, number, _)| (abi, number)).collect();
+        let mut unique = all.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!(unique.len(), all.len());
+        assert!(
+            all.contains(&("x32", 0x4000_0000 + 520)) && all.contains(&("i386", 5)) && all.contains(&("x86_64", 0))
+        );
     }
 }

@@ -33,7 +33,9 @@ fn end_anchor(capture: &Capture) -> Option<&Anchor> {
 pub(super) fn host(session: &mut Session, capture: &Capture) -> HostFiles {
     if let Some(host) = capture.manifest.as_ref().map(|manifest| &manifest.host) {
         session.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two()).unwrap_or(4096);
-        session.timelines.machine = host.machine.clone();
+        if let Some(machine) = &host.machine {
+            session.timelines.set_machine(machine);
+        }
     }
     let mode = capture.manifest.as_ref().and_then(|manifest| manifest.recorder.target.mode.as_deref());
     session.timelines.is_of_some_threads = mode.is_some_and(|mode| mode != "system");

@@ -36,7 +36,7 @@ impl HostFacts {
 impl Session {
     /// Sets the recorded architecture (`uname -m`), which names the system calls; a first word stays.
     pub fn set_machine(&mut self, machine: &str) {
-        self.timelines.machine.get_or_insert_with(|| machine.to_string());
+        self.timelines.set_machine(machine);
         self.host.machine.get_or_insert_with(|| machine.to_string());
     }
 }

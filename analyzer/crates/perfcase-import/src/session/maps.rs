@@ -234,6 +234,12 @@ fn is_anonymous(path: &[u8]) -> bool {
     starts.iter().any(|start| path.starts_with(start))
 }
 
+/// The loader of programs: where it lies tells of how many bits they are.
+fn is_loader(path: &[u8]) -> bool {
+    let base = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    [&b"ld-linux"[..], b"ld-musl", b"ld-2.", b"ld.so.1", b"ld64.so"].iter().any(|start| base.starts_with(start))
+}
+
 impl Session {
     /// A mapping appeared. It replaces whatever was mapped there.
     pub fn map(&mut self, mapping: &Mapping<'_>) {
@@ -261,6 +267,9 @@ impl Session {
         }
         if let Some(build_id) = mapping.build_id {
             self.maps.dsos[dso as usize].build_id.get_or_insert_with(|| build_id.to_vec());
+        }
+        if let (Some(upid), true) = (upid, mapping.path == b"[vdso]" || is_loader(mapping.path)) {
+            self.set_process_compat(upid, mapping.start < 1 << 32);
         }
         let region = Region { end, page_offset: mapping.page_offset, dso, is_identity };
         self.maps.insert(upid, mapping.start, region);

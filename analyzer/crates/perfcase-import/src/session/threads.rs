@@ -222,6 +222,7 @@ impl Session {
             && let (Some(child), Some(parent)) = (self.threads.find_process(pid), self.threads.find_process(parent))
         {
             self.maps.copy(parent, child);
+            self.inherit_compat(parent, child);
         }
         utid
     }

@@ -9,11 +9,15 @@ mod syscalls;
 
 pub(crate) use block::{BlockEvent, BlockStep};
 pub(crate) use sched::{Switch, WakeKind, Wakeup};
+pub(crate) use syscalls::{Entry, Return};
 
 use std::sync::Arc;
 
-use crate::session::{Session, SourceId};
+use hashbrown::HashSet;
+
+use crate::session::{Session, SourceId, Upid, Utid};
 use crate::syscall_names::{self, Names};
+use crate::tables::SyscallDefinitionRow;
 
 /// The timelines of one source.
 #[derive(Default)]
@@ -32,8 +36,17 @@ pub(crate) struct Timelines {
     pub is_of_some_threads: bool,
     sources: Vec<Timeline>,
     /// Architecture of the recorded host, as uname -m prints it: names the system calls.
-    pub machine: Option<String>,
+    machine: Option<String>,
+    is_x86: bool,
     names: Option<Arc<Names>>,
+    compat: Compat,
+}
+
+/// Who runs a program of 32 bits on a kernel of 64: their calls have other numbers. Hardly ever anyone.
+#[derive(Default)]
+struct Compat {
+    threads: HashSet<Utid>,
+    processes: HashSet<Upid>,
 }
 
 /// The source that each table is made from.
@@ -52,6 +65,18 @@ impl Timelines {
             self.sources.resize_with(index + 1, Timeline::default);
         }
         &mut self.sources[index]
+    }
+
+    /// Sets the architecture, as uname -m prints it; a first word stays.
+    pub(crate) fn set_machine(&mut self, machine: &str) {
+        let machine = self.machine.get_or_insert_with(|| machine.to_string());
+        self.is_x86 = machine == "x86_64";
+    }
+
+    /// Whether execve returns as it does on x86.
+    #[inline]
+    pub(crate) fn is_x86(&self) -> bool {
+        self.is_x86
     }
 
     fn names(&mut self) -> Arc<Names> {
@@ -99,6 +124,48 @@ impl Timelines {
 }
 
 impl Session {
+    /// Whether a thread runs a program of 32 bits on a kernel of 64.
+    #[inline]
+    pub(crate) fn is_compat(&self, utid: Utid) -> bool {
+        let Compat { threads, processes } = &self.timelines.compat;
+        if threads.is_empty() && processes.is_empty() {
+            return false;
+        }
+        let upid = || self.threads.all.get(utid as usize).and_then(|thread| thread.upid);
+        threads.contains(&utid) || upid().is_some_and(|upid| processes.contains(&upid))
+    }
+
+    /// A thread has begun to run a program of 32 bits, or of 64.
+    pub(crate) fn set_compat(&mut self, utid: Utid, is_compat: bool) {
+        match self.threads.all.get(utid as usize).and_then(|thread| thread.upid) {
+            Some(upid) => self.set_process_compat(upid, is_compat),
+            None if is_compat => {
+                self.timelines.compat.threads.insert(utid);
+            }
+            None => {}
+        }
+        if !is_compat {
+            self.timelines.compat.threads.remove(&utid);
+        }
+    }
+
+    /// A process runs a program of 32 bits, or of 64: its mappings tell.
+    pub(crate) fn set_process_compat(&mut self, upid: Upid, is_compat: bool) {
+        let processes = &mut self.timelines.compat.processes;
+        if is_compat {
+            processes.insert(upid);
+        } else {
+            processes.remove(&upid);
+        }
+    }
+
+    /// A new process runs what its parent runs.
+    pub(crate) fn inherit_compat(&mut self, parent: Upid, child: Upid) {
+        if self.timelines.compat.processes.contains(&parent) {
+            self.timelines.compat.processes.insert(child);
+        }
+    }
+
     /// Of a capture with one source: hands over rows that are settled, in blocks, while events come in.
     pub(crate) fn stream_timelines(&mut self, least: usize) {
         let Some(source) = self.timelines.only else { return };
@@ -137,6 +204,14 @@ impl Session {
         if let Some(source) = chosen.syscall {
             let mut syscalls = std::mem::take(&mut self.timelines.of(source).syscalls);
             syscalls.settle_open();
+            for (abi, number, call) in names.each() {
+                self.tables.syscall_definition.push(SyscallDefinitionRow {
+                    abi: abi.as_bytes(),
+                    number,
+                    name: call.name,
+                    arguments: call.arguments,
+                });
+            }
             if let Some(build) = syscalls.settled(start, 1, names) {
                 self.write_later("syscall", build);
             }

@@ -1,4 +1,4 @@
-//! System calls from raw_syscalls:sys_enter and sys_exit.
+//! System calls from raw_syscalls:sys_enter and sys_exit, or from syscalls:sys_enter_* and sys_exit_*.
 
 use std::sync::Arc;
 
@@ -14,11 +14,47 @@ use crate::writer::Build;
 
 const NONE: u32 = u32::MAX;
 
+/// What the kernel shows as the number when it has forgotten it: on return from a signal handler.
+const FORGOTTEN: i64 = -1;
+
+/// execve as x86 shows it when it returns into the new program: by the new program's convention.
+const X86_EXECVE: i64 = 59;
+const I386_EXECVE: i64 = 11;
+
 #[derive(Clone, Copy, PartialEq)]
 enum Pairing {
     Strict,
     ExitOnly,
     EnterOnly,
+}
+
+/// What the edges of the capture cut off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Edge {
+    None,
+    Start,
+    End,
+}
+
+/// An entry, as a tracepoint tells it.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    pub number: i64,
+    pub args: [u64; 6],
+    /// How many of them the tracepoint has.
+    pub arg_count: u8,
+    pub is_compat: bool,
+    /// From a tracepoint of this one call, not from raw_syscalls.
+    pub is_typed: bool,
+}
+
+/// A return, as a tracepoint tells it.
+#[derive(Clone, Copy)]
+pub(crate) struct Return {
+    pub number: i64,
+    pub ret: i64,
+    pub is_compat: bool,
+    pub is_typed: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -33,13 +69,18 @@ struct Call {
     utid: Utid,
     cpu: u32,
     stack: u32,
+    arg_count: u8,
     pairing: Pairing,
+    edge: Edge,
+    is_compat: bool,
+    is_typed: bool,
 }
 
 #[derive(Clone, Default)]
 struct Thread {
     pending: Option<Call>,
     latest_entry: Option<i64>,
+    has_returned: bool,
 }
 
 #[derive(Default)]
@@ -47,6 +88,9 @@ pub(crate) struct Syscalls {
     threads: Vec<Thread>,
     calls: Vec<Call>,
     count: u64,
+    /// raw_syscalls events were seen: those of single calls, recorded beside, tell the same a second time.
+    has_raw_enter: bool,
+    has_raw_exit: bool,
 }
 
 impl Syscalls {
@@ -65,40 +109,75 @@ impl Syscalls {
     }
 
     #[inline]
-    pub(crate) fn enter(&mut self, utid: Utid, clock_ns: i64, record: &Record<'_>, number: i64, args: [u64; 6]) {
+    pub(crate) fn enter(&mut self, utid: Utid, clock_ns: i64, record: &Record<'_>, entry: Entry) {
+        if entry.is_typed && self.has_raw_enter {
+            return;
+        }
+        let is_first_raw = !entry.is_typed && !self.has_raw_enter;
+        self.has_raw_enter |= !entry.is_typed;
         self.count += 1;
         let call = Call {
             entered: clock_ns,
             exited: NO_TIME,
             latest_entry: NO_TIME,
-            number,
+            number: entry.number,
             ret: 0,
-            args,
+            args: entry.args,
             utid,
             cpu: record.cpu.unwrap_or(NONE),
             stack: record.stack.unwrap_or(NONE),
+            arg_count: entry.arg_count,
             pairing: Pairing::EnterOnly,
+            edge: Edge::None,
+            is_compat: entry.is_compat,
+            is_typed: entry.is_typed,
         };
         let thread = self.thread(utid);
         thread.latest_entry = Some(clock_ns);
         if let Some(lost) = thread.pending.replace(call) {
-            self.calls.push(lost);
+            if is_first_raw && lost.is_typed && lost.number == call.number {
+                self.count -= 1;
+            } else {
+                self.calls.push(lost);
+            }
         }
     }
 
+    /// `is_x86` tells how a successful execve shows itself: the answer is then whether the new program has 32 bits.
     #[inline]
-    pub(crate) fn exit(&mut self, utid: Utid, clock_ns: i64, record: &Record<'_>, number: i64, ret: i64) {
+    pub(crate) fn exit(
+        &mut self,
+        utid: Utid,
+        clock_ns: i64,
+        record: &Record<'_>,
+        Return { number, ret, is_compat, is_typed }: Return,
+        is_x86: bool,
+    ) -> Option<bool> {
+        if is_typed && self.has_raw_exit {
+            return None;
+        }
+        let is_first_raw = !is_typed && !self.has_raw_exit;
+        self.has_raw_exit |= !is_typed;
         self.count += 1;
         let (cpu, stack) = (record.cpu.unwrap_or(NONE), record.stack.unwrap_or(NONE));
         let thread = self.thread(utid);
         let latest_entry = thread.latest_entry.unwrap_or(NO_TIME);
+        let is_first = thread.latest_entry.is_none() && !thread.has_returned;
+        thread.has_returned = true;
         let pending = thread.pending.take();
         match pending {
-            Some(call) if call.number == number => {
+            Some(call) if call.number == number || returned_as(&call, number, ret, is_x86) => {
                 let stack = if call.stack == NONE { stack } else { call.stack };
-                self.calls.push(Call { exited: clock_ns, latest_entry, ret, stack, pairing: Pairing::Strict, ..call });
+                let strict =
+                    Call { exited: clock_ns, latest_entry, ret, stack, is_typed, pairing: Pairing::Strict, ..call };
+                self.calls.push(strict);
+                (number != call.number && number != FORGOTTEN).then_some(number == I386_EXECVE)
             }
             other => {
+                if is_first_raw && other.is_none() && self.typed_return_of(utid, number, ret) {
+                    self.count -= 1;
+                    return None;
+                }
                 self.calls.extend(other);
                 self.calls.push(Call {
                     entered: NO_TIME,
@@ -110,16 +189,27 @@ impl Syscalls {
                     utid,
                     cpu,
                     stack,
+                    arg_count: 0,
                     pairing: Pairing::ExitOnly,
+                    edge: if is_first { Edge::Start } else { Edge::None },
+                    is_compat,
+                    is_typed,
                 });
+                None
             }
         }
+    }
+
+    /// Whether the tracepoint of the single call has just told this return.
+    fn typed_return_of(&self, utid: Utid, number: i64, ret: i64) -> bool {
+        let last = self.calls.last();
+        last.is_some_and(|call| call.is_typed && (call.utid, call.number, call.ret) == (utid, number, ret))
     }
 
     /// Entries whose return is not in the capture.
     pub(crate) fn settle_open(&mut self) {
         for thread in &mut self.threads {
-            self.calls.extend(thread.pending.take());
+            self.calls.extend(thread.pending.take().map(|call| Call { edge: Edge::End, ..call }));
         }
     }
 
@@ -132,6 +222,17 @@ impl Syscalls {
         let calls = std::mem::replace(&mut self.calls, Vec::with_capacity(capacity));
         Some(Box::new(move || rows(&calls, start, &names)))
     }
+}
+
+/// Whether a call returns under another number than it was made: after execve x86 shows the number that execve has in the
+/// new program's convention; after a return from a signal handler the kernel shows none.
+#[cold]
+fn returned_as(call: &Call, number: i64, ret: i64, is_x86: bool) -> bool {
+    let is_exec = || match call.is_compat {
+        true => matches!(call.number, I386_EXECVE | 358),
+        false => matches!(call.number, X86_EXECVE | 322 | 0x4000_0208 | 0x4000_0221),
+    };
+    number == FORGOTTEN || (is_x86 && ret == 0 && matches!(number, X86_EXECVE | I386_EXECVE) && is_exec())
 }
 
 /// Rows of `syscall`, in the order of their beginning.
@@ -147,10 +248,15 @@ fn rows(calls: &[Call], start: i64, names: &Names) -> Result<RecordBatch, ArrowE
         // perf trace: 0 without an earlier entry; the time must be after it, not at it.
         let perf =
             (call.latest_entry != NO_TIME).then(|| call.exited.saturating_sub(call.latest_entry).max(0)).unwrap_or(0);
-        let name = names.get(call.number).unwrap_or_else(|| {
+        let (abi, of) = names.get(call.number, call.is_compat);
+        let args = &call.args[..call.arg_count as usize];
+        let name = of.map(|of| of.name).unwrap_or_else(|| {
             unknown = format!("syscall_{}", call.number);
             &unknown
         });
+        let errno = (has_exit && (-4095..0).contains(&call.ret)).then(|| -call.ret as i32);
+        // Negative ones stand for something else: the current directory, no file.
+        let fd = of.and_then(|of| of.fd()).and_then(|index| args.get(index)).map(|&fd| fd as i32).filter(|&fd| fd >= 0);
         table.push(SyscallRow {
             ts_ns: begin(call).saturating_sub(start),
             exit_ts_ns: has_exit.then(|| call.exited.saturating_sub(start)),
@@ -158,18 +264,30 @@ fn rows(calls: &[Call], start: i64, names: &Names) -> Result<RecordBatch, ArrowE
             perf_duration_ns: has_exit.then_some(perf),
             utid: call.utid,
             cpu: known(call.cpu),
+            abi: (!abi.is_empty()).then_some(abi.as_bytes()),
             number: call.number,
             name: name.as_bytes(),
-            args: (call.pairing != Pairing::ExitOnly).then_some(&call.args[..]),
+            args: (call.pairing != Pairing::ExitOnly).then_some(args),
+            fd,
             ret: has_exit.then_some(call.ret),
-            errno: (has_exit && (-4095..0).contains(&call.ret)).then(|| -call.ret as i32),
+            errno,
+            errno_name: errno.and_then(|errno| names.error(errno)).map(str::as_bytes),
             pairing: match call.pairing {
                 Pairing::Strict => b"strict",
                 Pairing::ExitOnly => b"exit_only",
                 Pairing::EnterOnly => b"enter_only",
+            },
+            cut_at: match call.edge {
+                Edge::None => None,
+                Edge::Start => Some(b"start"),
+                Edge::End => Some(b"end"),
             },
             stack_id: known(call.stack),
         });
     }
     tables::batch("syscall", table.take())
 }
+
+#[cfg(test)]
+#[path = "syscalls_tests.rs"]
+mod tests;

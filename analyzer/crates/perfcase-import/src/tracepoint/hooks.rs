@@ -4,7 +4,7 @@ use super::Record;
 use super::plan::IntField;
 use crate::format::EventFormat;
 use crate::session::{Session, SourceId, Utid, until_nul};
-use crate::timeline::{BlockEvent, BlockStep, Switch, WakeKind, Wakeup};
+use crate::timeline::{BlockEvent, BlockStep, Entry, Return, Switch, WakeKind, Wakeup};
 
 /// A fixed-size name in a payload: offset and size in bytes.
 type TextField = (usize, usize);
@@ -15,6 +15,7 @@ pub(crate) struct Args {
     offset: usize,
     /// Bytes of one argument.
     width: usize,
+    count: u8,
     is_big_endian: bool,
 }
 
@@ -26,8 +27,8 @@ pub(crate) enum Hook {
     Fork { child: IntField, comm: Option<TextField> },
     Exit { pid: IntField },
     Rename { pid: IntField, comm: TextField },
-    SysEnter { number: IntField, args: Args },
-    SysExit { number: IntField, ret: IntField },
+    SysEnter { number: IntField, args: Args, is_typed: bool },
+    SysExit { number: IntField, ret: IntField, is_typed: bool },
     Block { step: BlockStep, fields: BlockFields },
 }
 
@@ -86,12 +87,25 @@ impl Hook {
             ("task", "task_rename") => Hook::Rename { pid: int("pid")?, comm: comm("newcomm")? },
             ("raw_syscalls", "sys_enter") => {
                 let args = format.fields.iter().find(|field| field.name == "args")?;
+                let (offset, width) = (args.offset as usize, args.size as usize / 6);
                 Hook::SysEnter {
                     number: int("id")?,
-                    args: Args { offset: args.offset as usize, width: args.size as usize / 6, is_big_endian },
+                    args: Args { offset, width, count: 6, is_big_endian },
+                    is_typed: false,
                 }
             }
-            ("raw_syscalls", "sys_exit") => Hook::SysExit { number: int("id")?, ret: int("ret")? },
+            ("raw_syscalls", "sys_exit") => Hook::SysExit { number: int("id")?, ret: int("ret")?, is_typed: false },
+            ("syscalls", name) => {
+                // Kernels before 3.7 called the number nr.
+                let number = int("__syscall_nr").or_else(|| int("nr"))?;
+                if name.starts_with("sys_exit_") {
+                    return Some(Hook::SysExit { number, ret: int("ret")?, is_typed: true });
+                }
+                if !name.starts_with("sys_enter_") {
+                    return None;
+                }
+                Hook::SysEnter { number, args: typed_args(format, is_big_endian), is_typed: true }
+            }
             ("block", name) => {
                 let step = match name {
                     "block_rq_insert" => BlockStep::Queued,
@@ -119,7 +133,7 @@ impl Hook {
     /// True where another table holds everything that the event's own would.
     #[inline]
     pub(crate) fn replaces_table(&self) -> bool {
-        matches!(self, Hook::SysEnter { .. } | Hook::SysExit { .. })
+        matches!(self, Hook::SysEnter { is_typed: false, .. } | Hook::SysExit { is_typed: false, .. })
     }
 }
 
@@ -140,21 +154,33 @@ impl Session {
         let utid = tid.map(|tid| if tid == 0 { 0 } else { self.threads.find_or_create(clock, tid, record.pid) });
         match *hook {
             Hook::Wakeup { pid, comm, kind } => self.on_wakeup(source, record, utid, pid, comm, kind),
-            Hook::SysEnter { number, args } => {
+            Hook::SysEnter { number, args, is_typed } => {
                 if let (Some(utid), Some(number)) = (utid, number.read(payload)) {
+                    let is_compat = self.is_compat(utid);
+                    let arg_count = args.count;
                     let args = read_args(payload, args);
-                    self.timelines.of(source).syscalls.enter(utid, clock, record, number, args);
+                    let entry = Entry { number, args, arg_count, is_compat, is_typed };
+                    self.timelines.of(source).syscalls.enter(utid, clock, record, entry);
                 }
             }
-            Hook::SysExit { number, ret } => {
+            Hook::SysExit { number, ret, is_typed } => {
                 if let (Some(utid), Some(number), Some(ret)) = (utid, number.read(payload), ret.read(payload)) {
-                    self.timelines.of(source).syscalls.exit(utid, clock, record, number, ret);
+                    let is_compat = self.is_compat(utid);
+                    let is_x86 = self.timelines.is_x86();
+                    let of = Return { number, ret, is_compat, is_typed };
+                    let program = self.timelines.of(source).syscalls.exit(utid, clock, record, of, is_x86);
+                    if let Some(is_compat) = program {
+                        self.set_compat(utid, is_compat);
+                    }
                 }
             }
             Hook::Fork { child, comm } => {
                 if let Some(child) = pid_of(child, payload) {
                     let child = self.threads.fork(clock, None, child, None);
                     self.name(clock, child, comm.map(|field| text(payload, field)));
+                    if utid.is_some_and(|parent| self.is_compat(parent)) {
+                        self.set_compat(child, true);
+                    }
                 }
             }
             Hook::Exit { pid } => {
@@ -274,11 +300,25 @@ fn pid_of(field: IntField, payload: &[u8]) -> Option<i32> {
     field.read(payload).and_then(|pid| i32::try_from(pid).ok()).filter(|&pid| pid >= 0)
 }
 
-/// The six arguments; a 32-bit kernel's are 4 bytes wide.
+/// The arguments of a tracepoint of one call: the fields behind the number, each as wide as a register.
+fn typed_args(format: &EventFormat, is_big_endian: bool) -> Args {
+    let fields = format.fields.iter().filter(|field| !field.is_common);
+    let fields: Vec<_> = fields.filter(|field| !matches!(field.name.as_str(), "__syscall_nr" | "nr")).collect();
+    let (offset, width) = fields.first().map_or((0, 0), |first| (first.offset as usize, first.size as usize));
+    // Newer kernels add what a pointer points to behind the arguments, as data of variable size.
+    let is_next = |&(index, field): &(usize, &&crate::format::Field)| {
+        field.offset as usize == offset + index * width && field.size as usize == width
+    };
+    let count = fields.iter().enumerate().take(6).take_while(is_next).count() as u8;
+    Args { offset, width, count, is_big_endian }
+}
+
+/// The arguments; a 32-bit kernel's are 4 bytes wide.
 #[inline]
-fn read_args(payload: &[u8], Args { offset, width, is_big_endian }: Args) -> [u64; 6] {
+fn read_args(payload: &[u8], Args { offset, width, count, is_big_endian }: Args) -> [u64; 6] {
     let mut args = [0; 6];
-    if let (Some(bytes), true) = (payload.get(offset..offset + 6 * width), width > 0) {
+    let size = usize::from(count) * width;
+    if let (Some(bytes), true) = (payload.get(offset..offset + size), width > 0) {
         for (arg, bytes) in args.iter_mut().zip(bytes.chunks_exact(width)) {
             *arg = super::plan::integer(bytes, false, is_big_endian) as u64;
         }

@@ -1,0 +1,41 @@
+-- slow_syscalls: the system calls that took long, longest first
+-- grain: a call of at least slow_syscall_ns (SET VARIABLE slow_syscall_ns = …; 10,000,000 ns unless it is set)
+-- source: syscall, thread, source, stack_folded
+-- caveat: of a call that the capture's edge cuts (cut_at) known_ns is the part that was recorded: it took at least that
+-- caveat: most long calls are waits for work, as of a server in epoll_wait: long is not bad
+-- column ts_ns [ns]: when it was entered; of a call under way at the start, when it returned
+-- column known_ns [ns]: how long it took, or the part of it within the capture
+-- column utid: the capture's own key of the thread
+-- column tid: thread id, a label
+-- column pid: process id, a label
+-- column comm: the thread's last name
+-- column name: the call
+-- column fd: its first descriptor; NULL without one
+-- column args: its arguments, registers as they were
+-- column ret: what it returned; NULL when it did not within the capture
+-- column errno_name: the error's name; NULL when it succeeded
+-- column cut_at: start or end of the capture, where that cuts it
+-- column stack: where it was called, root first; NULL when no callchains were recorded
+WITH edge AS (
+  SELECT min(first_ts_ns) AS first_ns, max(last_ts_ns) AS last_ns FROM source WHERE is_syscall_source
+), call AS (
+  SELECT
+    s.ts_ns, s.utid, t.tid, t.pid, t.comm, s.name, s.fd, s.args, s.ret, s.errno_name, s.cut_at, s.stack_id,
+    CASE
+      WHEN s.pairing = 'strict' THEN s.duration_ns
+      WHEN s.cut_at = 'end' THEN e.last_ns - s.ts_ns
+      -- A new thread's first event is its return from the call that made it.
+      WHEN s.cut_at = 'start' AND NOT (s.ret = 0 AND s.name IN ('clone', 'clone3', 'fork', 'vfork'))
+        THEN s.exit_ts_ns - greatest(e.first_ns, coalesce(t.start_ts_ns, e.first_ns))
+    END AS known_ns
+  FROM syscall AS s
+  JOIN thread AS t USING (utid)
+  CROSS JOIN edge AS e
+)
+SELECT
+  c.ts_ns, c.known_ns, c.utid, c.tid, c.pid, c.comm, c.name, c.fd, c.args, c.ret, c.errno_name, c.cut_at,
+  f.folded AS stack
+FROM call AS c
+LEFT JOIN stack_folded AS f USING (stack_id)
+WHERE c.known_ns >= coalesce(getvariable('slow_syscall_ns')::BIGINT, 10000000)
+ORDER BY c.known_ns DESC, c.ts_ns, c.utid
