@@ -47,6 +47,7 @@ TOOLS = {
     "lock-contention": Tool("perf", (*LOCK, "--kallsyms", os.devnull), stream="stderr"),
     "lock-contention-threads": Tool("perf", (*LOCK, "-t", "--kallsyms", os.devnull), stream="stderr"),
     "trace-futex": Tool("perf", ("trace",), stream="stderr", keep="futex("),
+    "tcp": Tool("perf", (*SCRIPT, "-F", "time,event,trace"), keep=" tcp:tcp_probe: "),
     "kwork": Tool("perf", ("kwork", "-k", "irq,softirq", "report")),
     # Callchains, which it prints below each call, have no "): ".
     "trace-log": Tool("perf", ("trace",), stream="stderr", keep="): "),

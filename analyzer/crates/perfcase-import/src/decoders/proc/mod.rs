@@ -5,6 +5,7 @@ mod counters;
 mod cpus;
 mod devices;
 mod fd;
+mod function_profile;
 mod meminfo;
 mod memory;
 mod process;

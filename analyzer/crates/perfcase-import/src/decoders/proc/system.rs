@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::rows::signed;
-use super::{cgroups, counters, cpus, devices};
+use super::{cgroups, counters, cpus, devices, function_profile};
 use crate::session::Session;
 use crate::tables::{
-    ProcCgroupStatRow, ProcCpuSchedRow, ProcDiskRow, ProcInterruptRow, ProcNetCounterRow, ProcNetDevRow,
-    ProcNetLinkRow, ProcPressureRow, ProcSockstatRow, ProcSoftirqRow, ProcVmstatRow,
+    FunctionHitRow, ProcCgroupStatRow, ProcCpuSchedRow, ProcDiskRow, ProcInterruptRow, ProcNetCounterRow,
+    ProcNetDevRow, ProcNetLinkRow, ProcPressureRow, ProcSockstatRow, ProcSoftirqRow, ProcVmstatRow,
 };
 
 /// Of what the rows are.
@@ -71,6 +71,9 @@ pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes:
             } else if let Some((name, file)) = devices::link_path(path) {
                 links.file(at, name, file, bytes);
                 1
+            } else if let Some(cpu) = function_profile::cpu_of(path) {
+                // A profile that is switched on and has seen nothing is a heading.
+                function_hits(session, at, cpu, bytes) + usize::from(!bytes.is_empty())
             } else {
                 // An empty file of a control group is one without a figure (io.stat).
                 cgroup(session, at, path, bytes)? + usize::from(bytes.is_empty())
@@ -95,6 +98,21 @@ fn vmstat(session: &mut Session, at: At, bytes: &[u8]) -> usize {
     each(session, counters::parse_vmstat(bytes), |session, (name, value)| {
         let name = name.as_bytes();
         session.tables.proc_vmstat.push(ProcVmstatRow { ts_ns, snapshot, source_id, name, value });
+    })
+}
+
+fn function_hits(session: &mut Session, at: At, cpu: u32, bytes: &[u8]) -> usize {
+    let At { ts_ns, snapshot, source_id } = at;
+    each(session, function_profile::parse(bytes), |session, function| {
+        session.tables.function_hit.push(FunctionHitRow {
+            ts_ns,
+            snapshot,
+            source_id,
+            cpu,
+            function: function.name.as_bytes(),
+            hit_count: function.hits,
+            total_ns: function.total_ns,
+        });
     })
 }
 

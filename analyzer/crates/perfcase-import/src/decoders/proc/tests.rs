@@ -209,9 +209,13 @@ fn files_about_the_host_become_rows() {
         ("/proc/softirqs", "  CPU0 CPU1\n  RCU: 6 0\n"),
         ("/proc/schedstat", "version 15\ncpu1 0 0 0 0 0 0 1 2 3\n"),
         ("/sys/fs/cgroup/a/memory.max", "max\n"),
+        (
+            "/sys/kernel/tracing/trace_stat/function1",
+            "  Function  Hit  Time\n  f    7    1.250 us   0.178 us   0.000 us\n",
+        ),
     ];
     let stream: String = files.iter().map(|(path, text)| file(1_600, path, text)).collect();
-    let stream = format!("S 1500 9 4\n{stream}Z 2000 4 13 0\n");
+    let stream = format!("S 1500 9 4\n{stream}Z 2000 4 14 0\n");
     let (mut session, issues) = import(&stream);
     let tables = &mut session.tables;
     let columns = "ts_ns snapshot device major minor read_count read_bytes write_ns in_flight_count io_ns flush_ns";
@@ -226,6 +230,7 @@ fn files_about_the_host_become_rows() {
     assert_eq!(rows(&mut tables.proc_softirq, "name cpu count"), ["RCU 0 6"]);
     assert_eq!(rows(&mut tables.proc_cpu_sched, "cpu run_ns run_queue_ns timeslice_count"), ["1 1 2 3"]);
     assert_eq!(rows(&mut tables.proc_cgroup_stat, "cgroup name value"), ["/a memory.max -"]);
+    assert_eq!(rows(&mut tables.function_hit, "snapshot cpu function hit_count total_ns"), ["4 1 f 7 1250"]);
     assert_eq!(issues, [""; 0]);
 }
 
