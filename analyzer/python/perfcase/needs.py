@@ -89,7 +89,12 @@ def _aggregates(expression: object) -> bool:
 
 @cache
 def _aggregate_names() -> frozenset[str]:
-    rows = parser().cursor().execute("SELECT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'").fetchall()
+    rows = (
+        parser()
+        .cursor()
+        .execute("SELECT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'")
+        .fetchall()
+    )
     return frozenset(row[0] for row in rows)
 
 

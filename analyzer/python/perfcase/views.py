@@ -178,6 +178,12 @@ def _names_of(sql: str, where: str) -> frozenset[str]:
     return frozenset(found - common)
 
 
+def parameters(views: Mapping[str, View], name: str) -> set[str]:
+    """The variables that a view reads, itself or by the views that it is made from."""
+    needed = with_dependencies(views, [name]).values()
+    return {found for view in needed for found in re.findall(r"getvariable\('(\w+)'\)", view.sql)}
+
+
 def create_view(connection: duckdb.DuckDBPyConnection, view: View) -> None:
     """Creates a view with its comments, so that a stranger who opens the database reads them."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,10 +20,11 @@ from perfcase.cli.common import (
     write,
 )
 from perfcase.coverage import why_empty
+from perfcase.errors import PerfcaseError
 from perfcase.plot import plan
 from perfcase.schema import load_tables, quote
 from perfcase.text import safe
-from perfcase.views import load_views
+from perfcase.views import load_views, parameters
 
 if TYPE_CHECKING:
     import duckdb
@@ -41,6 +43,10 @@ def command(
     ] = None,
     order: Annotated[
         str | None, typer.Option("--order", metavar="SQL", help='What to sort by: "on_cpu_ns DESC".')
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=NUMBER", help="A parameter of the view: interval_ns=100000000."),
     ] = None,
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
@@ -67,6 +73,7 @@ def command(
         ]
         if name not in known:
             raise unknown("view", name, {*known, *load_views(), *load_tables()}, "perfcase views")
+        _set(connection, name, settings or [])
         sql = f"SELECT * FROM {quote(name)}"
         if where:
             sql += f" WHERE ({where}\n)"
@@ -77,8 +84,36 @@ def command(
             plan(load_views()[name]) if wanted and not output and fmt == Format.table and name in load_views() else None
         )
         result = write(connection, sql, fmt, output, limit, how)
-        if not result.row_count and not connection.execute(f"SELECT 1 FROM {quote(name)} LIMIT 1").fetchone():
+        if (
+            not result.row_count
+            and not settings
+            and not connection.execute(f"SELECT 1 FROM {quote(name)} LIMIT 1").fetchone()
+        ):
             _say_why_empty(connection, name)
+
+
+def _set(connection: duckdb.DuckDBPyConnection, view: str, settings: list[str]) -> None:
+    """Gives the view's parameters their values."""
+    known = parameters(load_views(), view)
+    for setting in settings:
+        name, separator, value = setting.partition("=")
+        if name not in known:
+            hint = f"it has {', '.join(sorted(known))}" if known else "it has none"
+            raise PerfcaseError("usage", f"--set {setting}: {view} has no parameter {name}", hint)
+        number = _number(value) if separator else None
+        if number is None:
+            raise PerfcaseError("usage", f"--set {setting}: not NAME=NUMBER")
+        connection.execute(f"SET VARIABLE {quote(name)} = {number}")
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        return number if math.isfinite(number) else None
+    return None
 
 
 def _say_why_empty(connection: duckdb.DuckDBPyConnection, name: str) -> None:
