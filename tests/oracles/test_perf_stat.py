@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import duckdb
@@ -25,10 +26,21 @@ CSV = {
     "repeat.csv": "count unit event deviation running percent",
     "cgroup.csv": "time count unit event cgroup running percent",
     "summary.csv": "time count unit event running percent",
+    "thread.csv": "aggregate count unit event running percent",
+    "thread-intervals.csv": "time aggregate count unit event running percent",
 }
-JSON = ["all.json", "all-hardware.json", "cpu.json", "core.json", "repeat.json", "cgroup.json", "summary.json"]
+JSON = [
+    "all.json",
+    "all-hardware.json",
+    "cpu.json",
+    "core.json",
+    "repeat.json",
+    "cgroup.json",
+    "summary.json",
+    "thread.json",
+]
 JSON_KEYS = {
-    "interval": "time", "cpu": "cpu", "core": "aggregate", "aggregate-number": "cpu_count", "counter-value": "count",
+    "interval": "time", "cpu": "cpu", "core": "aggregate", "thread": "aggregate", "aggregate-number": "cpu_count", "counter-value": "count",
     "unit": "unit", "event": "event", "cgroup": "cgroup", "event-runtime": "running", "pcnt-running": "percent",
 }  # fmt: skip
 
@@ -88,4 +100,42 @@ def test_every_line_is_a_row(name: str, tmp_path: Path) -> None:
         ).fetchall()
         troubles = connection.execute("SELECT * FROM import_issue WHERE severity <> 'info'").fetchall()
     assert sorted(rows, key=repr) == sorted(wanted(readings), key=repr)
+    assert troubles == []
+
+
+# Of a line for people: what it was counted on, count, unit, event, and the share of time in parentheses at its end.
+TEXT_LINE = re.compile(
+    r"^ *(?:(?P<time>\d+\.\d{9}) +)?(?:(?P<aggregate>\S.*-\d+) +)?(?P<count>[\d,.]+|<not \w+>) +(?:(?P<unit>msec|ns) )? *"
+    r"(?P<event>[a-z-]+)(?: +#.*?)?(?: +\( \+-.*\))?(?: +\((?P<percent>[\d.]+)%\))? *$"
+)
+
+
+@pytest.mark.parametrize("name", ["total.txt", "total-hardware.txt", "intervals.txt", "thread.txt", "repeat.txt"])
+def test_what_people_read(name: str, tmp_path: Path) -> None:
+    """Every line with a count, and how long the run took as the length of its totals."""
+    text = (DATA / name).read_text()
+    elapsed = re.search(r"^ +(\d+\.\d+) .*seconds time elapsed", text, re.MULTILINE)
+    end_ns = round(float(elapsed[1]) * 1e9) if elapsed else None
+    wanted, times = [], [0]
+    for line in text.splitlines():
+        found = TEXT_LINE.match(line)
+        if found is None:
+            continue
+        at = round(float(found["time"]) * 1e9) if found["time"] else end_ns
+        if at != times[-1]:
+            times.append(at)
+        counted = not found["count"].startswith("<")
+        wanted.append((
+            at, at - times[-2], found["aggregate"], found["event"], found["unit"],
+            float(found["count"].replace(",", "")) if counted else None,
+            STATUS.get(found["count"], "counted"), 1.0 if counted else None,
+        ))  # fmt: skip
+    case = store.open_case(DATA / name, tmp_path / "x.case")
+    with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
+        rows = connection.execute(
+            "SELECT ts_ns, interval_ns, aggregate, event, unit, count, status, running_ratio FROM pmc_interval"
+        ).fetchall()
+        troubles = connection.execute("SELECT * FROM import_issue WHERE severity <> 'info'").fetchall()
+    assert len(wanted) >= 2
+    assert sorted(rows, key=repr) == sorted(wanted, key=repr)
     assert troubles == []

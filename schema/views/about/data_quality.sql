@@ -61,7 +61,7 @@ SELECT
     WHEN s.status = 'missing' THEN coalesce(s.reason, 'not recorded') || ': views that need it are empty'
     WHEN coalesce(t.errors, 0) > 0 THEN 'damaged: rows before the damage are kept, what came after is missing'
     WHEN s.lost_count > 0 THEN s.lost_count || ' events were lost: counts are too small, and times around the gaps are doubtful'
-    WHEN s.event_count = 0 AND s.kind IN ('perf_data', 'trace_dat', 'ftrace_raw', 'perf_stat', 'proc_snapshots') THEN 'nothing was recorded'
+    WHEN s.event_count = 0 AND s.kind IN ('perf_data', 'trace_dat', 'ftrace_raw', 'perf_script', 'perf_stat', 'proc_snapshots') THEN 'nothing was recorded'
     WHEN s.status = 'degraded' THEN coalesce(s.reason, 'degraded')
     ELSE 'complete'
   END AS meaning,

@@ -29,6 +29,6 @@ SELECT
 FROM memory_access AS m
 LEFT JOIN frame_label AS l USING (frame_id)
 LEFT JOIN thread AS t USING (utid)
-WHERE m.data_address IS NOT NULL
+WHERE m.data_address IS NOT NULL AND m.operation IS NOT NULL
 GROUP BY ALL
 ORDER BY line_address, pid NULLS FIRST, offset_bytes, access_count DESC, symbol NULLS FIRST, comm NULLS FIRST

@@ -2,7 +2,7 @@
 -- grain: a cache line
 -- source: memory_access, frame_label, thread
 -- caveat: needs memory samples (perf c2c record, perf mem record) of a machine with a PMU that offers them; without, there are no rows
--- caveat: samples without a data address are left out. Lines are virtual addresses of one process (of the kernel: of all)
+-- caveat: samples without a data address, and those that do not say what they did, are left out. Lines are virtual addresses of one process (of the kernel: of all)
 -- caveat: a line has 64 bytes: SET VARIABLE cache_line_bytes = 128 for others
 -- caveat: is_false_sharing is a guess: hitm loads, stores, and threads that touched different offsets but no offset together. Threads that write the same offset share it truly
 -- column line_address: first address of the line
@@ -32,7 +32,7 @@ WITH placed AS (
   FROM memory_access AS m
   LEFT JOIN frame_label AS l USING (frame_id)
   LEFT JOIN thread AS t USING (utid)
-  WHERE m.data_address IS NOT NULL
+  WHERE m.data_address IS NOT NULL AND m.operation IS NOT NULL
 ), place AS (
   SELECT data_address - offset_bytes AS line_address, pid, offset_bytes, count(DISTINCT utid) AS threads
   FROM placed

@@ -36,7 +36,8 @@ class Places:
                 self._modules[short_name(mapping.path)] = mapping
             elif mapping.path.startswith("[kernel.kallsyms]"):
                 self._kernel = mapping
-            else:
+            # Addresses of memory without a file are those in memory, whatever offset the mapping has.
+            elif not mapping.path.startswith(("[heap]", "[stack")):
                 self._files[short_name(mapping.path)].append(mapping)
 
     def kernel_if_unknown(self, dso: str, address: int) -> str:

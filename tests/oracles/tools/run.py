@@ -36,10 +36,17 @@ TOOLS = {
     # Captures that were recorded without the CPU: asking for it is an error.
     "script-no-cpu": Tool("perf", (*SCRIPT, "-F", SCRIPT_FIELDS)),
     "script-typed": Tool("perf", ("script", "--ns", "-F", "comm,tid,time,event,trace"), keep="syscalls:sys_"),
+    # The text as an input of its own, with what tracepoints print.
+    "script-trace": Tool("perf", (*SCRIPT, "-F", SCRIPT_FIELDS + ",cpu,trace")),
     "mmaps": Tool("perf", (*SCRIPT, "--show-mmap-events", "-F", "comm,tid,time"), keep="PERF_RECORD_MMAP"),
     "switches": Tool("perf", (*SCRIPT, "-F", "pid,tid,cpu,time,event,trace"), keep="sched:sched_switch"),
     "report-self": Tool("perf", (*REPORT, "--no-children", "-F", "overhead,sample,period,dso,sym")),
     "report-children": Tool("perf", (*REPORT, "--children", "-F", "overhead_children,overhead,sample,period,dso,sym")),
+    # What the addresses of page faults belong to.
+    "report-data": Tool(
+        "perf",
+        ("report", "--stdio", "--mem-mode", "-g", "none", "-t", "|", "-F", "sample,dso_daddr", *PERF_QUIET),
+    ),
     "timehist": Tool("perf", ("sched", "timehist", "--kallsyms", os.devnull)),
     "timehist-summary": Tool("perf", ("sched", "timehist", "-s", "--kallsyms", os.devnull)),
     "trace-summary": Tool("perf", ("trace", "-s"), stream="stderr"),

@@ -18,8 +18,10 @@ pub enum MemberKind {
     TraceDat,
     /// A file of `ftrace/raw/`: the folder is one source.
     FtraceRaw,
-    /// `perf stat -I` text.
+    /// `perf stat` output: CSV, JSON or text.
     PerfStat,
+    /// `perf script` text.
+    PerfScript,
     /// The sampler's stream of /proc files.
     ProcSnapshots,
     /// A file about the host.
@@ -91,6 +93,7 @@ pub(crate) fn kind_by_content(path: &str, sniffed: Sniffed) -> MemberKind {
         (Sniffed::PerfData, _) => MemberKind::PerfData,
         (Sniffed::TraceDat, _) => MemberKind::TraceDat,
         (Sniffed::PerfStat, _) => MemberKind::PerfStat,
+        (Sniffed::PerfScript, _) => MemberKind::PerfScript,
         (Sniffed::ProcSnapshots, _) => MemberKind::ProcSnapshots,
         // Damaged from its first byte on: its decoder is the one to say how.
         (_, "perf/perf.data") => MemberKind::PerfData,

@@ -15,13 +15,8 @@ use crate::sniff::{Sniffed, sniff};
 /// What an unknown file looks like, for the error.
 pub(crate) fn describe(bytes: &[u8]) -> &'static str {
     let head = &bytes[..bytes.len().min(4096)];
-    let has = |text: &[u8]| head.windows(text.len()).any(|w| w == text);
     match sniff(head) {
         Sniffed::Zstd | Sniffed::Gzip => "compressed, but no recording inside",
-        _ if has(b"Performance counter stats for") => "`perf stat` output for people; record it with -x, or -j",
-        _ if has(b"counts") && has(b"unit") && has(b"events") && head.starts_with(b"#") => {
-            "`perf stat -I` output for people; record it with -x, or -j"
-        }
         _ if head.starts_with(b"PERFFILE") => "perf.data of the format before 2010",
         _ if head.starts_with(b"\x7fELF") => "an ELF file",
         _ if head.iter().all(|&b| b == 0) => "it starts with zeros only",

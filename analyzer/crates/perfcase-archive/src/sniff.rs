@@ -16,8 +16,10 @@ pub enum Sniffed {
     PerfData,
     /// trace-cmd's trace.dat.
     TraceDat,
-    /// `perf stat` CSV or JSON text.
+    /// `perf stat` output: CSV, JSON or text.
     PerfStat,
+    /// `perf script` text.
+    PerfScript,
     /// perfcase's stream of /proc snapshots.
     ProcSnapshots,
     /// Anything else.
@@ -54,11 +56,17 @@ fn sniff_text(head: &[u8]) -> Sniffed {
     if is_snapshot_line(first_line(head)) {
         return Sniffed::ProcSnapshots;
     }
+    if is_perf_stat_text(head) {
+        return Sniffed::PerfStat;
+    }
     let started = head.starts_with(b"# started on ");
     let line =
         head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty() && !line.starts_with(b"#"));
     match line {
         Some(line) if is_perf_stat_line(line) => Sniffed::PerfStat,
+        Some(line) if is_perf_script_line(line) => Sniffed::PerfScript,
+        // The header is longer than what is looked at.
+        None if head.starts_with(b"# ========\n# captured on") => Sniffed::PerfScript,
         // A run of `perf stat` that was killed before its first interval.
         None if started => Sniffed::PerfStat,
         _ => Sniffed::Unknown,
@@ -90,6 +98,41 @@ fn is_perf_stat_line(line: &[u8]) -> bool {
         // After value, unit and event: how long the counter ran in ns, and its share with two digits.
         let has_times = fields.windows(2).skip(3).any(|pair| is_number(pair[0]) && is_percent(pair[1]));
         has_times && fields.iter().take(4).any(|field| is_count(field))
+    })
+}
+
+/// What `perf stat` prints for people; above it may stand what the command printed.
+fn is_perf_stat_text(head: &[u8]) -> bool {
+    let is_interval_header = |line: &[u8]| {
+        let line = line.strip_prefix(b"#").unwrap_or_default().trim_ascii();
+        line.starts_with(b"time ") && find(line, b" counts ") && line.ends_with(b"events")
+    };
+    head.split(|&b| b == b'\n').any(|line| {
+        line.trim_ascii_start().starts_with(b"Performance counter stats for ")
+            || is_interval_header(line.trim_ascii_end())
+    })
+}
+
+/// The first line of a sample as `perf script` prints it: `comm tid [cpu] seconds.fraction: [period] event:`.
+fn is_perf_script_line(line: &[u8]) -> bool {
+    let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(24).collect();
+    let is_cpu = |word: &[u8]| word.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]")).is_some_and(is_number);
+    let is_id = |word: &[u8]| {
+        let word = word.strip_prefix(b"-").unwrap_or(word);
+        word.split(|&b| b == b'/').all(|id| is_number(id.strip_prefix(b"-").unwrap_or(id)))
+    };
+    let is_time = |word: &[u8]| {
+        let word = word.strip_suffix(b":").unwrap_or_default();
+        let at = word.iter().position(|&b| b == b'.').unwrap_or(word.len());
+        let fraction = word.get(at + 1..).unwrap_or_default();
+        is_number(&word[..at]) && is_number(fraction) && matches!(fraction.len(), 6 | 9)
+    };
+    (1..words.len()).any(|i| {
+        let id = if is_cpu(words[i - 1]) { i.checked_sub(2) } else { Some(i - 1) };
+        let event = words.get(i + 1).map(|word| if is_number(word) { words.get(i + 2) } else { Some(word) });
+        is_time(words[i])
+            && id.is_some_and(|id| is_id(words[id]))
+            && event.flatten().is_some_and(|word| word.ends_with(b":") || word.starts_with(b"PERF_RECORD_"))
     })
 }
 
@@ -131,6 +174,13 @@ mod tests {
             (b"1.0,2,name,4,5,6,7\n", Sniffed::Unknown),
             (b"a,b,c,d,1,2.00,3\n", Sniffed::Unknown),
             (b"56.57,msec,task-clock,56565536,100.00,0.711,CPUs utilized\n", Sniffed::PerfStat),
+            (b"make: done\n\n Performance counter stats for 'make':\n", Sniffed::PerfStat),
+            (b"#           time CPU             counts unit events\n", Sniffed::PerfStat),
+            (b"perf  1836 [000]    18.441431:          1   cycles: \n\tff f+0x1 (x)\n", Sniffed::PerfScript),
+            (b"# ========\n# captured on    : Sat\n# arch : x\n# ========\n#\na b  12/13  1.000000001: sched:sched_switch: x\n", Sniffed::PerfScript),
+            (b"# ========\n# captured on    : Sat\n", Sniffed::PerfScript),
+            (b"perf 1 [000] 18.441431: PERF_RECORD_LOST lost 3\n", Sniffed::PerfScript),
+            (b"  <idle>-0     [000]  18.441431: sched_switch: prev_comm=x\n", Sniffed::Unknown),
             (b"", Sniffed::Unknown),
         ] {
             assert_eq!(sniff(head), want, "{:?}", String::from_utf8_lossy(head));

@@ -201,7 +201,7 @@ fn what_is_no_capture_says_what_it_is() {
     for (bytes, want) in [
         (&b""[..], "the file is empty"),
         (b"\x7fELF....", "an ELF file"),
-        (b"# x\n\n Performance counter stats for 'true':\n", "`perf stat` output for people; record it with -x, or -j"),
+        (b"plain text\n", "its first bytes are those of no format perfcase reads"),
     ] {
         let (_dir, path) = file("f", bytes);
         let error = Capture::open(&path).unwrap_err();

@@ -3,7 +3,7 @@
 use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 
 use super::{Input, Opened, Progress, bare_source, note_problems, perf};
-use crate::decoders::{ftrace, perf_stat, proc};
+use crate::decoders::{ftrace, perf_script, perf_stat, proc};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 
 /// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
@@ -17,7 +17,11 @@ pub(super) fn open(
     for member in &capture.members {
         let is_recording = matches!(
             member.kind,
-            MemberKind::PerfData | MemberKind::TraceDat | MemberKind::PerfStat | MemberKind::ProcSnapshots
+            MemberKind::PerfData
+                | MemberKind::TraceDat
+                | MemberKind::PerfStat
+                | MemberKind::PerfScript
+                | MemberKind::ProcSnapshots
         );
         if !is_recording {
             continue;
@@ -88,6 +92,7 @@ fn open_one(session: &mut Session, capture: &Capture, input: &Input<'_>, content
         MemberKind::TraceDat => {
             ftrace::open_trace_dat(content, input.source, session).map_err(|damage| (damage.offset, damage.message))
         }
+        MemberKind::PerfScript => Ok(perf_script::open(content, session, input.source)),
         MemberKind::PerfStat => {
             let options = perf_stat::Options { started_ns: input.started_ns, ended_ns: input.ended_ns };
             Ok(perf_stat::open(content, input.source, options))

@@ -222,6 +222,7 @@ fn bare_source(member: &Member) -> SourceInfo {
         MemberKind::PerfData | MemberKind::PerfDataPart => ("perf", "perf_data"),
         MemberKind::TraceDat => ("ftrace", "trace_dat"),
         MemberKind::FtraceRaw => ("ftrace", "ftrace_raw"),
+        MemberKind::PerfScript => ("perf", "perf_script"),
         MemberKind::PerfStat => ("pmc", "perf_stat"),
         MemberKind::ProcSnapshots => ("proc", "proc_snapshots"),
         MemberKind::HostFile => ("host", "host_file"),

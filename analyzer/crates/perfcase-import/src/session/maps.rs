@@ -150,6 +150,11 @@ impl Maps {
         dso
     }
 
+    /// The object of that path, which no mapping told.
+    pub(crate) fn named(&mut self, path: &str) -> DsoId {
+        if path.starts_with("[kernel.kallsyms]") { self.kernel_dso() } else { self.dso(path.as_bytes(), None) }
+    }
+
     fn insert(&mut self, upid: Option<Upid>, start: u64, region: Region) {
         self.next_generation += 1;
         let space = match upid {

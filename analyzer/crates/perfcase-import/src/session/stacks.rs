@@ -65,6 +65,10 @@ pub(crate) struct Stacks {
     scratch: Vec<FrameId>,
     /// Frames of sampled addresses: those of tracepoints are always the same few.
     recent: Vec<Option<(SampledAt, FrameId)>>,
+    /// Frames whose functions the input itself names, by what it says of them.
+    told: HashMap<(Frame, Option<Box<str>>, Option<u64>), FrameId>,
+    /// Their names and offsets.
+    told_names: HashMap<FrameId, (Option<Box<str>>, Option<u64>)>,
     last_space: LastSpace,
 }
 
@@ -100,6 +104,8 @@ impl Stacks {
             members: Vec::new(),
             scratch: Vec::new(),
             recent: vec![None; RECENT],
+            told: HashMap::new(),
+            told_names: HashMap::new(),
             last_space: LastSpace::default(),
         }
     }
@@ -142,9 +148,14 @@ impl Stacks {
 
     pub(crate) fn write(&self, tables: &mut Tables, kallsyms: Option<&Kallsyms>) {
         for (id, frame) in self.frames.iter().enumerate() {
-            let symbol = kallsyms.filter(|_| frame.is_kernel).and_then(|symbols| symbols.find(frame.address));
+            let told = self.told_names.get(&(id as FrameId));
+            let found = kallsyms.filter(|_| frame.is_kernel && told.is_none());
+            let found = found.and_then(|symbols| symbols.find(frame.address));
+            let symbol = told.and_then(|(name, _)| name.as_deref()).or(found.map(|(name, _)| name));
+            let offset = told.and_then(|(_, offset)| *offset).or(found.map(|(_, offset)| offset));
             let missing = match (symbol, frame.is_kernel, frame.dso) {
                 (Some(_), ..) => None,
+                (None, ..) if told.is_some() => Some("not named in the text"),
                 (None, true, _) if kallsyms.is_none() => Some("no kallsyms in the capture"),
                 (None, true, _) => Some("not in kallsyms"),
                 (None, false, None) => Some("no mapping covers the address"),
@@ -155,8 +166,8 @@ impl Stacks {
                 dso_id: frame.dso,
                 address: frame.address,
                 is_kernel: frame.is_kernel,
-                symbol: symbol.map(|(name, _)| name),
-                symbol_offset_bytes: symbol.map(|(_, offset)| offset),
+                symbol,
+                symbol_offset_bytes: offset,
                 missing_reason: missing,
             });
         }
@@ -213,6 +224,42 @@ impl Session {
             false => self.maps.user_address(upid, address),
         };
         self.stacks.intern_frame(Frame { dso, address, is_kernel })
+    }
+
+    /// A frame that the input names itself: the object by its path, the address as it was printed.
+    pub fn named_frame(
+        &mut self,
+        object: Option<&str>,
+        address: u64,
+        is_kernel: bool,
+        symbol: Option<&str>,
+        offset: Option<u64>,
+    ) -> FrameId {
+        let dso = object.map(|path| self.maps.named(path));
+        let key = (Frame { dso, address, is_kernel }, symbol.map(Box::from), offset);
+        if let Some(&id) = self.stacks.told.get(&key) {
+            return id;
+        }
+        let id = self.stacks.frames.len() as FrameId;
+        self.stacks.frames.push(key.0);
+        self.stacks.told_names.insert(id, (key.1.clone(), offset));
+        self.stacks.told.insert(key, id);
+        id
+    }
+
+    /// True for code of the kernel.
+    pub fn is_kernel_frame(&self, frame: FrameId) -> bool {
+        self.stacks.frames.get(frame as usize).is_some_and(|frame| frame.is_kernel)
+    }
+
+    /// The callchain of these frames, leaf first; `None` for none.
+    pub fn named_stack(&mut self, frames: &[FrameId]) -> Option<StackId> {
+        if frames.is_empty() {
+            return None;
+        }
+        self.stacks.scratch.clear();
+        self.stacks.scratch.extend_from_slice(frames);
+        Some(self.stacks.intern_stack())
     }
 
     /// A callchain as perf records it: addresses, leaf first, with PERF_CONTEXT markers between kernel and user.

@@ -46,11 +46,13 @@ fn scope<'f, 'a>(fields: &'f [&'a str]) -> Option<(Scope, Option<u32>, &'f [&'a 
     (fields.len() > 1).then(|| (named, None, &fields[1..]))
 }
 
-/// `S0`, `S0-D1`, `S0-D0-C3`, `N1`: what perf prints a number of CPUs after. (A thread is `comm-tid`.)
-fn is_topology(name: &str) -> bool {
+/// `S0`, `S0-D1`, `S0-D0-C3`, `N1`, `S0-D0-CLS2`, `S0-D0-L3-ID0`: what perf prints a number of CPUs after. (A thread is
+/// `comm-tid`.)
+pub fn is_topology(name: &str) -> bool {
     name.split('-').all(|part| {
-        part.strip_prefix(['S', 'D', 'C', 'N', 'L'])
-            .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit() || b == b'L'))
+        let kinds = ["CLS", "ID", "S", "D", "C", "N", "L"];
+        let number = kinds.iter().find_map(|kind| part.strip_prefix(kind));
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
     })
 }
 
@@ -82,6 +84,7 @@ fn counter(fields: &[&str]) -> Option<Reading> {
         status,
         running_ns,
         running_ratio: running_ratio(percent, running_ns),
+        elapsed_ns: None,
     })
 }
 
@@ -137,6 +140,7 @@ mod tests {
                 status: Status::Counted,
                 running_ns: Some(1_009_310_784),
                 running_ratio: Some(1.0),
+                elapsed_ns: None,
             }
         );
     }
@@ -149,6 +153,10 @@ mod tests {
         assert_eq!((r.scope, r.cpu_count, r.value), (Scope::Named("S0-D0-C0".into()), Some(1), Some(95.0)));
         let r = reading("     0.2,N0,2,95,,cs,7,100.00,,".replace("0.2", "0.200000000").as_str());
         assert_eq!((r.scope, r.cpu_count, r.value), (Scope::Named("N0".into()), Some(2), Some(95.0)));
+        for name in ["S0-D0-CLS2", "S0-D0-L3-ID0", "S1-C3"] {
+            let r = reading(&format!("     0.200000000,{name},4,95,,cs,7,100.00,,"));
+            assert_eq!((r.scope, r.cpu_count), (Scope::Named(name.into()), Some(4)), "{name}");
+        }
         let r = reading("     1.000000000,perf-4711,95,,cs,7,100.00,,");
         assert_eq!((r.scope, r.cpu_count, r.value), (Scope::Named("perf-4711".into()), None, Some(95.0)));
     }

@@ -52,6 +52,7 @@ fn reading(object: &Map<String, Value>) -> Option<Reading> {
         status,
         running_ns,
         running_ratio: running_ratio(object.get("pcnt-running").and_then(number), running_ns),
+        elapsed_ns: None,
     })
 }
 
@@ -127,6 +128,7 @@ mod tests {
                 status: Status::Counted,
                 running_ns: Some(200_754_257),
                 running_ratio: Some(0.75),
+                elapsed_ns: None,
             }
         );
     }

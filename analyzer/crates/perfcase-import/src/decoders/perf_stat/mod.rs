@@ -1,8 +1,11 @@
-//! `perf stat -I` text, CSV (`-x`) or JSON (`-j`), to rows of `pmc_interval`.
+//! `perf stat` output, CSV (`-x`), JSON (`-j`) or text for people, to rows of `pmc_interval`.
 
 mod csv;
 mod json;
 mod reading;
+mod text;
+
+use std::collections::VecDeque;
 
 use perfcase_archive::Content;
 
@@ -30,7 +33,11 @@ pub struct Options {
 
 /// Starts to read `perf stat` output. It never fails: lines that are not understood become issues.
 pub fn open(content: Content, source: SourceId, options: Options) -> Box<dyn Source> {
+    let head = String::from_utf8_lossy(&content[..content.len().min(LINE_BYTES_MAX)]).into_owned();
     let mut stat = PerfStat {
+        is_text: text::is_text(&head),
+        is_below_heading: head.lines().any(text::is_interval_header),
+        run: VecDeque::new(),
         lines: Lines { content, at: 0 },
         source,
         options,
@@ -57,8 +64,24 @@ struct Tally {
     first: String,
 }
 
+impl Tally {
+    fn add(&mut self, at: u64, line: &str) {
+        self.count += 1;
+        if self.first_at.is_none() {
+            self.first_at = Some(at);
+            self.first = line.chars().take(80).collect();
+        }
+    }
+}
+
 struct PerfStat {
     lines: Lines,
+    /// The form for people.
+    is_text: bool,
+    /// Of this form: what comes before the first heading is the command's own output.
+    is_below_heading: bool,
+    /// Of this form: totals whose run's length is known now.
+    run: VecDeque<Reading>,
     source: SourceId,
     options: Options,
     /// Of CSV, once a line told it.
@@ -80,6 +103,9 @@ struct PerfStat {
 impl PerfStat {
     /// The next counter value.
     fn read(&mut self) -> Option<Reading> {
+        if self.is_text {
+            return self.read_text();
+        }
         loop {
             let (at, line) = self.lines.next()?;
             match parse_line(&line, &mut self.separator, self.has_intervals) {
@@ -89,15 +115,42 @@ impl PerfStat {
                 }
                 Line::Nothing => {}
                 Line::Summary => self.summary_count += 1,
-                Line::Unknown => {
-                    self.unknown.count += 1;
-                    if self.unknown.first_at.is_none() {
-                        self.unknown.first_at = Some(at);
-                        self.unknown.first = line.chars().take(80).collect();
-                    }
-                }
+                Line::Unknown => self.unknown.add(at, &line),
             }
         }
+    }
+
+    /// The next counter value of the form for people. How long a run took stands below its values.
+    fn read_text(&mut self) -> Option<Reading> {
+        let mut waiting = VecDeque::new();
+        while self.run.is_empty() {
+            let Some((at, line)) = self.lines.next() else {
+                self.run.append(&mut waiting);
+                break;
+            };
+            match text::parse(&line) {
+                text::Text::Heading => {
+                    self.is_below_heading = true;
+                    // A run whose end was not printed.
+                    self.run.append(&mut waiting);
+                }
+                _ if !self.is_below_heading => {}
+                text::Text::Line(Line::Reading(reading)) if reading.at_ns.is_some() => {
+                    self.has_intervals = true;
+                    return Some(reading);
+                }
+                text::Text::Line(Line::Reading(_)) if self.has_intervals => self.summary_count += 1,
+                text::Text::Line(Line::Reading(reading)) => waiting.push_back(reading),
+                text::Text::Elapsed(ns) => {
+                    waiting.iter_mut().for_each(|reading: &mut Reading| reading.elapsed_ns = Some(ns));
+                    self.run.append(&mut waiting);
+                }
+                text::Text::Advice => while self.lines.next().is_some_and(|(_, line)| !line.trim().is_empty()) {},
+                text::Text::Line(Line::Unknown) => self.unknown.add(at, &line),
+                text::Text::Line(_) => {}
+            }
+        }
+        self.run.pop_front()
     }
 
     /// The reading's time on the capture's clock; [`NO_TIME`] where nobody said when perf stat started.
@@ -105,7 +158,10 @@ impl PerfStat {
         match (reading.at_ns, self.options.started_ns) {
             (Some(at), Some(start)) => start.saturating_add(at),
             (Some(_), None) => NO_TIME,
-            (None, start) => self.options.ended_ns.or(start).unwrap_or(NO_TIME),
+            (None, start) => {
+                let end = start.zip(reading.elapsed_ns).map(|(start, length)| start.saturating_add(length));
+                self.options.ended_ns.or(end).or(start).unwrap_or(NO_TIME)
+            }
         }
     }
 
@@ -121,8 +177,14 @@ impl PerfStat {
 
     fn push(&mut self, session: &mut Session, reading: &Reading) {
         let clock_ns = self.clock_ns(reading);
-        let interval_ns = self.interval_ns(reading.at_ns);
-        let ts_ns = session.ts(clock_ns).or(reading.at_ns).unwrap_or(0);
+        let interval_ns = match reading.elapsed_ns {
+            Some(length) => {
+                self.interval_end = self.interval_end.max(Some(length));
+                Some(length)
+            }
+            None => self.interval_ns(reading.at_ns),
+        };
+        let ts_ns = session.ts(clock_ns).or(reading.at_ns).or(reading.elapsed_ns).unwrap_or(0);
         let (cpu, aggregate) = match &reading.scope {
             Scope::All => (None, None),
             Scope::Cpu(cpu) => (Some(*cpu), None),

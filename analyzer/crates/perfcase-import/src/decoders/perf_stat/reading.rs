@@ -56,6 +56,8 @@ pub struct Reading {
     pub running_ns: Option<u64>,
     /// Share of the time it was enabled that it ran: below 1 the value is an estimate.
     pub running_ratio: Option<f64>,
+    /// Length of the run in ns, of a total without `-I` where perf says.
+    pub elapsed_ns: Option<i64>,
 }
 
 /// What a line of the file is.

@@ -66,6 +66,46 @@ fn damage_and_what_is_left_out_are_issues() {
 }
 
 #[test]
+fn what_people_read_has_the_length_of_the_run() {
+    let text = "# started on Sat\n1 2 3 of the command's own\n\n Performance counter stats for 'true':\n\n\
+        \x20        40083904      cycles            #    1.000 GHz        (49.99%)\n\
+        \x20            1.50 msec task-clock        #    0.871 CPUs utilized\n\
+        \x20  <not supported>      branches\n\n\
+        \x20      0.046008592 seconds time elapsed\n\n\
+        \x20      0.025268000 seconds user\n\n\n\
+        Some events weren't counted. Try disabling the NMI watchdog:\n\techo 0 > /proc/sys/kernel/nmi_watchdog\n";
+    let (rows, issues) = import(text, None, Options::default());
+    assert_eq!(
+        rows,
+        [
+            "46008592 46008592 - - cycles - 40083904 counted 0.4999 true",
+            "46008592 46008592 - - task-clock msec 1.5 counted 1 false",
+            "46008592 46008592 - - branches - - not_supported - -",
+        ]
+    );
+    assert_eq!(issues, ["not_supported"]);
+}
+
+#[test]
+fn what_people_read_at_an_interval() {
+    let text = "#           time CPU             counts unit events\n\
+        \x20    1.000100000 CPU0              3,528      cs          #    3.495 K/sec\n\
+        \x20    1.000100000 CPU1      <not counted>      cs                             (0.00%)\n\
+        \x20    2.000200000 CPU0                  7      cs\n\
+        nonsense\n";
+    let (rows, issues) = import(text, None, Options::default());
+    assert_eq!(
+        rows,
+        [
+            "1000100000 1000100000 0 - cs - 3528 counted 1 false",
+            "1000100000 1000100000 1 - cs - - not_counted 0 true",
+            "2000200000 1000100000 0 - cs - 7 counted 1 false",
+        ]
+    );
+    assert_eq!(issues, ["unparsed_line"]);
+}
+
+#[test]
 fn an_empty_run_says_so() {
     let (rows, issues) = import("# started on Sat\n\n", None, Options::default());
     assert_eq!((rows.len(), issues), (0, vec!["no_records"]));
@@ -92,6 +132,7 @@ fn any_bytes_are_survived() {
         let mut separator = None;
         for line in text.lines() {
             parse_line(line, &mut separator, false);
+            text::parse(line);
         }
     }
 }

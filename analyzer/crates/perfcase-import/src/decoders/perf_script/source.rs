@@ -1,0 +1,295 @@
+//! Lines to samples, samples to the session.
+
+use hashbrown::HashMap;
+use perfcase_archive::Content;
+
+use super::frame::{self, Frame};
+use super::head::{self, Head, What};
+use super::layout::Layouts;
+use super::{fields, header};
+use crate::session::{EventAttr, EventId, NO_TIME, Session, Severity, SourceId};
+use crate::source::Source;
+use crate::tables::SampleRow;
+use crate::tracepoint::Record;
+
+/// Longest line that is looked at.
+const LINE_BYTES_MAX: usize = 64 << 10;
+/// Frames of one callchain that are kept.
+const MOST_FRAMES: usize = 4096;
+/// Lines that are not understood and have an issue of their own.
+const MOST_SHOWN: u64 = 20;
+
+/// Starts to read `perf script` text. It never fails: lines that are not understood become issues.
+pub fn open(content: Content, session: &mut Session, source: SourceId) -> Box<dyn Source> {
+    let mut script = PerfScript {
+        content,
+        at: 0,
+        line_number: 0,
+        source,
+        next: None,
+        events: HashMap::new(),
+        layouts: Layouts::default(),
+        sample_count: 0,
+        record_count: 0,
+        lost_count: 0,
+        unknown_count: 0,
+        untimed_count: 0,
+        inlined_count: 0,
+        has_digits: false,
+    };
+    // The host's facts stand before the samples, and the architecture names the system calls.
+    script.advance(session);
+    Box::new(script)
+}
+
+/// Where the head of a sample is, and its time.
+#[derive(Clone, Copy)]
+struct Next {
+    start: usize,
+    end: usize,
+    clock_ns: i64,
+}
+
+struct PerfScript {
+    content: Content,
+    /// Where the next line begins.
+    at: usize,
+    line_number: u64,
+    source: SourceId,
+    next: Option<Next>,
+    events: HashMap<String, EventId>,
+    layouts: Layouts,
+    sample_count: u64,
+    record_count: u64,
+    lost_count: u64,
+    unknown_count: u64,
+    untimed_count: u64,
+    inlined_count: u64,
+    /// A time had nine digits behind the point.
+    has_digits: bool,
+}
+
+impl PerfScript {
+    /// The next line: its begin and its end in the text.
+    fn line(&mut self) -> Option<(usize, usize)> {
+        let rest = self.content.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let length = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
+        let start = self.at;
+        self.at = start + length + 1;
+        self.line_number += 1;
+        Some((start, start + length.min(LINE_BYTES_MAX)))
+    }
+
+    fn text(&self, start: usize, end: usize) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.content[start..end])
+    }
+
+    /// Goes to the head of the next sample.
+    fn advance(&mut self, session: &mut Session) {
+        self.next = None;
+        while let Some((start, end)) = self.line() {
+            let line = self.text(start, end);
+            if line.trim().is_empty() {
+                continue;
+            }
+            if line.starts_with('#') {
+                let line = line.into_owned();
+                let mut host = std::mem::take(&mut session.host);
+                if let Some(info) = session.source_info(self.source) {
+                    header::take(&line, &mut host, info);
+                }
+                session.host = host;
+                if let Some(machine) = session.host.machine.clone() {
+                    session.set_machine(&machine);
+                }
+                continue;
+            }
+            match head::parse(&line) {
+                Some(Head { what: What::Record(text), .. }) => {
+                    let lost = lost(text);
+                    self.record_count += 1;
+                    self.lost_count += lost;
+                }
+                Some(Head { clock_ns, .. }) => {
+                    self.next = Some(Next { start, end, clock_ns });
+                    return;
+                }
+                None => self.unknown(session, start),
+            }
+        }
+    }
+
+    #[cold]
+    fn unknown(&mut self, session: &mut Session, start: usize) {
+        self.unknown_count += 1;
+        if self.unknown_count <= MOST_SHOWN {
+            let end = self.content[start..].iter().position(|&b| b == b'\n').map_or(self.content.len(), |n| start + n);
+            let shown: String = self.text(start, end.min(start + 400)).chars().take(80).collect();
+            let message = format!("line {} is neither a sample nor part of a callchain: {shown:?}", self.line_number);
+            session.note(Severity::Warning, self.source, "unparsed_line", Some(start as u64), message);
+        }
+    }
+
+    /// The callchain below a head: the frames' lines up to a blank line or the next head.
+    fn chain(&mut self, session: &mut Session) -> Vec<u32> {
+        let mut ids = Vec::new();
+        loop {
+            let (before, line_number) = (self.at, self.line_number);
+            let Some((start, end)) = self.line() else { break };
+            if self.content[start..end].trim_ascii().is_empty() {
+                break;
+            }
+            let line = self.text(start, end).into_owned();
+            // A sample without a callchain has no blank line behind it. Heads first: a thread may be called `dd`.
+            if line.starts_with('#') || head::parse(&line).is_some() {
+                (self.at, self.line_number) = (before, line_number);
+                break;
+            }
+            match frame::parse(&line).filter(|_| line.starts_with([' ', '\t'])) {
+                Some(frame) if ids.len() < MOST_FRAMES => ids.push(self.frame(session, &frame)),
+                Some(_) => {}
+                None => self.unknown(session, start),
+            }
+        }
+        ids
+    }
+
+    fn frame(&mut self, session: &mut Session, frame: &Frame<'_>) -> u32 {
+        self.inlined_count += u64::from(frame.is_inlined);
+        session.named_frame(frame.object, frame.address, frame.is_kernel, frame.symbol, frame.offset)
+    }
+
+    fn event(&mut self, session: &mut Session, name: &str, is_tracepoint: bool) -> EventId {
+        if let Some(&id) = self.events.get(name) {
+            return id;
+        }
+        let kind = is_tracepoint.then(|| "tracepoint".to_string());
+        let id = session.event(EventAttr {
+            source: self.source,
+            name: name.to_string(),
+            kind,
+            is_tracepoint,
+            ..EventAttr::default()
+        });
+        self.events.insert(name.to_string(), id);
+        id
+    }
+
+    fn sample(&mut self, session: &mut Session, next: Next) {
+        let line = self.text(next.start, next.end).into_owned();
+        let Some(head) = head::parse(&line) else { return };
+        let What::Sample(event, rest) = head.what else { return };
+        let tracepoint = tracepoint_name(event);
+        // A sampled address stands on the line itself, a callchain below it.
+        let (rest, own) = match tracepoint {
+            None => (rest, frame::parse(rest)),
+            Some(_) => frame::split_off(rest),
+        };
+        if tracepoint.is_none() && own.is_none() && !rest.trim().is_empty() {
+            self.unknown(session, next.start);
+        }
+        let own = own.map(|frame| (self.frame(session, &frame), frame.is_kernel));
+        let chain = self.chain(session);
+        let frame_id = own.map(|(id, _)| id).or(chain.first().copied());
+        let is_kernel = frame_id.is_some_and(|id| session.is_kernel_frame(id));
+        let stack_id = session.named_stack(&chain);
+        let (pid, tid) = (head.pid.filter(|&pid| pid >= 0), (head.tid >= 0).then_some(head.tid));
+        let utid = tid.map(|tid| session.utid(head.clock_ns, tid, pid));
+        // perf calls a thread whose name it does not know by its number.
+        let is_named = !head.comm.is_empty() && !head.comm.starts_with(':');
+        if let (Some(tid), true) = (tid.filter(|&tid| tid != 0), is_named) {
+            session.comm(head.clock_ns, pid, tid, head.comm.as_bytes());
+        }
+        let event_id = self.event(session, event, tracepoint.is_some());
+        session.count_record(head.clock_ns, self.source, Some(event_id));
+        let sample_id = session.next_sample_id();
+        let ts_ns = session.ts(head.clock_ns);
+        session.tables.sample.push(SampleRow {
+            sample_id,
+            ts_ns,
+            cpu: head.cpu,
+            utid,
+            event_id,
+            period: head.period,
+            cpu_mode: match frame_id {
+                None => 0,
+                Some(_) if is_kernel => 1,
+                Some(_) => 2,
+            },
+            frame_id,
+            stack_id,
+        });
+        session.row_added();
+        self.sample_count += 1;
+        let Some((system, name)) = tracepoint else { return };
+        if head.clock_ns == NO_TIME {
+            self.untimed_count += 1;
+            return;
+        }
+        let printed = fields::parse(system, name, rest);
+        let laid_out = self.layouts.lay_out(session, self.source, (system, name), &printed);
+        let Some((id, payload)) = laid_out else { return };
+        let record = Record { clock_ns: head.clock_ns, cpu: head.cpu, tid, pid, stack: stack_id, payload };
+        session.tracepoint(id, record);
+    }
+}
+
+/// System and name of a tracepoint's event; `None` for `cycles:u` and its like.
+fn tracepoint_name(event: &str) -> Option<(&str, &str)> {
+    let (system, name) = event.split_once(':')?;
+    let is_modifier = name.len() <= 8 && name.bytes().all(|b| b"ukhHGIpPSDWeb".contains(&b));
+    (!is_modifier && !system.is_empty() && !system.contains('/')).then_some((system, name))
+}
+
+/// How much a record says was lost: `PERF_RECORD_LOST lost 31`, `PERF_RECORD_LOST_SAMPLES lost 31`.
+fn lost(text: &str) -> u64 {
+    let is_loss = text.starts_with("PERF_RECORD_LOST");
+    let number = text.rsplit(' ').next().and_then(|word| word.parse().ok());
+    number.filter(|_| is_loss).unwrap_or(0)
+}
+
+impl Source for PerfScript {
+    fn next_ts(&self) -> Option<i64> {
+        self.next.map(|next| next.clock_ns)
+    }
+
+    fn step(&mut self, session: &mut Session) {
+        if let Some(next) = self.next.take() {
+            if !self.has_digits && next.clock_ns != NO_TIME {
+                self.has_digits = next.clock_ns % 1000 != 0;
+            }
+            self.sample(session, next);
+        }
+        self.advance(session);
+    }
+
+    fn finish(&mut self, session: &mut Session) {
+        session.lost(self.source, self.lost_count);
+        let has_calls = self.events.keys().any(|name| name.starts_with("raw_syscalls:"));
+        let has_machine = session.host.machine.is_some();
+        let mut note = |severity, kind, message| session.note(severity, self.source, kind, None, message);
+        if self.unknown_count > MOST_SHOWN {
+            let message = format!("{} lines in all were not understood and were left out", self.unknown_count);
+            note(Severity::Warning, "unparsed_lines", message);
+        }
+        if self.lost_count > 0 {
+            let message = format!("perf lost {} events while it recorded", self.lost_count);
+            note(Severity::Warning, "lost_events", message);
+        }
+        if self.sample_count == 0 {
+            note(Severity::Warning, "no_records", "there is no sample in it".to_string());
+        }
+        if self.untimed_count > 0 {
+            let message = format!("{} tracepoints have no time and are only samples", self.untimed_count);
+            note(Severity::Warning, "untimed_tracepoint", message);
+        }
+        if has_calls && !has_machine {
+            let message = "system calls have numbers instead of names: perf script --header tells the architecture";
+            note(Severity::Warning, "unknown_machine", message.to_string());
+        }
+        if self.sample_count > 0 && !self.has_digits {
+            let message = "times are in microseconds: perf script --ns prints all digits".to_string();
+            note(Severity::Info, "rounded_times", message);
+        }
+    }
+}

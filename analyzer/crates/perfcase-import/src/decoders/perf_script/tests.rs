@@ -1,0 +1,92 @@
+//! Whole texts through the decoder.
+
+use perfcase_archive::Content;
+
+use crate::decoders::testing::rows;
+use crate::session::{Session, SourceInfo};
+use crate::source::run;
+
+const TEXT: &str = "# ========\n# arch : x86_64\n# hostname : box\n#\n\
+app  10/11 [000]     1.000001:          7 cycles:u: \n\
+\t            401136 inner+0x6 (inlined)\n\
+\t            401136 outer+0x16 (/usr/bin/app)\n\
+\tffffffff81000010 do_it+0x10 ([kernel.kallsyms])\n\
+\n\
+app  10/11 [000]     1.000002:          9 cycles:u:      401136 outer+0x16 (/usr/bin/app)\n\
+app  10/11 [001]     1.000003: raw_syscalls:sys_enter: NR 0 (3, 0, 0, 0, 0, 0)\n\
+garbage in between\n\
+app  10/11 [001]     1.000009: raw_syscalls:sys_exit: NR 0 = -11\n\
+app  10/11 [001]     1.000010: PERF_RECORD_LOST lost 31\n\
+swapper     0/0 [001]     1.000012: sched:sched_switch: prev_comm=app prev_pid=11 prev_prio=120 prev_state=S ==> \
+next_comm=swapper/1 next_pid=0 next_prio=120\n\
+swapper     0/0 [001]     1.000020: my:event: work struct 0xff\n";
+
+fn import(text: &[u8]) -> (Session, Vec<(&'static str, Option<u64>)>) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut session = Session::new(directory.path(), None);
+    let source = session.source(SourceInfo { name: "perf".into(), ..SourceInfo::default() });
+    let mut sources = vec![super::open(Content::from_bytes(text), &mut session, source)];
+    run(&mut sources, &mut session, &mut |_| true);
+    let kinds = session.issues.list().iter().map(|issue| (issue.kind, issue.byte_offset)).collect();
+    (session, kinds)
+}
+
+#[test]
+fn samples_callchains_and_what_is_left_out() {
+    let (mut session, issues) = import(TEXT.as_bytes());
+    assert_eq!(
+        rows(&mut session.tables.sample, "ts_ns cpu event_id period cpu_mode frame_id stack_id"),
+        [
+            "0 0 0 7 2 0 0",
+            "1000 0 0 9 2 1 -",
+            "2000 1 1 - 0 - -",
+            "8000 1 2 - 0 - -",
+            "11000 1 3 - 0 - -",
+            "19000 1 4 - 0 - -",
+        ]
+    );
+    let garbage = TEXT.find("garbage").unwrap() as u64;
+    assert_eq!(issues, [("unparsed_line", Some(garbage)), ("lost_events", None), ("rounded_times", None)]);
+    assert_eq!(session.host.hostname.as_deref(), Some("box"));
+    session.stacks.write(&mut session.tables, None);
+    session.maps.write(&mut session.tables);
+    assert_eq!(
+        rows(&mut session.tables.frame, "dso_id address is_kernel symbol symbol_offset_bytes"),
+        ["- 4198710 false inner 6", "0 4198710 false outer 22", "1 18446744071578845200 true do_it 16",]
+    );
+    assert_eq!(rows(&mut session.tables.dso, "name kind"), ["app user", "[kernel.kallsyms] kernel"]);
+}
+
+#[test]
+fn calls_of_an_unknown_machine_say_how_to_know_it() {
+    let (_, issues) = import(b"app 1/1 [000] 1.000000001: raw_syscalls:sys_exit: NR 0 = 1\n");
+    assert_eq!(issues, [("unknown_machine", None)]);
+}
+
+#[test]
+fn a_thread_may_be_called_like_an_address() {
+    let text = "app 1 [000] 1.000001: a:b: x=1\n  dd 2 [000] 1.000002: a:b: x=2\n  bad 3 [000] 1.000003: a:b: x=3\n";
+    let (mut session, _) = import(text.as_bytes());
+    assert_eq!(rows(&mut session.tables.sample, "ts_ns stack_id"), ["0 -", "1000 -", "2000 -"]);
+}
+
+#[test]
+fn a_text_without_a_sample_says_so() {
+    let (_, issues) = import(b"# ========\n# captured on : x\n");
+    assert_eq!(issues, [("no_records", None)]);
+}
+
+#[test]
+fn any_bytes_are_survived() {
+    let mut seed = 7u64;
+    for _ in 0..2_000 {
+        let mut bytes = TEXT.as_bytes().to_vec();
+        for _ in 0..6 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = (seed >> 40) as usize % bytes.len();
+            bytes[at] = (seed >> 32) as u8;
+        }
+        bytes.truncate((seed >> 20) as usize % bytes.len() + 1);
+        import(&bytes);
+    }
+}
