@@ -11,7 +11,7 @@ import functools
 import lzma
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -95,6 +95,19 @@ RECORDED = [
     Recorded("aarch64", "trace-v6", ("trace-cmd",), "dat"),
     Recorded("aarch64", "trace-v7-zstd", ("trace-cmd",), "dat"),
 ]
+
+# What each wait and each wakeup is worked out from, where the whole machine was recorded and nothing lost, and what perf adds up.
+_WAITS = {
+    "x86_64/sched": ("sched-events", "timehist-migrations"),
+    "x86_64/offcpu": ("sched-events", "latency"),
+    "x86_64/oracle-perf": ("sched-events", "latency"),
+    "x86_64/threads": ("sched-events", "timehist-migrations"),
+    "x86_64/lossy": ("timehist-migrations",),
+    "aarch64/sched": ("sched-events", "timehist-migrations"),
+    "aarch64/offcpu": ("sched-events", "latency"),
+    "aarch64/oracle-perf": ("sched-events", "latency"),
+}
+RECORDED = [replace(capture, tools=(*capture.tools, *_WAITS.get(capture.id, ()))) for capture in RECORDED]
 
 
 def recorded_with(*tools: str) -> list[Recorded]:

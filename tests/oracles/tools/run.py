@@ -49,6 +49,10 @@ TOOLS = {
     ),
     "timehist": Tool("perf", ("sched", "timehist", "--kallsyms", os.devnull)),
     "timehist-summary": Tool("perf", ("sched", "timehist", "-s", "--kallsyms", os.devnull)),
+    "timehist-migrations": Tool("perf", ("sched", "timehist", "-s", "-M", "--kallsyms", os.devnull)),
+    "latency": Tool("perf", ("sched", "latency", "-p")),
+    # Every scheduler event with its own fields.
+    "sched-events": Tool("perf", (*SCRIPT, "-F", "pid,tid,cpu,time,event,trace"), keep=" sched:sched_"),
     "trace-summary": Tool("perf", ("trace", "-s"), stream="stderr"),
     "block": Tool("perf", (*SCRIPT, "-F", "time,event,trace"), keep=" block:block_rq_"),
     "lock-contention": Tool("perf", (*LOCK, "--kallsyms", os.devnull), stream="stderr"),

@@ -182,6 +182,11 @@ impl Threads {
     }
 
     #[inline]
+    /// When the thread exited, if it did.
+    pub(crate) fn end_of(&self, utid: Utid) -> Option<i64> {
+        self.all.get(utid as usize).map(|thread| thread.end).filter(|&end| end != NO_TIME)
+    }
+
     pub(crate) fn set_comm(&mut self, ts: i64, utid: Utid, comm: &[u8]) {
         let thread = &mut self.all[utid as usize];
         if utid == 0 || comm.is_empty() || thread.comm.as_deref() == Some(comm) {

@@ -126,6 +126,11 @@ impl Interval {
     fn is_run(&self) -> bool {
         matches!(self.state, State::Running | State::Idle)
     }
+
+    /// Of an interval that has a waker: when that was.
+    fn woken(&self) -> i64 {
+        if self.state == State::Runnable { self.start } else { self.end }
+    }
 }
 
 /// Callchains by thread and time.
@@ -214,7 +219,7 @@ impl Sched {
     /// Both record the same moment on the same clock, one handler after the other.
     pub(crate) fn borrow_stacks(&mut self, other: &Sched) {
         let runs = Moments::of(other, |run| (run.is_run() && run.utid != 0).then_some((run.end, run.stack)));
-        let wakes = Moments::of(other, |sleep| (sleep.waker != NONE).then_some((sleep.end, sleep.waker_stack)));
+        let wakes = Moments::of(other, |sleep| (sleep.waker != NONE).then_some((sleep.woken(), sleep.waker_stack)));
         // Of one thread the intervals lie in the order of time: the wait for a CPU after the sleep that it follows.
         let mut left: HashMap<Utid, u32> = HashMap::new();
         for interval in &mut self.intervals {
@@ -227,7 +232,7 @@ impl Sched {
                 left.insert(interval.utid, interval.stack);
             }
             if interval.waker != NONE && interval.waker_stack == NONE {
-                interval.waker_stack = wakes.nearest(interval.utid, interval.end);
+                interval.waker_stack = wakes.nearest(interval.utid, interval.woken());
             }
         }
     }
@@ -329,43 +334,61 @@ impl Sched {
             }
             (Some(out), None) => self.intervals.push(wait(out, came, thread.out_state)),
             // A new thread, or one that slept since before the capture: only the wait for a CPU is known.
-            (None, Some(woken)) => self.intervals.push(wait(woken, came, State::Runnable)),
+            (None, Some(woken)) => {
+                let (waker, waker_cpu, waker_stack) = (thread.waker, thread.waker_cpu, thread.waker_stack);
+                self.intervals.push(Interval { waker, waker_cpu, waker_stack, ..wait(woken, came, State::Runnable) });
+            }
             (None, None) => {}
         }
     }
 
-    /// What was under way when the capture ended.
-    pub(crate) fn settle_open(&mut self, end: i64) {
-        let mut running = vec![false; self.threads.len()];
-        for cpu in 0..self.cpus.len() {
-            let Some((since, utid)) = self.cpus[cpu] else { continue };
-            if let Some(running) = running.get_mut(utid as usize) {
-                *running = true;
+    /// What was under way when the capture ended, or when the thread exited: a recording of some threads does not have the
+    /// switch that takes a dead thread off its CPU.
+    pub(crate) fn settle_open(&mut self, end: i64, exit_of: impl Fn(Utid) -> Option<i64>) {
+        let end_after =
+            |utid: Utid, since: i64| exit_of(utid).filter(|&exit| exit > since).map_or(end, |exit| exit.min(end));
+        // Where each thread was put on a CPU and has not been seen since to leave one. More than one place: a switch was
+        // lost, or the CPUs' recordings ended one after the other. A CPU may also still name a thread that ran elsewhere
+        // later: nothing is known of how long it ran here.
+        let mut places: HashMap<Utid, Vec<(i64, u32)>> = HashMap::new();
+        for (cpu, &last) in self.cpus.iter().enumerate() {
+            let Some((since, utid)) = last else { continue };
+            if utid == 0 || self.threads.get(utid as usize).is_none_or(|thread| thread.out <= since) {
+                places.entry(utid).or_default().push((since, cpu as u32));
             }
-            if utid != 0 {
+        }
+        let mut running: Vec<Utid> = places.keys().copied().collect();
+        running.sort_unstable();
+        for &utid in &running {
+            let Some(mut runs) = places.remove(&utid) else { continue };
+            runs.sort_unstable();
+            if let (Some(&(since, _)), true) = (runs.first(), utid != 0) {
                 self.settle_wait(utid, since, false);
             }
-            let state = if utid == 0 { State::Idle } else { State::Running };
-            let interval = Interval {
-                start: since,
-                end,
-                ran: NO_TIME,
-                utid,
-                cpu: cpu as u32,
-                stack: NONE,
-                waker: NONE,
-                waker_cpu: NONE,
-                waker_stack: NONE,
-                state,
-                next_state: State::Running,
-                is_ambiguous: false,
-                is_open: true,
-            };
-            self.intervals.push(interval);
+            for (index, &(since, cpu)) in runs.iter().enumerate() {
+                // A thread is on one CPU at a time, the idle task on all of them.
+                let next = runs.get(index + 1).filter(|_| utid != 0);
+                self.intervals.push(Interval {
+                    start: since,
+                    end: next.map_or_else(|| end_after(utid, since), |&(next, _)| next),
+                    ran: NO_TIME,
+                    utid,
+                    cpu,
+                    stack: NONE,
+                    waker: NONE,
+                    waker_cpu: NONE,
+                    waker_stack: NONE,
+                    state: if utid == 0 { State::Idle } else { State::Running },
+                    next_state: State::Running,
+                    is_ambiguous: next.is_some(),
+                    is_open: true,
+                });
+            }
         }
         for utid in 1..self.threads.len() as Utid {
-            if !running.get(utid as usize).is_some_and(|running| *running) {
-                self.settle_wait(utid, end, true);
+            if running.binary_search(&utid).is_err() {
+                let came = end_after(utid, self.threads[utid as usize].out);
+                self.settle_wait(utid, came, true);
             }
         }
     }

@@ -87,10 +87,60 @@ fn with_sched_waking_the_later_sched_wakeup_adds_nothing() {
 fn what_the_end_cuts_is_open() {
     let mut sched = Sched::default();
     switch(&mut sched, 0, 0, 1, S, 2);
-    sched.settle_open(100);
+    sched.settle_open(100, |_| None);
     let open: Vec<_> =
         sched.intervals.iter().filter(|i| i.is_open).map(|i| (i.utid, i.state, i.start, i.end)).collect();
     assert_eq!(open, [(2, State::Running, 0, 100), (1, State::Sleeping, 0, 100)]);
+}
+
+#[test]
+fn a_run_whose_end_was_lost_is_not_open_when_the_thread_was_seen_later() {
+    let mut sched = Sched::default();
+    switch(&mut sched, 0, 0, 0, 0, 1);
+    // The switches of CPU 0 are lost from here on. The thread runs on CPU 1, and sleeps when the capture ends.
+    switch(&mut sched, 10, 1, 2, S, 1);
+    switch(&mut sched, 20, 1, 1, S, 0);
+    // This one is put on CPU 2, then, while that CPU's switches are lost, on CPU 3, where the end finds it.
+    wake(&mut sched, 25, WakeKind::Wakeup, 3, 1);
+    switch(&mut sched, 30, 2, 0, 0, 3);
+    switch(&mut sched, 60, 3, 0, 0, 3);
+    sched.settle_open(100, |_| None);
+    let of_threads = sched.intervals.iter().filter(|interval| interval.is_open && interval.utid != 0);
+    let mut open: Vec<_> = of_threads.map(|i| (i.utid, i.state, i.cpu, i.start, i.end, i.is_ambiguous)).collect();
+    open.sort_by_key(|&(utid, _, cpu, ..)| (utid, cpu));
+    use State::*;
+    let expected = [
+        (1, Sleeping, 1, 20, 100, false),
+        (2, Sleeping, 1, 10, 100, false),
+        (3, Running, 2, 30, 60, true),
+        (3, Running, 3, 60, 100, false),
+    ];
+    assert_eq!(open, expected);
+    assert!(closed(&sched).contains(&(3, Runnable, 25, 30)), "its wait ended where it got the first CPU");
+}
+
+#[test]
+fn what_a_thread_did_last_is_open_until_it_exits() {
+    let mut sched = Sched::default();
+    switch(&mut sched, 0, 0, 2, S, 1);
+    switch(&mut sched, 5, 1, 3, S, 0);
+    // 1 exited on CPU 0, 3 somewhere unseen; 2 lives.
+    sched.settle_open(100, |utid| (utid != 2).then_some(40));
+    let open: Vec<_> =
+        sched.intervals.iter().filter(|i| i.utid != 0).map(|i| (i.utid, i.state, i.start, i.end)).collect();
+    use State::*;
+    assert_eq!(open, [(1, Running, 0, 40), (2, Sleeping, 0, 100), (3, Sleeping, 5, 40)]);
+}
+
+#[test]
+fn who_woke_a_new_thread_is_known_by_its_first_wait() {
+    let mut sched = Sched::default();
+    switch(&mut sched, 0, 0, 0, 0, 2);
+    wake(&mut sched, 10, WakeKind::New, 1, 2);
+    switch(&mut sched, 30, 0, 2, S, 1);
+    switch(&mut sched, 40, 0, 1, S, 0);
+    let waits: Vec<_> = sched.intervals.iter().filter(|i| i.utid == 1).map(|i| (i.state, i.start, i.waker)).collect();
+    assert_eq!(waits, [(State::Runnable, 10, 2), (State::Running, 30, NONE)]);
 }
 
 #[test]

@@ -1,0 +1,80 @@
+-- wakeup_chain: who woke a thread, who had woken that one meanwhile, and so on: the chain that ended a wait
+-- grain: a step of the chain of a wait, from the wakeup that ended it back to the wait's beginning
+-- source: thread_state, thread
+-- caveat: each thread's longest sleep, if no variable is set; SET VARIABLE wakeup_chain_min_ns = 1000000 shows all sleeps from 1 ms, SET VARIABLE wakeup_chain_utid = 7 those of one thread
+-- caveat: a chain has at most 10 steps: SET VARIABLE wakeup_chain_depth = 50; the last step holds what remains
+-- caveat: the waker is the thread that ran on the waking CPU; in an interrupt that is whoever was interrupted, often the idle task (utid 0)
+-- column utid: the capture's own key of the thread that waited
+-- column tid: thread id, a label
+-- column pid: process id, a label
+-- column comm: the thread's last name
+-- column ts_ns [ns]: when the wait began
+-- column wait_ns [ns]: how long it was, until the wakeup
+-- column depth: 1 is the wakeup that ended the wait, 2 the one that let its waker run, …
+-- column woken_utid: who was woken in this step
+-- column woken_tid: its thread id
+-- column woken_comm: its last name
+-- column woken_state: what it was doing: sleeping, disk_sleep, …
+-- column woken_sleep_ns [ns]: how long
+-- column woken_stack_id: the callchain that it slept with
+-- column waker_utid: who woke it; NULL where nobody is known: the chain ends there
+-- column waker_tid: its thread id
+-- column waker_comm: its last name
+-- column waker_cpu: the CPU of the waker
+-- column waker_stack_id: the waker's callchain
+-- column wake_ts_ns [ns]: when
+-- column held_ns [ns]: the part of the wait between the step before in time (or the wait's beginning) and this wakeup: the waker's share; those of a chain sum to wait_ns
+-- column held_ratio [ratio]: held_ns as a share of wait_ns
+WITH RECURSIVE setting AS (
+  SELECT getvariable('wakeup_chain_utid')::BIGINT AS utid, getvariable('wakeup_chain_min_ns')::BIGINT AS min_ns,
+    coalesce(getvariable('wakeup_chain_depth'), 10)::BIGINT AS depth
+), sleep AS MATERIALIZED (
+  SELECT row_number() OVER (ORDER BY utid, ts_ns + duration_ns, ts_ns) AS sleep_id,
+    utid, ts_ns, ts_ns + duration_ns AS end_ns, state, stack_id, waker_utid, waker_cpu, waker_stack_id
+  FROM thread_state
+  WHERE state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted', 'dead') AND NOT is_open AND utid <> 0
+), look AS (
+  -- Each wakeup beside the sleeps of its waker: the last one that had ended by then. (An ASOF join, which DuckDB does not
+  -- take beside a recursion.)
+  SELECT sleep_id, is_wakeup, end_ns,
+    last_value(CASE WHEN NOT is_wakeup THEN sleep_id END IGNORE NULLS) OVER w AS parent_id,
+    last_value(CASE WHEN NOT is_wakeup THEN end_ns END IGNORE NULLS) OVER w AS parent_end_ns
+  FROM (
+    SELECT sleep_id, false AS is_wakeup, utid, end_ns FROM sleep
+    UNION ALL
+    SELECT sleep_id, true, waker_utid, end_ns FROM sleep WHERE waker_utid IS NOT NULL
+  )
+  WINDOW w AS (PARTITION BY utid ORDER BY end_ns, is_wakeup, sleep_id ROWS UNBOUNDED PRECEDING)
+), link AS MATERIALIZED (
+  SELECT sleep_id, end_ns, parent_id, parent_end_ns FROM look WHERE is_wakeup AND parent_id IS NOT NULL
+), root AS (
+  SELECT s.sleep_id, s.ts_ns
+  FROM sleep AS s
+  CROSS JOIN setting AS x
+  WHERE (x.utid IS NULL OR s.utid = x.utid) AND s.end_ns - s.ts_ns >= coalesce(x.min_ns, 0)
+  QUALIFY x.min_ns IS NOT NULL OR x.utid IS NOT NULL
+    OR row_number() OVER (PARTITION BY s.utid ORDER BY s.end_ns - s.ts_ns DESC, s.ts_ns) = 1
+), chain AS (
+  SELECT sleep_id AS root_id, ts_ns AS since_ns, 1::BIGINT AS depth, sleep_id FROM root
+  UNION ALL
+  SELECT c.root_id, c.since_ns, c.depth + 1, l.parent_id
+  FROM chain AS c
+  JOIN link AS l USING (sleep_id)
+  WHERE l.parent_end_ns > c.since_ns AND c.depth < (SELECT depth FROM setting)
+)
+SELECT
+  r.utid, t.tid, t.pid, t.comm, r.ts_ns, r.end_ns - r.ts_ns AS wait_ns,
+  c.depth, s.utid AS woken_utid, n.tid AS woken_tid, n.comm AS woken_comm,
+  s.state AS woken_state, s.end_ns - s.ts_ns AS woken_sleep_ns, s.stack_id AS woken_stack_id,
+  s.waker_utid, k.tid AS waker_tid, k.comm AS waker_comm, s.waker_cpu, s.waker_stack_id,
+  s.end_ns AS wake_ts_ns,
+  s.end_ns - coalesce(lead(s.end_ns) OVER w, r.ts_ns) AS held_ns,
+  (s.end_ns - coalesce(lead(s.end_ns) OVER w, r.ts_ns)) / nullif(r.end_ns - r.ts_ns, 0) AS held_ratio
+FROM chain AS c
+JOIN sleep AS r ON r.sleep_id = c.root_id
+JOIN sleep AS s ON s.sleep_id = c.sleep_id
+JOIN thread AS t ON t.utid = r.utid
+JOIN thread AS n ON n.utid = s.utid
+LEFT JOIN thread AS k ON k.utid = s.waker_utid
+WINDOW w AS (PARTITION BY c.root_id ORDER BY c.depth)
+ORDER BY wait_ns DESC, r.utid, r.ts_ns, c.depth

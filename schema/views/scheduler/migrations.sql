@@ -1,0 +1,57 @@
+-- migrations: how often each thread changed its CPU
+-- grain: a thread that ran
+-- source: thread_state, sched_migrate_task, thread, source, host_file
+-- caveat: a thread that was moved to another run queue and back before it ran has migrations without a change of CPU
+-- caveat: perf sched timehist -s counts moves only with -M, and prints 0 without it
+-- column utid: the capture's own key of the thread
+-- column tid: thread id, a label
+-- column pid: process id, a label
+-- column comm: the thread's last name
+-- column migration_count [count]: how often the kernel moved it to another run queue; NULL where sched_migrate_task was not recorded
+-- column cpu_change_count [count]: how often it ran on another CPU than the time before
+-- column run_count [count]: how often it ran
+-- column cpu_count [count]: on how many CPUs it ran
+-- column cross_node_count [count]: changes of CPU to another NUMA node; NULL where the capture does not say which CPU is on which node
+WITH span AS (
+  -- A thread id may be used again: the thread that had it last.
+  SELECT utid, tid, coalesce(start_ts_ns, -9223372036854775807) AS since_ns FROM thread WHERE utid <> 0
+), move AS (
+  SELECT n.utid, count(*) AS migration_count
+  FROM (
+    SELECT ts_ns, pid FROM sched_migrate_task JOIN source AS o USING (source_id) WHERE o.is_timeline
+  ) AS m
+  ASOF JOIN span AS n ON m.pid = n.tid AND m.ts_ns >= n.since_ns
+  GROUP BY n.utid
+), node_line AS (
+  SELECT unnest(string_split(content, chr(10))) AS line FROM host_file WHERE path LIKE '%cpu-topology'
+), node_range AS (
+  SELECT regexp_extract(line, '^node/node(\d+)/cpulist', 1)::INTEGER AS node,
+    unnest(string_split(trim(regexp_extract(line, '= *(.*)$', 1)), ',')) AS cpus
+  FROM node_line
+  WHERE regexp_matches(line, '^node/node\d+/cpulist *= *\d')
+), node_cpu AS (
+  SELECT node, unnest(range(split_part(cpus, '-', 1)::BIGINT, split_part(cpus, '-', -1)::BIGINT + 1)) AS cpu
+  FROM node_range
+), run AS (
+  SELECT utid, cpu, lag(cpu) OVER (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns) AS before_cpu
+  FROM thread_state
+  WHERE state = 'running' AND utid <> 0
+), total AS (
+  SELECT r.utid,
+    count(*) FILTER (r.cpu <> r.before_cpu) AS cpu_change_count,
+    count(*) AS run_count,
+    count(DISTINCT r.cpu) AS cpu_count,
+    CASE WHEN EXISTS (FROM node_cpu) THEN count(*) FILTER (n.node <> b.node) END AS cross_node_count
+  FROM run AS r
+  LEFT JOIN node_cpu AS n ON n.cpu = r.cpu
+  LEFT JOIN node_cpu AS b ON b.cpu = r.before_cpu
+  GROUP BY r.utid
+)
+SELECT
+  t.utid, t.tid, t.pid, t.comm,
+  CASE WHEN EXISTS (FROM move) THEN coalesce(m.migration_count, 0) END AS migration_count,
+  x.cpu_change_count, x.run_count, x.cpu_count, x.cross_node_count
+FROM total AS x
+JOIN thread AS t ON t.utid = x.utid
+LEFT JOIN move AS m ON m.utid = x.utid
+ORDER BY x.cpu_change_count DESC, t.utid

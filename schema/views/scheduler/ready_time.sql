@@ -1,0 +1,68 @@
+-- ready_time: how long the threads of each process waited for a CPU, as a share of wall time (%RDY), with steal beside it
+-- grain: an interval of the capture and a process
+-- source: thread_state, thread, process, proc_cpu, capture
+-- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
+-- caveat: times of all threads together: a process with several threads can be over 1
+-- caveat: steal is the whole machine's, from /proc/stat, in ticks; between two snapshots it is taken as spread evenly; NULL where no snapshots cover the interval
+-- column ts_ns [ns]: when the interval began
+-- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column upid: the capture's own key of the process; NULL for threads whose process is unknown
+-- column pid: process id, a label
+-- column process: the process's name
+-- column thread_count [count]: its threads that ran or waited in the interval
+-- column ready_ns [ns]: time they waited for a CPU
+-- column ready_ratio [ratio]: ready_ns as a share of interval_ns
+-- column on_cpu_ns [ns]: time they ran
+-- column on_cpu_ratio [ratio]: on_cpu_ns as a share of interval_ns
+-- column steal_ns [ns]: time that the hypervisor did not give to this machine's CPUs, all CPUs together
+-- column steal_ratio [ratio]: steal_ns as a share of the CPU time of the interval that the snapshots cover
+WITH setting AS (
+  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1)::BIGINT AS step_ns, max(duration_ns) AS end_ns
+  FROM capture
+), cut AS (
+  SELECT s.utid, s.state = 'running' AS is_run, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, x.step_ns,
+    unnest(range(s.ts_ns // x.step_ns, (s.ts_ns + s.duration_ns - 1) // x.step_ns + 1)) AS step
+  FROM thread_state AS s
+  CROSS JOIN setting AS x
+  WHERE s.state IN ('running', 'runnable', 'runnable_preempted') AND s.duration_ns > 0
+), part AS (
+  SELECT c.step, t.upid, c.utid, c.is_run,
+    least(c.end_ns, (c.step + 1) * c.step_ns) - greatest(c.ts_ns, c.step * c.step_ns) AS ns
+  FROM cut AS c
+  JOIN thread AS t USING (utid)
+), counter AS (
+  SELECT ts_ns AS end_ns, lag(ts_ns) OVER w AS ts_ns, greatest(0, steal_ns - lag(steal_ns) OVER w) AS steal_ns
+  FROM proc_cpu
+  WINDOW w AS (PARTITION BY source_id, cpu ORDER BY snapshot, ts_ns)
+), counter_cut AS (
+  SELECT c.*, x.step_ns, unnest(range(c.ts_ns // x.step_ns, (c.end_ns - 1) // x.step_ns + 1)) AS step
+  FROM counter AS c
+  CROSS JOIN setting AS x
+  WHERE c.ts_ns < c.end_ns AND c.steal_ns IS NOT NULL
+), steal AS (
+  SELECT step, sum(ns) AS covered_ns, sum(steal_ns::DOUBLE * ns / full_ns) AS steal_ns
+  FROM (
+    SELECT step, steal_ns, end_ns - ts_ns AS full_ns,
+      least(end_ns, (step + 1) * step_ns) - greatest(ts_ns, step * step_ns) AS ns
+    FROM counter_cut
+  )
+  GROUP BY step
+), total AS (
+  SELECT p.step, p.upid, x.step_ns,
+    greatest(1, least(x.step_ns, coalesce(x.end_ns - p.step * x.step_ns, x.step_ns))) AS interval_ns,
+    count(DISTINCT p.utid) AS thread_count,
+    coalesce(sum(p.ns) FILTER (NOT p.is_run), 0)::BIGINT AS ready_ns,
+    coalesce(sum(p.ns) FILTER (p.is_run), 0)::BIGINT AS on_cpu_ns
+  FROM part AS p
+  CROSS JOIN setting AS x
+  GROUP BY p.step, p.upid, x.step_ns, x.end_ns
+)
+SELECT
+  t.step * t.step_ns AS ts_ns, t.interval_ns, t.upid, p.pid, p.name AS process, t.thread_count,
+  t.ready_ns, t.ready_ns / t.interval_ns AS ready_ratio,
+  t.on_cpu_ns, t.on_cpu_ns / t.interval_ns AS on_cpu_ratio,
+  round(s.steal_ns)::BIGINT AS steal_ns, s.steal_ns / s.covered_ns AS steal_ratio
+FROM total AS t
+LEFT JOIN process AS p ON p.upid = t.upid
+LEFT JOIN steal AS s ON s.step = t.step
+ORDER BY t.step, t.ready_ns DESC, t.upid

@@ -1,0 +1,44 @@
+-- run_queue_length: how many threads waited for each CPU, over time (runqlen)
+-- grain: an interval of the capture and a CPU
+-- source: cpu_queue, capture
+-- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
+-- caveat: the thread that runs is not counted, only those that wait
+-- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it
+-- column ts_ns [ns]: when the interval began
+-- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column cpu: the CPU
+-- column avg_count [count]: waiting threads, weighted with time over known_ns
+-- column max_count [count]: the most at any moment
+-- column waiting_ns [ns]: waiting times of all threads together, within the interval
+-- column queued_ns [ns]: time in which at least one thread waited
+-- column queued_ratio [ratio]: queued_ns as a share of known_ns
+-- column busy_ns [ns]: time in which the CPU ran a thread
+-- column idle_ns [ns]: time in which it ran the idle task
+-- column known_ns [ns]: the part of the interval in which the CPU's state is known
+WITH setting AS (
+  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1)::BIGINT AS step_ns, max(duration_ns) AS end_ns
+  FROM capture
+), cut AS (
+  SELECT q.*, s.step_ns, s.end_ns, unnest(range(q.ts_ns // s.step_ns, (q.ts_ns + q.duration_ns - 1) // s.step_ns + 1)) AS step
+  FROM cpu_queue AS q
+  CROSS JOIN setting AS s
+), part AS (
+  SELECT step * step_ns AS ts_ns,
+    greatest(1, least(step_ns, coalesce(end_ns - step * step_ns, step_ns))) AS interval_ns,
+    cpu, waiting_count, is_running, is_idle,
+    least(ts_ns + duration_ns, (step + 1) * step_ns) - greatest(ts_ns, step * step_ns) AS ns
+  FROM cut
+)
+SELECT
+  ts_ns, interval_ns, cpu,
+  sum(waiting_count * ns) / sum(ns) AS avg_count,
+  max(waiting_count) AS max_count,
+  sum(waiting_count * ns)::BIGINT AS waiting_ns,
+  coalesce(sum(ns) FILTER (waiting_count > 0), 0)::BIGINT AS queued_ns,
+  coalesce(sum(ns) FILTER (waiting_count > 0), 0) / sum(ns) AS queued_ratio,
+  coalesce(sum(ns) FILTER (is_running), 0)::BIGINT AS busy_ns,
+  coalesce(sum(ns) FILTER (is_idle AND NOT is_running), 0)::BIGINT AS idle_ns,
+  sum(ns)::BIGINT AS known_ns
+FROM part
+GROUP BY ts_ns, interval_ns, cpu
+ORDER BY ts_ns, cpu

@@ -1,0 +1,34 @@
+-- run_queue_wait: every wait of a thread for a CPU, with the CPU that it left and the one that it got
+-- grain: a wait: from a wakeup, or from losing the CPU, until the thread runs
+-- source: thread_state, thread
+-- caveat: a wait after a wakeup begins with sched_waking where it was recorded, else with sched_wakeup, which comes some µs later
+-- caveat: where switches were lost the wait ends with the first switch that is known on its CPU, as perf sched timehist has it
+-- column ts_ns [ns]: when the wait began
+-- column wait_ns [ns]: how long it was; of an open one, until the capture ended
+-- column utid: the capture's own key of the thread
+-- column tid: thread id, a label
+-- column pid: process id, a label
+-- column comm: the thread's last name
+-- column state: runnable (after a wakeup) or runnable_preempted (it left its CPU while it could have run on)
+-- column left_cpu: the CPU that it ran on before; NULL when that was before the capture
+-- column cpu: the CPU that it got; NULL for an open wait
+-- column waker_utid: who woke it; NULL where nobody is known, and for threads that lost their CPU
+-- column is_open: the capture ended before the wait did
+WITH step AS (
+  SELECT
+    ts_ns, duration_ns, utid, state, cpu, is_open,
+    lead(state) OVER w = 'running' AS is_run_next, lead(cpu) OVER w AS next_cpu, coalesce(waker_utid, lag(waker_utid) OVER w) AS waker_utid
+  FROM thread_state
+  WHERE utid <> 0
+  -- By the ends: a run whose beginning is doubtful may seem to begin before the wait that precedes it.
+  WINDOW w AS (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state = 'running')
+)
+SELECT
+  s.ts_ns, s.duration_ns AS wait_ns, s.utid, t.tid, t.pid, t.comm, s.state, s.cpu AS left_cpu,
+  CASE WHEN s.is_run_next AND NOT s.is_open THEN s.next_cpu END AS cpu,
+  CASE WHEN s.state = 'runnable' THEN s.waker_utid END AS waker_utid,
+  s.is_open
+FROM step AS s
+JOIN thread AS t USING (utid)
+WHERE s.state IN ('runnable', 'runnable_preempted')
+ORDER BY s.ts_ns, s.utid

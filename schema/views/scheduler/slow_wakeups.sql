@@ -1,0 +1,56 @@
+-- slow_wakeups: waits for a CPU that were longer than a threshold, and who ran instead (runqslower)
+-- grain: a wait for a CPU
+-- source: run_queue_wait, thread_state, thread
+-- caveat: SET VARIABLE slow_wakeup_ns = 1000000 shows waits from 1 ms; from 10 ms if it is not set, as runqslower
+-- caveat: waits that the end of the capture cut are shown if they are already long enough; nobody is known to have run instead
+-- caveat: the idle task (utid 0) in a blocker column means that the CPU was idle meanwhile: the thread waited elsewhere, or the wakeup was slow
+-- column ts_ns [ns]: when the wait began
+-- column wait_ns [ns]: how long it was
+-- column utid: the capture's own key of the thread that waited
+-- column tid: thread id, a label
+-- column pid: process id, a label
+-- column comm: the thread's last name
+-- column state: runnable (after a wakeup) or runnable_preempted (it lost its CPU)
+-- column cpu: the CPU that it got in the end
+-- column waker_utid: the thread that woke it
+-- column waker_tid: its thread id
+-- column waker_comm: its last name
+-- column previous_utid: the thread that ran on this CPU right before
+-- column previous_tid: its thread id
+-- column previous_comm: its last name
+-- column blocker_utid: the thread that ran longest on this CPU during the wait
+-- column blocker_tid: its thread id
+-- column blocker_comm: its last name
+-- column blocker_ns [ns]: how long it ran during the wait
+-- column blocker_ratio [ratio]: blocker_ns as a share of wait_ns
+-- column is_open: the capture ended before the wait did
+WITH slow AS (
+  SELECT * FROM run_queue_wait WHERE wait_ns >= coalesce(getvariable('slow_wakeup_ns'), 10000000)
+), run AS (
+  SELECT ts_ns, ts_ns + duration_ns AS end_ns, cpu, utid FROM thread_state WHERE state IN ('running', 'idle')
+), instead AS (
+  SELECT s.utid, s.ts_ns, r.utid AS other_utid,
+    sum(least(s.ts_ns + s.wait_ns, r.end_ns) - greatest(s.ts_ns, r.ts_ns))::BIGINT AS ns,
+    bool_or(r.end_ns = s.ts_ns + s.wait_ns) AS is_previous
+  FROM slow AS s
+  JOIN run AS r ON r.cpu = s.cpu AND r.ts_ns < s.ts_ns + s.wait_ns AND r.end_ns > s.ts_ns AND r.utid <> s.utid
+  GROUP BY s.utid, s.ts_ns, r.utid
+), chosen AS (
+  SELECT utid, ts_ns, max({ns: ns, order_utid: -other_utid::BIGINT}) AS longest,
+    min(other_utid) FILTER (is_previous) AS previous_utid
+  FROM instead
+  GROUP BY utid, ts_ns
+)
+SELECT
+  s.ts_ns, s.wait_ns, s.utid, s.tid, s.pid, s.comm, s.state, s.cpu,
+  s.waker_utid, w.tid AS waker_tid, w.comm AS waker_comm,
+  c.previous_utid, p.tid AS previous_tid, p.comm AS previous_comm,
+  b.utid AS blocker_utid, b.tid AS blocker_tid, b.comm AS blocker_comm,
+  c.longest.ns AS blocker_ns, c.longest.ns / s.wait_ns AS blocker_ratio,
+  s.is_open
+FROM slow AS s
+LEFT JOIN chosen AS c ON c.utid = s.utid AND c.ts_ns = s.ts_ns
+LEFT JOIN thread AS w ON w.utid = s.waker_utid
+LEFT JOIN thread AS p ON p.utid = c.previous_utid
+LEFT JOIN thread AS b ON b.utid = -c.longest.order_utid
+ORDER BY s.wait_ns DESC, s.ts_ns, s.utid

@@ -1,0 +1,66 @@
+-- unclaimed_cpu: CPUs that were idle while threads waited in the run queues of others (cpuunclaimed)
+-- grain: an interval of the capture
+-- source: cpu_queue, capture
+-- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
+-- caveat: a thread that waits for the very CPU that is idle, which happens for some µs after each wakeup, is no unclaimed CPU; affinity (taskset, cpusets) can forbid what would seem possible here
+-- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it, which hides what was pulled from another queue
+-- column ts_ns [ns]: when the interval began
+-- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column cpu_count [count]: CPUs that are known in this interval
+-- column busy_ns [ns]: CPU time that threads ran
+-- column idle_ns [ns]: CPU time that was idle
+-- column queued_ns [ns]: time that threads waited behind another thread, all threads together
+-- column unclaimed_ns [ns]: CPU time that was idle while as many threads waited behind others: what they could have had
+-- column unclaimed_ratio [ratio]: unclaimed_ns as a share of busy_ns and idle_ns together
+-- column wall_ns [ns]: time in which at least one CPU was unclaimed
+WITH setting AS (
+  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1)::BIGINT AS step_ns, max(duration_ns) AS end_ns
+  FROM capture
+), cut AS (
+  SELECT q.*, s.step_ns, unnest(range(q.ts_ns // s.step_ns, (q.ts_ns + q.duration_ns - 1) // s.step_ns + 1)) AS step
+  FROM cpu_queue AS q
+  CROSS JOIN setting AS s
+), part AS (
+  SELECT step, cpu,
+    greatest(ts_ns, step * step_ns) AS ts_ns, least(ts_ns + duration_ns, (step + 1) * step_ns) AS end_ns,
+    is_running, is_idle AND NOT is_running AS is_idle,
+    -- The one that is next on an idle CPU is on its way.
+    CASE WHEN is_running THEN waiting_count ELSE greatest(waiting_count - 1, 0) END AS queued,
+    CASE WHEN is_idle AND NOT is_running AND waiting_count = 0 THEN 1 ELSE 0 END AS free
+  FROM cut
+), moment AS (
+  SELECT step, ts_ns, sum(free) AS free, sum(queued) AS queued
+  FROM (
+    SELECT step, ts_ns, free, queued FROM part
+    UNION ALL
+    SELECT step, end_ns, -free, -queued FROM part
+  )
+  GROUP BY step, ts_ns
+), level AS (
+  SELECT step, lead(ts_ns) OVER w - ts_ns AS ns, sum(free) OVER w AS free, sum(queued) OVER w AS queued
+  FROM moment
+  WINDOW w AS (PARTITION BY step ORDER BY ts_ns)
+), unclaimed AS (
+  SELECT step, sum(least(free, queued) * ns)::BIGINT AS unclaimed_ns,
+    coalesce(sum(ns) FILTER (free > 0 AND queued > 0), 0)::BIGINT AS wall_ns
+  FROM level
+  WHERE ns > 0
+  GROUP BY step
+), total AS (
+  SELECT step, count(DISTINCT cpu) AS cpu_count,
+    coalesce(sum(end_ns - ts_ns) FILTER (is_running), 0)::BIGINT AS busy_ns,
+    coalesce(sum(end_ns - ts_ns) FILTER (is_idle), 0)::BIGINT AS idle_ns,
+    sum(queued * (end_ns - ts_ns))::BIGINT AS queued_ns
+  FROM part
+  GROUP BY step
+)
+SELECT
+  t.step * s.step_ns AS ts_ns,
+  greatest(1, least(s.step_ns, coalesce(s.end_ns - t.step * s.step_ns, s.step_ns))) AS interval_ns,
+  t.cpu_count, t.busy_ns, t.idle_ns, t.queued_ns, u.unclaimed_ns,
+  u.unclaimed_ns / nullif(t.busy_ns + t.idle_ns, 0) AS unclaimed_ratio,
+  u.wall_ns
+FROM total AS t
+JOIN unclaimed AS u USING (step)
+CROSS JOIN setting AS s
+ORDER BY t.step
