@@ -24,6 +24,8 @@ pub enum MemberKind {
     PerfScript,
     /// The sampler's stream of /proc files.
     ProcSnapshots,
+    /// A copy of a file of /proc, in a folder that somebody made by hand: the folder is one source.
+    ProcFile,
     /// A file about the host.
     HostFile,
     /// A file about the recording.
@@ -95,6 +97,7 @@ pub(crate) fn kind_by_content(path: &str, sniffed: Sniffed) -> MemberKind {
         (Sniffed::PerfStat, _) => MemberKind::PerfStat,
         (Sniffed::PerfScript, _) => MemberKind::PerfScript,
         (Sniffed::ProcSnapshots, _) => MemberKind::ProcSnapshots,
+        (Sniffed::ProcStat, _) => MemberKind::ProcFile,
         // Damaged from its first byte on: its decoder is the one to say how.
         (_, "perf/perf.data") => MemberKind::PerfData,
         (_, "ftrace/trace.dat") => MemberKind::TraceDat,

@@ -76,8 +76,8 @@ impl<'m> Listing<'m> {
         let as_stored = said.filter(|m| m.path == stored.path);
         let kind =
             kind_by_folder(path).unwrap_or_else(|| kind_by_content(path, sniff_stored(stored.head, compression)));
-        use MemberKind::{FtraceRaw, HostFile, PerfDataPart, RecorderFile, Unknown};
-        let is_recording = !matches!(kind, FtraceRaw | HostFile | PerfDataPart | RecorderFile | Unknown);
+        use MemberKind::{FtraceRaw, HostFile, PerfDataPart, ProcFile, RecorderFile, Unknown};
+        let is_recording = !matches!(kind, FtraceRaw | HostFile | PerfDataPart | ProcFile | RecorderFile | Unknown);
         let kind = if is_recording && stored.stored_bytes == 0 { self.empty(path) } else { kind };
         self.members.push(Member {
             path: path.to_owned(),
@@ -121,9 +121,29 @@ impl<'m> Listing<'m> {
                 .hint("the archive was cut or repacked: get the whole file if there is one"),
             );
         }
+        self.mark_proc_files();
         self.report_unlisted();
         self.report_unknown();
         (self.members, self.problems)
+    }
+
+    /// What lies beside a copy of /proc/stat, or below, is of /proc as well. The recorder's captures have none.
+    fn mark_proc_files(&mut self) {
+        let is_root = |m: &&Member| m.kind == MemberKind::ProcFile;
+        let roots: HashSet<String> =
+            self.members.iter().filter(is_root).map(|m| folder_of(&m.path).to_string()).collect();
+        if roots.is_empty() || self.is_listed {
+            return;
+        }
+        for member in self.members.iter_mut().filter(|m| m.kind == MemberKind::Unknown) {
+            let mut folder = folder_of(&member.path);
+            while !roots.contains(folder) && !folder.is_empty() {
+                folder = folder_of(folder);
+            }
+            if roots.contains(folder) {
+                member.kind = MemberKind::ProcFile;
+            }
+        }
     }
 
     fn report_unlisted(&mut self) {
@@ -181,4 +201,9 @@ pub(crate) fn sniff_stored(head: &[u8], compression: Compression) -> Sniffed {
         Compression::None => sniff(head),
         _ => sniff(&decompress::head(head, compression, HEAD_BYTES)),
     }
+}
+
+/// The folder of a path; empty at the top.
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

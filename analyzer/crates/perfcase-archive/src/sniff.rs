@@ -22,6 +22,8 @@ pub enum Sniffed {
     PerfScript,
     /// perfcase's stream of /proc snapshots.
     ProcSnapshots,
+    /// A copy of /proc/stat: what is beside it are copies of /proc, too.
+    ProcStat,
     /// Anything else.
     Unknown,
 }
@@ -59,6 +61,9 @@ fn sniff_text(head: &[u8]) -> Sniffed {
     if is_perf_stat_text(head) {
         return Sniffed::PerfStat;
     }
+    if is_proc_stat_line(first_line(head)) {
+        return Sniffed::ProcStat;
+    }
     let started = head.starts_with(b"# started on ");
     let line =
         head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty() && !line.starts_with(b"#"));
@@ -81,6 +86,12 @@ fn first_line(head: &[u8]) -> &[u8] {
 fn is_snapshot_line(line: &[u8]) -> bool {
     let mut words = line.split(|&b| b == b' ');
     words.next() == Some(b"S") && words.by_ref().take(3).filter(|w| is_number(w)).count() == 3 && words.next().is_none()
+}
+
+/// `cpu  1 2 3 4 …`: four figures since Linux 2.4.
+fn is_proc_stat_line(line: &[u8]) -> bool {
+    let Some(figures) = line.strip_prefix(b"cpu  ") else { return false };
+    figures.split(|&b| b == b' ').count() >= 4 && figures.split(|&b| b == b' ').all(is_number)
 }
 
 fn is_number(word: &[u8]) -> bool {
@@ -165,6 +176,10 @@ mod tests {
             (b"\x1f\x8b\x08\0", Sniffed::Gzip),
             (b"S 1 2 3\nF 1 0 /proc/stat\n", Sniffed::ProcSnapshots),
             (b"S 1 2 x\n", Sniffed::Unknown),
+            (b"cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1", Sniffed::ProcStat),
+            (b"cpu  1 2 3\n", Sniffed::Unknown),
+            (b"cpu  1 2 x 4\n", Sniffed::Unknown),
+            (b"cpu  is a word\n", Sniffed::Unknown),
             (b"# started on Sat\n\n  1.0,CPU0,7,,cycles,9,100.00,,\n", Sniffed::PerfStat),
             (b"1.0;7;;cycles;9;100.00;;\n", Sniffed::PerfStat),
             (b"1.0,<not supported>,,cycles,0,0.00,,\n", Sniffed::PerfStat),

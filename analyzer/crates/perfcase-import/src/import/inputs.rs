@@ -2,7 +2,7 @@
 
 use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 
-use super::{Input, Opened, Progress, bare_source, note_problems, perf};
+use super::{Input, Opened, Progress, bare_source, note_problems, perf, proc_folder};
 use crate::decoders::{ftrace, perf_script, perf_stat, proc};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 
@@ -37,6 +37,7 @@ pub(super) fn open(
         }
     }
     open_raw_ftrace(session, capture, &known, &mut opened);
+    opened.extend(proc_folder::open(session, capture));
     opened
 }
 

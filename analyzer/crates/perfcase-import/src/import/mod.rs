@@ -3,6 +3,7 @@
 mod about;
 mod inputs;
 mod perf;
+mod proc_folder;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -224,7 +225,7 @@ fn bare_source(member: &Member) -> SourceInfo {
         MemberKind::FtraceRaw => ("ftrace", "ftrace_raw"),
         MemberKind::PerfScript => ("perf", "perf_script"),
         MemberKind::PerfStat => ("pmc", "perf_stat"),
-        MemberKind::ProcSnapshots => ("proc", "proc_snapshots"),
+        MemberKind::ProcSnapshots | MemberKind::ProcFile => ("proc", "proc_snapshots"),
         MemberKind::HostFile => ("host", "host_file"),
         MemberKind::RecorderFile => ("recorder", "recorder_file"),
         MemberKind::Unknown => ("unknown", "unknown"),

@@ -1,0 +1,148 @@
+//! Folders of copied /proc files, a folder for each moment, as people make them by hand. They become the stream that the
+//! sampler writes (`schema/README.md`), and take its way from there.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use perfcase_archive::{Capture, Content, Member, MemberKind};
+
+use super::inputs::note_unreadable;
+use super::{Opened, bare_source};
+use crate::decoders::proc;
+use crate::session::{Issue, Session, Severity};
+
+/// One moment: the files of a folder.
+struct Moment<'a> {
+    folder: &'a str,
+    clock_ns: i64,
+    files: Vec<(String, Content)>,
+}
+
+/// Opens the capture's folders of /proc files as one source.
+pub(super) fn open(session: &mut Session, capture: &Capture) -> Option<Opened> {
+    let members = capture.members.iter().filter(|member| member.kind == MemberKind::ProcFile);
+    let mut contents = Vec::new();
+    for member in members {
+        match capture.read(member) {
+            Ok(content) => contents.push((member, content)),
+            Err(error) => note_unreadable(session, member, &error),
+        }
+    }
+    let (first, _) = contents.first()?;
+    let source = session.source(bare_source(first));
+    let mut moments = Vec::new();
+    for (folder, files) in by_folder(&contents) {
+        let Some(clock_ns) = files.iter().find(|(path, _)| path == "/proc/uptime").and_then(|(_, text)| uptime(text))
+        else {
+            session.issue(Issue {
+                severity: Severity::Error,
+                source: Some(folder.to_string()),
+                kind: "no_time",
+                byte_offset: None,
+                count: files.len() as u64,
+                message: "nothing says when these files of /proc were copied: they are not read".into(),
+                hint: Some("copy /proc/uptime together with the other files".into()),
+            });
+            continue;
+        };
+        moments.push(Moment { folder, clock_ns, files });
+    }
+    moments.sort_by_key(|moment| (moment.clock_ns, moment.folder.to_string()));
+    for (_, content) in moments.iter().flat_map(|moment| &moment.files).filter(|(path, _)| path == "/proc/version") {
+        let release = std::str::from_utf8(content).ok().and_then(|text| text.split(' ').nth(2));
+        session.host.kernel_release = session.host.kernel_release.take().or(release.map(str::to_string));
+    }
+    let content = Content::from_bytes(stream(&moments));
+    Some(proc::open(content, session, source, proc::Options::default()))
+}
+
+/// The files of each folder that has a copy of /proc/stat, by their paths on the host.
+fn by_folder<'a>(contents: &[(&'a Member, Content)]) -> BTreeMap<&'a str, Vec<(String, Content)>> {
+    let is_root = |(member, content): &&(&Member, Content)| {
+        (member.path == "stat" || member.path.ends_with("/stat")) && content.starts_with(b"cpu  ")
+    };
+    let root = |(member, _): &(&'a Member, Content)| member.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let roots: Vec<&str> = contents.iter().filter(is_root).map(root).collect();
+    let mut folders: BTreeMap<&str, Vec<(String, Content)>> = BTreeMap::new();
+    for (member, content) in contents {
+        let below = |root: &&str| match root.is_empty() {
+            true => true,
+            false => member.path.strip_prefix(*root).is_some_and(|rest| rest.starts_with('/')),
+        };
+        // The longest: a folder may hold others.
+        let Some(root) = roots.iter().copied().filter(|root| below(&root)).max_by_key(|root| root.len()) else {
+            continue;
+        };
+        let name = member.path[root.len()..].trim_start_matches('/');
+        folders.entry(root).or_default().push((host_path(name), content.clone()));
+    }
+    folders
+}
+
+/// Where the host has the file. Copies in one flat folder have `_` for `/`; processes may lie below `pid`.
+fn host_path(name: &str) -> String {
+    let name = name.strip_prefix("pid/").unwrap_or(name);
+    if let Some(file) = name.strip_prefix("cgroup_") {
+        return format!("/sys/fs/cgroup/{file}");
+    }
+    for folder in ["net", "pressure"] {
+        if let Some(file) = name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('_')) {
+            return format!("/proc/{folder}/{file}");
+        }
+    }
+    format!("/proc/{name}")
+}
+
+/// Seconds since boot, with two digits.
+fn uptime(text: &[u8]) -> Option<i64> {
+    let word = std::str::from_utf8(text).ok()?.split_ascii_whitespace().next()?;
+    let (seconds, digits) = word.split_once('.').unwrap_or((word, ""));
+    let fraction: i64 = format!("{digits:0<9}").get(..9)?.parse().ok()?;
+    seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction).filter(|ns| *ns >= 0)
+}
+
+fn stream(moments: &[Moment<'_>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (seq, moment) in moments.iter().enumerate() {
+        let clock = moment.clock_ns;
+        // Writing to memory does not fail.
+        let _ = writeln!(out, "S {clock} 0 {seq}");
+        for (path, bytes) in &moment.files {
+            let _ = writeln!(out, "F {clock} {} {path}", bytes.len());
+            out.extend_from_slice(bytes);
+            out.push(b'\n');
+        }
+        let _ = writeln!(out, "Z {clock} {seq} {} 0", moment.files.len());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_copies() {
+        for (name, path) in [
+            ("stat", "/proc/stat"),
+            ("net_dev", "/proc/net/dev"),
+            ("net/dev", "/proc/net/dev"),
+            ("pressure_io", "/proc/pressure/io"),
+            ("cgroup_cpu.stat", "/sys/fs/cgroup/cpu.stat"),
+            ("pid/12/status", "/proc/12/status"),
+            ("12/task/13/stat", "/proc/12/task/13/stat"),
+            ("network", "/proc/network"),
+        ] {
+            assert_eq!(host_path(name), path);
+        }
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(uptime(b"108.50 41.74\n"), Some(108_500_000_000));
+        assert_eq!(uptime(b"7\n"), Some(7_000_000_000));
+        for bad in [&b""[..], b"x", b"-1.00 2", b"1.x", b"99999999999999999.00"] {
+            assert_eq!(uptime(bad), None);
+        }
+    }
+}

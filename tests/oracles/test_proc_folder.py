@@ -1,0 +1,154 @@
+"""Folders of copied /proc files are a source: the same rows as of a recorded stream with the same files.
+
+And the tables about the whole host against a naive reading of those files.
+"""
+
+from __future__ import annotations
+
+import lzma
+import shutil
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfcase import store
+from perfcase.errors import PerfcaseError
+from tests.oracles.test_proc import STREAM, files
+
+# Rows of these are of single files of the host, or of threads.
+TABLES = """
+proc_cpu proc_cpu_sched proc_disk proc_interrupt proc_load proc_memory proc_net_dev proc_pressure proc_softirq proc_system
+proc_thread proc_vmstat
+"""
+WITHOUT = "SELECT * EXCLUDE (ts_ns{more}) FROM {table} ORDER BY ALL"
+
+
+def copies(folder: Path, *, is_flat: bool) -> None:
+    """The files of each snapshot in a folder: as cp -r of /proc makes them, or flat, processes below pid."""
+    for snapshot, clock, path, text in files(lzma.decompress(STREAM.read_bytes())):
+        name = path.removeprefix("/proc/")
+        if is_flat:
+            name = f"pid/{name}" if name[0].isdigit() else name.replace("/", "_")
+        # The order of names is not that of time.
+        root = folder / str(9 - snapshot)
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
+        if path == "/proc/stat":
+            (root / "uptime").write_text(f"{clock / 1e9:.2f} 1.00\n")
+            (root / "version").write_text("Linux version 6.1.0-x (a@b) #1 SMP\n")
+
+
+def opened(path: Path) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(str(store.open_case(path).folder / "case.duckdb"), read_only=True)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
+    folder = tmp_path_factory.mktemp("stream")
+    (folder / "snapshots").write_bytes(lzma.decompress(STREAM.read_bytes()))
+    return opened(folder / "snapshots")
+
+
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_folders_give_the_rows_of_a_stream(is_flat: bool, recorded: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    copies(tmp_path / "copies", is_flat=is_flat)
+    ours = opened(tmp_path / "copies")
+    for table in TABLES.split():
+        # Keys of threads are given in the order in which they are met.
+        query = WITHOUT.format(table=table, more=", utid" if table == "proc_thread" else "")
+        rows = ours.execute(query).fetchall()
+        assert rows == recorded.execute(query).fetchall(), table
+        assert rows
+    release, duration = ours.execute("SELECT kernel_release, duration_ns FROM capture").fetchone()
+    wanted = recorded.execute("SELECT duration_ns FROM capture").fetchone()[0]
+    assert release == "6.1.0-x"
+    # uptime has two digits.
+    assert duration == pytest.approx(wanted, abs=30e6)
+    assert ours.execute("SELECT count(*) FROM cpu_utilization WHERE cpu = 'all'").fetchone() == (7,)
+
+
+def test_a_folder_without_a_time_is_reported(tmp_path: Path) -> None:
+    copies(tmp_path / "copies", is_flat=True)
+    (tmp_path / "copies" / "4" / "uptime").unlink()
+    ours = opened(tmp_path / "copies")
+    assert ours.execute("SELECT source, kind, severity FROM import_issue WHERE kind = 'no_time'").fetchall() == [
+        ("4", "no_time", "error")
+    ]
+    assert ours.execute("SELECT count(*) FROM proc_load").fetchone() == (7,)
+
+
+def test_a_folder_without_stat_is_no_recording(tmp_path: Path) -> None:
+    copies(tmp_path / "copies", is_flat=True)
+    for stat in (tmp_path / "copies").glob("*/stat"):
+        stat.unlink()
+    with pytest.raises(PerfcaseError):
+        store.open_case(tmp_path / "copies")
+    shutil.rmtree(tmp_path / "copies")
+
+
+def texts(path: str) -> list[tuple[int, str]]:
+    return [(s, text) for s, _, found, text in files(lzma.decompress(STREAM.read_bytes())) if found == path]
+
+
+def rows_of(recorded: duckdb.DuckDBPyConnection, query: str) -> list[tuple]:
+    return sorted(recorded.execute(query).fetchall())
+
+
+def test_vmstat(recorded: duckdb.DuckDBPyConnection) -> None:
+    wanted = [
+        (s, line.split()[0], int(line.split()[1])) for s, text in texts("/proc/vmstat") for line in text.splitlines()
+    ]
+    assert rows_of(recorded, "SELECT snapshot, name, value FROM proc_vmstat") == sorted(wanted)
+
+
+def test_disks(recorded: duckdb.DuckDBPyConnection) -> None:
+    scale = [1, 1, 512, 10**6, 1, 1, 512, 10**6, 1, 10**6, 10**6, 1, 1, 512, 10**6, 1, 10**6]
+    wanted = []
+    for snapshot, text in texts("/proc/diskstats"):
+        for major, minor, name, *fields in map(str.split, text.splitlines()):
+            scaled = [int(field) * by for field, by in zip(fields, scale, strict=True)]
+            wanted.append((snapshot, name, int(major), int(minor), *scaled))
+    assert rows_of(recorded, "SELECT * EXCLUDE (ts_ns, source_id) FROM proc_disk") == sorted(wanted)
+
+
+def test_interfaces(recorded: duckdb.DuckDBPyConnection) -> None:
+    wanted = []
+    for snapshot, text in texts("/proc/net/dev"):
+        for name, fields in (line.split(":") for line in text.splitlines()[2:]):
+            wanted.append((snapshot, name.strip(), *map(int, fields.split())))
+    assert rows_of(recorded, "SELECT * EXCLUDE (ts_ns, source_id) FROM proc_net_dev") == sorted(wanted)
+
+
+def test_pressure(recorded: duckdb.DuckDBPyConnection) -> None:
+    wanted = []
+    for resource in ("cpu", "io", "memory"):
+        for snapshot, text in texts(f"/proc/pressure/{resource}"):
+            for kind, *words in map(str.split, text.splitlines()):
+                *averages, total = (word.split("=")[1] for word in words)
+                shares = [round(float(share) / 100, 6) for share in averages]
+                wanted.append((snapshot, resource, kind, *shares, int(total) * 1000))
+    rows = recorded.execute("SELECT * EXCLUDE (ts_ns, source_id) FROM proc_pressure").fetchall()
+    assert sorted((*row[:3], *(round(share, 6) for share in row[3:6]), row[6]) for row in rows) == sorted(wanted)
+
+
+def test_figures_by_cpu(recorded: duckdb.DuckDBPyConnection) -> None:
+    wanted = []
+    for snapshot, text in texts("/proc/schedstat"):
+        lines = [line.split() for line in text.splitlines() if line.startswith("cpu")]
+        wanted += [(snapshot, int(line[0][3:]), *map(int, line[7:10])) for line in lines]
+    assert rows_of(recorded, "SELECT * EXCLUDE (ts_ns, source_id) FROM proc_cpu_sched") == sorted(wanted)
+    for path, table in (("/proc/softirqs", "proc_softirq"), ("/proc/interrupts", "proc_interrupt")):
+        wanted = []
+        for snapshot, text in texts(path):
+            for name, rest in (line.split(":", 1) for line in text.splitlines()[1:]):
+                counts = [int(word) for word in rest.split()[:2] if word.isdigit()]
+                if len(counts) == 1:
+                    wanted.append((snapshot, name.strip(), None, counts[0]))
+                else:
+                    wanted += [(snapshot, name.strip(), cpu, count) for cpu, count in enumerate(counts) if count]
+        name = "name" if table == "proc_softirq" else "irq"
+        rows = recorded.execute(f"SELECT snapshot, {name}, cpu, count FROM {table}").fetchall()
+        assert sorted(rows, key=str) == sorted(wanted, key=str), table
+        assert rows
