@@ -12,7 +12,7 @@ def dmesg(page: Page) -> None:
     """Warnings and worse, the last of them in full."""
     rows = page.rows_of(
         "kernel_log",
-        "SELECT level, ts_ns, text, count(*) OVER () AS number, count(*) FILTER (ts_ns >= 0) OVER () AS during"
+        "SELECT level, is_in_capture, text, count(*) OVER () AS number, count(*) FILTER (is_in_capture) OVER () AS during"
         " FROM kernel_log WHERE level IN ('emerg', 'alert', 'crit', 'err', 'warn')"
         f" ORDER BY ts_ns DESC NULLS LAST, text LIMIT {_LAST}",
     )
@@ -21,8 +21,10 @@ def dmesg(page: Page) -> None:
             page.absent("dmesg", "kernel_log")
         return
     number, during = rows[0]["number"], rows[0]["during"]
-    page.tool("dmesg", f"{plural(number, 'warning')} and errors, {during} of them during the capture", "kernel_log")
+    page.tool(
+        "dmesg",
+        f"{plural(number, 'message')} of level warn or worse, {during} of them during the capture; the last:",
+        "kernel_log",
+    )
     for row in reversed(rows):
-        page.line(
-            f"  {row['level']}: {shorten(row['text'], 140)}", "yellow" if row["ts_ns"] and row["ts_ns"] >= 0 else "dim"
-        )
+        page.line(f"  {row['level']}: {shorten(row['text'], 140)}", "yellow" if row["is_in_capture"] else "dim")

@@ -1,15 +1,64 @@
-"""pidstat, top: who used the CPU and the memory, and how many threads there were in which state."""
+"""pidstat, top: who used the CPU, memory and storage, and how many threads there were in which state."""
 
 from __future__ import annotations
 
-from perfcase.report.page import Page
+from perfcase.report.page import NOT_THE_RECORDER, Column, Page
+from perfcase.text import count, duration, plural, ratio, size
+
+_TOP = 6
+_WAITING = 4
 
 
 def pidstat(page: Page) -> None:
     """The busiest processes."""
-    page.absent("pidstat", "process_activity")
+    rows = page.rows_of(
+        "process_activity",
+        "SELECT comm, pid, sum(usr_ns) AS usr, sum(system_ns) AS sys, sum(cpu_ns) / sum(interval_ns) AS share,"
+        " max(cpu_ratio) AS peak, sum(run_queue_ns) AS run_queue, max(resident_bytes) AS resident,"
+        " sum(read_bytes) AS bytes_read, sum(write_bytes) AS bytes_written,"
+        " sum(voluntary_switch_count) + sum(involuntary_switch_count) AS switches"
+        f" FROM process_activity WHERE {NOT_THE_RECORDER} GROUP BY upid, pid, comm HAVING sum(cpu_ns) > 0"
+        f" ORDER BY sum(cpu_ns) DESC, upid, comm LIMIT {_TOP}",
+    )
+    if not rows:
+        if not page.idle("pidstat", "process_activity", "no process used the CPU for as long as a tick"):
+            page.absent("pidstat", "process_activity")
+        return
+    page.tool("pidstat", "", "process_activity")
+    page.table(
+        [
+            Column("process", left=True, limit=18),
+            Column("pid"),
+            Column("usr", duration),
+            Column("sys", duration),
+            Column("of one CPU", ratio),
+            Column("busiest interval", ratio),
+            Column("run queue", duration),
+            Column("resident", size),
+            Column("read", size),
+            Column("written", size),
+            Column("switches", count),
+        ],
+        [list(row.values()) for row in rows],
+    )
 
 
 def top(page: Page) -> None:
-    """How many threads, and in which states."""
-    page.absent("top", "thread_census")
+    """How many threads there were at the end, in which states, and who waited uninterruptibly."""
+    rows = page.rows_of(
+        "thread_census",
+        "SELECT comm, state, state_name, thread_count FROM thread_census"
+        " WHERE snapshot = (SELECT max(snapshot) FROM thread_census) ORDER BY thread_count DESC, comm, state",
+    )
+    if not rows:
+        page.absent("top", "thread_census")
+        return
+    states: dict[str, int] = {}
+    for row in rows:
+        states[row["state_name"]] = states.get(row["state_name"], 0) + row["thread_count"]
+    listed = ", ".join(
+        f"{number} {name}" for name, number in sorted(states.items(), key=lambda item: (-item[1], item[0]))
+    )
+    waiting = [f"{row['comm']} × {row['thread_count']}" for row in rows if row["state"] == "D"][:_WAITING]
+    told = f"; uninterruptible: {', '.join(waiting)}" if waiting else ""
+    page.tool("top", f"{plural(sum(states.values()), 'thread')} at the end: {listed}{told}", "thread_census")

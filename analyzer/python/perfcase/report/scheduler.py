@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from perfcase.drawing import spark, with_gaps
 from perfcase.report.page import NOT_THE_RECORDER, Column, Page
 from perfcase.text import count, duration, ratio
 
 TITLE = "Threads: running, waiting for a CPU, sleeping"
 
 _TOP = 10
+_LATENCIES = 6
 
 
 def write(page: Page) -> None:
@@ -43,3 +45,57 @@ def write(page: Page) -> None:
     if page.has_rows("recorder_process"):
         page.line("The recorder's own threads are left out, here and below; what they cost comes last.", "dim")
     page.source("thread_time", ' --order "run_queue_ns DESC"')
+    _latency(page)
+    _unclaimed(page)
+
+
+def _latency(page: Page) -> None:
+    """How long threads waited for a CPU."""
+    rows = page.rows_of(
+        "run_queue_latency_by_thread",
+        "SELECT comm, tid, count, total_ns, avg_ns, p50_ns, p99_ns, max_ns, max_ts_ns FROM run_queue_latency_by_thread"
+        f" WHERE {NOT_THE_RECORDER} AND tid <> 0 ORDER BY total_ns DESC, utid LIMIT {_LATENCIES}",
+    )
+    if not rows:
+        return
+    page.line("")
+    page.table(
+        [
+            Column("waited for a CPU", left=True, limit=18),
+            Column("tid"),
+            Column("waits", count),
+            Column("total", duration),
+            Column("mean", duration),
+            Column("half below", duration),
+            Column("99 % below", duration),
+            Column("longest", duration),
+            Column("at", duration),
+        ],
+        [list(row.values()) for row in rows],
+    )
+    page.source("run_queue_latency_by_thread")
+    buckets = page.rows_of(
+        "run_queue_latency",
+        "SELECT bucket_ns_min AS low, bucket_ns_max AS high, sum(count) AS number FROM run_queue_latency"
+        f" WHERE {NOT_THE_RECORDER} GROUP BY ALL ORDER BY low",
+    )
+    if buckets:
+        filled = with_gaps((row["low"], row["high"], row["number"]) for row in buckets)
+        counts = [float(number) for *_, number in filled]
+        picture = f"{duration(filled[0][0])} {spark(counts, max(counts), 40)} {duration(filled[-1][1])}"
+        page.line(f"All of these waits: {picture}")
+        page.source("run_queue_latency")
+
+
+def _unclaimed(page: Page) -> None:
+    rows = page.rows_of(
+        "unclaimed_cpu",
+        "SELECT sum(unclaimed_ns) AS unclaimed, sum(busy_ns) + sum(idle_ns) AS total FROM unclaimed_cpu",
+    )
+    for row in rows:
+        if row["unclaimed"] and row["total"]:
+            share = ratio(row["unclaimed"] / row["total"])
+            page.line(
+                f"CPUs were idle for {duration(row['unclaimed'])} ({share} of their time) while threads waited for others"
+            )
+            page.source("unclaimed_cpu")
