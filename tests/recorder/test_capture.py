@@ -188,6 +188,29 @@ def test_trace_cmd_is_not_needed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("groups", ["", "page-cache", "locks,tcp"])
+def test_events_that_come_often_are_recorded_when_asked_for(shell: str, groups: str, tmp_path: Path) -> None:
+    if TRACEFS is None or os.geteuid() != 0:
+        pytest.skip("tracefs is not mounted, or not ours to use")
+    out = tmp_path / "x.perfcase"
+    asked = ["--with", groups] if groups else []
+    done = run(shell, "-q", "-o", out, *asked, "--", "sleep", "0.2", PERFCASE_NO_TRACE_CMD="1")
+    assert done.returncode == 0, done.stderr
+    capture = Capture.read(out)
+    prefix = "ftrace/raw/format/"
+    recorded = {path.removeprefix(prefix).replace("/", ":") for path in capture.paths() if path.startswith(prefix)}
+    recorded |= {word for word in capture.source("perf")["command"] or [] if re.fullmatch(r"[a-z]+:\w+", word)}
+    assert "irq:softirq_entry" in recorded
+    for group, event in {
+        "page-cache": "filemap:mm_filemap_add_to_page_cache",
+        "locks": "lock:contention_begin",
+        "tcp": "tcp:tcp_probe",
+    }.items():
+        exists = (TRACEFS / "events" / event.replace(":", "/")).is_dir()
+        assert (event in recorded) == (group in groups.split(",") and exists), event
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("size", ["2M", "36M"])
 def test_the_disk_is_never_filled(shell: str, size: str, tmp_path: Path) -> None:
     script = 'mount -t tmpfs -o size="$1" tmpfs "$2" || exit 99; shift 2; exec "$@"'
