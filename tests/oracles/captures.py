@@ -76,6 +76,7 @@ RECORDED = [
     Recorded("x86_64", "lock", (*PROFILE, *LOCK)),
     Recorded("x86_64", "lock-messaging", LOCK),
     Recorded("x86_64", "tcp-probe", ("tcp",)),
+    Recorded("x86_64", "futex", ("trace-futex",)),
     Recorded("x86_64", "threads", (*PROFILE, *SCHED, "trace-summary", "trace-futex")),
     Recorded("x86_64", "lossy", (*PROFILE, *SCHED, "trace-summary", "trace-log")),
     Recorded("x86_64", "profile-z", PROFILE),
