@@ -1,6 +1,8 @@
 # shellcheck shell=sh
 # pmc.sh: perf stat at an interval: the counters this CPU offers, in groups that are counted together, and software events.
 PMC_GROUPS='cycles,instructions branches,branch-misses cache-references,cache-misses LLC-loads,LLC-load-misses'
+# Alone, so that where they are missing or take turns nothing else does: the clock rate, the first-level cache.
+PMC_GROUPS="$PMC_GROUPS ref-cycles L1-dcache-loads,L1-dcache-load-misses"
 SOFTWARE_EVENTS='context-switches,cpu-migrations,page-faults,task-clock'
 
 probe_pmc_check() {

@@ -51,6 +51,9 @@ struct Frame {
     is_kernel: bool,
 }
 
+/// What the input itself says of a frame: its place, its function and the distance from the function's start.
+type Told = (Frame, Option<Box<str>>, Option<u64>);
+
 pub(crate) struct Stacks {
     hasher: DefaultHashBuilder,
     seen: HashTable<Seen>,
@@ -66,7 +69,7 @@ pub(crate) struct Stacks {
     /// Frames of sampled addresses: those of tracepoints are always the same few.
     recent: Vec<Option<(SampledAt, FrameId)>>,
     /// Frames whose functions the input itself names, by what it says of them.
-    told: HashMap<(Frame, Option<Box<str>>, Option<u64>), FrameId>,
+    told: HashMap<Told, FrameId>,
     /// Their names and offsets.
     told_names: HashMap<FrameId, (Option<Box<str>>, Option<u64>)>,
     last_space: LastSpace,

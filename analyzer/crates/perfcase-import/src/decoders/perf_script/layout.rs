@@ -53,7 +53,7 @@ impl Layouts {
             }
         };
         self.record.clear();
-        self.record.resize(fields.iter().map(|field| size(field)).sum(), 0);
+        self.record.resize(fields.iter().map(size).sum(), 0);
         let mut at = 0;
         for field in fields {
             at = self.write(at, field);
