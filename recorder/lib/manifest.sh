@@ -139,7 +139,7 @@ write_overhead() {
 	sources_user_ns=0
 	sources_system_ns=0
 	{
-		for probe in proc pmc ftrace perf; do
+		for probe in proc process pmc ftrace perf; do
 			[ -s "$state/$probe.cost" ] && cost_json "$state/$probe.cost" "$probe" && printf ',\n'
 		done
 		spent_user_ns=$sources_user_ns

@@ -1,10 +1,16 @@
 # shellcheck shell=sh
-# host.sh: what the host is: kernel, CPU and caches, settings, kernel symbols. No process arguments, no environment.
+# host.sh: what the host is: kernel, CPU and caches, NUMA, disks, settings, kernel log and symbols. No process arguments, no
+# environment.
 HOST_FILES='/proc/version /proc/cpuinfo /proc/cmdline /proc/modules /proc/meminfo /proc/mounts /proc/partitions
 /proc/swaps /proc/filesystems /proc/devices /proc/uptime /etc/os-release'
 HOST_SYSCTLS='kernel/perf_event_paranoid kernel/kptr_restrict kernel/sched_schedstats kernel/numa_balancing
 kernel/pid_max kernel/threads-max kernel/watchdog vm/swappiness vm/dirty_ratio vm/dirty_background_ratio
-vm/overcommit_memory vm/min_free_kbytes vm/zone_reclaim_mode net/core/somaxconn net/core/rmem_max net/core/wmem_max
+vm/overcommit_memory vm/overcommit_ratio vm/max_map_count vm/vfs_cache_pressure vm/nr_hugepages vm/watermark_scale_factor
+vm/dirty_expire_centisecs vm/dirty_writeback_centisecs kernel/sched_rt_runtime_us kernel/sched_autogroup_enabled
+kernel/randomize_va_space kernel/timer_migration kernel/hung_task_timeout_secs fs/aio-max-nr fs/nr_open
+net/core/default_qdisc net/core/netdev_max_backlog net/ipv4/tcp_max_syn_backlog net/ipv4/ip_local_port_range
+net/ipv4/tcp_fin_timeout net/ipv4/tcp_tw_reuse net/ipv4/tcp_keepalive_time net/ipv4/tcp_slow_start_after_idle
+vm/min_free_kbytes vm/zone_reclaim_mode net/core/somaxconn net/core/rmem_max net/core/wmem_max
 net/ipv4/tcp_congestion_control net/ipv4/tcp_rmem net/ipv4/tcp_wmem fs/file-max'
 
 probe_host_check() {
@@ -45,6 +51,7 @@ probe_host_collect() {
 	grep ' [tTwW] ' /proc/kallsyms 2>>"$log_file" | grep -v '^0* ' >"$staging/host/kallsyms"
 	host_tree "$staging/host/sysctl" /proc/sys "$HOST_SYSCTLS"
 	host_cpus >"$staging/host/cpu-topology"
+	host_log
 	host_disks >"$staging/host/block-queues"
 	find "$staging/host" -type f -size 0 -exec rm -f {} +
 }
@@ -58,7 +65,17 @@ host_tree() {
 
 # Topology, caches and frequency limits, "path = value" below /sys/devices/system.
 host_cpus() {
-	for file in /sys/devices/system/cpu/online /sys/devices/system/cpu/smt/active /sys/devices/system/node/online \
+	for file in /sys/devices/system/cpu/online /sys/devices/system/cpu/offline /sys/devices/system/cpu/possible \
+		/sys/devices/system/cpu/cpufreq/boost /sys/devices/system/cpu/intel_pstate/no_turbo \
+		/sys/devices/system/cpu/cpuidle/current_driver /sys/devices/system/cpu/cpuidle/current_governor \
+		/sys/devices/system/clocksource/clocksource0/current_clocksource \
+		/sys/devices/system/node/node[0-9]*/distance \
+		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/cpuinfo_min_freq \
+		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_min_freq \
+		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_max_freq \
+		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/base_frequency \
+		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/energy_performance_preference \
+		/sys/devices/system/cpu/smt/active /sys/devices/system/node/online \
 		/sys/devices/system/node/node[0-9]*/cpulist /sys/devices/system/cpu/vulnerabilities/* \
 		/sys/devices/system/cpu/cpu[0-9]*/topology/core_id \
 		/sys/devices/system/cpu/cpu[0-9]*/topology/physical_package_id \
@@ -72,12 +89,29 @@ host_cpus() {
 		/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]/shared_cpu_list; do
 		[ -r "$file" ] && read -r value <"$file" 2>/dev/null && printf '%s = %s\n' "${file#/sys/devices/system/}" "$value"
 	done
+	for file in /sys/devices/system/node/node[0-9]*/meminfo; do
+		[ -r "$file" ] && sed -n "s,^Node \([0-9]*\) MemTotal: *\([0-9]* kB\),node/node\1/memory = \2,p" "$file"
+	done
+	for file in /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/transparent_hugepage/defrag; do
+		[ -r "$file" ] && read -r value <"$file" && printf '%s = %s\n' "${file#/sys/}" "$value"
+	done
 	return 0
+}
+
+# The kernel's log; of a scoped recording without what programs wrote there.
+host_log() {
+	if [ "$mode" = system ]; then
+		"$helper" kmsg >"$staging/host/kmsg" 2>>"$log_file"
+	else
+		"$helper" kmsg kernel >"$staging/host/kmsg" 2>>"$log_file"
+	fi
 }
 
 host_disks() {
 	for file in /sys/block/*/queue/scheduler /sys/block/*/queue/rotational /sys/block/*/queue/nr_requests \
-		/sys/block/*/queue/read_ahead_kb /sys/block/*/size /sys/block/*/dev; do
+		/sys/block/*/queue/read_ahead_kb /sys/block/*/queue/logical_block_size /sys/block/*/queue/write_cache \
+		/sys/block/*/queue/max_sectors_kb /sys/block/*/queue/wbt_lat_usec /sys/block/*/queue/nomerges \
+		/sys/block/*/size /sys/block/*/dev /sys/block/*/ro /sys/block/*/device/model; do
 		[ -r "$file" ] && read -r value <"$file" 2>/dev/null && printf '%s = %s\n' "${file#/sys/block/}" "$value"
 	done
 	return 0

@@ -78,9 +78,11 @@ static const struct {
 } commands[] = {
 	{ "clocks", command_clocks, "print CLOCK_MONOTONIC, REALTIME and BOOTTIME ns of one moment" },
 	{ "count", command_count, "count samples and lost events of a perf.data" },
+	{ "details", command_details, "copy what is slow to read of processes: arguments, files, sockets, memory" },
 	{ "drain", command_drain, "run a private ftrace instance and save its raw ring-buffer pages" },
 	{ "hold", command_hold, "wait for a go, then become the recorded command" },
 	{ "json", command_json, "print arguments as JSON" },
+	{ "kmsg", command_kmsg, "print the kernel's log" },
 	{ "members", command_members, "print the manifest's member list" },
 	{ "number", command_number, "parse a number of seconds, a size or an integer" },
 	{ "pack", command_pack, "write a folder as a .perfcase (ustar)" },

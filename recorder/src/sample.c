@@ -150,17 +150,7 @@ int command_sample(int argc, char **argv)
 	interval_ns = parse_integer(argv[3]);
 	if (interval_ns < 1000000)
 		die("the interval must be 1 ms or more");
-	if (!strcmp(argv[4], "all"))
-		sampler.targets.is_everything = 1;
-	else if (!strncmp(argv[4], "cgroup=", 7))
-		sampler.targets.cgroup = argv[4] + 7;
-	else
-		for (char *pid = strtok(argv[4], ","); pid; pid = strtok(NULL, ",")) {
-			size_t count = ++sampler.targets.root_count;
-
-			sampler.targets.roots = checked_realloc(sampler.targets.roots, count * sizeof(pid_t));
-			sampler.targets.roots[count - 1] = atoi(pid);
-		}
+	targets_choose(&sampler.targets, argv[4]);
 	if (!(sampler.out = fopen(argv[2], "we")))
 		die("%s: %s", argv[2], strerror(errno));
 	setvbuf(sampler.out, NULL, _IOFBF, 1 << 18);

@@ -82,6 +82,22 @@ static void mark_cgroup(struct targets *targets, const char *folder, int depth)
 	closedir(dir);
 }
 
+void targets_choose(struct targets *targets, char *scope)
+{
+	if (!strcmp(scope, "all")) {
+		targets->is_everything = 1;
+	} else if (!strncmp(scope, "cgroup=", 7)) {
+		targets->cgroup = scope + 7;
+	} else {
+		for (char *pid = strtok(scope, ","); pid; pid = strtok(NULL, ",")) {
+			size_t count = ++targets->root_count;
+
+			targets->roots = checked_realloc(targets->roots, count * sizeof(pid_t));
+			targets->roots[count - 1] = atoi(pid);
+		}
+	}
+}
+
 void targets_refresh(struct targets *targets)
 {
 	struct process *old = targets->processes;

@@ -21,6 +21,8 @@ struct targets {
 	size_t count;
 };
 
+/* Sets the scope from its text: all, cgroup=FOLDER or PID,PID... */
+void targets_choose(struct targets *targets, char *scope);
 /* Reads the process list again. Children of a target are targets, and stay so when their parent is gone. */
 void targets_refresh(struct targets *targets);
 

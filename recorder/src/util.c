@@ -84,6 +84,23 @@ char *format_path(char *out, size_t size, const char *format, ...)
 	return out;
 }
 
+void buffer_add_char(struct buffer *buffer, char byte)
+{
+	/* one byte is kept free for the terminating zero */
+	if (buffer->capacity - buffer->length < 2) {
+		buffer->capacity = buffer->capacity ? buffer->capacity * 2 : 16384;
+		buffer->data = checked_realloc(buffer->data, buffer->capacity);
+	}
+	buffer->data[buffer->length++] = byte;
+	buffer->data[buffer->length] = 0;
+}
+
+void buffer_add(struct buffer *buffer, const char *text)
+{
+	for (; *text; text++)
+		buffer_add_char(buffer, *text);
+}
+
 int read_file(const char *path, struct buffer *out, size_t limit)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), error = 0;

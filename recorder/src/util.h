@@ -30,6 +30,9 @@ char *checked_strdup(const char *text);
 char *format_path(char *out, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+void buffer_add(struct buffer *buffer, const char *text);
+void buffer_add_char(struct buffer *buffer, char byte);
+
 /* Reads a whole file, at most `limit` bytes. 0, or the errno. */
 int read_file(const char *path, struct buffer *out, size_t limit);
 /* Writes text to an existing file such as a control file of tracefs. 0, or the errno. */
@@ -54,9 +57,11 @@ int proc_stat_field(const char *text, int field, long long *value);
 #define COMMAND(name) int command_##name(int argc, char **argv)
 COMMAND(clocks);
 COMMAND(count);
+COMMAND(details);
 COMMAND(drain);
 COMMAND(hold);
 COMMAND(json);
+COMMAND(kmsg);
 COMMAND(members);
 COMMAND(number);
 COMMAND(pack);

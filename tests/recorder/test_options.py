@@ -75,7 +75,7 @@ def test_check_prints_each_source_and_changes_nothing(shell: str, tmp_path: Path
     done = run(shell, "--check")
     assert done.returncode == 0, done.stderr
     rows = {line.split()[0]: line.split(None, 2)[1:] for line in done.stdout.splitlines() if line[0] != " "}
-    assert list(rows) == ["SOURCE", "perf", "ftrace", "pmc", "proc", "host", "trace-cmd", "compression"]
+    assert list(rows) == ["SOURCE", "perf", "ftrace", "pmc", "proc", "process", "host", "trace-cmd", "compression"]
     for name, (status, *why) in list(rows.items())[1:]:
         assert status in ("available", "degraded", "missing"), name
         assert status == "available" or why, f"{name}: {status}, but why?"

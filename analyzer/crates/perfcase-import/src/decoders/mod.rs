@@ -1,6 +1,7 @@
 //! One folder for each input format.
 
 pub mod ftrace;
+pub mod host;
 pub mod perf_data;
 pub mod perf_script;
 pub mod perf_stat;

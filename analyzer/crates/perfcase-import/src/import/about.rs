@@ -5,6 +5,7 @@ use std::path::Path;
 use perfcase_archive::{Anchor, Capture, MemberKind};
 
 use super::{Options, note_problems};
+use crate::decoders::host::Host;
 use crate::session::Session;
 use crate::symbols::Kallsyms;
 use crate::tables::{CaptureRow, HostFileRow, RecorderProcessRow};
@@ -16,6 +17,7 @@ const MOST_TEXT_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub(super) struct HostFiles {
     pub kallsyms: Option<Kallsyms>,
+    pub facts: Host,
 }
 
 /// The moment that becomes ts_ns 0.
@@ -40,6 +42,7 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> HostFiles {
     let mode = capture.manifest.as_ref().and_then(|manifest| manifest.recorder.target.mode.as_deref());
     session.timelines.is_of_some_threads = mode.is_some_and(|mode| mode != "system");
     let mut found = HostFiles::default();
+    let start_ns = start_anchor(capture).and_then(|anchor| anchor.monotonic_ns);
     for member in capture.members.iter().filter(|member| member.kind == MemberKind::HostFile) {
         let content = match capture.read(member) {
             Ok(content) => content,
@@ -53,6 +56,9 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> HostFiles {
         if member.path == "host/kallsyms" {
             found.kallsyms = text.and_then(Kallsyms::parse);
         }
+        if let (Some(name), Some(text)) = (member.path.strip_prefix("host/"), text) {
+            found.facts.file(session, name, text, start_ns);
+        }
         session.tables.host_file.push(HostFileRow {
             path: &member.path,
             size_bytes: content.len() as u64,
@@ -60,6 +66,26 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> HostFiles {
         });
     }
     found
+}
+
+/// Writes `machine_fact`: what the host's files say and, where they are silent, the manifest or a recording's header.
+pub(super) fn write_facts(session: &mut Session, capture: &Capture, mut facts: Host) {
+    let host = capture.manifest.as_ref().map(|manifest| manifest.host.clone()).unwrap_or_default();
+    let learned = session.host.clone();
+    let number = |value: Option<u64>| value.map(|value| value.to_string());
+    for (key, value, unit) in [
+        ("host.name", host.hostname.or(learned.hostname), None),
+        ("host.os", host.os, None),
+        ("kernel.release", host.kernel_release.or(learned.kernel_release), None),
+        ("kernel.machine", host.machine.or(learned.machine), None),
+        ("cpu.model", host.cpu_model.or(learned.cpu_model), None),
+        ("cpu.count", number(host.cpu_count.or(learned.cpu_count.map(u64::from))), Some("count")),
+        ("memory.total", number(host.memory_bytes.or(learned.memory_bytes)), Some("bytes")),
+        ("memory.page_size", number(host.page_size_bytes), Some("bytes")),
+    ] {
+        facts.add(key, value.unwrap_or_default(), unit);
+    }
+    facts.write(session);
 }
 
 /// Writes `capture` and `recorder_process`.

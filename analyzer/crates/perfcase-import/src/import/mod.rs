@@ -117,6 +117,7 @@ pub fn import(
     progress(Progress { phase: "threads, stacks and calls", records: 0 });
     let kallsyms = find_kallsyms(&mut session, options, host.kallsyms)?;
     finish(&mut session, &kallsyms);
+    about::write_facts(&mut session, &capture, host.facts);
     about::write_capture(&mut session, &capture, &capture_id, path, options);
     session.issues.write(&mut session.tables);
     session.tracepoints.complete();

@@ -22,7 +22,7 @@ pub fn read(
 ) -> bool {
     let mut is_whole = true;
     for line in bytes.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
-        match std::str::from_utf8(line).ok().and_then(|line| Socket::parse(line)) {
+        match std::str::from_utf8(line).ok().and_then(Socket::parse) {
             Some(socket) => socket.push(session, at, netns_inode, holders),
             None => is_whole = false,
         }

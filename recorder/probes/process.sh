@@ -1,0 +1,34 @@
+# shellcheck shell=sh
+# process.sh: what is slow to read of the recorded processes, at a lower rate than proc.sh: command lines, control groups,
+# limits, exact memory, open files, and the sockets of their network namespaces. Never another process's, no environment.
+
+probe_process_check() {
+	source_set process kind proc_snapshots
+	source_set process tool perfcase-helper
+	source_set process tool_version "$PERFCASE_RECORDER_VERSION"
+	if [ ! -r /proc/self/stat ]; then
+		source_is process missing "/proc is not mounted" "mount -t proc proc /proc"
+	elif [ "$(id -u)" != 0 ]; then
+		source_is process degraded "without root only your own processes show their files and memory" "run as root"
+	else
+		source_is process available
+	fi
+}
+
+probe_process_start() {
+	mkdir -p "$staging/process"
+	source_run process "perfcase-helper details" \
+		"$helper" details "$staging/process/snapshots" "$interval_ns" "$(target_sampler_scope)"
+	if "$helper" ready "$staging/process/snapshots" "" "$run_pid" "$START_TIMEOUT_S"; then
+		source_started process
+	else
+		source_gave_up process
+		source_is process missing "the sampler of details ended: $(source_last_words process)"
+	fi
+}
+
+probe_process_stop() { :; }
+
+probe_process_collect() {
+	source_set process events "$(grep -ac '^Z ' "$staging/process/snapshots")"
+}

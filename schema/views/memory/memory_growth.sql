@@ -1,0 +1,64 @@
+-- memory_growth: whose memory grows: size at the first and last snapshot, and the straight line through all of them
+-- grain: a process that two snapshots or more saw
+-- source: proc_process, proc_thread, thread, process
+-- caveat: a slope from a few seconds says little about an hour: look at fit_ratio, snapshot_count and duration_ns; a warm-up looks like a leak
+-- caveat: resident memory includes shared pages; pss_bytes divides them among their users, and anonymous memory is what malloc grows. Where page faults were sampled, page_fault_profile says which stacks make a process grow
+-- caveat: fit_ratio is 1 for a size that never changed
+-- column upid: the capture's own process key
+-- column pid: process id
+-- column comm: its name
+-- column snapshot_count [count]: snapshots with its resident memory
+-- column duration_ns [ns]: between the first and the last of them
+-- column resident_bytes_first [bytes]: resident memory at the first
+-- column resident_bytes_last [bytes]: at the last
+-- column resident_bytes_max [bytes]: the most in any
+-- column resident_bytes_per_h [bytes per hour]: slope of the line through all of them
+-- column fit_ratio [ratio]: how much of the variation of resident memory the line explains (R²)
+-- column anon_bytes_first [bytes]: resident anonymous memory at its first snapshot
+-- column anon_bytes_last [bytes]: at its last
+-- column anon_bytes_per_h [bytes per hour]: slope of its line
+-- column anon_fit_ratio [ratio]: R² of its line
+-- column pss_bytes_first [bytes]: proportional share at its first snapshot
+-- column pss_bytes_last [bytes]: at its last
+-- column pss_bytes_per_h [bytes per hour]: slope of its line
+-- column pss_fit_ratio [ratio]: R² of its line
+-- column swap_bytes_last [bytes]: swapped out at the last snapshot
+WITH seen AS (
+  SELECT source_id, snapshot, upid, ts_ns, resident_bytes, coalesce(resident_anon_bytes, anonymous_bytes) AS anon_bytes,
+    pss_bytes, swap_bytes
+  FROM proc_process
+  UNION ALL
+  SELECT t.source_id, t.snapshot, th.upid, t.ts_ns, t.resident_bytes, t.resident_anon_bytes, NULL, t.swap_bytes
+  FROM proc_thread AS t
+  JOIN thread AS th USING (utid)
+  WHERE t.tid = t.pid
+), size AS (
+  SELECT upid, min(ts_ns) AS ts_ns, max(resident_bytes) AS resident_bytes, max(anon_bytes) AS anon_bytes,
+    max(pss_bytes) AS pss_bytes, max(swap_bytes) AS swap_bytes
+  FROM seen
+  WHERE upid IS NOT NULL
+  GROUP BY source_id, snapshot, upid
+), line AS (
+  SELECT upid, count(resident_bytes) AS snapshot_count,
+    max(ts_ns) FILTER (resident_bytes IS NOT NULL) - min(ts_ns) FILTER (resident_bytes IS NOT NULL) AS duration_ns,
+    arg_min(resident_bytes, ts_ns) AS resident_bytes_first, arg_max(resident_bytes, ts_ns) AS resident_bytes_last,
+    max(resident_bytes) AS resident_bytes_max,
+    regr_slope(resident_bytes, ts_ns / 3.6e12) AS resident_bytes_per_h,
+    regr_r2(resident_bytes, ts_ns / 3.6e12) AS fit_ratio,
+    arg_min(anon_bytes, ts_ns) AS anon_bytes_first, arg_max(anon_bytes, ts_ns) AS anon_bytes_last,
+    regr_slope(anon_bytes, ts_ns / 3.6e12) AS anon_bytes_per_h, regr_r2(anon_bytes, ts_ns / 3.6e12) AS anon_fit_ratio,
+    arg_min(pss_bytes, ts_ns) AS pss_bytes_first, arg_max(pss_bytes, ts_ns) AS pss_bytes_last,
+    regr_slope(pss_bytes, ts_ns / 3.6e12) AS pss_bytes_per_h, regr_r2(pss_bytes, ts_ns / 3.6e12) AS pss_fit_ratio,
+    arg_max(swap_bytes, ts_ns) AS swap_bytes_last
+  FROM size
+  GROUP BY upid
+)
+SELECT
+  line.upid, p.pid, p.name AS comm, line.snapshot_count, line.duration_ns,
+  resident_bytes_first, resident_bytes_last, resident_bytes_max, resident_bytes_per_h, fit_ratio,
+  anon_bytes_first, anon_bytes_last, anon_bytes_per_h, anon_fit_ratio,
+  pss_bytes_first, pss_bytes_last, pss_bytes_per_h, pss_fit_ratio, swap_bytes_last
+FROM line
+LEFT JOIN process AS p USING (upid)
+WHERE line.snapshot_count >= 2
+ORDER BY resident_bytes_last - resident_bytes_first DESC, p.pid, line.upid

@@ -1,0 +1,136 @@
+-- process_activity: what each process did, as pidstat -urdw prints it
+-- grain: an interval between two snapshots × process that was in the later one
+-- source: proc_process, proc_thread, thread, process, capture
+-- caveat: CPU time is counted in ticks (10 ms with 100 ticks a second) and adjusted to the exact total: the split into user and system time is an estimate
+-- caveat: CPU time, faults and storage are the process's own totals, ended threads included; where a capture has no files of processes they are sums over its threads. Switches and run_queue_ns are always sums over the threads that a snapshot saw: what a thread did after its last snapshot is not in them. (pidstat -w without -t shows the main thread's switches only.)
+-- caveat: a process that started since the last snapshot counts from its start, known to a tick
+-- caveat: bytes read and written are storage's; what the page cache answered is in read_char_bytes of proc_process
+-- column ts_ns [ns]: end of the interval
+-- column interval_ns [ns]: its length
+-- column upid: the capture's own process key
+-- column pid: process id
+-- column comm: its name
+-- column usr_ratio [ratio]: CPU time in user mode as a share of one CPU: may be more than 1
+-- column system_ratio [ratio]: CPU time in the kernel as a share of one CPU
+-- column cpu_ratio [ratio]: both together
+-- column usr_ns [ns]: CPU time in user mode, guests included
+-- column system_ns [ns]: CPU time in the kernel
+-- column cpu_ns [ns]: both together
+-- column run_queue_ns [ns]: time its threads waited for a CPU, added up
+-- column run_queue_ratio [ratio]: run_queue_ns as a share of the interval: may be more than 1
+-- column block_delay_ns [ns]: time waited for block devices; 0 unless delay accounting is on
+-- column minor_fault_count [count]: page faults without input
+-- column major_fault_count [count]: page faults with input
+-- column minor_faults_per_s [per second]: minor_fault_count per second
+-- column major_faults_per_s [per second]: major_fault_count per second
+-- column virtual_bytes [bytes]: address space at the end
+-- column resident_bytes [bytes]: resident memory at the end
+-- column resident_ratio [ratio]: resident_bytes as a share of the host's memory
+-- column read_bytes [bytes]: bytes fetched from storage
+-- column write_bytes [bytes]: bytes sent to storage, or that will be
+-- column cancelled_write_bytes [bytes]: bytes of write_bytes that never got there, as their file was truncated
+-- column read_bytes_per_s [bytes per second]: read_bytes per second
+-- column write_bytes_per_s [bytes per second]: write_bytes per second
+-- column cancelled_write_bytes_per_s [bytes per second]: cancelled_write_bytes per second
+-- column voluntary_switch_count [count]: times its threads gave up the CPU
+-- column involuntary_switch_count [count]: times the CPU was taken from its threads
+-- column voluntary_switches_per_s [per second]: voluntary_switch_count per second
+-- column involuntary_switches_per_s [per second]: involuntary_switch_count per second
+-- column thread_count [count]: its threads at the end
+WITH thread_step AS (
+  SELECT t.source_id, t.snapshot, th.upid, t.pid, t.ts_ns, t.comm, t.tid, t.start_boottime_ns, t.thread_count,
+    t.virtual_bytes, t.resident_bytes,
+    t.user_ns - lag(t.user_ns, 1, 0) OVER w AS user_ns,
+    t.system_ns - lag(t.system_ns, 1, 0) OVER w AS system_ns,
+    t.run_queue_ns - lag(t.run_queue_ns, 1, 0) OVER w AS run_queue_ns,
+    t.block_delay_ns - lag(t.block_delay_ns, 1, 0) OVER w AS block_delay_ns,
+    t.minor_fault_count - lag(t.minor_fault_count, 1, 0) OVER w AS minor_fault_count,
+    t.major_fault_count - lag(t.major_fault_count, 1, 0) OVER w AS major_fault_count,
+    t.read_bytes - lag(t.read_bytes, 1, 0) OVER w AS read_bytes,
+    t.write_bytes - lag(t.write_bytes, 1, 0) OVER w AS write_bytes,
+    t.cancelled_write_bytes - lag(t.cancelled_write_bytes, 1, 0) OVER w AS cancelled_write_bytes,
+    t.voluntary_switch_count - lag(t.voluntary_switch_count, 1, 0) OVER w AS voluntary_switch_count,
+    t.involuntary_switch_count - lag(t.involuntary_switch_count, 1, 0) OVER w AS involuntary_switch_count
+  FROM proc_thread AS t
+  JOIN thread AS th USING (utid)
+  WINDOW w AS (PARTITION BY t.source_id, t.utid ORDER BY t.snapshot, t.ts_ns)
+), by_thread AS (
+  SELECT source_id, snapshot, upid, max(pid) AS pid, min(ts_ns) AS ts_ns, max(comm) FILTER (tid = pid) AS comm,
+    min(start_boottime_ns) FILTER (tid = pid) AS start_boottime_ns, max(thread_count) AS thread_count,
+    max(virtual_bytes) AS virtual_bytes, max(resident_bytes) AS resident_bytes,
+    sum(user_ns)::BIGINT AS user_ns, sum(system_ns)::BIGINT AS system_ns, sum(run_queue_ns)::BIGINT AS run_queue_ns,
+    sum(block_delay_ns)::BIGINT AS block_delay_ns, sum(minor_fault_count)::BIGINT AS minor_fault_count,
+    sum(major_fault_count)::BIGINT AS major_fault_count, sum(read_bytes)::BIGINT AS read_bytes,
+    sum(write_bytes)::BIGINT AS write_bytes, sum(cancelled_write_bytes)::BIGINT AS cancelled_write_bytes,
+    sum(voluntary_switch_count)::BIGINT AS voluntary_switch_count,
+    sum(involuntary_switch_count)::BIGINT AS involuntary_switch_count
+  FROM thread_step
+  GROUP BY source_id, snapshot, upid
+), by_process AS (
+  SELECT source_id, snapshot, upid, pid, ts_ns, comm, start_boottime_ns, thread_count, virtual_bytes, resident_bytes,
+    user_ns - lag(user_ns, 1, 0) OVER w AS user_ns,
+    system_ns - lag(system_ns, 1, 0) OVER w AS system_ns,
+    block_delay_ns - lag(block_delay_ns, 1, 0) OVER w AS block_delay_ns,
+    minor_fault_count - lag(minor_fault_count, 1, 0) OVER w AS minor_fault_count,
+    major_fault_count - lag(major_fault_count, 1, 0) OVER w AS major_fault_count,
+    read_bytes - lag(read_bytes, 1, 0) OVER w AS read_bytes,
+    write_bytes - lag(write_bytes, 1, 0) OVER w AS write_bytes,
+    cancelled_write_bytes - lag(cancelled_write_bytes, 1, 0) OVER w AS cancelled_write_bytes
+  FROM proc_process
+  WHERE user_ns IS NOT NULL
+  WINDOW w AS (PARTITION BY source_id, upid ORDER BY snapshot, ts_ns)
+), step AS (
+  SELECT source_id, snapshot, upid, coalesce(p.pid, t.pid) AS pid, coalesce(p.ts_ns, t.ts_ns) AS ts_ns,
+    coalesce(p.comm, t.comm) AS comm, coalesce(p.start_boottime_ns, t.start_boottime_ns) AS start_boottime_ns,
+    coalesce(p.thread_count, t.thread_count) AS thread_count,
+    coalesce(p.virtual_bytes, t.virtual_bytes) AS virtual_bytes,
+    coalesce(p.resident_bytes, t.resident_bytes) AS resident_bytes,
+    coalesce(p.user_ns, t.user_ns) AS user_ns, coalesce(p.system_ns, t.system_ns) AS system_ns,
+    t.run_queue_ns, coalesce(p.block_delay_ns, t.block_delay_ns) AS block_delay_ns,
+    coalesce(p.minor_fault_count, t.minor_fault_count) AS minor_fault_count,
+    coalesce(p.major_fault_count, t.major_fault_count) AS major_fault_count,
+    coalesce(p.read_bytes, t.read_bytes) AS read_bytes, coalesce(p.write_bytes, t.write_bytes) AS write_bytes,
+    coalesce(p.cancelled_write_bytes, t.cancelled_write_bytes) AS cancelled_write_bytes,
+    t.voluntary_switch_count, t.involuntary_switch_count
+  FROM by_process AS p
+  FULL JOIN by_thread AS t USING (source_id, snapshot, upid)
+), taken AS (
+  SELECT source_id, snapshot, lag(ts_ns) OVER (PARTITION BY source_id ORDER BY snapshot) AS before_ns
+  FROM (SELECT source_id, snapshot, min(ts_ns) AS ts_ns FROM step GROUP BY source_id, snapshot)
+), interval AS (
+  SELECT step.*,
+    step.ts_ns - coalesce(
+      lag(step.ts_ns) OVER (PARTITION BY source_id, upid ORDER BY snapshot),
+      -- Not there before: it counts from its start, when that was after the snapshot before.
+      CASE WHEN step.start_boottime_ns - c.start_boottime_ns >= taken.before_ns - 10000000
+        THEN step.start_boottime_ns - c.start_boottime_ns END
+    ) AS interval_ns
+  FROM step
+  JOIN taken USING (source_id, snapshot)
+  LEFT JOIN capture AS c ON true
+)
+SELECT
+  i.ts_ns, i.interval_ns, i.upid, i.pid, coalesce(i.comm, p.name) AS comm,
+  greatest(i.user_ns, 0) / i.interval_ns AS usr_ratio,
+  greatest(i.system_ns, 0) / i.interval_ns AS system_ratio,
+  (greatest(i.user_ns, 0) + greatest(i.system_ns, 0)) / i.interval_ns AS cpu_ratio,
+  greatest(i.user_ns, 0) AS usr_ns, greatest(i.system_ns, 0) AS system_ns,
+  greatest(i.user_ns, 0) + greatest(i.system_ns, 0) AS cpu_ns,
+  i.run_queue_ns, i.run_queue_ns / i.interval_ns AS run_queue_ratio, i.block_delay_ns,
+  i.minor_fault_count, i.major_fault_count,
+  i.minor_fault_count * 1e9 / i.interval_ns AS minor_faults_per_s,
+  i.major_fault_count * 1e9 / i.interval_ns AS major_faults_per_s,
+  i.virtual_bytes, i.resident_bytes, i.resident_bytes / c.memory_bytes AS resident_ratio,
+  i.read_bytes, i.write_bytes, i.cancelled_write_bytes,
+  i.read_bytes * 1e9 / i.interval_ns AS read_bytes_per_s,
+  i.write_bytes * 1e9 / i.interval_ns AS write_bytes_per_s,
+  i.cancelled_write_bytes * 1e9 / i.interval_ns AS cancelled_write_bytes_per_s,
+  i.voluntary_switch_count, i.involuntary_switch_count,
+  i.voluntary_switch_count * 1e9 / i.interval_ns AS voluntary_switches_per_s,
+  i.involuntary_switch_count * 1e9 / i.interval_ns AS involuntary_switches_per_s,
+  i.thread_count
+FROM interval AS i
+LEFT JOIN process AS p USING (upid)
+LEFT JOIN capture AS c ON true
+WHERE i.interval_ns > 0
+ORDER BY i.ts_ns, i.source_id, i.pid, i.upid

@@ -1,0 +1,31 @@
+-- thread_census: how many threads of each process have which name and state, as ps -T -o stat,comm | sort | uniq -c counts them
+-- grain: a snapshot × process × name × state
+-- source: proc_thread, thread, process
+-- caveat: a state is that of a moment: a thread that runs now and then is mostly seen asleep. What it is over time: off_cpu_by_thread, from events
+-- caveat: wait_channel needs a kernel that shows it (CONFIG_STACKTRACE and root)
+-- column ts_ns [ns]: when the first of these threads was read
+-- column snapshot: number of the snapshot
+-- column upid: the capture's own process key
+-- column pid: process id
+-- column process: the process's name
+-- column comm: the threads' name
+-- column state: R, S, D, T, t, I, Z, X as in ps
+-- column state_name: the state in a word
+-- column thread_count [count]: threads with this name and state
+-- column thread_ratio [ratio]: thread_count as a share of the process's threads
+-- column wait_channel: the kernel function in which most of them sleep
+SELECT
+  min(t.ts_ns) AS ts_ns, t.snapshot, th.upid, t.pid, max(p.name) AS process, t.comm, t.state,
+  CASE t.state
+    WHEN 'R' THEN 'running or runnable' WHEN 'S' THEN 'sleeping' WHEN 'D' THEN 'disk_sleep' WHEN 'T' THEN 'stopped'
+    WHEN 't' THEN 'traced' WHEN 'I' THEN 'idle' WHEN 'Z' THEN 'zombie' WHEN 'X' THEN 'dead' WHEN 'P' THEN 'parked'
+  END AS state_name,
+  count(*) AS thread_count,
+  count(*) / sum(count(*)) OVER (PARTITION BY t.source_id, t.snapshot, t.pid, th.upid) AS thread_ratio,
+  -- mode() takes the first of several that are equally frequent: the least here.
+  mode(t.wait_channel ORDER BY t.wait_channel) AS wait_channel
+FROM proc_thread AS t
+JOIN thread AS th USING (utid)
+LEFT JOIN process AS p ON p.upid = th.upid
+GROUP BY t.source_id, t.snapshot, t.pid, th.upid, t.comm, t.state
+ORDER BY t.source_id, t.snapshot, t.pid, th.upid, thread_count DESC, t.comm, t.state

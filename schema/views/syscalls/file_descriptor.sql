@@ -1,0 +1,50 @@
+-- file_descriptor: what each process has open, as lsof prints it
+-- grain: a snapshot × process × descriptor
+-- source: proc_fd, proc_socket, proc_limit, process
+-- caveat: listed at a lower rate than the other snapshots; what was opened and closed between two of them is in syscall, when system calls were recorded
+-- caveat: of the recorded processes only; 20,000 descriptors in a snapshot at most
+-- column ts_ns [ns]: when the process's files were listed
+-- column snapshot: number of the snapshot, within its source
+-- column upid: the capture's own process key
+-- column pid: process id
+-- column comm: the process's name
+-- column fd: the descriptor
+-- column kind: file, device, socket, pipe, memfd, eventfd, eventpoll, timerfd, signalfd, inotify, …
+-- column target: what its link says: a path, socket:[INODE], pipe:[INODE], …
+-- column is_deleted: whether the file has no name any more: its space is given back when it is closed
+-- column inode: of a socket or pipe
+-- column protocol: of a socket: tcp, udp; stream, dgram, seqpacket for unix sockets
+-- column state: of a socket, as ss prints it
+-- column local: of a socket: address and port, or its name
+-- column peer: of a socket: address and port of the other end
+-- column holder_count [count]: of a socket or pipe: descriptors of all recorded processes that are this same one
+-- column open_count [count]: open descriptors of the process
+-- column limit_count [count]: how many it may have (soft limit); NULL: not read, or unlimited
+-- column open_ratio [ratio]: open_count as a share of limit_count
+WITH socket AS (
+  SELECT source_id, snapshot, upid, fd, any_value(protocol) AS protocol, any_value(state) AS state,
+    any_value(CASE WHEN family = 'unix' THEN local_address WHEN family = 'inet6' THEN '[' || local_address || ']:' || local_port
+      ELSE local_address || ':' || local_port END) AS local,
+    any_value(CASE WHEN family = 'inet6' THEN '[' || peer_address || ']:' || peer_port
+      ELSE peer_address || ':' || peer_port END) AS peer
+  FROM proc_socket
+  WHERE fd IS NOT NULL
+  GROUP BY source_id, snapshot, upid, fd
+), limited AS (
+  SELECT upid, ts_ns, soft FROM proc_limit WHERE name = 'Max open files'
+), listed AS (
+  SELECT *,
+    count(*) OVER (PARTITION BY source_id, snapshot, upid) AS open_count,
+    CASE WHEN inode IS NOT NULL THEN count(*) OVER (PARTITION BY source_id, snapshot, kind, inode) END AS holder_count
+  FROM proc_fd
+)
+SELECT
+  f.ts_ns, f.snapshot, f.upid, f.pid, p.name AS comm, f.fd, f.kind, f.target,
+  f.kind IN ('file', 'device') AND f.target LIKE '% (deleted)' AS is_deleted,
+  f.inode, s.protocol, s.state, s.local, s.peer, f.holder_count, f.open_count, l.soft AS limit_count,
+  f.open_count / nullif(l.soft, 0) AS open_ratio
+FROM listed AS f
+LEFT JOIN process AS p USING (upid)
+LEFT JOIN socket AS s ON s.source_id = f.source_id AND s.snapshot = f.snapshot AND s.upid = f.upid AND s.fd = f.fd
+ASOF LEFT JOIN limited AS l ON l.upid = f.upid AND l.ts_ns <= f.ts_ns
+ORDER BY f.source_id, f.snapshot, f.pid, f.upid, f.fd
