@@ -229,7 +229,9 @@ static void add_unix(struct sockets *sockets, struct buffer *text, const struct 
 		switch (at->rta_type) {
 		case UNIX_DIAG_NAME:
 			buffer_add(text, " local_address=");
-			add_name(text, RTA_DATA(at), RTA_PAYLOAD(at));
+			/* a path ends with its zero, an abstract name begins with one */
+			add_name(text, RTA_DATA(at),
+				 *(char *)RTA_DATA(at) ? strnlen(RTA_DATA(at), RTA_PAYLOAD(at)) : RTA_PAYLOAD(at));
 			break;
 		case UNIX_DIAG_PEER: add_number(text, "peer_inode", numbers[0]); break;
 		case UNIX_DIAG_UID: add_number(text, "user_id", numbers[0]); break;
