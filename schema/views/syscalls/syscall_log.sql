@@ -33,12 +33,14 @@ WITH definition AS (
       ELSE list_transform(d.arguments[1:len(s.args)], lambda a, i:
         substr(a, 3) || ': ' ||
         CASE
-          WHEN a[1] = 'p' THEN if(s.args[i] = 0, 'NULL', '0x' || lower(to_hex(s.args[i])))
+          WHEN a[1] = 'p' THEN CASE WHEN s.args[i] = 0 THEN 'NULL' ELSE '0x' || lower(to_hex(s.args[i])) END
           WHEN a[1] = 'x' THEN '0x' || lower(to_hex(s.args[i]))
           WHEN a[1] = 'u' THEN s.args[i]::VARCHAR
-          WHEN a[1] = 'l' THEN (s.args[i]::HUGEINT - if(s.args[i] >= 9223372036854775808, 18446744073709551616, 0))::VARCHAR
+          WHEN a[1] = 'l' THEN (s.args[i]::HUGEINT
+            - CASE WHEN s.args[i] >= 9223372036854775808 THEN 18446744073709551616 ELSE 0 END)::VARCHAR
           WHEN a[1] = 'f' AND s.args[i] & 4294967295 = 4294967196 THEN 'AT_FDCWD'
-          ELSE ((s.args[i] & 4294967295)::BIGINT - if(s.args[i] & 4294967295 >= 2147483648, 4294967296, 0))::VARCHAR
+          ELSE ((s.args[i] & 4294967295)::BIGINT
+            - CASE WHEN s.args[i] & 4294967295 >= 2147483648 THEN 4294967296 ELSE 0 END)::VARCHAR
         END)
       END, ', ') AS arguments,
     CASE

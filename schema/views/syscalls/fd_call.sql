@@ -1,0 +1,40 @@
+-- fd_call: each system call on a descriptor, with what the descriptor was at that time
+-- grain: a system call with a descriptor among its arguments
+-- source: syscall, thread, fd_history
+-- caveat: of a call with several descriptors the first is meant
+-- column ts_ns [ns]: when it was entered
+-- column exit_ts_ns [ns]: when it returned; NULL when it did not within the capture
+-- column duration_ns [ns]: how long it took; NULL without both ends
+-- column utid: the capture's own key of the thread
+-- column upid: the capture's own key of its process
+-- column name: the call
+-- column fd: the descriptor
+-- column ret: what it returned
+-- column errno: the error number; NULL when it succeeded or did not return
+-- column since_ts_ns [ns]: since when the descriptor was this; NULL when before the capture or not known
+-- column kind: what it is, as in fd_history; NULL when not known
+-- column target: what /proc says it is, as in fd_history
+-- column local: a socket's own address
+-- column peer: the other end's address; NULL when not known
+WITH call AS (
+  SELECT s.ts_ns, s.exit_ts_ns, s.duration_ns, s.utid, t.upid, s.name, s.fd, s.ret, s.errno
+  FROM syscall AS s
+  JOIN thread AS t USING (utid)
+  WHERE s.fd IS NOT NULL
+), history AS (
+  SELECT *, coalesce(ts_ns, -4611686018427387904) AS from_ts_ns, coalesce(end_ts_ns, 9223372036854775807) AS to_ts_ns
+  FROM fd_history
+), joined AS (
+  SELECT c.*, h.ts_ns AS since_ts_ns, h.kind, h.target, h.local, h.peer, coalesce(c.ts_ns < h.to_ts_ns, FALSE) AS is_now
+  FROM call AS c
+  ASOF LEFT JOIN history AS h ON h.upid = c.upid AND h.fd = c.fd AND c.ts_ns >= h.from_ts_ns
+)
+SELECT
+  ts_ns, exit_ts_ns, duration_ns, utid, upid, name, fd, ret, errno,
+  CASE WHEN is_now THEN since_ts_ns END AS since_ts_ns,
+  CASE WHEN is_now THEN kind END AS kind,
+  CASE WHEN is_now THEN target END AS target,
+  CASE WHEN is_now THEN local END AS local,
+  CASE WHEN is_now THEN peer END AS peer
+FROM joined
+ORDER BY ts_ns, utid, fd, name

@@ -1,0 +1,62 @@
+-- peer_wait: on which other ends (a connection's peer, a pipe, a file) each thread spent the time of its blocking calls
+-- grain: another end, a thread that waited for it, a call and how the one was attributed to the other
+-- source: fd_call, syscall, thread
+-- caveat: poll, select and epoll_wait wait for many descriptors: where they returned one that is ready, the descriptor that the thread uses in its next call takes their time (attributed_by is next_call); else it stays with the epoll descriptor, or with nothing known
+-- caveat: the time of a call, not only of its sleep: a read from the page cache counts as well
+-- caveat: several descriptors with the same other end are one row; fds lists them
+-- column peer: the other end: a socket's peer, else what the descriptor is (path, inode), else its kind; NULL when nothing is known
+-- column kind: kind of descriptor, as in fd_history
+-- column utid: the capture's own key of the thread
+-- column tid: thread id, a label
+-- column pid: process id, a label
+-- column comm: the thread's last name
+-- column name: the call
+-- column attributed_by: descriptor (the call's own), next_call (the one that it uses next) or none
+-- column call_count [count]: calls that returned
+-- column wait_ns [ns]: their time
+-- column avg_ns [ns]: the mean
+-- column max_ns [ns]: the longest
+-- column fds: the descriptors
+WITH poll AS (
+  SELECT utid, ts_ns, duration_ns, name, fd, ret, is_poll,
+    lead(ts_ns) OVER calls AS next_ts_ns, lead(name) OVER calls AS next_name, lead(fd) OVER calls AS next_fd
+  FROM (
+    SELECT *, name IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64', 'epoll_wait',
+      'epoll_pwait', 'epoll_pwait2') AS is_poll
+    FROM syscall
+    WHERE pairing <> 'exit_only'
+  )
+  WINDOW calls AS (PARTITION BY utid ORDER BY ts_ns, exit_ts_ns)
+), waiting AS (
+  SELECT utid, ts_ns, duration_ns, name, fd, ret,
+    is_poll AND ret > 0 AND next_fd IS NOT NULL
+      AND next_name NOT IN ('close', 'epoll_ctl', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'fcntl', 'ioctl') AS is_through,
+    next_ts_ns, next_name, next_fd
+  FROM poll
+  WHERE duration_ns IS NOT NULL AND (is_poll OR name IN (
+    'read', 'readv', 'pread64', 'preadv', 'preadv2', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg', 'accept', 'accept4',
+    'connect', 'write', 'writev', 'pwrite64', 'pwritev', 'pwritev2', 'send', 'sendto', 'sendmsg', 'sendmmsg', 'sendfile',
+    'sendfile64', 'splice', 'tee', 'vmsplice', 'copy_file_range', 'fsync', 'fdatasync', 'sync_file_range', 'syncfs',
+    'fallocate', 'flock', 'getdents', 'getdents64', 'io_uring_enter'))
+), attributed AS (
+  SELECT w.*, c.kind, coalesce(c.peer, c.target, c.kind) AS peer,
+    CASE WHEN w.is_through THEN w.next_fd ELSE w.fd END AS used_fd,
+    CASE WHEN w.is_through THEN 'next_call' WHEN w.fd IS NOT NULL THEN 'descriptor' ELSE 'none' END AS attributed_by
+  FROM waiting AS w
+  LEFT JOIN (SELECT DISTINCT ON (utid, ts_ns, name, fd) utid, ts_ns, name, fd, kind, peer, target FROM fd_call) AS c
+    ON c.utid = w.utid
+      AND c.ts_ns = CASE WHEN w.is_through THEN w.next_ts_ns ELSE w.ts_ns END
+      AND c.name = CASE WHEN w.is_through THEN w.next_name ELSE w.name END
+      AND c.fd = CASE WHEN w.is_through THEN w.next_fd ELSE w.fd END
+)
+SELECT
+  a.peer, a.kind, a.utid, t.tid, t.pid, t.comm, a.name, a.attributed_by,
+  count(*) AS call_count,
+  sum(a.duration_ns)::BIGINT AS wait_ns,
+  avg(a.duration_ns) AS avg_ns,
+  max(a.duration_ns) AS max_ns,
+  list_sort(list(DISTINCT a.used_fd) FILTER (a.used_fd IS NOT NULL)) AS fds
+FROM attributed AS a
+JOIN thread AS t USING (utid)
+GROUP BY a.peer, a.kind, a.utid, t.tid, t.pid, t.comm, a.name, a.attributed_by
+ORDER BY wait_ns DESC, a.utid, a.name, a.peer, a.kind, a.attributed_by
