@@ -2,16 +2,23 @@
  * The stream is specified in schema/README.md ("proc/snapshots"). */
 #define _GNU_SOURCE
 #include "targets.h"
+#include "threads.h"
 #include "util.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { FILE_LIMIT = 16 << 20 }; /* bytes kept of one file */
+enum {
+	FILE_LIMIT = 16 << 20, /* bytes kept of one file */
+	LEFT_OUT_MAX = 29,     /* snapshots in a row that leave out files of a thread that does not run */
+	FILES_PER_THREAD = 16
+};
 
 enum scope { SCOPE_SYSTEM, SCOPE_PROCESS, SCOPE_THREAD };
 
@@ -23,11 +30,19 @@ struct item {
 struct sampler {
 	struct item *items;
 	size_t count;
+	size_t thread_items[FILES_PER_THREAD]; /* without those that stay open */
+	size_t thread_item_count;
+	int open_items[OPEN_PER_THREAD]; /* stat and schedstat: whether the list has them */
 	struct targets targets;
+	struct kept_threads threads;
+	unsigned seq;
 	FILE *out;
-	struct buffer text;
+	struct buffer text, open_texts[OPEN_PER_THREAD];
 	long long files, bytes;
 };
+
+/* What is read of a thread in every snapshot: whether it ran is in them. */
+static const char *const OPEN_FILES[OPEN_PER_THREAD] = { "stat", "schedstat" };
 
 static void load_list(struct sampler *sampler, const char *path)
 {
@@ -49,6 +64,14 @@ static void load_list(struct sampler *sampler, const char *path)
 		else if (strcmp(scope, "system"))
 			die("%s: unknown scope %s", path, scope);
 		item.path = checked_strdup(name);
+		if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_FILES[0]))
+			sampler->open_items[0] = 1;
+		else if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_FILES[1]))
+			sampler->open_items[1] = 1;
+		else if (item.scope == SCOPE_THREAD && sampler->thread_item_count == FILES_PER_THREAD)
+			die("%s: more than %d files of a thread", path, FILES_PER_THREAD + OPEN_PER_THREAD);
+		else if (item.scope == SCOPE_THREAD)
+			sampler->thread_items[sampler->thread_item_count++] = sampler->count;
 		sampler->items = checked_realloc(sampler->items, (sampler->count + 1) * sizeof item);
 		sampler->items[sampler->count++] = item;
 	}
@@ -93,28 +116,110 @@ static void copy_scope(struct sampler *sampler, enum scope scope, const char *fo
 			copy_file(sampler, format_path(path, sizeof path, "%s/%s", folder, sampler->items[i].path));
 }
 
-static int has_scope(const struct sampler *sampler, enum scope scope)
+/* Decimal digits; where they end. printf is what a snapshot of many small files would cost most. */
+static char *put_number(char *out, long long number)
 {
-	for (size_t i = 0; i < sampler->count; i++)
-		if (sampler->items[i].scope == scope)
-			return 1;
-	return 0;
+	char digits[24];
+	int count = 0;
+
+	do
+		digits[count++] = (char)('0' + number % 10);
+	while (number /= 10);
+	while (count)
+		*out++ = digits[--count];
+	return out;
+}
+
+static void put_thread_file(struct sampler *sampler, int64_t now, const struct kept *thread, const char *name,
+			    const struct buffer *text, int error)
+{
+	char line[160], *at = line;
+
+	*at++ = error && !text->length ? 'E' : 'F';
+	*at++ = ' ';
+	at = put_number(at, now);
+	*at++ = ' ';
+	at = put_number(at, *line == 'E' ? error : (long long)text->length);
+	at = stpcpy(put_number(stpcpy(at, " /proc/"), thread->pid), "/task/");
+	at = stpcpy(put_number(at, thread->tid), "/");
+	at = stpncpy(at, name, 32);
+	*at++ = '\n';
+	if (*line == 'F') {
+		fwrite_unlocked(line, 1, (size_t)(at - line), sampler->out);
+		fwrite_unlocked(text->data, 1, text->length, sampler->out);
+		putc_unlocked('\n', sampler->out);
+		sampler->files++;
+		sampler->bytes += (long long)text->length;
+	} else {
+		fwrite_unlocked(line, 1, (size_t)(at - line), sampler->out);
+	}
+}
+
+/* Whether a thread has not run since the snapshot before: its time on a CPU, its wait for one, the number of times it got
+ * one and its state are the same. Says what they are now. */
+static int is_idle(struct kept *thread, const struct buffer *stat, const struct buffer *schedstat)
+{
+	const char *close = stat->length ? memrchr(stat->data, ')', stat->length) : NULL;
+	char state = close && close[1] ? close[2] : 0;
+	int same = schedstat->length && schedstat->length < sizeof thread->schedstat && state == thread->state &&
+		   !strcmp(thread->schedstat, schedstat->data) && strncmp(schedstat->data, "0 0 0", 5);
+
+	thread->state = state;
+	thread->schedstat[0] = 0;
+	if (schedstat->length && schedstat->length < sizeof thread->schedstat)
+		strcpy(thread->schedstat, schedstat->data);
+	return same;
+}
+
+/* Of a thread that did not run, only stat and schedstat are copied: its other files say what they said, but for lines about
+ * the whole process (schema/README.md). They are copied now and then, and always of the main thread. */
+static void copy_thread(struct sampler *sampler, int tasks, pid_t pid, const char *name)
+{
+	struct kept *thread = kept_get(&sampler->threads, pid, atoi(name));
+	struct buffer *text = sampler->open_texts;
+	int64_t now = clock_ns(CLOCK_MONOTONIC);
+	char path[80];
+
+	thread->seen = sampler->seq;
+	for (int i = 0; i < OPEN_PER_THREAD; i++) {
+		int error;
+
+		text[i].length = 0;
+		if (!sampler->open_items[i])
+			continue;
+		error = kept_read(&sampler->threads, thread, i, tasks, OPEN_FILES[i], &text[i]);
+		put_thread_file(sampler, now, thread, OPEN_FILES[i], &text[i], error);
+	}
+	if (!sampler->thread_item_count)
+		return;
+	if (is_idle(thread, &text[0], &text[1]) && thread->tid != pid && thread->left_out < LEFT_OUT_MAX) {
+		thread->left_out++;
+		return;
+	}
+	/* not all in the same snapshot */
+	thread->left_out = thread->tid % (LEFT_OUT_MAX / 2);
+	for (size_t i = 0; i < sampler->thread_item_count; i++) {
+		const char *file = sampler->items[sampler->thread_items[i]].path;
+		int error = read_file_at(tasks, format_path(path, sizeof path, "%.32s/%s", name, file), &sampler->text,
+					 FILE_LIMIT);
+
+		put_thread_file(sampler, now, thread, file, &sampler->text, error);
+	}
 }
 
 static void copy_process(struct sampler *sampler, pid_t pid)
 {
-	char folder[64], thread[160];
+	char folder[64];
 	struct dirent *item;
 	DIR *tasks;
 
 	copy_scope(sampler, SCOPE_PROCESS, format_path(folder, sizeof folder, "/proc/%d", (int)pid));
-	if (!has_scope(sampler, SCOPE_THREAD))
+	if (!sampler->thread_item_count && !sampler->open_items[0] && !sampler->open_items[1])
 		return;
 	tasks = opendir(format_path(folder, sizeof folder, "/proc/%d/task", (int)pid));
 	while (tasks && (item = readdir(tasks)))
 		if (isdigit((unsigned char)item->d_name[0]))
-			copy_scope(sampler, SCOPE_THREAD,
-				   format_path(thread, sizeof thread, "%s/%.32s", folder, item->d_name));
+			copy_thread(sampler, dirfd(tasks), pid, item->d_name);
 	if (tasks)
 		closedir(tasks);
 }
@@ -122,6 +227,7 @@ static void copy_process(struct sampler *sampler, pid_t pid)
 static void take_snapshot(struct sampler *sampler, int seq)
 {
 	sampler->files = sampler->bytes = 0;
+	sampler->seq = (unsigned)seq;
 	fprintf(sampler->out, "S %lld %lld %d\n", (long long)clock_ns(CLOCK_MONOTONIC),
 		(long long)clock_ns(CLOCK_REALTIME), seq);
 	for (size_t i = 0; i < sampler->count; i++)
@@ -131,6 +237,7 @@ static void take_snapshot(struct sampler *sampler, int seq)
 	for (size_t i = 0; i < sampler->targets.count; i++)
 		if (sampler->targets.processes[i].is_target)
 			copy_process(sampler, sampler->targets.processes[i].pid);
+	kept_sweep(&sampler->threads, sampler->seq);
 	fprintf(sampler->out, "Z %lld %d %lld %lld\n", (long long)clock_ns(CLOCK_MONOTONIC), seq, sampler->files,
 		sampler->bytes);
 	if (fflush(sampler->out))

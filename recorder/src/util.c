@@ -103,7 +103,12 @@ void buffer_add(struct buffer *buffer, const char *text)
 
 int read_file(const char *path, struct buffer *out, size_t limit)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), error = 0;
+	return read_file_at(AT_FDCWD, path, out, limit);
+}
+
+int read_file_at(int folder, const char *path, struct buffer *out, size_t limit)
+{
+	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC), error = 0;
 
 	out->length = 0;
 	if (fd < 0)

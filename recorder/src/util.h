@@ -35,6 +35,7 @@ void buffer_add_char(struct buffer *buffer, char byte);
 
 /* Reads a whole file, at most `limit` bytes. 0, or the errno. */
 int read_file(const char *path, struct buffer *out, size_t limit);
+int read_file_at(int folder, const char *path, struct buffer *out, size_t limit);
 /* Writes text to an existing file such as a control file of tracefs. 0, or the errno. */
 int write_control(const char *path, const char *text);
 int write_all(int fd, const void *data, size_t length);

@@ -176,3 +176,73 @@ def test_a_snapshot_file_that_is_absent_is_an_entry(tmp_path: Path) -> None:
 def test_the_helper_needs_no_library() -> None:
     assert subprocess.run(["ldd", helper()], capture_output=True, check=False).returncode != 0
     assert len(list((ROOT / "recorder" / "src").glob("*.c"))) > 5
+
+
+def sampled_files(stream: bytes) -> list[set[str]]:
+    """Paths of each snapshot."""
+    found: list[set[str]] = []
+    at = 0
+    while at < len(stream):
+        end = stream.index(b"\n", at)
+        words = stream[at:end].decode().split(" ", 3)
+        at = end + 1
+        if words[0] == "S":
+            found.append(set())
+        elif words[0] == "F":
+            found[-1].add(words[3])
+            at += int(words[2]) + 1
+            assert stream[at - 1 : at] == b"\n"
+    return found
+
+
+def test_of_threads_that_do_not_run_the_sampler_copies_less(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def work(pause_s: float) -> None:
+        while not stop.wait(pause_s):
+            pass
+
+    idle, busy = (threading.Thread(target=work, args=(pause_s,)) for pause_s in (600, 0.005))
+    for thread in (idle, busy):
+        thread.start()
+    time.sleep(0.1)
+    (tmp_path / "list").write_text("thread stat\nthread status\nthread schedstat\nthread absent\n")
+    sampler = subprocess.Popen([helper(), "sample", tmp_path / "list", tmp_path / "out", "200000000", str(os.getpid())])
+    time.sleep(1.1)
+    late = threading.Thread(target=work, args=(600,))
+    late.start()
+    time.sleep(0.5)
+    sampler.terminate()
+    assert sampler.wait(10) == 0
+    stop.set()
+    for thread in (idle, busy, late):
+        thread.join()
+    stream = (tmp_path / "out").read_bytes()
+    # "absent" is not there: lines of errors, and no bytes.
+    assert f" 2 /proc/{os.getpid()}/task/{busy.native_id}/absent\n".encode() in stream
+    snapshots = sampled_files(stream)
+    assert len(snapshots) >= 4
+
+    def seen(thread_id: int, name: str) -> list[bool]:
+        return [f"/proc/{os.getpid()}/task/{thread_id}/{name}" in paths for paths in snapshots]
+
+    for name in ("stat", "schedstat"):
+        assert all(seen(idle.native_id, name))
+        assert all(seen(busy.native_id, name))
+    assert seen(idle.native_id, "status") == [True] + [False] * (len(snapshots) - 1)
+    assert all(seen(busy.native_id, "status"))
+    assert all(seen(os.getpid(), "status"))
+    # A thread that begins in between is copied whole when it is first seen.
+    first = seen(late.native_id, "stat").index(True)
+    assert first > 0
+    assert seen(late.native_id, "status")[first]
+
+
+def test_without_schedstat_the_sampler_copies_everything(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("thread status\nthread stat\n")
+    sampler = subprocess.Popen([helper(), "sample", tmp_path / "list", tmp_path / "out", "100000000", str(os.getpid())])
+    time.sleep(0.5)
+    sampler.terminate()
+    assert sampler.wait(10) == 0
+    for paths in sampled_files((tmp_path / "out").read_bytes()):
+        assert len({path for path in paths if path.endswith("/status")}) == len(paths) // 2

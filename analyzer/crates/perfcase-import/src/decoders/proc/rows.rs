@@ -32,6 +32,7 @@ pub struct Rows {
     snapshot: u32,
     thread: Option<Thread>,
     links: Links,
+    said: HashMap<Utid, Said>,
     process: Option<Process>,
     processes: Processes,
     /// When each thread started, in ticks after boot: what tells threads of the same id apart.
@@ -40,6 +41,14 @@ pub struct Rows {
     pub unknown_stat_lines: u64,
     /// Names of /proc/meminfo without a column.
     pub unknown_memory: Vec<String>,
+}
+
+/// What the files of a thread said that the sampler leaves out for as long as its schedstat stays the same.
+struct Said {
+    schedstat: (u64, u64, u64),
+    status: ThreadStatus,
+    io: Io,
+    wait_channel: Option<Vec<u8>>,
 }
 
 struct Thread {
@@ -52,6 +61,8 @@ struct Thread {
     schedstat: Option<(u64, u64, u64)>,
     io: Io,
     wait_channel: Option<Vec<u8>>,
+    /// Whether this snapshot has more of it than stat and schedstat.
+    has_others: bool,
 }
 
 impl Rows {
@@ -63,6 +74,7 @@ impl Rows {
             snapshot: 0,
             thread: None,
             links: Links::default(),
+            said: HashMap::new(),
             process: None,
             processes: Processes::default(),
             starts: HashMap::new(),
@@ -81,6 +93,7 @@ impl Rows {
     /// A snapshot, or the stream, ends.
     pub fn end(&mut self, session: &mut Session) {
         if let Some(thread) = self.thread.take() {
+            let thread = self.completed(thread);
             self.push_thread(session, &thread);
         }
         self.links.push(session, self.snapshot, self.source);
@@ -223,9 +236,12 @@ impl Rows {
             let (io, wait_channel) = (Io::default(), None);
             let ts_ns = session.ts(clock_ns).unwrap_or(0);
             let utid = session.utid(clock_ns, tid, Some(at.pid));
-            self.thread = Some(Thread { pid: at.pid, tid, utid, ts_ns, stat, status, schedstat, io, wait_channel });
+            let (pid, has_others) = (at.pid, false);
+            let thread = Thread { pid, tid, utid, ts_ns, stat, status, schedstat, io, wait_channel, has_others };
+            self.thread = Some(thread);
         }
         let Some(thread) = &mut self.thread else { return Outcome::Damaged };
+        thread.has_others |= !matches!(at.file, "stat" | "schedstat");
         let is_read = match at.file {
             "stat" => {
                 thread.stat = thread::parse_stat(bytes);
@@ -276,6 +292,26 @@ impl Rows {
             process.upid = session.upid(utid, at.pid);
         }
         if is_read { Outcome::Read } else { Outcome::Damaged }
+    }
+
+    /// A thread that has not run says what it said before, but for the lines about its whole process: those are unknown.
+    fn completed(&mut self, mut thread: Thread) -> Thread {
+        let Some(schedstat) = thread.schedstat else { return thread };
+        if thread.has_others {
+            let (status, io, wait_channel) = (thread.status, thread.io, thread.wait_channel.clone());
+            self.said.insert(thread.utid, Said { schedstat, status, io, wait_channel });
+        } else if let Some(said) = self.said.get(&thread.utid).filter(|said| said.schedstat == schedstat) {
+            thread.status = ThreadStatus {
+                resident_peak_bytes: None,
+                resident_anon_bytes: None,
+                resident_file_bytes: None,
+                resident_shmem_bytes: None,
+                swap_bytes: None,
+                ..said.status
+            };
+            (thread.io, thread.wait_channel) = (said.io, said.wait_channel.clone());
+        }
+        thread
     }
 
     fn push_thread(&self, session: &mut Session, thread: &Thread) {

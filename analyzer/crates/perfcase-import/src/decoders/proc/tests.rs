@@ -248,3 +248,35 @@ fn files_that_are_not_as_the_kernel_writes_them() {
     let (_, issues) = import(&format!("S 1500 9 4\n{stream}Z 2000 4 6 0\n"));
     assert_eq!(issues, ["damaged_file"; 6]);
 }
+
+#[test]
+fn a_thread_that_has_not_run_says_what_it_said() {
+    let shot = |seq: u32, schedstat: &str, status: &str| {
+        let clock = 1_000 * i64::from(seq) + 2_000;
+        let mut text = format!("S {clock} 9 {seq}\n{}", file(clock, "/proc/6/task/7/stat", STAT));
+        text += &file(clock, "/proc/6/task/7/schedstat", schedstat);
+        if !status.is_empty() {
+            text += &file(clock, "/proc/6/task/7/status", status);
+            text += &file(clock, "/proc/6/task/7/wchan", "do_wait");
+        }
+        format!("{text}Z {clock} {seq} 2 1\n")
+    };
+    let status = "Uid:\t0 1000\nVmSwap: 1 kB\nvoluntary_ctxt_switches:\t5\n";
+    let stream = [
+        shot(0, "1 2 3", status),
+        shot(1, "1 2 3", ""),
+        // It ran, and nothing says what else changed.
+        shot(2, "9 2 4", ""),
+        shot(3, "9 2 4", "voluntary_ctxt_switches:\t6\n"),
+        shot(4, "9 2 4", ""),
+    ];
+    let (mut session, issues) = import(&stream.concat());
+    assert_eq!(
+        rows(
+            &mut session.tables.proc_thread,
+            "snapshot run_count voluntary_switch_count user_id swap_bytes wait_channel"
+        ),
+        ["0 3 5 1000 1024 do_wait", "1 3 5 1000 - do_wait", "2 4 - - - -", "3 4 6 - - do_wait", "4 4 6 - - do_wait"]
+    );
+    assert_eq!(issues, [""; 0]);
+}

@@ -1,0 +1,31 @@
+/* threads.h: what the sampler keeps of each recorded thread between snapshots, so that the next one costs less. */
+#ifndef PERFCASE_THREADS_H
+#define PERFCASE_THREADS_H
+
+#include "util.h"
+
+enum { OPEN_PER_THREAD = 2 };
+
+/* A thread: files that stay open, and what tells whether it ran. */
+struct kept {
+	pid_t pid, tid;
+	unsigned seen; /* the last snapshot that it was in */
+	int left_out;  /* snapshots since its other files were copied */
+	int fds[OPEN_PER_THREAD];
+	char state, schedstat[80];
+	struct kept *next;
+};
+
+struct kept_threads {
+	struct kept **buckets;
+	size_t bucket_count, count;
+	long open_count, open_limit;
+};
+
+struct kept *kept_get(struct kept_threads *threads, pid_t pid, pid_t tid);
+/* Reads one of the files that stay open, from its start; `folder` is the process's task folder. 0, or the errno. */
+int kept_read(struct kept_threads *threads, struct kept *thread, int slot, int folder, const char *file, struct buffer *out);
+/* Forgets the threads that snapshot `seen` did not have. */
+void kept_sweep(struct kept_threads *threads, unsigned seen);
+
+#endif
