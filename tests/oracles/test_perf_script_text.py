@@ -82,6 +82,17 @@ def test_other_tracepoints_have_tables(text_case) -> None:
     assert case.value("SELECT count(*) FROM softirq_raise WHERE vec BETWEEN 0 AND 9 AND action IS NOT NULL") == 34
 
 
+def test_calls_of_their_own_tracepoints(case_of, tmp_path: Path) -> None:
+    """syscalls:sys_enter_openat and its like print no number: the name has to do."""
+    (capture,) = recorded_with("script-typed")
+    path = tmp_path / "typed.txt"
+    path.write_text(f"# arch : {capture.arch}\n{capture.text('script-typed')}")
+    text = Case(store.open_case(path, tmp_path / "typed.case").folder)
+    ours, theirs = (Counter(map(hashable, case.rows(SAME["calls"]))) for case in (text, case_of(capture)))
+    assert sum(theirs.values()) > 20
+    assert_same(ours, theirs)
+
+
 def test_names_are_the_texts_own(tmp_path: Path) -> None:
     """Functions that perf named: no kallsyms is needed."""
     path = tmp_path / "named.txt"

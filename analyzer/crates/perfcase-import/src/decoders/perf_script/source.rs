@@ -9,6 +9,7 @@ use super::layout::Layouts;
 use super::{fields, header};
 use crate::session::{EventAttr, EventId, NO_TIME, Session, Severity, SourceId};
 use crate::source::Source;
+use crate::syscall_names;
 use crate::tables::SampleRow;
 use crate::tracepoint::Record;
 
@@ -29,6 +30,7 @@ pub fn open(content: Content, session: &mut Session, source: SourceId) -> Box<dy
         next: None,
         events: HashMap::new(),
         layouts: Layouts::default(),
+        call_numbers: None,
         sample_count: 0,
         record_count: 0,
         lost_count: 0,
@@ -59,6 +61,8 @@ struct PerfScript {
     next: Option<Next>,
     events: HashMap<String, EventId>,
     layouts: Layouts,
+    /// Numbers of the system calls by name: the text of their own tracepoints has only the name.
+    call_numbers: Option<HashMap<&'static str, i64>>,
     sample_count: u64,
     record_count: u64,
     lost_count: u64,
@@ -175,6 +179,24 @@ impl PerfScript {
         id
     }
 
+    /// The number of the call of `sys_enter_openat` or `sys_exit_openat`.
+    fn call_number(&mut self, session: &Session, event: &str) -> Option<i64> {
+        let numbers = self.call_numbers.get_or_insert_with(|| {
+            let names = syscall_names::table(session.host.machine.as_deref());
+            let mut numbers = HashMap::new();
+            // The machine's own convention comes first.
+            for (_, number, call) in names.each() {
+                numbers.entry(call.name).or_insert(number);
+            }
+            numbers
+        });
+        let name = event.strip_prefix("sys_enter_").or_else(|| event.strip_prefix("sys_exit_"))?;
+        // The kernel's function is called after its history: newfstat, sendfile64.
+        let plain = name.strip_prefix("new").unwrap_or(name);
+        let plain = plain.strip_suffix("64").unwrap_or(plain);
+        numbers.get(name).or_else(|| numbers.get(plain)).copied()
+    }
+
     fn sample(&mut self, session: &mut Session, next: Next) {
         let line = self.text(next.start, next.end).into_owned();
         let Some(head) = head::parse(&line) else { return };
@@ -226,7 +248,12 @@ impl PerfScript {
             self.untimed_count += 1;
             return;
         }
-        let printed = fields::parse(system, name, rest);
+        let mut printed = fields::parse(system, name, rest);
+        if system == "syscalls"
+            && let Some(number) = self.call_number(session, name)
+        {
+            printed.insert(0, ("__syscall_nr".to_string(), fields::Value::Int(number)));
+        }
         let laid_out = self.layouts.lay_out(session, self.source, (system, name), &printed);
         let Some((id, payload)) = laid_out else { return };
         let record = Record { clock_ns: head.clock_ns, cpu: head.cpu, tid, pid, stack: stack_id, payload };
@@ -265,7 +292,8 @@ impl Source for PerfScript {
 
     fn finish(&mut self, session: &mut Session) {
         session.lost(self.source, self.lost_count);
-        let has_calls = self.events.keys().any(|name| name.starts_with("raw_syscalls:"));
+        let has_calls =
+            self.events.keys().any(|name| name.starts_with("raw_syscalls:") || name.starts_with("syscalls:"));
         let has_machine = session.host.machine.is_some();
         let mut note = |severity, kind, message| session.note(severity, self.source, kind, None, message);
         if self.unknown_count > MOST_SHOWN {
@@ -284,7 +312,8 @@ impl Source for PerfScript {
             note(Severity::Warning, "untimed_tracepoint", message);
         }
         if has_calls && !has_machine {
-            let message = "system calls have numbers instead of names: perf script --header tells the architecture";
+            let message =
+                "system calls are not named, or not known at all: perf script --header tells the architecture";
             note(Severity::Warning, "unknown_machine", message.to_string());
         }
         if self.sample_count > 0 && !self.has_digits {
