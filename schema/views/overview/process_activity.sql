@@ -5,6 +5,7 @@
 -- caveat: CPU time, faults and storage are the process's own totals, ended threads included; where a capture has no files of processes they are sums over its threads. Switches and run_queue_ns are always sums over the threads that a snapshot saw: what a thread did after its last snapshot is not in them. (pidstat -w without -t shows the main thread's switches only.)
 -- caveat: a process that started since the last snapshot counts from its start, known to a tick
 -- caveat: bytes read and written are storage's; what the page cache answered is in read_char_bytes of proc_process
+-- plot: intervals cpu_ratio, run_queue_ratio, resident_bytes, read_bytes_per_s, write_bytes_per_s by pid, comm
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length
 -- column upid: the capture's own process key

@@ -4,6 +4,7 @@
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
 -- caveat: times of all threads together: a process with several threads can be over 1
 -- caveat: steal is the whole machine's, from /proc/stat, in ticks; between two snapshots it is taken as spread evenly; NULL where no snapshots cover the interval
+-- plot: intervals ready_ratio, on_cpu_ratio by pid, process
 -- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length; shorter at the end of the capture
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
