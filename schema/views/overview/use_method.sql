@@ -1,6 +1,6 @@
 -- use_method: utilization, saturation and errors of every resource, over the whole capture and in its worst interval
 -- grain: a figure of a resource
--- source: cpu_utilization, thread_time, memory, paging, vm_activity, pressure, disk_utilization, block_io, net_utilization, tcp_activity
+-- source: cpu_utilization, thread_time, memory, paging, vm_activity, pressure, disk_utilization, block_io, net_utilization, tcp_activity, kernel_log
 -- caveat: a resource without a row of a kind is not known to be idle or free of errors: the capture does not say (view_coverage names what is missing)
 -- caveat: a mean hides bursts: read the worst interval beside it
 -- caveat: disks and interfaces that were not used in the capture are left out
@@ -41,6 +41,11 @@ WITH one_cpu AS (
   SELECT 5, 'cpu', NULL, 'saturation', 'kept back by the hypervisor (steal)', sum(steal_ns) / nullif(sum(total_ns), 0),
     max(steal_ratio), 'ratio', sum(steal_ns)::DOUBLE, 'ns', 'cpu_utilization'
   FROM cpu_utilization WHERE cpu = 'all' HAVING count(steal_ns) > 0
+  UNION ALL
+  SELECT 6, 'cpu', NULL, 'errors', 'hardware errors in the kernel''s log',
+    (count(*) FILTER (is_in_capture AND regexp_matches(text, '(?i)machine check|hardware error|\bmce:|\bedac\b.*error')))::DOUBLE,
+    NULL, 'count', (count(*) FILTER (is_in_capture))::DOUBLE, 'count', 'kernel_log'
+  FROM kernel_log HAVING count(*) > 0
   UNION ALL
   SELECT 10, 'memory', NULL, 'utilization', 'used', avg(used_bytes / nullif(total_bytes, 0)), max(used_bytes / nullif(total_bytes, 0)),
     'ratio', avg(used_bytes), 'bytes', 'memory'
@@ -83,6 +88,11 @@ WITH one_cpu AS (
   SELECT 33, 'disk', device, 'errors', 'requests that failed', (count(*) FILTER (error <> 0))::DOUBLE, NULL, 'count',
     count(error)::DOUBLE, 'count', 'block_io'
   FROM block_io GROUP BY device HAVING count(error) > 0
+  UNION ALL
+  SELECT 34, 'disk', NULL, 'errors', 'input/output errors in the kernel''s log',
+    (count(*) FILTER (is_in_capture AND regexp_matches(text, '(?i)i/o error|medium error|remounting filesystem read-only')))::DOUBLE,
+    NULL, 'count', (count(*) FILTER (is_in_capture))::DOUBLE, 'count', 'kernel_log'
+  FROM kernel_log HAVING count(*) > 0
   UNION ALL
   SELECT 40, 'network', interface, 'utilization', 'of the link',
     sum(util_ratio * interval_ns) / nullif(sum(interval_ns) FILTER (util_ratio IS NOT NULL), 0), max(util_ratio), 'ratio',

@@ -21,7 +21,7 @@ def pidstat(page: Page) -> None:
         f" ORDER BY sum(cpu_ns) DESC, upid, comm LIMIT {_TOP}",
     )
     if not rows:
-        if not page.idle("pidstat", "process_activity", "no process used the CPU for as long as a tick"):
+        if not page.idle("pidstat", "process_activity", "no process was seen to use the CPU between two snapshots"):
             page.absent("pidstat", "process_activity")
         return
     page.tool("pidstat", "", "process_activity")
