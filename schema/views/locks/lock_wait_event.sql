@@ -2,7 +2,7 @@
 -- grain: a wait
 -- source: syscall, thread, thread_state, contention_begin, contention_end, capture
 -- caveat: a futex is any word that threads wait on: a mutex, a condition variable, a thread's end; only for a lock is there a holder
--- caveat: holder_how says how the holder is known. word: the futex word holds its thread id (robust and error-checking mutexes). unlock: it unlocked a priority-inheriting futex. mutex: every wait on the address expects the value 2 (glibc's, Rust's, Go's locked and waited for) and it woke the waiter with a futex call on that address. exit: the word is the id of a thread that ended during the wait (join). released: it woke the waiter of a kernel mutex. Everywhere else it is NULL
+-- caveat: holder_how says how the holder is known. word: the futex word holds its thread id (robust mutexes, and musl's recursive ones). unlock: it unlocked a priority-inheriting futex. mutex: it woke the waiter with a futex call on the address of a mutex: every wait there expects the value 2 (glibc's, Rust's and Go's locked and waited for), and a thread that had waited there woke others there later, as who unlocks does and who waits for a condition does not. exit: the word is the id of a thread that ended during the wait (join). released: it woke the waiter of a kernel mutex. Everywhere else it is NULL
 -- caveat: ids in a futex word are those of the process's own pid namespace: in a container the holder by word is mostly not found
 -- caveat: a futex shared between processes is matched within a process only
 -- caveat: of kernel locks, a second beginning before the end (a mutex that spins first) belongs to the first, as in perf lock contention
@@ -40,14 +40,30 @@ WITH ending AS (
       ELSE 'wait_requeue_pi' END AS lock_type,
     CASE WHEN f.pairing <> 'strict' THEN 'open' WHEN f.ret = 0 THEN 'woken' WHEN f.errno = 110 THEN 'timeout'
       WHEN f.errno IN (4, 512, 514, 516) THEN 'interrupted' WHEN f.errno = 11 THEN 'changed' ELSE 'failed' END AS result,
-    bool_and(f.word = 2) OVER (PARTITION BY f.upid, f.address) AS is_mutex
+    bool_and(f.word = 2) OVER (PARTITION BY f.upid, f.address) AND (
+      f.operation = 0 OR count(*) OVER (PARTITION BY f.upid, f.address) > 1
+    ) AS is_two
   FROM futex AS f
   WHERE f.operation IN (0, 6, 9, 11, 13)
+), unlocked AS (
+  -- Words that a thread which had waited for them woke others at later.
+  SELECT DISTINCT w.upid, w.address
+  FROM (
+    SELECT upid, address, utid, min(exit_ts_ns) AS first_ts_ns FROM waiting
+    WHERE is_two AND result = 'woken' AND upid IS NOT NULL
+    GROUP BY upid, address, utid
+  ) AS w
+  JOIN (
+    SELECT upid, address, utid, max(ts_ns) AS last_ts_ns FROM futex
+    WHERE operation IN (1, 10) AND ret >= 0
+    GROUP BY upid, address, utid
+  ) AS c ON c.upid = w.upid AND c.address = w.address AND c.utid = w.utid AND c.last_ts_ns >= w.first_ts_ns
 ), slept AS (
-  SELECT w.*,
+  SELECT w.*, w.is_two AND u.address IS NOT NULL AS is_mutex,
     CASE WHEN w.result = 'woken' AND s.ts_ns >= w.ts_ns THEN s.waker_utid END AS slept_waker,
     CASE WHEN w.result = 'woken' AND s.ts_ns >= w.ts_ns THEN s.end_ns ELSE w.exit_ts_ns END AS woken_ts_ns
   FROM waiting AS w
+  LEFT JOIN unlocked AS u ON u.upid = w.upid AND u.address = w.address
   ASOF LEFT JOIN sleep AS s ON s.utid = w.utid AND s.end_ns <= w.exit_ts_ns
 ), called AS (
   -- The waker's own call on that address; without a known waker, whoever called last.
