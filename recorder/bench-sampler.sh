@@ -48,7 +48,7 @@ sleep "$seconds"
 after_ns=$(run_ns $sampler)
 kill $sampler
 wait $sampler || true
-awk -v ns=$((after_ns - before_ns)) -v s="$seconds" -v threads="$(ls /proc/$load/task | wc -l)" \
+awk -v ns=$((after_ns - before_ns)) -v s="$seconds" -v threads="$(awk '/^Threads:/ { print $2 }' "/proc/$load/status")" \
 	-v bytes="$(wc -c <"$work/snapshots")" -v shots="$(grep -ac '^Z ' "$work/snapshots")" 'BEGIN {
 	printf "%d threads at 1 Hz: %.2f %% of one CPU, %.1f ms and %d kB a snapshot\n", threads, ns / s / 1e7, ns / s / 1e6,
 		bytes / shots / 1000

@@ -1,6 +1,7 @@
 /* sample.c: copies /proc and /sys files at an interval, byte for byte, into one append-only text stream.
  * The stream is specified in schema/README.md ("proc/snapshots"). */
 #define _GNU_SOURCE
+#include "cgroups.h"
 #include "targets.h"
 #include "threads.h"
 #include "util.h"
@@ -17,10 +18,11 @@
 enum {
 	FILE_LIMIT = 16 << 20, /* bytes kept of one file */
 	LEFT_OUT_MAX = 29,     /* snapshots in a row that leave out files of a thread that does not run */
+	CGROUPS_EVERY = 10,    /* snapshots between looks at who is in which control group */
 	FILES_PER_THREAD = 16
 };
 
-enum scope { SCOPE_SYSTEM, SCOPE_PROCESS, SCOPE_THREAD };
+enum scope { SCOPE_SYSTEM, SCOPE_ONCE, SCOPE_CGROUP, SCOPE_PROCESS, SCOPE_THREAD };
 
 struct item {
 	enum scope scope;
@@ -35,6 +37,7 @@ struct sampler {
 	int open_items[OPEN_PER_THREAD]; /* stat and schedstat: whether the list has them */
 	struct targets targets;
 	struct kept_threads threads;
+	struct cgroups cgroups;
 	unsigned seq;
 	FILE *out;
 	struct buffer text, open_texts[OPEN_PER_THREAD];
@@ -61,9 +64,19 @@ static void load_list(struct sampler *sampler, const char *path)
 			item.scope = SCOPE_PROCESS;
 		else if (!strcmp(scope, "thread"))
 			item.scope = SCOPE_THREAD;
+		else if (!strcmp(scope, "once"))
+			item.scope = SCOPE_ONCE;
+		else if (!strcmp(scope, "cgroup"))
+			item.scope = SCOPE_CGROUP;
 		else if (strcmp(scope, "system"))
 			die("%s: unknown scope %s", path, scope);
 		item.path = checked_strdup(name);
+		if (item.scope == SCOPE_CGROUP) {
+			struct cgroups *groups = &sampler->cgroups;
+
+			groups->names = checked_realloc(groups->names, (groups->name_count + 1) * sizeof(char *));
+			groups->names[groups->name_count++] = item.path;
+		}
 		if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_FILES[0]))
 			sampler->open_items[0] = 1;
 		else if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_FILES[1]))
@@ -231,9 +244,14 @@ static void take_snapshot(struct sampler *sampler, int seq)
 	fprintf(sampler->out, "S %lld %lld %d\n", (long long)clock_ns(CLOCK_MONOTONIC),
 		(long long)clock_ns(CLOCK_REALTIME), seq);
 	for (size_t i = 0; i < sampler->count; i++)
-		if (sampler->items[i].scope == SCOPE_SYSTEM)
+		if (sampler->items[i].scope == SCOPE_SYSTEM ||
+		    (sampler->items[i].scope == SCOPE_ONCE && (!seq || stop_requested)))
 			copy_system(sampler, sampler->items[i].path);
 	targets_refresh(&sampler->targets);
+	if (sampler->cgroups.name_count && (seq % CGROUPS_EVERY == 0 || stop_requested))
+		cgroups_refresh(&sampler->cgroups, &sampler->targets, &sampler->text);
+	for (size_t i = 0; i < sampler->cgroups.path_count; i++)
+		copy_file(sampler, sampler->cgroups.paths[i]);
 	for (size_t i = 0; i < sampler->targets.count; i++)
 		if (sampler->targets.processes[i].is_target)
 			copy_process(sampler, sampler->targets.processes[i].pid);

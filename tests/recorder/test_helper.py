@@ -246,3 +246,33 @@ def test_without_schedstat_the_sampler_copies_everything(tmp_path: Path) -> None
     assert sampler.wait(10) == 0
     for paths in sampled_files((tmp_path / "out").read_bytes()):
         assert len({path for path in paths if path.endswith("/status")}) == len(paths) // 2
+
+
+def test_the_sampler_copies_control_groups_and_what_does_not_change(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text(
+        "system /proc/loadavg\nonce /proc/version\ncgroup cpu.stat\ncgroup memory.stat\ncgroup absent.stat\n"
+    )
+    sampler = subprocess.Popen([helper(), "sample", tmp_path / "list", tmp_path / "out", "100000000", str(os.getpid())])
+    time.sleep(0.5)
+    sampler.terminate()
+    assert sampler.wait(10) == 0
+    stream = (tmp_path / "out").read_bytes()
+    snapshots = sampled_files(stream)
+    assert ["/proc/version" in paths for paths in snapshots] == [True] + [False] * (len(snapshots) - 2) + [True]
+    # The groups of this process and those above, of version 1 and 2, as the kernel says.
+    wanted = set()
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers:
+            root = Path("/sys/fs/cgroup", controllers)
+        else:
+            root = Path("/sys/fs/cgroup")
+            root = root if (root / "cgroup.controllers").exists() else root / "unified"
+        group = Path(f"{root}{path}")
+        for folder in (group, *group.parents):
+            if folder == root or root in folder.parents:
+                wanted |= {str(folder / name) for name in ("cpu.stat", "memory.stat") if (folder / name).exists()}
+    for paths in snapshots:
+        assert {path for path in paths if path.startswith("/sys/fs/cgroup")} == wanted
+    assert wanted, "this machine has no control groups"
+    assert b"\nE " not in stream

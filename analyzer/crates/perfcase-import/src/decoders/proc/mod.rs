@@ -114,7 +114,8 @@ impl Snapshots {
             Frame::Unreadable { errno, path, .. } => {
                 if VANISHED.contains(&errno) && thread::parse_path(path).is_some() {
                     self.vanished_count += 1;
-                } else {
+                } else if devices::link_path(path).is_none() {
+                    // A link that is down or virtual has no speed: that is no loss.
                     count(&mut self.unreadable, (generic(path), errno), at);
                 }
             }
