@@ -39,19 +39,20 @@
 -- column involuntary_switches_per_s [per second]: involuntary_switch_count per second
 -- column thread_count [count]: its threads at the end
 WITH thread_step AS (
+  -- lag with a default would be shorter, but DuckDB 1.4 cannot read it from a database that DuckDB 2 wrote.
   SELECT t.source_id, t.snapshot, th.upid, t.pid, t.ts_ns, t.comm, t.tid, t.start_boottime_ns, t.thread_count,
     t.virtual_bytes, t.resident_bytes,
-    t.user_ns - lag(t.user_ns, 1, 0) OVER w AS user_ns,
-    t.system_ns - lag(t.system_ns, 1, 0) OVER w AS system_ns,
-    t.run_queue_ns - lag(t.run_queue_ns, 1, 0) OVER w AS run_queue_ns,
-    t.block_delay_ns - lag(t.block_delay_ns, 1, 0) OVER w AS block_delay_ns,
-    t.minor_fault_count - lag(t.minor_fault_count, 1, 0) OVER w AS minor_fault_count,
-    t.major_fault_count - lag(t.major_fault_count, 1, 0) OVER w AS major_fault_count,
-    t.read_bytes - lag(t.read_bytes, 1, 0) OVER w AS read_bytes,
-    t.write_bytes - lag(t.write_bytes, 1, 0) OVER w AS write_bytes,
-    t.cancelled_write_bytes - lag(t.cancelled_write_bytes, 1, 0) OVER w AS cancelled_write_bytes,
-    t.voluntary_switch_count - lag(t.voluntary_switch_count, 1, 0) OVER w AS voluntary_switch_count,
-    t.involuntary_switch_count - lag(t.involuntary_switch_count, 1, 0) OVER w AS involuntary_switch_count
+    t.user_ns - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.user_ns) OVER w END AS user_ns,
+    t.system_ns - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.system_ns) OVER w END AS system_ns,
+    t.run_queue_ns - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.run_queue_ns) OVER w END AS run_queue_ns,
+    t.block_delay_ns - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.block_delay_ns) OVER w END AS block_delay_ns,
+    t.minor_fault_count - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.minor_fault_count) OVER w END AS minor_fault_count,
+    t.major_fault_count - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.major_fault_count) OVER w END AS major_fault_count,
+    t.read_bytes - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.read_bytes) OVER w END AS read_bytes,
+    t.write_bytes - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.write_bytes) OVER w END AS write_bytes,
+    t.cancelled_write_bytes - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.cancelled_write_bytes) OVER w END AS cancelled_write_bytes,
+    t.voluntary_switch_count - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.voluntary_switch_count) OVER w END AS voluntary_switch_count,
+    t.involuntary_switch_count - CASE WHEN lag(t.snapshot) OVER w IS NULL THEN 0 ELSE lag(t.involuntary_switch_count) OVER w END AS involuntary_switch_count
   FROM proc_thread AS t
   JOIN thread AS th USING (utid)
   WINDOW w AS (PARTITION BY t.source_id, t.utid ORDER BY t.snapshot, t.ts_ns)
@@ -69,14 +70,14 @@ WITH thread_step AS (
   GROUP BY source_id, snapshot, upid
 ), by_process AS (
   SELECT source_id, snapshot, upid, pid, ts_ns, comm, start_boottime_ns, thread_count, virtual_bytes, resident_bytes,
-    user_ns - lag(user_ns, 1, 0) OVER w AS user_ns,
-    system_ns - lag(system_ns, 1, 0) OVER w AS system_ns,
-    block_delay_ns - lag(block_delay_ns, 1, 0) OVER w AS block_delay_ns,
-    minor_fault_count - lag(minor_fault_count, 1, 0) OVER w AS minor_fault_count,
-    major_fault_count - lag(major_fault_count, 1, 0) OVER w AS major_fault_count,
-    read_bytes - lag(read_bytes, 1, 0) OVER w AS read_bytes,
-    write_bytes - lag(write_bytes, 1, 0) OVER w AS write_bytes,
-    cancelled_write_bytes - lag(cancelled_write_bytes, 1, 0) OVER w AS cancelled_write_bytes
+    user_ns - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(user_ns) OVER w END AS user_ns,
+    system_ns - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(system_ns) OVER w END AS system_ns,
+    block_delay_ns - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(block_delay_ns) OVER w END AS block_delay_ns,
+    minor_fault_count - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(minor_fault_count) OVER w END AS minor_fault_count,
+    major_fault_count - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(major_fault_count) OVER w END AS major_fault_count,
+    read_bytes - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(read_bytes) OVER w END AS read_bytes,
+    write_bytes - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(write_bytes) OVER w END AS write_bytes,
+    cancelled_write_bytes - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(cancelled_write_bytes) OVER w END AS cancelled_write_bytes
   FROM proc_process
   WHERE user_ns IS NOT NULL
   WINDOW w AS (PARTITION BY source_id, upid ORDER BY snapshot, ts_ns)
