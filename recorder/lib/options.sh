@@ -12,6 +12,7 @@ ticket=
 note=
 event_groups=
 check_only=
+numa_maps=
 mode=system
 pids=
 cgroup=
@@ -33,6 +34,7 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
   --interval SECONDS   between /proc snapshots and counter readings (default 1, at least 0.01)
   --with GROUP[,...]   more events, which may come often: locks, page-cache, tcp (see events.list)
+  --numa-maps          also on which NUMA node each recorded process has its memory
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
   --ticket ID          an incident number, kept in the capture
   --note TEXT          a remark, kept in the capture
@@ -72,6 +74,7 @@ parse_options() {
 		--help | -h) usage && exit 0 ;;
 		--version) echo "perfcase-record $PERFCASE_RECORDER_VERSION (archive format $PERFCASE_FORMAT_VERSION)" && exit 0 ;;
 		--check) check_only=1 ;;
+		--numa-maps) numa_maps=numa ;;
 		--quiet | -q) quiet=1 ;;
 		--)
 			shift

@@ -123,9 +123,7 @@ def test_sockets_are_those_of_ss(tmp_path: Path, *, alone: bool) -> None:
         after = ss(pids[0])
         netns = Path(f"/proc/{pids[0]}/ns/net").stat().st_ino
         links = {
-            (pid, int(link.name)): str(link.readlink())
-            for pid in pids
-            for link in Path(f"/proc/{pid}/fd").iterdir()
+            (pid, int(link.name)): str(link.readlink()) for pid in pids for link in Path(f"/proc/{pid}/fd").iterdir()
         }
     case = store.open_case(tmp_path / "snapshots")
     with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:

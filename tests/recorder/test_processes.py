@@ -88,6 +88,21 @@ def test_threads_between_two_snapshots_have_names(recorded: Capture, tmp_path: P
     assert not wanted <= seen, "no snapshot saw them all: the names are those of the events"
 
 
+@pytest.mark.skipif(not Path("/proc/self/numa_maps").exists(), reason="a kernel without CONFIG_NUMA")
+def test_memory_by_node_where_it_is_asked_for(tmp_path: Path) -> None:
+    done = run("dash", "-q", "--numa-maps", "-o", tmp_path / "x.perfcase", "--", "sleep", "1.3")
+    assert done.returncode == 0, done.stderr
+    case = store.open_case(tmp_path / "x.perfcase", tmp_path / "x.case")
+    with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
+        rows = connection.execute(
+            "SELECT n.resident_bytes, p.mapped_resident_bytes FROM (SELECT source_id, snapshot, upid, sum(resident_bytes) AS"
+            " resident_bytes FROM proc_numa GROUP BY ALL) AS n JOIN proc_process AS p USING (source_id, snapshot, upid)"
+        ).fetchall()
+    assert len(rows) >= 2
+    # smaps_rollup counts the zero page and special mappings, which are on no node.
+    assert all(0.8 * resident <= on_nodes <= resident for on_nodes, resident in rows), rows
+
+
 def test_the_second_sampler_stays_below_one_percent(tmp_path: Path) -> None:
     out = tmp_path / "snapshots"
     helper = RECORDER.parent / "build" / "perfcase-helper"

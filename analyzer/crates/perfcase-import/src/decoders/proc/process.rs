@@ -1,6 +1,7 @@
 //! Files of a process, /proc/PID/…, to rows of `proc_process`, `proc_command`, `proc_limit` and `proc_fd`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
@@ -9,7 +10,7 @@ use super::system::At;
 use super::thread::{ThreadStat, ThreadStatus};
 use super::{fd, thread};
 use crate::session::{Session, SourceId, Upid};
-use crate::tables::{ProcCommandRow, ProcLimitRow, ProcProcessRow};
+use crate::tables::{ProcCommandRow, ProcLimitRow, ProcNumaRow, ProcProcessRow};
 
 /// Longest command line and control group that become a cell, in bytes.
 const MOST_TEXT_BYTES: usize = 4096;
@@ -83,6 +84,42 @@ pub fn parse_limits(text: &[u8]) -> Option<Vec<Limit<'_>>> {
     (!limits.is_empty()).then_some(limits)
 }
 
+/// Bytes on each node, of all mappings in `numa_maps`: `7f00 default file=/a N0=3 N1=1 kernelpagesize_kB=4`.
+pub fn parse_numa_maps(text: &[u8]) -> BTreeMap<u32, u64> {
+    let mut nodes: BTreeMap<u32, u64> = BTreeMap::new();
+    for line in text.split(|&b| b == b'\n').filter_map(|line| std::str::from_utf8(line).ok()) {
+        let page_kb = line.split(' ').find_map(|word| word.strip_prefix("kernelpagesize_kB=")?.parse::<u64>().ok());
+        let Some(page_bytes) = page_kb.and_then(|kb| kb.checked_mul(1024)) else { continue };
+        for word in line.split(' ').skip(2) {
+            let Some((node, pages)) = word.strip_prefix('N').and_then(|word| word.split_once('=')) else { continue };
+            if let (Ok(node), Ok(pages)) = (node.parse::<u32>(), pages.parse::<u64>())
+                && (nodes.len() < 1024 || nodes.contains_key(&node))
+            {
+                let bytes = nodes.entry(node).or_default();
+                *bytes = bytes.saturating_add(pages.saturating_mul(page_bytes));
+            }
+        }
+    }
+    nodes
+}
+
+fn push_numa(session: &mut Session, at: At, process: &Process, bytes: &[u8]) -> bool {
+    let nodes = parse_numa_maps(bytes);
+    for (node, bytes) in &nodes {
+        session.tables.proc_numa.push(ProcNumaRow {
+            ts_ns: at.ts_ns,
+            snapshot: at.snapshot,
+            source_id: at.source_id,
+            upid: process.upid,
+            pid: process.pid,
+            node: *node,
+            resident_bytes: i64::try_from(*bytes).unwrap_or(i64::MAX),
+        });
+        session.row_added();
+    }
+    bytes.is_empty() || !nodes.is_empty()
+}
+
 /// The arguments of `cmdline`, separated by spaces; a kernel thread has none.
 pub fn command_line(bytes: &[u8]) -> Option<String> {
     let cut = &bytes[..bytes.len().min(MOST_TEXT_BYTES)];
@@ -152,7 +189,7 @@ pub struct Holder {
 
 /// Files that are read here.
 pub fn is_known(file: &str) -> bool {
-    matches!(file, "stat" | "status" | "io" | "smaps_rollup" | "cmdline" | "cgroup" | "limits" | "fd")
+    matches!(file, "stat" | "status" | "io" | "smaps_rollup" | "numa_maps" | "cmdline" | "cgroup" | "limits" | "fd")
 }
 
 impl Processes {
@@ -185,6 +222,7 @@ impl Processes {
                 process.cgroup.is_some()
             }
             "limits" => self.limits(session, at, process, bytes),
+            "numa_maps" => push_numa(session, at, process, bytes),
             "fd" => self.descriptors(session, at, process, bytes),
             _ => false,
         }
@@ -383,6 +421,14 @@ mod tests {
         );
         assert_eq!(limits[2], Limit { name: "Max nice priority", soft: Some(0), hard: Some(0), unit: None });
         assert_eq!(parse_limits(b""), None);
+    }
+
+    #[test]
+    fn memory_by_node() {
+        let text = b"5600 default file=/x mapped=4 N0=3 N1=1 kernelpagesize_kB=4\n7f00 bind:0 huge anon=2 N0=2 \
+            kernelpagesize_kB=2048\n7f01 default file=N9=9\n7f02 default\n";
+        assert_eq!(parse_numa_maps(text), BTreeMap::from([(0, 3 * 4096 + (4 << 20)), (1, 4096)]));
+        assert_eq!(parse_numa_maps(b"1 x N0=99999999999999999999 kernelpagesize_kB=4"), BTreeMap::new());
     }
 
     #[test]
