@@ -9,7 +9,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,8 @@ enum {
 	FILE_LIMIT = 16 << 20, /* bytes kept of one file */
 	LEFT_OUT_MAX = 29,     /* snapshots in a row that leave out files of a thread that does not run */
 	CGROUPS_EVERY = 10,    /* snapshots between looks at who is in which control group */
-	FILES_PER_THREAD = 16
+	ALWAYS_READ = 2,       /* files of a thread that are read in every snapshot */
+	FILES_PER_THREAD = OPEN_PER_THREAD - ALWAYS_READ
 };
 
 enum scope { SCOPE_SYSTEM, SCOPE_ONCE, SCOPE_CGROUP, SCOPE_PROCESS, SCOPE_THREAD };
@@ -34,18 +34,18 @@ struct sampler {
 	size_t count;
 	size_t thread_items[FILES_PER_THREAD]; /* without those that stay open */
 	size_t thread_item_count;
-	int open_items[OPEN_PER_THREAD]; /* stat and schedstat: whether the list has them */
+	int open_items[ALWAYS_READ]; /* stat and schedstat: whether the list has them */
 	struct targets targets;
 	struct kept_threads threads;
 	struct cgroups cgroups;
 	unsigned seq;
 	FILE *out;
-	struct buffer text, open_texts[OPEN_PER_THREAD];
+	struct buffer text, open_texts[ALWAYS_READ];
 	long long files, bytes;
 };
 
 /* What is read of a thread in every snapshot: whether it ran is in them. */
-static const char *const OPEN_FILES[OPEN_PER_THREAD] = { "stat", "schedstat" };
+static const char *const OPEN_FILES[ALWAYS_READ] = { "stat", "schedstat" };
 
 static void load_list(struct sampler *sampler, const char *path)
 {
@@ -82,7 +82,7 @@ static void load_list(struct sampler *sampler, const char *path)
 		else if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_FILES[1]))
 			sampler->open_items[1] = 1;
 		else if (item.scope == SCOPE_THREAD && sampler->thread_item_count == FILES_PER_THREAD)
-			die("%s: more than %d files of a thread", path, FILES_PER_THREAD + OPEN_PER_THREAD);
+			die("%s: more than %d files of a thread", path, OPEN_PER_THREAD);
 		else if (item.scope == SCOPE_THREAD)
 			sampler->thread_items[sampler->thread_item_count++] = sampler->count;
 		sampler->items = checked_realloc(sampler->items, (sampler->count + 1) * sizeof item);
@@ -191,10 +191,10 @@ static void copy_thread(struct sampler *sampler, int tasks, pid_t pid, const cha
 	struct kept *thread = kept_get(&sampler->threads, pid, atoi(name));
 	struct buffer *text = sampler->open_texts;
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
-	char path[80];
+	int idle;
 
 	thread->seen = sampler->seq;
-	for (int i = 0; i < OPEN_PER_THREAD; i++) {
+	for (int i = 0; i < ALWAYS_READ; i++) {
 		int error;
 
 		text[i].length = 0;
@@ -205,7 +205,11 @@ static void copy_thread(struct sampler *sampler, int tasks, pid_t pid, const cha
 	}
 	if (!sampler->thread_item_count)
 		return;
-	if (is_idle(thread, &text[0], &text[1]) && thread->tid != pid && thread->left_out < LEFT_OUT_MAX) {
+	idle = is_idle(thread, &text[0], &text[1]) && thread->tid != pid;
+	/* few threads run in most snapshots: those of the others need not stay open */
+	if (idle)
+		kept_close(&sampler->threads, thread, ALWAYS_READ);
+	if (idle && thread->left_out < LEFT_OUT_MAX) {
 		thread->left_out++;
 		return;
 	}
@@ -213,8 +217,7 @@ static void copy_thread(struct sampler *sampler, int tasks, pid_t pid, const cha
 	thread->left_out = thread->tid % (LEFT_OUT_MAX / 2);
 	for (size_t i = 0; i < sampler->thread_item_count; i++) {
 		const char *file = sampler->items[sampler->thread_items[i]].path;
-		int error = read_file_at(tasks, format_path(path, sizeof path, "%.32s/%s", name, file), &sampler->text,
-					 FILE_LIMIT);
+		int error = kept_read(&sampler->threads, thread, ALWAYS_READ + (int)i, tasks, file, &sampler->text);
 
 		put_thread_file(sampler, now, thread, file, &sampler->text, error);
 	}

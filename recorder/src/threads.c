@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* An open file of /proc holds a page of kernel memory: 64 MB at most. */
-enum { MOST_OPEN = 16384, SPARE = 64 };
+enum { MOST_OPEN = 16384, SPARE = 64, MOST_BYTES = 1 << 20 };
 
 static size_t bucket(const struct kept_threads *threads, pid_t tid)
 {
@@ -80,14 +80,19 @@ struct kept *kept_get(struct kept_threads *threads, pid_t pid, pid_t tid)
 	return thread;
 }
 
-static void forget_files(struct kept_threads *threads, struct kept *thread)
+void kept_close(struct kept_threads *threads, struct kept *thread, int slot)
 {
-	for (int i = 0; i < OPEN_PER_THREAD; i++)
+	for (int i = slot; i < OPEN_PER_THREAD; i++)
 		if (thread->fds[i] >= 0) {
 			close(thread->fds[i]);
 			thread->fds[i] = -1;
 			threads->open_count--;
 		}
+}
+
+static void forget(struct kept_threads *threads, struct kept *thread)
+{
+	kept_close(threads, thread, 0);
 	thread->schedstat[0] = 0;
 }
 
@@ -95,6 +100,7 @@ int kept_read(struct kept_threads *threads, struct kept *thread, int slot, int f
 {
 	char path[64];
 
+	out->length = 0;
 	/* twice: the id may be another thread's by now */
 	for (int attempt = 0; attempt < 2; attempt++) {
 		int fd = thread->fds[slot], error = 0;
@@ -103,15 +109,17 @@ int kept_read(struct kept_threads *threads, struct kept *thread, int slot, int f
 		if (fd < 0 && (fd = openat(folder, format_path(path, sizeof path, "%d/%s", (int)thread->tid, file),
 					   O_RDONLY | O_CLOEXEC)) < 0)
 			return errno;
-		if (out->capacity < 8192) {
-			out->capacity = 8192;
-			out->data = checked_realloc(out->data, out->capacity);
-		}
-		/* these files come whole in one read */
-		got = pread(fd, out->data, out->capacity - 1, 0);
+		/* these files come whole in one read, if there is room */
+		do {
+			if (out->capacity < 8192 || out->length == out->capacity - 1) {
+				out->capacity = out->capacity < 8192 ? 8192 : out->capacity * 2;
+				out->data = checked_realloc(out->data, out->capacity);
+			}
+			got = pread(fd, out->data, out->capacity - 1, 0);
+			out->length = got < 0 ? 0 : (size_t)got;
+		} while (out->length == out->capacity - 1 && out->capacity < MOST_BYTES);
 		if (got < 0)
 			error = errno;
-		out->length = got < 0 ? 0 : (size_t)got;
 		out->data[out->length] = 0;
 		if (thread->fds[slot] < 0 && (error || threads->open_count >= threads->open_limit)) {
 			close(fd);
@@ -123,7 +131,7 @@ int kept_read(struct kept_threads *threads, struct kept *thread, int slot, int f
 		}
 		if (!error)
 			return 0;
-		forget_files(threads, thread);
+		forget(threads, thread);
 	}
 	return ESRCH;
 }
@@ -139,7 +147,7 @@ void kept_sweep(struct kept_threads *threads, unsigned seen)
 				continue;
 			}
 			*link = thread->next;
-			forget_files(threads, thread);
+			forget(threads, thread);
 			free(thread);
 			threads->count--;
 		}

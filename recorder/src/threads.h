@@ -4,7 +4,7 @@
 
 #include "util.h"
 
-enum { OPEN_PER_THREAD = 2 };
+enum { OPEN_PER_THREAD = 8 };
 
 /* A thread: files that stay open, and what tells whether it ran. */
 struct kept {
@@ -23,8 +23,10 @@ struct kept_threads {
 };
 
 struct kept *kept_get(struct kept_threads *threads, pid_t pid, pid_t tid);
-/* Reads one of the files that stay open, from its start; `folder` is the process's task folder. 0, or the errno. */
+/* Reads a file of a thread, and keeps it open; `folder` is its process's task folder. 0, or the errno. */
 int kept_read(struct kept_threads *threads, struct kept *thread, int slot, int folder, const char *file, struct buffer *out);
+/* Closes the files from this slot on. */
+void kept_close(struct kept_threads *threads, struct kept *thread, int slot);
 /* Forgets the threads that snapshot `seen` did not have. */
 void kept_sweep(struct kept_threads *threads, unsigned seen);
 
