@@ -186,12 +186,11 @@ static int is_idle(struct kept *thread, const struct buffer *stat, const struct 
 
 /* Of a thread that did not run, only stat and schedstat are copied: its other files say what they said, but for lines about
  * the whole process (schema/README.md). They are copied now and then, and always of the main thread. */
-static void copy_thread(struct sampler *sampler, int tasks, pid_t pid, const char *name)
+static int copy_thread(struct sampler *sampler, int tasks, pid_t pid, struct kept *thread)
 {
-	struct kept *thread = kept_get(&sampler->threads, pid, atoi(name));
 	struct buffer *text = sampler->open_texts;
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
-	int idle;
+	int idle, failed = 0;
 
 	thread->seen = sampler->seq;
 	for (int i = 0; i < ALWAYS_READ; i++) {
@@ -202,16 +201,17 @@ static void copy_thread(struct sampler *sampler, int tasks, pid_t pid, const cha
 			continue;
 		error = kept_read(&sampler->threads, thread, i, tasks, OPEN_FILES[i], &text[i]);
 		put_thread_file(sampler, now, thread, OPEN_FILES[i], &text[i], error);
+		failed |= error;
 	}
 	if (!sampler->thread_item_count)
-		return;
+		return failed;
 	idle = is_idle(thread, &text[0], &text[1]) && thread->tid != pid;
 	/* few threads run in most snapshots: those of the others need not stay open */
 	if (idle)
 		kept_close(&sampler->threads, thread, ALWAYS_READ);
 	if (idle && thread->left_out < LEFT_OUT_MAX) {
 		thread->left_out++;
-		return;
+		return failed;
 	}
 	/* not all in the same snapshot */
 	thread->left_out = thread->tid % (LEFT_OUT_MAX / 2);
@@ -221,29 +221,63 @@ static void copy_thread(struct sampler *sampler, int tasks, pid_t pid, const cha
 
 		put_thread_file(sampler, now, thread, file, &sampler->text, error);
 	}
+	return failed;
+}
+
+/* The threads of the snapshot before, if they still are all that there are: as many as the main thread's stat says, and
+ * none of them gone. Else the folder is read, which
+ * costs about a tenth of all. */
+static int copy_family(struct sampler *sampler, int tasks, struct kept *main_thread)
+{
+	long long thread_count = 0;
+	int failed;
+
+	if (!main_thread->family_count || !sampler->open_items[0])
+		return 0;
+	failed = copy_thread(sampler, tasks, main_thread->pid, main_thread);
+	if (failed || proc_stat_field(sampler->open_texts[0].data, 20, &thread_count) ||
+	    thread_count != (long long)main_thread->family_count)
+		return 0;
+	for (size_t i = 0; i < main_thread->family_count; i++)
+		if (main_thread->family[i] != main_thread)
+			failed |= copy_thread(sampler, tasks, main_thread->pid, main_thread->family[i]);
+	return !failed;
 }
 
 static void copy_process(struct sampler *sampler, pid_t pid)
 {
 	char folder[64];
+	struct kept *main_thread;
 	struct dirent *item;
 	DIR *tasks;
 
 	copy_scope(sampler, SCOPE_PROCESS, format_path(folder, sizeof folder, "/proc/%d", (int)pid));
 	if (!sampler->thread_item_count && !sampler->open_items[0] && !sampler->open_items[1])
 		return;
-	tasks = opendir(format_path(folder, sizeof folder, "/proc/%d/task", (int)pid));
-	while (tasks && (item = readdir(tasks)))
-		if (isdigit((unsigned char)item->d_name[0]))
-			copy_thread(sampler, dirfd(tasks), pid, item->d_name);
-	if (tasks)
-		closedir(tasks);
+	if (!(tasks = opendir(format_path(folder, sizeof folder, "/proc/%d/task", (int)pid))))
+		return;
+	main_thread = kept_get(&sampler->threads, pid, pid);
+	if (!copy_family(sampler, dirfd(tasks), main_thread)) {
+		main_thread->family_count = 0;
+		while ((item = readdir(tasks))) {
+			struct kept *thread;
+
+			if (!isdigit((unsigned char)item->d_name[0]))
+				continue;
+			thread = kept_get(&sampler->threads, pid, atoi(item->d_name));
+			kept_join(main_thread, thread);
+			if (thread->seen != sampler->seq)
+				copy_thread(sampler, dirfd(tasks), pid, thread);
+		}
+	}
+	main_thread->seen = sampler->seq;
+	closedir(tasks);
 }
 
 static void take_snapshot(struct sampler *sampler, int seq)
 {
 	sampler->files = sampler->bytes = 0;
-	sampler->seq = (unsigned)seq;
+	sampler->seq = (unsigned)seq + 1; /* 0: in none yet */
 	fprintf(sampler->out, "S %lld %lld %d\n", (long long)clock_ns(CLOCK_MONOTONIC),
 		(long long)clock_ns(CLOCK_REALTIME), seq);
 	for (size_t i = 0; i < sampler->count; i++)

@@ -80,6 +80,16 @@ struct kept *kept_get(struct kept_threads *threads, pid_t pid, pid_t tid)
 	return thread;
 }
 
+void kept_join(struct kept *main_thread, struct kept *thread)
+{
+	if (main_thread->family_count == main_thread->family_capacity) {
+		main_thread->family_capacity = main_thread->family_capacity ? main_thread->family_capacity * 2 : 8;
+		main_thread->family = checked_realloc(main_thread->family,
+						      main_thread->family_capacity * sizeof *main_thread->family);
+	}
+	main_thread->family[main_thread->family_count++] = thread;
+}
+
 void kept_close(struct kept_threads *threads, struct kept *thread, int slot)
 {
 	for (int i = slot; i < OPEN_PER_THREAD; i++)
@@ -148,6 +158,7 @@ void kept_sweep(struct kept_threads *threads, unsigned seen)
 			}
 			*link = thread->next;
 			forget(threads, thread);
+			free(thread->family);
 			free(thread);
 			threads->count--;
 		}

@@ -14,6 +14,9 @@ struct kept {
 	int fds[OPEN_PER_THREAD];
 	char state, schedstat[80];
 	struct kept *next;
+	/* of a main thread: the threads of its process in the last snapshot */
+	struct kept **family;
+	size_t family_count, family_capacity;
 };
 
 struct kept_threads {
@@ -25,6 +28,8 @@ struct kept_threads {
 struct kept *kept_get(struct kept_threads *threads, pid_t pid, pid_t tid);
 /* Reads a file of a thread, and keeps it open; `folder` is its process's task folder. 0, or the errno. */
 int kept_read(struct kept_threads *threads, struct kept *thread, int slot, int folder, const char *file, struct buffer *out);
+/* The thread is one of the process's in this snapshot. */
+void kept_join(struct kept *main_thread, struct kept *thread);
 /* Closes the files from this slot on. */
 void kept_close(struct kept_threads *threads, struct kept *thread, int slot);
 /* Forgets the threads that snapshot `seen` did not have. */

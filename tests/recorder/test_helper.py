@@ -276,3 +276,30 @@ def test_the_sampler_copies_control_groups_and_what_does_not_change(tmp_path: Pa
         assert {path for path in paths if path.startswith("/sys/fs/cgroup")} == wanted
     assert wanted, "this machine has no control groups"
     assert b"\nE " not in stream
+
+
+def test_the_sampler_sees_threads_that_take_the_place_of_others(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("thread stat\nthread schedstat\n")
+    out = tmp_path / "out"
+    sampler = subprocess.Popen([helper(), "sample", tmp_path / "list", out, "50000000", str(os.getpid())])
+    alive: list[tuple[threading.Thread, threading.Event]] = []
+    numbers = set()
+    for _ in range(8):
+        # One begins, one ends: as many as before.
+        stop = threading.Event()
+        thread = threading.Thread(target=stop.wait)
+        thread.start()
+        numbers.add(thread.native_id)
+        alive.append((thread, stop))
+        if len(alive) > 2:
+            oldest, end = alive.pop(0)
+            end.set()
+            oldest.join()
+        time.sleep(0.15)
+    sampler.terminate()
+    assert sampler.wait(10) == 0
+    for thread, stop in alive:
+        stop.set()
+        thread.join()
+    seen: set[str] = set().union(*sampled_files(out.read_bytes()))
+    assert {f"/proc/{os.getpid()}/task/{number}/stat" for number in numbers} <= seen
