@@ -86,7 +86,7 @@ def our_lines(case) -> tuple[list[tuple], list[tuple]]:
             lines.append((tid, number, "?", entered, None, comm_at(utid, entered)))
         else:
             entries.append((tid, number, entered, exited is None and entered < begun[-1][0]))
-    for _, exited, duration, utid, tid, number, _, _, _, name, text, comm in calls:
+    for _, exited, duration, utid, tid, number, ret, _, _, name, text, comm in calls:
         # perf does not see that a return from a signal handler has returned.
         if exited is None or name == "rt_sigreturn":
             continue
@@ -94,6 +94,8 @@ def our_lines(case) -> tuple[list[tuple], list[tuple]]:
         assert text.startswith((f"{name}(", f"<... {name} resumed>)"))
         result = text.rpartition(" = ")[2].removeprefix("-1 ")
         result = str(int(result, 16)) if result.startswith("0x") else result
+        # The kernel's own errors (ERESTARTSYS and so on, 512 and above) have no name in perf.
+        result = "(unknown)" if ret is not None and -4096 < ret <= -512 else result
         lines.append((tid, number, result, entered, None if entered is None else duration, comm[:14]))
     return lines, entries
 

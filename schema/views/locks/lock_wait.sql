@@ -35,7 +35,7 @@ WITH wait AS (
     coalesce(sum(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')), 0)::BIGINT AS total_ns,
     avg(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS avg_ns,
     max(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS max_ns,
-    arg_max(w.ts_ns, w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS max_ts_ns,
+    arg_max(w.ts_ns, (w.duration_ns, -w.ts_ns)) FILTER (w.result NOT IN ('open', 'changed')) AS max_ts_ns,
     count(*) FILTER (w.result = 'timeout') AS timeout_count,
     count(*) FILTER (w.result = 'changed') AS changed_count,
     count(*) FILTER (w.result = 'open') AS open_count,
