@@ -12,7 +12,6 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,8 +33,8 @@ Columns = Sequence[tuple[str, str]]
 OtherColumns = Mapping[str, Columns]
 """Of tables that the schema does not describe, or describes with others: events of other kernels."""
 
-TEMPLATES_MAX = 32
-"""Templates that are kept in the cache, half a megabyte each."""
+TEMPLATES_MAX = 8
+"""Templates that are kept in the cache, two megabytes each."""
 
 # A relative path in a view is resolved against the working directory of whoever runs it, so the view asks where the
 # database lies: DuckDB puts its temp_directory beside it (`<path of the database>.tmp`). Where that is switched off, or
@@ -65,6 +64,9 @@ def template(other_columns: OtherColumns | None = None) -> Path:
     It is of this schema and this DuckDB. It lies in the user's cache; where that cannot be written, in a temporary folder
     for as long as the process runs.
     """
+    # Loaded here, on the thread that prepares an import.
+    from importlib.metadata import version
+
     others = json.dumps(other_columns or {}, sort_keys=True).encode()
     key = hashlib.sha256(f"{views_hash()}\0{version('duckdb')}\0".encode() + others).hexdigest()[:32]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfcase"

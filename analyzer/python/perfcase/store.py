@@ -166,10 +166,15 @@ def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress
         working.mkdir()
         before = stamp(file)
         # What an import needs at its end loads, and the template is made if it has to be, while the core reads the file.
-        threading.Thread(target=_prepare, daemon=True).start()
-        result = import_core().import_capture(
-            str(file), str(working), {"name": file.name, **wanted["options"]}, progress
-        )
+        preparation = threading.Thread(target=_prepare)
+        preparation.start()
+        try:
+            result = import_core().import_capture(
+                str(file), str(working), {"name": file.name, **wanted["options"]}, progress
+            )
+        finally:
+            # DuckDB's own threads do not survive an interpreter that ends under them.
+            preparation.join()
         casedb.write(working, result["other_columns"])
         info = {
             **wanted,

@@ -133,6 +133,19 @@ impl InTimeOrder {
     /// Makes the stream with the oldest next record the current one.
     fn choose(&mut self) {
         self.current = self.waiting.pop().map_or(usize::MAX, |Reverse((_, stream))| stream);
+        self.set_limit();
+    }
+
+    /// The same, while the current one, whose next record is `key`, waits in its place.
+    fn change_to_oldest(&mut self, key: Key) {
+        if let Some(mut oldest) = self.waiting.peek_mut() {
+            let Reverse((_, stream)) = std::mem::replace(&mut *oldest, Reverse((key, self.current)));
+            self.current = stream;
+        }
+        self.set_limit();
+    }
+
+    fn set_limit(&mut self) {
         self.limit = self.waiting.peek().map_or((u64::MAX, usize::MAX), |Reverse((key, _))| *key);
     }
 }
@@ -154,8 +167,7 @@ impl Iterator for InTimeOrder {
             let at = rest.now.start;
             let key = (self.entries[at].time, at);
             if key > self.limit {
-                self.waiting.push(Reverse((key, self.current)));
-                self.choose();
+                self.change_to_oldest(key);
             }
         }
         Some(entry)
