@@ -28,7 +28,7 @@ pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mu
         loop {
             sources[index].step(session);
             count += 1;
-            if count % 65_536 == 0 && (session.has_failed() || !progress(count)) {
+            if count.is_multiple_of(65_536) && (session.has_failed() || !progress(count)) {
                 return session.has_failed();
             }
             times[index] = sources[index].next_ts();

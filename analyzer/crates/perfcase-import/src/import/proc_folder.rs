@@ -70,7 +70,7 @@ fn by_folder<'a>(contents: &[(&'a Member, Content)]) -> BTreeMap<&'a str, Vec<(S
             false => member.path.strip_prefix(*root).is_some_and(|rest| rest.starts_with('/')),
         };
         // The longest: a folder may hold others.
-        let Some(root) = roots.iter().copied().filter(|root| below(&root)).max_by_key(|root| root.len()) else {
+        let Some(root) = roots.iter().copied().filter(|root| below(root)).max_by_key(|root| root.len()) else {
             continue;
         };
         let name = member.path[root.len()..].trim_start_matches('/');

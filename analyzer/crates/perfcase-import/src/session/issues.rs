@@ -49,11 +49,14 @@ pub struct Issue {
     pub hint: Option<String>,
 }
 
+/// A source, and a kind of issue.
+type Kind = (Option<String>, &'static str);
+
 #[derive(Default)]
 pub(crate) struct Issues {
     list: Vec<Issue>,
     /// How many rows there are of a kind, and which row counts those beyond the limit.
-    kinds: HashMap<(Option<String>, &'static str), (usize, Option<usize>)>,
+    kinds: HashMap<Kind, (usize, Option<usize>)>,
 }
 
 impl Issues {

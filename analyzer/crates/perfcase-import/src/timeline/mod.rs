@@ -57,6 +57,9 @@ pub(crate) struct Chosen {
     pub block: Option<SourceId>,
 }
 
+/// Whether a source saw both sides of its events, how many there are, whether it has wakeups, whether it has callchains.
+type Quality = (bool, u64, bool, bool);
+
 impl Timelines {
     #[inline]
     pub(crate) fn of(&mut self, source: SourceId) -> &mut Timeline {
@@ -87,7 +90,7 @@ impl Timelines {
     /// Of several sources that recorded the same events: the one that saw threads both leave a CPU and come to it; then
     /// the one that lost the fewest; then the one with wakeups, then the one with callchains, then the one with more events.
     pub(crate) fn chosen(&self, events: &crate::session::EventsView<'_>) -> Chosen {
-        let pick = |quality: &dyn Fn(SourceId, &Timeline) -> (bool, u64, bool, bool)| {
+        let pick = |quality: &dyn Fn(SourceId, &Timeline) -> Quality| {
             let sources = self
                 .sources
                 .iter()

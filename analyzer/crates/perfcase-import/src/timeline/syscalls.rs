@@ -246,8 +246,7 @@ fn rows(calls: &[Call], start: i64, names: &Names) -> Result<RecordBatch, ArrowE
         let has_exit = call.exited != NO_TIME;
         let is_strict = call.pairing == Pairing::Strict;
         // perf trace: 0 without an earlier entry; the time must be after it, not at it.
-        let perf =
-            (call.latest_entry != NO_TIME).then(|| call.exited.saturating_sub(call.latest_entry).max(0)).unwrap_or(0);
+        let perf = if call.latest_entry != NO_TIME { call.exited.saturating_sub(call.latest_entry).max(0) } else { 0 };
         let (abi, of) = names.get(call.number, call.is_compat);
         let args = &call.args[..call.arg_count as usize];
         let name = of.map(|of| of.name).unwrap_or_else(|| {

@@ -67,7 +67,7 @@ impl Index {
         }
         if streams.len() > MOST_STREAMS {
             self.entries.sort_by_key(|entry| entry.time);
-            streams = vec![Stream { runs: vec![0..self.entries.len()], last: 0 }];
+            streams = vec![Stream { runs: std::iter::once(0..self.entries.len()).collect(), last: 0 }];
         }
         InTimeOrder::merge(self.entries, streams)
     }
@@ -178,7 +178,10 @@ impl Iterator for InTimeOrder {
 mod tests {
     use super::{Entry, Index, MOST_STREAMS};
 
-    fn order(times: impl IntoIterator<Item = u64>) -> (Vec<(u64, u64)>, Vec<(u64, u64)>) {
+    type Records = Vec<(u64, u64)>;
+
+    /// Times and places, as they come out and as they should.
+    fn order(times: impl IntoIterator<Item = u64>) -> (Records, Records) {
         let mut index = Index::default();
         for (place, time) in times.into_iter().enumerate() {
             index.push(Entry { time, place: place as u64 });
