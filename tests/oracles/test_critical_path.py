@@ -101,12 +101,14 @@ def test_the_queues_of_the_cpus_hold_every_wait_once(capture: Capture, case_of) 
     assert waits == stretches == queued + unplaced
     # Of each CPU that lost nothing: it idles or runs all the time, and never both.
     assert case.rows("SELECT * FROM cpu_queue WHERE (is_idle AND is_running) OR waiting_count < 0") == []
-    # A wait ends in the queue of the CPU that the thread gets.
-    astray = case.rows("""
-        SELECT s.* FROM run_queue_stretch AS s
+    # A wait ends in the queue of the CPU that the thread gets; only where moves were missed (events lost, or made by a thread
+    # that a recording of some threads does not follow) is the queue that it ended in unknown.
+    ended = case.rows("""
+        SELECT s.ts_ns, s.utid, s.cpu AS queue_cpu, w.cpu FROM run_queue_stretch AS s
         JOIN run_queue_wait AS w ON s.utid = w.utid AND s.ts_ns + s.duration_ns = w.ts_ns + w.wait_ns
-        WHERE s.is_last AND NOT w.is_open AND s.cpu <> w.cpu
+        WHERE s.is_last AND NOT w.is_open AND w.cpu IS NOT NULL
     """)
-    lost = case.value("SELECT sum(lost_count) FROM source")
-    # A recording of some threads misses that another one moved a waiting thread to its own CPU.
-    assert astray == [] or lost > 0 or isinstance(capture, Live)
+    assert ended
+    assert [row for row in ended if row[2] not in (row[3], None)] == []
+    if not isinstance(capture, Live) and not case.value("SELECT sum(lost_count) FROM source"):
+        assert [row for row in ended if row[2] is None] == []

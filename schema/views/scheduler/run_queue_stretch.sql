@@ -2,10 +2,11 @@
 -- grain: a stretch of a wait in the run queue of one CPU
 -- source: run_queue_wait, thread_state, sched_migrate_task, thread, source
 -- caveat: moves are known where sched_migrate_task was recorded; without it a whole wait counts for the CPU that ended it, and an open one for the CPU that the thread left
+-- caveat: a recording of some threads misses the moves that others make: where the last known queue is not that of the CPU that the thread got, the last stretch has no CPU
 -- column ts_ns [ns]: when the stretch began
 -- column duration_ns [ns]: how long it was
 -- column utid: the capture's own key of the waiting thread
--- column cpu: the CPU whose run queue it was in; NULL where nothing tells
+-- column cpu: the CPU whose run queue it was in; NULL where nothing tells, or where a move at an unknown moment must have come
 -- column state: runnable (after a wakeup) or runnable_preempted
 -- column is_last: it is the stretch that the wait ended in
 WITH span AS (
@@ -35,11 +36,16 @@ WITH span AS (
 )
 SELECT
   ts_ns,
-  CASE WHEN next_ns < end_ns THEN next_ns ELSE end_ns END - ts_ns AS duration_ns,
+  CASE WHEN is_last THEN end_ns ELSE next_ns END - ts_ns AS duration_ns,
   utid,
-  CASE WHEN EXISTS (FROM move) THEN coalesce(queue_cpu, cpus.got) ELSE coalesce(cpus.got, cpus.gone) END AS cpu,
+  CASE
+    WHEN NOT EXISTS (FROM move) THEN coalesce(cpus.got, cpus.gone)
+    -- A wait ends in the queue of the CPU that the thread gets: if it was last seen in another one, a move was missed.
+    WHEN is_last AND queue_cpu <> cpus.got THEN NULL
+    ELSE coalesce(queue_cpu, cpus.got)
+  END AS cpu,
   state,
-  next_ns IS NULL OR next_ns >= end_ns AS is_last
-FROM placed
+  is_last
+FROM (SELECT *, next_ns IS NULL OR next_ns >= end_ns AS is_last FROM placed)
 WHERE place = 2 OR (place = 1 AND ts_ns < end_ns)
 ORDER BY ts_ns, utid, is_last
