@@ -80,6 +80,7 @@ static const struct {
 	{ "count", command_count, "count samples and lost events of a perf.data" },
 	{ "details", command_details, "copy what is slow to read of processes: arguments, files, sockets, memory" },
 	{ "drain", command_drain, "run a private ftrace instance and save its raw ring-buffer pages" },
+	{ "elf-table", command_elf_table, "write an ELF file's headers, symbol and unwind tables only" },
 	{ "hold", command_hold, "wait for a go, then become the recorded command" },
 	{ "json", command_json, "print arguments as JSON" },
 	{ "kmsg", command_kmsg, "print the kernel's log" },
@@ -114,6 +115,6 @@ int main(int argc, char **argv)
 	}
 	fputs("usage: perfcase-helper COMMAND ...   (used by perfcase-record)\n", stderr);
 	for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-		fprintf(stderr, "  %-8s %s\n", commands[i].name, commands[i].what);
+		fprintf(stderr, "  %-9s %s\n", commands[i].name, commands[i].what);
 	return 2;
 }

@@ -60,6 +60,7 @@ COMMAND(clocks);
 COMMAND(count);
 COMMAND(details);
 COMMAND(drain);
+COMMAND(elf_table);
 COMMAND(hold);
 COMMAND(json);
 COMMAND(kmsg);

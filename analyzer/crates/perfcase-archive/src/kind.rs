@@ -28,6 +28,8 @@ pub enum MemberKind {
     ProcFile,
     /// A file about the host.
     HostFile,
+    /// What names addresses: an object file's tables, a perf map, a jitdump, or the list of them.
+    SymbolFile,
     /// A file about the recording.
     RecorderFile,
     /// Nothing this version knows: kept and reported.
@@ -82,6 +84,7 @@ pub(crate) enum Place {
 pub(crate) fn kind_by_folder(path: &str) -> Option<MemberKind> {
     match path.split_once('/')? {
         ("host", _) => Some(MemberKind::HostFile),
+        ("symbols", _) => Some(MemberKind::SymbolFile),
         ("recorder", _) => Some(MemberKind::RecorderFile),
         ("ftrace", rest) if rest.starts_with("raw/") => Some(MemberKind::FtraceRaw),
         _ => None,

@@ -76,8 +76,9 @@ impl<'m> Listing<'m> {
         let as_stored = said.filter(|m| m.path == stored.path);
         let kind =
             kind_by_folder(path).unwrap_or_else(|| kind_by_content(path, sniff_stored(stored.head, compression)));
-        use MemberKind::{FtraceRaw, HostFile, PerfDataPart, ProcFile, RecorderFile, Unknown};
-        let is_recording = !matches!(kind, FtraceRaw | HostFile | PerfDataPart | ProcFile | RecorderFile | Unknown);
+        use MemberKind::{FtraceRaw, HostFile, PerfDataPart, ProcFile, RecorderFile, SymbolFile, Unknown};
+        let is_recording =
+            !matches!(kind, FtraceRaw | HostFile | PerfDataPart | ProcFile | RecorderFile | SymbolFile | Unknown);
         let kind = if is_recording && stored.stored_bytes == 0 { self.empty(path) } else { kind };
         self.members.push(Member {
             path: path.to_owned(),
