@@ -1,6 +1,8 @@
 //! The bytes of a member.
 
+use std::io;
 use std::ops::{Deref, Range};
+use std::path::Path;
 use std::sync::Arc;
 
 use memmap2::Mmap;
@@ -35,6 +37,23 @@ impl Content {
     /// Bytes held in memory, as decoders' tests need them.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Content::new(Backing::Owned(Arc::new(bytes.into())))
+    }
+
+    /// A regular file, mapped as it is and read as far as it is looked at.
+    ///
+    /// # Errors
+    /// What the system says; `InvalidInput` for what is no regular file (a FIFO would never end).
+    pub fn map_file(path: &Path) -> io::Result<Self> {
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let file = std::fs::File::open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Ok(Content::from_bytes(Vec::new()));
+        }
+        // SAFETY: the mapping is read-only; that a file may be truncated under it is documented above.
+        let map = unsafe { Mmap::map(&file) }?;
+        Ok(Content::new(Backing::Mapped(Arc::new(map))))
     }
 
     pub(crate) fn new(bytes: Backing) -> Self {

@@ -32,6 +32,8 @@ pub enum MemberKind {
     SymbolFile,
     /// A file about the recording.
     RecorderFile,
+    /// A file of `symbols/`: objects and names of generated code, read where a name is wanted.
+    SymbolFile,
     /// Nothing this version knows: kept and reported.
     Unknown,
 }
@@ -86,6 +88,7 @@ pub(crate) fn kind_by_folder(path: &str) -> Option<MemberKind> {
         ("host", _) => Some(MemberKind::HostFile),
         ("symbols", _) => Some(MemberKind::SymbolFile),
         ("recorder", _) => Some(MemberKind::RecorderFile),
+        ("symbols", _) => Some(MemberKind::SymbolFile),
         ("ftrace", rest) if rest.starts_with("raw/") => Some(MemberKind::FtraceRaw),
         _ => None,
     }

@@ -52,6 +52,10 @@ pub fn import(py: Python<'_>, error: &ImportError) -> PyErr {
         }
         ImportError::Stopped => raise(py, "interrupted", "the import was stopped".to_string(), None),
         ImportError::Io { path, source } => io(py, path, source),
+        ImportError::DebugDir { .. } => {
+            let hint = "give a folder, an ELF file, or what perf archive writes".to_string();
+            raise(py, "input", error.to_string(), Some(hint))
+        }
         ImportError::Nothing { .. } => {
             let hint = "give a .perfcase archive, a recorder's folder, a perf.data or a trace.dat".to_string();
             raise(py, "input", error.to_string(), Some(hint))

@@ -2,6 +2,9 @@
 //!
 //! An object is found by its build id and never used when that differs: a wrong name is worse than none.
 
+pub mod build_id;
+mod debug_dir;
+pub mod listing;
 pub mod objects;
 pub mod unwind;
 

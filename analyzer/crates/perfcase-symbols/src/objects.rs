@@ -1,8 +1,14 @@
 //! Which file holds the code of a mapped object.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use perfcase_archive::Content;
+use perfcase_archive::{Capture, Content};
+
+use crate::build_id::{self, BuildId};
+use crate::debug_dir::DebugDir;
+use crate::listing::{Kind, Listing};
 
 /// A file that holds symbols, unwind tables or both of one mapped object.
 pub struct Object {
@@ -10,6 +16,8 @@ pub struct Object {
     pub bytes: Content,
     /// Where it was found: the capture's member, or the user's directory.
     pub origin: String,
+    /// A file of the same build that holds what was stripped from this one.
+    pub debug: Option<Content>,
 }
 
 /// Why there is no file for an object.
@@ -21,16 +29,135 @@ pub enum Missing {
     BuildIdMismatch,
 }
 
-/// All object files of one capture.
+impl Missing {
+    /// As `frame.missing_reason` has it.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Missing::NotInCapture => "file not in capture",
+            Missing::BuildIdMismatch => "build id mismatch",
+        }
+    }
+}
+
+type Found = Result<Arc<Object>, Missing>;
+
+/// All object files of one capture: its own members and what the user's directories hold.
+///
+/// Nothing is read before it is asked for, and nothing but these is read at all.
 #[derive(Default)]
-pub struct Objects {}
+pub struct Objects {
+    capture: Option<Arc<Capture>>,
+    listing: Listing,
+    dirs: Vec<DebugDir>,
+    found: Mutex<HashMap<(Vec<u8>, Option<BuildId>), Found>>,
+}
 
 impl Objects {
-    /// The file of a mapped object.
+    /// The objects of a capture, and those below directories (or in files) that the user gave, in this order.
+    ///
+    /// # Errors
+    /// The first of `debug_dirs` that cannot be read, and why.
+    pub fn new(capture: Option<Arc<Capture>>, debug_dirs: &[PathBuf]) -> Result<Objects, (PathBuf, String)> {
+        let listing = capture.as_deref().map(Listing::read).unwrap_or_default();
+        let open = |path: &PathBuf| DebugDir::open(path).map_err(|error| (path.clone(), error));
+        let dirs = debug_dirs.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Objects { capture, listing, dirs, found: Mutex::default() })
+    }
+
+    /// True when no object can be found: neither the capture nor the user brought any.
+    pub fn is_empty(&self) -> bool {
+        self.listing.entries.is_empty() && self.dirs.is_empty()
+    }
+
+    /// The file of a mapped object, by the build id that the recording states of it; without one by its path.
     ///
     /// # Errors
     /// [`Missing`] says why there is none.
-    pub fn find(&self, _path: &[u8], _build_id: Option<&[u8]>) -> Result<Arc<Object>, Missing> {
-        Err(Missing::NotInCapture)
+    pub fn find(&self, path: &[u8], build_id: Option<&[u8]>) -> Found {
+        let build_id = build_id.and_then(BuildId::new);
+        let key = (path.to_vec(), build_id.clone());
+        let found = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = found().get(&key) {
+            return known.clone();
+        }
+        let result = self.search(path, build_id.as_ref()).map(Arc::new);
+        found().insert(key, result.clone());
+        result
+    }
+
+    fn search(&self, path: &[u8], build_id: Option<&BuildId>) -> Result<Object, Missing> {
+        let mut missing = Missing::NotInCapture;
+        let mut object = match self.member_of(path, build_id) {
+            Ok(object) => Some(object),
+            Err(why) => {
+                missing = why;
+                None
+            }
+        };
+        for dir in &self.dirs {
+            if object.is_some() {
+                break;
+            }
+            match dir.object(path, build_id) {
+                Ok((bytes, origin)) => object = Some(Object { bytes, origin, debug: None }),
+                Err(Missing::BuildIdMismatch) => missing = Missing::BuildIdMismatch,
+                Err(Missing::NotInCapture) => {}
+            }
+        }
+        let debug = self.dirs.iter().find_map(|dir| {
+            let (main, id) = (object.as_ref().map(|object| &object.bytes), build_id);
+            dir.debug_file(path, id, main)
+        });
+        match (object, debug) {
+            (Some(object), debug) => Ok(Object { debug: debug.map(|(bytes, _)| bytes), ..object }),
+            (None, Some((bytes, origin))) => Ok(Object { bytes, origin, debug: None }),
+            (None, None) => Err(missing),
+        }
+    }
+
+    /// The capture's own file.
+    fn member_of(&self, path: &[u8], build_id: Option<&BuildId>) -> Result<Object, Missing> {
+        let entries = &self.listing.entries;
+        let is_object = |kind: Kind| matches!(kind, Kind::Elf | Kind::Vdso);
+        let of_build = |entry: &&crate::listing::Entry| match build_id {
+            Some(id) => entry.build_id.as_ref() == Some(id) || (entry.build_id.is_none() && entry.path == path),
+            None => entry.path == path,
+        };
+        let mut fitting = self.listing.candidates(path, build_id).map(|index| &entries[index]);
+        let entry = fitting.find(|entry| is_object(entry.kind) && entry.member.is_some() && of_build(entry));
+        let entry = entry.ok_or(Missing::NotInCapture)?;
+        if build_id.is_none()
+            && fitting.any(|other| of_build(&other) && other.build_id != entry.build_id && other.member.is_some())
+        {
+            // Two builds of one path, and the recording does not say which was mapped.
+            return Err(Missing::NotInCapture);
+        }
+        let member = entry.member.as_deref().unwrap_or_default();
+        let bytes = self.read(member).ok_or(Missing::NotInCapture)?;
+        // The listing is a hint; what the file says of itself counts.
+        match (build_id, build_id::of_file(&bytes)) {
+            (Some(wanted), Some(own)) if own != *wanted => Err(Missing::BuildIdMismatch),
+            // A build that has an id and a file without one are not the same build.
+            (Some(_), None) => Err(Missing::BuildIdMismatch),
+            _ => Ok(Object { bytes, origin: format!("symbols/{member}"), debug: None }),
+        }
+    }
+
+    /// A file of the capture's `symbols/`.
+    pub fn read(&self, member: &str) -> Option<Content> {
+        let capture = self.capture.as_deref()?;
+        capture.read(capture.member(&format!("symbols/{member}"))?).ok()
+    }
+
+    /// What the recorder says about an object that it did not bundle.
+    pub fn left_out(&self, path: &[u8], build_id: Option<&[u8]>) -> Option<&str> {
+        let build_id = build_id.and_then(BuildId::new);
+        let mut fitting = self.listing.candidates(path, build_id.as_ref()).map(|index| &self.listing.entries[index]);
+        fitting.find_map(|entry| entry.reason.as_deref())
+    }
+
+    /// What the capture lists of its symbol files.
+    pub fn listing(&self) -> &Listing {
+        &self.listing
     }
 }

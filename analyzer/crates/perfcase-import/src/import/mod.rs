@@ -7,8 +7,10 @@ mod proc_folder;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use perfcase_archive::{ArchiveError, Capture, Member, MemberKind, Problem};
+use perfcase_symbols::Objects;
 
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 use crate::source::{self, Source};
@@ -22,6 +24,8 @@ pub struct Options {
     pub name: Option<String>,
     /// A copy of the recorded host's /proc/kallsyms, for a capture that does not hold one.
     pub kallsyms: Option<PathBuf>,
+    /// Where else than in the capture object files may be taken from: folders, ELF files, archives of them.
+    pub debug_dirs: Vec<PathBuf>,
 }
 
 /// How far the import is.
@@ -63,6 +67,14 @@ pub enum ImportError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A place for object files that the user gave cannot be used.
+    #[error("{path}: {message}")]
+    DebugDir {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
     /// The caller's progress function said so.
     #[error("stopped")]
     Stopped,
@@ -88,7 +100,9 @@ pub fn import(
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Summary, ImportError> {
     crate::memory::keep_freed();
-    let capture = Capture::open(path)?;
+    let capture = Arc::new(Capture::open(path)?);
+    let objects = Objects::new(Some(capture.clone()), &options.debug_dirs);
+    let objects = objects.map_err(|(path, message)| ImportError::DebugDir { path, message })?;
     let tables = out.join("tables");
     std::fs::create_dir_all(&tables).map_err(|source| ImportError::Io { path: tables.clone(), source })?;
     // The hash reads the whole file once; it does so while the decoders wait for the disk anyway.
@@ -97,6 +111,7 @@ pub fn import(
         move || hash(&path)
     });
     let mut session = Session::new(&tables, about::start_anchor(&capture).and_then(|anchor| anchor.monotonic_ns));
+    session.objects = objects;
     note_problems(&mut session, None, &capture.problems);
     let host = about::host(&mut session, &capture);
     let mut sources = inputs::open(&mut session, &capture, progress);
@@ -230,6 +245,7 @@ fn bare_source(member: &Member) -> SourceInfo {
         MemberKind::HostFile => ("host", "host_file"),
         MemberKind::SymbolFile => ("symbols", "symbol_file"),
         MemberKind::RecorderFile => ("recorder", "recorder_file"),
+        MemberKind::SymbolFile => ("symbols", "symbol_file"),
         MemberKind::Unknown => ("unknown", "unknown"),
     };
     SourceInfo {

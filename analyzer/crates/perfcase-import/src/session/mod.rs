@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow_array::ArrayRef;
+use perfcase_symbols::Objects;
 
 pub(crate) use events::EventsView;
 pub use events::{EventAttr, EventId, SourceId, SourceInfo};
@@ -38,6 +39,8 @@ pub struct Session {
     pub page_size_bytes: u64,
     /// What decoders learned of the host.
     pub host: HostFacts,
+    /// Object files of the capture and of the user.
+    pub objects: Objects,
     writer: Writer,
     write_error: Option<WriteError>,
     rows_since_flush: usize,
@@ -62,6 +65,7 @@ impl Session {
             tables: Tables::default(),
             page_size_bytes: 4096,
             host: HostFacts::default(),
+            objects: Objects::default(),
             writer: Writer::start(directory),
             write_error: None,
             rows_since_flush: 0,

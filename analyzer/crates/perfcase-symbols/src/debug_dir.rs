@@ -1,0 +1,188 @@
+//! Directories of object and debug files that the user gave, in the layouts that there are.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use object::Object as _;
+use perfcase_archive::{Capture, Content};
+
+use crate::build_id::{self, BuildId};
+use crate::objects::Missing;
+
+/// Most bytes that a compressed archive of debug files may unpack to.
+const MOST_ARCHIVE_BYTES: u64 = 8 << 30;
+
+/// A file and what to call it.
+pub(crate) type Found = (Content, String);
+
+/// One `--debug-dir`.
+pub(crate) enum DebugDir {
+    /// A folder: looked into when something is asked for.
+    Folder(PathBuf),
+    /// A file, or the files of an archive, by their own build ids.
+    Files { by_build_id: HashMap<BuildId, Vec<Found>> },
+}
+
+impl DebugDir {
+    /// Opens a directory, an ELF file or an archive of such (`perf archive`).
+    pub(crate) fn open(path: &Path) -> Result<DebugDir, String> {
+        let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
+        if metadata.is_dir() {
+            return Ok(DebugDir::Folder(path.to_path_buf()));
+        }
+        let content = Content::map_file(path).map_err(|error| error.to_string())?;
+        let mut by_build_id = HashMap::new();
+        let mut add = |content: Content, name: String| {
+            if let Some(id) = build_id::of_file(&content) {
+                by_build_id.entry(id).or_insert_with(Vec::new).push((content, name));
+            }
+        };
+        if content.starts_with(b"\x7fELF") {
+            add(content, path.display().to_string());
+        } else {
+            let unpacked;
+            let tar = match content.starts_with(b"BZh") {
+                false => path,
+                true => {
+                    unpacked = unpack_bzip2(&content).map_err(|error| error.to_string())?;
+                    unpacked.path()
+                }
+            };
+            let archive = Capture::open(tar).map_err(|_| "neither a folder, an ELF file nor an archive".to_string())?;
+            for member in &archive.members {
+                if let Ok(content) = archive.read(member)
+                    && content.starts_with(b"\x7fELF")
+                {
+                    add(content, format!("{}: {}", path.display(), member.path));
+                }
+            }
+        }
+        match by_build_id.is_empty() {
+            true => Err("holds no ELF file with a build id".into()),
+            false => Ok(DebugDir::Files { by_build_id }),
+        }
+    }
+
+    /// The object itself.
+    pub(crate) fn object(&self, path: &[u8], build_id: Option<&BuildId>) -> Result<Found, Missing> {
+        let folder = match self {
+            DebugDir::Folder(folder) => folder,
+            DebugDir::Files { by_build_id } => {
+                let files = build_id.and_then(|id| by_build_id.get(id)).map_or(&[][..], Vec::as_slice);
+                return files.iter().find(|(file, _)| has_code(file)).cloned().ok_or(Missing::NotInCapture);
+            }
+        };
+        if let Some(id) = build_id {
+            for hex in id.hex_forms() {
+                let (first, rest) = hex.split_at(2.min(hex.len()));
+                for place in [
+                    format!(".build-id/{first}/{rest}"),
+                    format!(".build-id/{first}/{rest}/elf"),
+                    format!("{hex}/executable"),
+                    format!(".debug/.build-id/{first}/{rest}/elf"),
+                    format!("usr/lib/debug/.build-id/{first}/{rest}"),
+                ] {
+                    if let Some(found) = of_build(&folder.join(place), id).filter(|(file, _)| has_code(file)) {
+                        return Ok(found);
+                    }
+                }
+            }
+        }
+        let file = below(folder, path).ok_or(Missing::NotInCapture)?;
+        let content = Content::map_file(&file).map_err(|_| Missing::NotInCapture)?;
+        let own = build_id::of_file(&content);
+        match build_id {
+            Some(_) if own.as_ref() != build_id => Err(Missing::BuildIdMismatch),
+            _ if !content.starts_with(b"\x7fELF") => Err(Missing::NotInCapture),
+            _ => Ok((content, file.display().to_string())),
+        }
+    }
+
+    /// What was stripped from the object. `main` is the object, where there is one.
+    pub(crate) fn debug_file(&self, path: &[u8], build_id: Option<&BuildId>, main: Option<&Content>) -> Option<Found> {
+        let own = main.and_then(|main| build_id::of_file(main));
+        let build_id = build_id.or(own.as_ref());
+        let folder = match self {
+            DebugDir::Folder(folder) => folder,
+            DebugDir::Files { by_build_id } => {
+                return by_build_id.get(build_id?)?.iter().find(|(file, _)| !has_code(file)).cloned();
+            }
+        };
+        for (id, hex) in build_id.iter().flat_map(|id| id.hex_forms().into_iter().map(move |hex| (id, hex))) {
+            let (first, rest) = hex.split_at(2.min(hex.len()));
+            for place in [
+                format!(".build-id/{first}/{rest}.debug"),
+                format!(".build-id/{first}/{rest}/debug"),
+                format!("{hex}/debuginfo"),
+                format!("usr/lib/debug/.build-id/{first}/{rest}.debug"),
+                format!(".debug/.build-id/{first}/{rest}/debug"),
+            ] {
+                if let Some(found) = of_build(&folder.join(place), id) {
+                    return Some(found);
+                }
+            }
+        }
+        linked(folder, path, main?, build_id)
+    }
+}
+
+/// A file that the object's .gnu_debuglink names: beside it, in `.debug` or below `usr/lib/debug`; of its build id, or,
+/// where it has none, with the checksum that the link states.
+fn linked(folder: &Path, path: &[u8], main: &Content, build_id: Option<&BuildId>) -> Option<Found> {
+    let file = object::File::parse(&main[..]).ok()?;
+    let (name, checksum) = file.gnu_debuglink().ok()??;
+    if name.is_empty() || name.contains(&b'/') {
+        return None;
+    }
+    let at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let place = |prefix: &[u8], infix: &[u8]| [prefix, &path[..at], infix, name].concat();
+    [place(b"", b""), place(b"", b".debug/"), place(b"/usr/lib/debug", b""), name.to_vec()].iter().find_map(|path| {
+        let file = below(folder, path)?;
+        let content = Content::map_file(&file).ok()?;
+        let is_same = match (build_id, build_id::of_file(&content)) {
+            (Some(wanted), Some(own)) => own == *wanted,
+            _ => crc32fast::hash(&content) == checksum,
+        };
+        is_same.then(|| (content, file.display().to_string()))
+    })
+}
+
+/// The file at `path` if it is of that build.
+fn of_build(path: &Path, build_id: &BuildId) -> Option<Found> {
+    let content = Content::map_file(path).ok()?;
+    (build_id::of_file(&content).as_ref() == Some(build_id)).then(|| (content, path.display().to_string()))
+}
+
+/// A recorded path below a folder, if it stays there: no `..`, and no link that leads out.
+fn below(folder: &Path, recorded: &[u8]) -> Option<PathBuf> {
+    let recorded = Path::new(OsStr::from_bytes(recorded));
+    let mut file = folder.to_path_buf();
+    for part in recorded.components() {
+        match part {
+            Component::Normal(name) => file.push(name),
+            Component::RootDir | Component::CurDir => {}
+            Component::ParentDir | Component::Prefix(_) => return None,
+        }
+    }
+    let (real, root) = (file.canonicalize().ok()?, folder.canonicalize().ok()?);
+    (real.starts_with(root) && real.is_file()).then_some(file)
+}
+
+/// Whether a file has its program's text, which files of debug information alone have not.
+pub(crate) fn has_code(bytes: &[u8]) -> bool {
+    use object::ObjectSection as _;
+    let Ok(file) = object::File::parse(bytes) else { return false };
+    file.section_by_name(".text").is_none_or(|text| text.file_range().is_some())
+}
+
+fn unpack_bzip2(content: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    let mut reader = bzip2::read::MultiBzDecoder::new(content).take(MOST_ARCHIVE_BYTES);
+    let out: &mut File = file.as_file_mut();
+    std::io::copy(&mut reader, out)?;
+    Ok(file)
+}
