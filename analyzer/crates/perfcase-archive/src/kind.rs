@@ -32,8 +32,6 @@ pub enum MemberKind {
     SymbolFile,
     /// A file about the recording.
     RecorderFile,
-    /// A file of `symbols/`: objects and names of generated code, read where a name is wanted.
-    SymbolFile,
     /// Nothing this version knows: kept and reported.
     Unknown,
 }
@@ -86,7 +84,6 @@ pub(crate) enum Place {
 pub(crate) fn kind_by_folder(path: &str) -> Option<MemberKind> {
     match path.split_once('/')? {
         ("host", _) => Some(MemberKind::HostFile),
-        ("symbols", _) => Some(MemberKind::SymbolFile),
         ("recorder", _) => Some(MemberKind::RecorderFile),
         ("symbols", _) => Some(MemberKind::SymbolFile),
         ("ftrace", rest) if rest.starts_with("raw/") => Some(MemberKind::FtraceRaw),

@@ -243,7 +243,6 @@ fn bare_source(member: &Member) -> SourceInfo {
         MemberKind::PerfStat => ("pmc", "perf_stat"),
         MemberKind::ProcSnapshots | MemberKind::ProcFile => ("proc", "proc_snapshots"),
         MemberKind::HostFile => ("host", "host_file"),
-        MemberKind::SymbolFile => ("symbols", "symbol_file"),
         MemberKind::RecorderFile => ("recorder", "recorder_file"),
         MemberKind::SymbolFile => ("symbols", "symbol_file"),
         MemberKind::Unknown => ("unknown", "unknown"),
