@@ -121,46 +121,70 @@ cost_json() {
 		max_rss_bytes) max_rss_bytes=$value ;;
 		read_bytes) read_bytes=$value ;;
 		write_bytes) write_bytes=$value ;;
-		children_user_ns) children_user_ns=$value ;;
-		children_system_ns) children_system_ns=$value ;;
 		esac
 	done <"$1"
 	sources_user_ns=$((sources_user_ns + user_ns))
 	sources_system_ns=$((sources_system_ns + system_ns))
 	cat <<JSON
-    {"process":"$process","pid":$pid,"source":"$2","user_ns":$user_ns,"system_ns":$system_ns,
+    {"process":"$process","pid":$pid,"source":"$2","phase":"recording","user_ns":$user_ns,"system_ns":$system_ns,
      "max_rss_bytes":$max_rss_bytes,"read_bytes":$read_bytes,"write_bytes":$write_bytes,
      "output_bytes":$(output_bytes "$2"),"event_count":$(json_number "$(source_get "$2" events)")}
 JSON
 }
 
-# The shell's own cost, and in one entry that of all its small children (sed, cat, date, trials, hold).
+# cost_mark NAME: what the shell and all children that it waited for have cost so far.
+cost_mark() {
+	"$helper" self $$ >"$state/mark.$1"
+}
+
+# mark_sum NAME KEY: of a mark, the shell's own time and its children's together.
+mark_sum() {
+	sum=0
+	while IFS='=' read -r key value; do
+		case $key in
+		"$2" | "children_$2") sum=$((sum + value)) ;;
+		esac
+	done <"$state/mark.$1"
+	echo "$sum"
+}
+
+# phase_json FROM TO PHASE WHAT USER_NS SYSTEM_NS: the shell and its small children (sed, cat, trials, hold) between two
+# marks, less what has entries of its own.
+phase_json() {
+	user_ns=$(($(mark_sum "$2" user_ns) - $(mark_sum "$1" user_ns) - $5))
+	system_ns=$(($(mark_sum "$2" system_ns) - $(mark_sum "$1" system_ns) - $6))
+	[ "$user_ns" -ge 0 ] || user_ns=0
+	[ "$system_ns" -ge 0 ] || system_ns=0
+	rss=$(sed -n 's/^max_rss_bytes=//p' "$state/mark.$2")
+	printf '    {"process":"perfcase-record: %s","pid":%s,"source":"recorder","phase":"%s","user_ns":%s,"system_ns":%s,\n' \
+		"$4" $$ "$3" "$user_ns" "$system_ns"
+	printf '     "max_rss_bytes":%s,"read_bytes":null,"write_bytes":null,"output_bytes":null,"event_count":null}' \
+		"$(json_number "$rss")"
+}
+
+# The sources' processes were all waited for by the end of the recording, and so was the recorded command: the kernel
+# adds up the children of a shell, which cannot be told apart.
 write_overhead() {
+	cost_mark collected
 	sources_user_ns=0
 	sources_system_ns=0
+	during='its small children'
+	[ "$mode" != 'command' ] || during="$during, and the recorded command"
 	{
 		for probe in proc process pmc ftrace perf; do
 			[ -s "$state/$probe.cost" ] && cost_json "$state/$probe.cost" "$probe" && printf ',\n'
 		done
-		spent_user_ns=$sources_user_ns
-		spent_system_ns=$sources_system_ns
-		{
-			printf 'process=perfcase-record\npid=%s\n' $$
-			"$helper" self $$
-		} >"$state/self.cost"
-		cost_json "$state/self.cost" recorder
-		small_user_ns=$((children_user_ns - spent_user_ns))
-		small_system_ns=$((children_system_ns - spent_system_ns))
-		[ "$small_user_ns" -ge 0 ] || small_user_ns=0
-		[ "$small_system_ns" -ge 0 ] || small_system_ns=0
-		# The kernel adds up all children of a shell: the recorded command is among them and cannot be told apart.
-		small='perfcase-record: other children'
-		[ "$mode" != 'command' ] || small="$small, and the recorded command"
-		printf '    ,{"process":"%s","pid":null,"source":"recorder","user_ns":%s,"system_ns":%s,' \
-			"$small" "$small_user_ns" "$small_system_ns"
-		printf '"max_rss_bytes":null,"read_bytes":null,"write_bytes":null,"output_bytes":null,"event_count":null}\n'
+		phase_json none start before 'checks' 0 0 && printf ',\n'
+		phase_json start end recording "$during" "$sources_user_ns" "$sources_system_ns" && printf ',\n'
+		phase_json end collected after 'collecting' 0 0 && printf '\n'
 	} >"$state/overhead"
 	{ printf '[\n' && cat "$state/overhead" && printf ']\n'; } >"$staging/recorder/overhead.json"
+}
+
+# Packing is known to the manifest only: the members are written by then.
+write_packing_overhead() {
+	cost_mark packed
+	{ printf '    ,' && phase_json collected packed after 'packing' 0 0 && printf '\n'; } >>"$state/overhead"
 }
 
 # write_manifest unfinished|recorded|packed

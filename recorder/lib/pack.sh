@@ -34,6 +34,7 @@ pack_capture() {
 	"$helper" sizes "$staging" >"$state/sizes"
 	write_manifest recorded # should the disk be full, the folder is a whole capture
 	compress_members
+	write_packing_overhead
 	write_manifest packed
 	if "$helper" pack "$staging" "$output.partial" && mv -f "$output.partial" "$output"; then
 		packed=1

@@ -114,7 +114,9 @@ def test_every_process_of_the_recorder_states_its_cost(capture: Capture) -> None
             assert entry["event_count"] == source["event_count"]
             members = [m for m in capture.manifest["members"] if m["source"] == source["name"]]
             assert entry["output_bytes"] == sum(member["size_bytes"] for member in members)
-    assert sum(entry["process"].startswith("perfcase-record") for entry in capture.manifest["overhead"]) == 2
+    own = [entry for entry in capture.manifest["overhead"] if entry["process"].startswith("perfcase-record")]
+    assert [entry["phase"] for entry in own] == ["before", "recording", "after", "after"]
+    assert all(entry["user_ns"] + entry["system_ns"] > 0 for entry in own)
 
 
 def test_every_knob_is_restored(capture: Capture) -> None:

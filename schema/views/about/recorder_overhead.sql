@@ -1,10 +1,11 @@
 -- recorder_overhead: what the recording itself cost the host
--- grain: a process of the recorder
+-- grain: a process of the recorder, or a phase of the recorder's own work
 -- source: recorder_process, capture
 -- column process: what it is
 -- column pid: its process id on the host
+-- column phase: when: before (checks, nothing was recorded yet), recording, after (collecting and packing); NULL: not told
 -- column cpu_ns [ns]: CPU time, user and kernel together
--- column cpu_ratio [ratio]: cpu_ns as a share of one CPU over the capture
+-- column cpu_ratio [ratio]: cpu_ns as a share of one CPU over the capture; NULL for what came before or after it
 -- column user_ns [ns]: CPU time in user mode
 -- column system_ns [ns]: CPU time in the kernel
 -- column max_rss_bytes [bytes]: largest resident memory
@@ -13,9 +14,9 @@
 -- column output_bytes [bytes]: size of what it left for the archive
 -- column event_count [count]: events that it recorded
 SELECT
-  p.process, p.pid,
+  p.process, p.pid, p.phase,
   p.user_ns + p.system_ns AS cpu_ns,
-  (p.user_ns + p.system_ns) / nullif(c.duration_ns, 0) AS cpu_ratio,
+  CASE WHEN coalesce(p.phase, 'recording') = 'recording' THEN (p.user_ns + p.system_ns) / nullif(c.duration_ns, 0) END AS cpu_ratio,
   p.user_ns, p.system_ns, p.max_rss_bytes, p.read_bytes, p.write_bytes, p.output_bytes, p.event_count
 FROM recorder_process AS p
 CROSS JOIN capture AS c

@@ -224,6 +224,8 @@ pub struct Overhead {
     pub event_count: Option<u64>,
     /// The source it recorded.
     pub source: Option<String>,
+    /// `before`, `recording` or `after`.
+    pub phase: Option<String>,
     /// What this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,

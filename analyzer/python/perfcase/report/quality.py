@@ -40,7 +40,7 @@ def _issues(page: Page) -> None:
 
 
 def _overhead(page: Page) -> None:
-    rows = page.rows("SELECT * FROM recorder_overhead ORDER BY cpu_ns DESC NULLS LAST, process")
+    rows = page.rows("SELECT * FROM recorder_overhead ORDER BY phase IN ('before', 'after'), cpu_ns DESC NULLS LAST, process")
     if not rows:
         return
     page.line("")
@@ -48,6 +48,7 @@ def _overhead(page: Page) -> None:
     page.table(
         [
             Column("process", left=True, limit=60),
+            Column("when", left=True),
             Column("CPU", duration),
             Column("of one CPU", ratio),
             Column("memory", size),
@@ -55,7 +56,7 @@ def _overhead(page: Page) -> None:
             Column("events", count),
         ],
         [
-            [r["process"], r["cpu_ns"], r["cpu_ratio"], r["max_rss_bytes"], r["output_bytes"], r["event_count"]]
+            [r[name] for name in ("process", "phase", "cpu_ns", "cpu_ratio", "max_rss_bytes", "output_bytes", "event_count")]
             for r in rows
         ],
     )

@@ -135,6 +135,7 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
         session.tables.recorder_process.push(RecorderProcessRow {
             process: &cost.process,
             pid: cost.pid.and_then(|pid| i32::try_from(pid).ok()),
+            phase: cost.phase.as_deref(),
             user_ns: cost.user_ns,
             system_ns: cost.system_ns,
             max_rss_bytes: cost.max_rss_bytes,
