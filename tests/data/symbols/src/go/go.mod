@@ -1,0 +1,3 @@
+module perfcase.example/names
+
+go 1.21
