@@ -113,7 +113,9 @@ static int is_kept(const struct elf_file *elf, size_t index, int all_unwind_tabl
 {
 	static const char *const unwind[] = { ".eh_frame", ".eh_frame_hdr", ".debug_frame", ".zdebug_frame",
 					      ".ARM.extab", NULL };
-	static const char *const others[] = { ".gnu_debugdata", ".gnu_debuglink", ".gnu_debugaltlink", ".interp", NULL };
+	/* entries of .plt are named after what .rela.plt says of them */
+	static const char *const others[] = { ".gnu_debugdata", ".gnu_debuglink", ".gnu_debugaltlink", ".interp", ".rela.plt",
+					      ".rel.plt", NULL };
 	const unsigned char *section = elf_section(elf, index);
 	uint64_t type = elf_get(elf, section, sh_type), size = elf_get(elf, section, sh_size);
 	const char *name = elf_section_name(elf, index);

@@ -18,7 +18,8 @@ PROGRAM = """
 static volatile int total;
 __attribute__((noinline)) static int inner(int n) { for (int i = 0; i < n; i++) total += i; return total; }
 __attribute__((noinline)) int outer(int n) { return inner(n) + 1; }
-int main(void) { return outer(3) & 0; }
+int rand(void);
+int main(void) { return outer(rand()) & 0; }
 """
 
 
@@ -131,6 +132,10 @@ def test_compiled_programs(options: list[str], tmp_path: Path) -> None:
     assert symbols(tmp_path / "out") == symbols(tmp_path / "in")
     assert functions(tmp_path / "out") == functions(tmp_path / "in")
     assert output("readelf", "-aW", tmp_path / "out")
+    # What names the entries of .plt. readelf adds the versions of symbols where it has their table.
+    calls = [re.findall(r"JUMP_SL\w+ +\S+ (\w+)", output("readelf", "-rW", tmp_path / p)) for p in ("in", "out")]
+    assert calls[0] == calls[1]
+    assert "rand" in calls[0] or "-static" in options
     unwinding = [output("readelf", "--debug-dump=frames", tmp_path / name) for name in ("in", "out")]
     assert "FDE" in unwinding[0]
     assert unwinding[0] == unwinding[1]

@@ -94,6 +94,7 @@ def main() -> None:
     # A fixed folder: the paths in the captures are then not those of who recorded them.
     folder = Path(tempfile.gettempdir()) / "perfcase-symbols"
     shutil.copytree(SOURCES, folder / "src", dirs_exist_ok=True)
+    os.chdir(folder)  # node leaves a log where it runs
     for fixture in FIXTURES:
         if not sys.argv[1:] or fixture.name in sys.argv[1:]:
             write(fixture, folder)
