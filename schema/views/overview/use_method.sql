@@ -1,6 +1,6 @@
 -- use_method: utilization, saturation and errors of every resource, over the whole capture and in its worst interval
 -- grain: a figure of a resource
--- source: cpu_utilization, thread_time, memory, paging, vm_activity, pressure, disk_utilization, block_io, net_utilization, tcp_activity, kernel_log
+-- source: cpu_utilization, thread_time, memory, paging, vm_activity, pressure, disk_utilization, block_io, block_device, net_utilization, tcp_activity, kernel_log
 -- caveat: a resource without a row of a kind is not known to be idle or free of errors: the capture does not say (view_coverage names what is missing)
 -- caveat: a mean hides bursts: read the worst interval beside it
 -- caveat: disks and interfaces that were not used in the capture are left out
@@ -85,9 +85,9 @@ WITH one_cpu AS (
     max(some_ratio), 'ratio', sum(some_ns)::DOUBLE, 'ns', 'pressure'
   FROM pressure WHERE resource = 'io' HAVING count(some_ns) > 0
   UNION ALL
-  SELECT 33, 'disk', device, 'errors', 'requests that failed', (count(*) FILTER (error <> 0))::DOUBLE, NULL, 'count',
-    count(error)::DOUBLE, 'count', 'block_io'
-  FROM block_io GROUP BY device HAVING count(error) > 0
+  SELECT 33, 'disk', coalesce(n.device_name, r.device), 'errors', 'requests that failed', (count(*) FILTER (r.error <> 0))::DOUBLE, NULL,
+    'count', count(r.error)::DOUBLE, 'count', 'block_io'
+  FROM block_io AS r LEFT JOIN block_device AS n USING (device) GROUP BY ALL HAVING count(r.error) > 0
   UNION ALL
   SELECT 34, 'disk', NULL, 'errors', 'input/output errors in the kernel''s log',
     (count(*) FILTER (is_in_capture AND regexp_matches(text, '(?i)i/o error|medium error|remounting filesystem read-only')))::DOUBLE,

@@ -27,4 +27,5 @@ def dmesg(page: Page) -> None:
         "kernel_log",
     )
     for row in reversed(rows):
-        page.line(f"  {row['level']}: {shorten(row['text'], 140)}", "yellow" if row["is_in_capture"] else "dim")
+        text = " ".join(row["text"].split())  # a message may have several lines
+        page.line(f"  {row['level']}: {shorten(text, 140)}", "yellow" if row["is_in_capture"] else "dim")

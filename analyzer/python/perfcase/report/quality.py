@@ -40,7 +40,9 @@ def _issues(page: Page) -> None:
 
 
 def _overhead(page: Page) -> None:
-    rows = page.rows("SELECT * FROM recorder_overhead ORDER BY phase IN ('before', 'after'), cpu_ns DESC NULLS LAST, process")
+    rows = page.rows(
+        "SELECT * FROM recorder_overhead ORDER BY phase IN ('before', 'after'), cpu_ns DESC NULLS LAST, process"
+    )
     if not rows:
         return
     page.line("")
@@ -56,7 +58,10 @@ def _overhead(page: Page) -> None:
             Column("events", count),
         ],
         [
-            [r[name] for name in ("process", "phase", "cpu_ns", "cpu_ratio", "max_rss_bytes", "output_bytes", "event_count")]
+            [
+                r[name]
+                for name in ("process", "phase", "cpu_ns", "cpu_ratio", "max_rss_bytes", "output_bytes", "event_count")
+            ]
             for r in rows
         ],
     )

@@ -24,7 +24,7 @@ def write(page: Page) -> None:
 def _latency(page: Page, rows: list[dict]) -> None:
     groups: dict[tuple, list[dict]] = {}
     for row in rows:
-        groups.setdefault((row["device"], row["operation"]), []).append(row)
+        groups.setdefault((row["device_name"] or row["device"], row["operation"]), []).append(row)
     busiest = sorted(groups.items(), key=lambda item: -sum(row["total_ns"] for row in item[1]))[:_TOP]
     shown = []
     for (device, operation), of_group in busiest:
