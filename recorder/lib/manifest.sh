@@ -171,7 +171,7 @@ write_overhead() {
 	during='its small children'
 	[ "$mode" != 'command' ] || during="$during, and the recorded command"
 	{
-		for probe in proc process pmc ftrace perf; do
+		for probe in proc process pmc ftrace perf symbols; do
 			[ -s "$state/$probe.cost" ] && cost_json "$state/$probe.cost" "$probe" && printf ',\n'
 		done
 		phase_json none start before 'checks' 0 0 && printf ',\n'

@@ -13,6 +13,8 @@ note=
 event_groups=
 check_only=
 numa_maps=
+symbols=table
+call_graph=fp
 mode=system
 pids=
 cgroup=
@@ -35,6 +37,10 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --interval SECONDS   between /proc snapshots and counter readings (default 1, at least 0.01)
   --with GROUP[,...]   more events, which may come often: locks, page-cache, tcp (see events.list)
   --numa-maps          also on which NUMA node each recorded process has its memory
+  --symbols MODE       what names functions elsewhere: table (default: symbol tables of mapped objects, perf maps),
+                       full (the whole objects, also for source lines) or none
+  --call-graph MODE    how perf finds callers: fp (default: frame pointers), dwarf[,BYTES] (copies stacks, for programs
+                       without frame pointers; large) or lbr (branch records of Intel CPUs)
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
   --ticket ID          an incident number, kept in the capture
   --note TEXT          a remark, kept in the capture
@@ -80,7 +86,8 @@ parse_options() {
 			shift
 			break
 			;;
-		-o | --output | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --with)
+		-o | --output | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --with | --symbols | \
+			--call-graph)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
 			shift
@@ -102,6 +109,8 @@ take_option() {
 	--duration) duration=$2 ;;
 	--interval) interval=$2 ;;
 	--budget) budget=$2 ;;
+	--symbols) symbols=$2 ;;
+	--call-graph) call_graph=$2 ;;
 	--ticket) ticket=$2 ;;
 	--note) note=$2 ;;
 	--with) event_groups=${event_groups:+$event_groups,}$2 ;;
@@ -141,6 +150,17 @@ invocation_words() {
 	done
 }
 
+# perf takes stacks of up to 65,528 bytes, in steps of 8.
+check_call_graph() {
+	case $call_graph in
+	fp | dwarf | lbr) return ;;
+	dwarf,*) stack_bytes=$("$helper" number integer "${call_graph#dwarf,}") ;;
+	*) usage_error "--call-graph $call_graph: there are fp, dwarf, dwarf,BYTES and lbr" ;;
+	esac
+	[ "${stack_bytes:-0}" -ge 8 ] && [ "$stack_bytes" -le 65528 ] ||
+		usage_error "--call-graph $call_graph: 8 to 65528 bytes of each stack"
+}
+
 # What needs the helper: numbers, and the JSON of the words.
 check_options() {
 	if [ -n "$duration" ]; then
@@ -152,6 +172,11 @@ check_options() {
 	for group in $(echo "$event_groups" | tr ',' ' '); do
 		grep -q "^[a-z]* *[^ ]*:[^ ]* $group\$" "$home/events.list" || usage_error "--with $group: there are locks, page-cache and tcp"
 	done
+	case $symbols in
+	none | table | full) ;;
+	*) usage_error "--symbols $symbols: there are none, table and full" ;;
+	esac
+	check_call_graph
 	if [ -n "$budget" ]; then
 		budget_bytes=$("$helper" number size "$budget")
 		[ "${budget_bytes:-0}" -gt 0 ] || usage_error "--budget $budget: a size, such as 200M"

@@ -32,30 +32,47 @@ perf_choose_events() {
 	perf_samplers='cpu-clock cpu-clock:u'
 	perf stat -x, -e cycles -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
 		grep -q '^[0-9].*,cycles' "$state/trial.stat" && perf_samplers="cycles $perf_samplers"
-	for perf_sampler in $perf_samplers; do
-		for perf_events in "$perf_tracepoints" ''; do
-			perf_trial && perf_judge && return
-			[ -n "$perf_tracepoints" ] || break
+	perf_choose_build_ids
+	for perf_graph in "$call_graph" fp; do
+		for perf_sampler in $perf_samplers; do
+			for perf_events in "$perf_tracepoints" ''; do
+				perf_trial && perf_judge && return
+				[ -n "$perf_tracepoints" ] || break
+			done
 		done
+		[ "$call_graph" != fp ] || break
 	done
 	perf_sampler=
 	source_is perf missing "perf record fails here: $(tail -n 2 "$state/trial.log" | tr '\n' ' ')" \
 		"sysctl kernel.perf_event_paranoid=-1, or run as root outside a restricted container"
 }
 
+# Build ids of all mapped objects, from the kernel as they are mapped (Linux 5.12) or from perf as it ends. Never copies of
+# the objects in the user's ~/.debug.
+perf_choose_build_ids() {
+	perf_build_ids='-N --buildid-all'
+	perf record --buildid-mmap -e cpu-clock:u -o "$state/trial.data" -- true >"$state/trial.log" 2>&1 &&
+		perf_build_ids=--buildid-mmap
+	rm -f "$state/trial.data" "$state/trial.data.old"
+}
+
 perf_trial() {
 	perf_event_options "$perf_sampler" "$perf_events"
 	# shellcheck disable=SC2086 # a list of options without blanks in them
-	perf record -k CLOCK_MONOTONIC -g $perf_options -o "$state/trial.data" -- true >"$state/trial.log" 2>&1
+	perf record -k CLOCK_MONOTONIC $perf_build_ids $perf_options -o "$state/trial.data" -- true >"$state/trial.log" 2>&1
 	trial_status=$?
 	rm -f "$state/trial.data" "$state/trial.data.old"
 	return "$trial_status"
 }
 
 perf_event_options() {
+	perf_options="--call-graph $perf_graph"
+	perf_terms=freq=$SAMPLE_HZ
+	# tracepoints have no branch records: their stacks are those of frame pointers
+	[ "$perf_graph" != lbr ] || perf_options='--call-graph fp' perf_terms=$perf_terms,call-graph=lbr
 	case $1 in
-	*:u) perf_options="-e ${1%:u}/freq=$SAMPLE_HZ/u" ;;
-	*) perf_options="-e $1/freq=$SAMPLE_HZ/" ;;
+	*:u) perf_options="$perf_options -e ${1%:u}/$perf_terms/u" ;;
+	*) perf_options="$perf_options -e $1/$perf_terms/" ;;
 	esac
 	for event in $2; do
 		perf_options="$perf_options -e $event"
@@ -71,6 +88,8 @@ perf_judge() {
 	[ "$perf_sampler" = cycles ] || perf_lacks \
 		"no hardware cycle counter: a timer (cpu-clock) samples instead, blind where interrupts are off" \
 		"use hardware, or a virtual machine type, that exposes its PMU"
+	[ "$perf_graph" = "$call_graph" ] || perf_lacks "no call stacks by $call_graph: by frame pointers instead" \
+		"$([ "$call_graph" = lbr ] && echo "an Intel CPU with branch records, not virtual" || echo "a newer perf")"
 	[ "$mode" != cgroup ] || [ "$perf_scope" = cgroup ] || perf_lacks \
 		"perf cannot record by control group here: the processes in it at the start and their children instead" \
 		"a kernel with CONFIG_CGROUP_PERF, or a newer one"
@@ -123,7 +142,7 @@ probe_perf_start() {
 
 perf_launch() {
 	# shellcheck disable=SC2086 # lists of options without blanks in them
-	set -- perf record -k CLOCK_MONOTONIC -g --sample-cpu -m "$(per_cpu_kb 65536)K" $perf_options
+	set -- perf record -k CLOCK_MONOTONIC $perf_build_ids --sample-cpu -m "$(per_cpu_kb 65536)K" $perf_options
 	case $perf_scope in
 	all) set -- "$@" -a ;;
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;

@@ -96,6 +96,7 @@ static const struct {
 	{ "sizes", command_sizes, "print path and size of every file of a folder" },
 	{ "stamp", command_stamp, "copy perf stat intervals and find the moment of their time 0" },
 	{ "stop", command_stop, "interrupt processes and wait for their end" },
+	{ "symbols", command_symbols, "bundle what names the addresses of a perf.data" },
 	{ "targets", command_targets, "print processes and all their descendants" },
 	{ "watch", command_watch, "wait for the end of the recording: time, size or target" },
 };

@@ -76,6 +76,7 @@ COMMAND(sha256);
 COMMAND(sizes);
 COMMAND(stamp);
 COMMAND(stop);
+COMMAND(symbols);
 COMMAND(targets);
 COMMAND(watch);
 #undef COMMAND

@@ -22,6 +22,9 @@ pytestmark = pytest.mark.parametrize("shell", SHELLS)
         (["--duration", "soon"], 2, "--duration soon: a positive number of seconds"),
         (["--duration", "0"], 2, "--duration 0: a positive number"),
         (["--interval", "0.001"], 2, "--interval 0.001: a number of seconds, at least 0.01"),
+        (["--symbols", "all"], 2, "--symbols all: there are none, table and full"),
+        (["--call-graph", "fast"], 2, "--call-graph fast: there are fp, dwarf, dwarf,BYTES and lbr"),
+        (["--call-graph=dwarf,70000"], 2, "--call-graph dwarf,70000: 8 to 65528 bytes of each stack"),
         (["--budget", "5X"], 2, "--budget 5X: a size, such as 200M"),
         (["--with", "page-cache,sched"], 2, "--with sched: there are locks, page-cache and tcp"),
         (["--with", "sched:sched_switch"], 2, "--with sched:sched_switch: there are"),
@@ -57,6 +60,8 @@ def test_help_teaches(shell: str) -> None:
         "--cgroup",
         "--interval",
         "--with",
+        "--symbols",
+        "--call-graph",
         "--budget",
         "--ticket",
         "--note",
@@ -75,7 +80,18 @@ def test_check_prints_each_source_and_changes_nothing(shell: str, tmp_path: Path
     done = run(shell, "--check")
     assert done.returncode == 0, done.stderr
     rows = {line.split()[0]: line.split(None, 2)[1:] for line in done.stdout.splitlines() if line[0] != " "}
-    assert list(rows) == ["SOURCE", "perf", "ftrace", "pmc", "proc", "process", "host", "trace-cmd", "compression"]
+    assert list(rows) == [
+        "SOURCE",
+        "perf",
+        "ftrace",
+        "pmc",
+        "proc",
+        "process",
+        "host",
+        "symbols",
+        "trace-cmd",
+        "compression",
+    ]
     for name, (status, *why) in list(rows.items())[1:]:
         assert status in ("available", "degraded", "missing"), name
         assert status == "available" or why, f"{name}: {status}, but why?"

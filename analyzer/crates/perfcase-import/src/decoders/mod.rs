@@ -6,5 +6,6 @@ pub mod perf_data;
 pub mod perf_script;
 pub mod perf_stat;
 pub mod proc;
+pub mod symbol_list;
 #[cfg(test)]
 mod testing;

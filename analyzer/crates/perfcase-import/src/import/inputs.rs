@@ -3,7 +3,7 @@
 use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 
 use super::{Input, Opened, Progress, bare_source, note_problems, perf, proc_folder};
-use crate::decoders::{ftrace, perf_script, perf_stat, proc};
+use crate::decoders::{ftrace, perf_script, perf_stat, proc, symbol_list};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 
 /// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
@@ -38,6 +38,7 @@ pub(super) fn open(
     }
     open_raw_ftrace(session, capture, &known, &mut opened);
     opened.extend(proc_folder::open(session, capture));
+    list_symbols(session, capture, &known);
     opened
 }
 
@@ -130,6 +131,19 @@ fn open_raw_ftrace(session: &mut Session, capture: &Capture, known: &[(String, S
     match ftrace::open_raw_folder(&members, input.source, session) {
         Ok(source) => opened.push(source),
         Err(damage) => note(session, first, damage.kind, damage.offset, damage.message, None),
+    }
+}
+
+/// The list of object files; the files themselves are opened when names are looked for.
+fn list_symbols(session: &mut Session, capture: &Capture, known: &[(String, SourceId)]) {
+    let Some(member) = capture.member("symbols/objects.tsv") else { return };
+    match capture.read(member) {
+        Ok(content) => {
+            note_problems(session, Some(member), content.problems());
+            let input = input_of(session, capture, known, member);
+            symbol_list::read(session, input.source, &member.path, &String::from_utf8_lossy(&content));
+        }
+        Err(error) => note_unreadable(session, member, &error),
     }
 }
 

@@ -1,0 +1,34 @@
+/* perf_objects.h: which files were mapped executable, as a perf.data says. */
+#ifndef PERFCASE_PERF_OBJECTS_H
+#define PERFCASE_PERF_OBJECTS_H
+
+#include "elf_table.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+enum { OBJECT_PIDS = 8, PID_MOST = 1 << 22 };
+
+struct object {
+	char *path;
+	char build_id[ELF_BUILD_ID_HEX]; /* "" where perf does not know it */
+	uint64_t inode;                  /* 0 where perf does not know it */
+	uint64_t mapped_count;
+	pid_t pids[OBJECT_PIDS]; /* of those that map it: the latest */
+	size_t pid_count;        /* all, of which pids is a ring */
+};
+
+struct objects {
+	struct object *list;
+	size_t count;
+	size_t *slots; /* hash table of indices + 1 */
+	size_t slot_count;
+	size_t left_out; /* more than are kept */
+	unsigned char *pids; /* a bit for each process that mapped something */
+};
+
+/* Reads a perf.data of this machine. NULL, or what is wrong with it; objects found until then are kept. The most often
+ * mapped come first. */
+const char *read_perf_objects(const char *path, struct objects *objects);
+
+#endif

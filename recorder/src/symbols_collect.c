@@ -1,0 +1,131 @@
+/* symbols_collect.c: after the recording: every object that perf.data names, and perf maps and jitdumps of processes that ended
+ * before they were seen. */
+#define _GNU_SOURCE
+#include "perf_objects.h"
+#include "symbols.h"
+#include "util.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A file system that does not answer must not keep the recorder: after the first, no more objects; after the second, the end. */
+enum { TIME_LIMIT_S = 60, KILL_LIMIT_S = 90 };
+
+/* Of a process that is gone nobody knows the user: only our own user's files are taken. */
+static int is_ours(const struct stat *info, int64_t start_ns)
+{
+	uint32_t uid = geteuid();
+
+	return is_its_own(info, &uid, 1, start_ns);
+}
+
+static void take_jitdump(struct bundle *bundle, const struct object *object, int64_t start_ns)
+{
+	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), file;
+	pid_t pid = object->pids[(object->pid_count - 1) % OBJECT_PIDS];
+	struct stat info;
+
+	/* those of living processes were taken at the end of the recording */
+	if (root >= 0 && !bundle_has_path(bundle, "jitdump", object->path, pid)) {
+		file = open_below(root, object->path, &info);
+		if (file < 0)
+			bundle_missing(bundle, "jitdump", "", object->path, "its process ended, and it cannot be opened");
+		else if (!is_ours(&info, start_ns))
+			bundle_missing(bundle, "jitdump", "", object->path, "its process ended, and it may be another's");
+		else
+			bundle_jitdump(bundle, file, object->path, pid, atoi(strrchr(object->path, '/') + 5));
+		if (file >= 0)
+			close(file);
+	}
+	if (root >= 0)
+		close(root);
+}
+
+static void take_object(struct bundle *bundle, const struct object *object, int64_t start_ns, int is_late)
+{
+	static const char deleted[] = " (deleted)";
+	size_t length = strlen(object->path), pids = object->pid_count < OBJECT_PIDS ? object->pid_count : OBJECT_PIDS;
+	char *path = checked_strdup(object->path), build_id[ELF_BUILD_ID_HEX];
+	const char *reason = "cannot be opened";
+	const struct row *known;
+	struct stat info;
+	struct wanted wanted = { path, object->build_id, object->inode, start_ns };
+	int file = -1;
+
+	if (length > sizeof deleted && !strcmp(path + length - (sizeof deleted - 1), deleted)) {
+		path[length - (sizeof deleted - 1)] = 0;
+		reason = "deleted and unreadable";
+	}
+	if ((known = bundle_find(bundle, object->build_id, path)) ||
+	    (known = bundle_find(bundle, object->build_id, object->path))) {
+		if (!bundle_has_path(bundle, "elf", object->path, 0))
+			bundle_again(bundle, known, object->path);
+		free(path);
+		return;
+	}
+	if (is_late)
+		reason = "no time";
+	for (size_t i = 0; !is_late && file < 0 && i < pids; i++)
+		file = open_mapped(object->pids[i], &wanted, &info, build_id, &reason);
+	if (!is_late && file < 0 && path[length - 1]) /* one that was deleted has no path any more */
+		file = open_own(&wanted, &info, build_id, &reason);
+	if (file >= 0 && !*object->build_id && (known = bundle_find(bundle, build_id, object->path)))
+		bundle_again(bundle, known, object->path);
+	else if (file >= 0)
+		bundle_object(bundle, file, &info, build_id, object->path);
+	else if (!bundle_has_path(bundle, "elf", object->path, 0) || *object->build_id)
+		bundle_missing(bundle, "elf", object->build_id, object->path, reason);
+	if (file >= 0)
+		close(file);
+	free(path);
+}
+
+/* Perf maps that are left in our /tmp: some runtimes write them when they end. */
+static void take_perf_maps(struct bundle *bundle, const struct objects *objects, int64_t start_ns)
+{
+	DIR *folder = opendir("/tmp");
+	struct dirent *item;
+
+	while (folder && (item = readdir(folder))) {
+		struct owner owner;
+		struct stat info;
+		int pid, end = 0, file;
+
+		if (sscanf(item->d_name, "perf-%d.map%n", &pid, &end) != 1 || !end || item->d_name[end] || pid <= 0 ||
+		    pid >= PID_MOST || !(objects->pids[pid / 8] >> pid % 8 & 1) || bundle_has_path(bundle, "perf-map", NULL, pid))
+			continue;
+		if ((file = open_below(dirfd(folder), item->d_name, &info)) < 0)
+			continue;
+		/* a living process has had its turn, with its own /tmp and user */
+		if (read_owner(pid, &owner) && is_ours(&info, start_ns))
+			bundle_perf_map(bundle, file, pid, pid);
+		close(file);
+	}
+	if (folder)
+		closedir(folder);
+}
+
+int symbols_collect(struct bundle *bundle, const char *perf_data, int64_t start_ns)
+{
+	int64_t end = clock_ns(CLOCK_MONOTONIC) + TIME_LIMIT_S * 1000000000LL;
+	struct objects objects = { .count = 0 };
+	const char *trouble;
+
+	die_with_parent();
+	alarm(KILL_LIMIT_S);
+	if ((trouble = read_perf_objects(perf_data, &objects)))
+		warn("%s: %s", perf_data, trouble);
+	bundle_vdso(bundle);
+	take_perf_maps(bundle, &objects, start_ns);
+	for (size_t i = 0; i < objects.count; i++)
+		if (is_jitdump(objects.list[i].path))
+			take_jitdump(bundle, &objects.list[i], start_ns);
+		else
+			take_object(bundle, &objects.list[i], start_ns, clock_ns(CLOCK_MONOTONIC) > end);
+	if (objects.left_out)
+		warn("%zu more mappings are not looked at", objects.left_out);
+	return 0;
+}
