@@ -140,9 +140,14 @@ probe_perf_start() {
 	rm -rf "$staging/perf"
 }
 
+# What perf may lock for its buffers: users have kernel.perf_event_mlock_kb (516) a CPU, which is 512 and a page.
+perf_buffer_kb() {
+	if [ "$(id -u)" = 0 ]; then per_cpu_kb 65536; else echo 512; fi
+}
+
 perf_launch() {
 	# shellcheck disable=SC2086 # lists of options without blanks in them
-	set -- perf record -k CLOCK_MONOTONIC $perf_build_ids --sample-cpu -m "$(per_cpu_kb 65536)K" $perf_options
+	set -- perf record -k CLOCK_MONOTONIC $perf_build_ids --sample-cpu -m "$(perf_buffer_kb)K" $perf_options
 	case $perf_scope in
 	all) set -- "$@" -a ;;
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;

@@ -52,6 +52,10 @@ symbols_words() {
 }
 
 probe_symbols_start() {
+	if [ "$(source_get perf status)" = missing ]; then
+		probe_symbols_check # perf did not start
+		return
+	fi
 	mkdir -p "$staging/symbols"
 	symbols_words watch "$(target_sampler_scope)"
 	eval "source_run symbols 'perfcase-helper symbols' \"\$helper\" $symbols_command"

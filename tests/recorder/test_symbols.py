@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import shutil
+import signal
 import subprocess
+import tempfile
+import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +18,7 @@ import duckdb
 import pytest
 
 from perfcase import store
-from tests.recorder.support import SHELLS, Capture, helper, run
+from tests.recorder.support import RECORDER, SHELLS, Capture, environment, helper, run
 
 # Does what it is told with files that name code, then runs for a while: longer than the search for objects takes to come by.
 PROGRAM = r"""
@@ -92,7 +97,7 @@ def program(tmp_path: Path) -> Path:
 
 
 def record(folder: Path, *command: str | Path, options: tuple[str, ...] = (), shell: str = "dash") -> Capture:
-    done = run(shell, "-q", "-o", folder / "x.perfcase", *options, "--", *command)
+    done = run(shell, "-q", "-o", folder / "x.perfcase", *options, *(["--", *command] if command else []))
     assert done.returncode == 0, done.stderr
     capture = Capture.read(folder / "x.perfcase")
     if capture.source("perf")["status"] == "missing":
@@ -311,6 +316,66 @@ def test_the_importer_lists_what_was_kept_and_what_not(program: Path, tmp_path: 
     assert quality[:3] == ("degraded", True, sum(row[0] != "-" for row in imported))
     assert quality[3] == f"1 objects were not taken, such as {program}: cannot be opened"
     assert "--debug-dir" in quality[4]
+
+
+def test_processes_that_run_already(program: Path, tmp_path: Path) -> None:
+    script = 'mount -t tmpfs x /tmp; cp "$1" /tmp/x; rm "$1"; exec /tmp/x 60 map'
+    wanted = build_id(program)
+    moved = program.rename(f"/var/tmp/perfcase-test-{tmp_path.name}")
+    running = subprocess.Popen([*in_namespaces(script, "-p", "-f", "--mount-proc"), moved])
+    try:
+        while moved.exists():
+            time.sleep(0.05)
+        pids = subprocess.run([helper(), "targets", str(running.pid)], capture_output=True, text=True, check=True)
+        capture = record(tmp_path, options=("--pid", str(running.pid), "--duration", "0.5"))
+    finally:
+        for pid in pids.stdout.split():
+            os.kill(int(pid), signal.SIGKILL)
+        running.wait()
+    assert row_of(capture, "/tmp/x").member == f"elf/{wanted}"
+    (names,) = [row for row in rows(capture) if row.kind == "perf-map"]
+    assert names.pid in pids.stdout.split()
+    assert names.nspid == "1"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_an_ordinary_user_records_what_is_his(program: Path, tmp_path: Path) -> None:
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    try:
+        helper()
+        shutil.copytree(RECORDER.parent, folder / "recorder")
+        shutil.copy(program, folder / "program")
+        subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        script = "./program 1.5 map & sleep 0.5; rm program; wait"
+        done = subprocess.run(
+            [*user, "dash", folder / "recorder" / RECORDER.name, "-q", "-o", "x.perfcase", "--", "sh", "-c", script],
+            env=environment(HOME=str(folder)), cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        capture = Capture.read(folder / "x.perfcase")
+    finally:
+        shutil.rmtree(folder)
+    if capture.source("perf")["status"] == "missing":
+        pytest.skip(f"no perf here for users: {capture.source('perf')['reason']}")
+    assert capture.source("symbols")["status"] == "degraded"
+    assert [row.member for row in rows(capture) if row.build_id == build_id(program)] == [f"elf/{build_id(program)}"]
+    assert len([row for row in rows(capture) if row.kind == "perf-map"]) == 1
+
+
+def test_the_search_during_the_recording_keeps_to_two_percent(tmp_path: Path) -> None:
+    words = ["symbols", "watch", tmp_path / "symbols", "table", "-", "1000000", str(time.time_ns()), "all"]
+    (tmp_path / "symbols").mkdir()
+    began = time.monotonic()
+    watch = subprocess.Popen([helper(), *words])
+    time.sleep(4)
+    ticks = sum(map(int, Path(f"/proc/{watch.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+    elapsed = time.monotonic() - began
+    watch.terminate()
+    assert watch.wait(30) == 0
+    # The first look is the dearest; what it costs is waited for fifty times over before the next.
+    first = 0.3
+    assert ticks * 0.01 <= 0.02 * elapsed + first, f"{ticks * 10} ms in {elapsed:.1f} s"
 
 
 def test_the_budget_bounds_the_symbols(program: Path, tmp_path: Path) -> None:
