@@ -15,6 +15,7 @@
 -- column inode: of a socket or pipe
 -- column local: a socket's own address and port, or its path
 -- column peer: the other end's address and port, or its path; NULL when not known
+-- column label: the same in one word, as strace -yy writes it behind the descriptor: a path, TCP:[LOCAL->PEER], UNIX-STREAM:[INODE->PEER], anon_inode:[eventfd]; NULL when not known
 -- column opened_by: the call that made it; NULL when that is not in the capture
 -- column known_from: snapshot, call (the one that made it), use (calls that only such descriptors allow); NULL when nothing is known
 WITH call AS (
@@ -128,25 +129,39 @@ WITH call AS (
     CASE WHEN contains(local_address, ':') THEN '[' || local_address || ']' ELSE local_address END
       || coalesce(':' || local_port, '') AS local,
     CASE WHEN peer_port > 0
-      THEN CASE WHEN contains(peer_address, ':') THEN '[' || peer_address || ']' ELSE peer_address END || ':' || peer_port END AS peer
+      THEN CASE WHEN contains(peer_address, ':') THEN '[' || peer_address || ']' ELSE peer_address END || ':' || peer_port END AS peer,
+    CASE family WHEN 'unix' THEN 'UNIX-' || upper(protocol) WHEN 'inet6' THEN upper(protocol) || 'v6' ELSE upper(protocol) END AS label
   FROM proc_socket
   WHERE inode > 0
 ), socket_end AS (
   -- The last snapshot in which it was connected; else the last.
-  SELECT inode, arg_max(struct_pack(local := local, peer := peer, peer_inode := peer_inode),
+  SELECT inode, arg_max(struct_pack(local := local, peer := peer, peer_inode := peer_inode, label := label),
     (peer IS NOT NULL, ts_ns, coalesce(local, ''))) AS ends
   FROM endpoint
   GROUP BY inode
+), described AS (
+  SELECT
+    c.upid, c.fd, c.ts_ns, c.end_ts_ns, coalesce(c.kind, u.kind) AS kind, c.target, c.inode, s.ends.local AS local,
+    coalesce(s.ends.peer, other.ends.local) AS peer, s.ends.peer_inode AS peer_inode, s.ends.label AS label,
+    c.opened_by, coalesce(c.known_from, CASE WHEN u.kind IS NOT NULL THEN 'use' END) AS known_from
+  FROM copied_twice AS c
+  LEFT JOIN used AS u ON u.upid = c.upid AND u.fd = c.fd AND u.ts_ns = c.ts_ns
+  LEFT JOIN socket_end AS s ON s.inode = c.inode AND coalesce(c.kind, u.kind) = 'socket'
+  LEFT JOIN socket_end AS other ON other.inode = s.ends.peer_inode
 )
 SELECT
-  c.upid, p.pid, c.fd,
-  CASE WHEN c.ts_ns = -4611686018427387904 THEN NULL ELSE c.ts_ns END AS ts_ns, c.end_ts_ns,
-  coalesce(c.kind, u.kind) AS kind, c.target, c.inode, s.ends.local AS local,
-  coalesce(s.ends.peer, other.ends.local) AS peer,
-  c.opened_by, coalesce(c.known_from, CASE WHEN u.kind IS NOT NULL THEN 'use' END) AS known_from
-FROM copied_twice AS c
-JOIN process AS p ON p.upid = c.upid
-LEFT JOIN used AS u ON u.upid = c.upid AND u.fd = c.fd AND u.ts_ns = c.ts_ns
-LEFT JOIN socket_end AS s ON s.inode = c.inode AND coalesce(c.kind, u.kind) = 'socket'
-LEFT JOIN socket_end AS other ON other.inode = s.ends.peer_inode
-ORDER BY c.upid, c.fd, c.ts_ns
+  d.upid, p.pid, d.fd,
+  CASE WHEN d.ts_ns = -4611686018427387904 THEN NULL ELSE d.ts_ns END AS ts_ns, d.end_ts_ns,
+  d.kind, d.target, d.inode, d.local, d.peer,
+  CASE
+    WHEN d.label LIKE 'UNIX%' THEN d.label || ':[' || d.inode || coalesce('->' || d.peer_inode, '') || coalesce(',"' || d.local || '"', '') || ']'
+    WHEN d.label IS NOT NULL AND d.local IS NOT NULL THEN d.label || ':[' || d.local || coalesce('->' || d.peer, '') || ']'
+    WHEN d.target IS NOT NULL THEN d.target
+    WHEN d.kind = 'inotify' THEN 'anon_inode:inotify'
+    WHEN d.kind IN ('eventfd', 'eventpoll', 'timerfd', 'signalfd', 'io_uring', 'perf_event', 'pidfd') THEN 'anon_inode:[' || d.kind || ']'
+    WHEN d.kind IN ('socket', 'pipe') THEN d.kind
+  END AS label,
+  d.opened_by, d.known_from
+FROM described AS d
+JOIN process AS p ON p.upid = d.upid
+ORDER BY d.upid, d.fd, d.ts_ns

@@ -13,6 +13,7 @@ mod order;
 pub mod session;
 pub mod source;
 pub mod symbols;
+mod syscall_arguments;
 pub mod syscall_names;
 pub mod tables;
 mod timeline;

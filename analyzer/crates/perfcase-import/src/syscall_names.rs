@@ -2,6 +2,8 @@
 
 use hashbrown::HashMap;
 
+use crate::syscall_arguments::{Arguments, Form, Value};
+
 /// The bit of a number that says x32 on x86_64.
 const X32_BIT: i64 = 0x4000_0000;
 
@@ -18,12 +20,10 @@ macro_rules! list {
 pub struct Call {
     /// Its name; empty where the number has no call.
     pub name: &'static str,
-    /// kind:name of each argument, separated by spaces; `None` where they are not known.
-    pub arguments: Option<&'static str>,
     fd: u8,
 }
 
-const NO_CALL: Call = Call { name: "", arguments: None, fd: NO_FD };
+const NO_CALL: Call = Call { name: "", fd: NO_FD };
 
 impl Call {
     /// Which argument is the first descriptor.
@@ -50,6 +50,7 @@ pub struct Names {
     compat: Abi,
     x32: Option<Abi>,
     errors: Vec<&'static str>,
+    arguments: Arguments,
 }
 
 fn numbered(text: &'static str) -> impl Iterator<Item = (usize, &'static str)> {
@@ -60,13 +61,13 @@ fn numbered(text: &'static str) -> impl Iterator<Item = (usize, &'static str)> {
 }
 
 impl Abi {
-    fn parse(name: &'static str, text: &'static str, arguments: &HashMap<&str, &'static str>) -> Abi {
+    fn parse(name: &'static str, text: &'static str, arguments: &Arguments) -> Abi {
         let mut abi = Abi { name, ..Abi::default() };
         for (number, name) in numbered(text) {
-            let arguments = arguments.get(name).copied();
             let is_fd = |argument: &str| argument.starts_with("f:");
+            let arguments = arguments.of(abi.name, name).and_then(|form| form.arguments);
             let fd = arguments.and_then(|list| list.split(' ').position(is_fd)).map_or(NO_FD, |index| index as u8);
-            let call = Call { name, arguments, fd };
+            let call = Call { name, fd };
             if number >= 1024 {
                 abi.odd.insert(number as i64, call);
                 continue;
@@ -116,23 +117,29 @@ impl Names {
         (!name.is_empty()).then_some(name)
     }
 
-    /// Every call of every convention of the machine: convention, number as a capture has it, call.
-    pub fn each(&self) -> impl Iterator<Item = (&'static str, i64, &Call)> {
-        let of = |abi: &'static str, bit: i64| move |(number, call)| (abi, number | bit, call);
-        let native = self.native.each().map(of(self.native.name, 0));
-        let compat = self.compat.each().map(of(self.compat.name, 0));
-        let x32 = self.x32.iter().flat_map(Abi::each).map(of("x32", X32_BIT));
-        native.chain(compat).chain(x32)
+    fn abis(&self) -> impl Iterator<Item = (&Abi, i64)> {
+        let plain = [&self.native, &self.compat].into_iter().map(|abi| (abi, 0));
+        plain.chain(self.x32.iter().map(|abi| (abi, X32_BIT))).filter(|(abi, _)| !abi.name.is_empty())
+    }
+
+    /// Every call of every convention of the machine, in each of its forms: convention, number as a capture has it, name, form.
+    pub fn each(&self) -> impl Iterator<Item = (&'static str, i64, &'static str, Form)> {
+        self.abis().flat_map(move |(abi, bit)| {
+            abi.each().flat_map(move |(number, call)| {
+                self.arguments.forms(abi.name, call.name).map(move |form| (abi.name, number | bit, call.name, form))
+            })
+        })
+    }
+
+    /// The names of values of arguments, in each convention of the machine.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.abis().flat_map(|(abi, _)| self.arguments.values(abi.name).map(|value| (abi.name, value)))
     }
 }
 
 /// The names for an architecture as uname -m prints it. Empty for one that is not known: calls then go by number.
 pub fn table(machine: Option<&str>) -> Names {
-    let arguments: HashMap<&str, &'static str> = list!("arguments")
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .map(|line| line.split_once(' ').unwrap_or((line, "")))
-        .collect();
+    let arguments = Arguments::parse(list!("arguments"), list!("values"));
     let abi = |name, text| Abi::parse(name, text, &arguments);
     let mut errors = Vec::new();
     for (number, name) in numbered(list!("errno")) {
@@ -152,12 +159,12 @@ pub fn table(machine: Option<&str>) -> Names {
         Some(name) if name.starts_with("armv") => (abi("arm", list!("arm")), Abi::default(), None),
         _ => (Abi::default(), Abi::default(), None),
     };
-    Names { native, compat, x32, errors }
+    Names { native, compat, x32, errors, arguments }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::table;
+    use super::{Value, table};
 
     fn name(machine: Option<&str>, number: i64, is_compat: bool) -> (&'static str, Option<&'static str>) {
         let names = table(machine);
@@ -207,7 +214,8 @@ mod tests {
     #[test]
     fn every_number_of_a_machine_is_listed_once() {
         let names = table(Some("x86_64"));
-        let all: Vec<_> = names.each().map(|(abi, number, _)| (abi, number)).collect();
+        let plain = names.each().filter(|(.., form)| form.test.is_none());
+        let all: Vec<_> = plain.map(|(abi, number, ..)| (abi, number)).collect();
         let mut unique = all.clone();
         unique.sort_unstable();
         unique.dedup();
@@ -215,5 +223,20 @@ mod tests {
         assert!(
             all.contains(&("x32", 0x4000_0000 + 520)) && all.contains(&("i386", 5)) && all.contains(&("x86_64", 0))
         );
+    }
+
+    #[test]
+    fn names_of_values_are_those_of_the_convention() {
+        let directory = |machine, abi| {
+            let names = table(Some(machine));
+            let is_it = |(of, value): &(&str, &Value)| *of == abi && value.set == "open" && value.name == "O_DIRECTORY";
+            let values: Vec<_> = names.values().filter(is_it).map(|(_, value)| value.value).collect();
+            values
+        };
+        assert_eq!(directory("x86_64", "x86_64"), [0x10000]);
+        assert_eq!(directory("x86_64", "i386"), [0x10000]);
+        assert_eq!(directory("aarch64", "aarch64"), [0x4000]);
+        assert_eq!(directory("s390x", "s390x"), [0x10000]);
+        assert_eq!(table(None).values().count(), 0);
     }
 }

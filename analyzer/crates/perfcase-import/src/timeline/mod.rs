@@ -17,7 +17,7 @@ use hashbrown::HashSet;
 
 use crate::session::{Session, SourceId, Upid, Utid};
 use crate::syscall_names::{self, Names};
-use crate::tables::SyscallDefinitionRow;
+use crate::tables::{SyscallDefinitionRow, SyscallValueRow};
 
 /// The timelines of one source.
 #[derive(Default)]
@@ -207,12 +207,26 @@ impl Session {
         if let Some(source) = chosen.syscall {
             let mut syscalls = std::mem::take(&mut self.timelines.of(source).syscalls);
             syscalls.settle_open();
-            for (abi, number, call) in names.each() {
+            for (abi, number, name, form) in names.each() {
                 self.tables.syscall_definition.push(SyscallDefinitionRow {
                     abi: abi.as_bytes(),
                     number,
-                    name: call.name,
-                    arguments: call.arguments,
+                    name,
+                    test_argument: form.test.map(|(index, ..)| index + 1),
+                    test_mask: form.test.map(|(_, mask, _)| mask),
+                    test_value: form.test.map(|(.., value)| value),
+                    arguments: form.arguments,
+                    result: form.result,
+                });
+            }
+            for (abi, value) in names.values() {
+                self.tables.syscall_value.push(SyscallValueRow {
+                    abi: abi.as_bytes(),
+                    set_name: value.set.as_bytes(),
+                    position: value.position,
+                    mask: value.mask,
+                    value: value.value,
+                    name: value.name,
                 });
             }
             if let Some(build) = syscalls.settled(start, 1, names) {

@@ -185,8 +185,8 @@ impl PerfScript {
             let names = syscall_names::table(session.host.machine.as_deref());
             let mut numbers = HashMap::new();
             // The machine's own convention comes first.
-            for (_, number, call) in names.each() {
-                numbers.entry(call.name).or_insert(number);
+            for (_, number, name, _) in names.each() {
+                numbers.entry(name).or_insert(number);
             }
             numbers
         });
