@@ -67,7 +67,7 @@ def _read(path: Path) -> str:
 
 
 RECORDED = [
-    Recorded("x86_64", "hw-cycles", PROFILE),
+    Recorded("x86_64", "hw-cycles", (*PROFILE, "report-callers")),
     Recorded("x86_64", "hw-dwarf", PROFILE_NO_CPU),
     Recorded("x86_64", "offcpu", (*PROFILE, *SCHED, "trace-summary", "trace-log", "block")),
     Recorded("x86_64", "sched", (*PROFILE, *SCHED, "script-trace")),
@@ -79,13 +79,13 @@ RECORDED = [
     Recorded("x86_64", "futex", ("trace-futex",)),
     Recorded("x86_64", "threads", (*PROFILE, *SCHED, "trace-summary", "trace-futex")),
     Recorded("x86_64", "lossy", (*PROFILE, *SCHED, "trace-summary", "trace-log")),
-    Recorded("x86_64", "profile-z", PROFILE),
+    Recorded("x86_64", "profile-z", (*PROFILE, "report-callers")),
     Recorded("x86_64", "compat", ()),
     Recorded("x86_64", "typed", ("script-typed",)),
     Recorded("x86_64", "page-faults", (*PROFILE, "report-data", "script-trace")),
     Recorded("x86_64", "trace-v6", ("trace-cmd",), "dat"),
     Recorded("x86_64", "trace-v7-zstd", ("trace-cmd",), "dat"),
-    Recorded("aarch64", "hw-cycles", PROFILE),
+    Recorded("aarch64", "hw-cycles", (*PROFILE, "report-callers")),
     Recorded("aarch64", "hw-instructions", PROFILE),
     Recorded("aarch64", "hw-group", PROFILE_NO_CPU),
     Recorded("aarch64", "hw-dwarf", PROFILE_NO_CPU),

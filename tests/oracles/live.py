@@ -111,8 +111,8 @@ LIVE = [
     Live(
         "everything",
         ("-g", *_events(*SCHED_EVENTS, "cpu-clock/freq=997/")),
-        (*PROFILE, "timehist", "timehist-summary", "switches", "trace-summary", "trace-log"),
+        (*PROFILE, "report-callers", "timehist", "timehist-summary", "switches", "trace-summary", "trace-log"),
     ),
-    Live("compressed", ("-g", "-z", *_events("cpu-clock/freq=1999/", "page-faults")), PROFILE),
+    Live("compressed", ("-g", "-z", *_events("cpu-clock/freq=1999/", "page-faults")), (*PROFILE, "report-callers")),
     Live("fixed-period", ("-c", "250000", *_events("cpu-clock:u", "task-clock")), PROFILE),
 ]

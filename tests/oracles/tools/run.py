@@ -42,6 +42,11 @@ TOOLS = {
     "switches": Tool("perf", (*SCRIPT, "-F", "pid,tid,cpu,time,event,trace"), keep="sched:sched_switch"),
     "report-self": Tool("perf", (*REPORT, "--no-children", "-F", "overhead,sample,period,dso,sym")),
     "report-children": Tool("perf", (*REPORT, "--children", "-F", "overhead_children,overhead,sample,period,dso,sym")),
+    # The Caller View: below each function the chains of its callers, with the period of each.
+    "report-callers": Tool(
+        "perf",
+        (*REPORT, "--no-children", "--no-inline", "-g", "folded,0,callee,function,period", "-F", "overhead,sym"),
+    ),
     # What the addresses of page faults belong to.
     "report-data": Tool(
         "perf",
