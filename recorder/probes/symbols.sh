@@ -87,9 +87,10 @@ symbols_judge() {
 	source_set symbols events "$(sed 1d "$1" | grep -c -v '^-')"
 	grep '^-' "$1" | grep -v 'not an ELF file$' >"$state/symbols.missing"
 	symbols_missing=$(grep -c . "$state/symbols.missing")
-	[ "$symbols_missing" = 0 ] || source_is symbols degraded \
-		"$symbols_missing objects were not taken, such as $(head -n 1 "$state/symbols.missing" | cut -f 4): $(head -n 1 "$state/symbols.missing" | cut -f 9)" \
-		"$(symbols_remedy)"
+	[ "$symbols_missing" != 0 ] || return 0
+	symbols_first=$(head -n 1 "$state/symbols.missing" | cut -f 4,9 | sed 's/	/: /')
+	source_is symbols degraded "$symbols_missing objects were not taken, such as $symbols_first" "$(symbols_remedy)"
+	say "symbols: $(source_get symbols reason)"
 }
 
 symbols_remedy() {

@@ -43,7 +43,10 @@ int open_below(int root, const char *path, struct stat *info)
 			/* a symlink is opened as itself: no folder to go on from, and no regular file */
 			next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		}
+		int error = errno;
+
 		close(at);
+		errno = error;
 		at = next;
 		path += length;
 	}

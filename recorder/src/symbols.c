@@ -92,7 +92,10 @@ int open_own(const struct wanted *wanted, struct stat *info, char build_id[ELF_B
 	if (root < 0)
 		return -1;
 	file = judge(open_below(root, wanted->path, info), wanted, 0, info, build_id, reason);
+	int error = errno;
+
 	close(root);
+	errno = error;
 	return file;
 }
 

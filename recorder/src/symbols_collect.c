@@ -6,6 +6,7 @@
 #include "util.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static void take_object(struct bundle *bundle, const struct object *object, int6
 	static const char deleted[] = " (deleted)";
 	size_t length = strlen(object->path), pids = object->pid_count < OBJECT_PIDS ? object->pid_count : OBJECT_PIDS;
 	char *path = checked_strdup(object->path), build_id[ELF_BUILD_ID_HEX];
-	const char *reason = "cannot be opened";
+	const char *const unknown = "cannot be opened", *reason = unknown;
 	const struct row *known;
 	struct stat info;
 	struct wanted wanted = { path, object->build_id, object->inode, start_ns };
@@ -70,8 +71,12 @@ static void take_object(struct bundle *bundle, const struct object *object, int6
 		reason = "no time";
 	for (size_t i = 0; !is_late && file < 0 && i < pids; i++)
 		file = open_mapped(object->pids[i], &wanted, &info, build_id, &reason);
-	if (!is_late && file < 0 && path[length - 1]) /* one that was deleted has no path any more */
+	if (!is_late && file < 0 && path[length - 1]) { /* one that was deleted has no path any more */
+		errno = 0;
 		file = open_own(&wanted, &info, build_id, &reason);
+		if (file < 0 && errno == ENOENT && reason == unknown)
+			reason = "no such file when the recording ended";
+	}
 	if (file >= 0 && !*object->build_id && (known = bundle_find(bundle, build_id, object->path)))
 		bundle_again(bundle, known, object->path);
 	else if (file >= 0)

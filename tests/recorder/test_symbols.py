@@ -312,9 +312,9 @@ def test_the_importer_lists_what_was_kept_and_what_not(program: Path, tmp_path: 
         listed.append((member, *list(vars(row).values())[1:3], path, *list(vars(row).values())[4:]))
     assert sorted(imported) == sorted(listed)
     assert [row for row in imported if "tab\tand \\ more" in row[3]]
-    assert (str(program), "cannot be opened") in [(row[3], row[8]) for row in imported]
+    assert (str(program), "no such file when the recording ended") in [(row[3], row[8]) for row in imported]
     assert quality[:3] == ("degraded", True, sum(row[0] != "-" for row in imported))
-    assert quality[3] == f"1 objects were not taken, such as {program}: cannot be opened"
+    assert quality[3] == f"1 objects were not taken, such as {program}: no such file when the recording ended"
     assert "--debug-dir" in quality[4]
 
 
