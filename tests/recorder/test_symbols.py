@@ -27,6 +27,7 @@ PROGRAM = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,6 +49,9 @@ int main(int argc, char **argv) {
   } else if (!strcmp(mode, "hardlink")) {
     snprintf(path, sizeof path, "/tmp/perf-%d.map", getpid());
     link(argv[3], path);
+  } else if (!strcmp(mode, "fifo")) {
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", getpid());
+    mkfifo(path, 0666);
   } else if (*mode) {
     int is_jitdump = !strcmp(mode, "jitdump");
     snprintf(path, sizeof path, is_jitdump ? "%2$s/jit-%1$d.dump" : "/tmp/perf-%1$d.map", getpid(), argv[3]);
@@ -277,7 +281,7 @@ def test_a_perf_map_of_a_process_that_nobody_saw(program: Path, tmp_path: Path) 
     assert capture.content(f"symbols/perf-map/{names.pid}") == b"7f0000 10 made_at_run_time\n"
 
 
-@pytest.mark.parametrize("trick", ["link", "hardlink", "stale", "stranger"])
+@pytest.mark.parametrize("trick", ["link", "hardlink", "fifo", "stale", "stranger"])
 def test_a_perf_map_that_is_none_of_the_processs_own(program: Path, tmp_path: Path, trick: str) -> None:
     # A hard link has to be on the same file system as /tmp.
     secret = Path(f"/tmp/perfcase-test-secret-{tmp_path.name}")
