@@ -68,6 +68,11 @@ TOOLS = {
     # Callchains, which it prints below each call, have no "): ".
     "trace-log": Tool("perf", ("trace",), stream="stderr", keep="): "),
     "trace-cmd": Tool("trace-cmd", ("report", "-R", "-t")),
+    # The same of captures of one kind of event, for their own tests.
+    "trace-functions": Tool("trace-cmd", ("report", "-R", "-t")),
+    "trace-requeues": Tool("trace-cmd", ("report", "-R", "-t"), keep=" block_rq_"),
+    "tcp-retransmit": Tool("perf", (*SCRIPT, "-F", "time,event,trace"), keep=" tcp:tcp_retransmit_skb: "),
+    "numa": Tool("perf", ("report", "--header-only", "-I"), keep=" cpu list : "),
 }
 
 

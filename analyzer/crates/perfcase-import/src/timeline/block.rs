@@ -186,10 +186,12 @@ impl Block {
     }
 
     fn requeue(&mut self, back: Request) {
-        let mut request = self.take(&back.event, &back.rwbs).unwrap_or(back);
+        let key = back.event.key();
+        // A driver may turn a request down again and again before it starts one more time.
+        let taken = self.take(&back.event, &back.rwbs).or_else(|| self.waiting.remove(&key));
+        let mut request = taken.unwrap_or(back);
         request.issued = NO_TIME;
         request.requeue_count += 1;
-        let key = request.event.key();
         self.done.extend(self.waiting.insert(key, request));
     }
 

@@ -111,6 +111,16 @@ fn taken_back_it_counts_from_the_last_issue() {
 }
 
 #[test]
+fn a_request_that_is_turned_down_again_and_again_is_one() {
+    let mut events = vec![(1, Queued, 100, 8), (2, Issued, 100, 8)];
+    events.extend((3..10).map(|at| (at, Requeued, 100, 8)));
+    events.extend([(10, Issued, 100, 8), (12, Completed, 100, 8), (13, Queued, 200, 8), (14, Requeued, 200, 8)]);
+    let block = fed(&events);
+    assert_eq!(block.done[0].requeue_count, 7);
+    assert_eq!(times(block), [(1, 10, 12, 100, 8), (13, -1, -1, 200, 8)]);
+}
+
+#[test]
 fn a_flush_has_no_place() {
     let mut block = Block::default();
     feed(&mut block, 1, Issued, 0, 8, b"R", None);
