@@ -65,11 +65,12 @@ host_tree() {
 
 # Topology, caches and frequency limits, "path = value" below /sys/devices/system.
 host_cpus() {
-	for file in /sys/devices/system/cpu/online /sys/devices/system/cpu/offline /sys/devices/system/cpu/possible \
+	# Not by the shell's read: it asks for a byte at a time, and the kernel's lists of CPUs then come back empty (since 5.16).
+	grep -sHm 1 '' /sys/devices/system/cpu/online /sys/devices/system/cpu/offline /sys/devices/system/cpu/possible \
 		/sys/devices/system/cpu/cpufreq/boost /sys/devices/system/cpu/intel_pstate/no_turbo \
 		/sys/devices/system/cpu/cpuidle/current_driver /sys/devices/system/cpu/cpuidle/current_governor \
 		/sys/devices/system/clocksource/clocksource0/current_clocksource \
-		/sys/devices/system/node/node[0-9]*/distance \
+		/sys/devices/system/node/node[0-9]*/distance /sys/bus/event_source/devices/armv8_pmuv3*/caps/slots \
 		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/cpuinfo_min_freq \
 		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_min_freq \
 		/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_max_freq \
@@ -86,9 +87,8 @@ host_cpus() {
 		/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]/level \
 		/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]/type \
 		/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]/size \
-		/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]/shared_cpu_list; do
-		[ -r "$file" ] && read -r value <"$file" 2>/dev/null && printf '%s = %s\n' "${file#/sys/devices/system/}" "$value"
-	done
+		/sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]/shared_cpu_list |
+		sed 's,^/sys/devices/system/,,; s,:, = ,'
 	for file in /sys/devices/system/node/node[0-9]*/meminfo; do
 		[ -r "$file" ] && sed -n "s,^Node \([0-9]*\) MemTotal: *\([0-9]* kB\),node/node\1/memory = \2,p" "$file"
 	done

@@ -64,6 +64,18 @@ def test_manifest_says_what_the_host_is(capture: Capture) -> None:
     assert host["memory_bytes"] == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
 
 
+def test_lists_of_cpus_are_whole(capture: Capture) -> None:
+    """Read a byte at a time, as a shell's `read` does, they are empty on kernels since 5.16."""
+    system = Path("/sys/devices/system")
+    files = [
+        *system.glob("node/node*/cpulist"),
+        *system.glob("cpu/cpu*/topology/thread_siblings_list"),
+        system / "cpu/online",
+    ]
+    lines = capture.content("host/cpu-topology").decode().splitlines()
+    assert {f"{file.relative_to(system)} = {file.read_text().strip()}" for file in files} <= set(lines)
+
+
 def test_one_clock_with_anchors_at_both_ends(capture: Capture) -> None:
     start, end = capture.manifest["clock"]["anchors"]
     assert (start["at"], end["at"]) == ("start", "end")

@@ -1,6 +1,6 @@
 -- migrations: how often each thread changed its CPU
 -- grain: a thread that ran
--- source: thread_state, sched_migrate_task, thread, source, host_file
+-- source: thread_state, sched_migrate_task, thread, source, machine_fact
 -- caveat: a thread that was moved to another run queue and back before it ran has migrations without a change of CPU
 -- caveat: perf sched timehist -s counts moves only with -M, and prints 0 without it
 -- column utid: the capture's own key of the thread
@@ -22,20 +22,20 @@ WITH span AS (
   ) AS m
   ASOF JOIN span AS n ON m.pid = n.tid AND m.ts_ns >= n.since_ns
   GROUP BY n.utid
-), node_line AS (
-  SELECT unnest(string_split(content, chr(10))) AS line FROM host_file WHERE path LIKE '%cpu-topology'
 ), node_range AS (
-  SELECT regexp_extract(line, '^node/node(\d+)/cpulist', 1)::INTEGER AS node,
-    unnest(string_split(trim(regexp_extract(line, '= *(.*)$', 1)), ',')) AS cpus
-  FROM node_line
-  WHERE regexp_matches(line, '^node/node\d+/cpulist *= *\d')
-), node_cpu AS (
-  SELECT node, unnest(range(split_part(cpus, '-', 1)::BIGINT, split_part(cpus, '-', -1)::BIGINT + 1)) AS cpu
-  FROM node_range
+  SELECT regexp_extract(key, 'node(\d+)', 1)::INTEGER AS node, unnest(string_split(value, ',')) AS cpus
+  FROM machine_fact
+  WHERE regexp_matches(key, '^numa\.node\d+\.cpus$') AND regexp_matches(value, '^\d+(-\d+)?(,\d+(-\d+)?)*$')
 ), run AS (
   SELECT utid, cpu, lag(cpu) OVER (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns) AS before_cpu
   FROM thread_state
   WHERE state = 'running' AND utid <> 0
+), node_cpu AS (
+  SELECT c.cpu, min(n.node) AS node
+  FROM (SELECT DISTINCT cpu FROM run) AS c
+  JOIN node_range AS n
+    ON c.cpu BETWEEN try_cast(split_part(n.cpus, '-', 1) AS BIGINT) AND try_cast(split_part(n.cpus, '-', -1) AS BIGINT)
+  GROUP BY c.cpu
 ), total AS (
   SELECT r.utid,
     count(*) FILTER (r.cpu <> r.before_cpu) AS cpu_change_count,

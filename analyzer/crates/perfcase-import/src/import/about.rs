@@ -85,6 +85,9 @@ pub(super) fn write_facts(session: &mut Session, capture: &Capture, mut facts: H
     ] {
         facts.add(key, value.unwrap_or_default(), unit);
     }
+    for (node, cpus) in learned.numa_nodes {
+        facts.add(&format!("numa.node{node}.cpus"), cpus, None);
+    }
     facts.write(session);
 }
 

@@ -15,6 +15,8 @@ pub struct HostFacts {
     pub cpu_model: Option<String>,
     /// CPUs online.
     pub cpu_count: Option<u32>,
+    /// NUMA nodes: number and list of CPUs.
+    pub numa_nodes: Vec<(u32, String)>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
     /// The command that recorded.

@@ -63,6 +63,8 @@ pub struct Features {
     pub event_descriptions: Vec<EventDescription>,
     /// Sibling lists of cores, then of threads.
     pub cpu_topology: Option<(Vec<String>, Vec<String>)>,
+    /// NUMA nodes: number and list of CPUs.
+    pub numa_nodes: Vec<(u32, String)>,
     /// Numbers and names of the host's PMUs (`attr.kind`).
     pub pmus: Vec<(u32, String)>,
     /// Event groups: name, index of the leader, members.
@@ -125,6 +127,12 @@ impl Features {
             number::CMDLINE => self.command = strings(c)?,
             number::EVENT_DESC => self.event_descriptions = event_descriptions(c)?,
             number::CPU_TOPOLOGY => self.cpu_topology = Some((strings(c)?, strings(c)?)),
+            number::NUMA_TOPOLOGY => {
+                for _ in 0..c.u32()?.min(MOST_ENTRIES) {
+                    let (node, _memory_kb, _free_kb) = (c.u32()?, c.u64()?, c.u64()?);
+                    self.numa_nodes.push((node, string(c)?));
+                }
+            }
             number::PMU_MAPPINGS => {
                 for _ in 0..c.u32()?.min(MOST_ENTRIES) {
                     self.pmus.push((c.u32()?, string(c)?));
@@ -195,6 +203,14 @@ mod tests {
         let mut features = Features::default();
         features.read(number::HOSTNAME, &text("zhost"), ByteOrder::Big).unwrap();
         assert_eq!(features.hostname.as_deref(), Some("zhost"));
+        let mut nodes = 2u32.to_be_bytes().to_vec();
+        for (node, cpus) in [(0u32, "0-3,8"), (2, "4-7")] {
+            nodes.extend(node.to_be_bytes());
+            nodes.extend([0; 16]);
+            nodes.extend(text(cpus));
+        }
+        features.read(number::NUMA_TOPOLOGY, &nodes, ByteOrder::Big).unwrap();
+        assert_eq!(features.numa_nodes, [(0, "0-3,8".to_string()), (2, "4-7".to_string())]);
         let mut list = 2u32.to_be_bytes().to_vec();
         list.extend(text("perf"));
         list.extend(text("record"));
@@ -215,7 +231,9 @@ mod tests {
     fn lies_about_lengths_are_refused() {
         let mut features = Features::default();
         let lie = u32::MAX.to_le_bytes();
-        for number in [number::HOSTNAME, number::CMDLINE, number::EVENT_DESC, number::PMU_MAPPINGS] {
+        for number in
+            [number::HOSTNAME, number::CMDLINE, number::EVENT_DESC, number::PMU_MAPPINGS, number::NUMA_TOPOLOGY]
+        {
             assert_eq!(features.read(number, &lie, ByteOrder::Little), None, "feature {number}");
         }
     }

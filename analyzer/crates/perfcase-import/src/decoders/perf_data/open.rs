@@ -70,6 +70,9 @@ fn describe_host(recording: &Recording, session: &mut Session) {
     keep(&mut host.cpu_model, &features.cpu_description);
     host.cpu_count = host.cpu_count.or(features.cpu_counts.map(|(online, _)| online));
     host.memory_bytes = host.memory_bytes.or(features.total_memory_kb.and_then(|kb| kb.checked_mul(1024)));
+    if host.numa_nodes.is_empty() {
+        host.numa_nodes = features.numa_nodes.clone();
+    }
     if host.command.is_none() && !features.command.is_empty() {
         host.command = Some(features.command.join(" "));
     }
