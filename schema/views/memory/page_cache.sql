@@ -1,19 +1,20 @@
 -- page_cache: how often reads of files were served from memory, from the best source that the capture has
 -- grain: an interval
--- source: function_hit, page_cache_event, proc_vmstat, proc_memory, page_size, capture
+-- source: function_hit, function, stack, frame, writeback_dirty_folio, page_cache_event, proc_vmstat, proc_memory, page_size, capture
 -- caveat: method says what the figures are made from; the best of those that the capture has is taken, and hits are NULL where it cannot tell them
--- caveat: function profile: cachestat's arithmetic on calls of folio_mark_accessed (or mark_page_accessed), filemap_add_folio (add_to_page_cache_lru), folio_account_dirtied (account_page_dirtied) and mark_buffer_dirty; one that is not in the profile counts as not called
+-- caveat: function profile and function trace: the arithmetic of Brendan Gregg's cachestat (perf-tools and bcc, 2014): accesses = calls of mark_page_accessed less mark_buffer_dirty, misses = add_to_page_cache_lru less account_page_dirtied, hits = accesses less misses; in newer kernels folio_mark_accessed, filemap_add_folio and folio_account_dirtied. A function that was not recorded counts as not called, a large folio counts once
+-- caveat: function trace: of ftrace's function tracer, or perf's ftrace:function (trace-cmd record -p function -l folio_mark_accessed -l filemap_add_folio -l folio_account_dirtied -l mark_buffer_dirty); where folio_account_dirtied is inlined, writeback:writeback_dirty_folio stands for it, as in bcc's cachestat
 -- caveat: filemap: misses are pages that came into the cache and that the thread did not make dirty within a second (a write needs no read); read ahead counts as a miss. Hits need mm_filemap_get_pages
 -- caveat: vmstat: misses are all pages read from block devices, also past the cache (O_DIRECT) and for other uses; it cannot tell hits, and knows pages that came back soon after they had been dropped (refault_count)
 -- caveat: hits are accesses less misses, not below 0, as in cachestat: read ahead may add more than is read
--- caveat: intervals of filemap are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
+-- caveat: intervals of function trace and filemap are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
 -- plot: intervals hit_count, miss_count, dirty_count, hit_ratio, cache_bytes by method
 -- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
--- column method: function profile, filemap or vmstat
+-- column method: function profile, function trace, filemap or vmstat
 -- column hit_count [count]: accesses to pages that were in the cache
 -- column miss_count [count]: pages that had to be read
--- column dirty_count [count]: pages that became dirty; function profile: buffers, as cachestat counts; filemap: NULL where no writeback_dirty_folio was recorded
+-- column dirty_count [count]: pages that became dirty; function profile and trace: buffers, as cachestat counts; filemap: NULL where no writeback_dirty_folio was recorded
 -- column hit_ratio [ratio]: hits as a share of hits and misses
 -- column refault_count [count]: pages of files that were read again after the kernel had dropped them; vmstat only
 -- column miss_bytes [bytes]: misses in bytes
@@ -22,16 +23,24 @@
 WITH setting AS (
   SELECT greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT) AS step_ns,
     (SELECT max(duration_ns) FROM capture) AS duration_ns
+), role (function, role, rank) AS (
+  -- Newer kernels have the first of two names, and the second calls it.
+  VALUES ('folio_mark_accessed', 'accessed', 0), ('mark_page_accessed', 'accessed', 1),
+    ('filemap_add_folio', 'added', 0), ('add_to_page_cache_lru', 'added', 1),
+    ('folio_account_dirtied', 'dirtied', 0), ('account_page_dirtied', 'dirtied', 1),
+    ('mark_buffer_dirty', 'buffer_dirtied', 0)
+), counted AS (
+  SELECT h.source_id, h.snapshot, h.ts_ns, r.role, h.hit_count
+  FROM function_hit AS h
+  JOIN role AS r USING (function)
+  QUALIFY r.rank = min(r.rank) OVER (PARTITION BY r.role)
 ), called AS (
   SELECT source_id, snapshot, min(ts_ns) AS ts_ns,
-    coalesce(sum(hit_count) FILTER (function = 'folio_mark_accessed'),
-      sum(hit_count) FILTER (function = 'mark_page_accessed')) AS accessed,
-    coalesce(sum(hit_count) FILTER (function = 'filemap_add_folio'),
-      sum(hit_count) FILTER (function = 'add_to_page_cache_lru')) AS added,
-    coalesce(sum(hit_count) FILTER (function = 'folio_account_dirtied'),
-      sum(hit_count) FILTER (function = 'account_page_dirtied'), 0) AS dirtied,
-    coalesce(sum(hit_count) FILTER (function = 'mark_buffer_dirty'), 0) AS buffers_dirtied
-  FROM function_hit
+    coalesce(sum(hit_count) FILTER (role = 'accessed'), 0) AS accessed,
+    coalesce(sum(hit_count) FILTER (role = 'added'), 0) AS added,
+    coalesce(sum(hit_count) FILTER (role = 'dirtied'), 0) AS dirtied,
+    coalesce(sum(hit_count) FILTER (role = 'buffer_dirtied'), 0) AS buffers_dirtied
+  FROM counted
   GROUP BY source_id, snapshot
 ), calls AS (
   SELECT ts_ns AS end_ns,
@@ -51,6 +60,23 @@ WITH setting AS (
     NULL AS refault_count
   FROM calls
   WHERE accessed >= 0 AND added >= 0 AND dirtied >= 0 AND buffers_dirtied >= 0
+), leaf AS (
+  SELECT k.stack_id, r.role, r.rank
+  FROM stack AS k
+  JOIN frame AS f ON f.frame_id = k.frame_ids[1]
+  -- The compiler marks a copy of a function of its own: folio_account_dirtied.isra.0.
+  JOIN role AS r ON r.function = split_part(f.symbol, '.', 1)
+), tracer AS (
+  SELECT min(source_id) AS source_id FROM "function" JOIN leaf USING (stack_id)
+), traced AS (
+  SELECT ts_ns, role
+  FROM (
+    SELECT c.ts_ns, l.role, l.rank FROM "function" AS c JOIN tracer USING (source_id) JOIN leaf AS l USING (stack_id)
+    UNION ALL
+    -- Where the function is inlined, cachestat takes the event in its place.
+    SELECT d.ts_ns, 'dirtied', 2 FROM writeback_dirty_folio AS d JOIN tracer USING (source_id)
+  )
+  QUALIFY rank = min(rank) OVER (PARTITION BY role)
 ), file_event AS (
   SELECT ts_ns,
     CASE WHEN action IN ('looked_up', 'faulted') THEN page_count ELSE 0 END AS accessed,
@@ -59,24 +85,48 @@ WITH setting AS (
     action = 'looked_up' AS is_lookup
   FROM page_cache_event
 ), told AS (
-  SELECT bool_or(is_lookup) AS accesses, sum(dirtied) > 0 AS dirtying, max(ts_ns) + 1 AS last_ns FROM file_event
+  SELECT bool_or(is_lookup) AS accesses, sum(dirtied) > 0 AS dirtying FROM file_event
   HAVING count(*) > 0
-), file_grid AS (
-  SELECT unnest(generate_series(0, coalesce(s.duration_ns, t.last_ns) - 1, s.step_ns)) AS ts_ns
+), grid AS (
+  SELECT unnest(generate_series(0, coalesce(s.duration_ns, l.last_ns) - 1, s.step_ns)) AS ts_ns
   FROM setting AS s
-  CROSS JOIN told AS t
-), by_event AS (
-  SELECT g.ts_ns, least(g.ts_ns + s.step_ns, coalesce(s.duration_ns, g.ts_ns + s.step_ns)) AS end_ns,
-    'filemap' AS method, 2 AS priority,
-    CASE WHEN t.accesses THEN coalesce(sum(e.accessed), 0) END AS access_count,
-    coalesce(sum(e.missed), 0) AS miss_count,
-    CASE WHEN t.dirtying THEN coalesce(sum(e.dirtied), 0) END AS dirty_count,
-    NULL AS refault_count
-  FROM file_grid AS g
+  CROSS JOIN (
+    SELECT max(ts_ns) + 1 AS last_ns FROM (SELECT ts_ns FROM file_event UNION ALL SELECT ts_ns FROM traced)
+  ) AS l
+), span AS (
+  SELECT g.ts_ns, least(g.ts_ns + s.step_ns, coalesce(s.duration_ns, g.ts_ns + s.step_ns)) AS end_ns
+  FROM grid AS g
   CROSS JOIN setting AS s
+), file_sum AS (
+  SELECT e.ts_ns // s.step_ns * s.step_ns AS ts_ns, sum(e.accessed) AS accessed, sum(e.missed) AS missed, sum(e.dirtied) AS dirtied
+  FROM file_event AS e
+  CROSS JOIN setting AS s
+  GROUP BY ALL
+), trace_sum AS (
+  SELECT c.ts_ns // s.step_ns * s.step_ns AS ts_ns,
+    count(*) FILTER (role = 'accessed') AS accessed, count(*) FILTER (role = 'added') AS added,
+    count(*) FILTER (role = 'dirtied') AS dirtied, count(*) FILTER (role = 'buffer_dirtied') AS buffers_dirtied
+  FROM traced AS c
+  CROSS JOIN setting AS s
+  GROUP BY ALL
+), by_trace AS (
+  SELECT g.ts_ns, g.end_ns, 'function trace' AS method, 2 AS priority,
+    greatest(coalesce(c.accessed, 0) - coalesce(c.buffers_dirtied, 0), 0) AS access_count,
+    greatest(coalesce(c.added, 0) - coalesce(c.dirtied, 0), 0) AS miss_count,
+    coalesce(c.buffers_dirtied, 0) AS dirty_count,
+    NULL AS refault_count
+  FROM span AS g
+  LEFT JOIN trace_sum AS c USING (ts_ns)
+  WHERE (SELECT bool_or(role IN ('accessed', 'added')) FROM traced)
+), by_event AS (
+  SELECT g.ts_ns, g.end_ns, 'filemap' AS method, 3 AS priority,
+    CASE WHEN t.accesses THEN coalesce(e.accessed, 0) END AS access_count,
+    coalesce(e.missed, 0) AS miss_count,
+    CASE WHEN t.dirtying THEN coalesce(e.dirtied, 0) END AS dirty_count,
+    NULL AS refault_count
+  FROM span AS g
   CROSS JOIN told AS t
-  LEFT JOIN file_event AS e ON e.ts_ns // s.step_ns * s.step_ns = g.ts_ns
-  GROUP BY g.ts_ns, s.step_ns, s.duration_ns, t.accesses, t.dirtying
+  LEFT JOIN file_sum AS e USING (ts_ns)
 ), counter AS (
   SELECT source_id, snapshot, min(ts_ns) AS ts_ns,
     max(value) FILTER (name = 'pgpgin') AS kib_read,
@@ -86,7 +136,7 @@ WITH setting AS (
   WHERE name IN ('pgpgin', 'nr_dirtied', 'workingset_refault_file', 'workingset_refault')
   GROUP BY source_id, snapshot
 ), by_counter AS (
-  SELECT lag(c.ts_ns) OVER line AS ts_ns, c.ts_ns AS end_ns, 'vmstat' AS method, 3 AS priority,
+  SELECT lag(c.ts_ns) OVER line AS ts_ns, c.ts_ns AS end_ns, 'vmstat' AS method, 4 AS priority,
     NULL AS access_count,
     (c.kib_read - lag(c.kib_read) OVER line) * 1024 // p.page_size_bytes AS miss_count,
     c.dirtied - lag(c.dirtied) OVER line AS dirty_count,
@@ -96,6 +146,7 @@ WITH setting AS (
   WINDOW line AS (PARTITION BY c.source_id ORDER BY c.snapshot)
 ), found AS (
   SELECT * FROM by_profile WHERE ts_ns IS NOT NULL
+  UNION ALL SELECT * FROM by_trace
   UNION ALL SELECT * FROM by_event
   UNION ALL SELECT * FROM by_counter WHERE ts_ns IS NOT NULL AND end_ns > ts_ns
 ), best AS (

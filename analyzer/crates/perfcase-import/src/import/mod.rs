@@ -163,6 +163,7 @@ fn find_kallsyms(
     options: &Options,
     captured: Option<Kallsyms>,
 ) -> Result<Option<Kallsyms>, ImportError> {
+    let captured = captured.or(session.kernel_symbols.take());
     let Some(path) = &options.kallsyms else { return Ok(captured) };
     let text = std::fs::read(path).map_err(|source| ImportError::Io { path: path.clone(), source })?;
     let given = Kallsyms::parse(&String::from_utf8_lossy(&text));

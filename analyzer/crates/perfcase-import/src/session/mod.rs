@@ -20,6 +20,7 @@ pub use issues::{Issue, Severity};
 pub use maps::Mapping;
 pub use threads::{Upid, Utid, until_nul};
 
+use crate::symbols::Kallsyms;
 use crate::tables::{self, Table, Tables};
 use crate::timeline::Timelines;
 use crate::tracepoint::Tracepoints;
@@ -41,6 +42,8 @@ pub struct Session {
     pub host: HostFacts,
     /// Object files of the capture and of the user.
     pub objects: Objects,
+    /// Symbols of the recorded kernel that a recording carries itself: for a bare file, where no archive has them.
+    pub kernel_symbols: Option<Kallsyms>,
     writer: Writer,
     write_error: Option<WriteError>,
     rows_since_flush: usize,
@@ -66,6 +69,7 @@ impl Session {
             page_size_bytes: 4096,
             host: HostFacts::default(),
             objects: Objects::default(),
+            kernel_symbols: None,
             writer: Writer::start(directory),
             write_error: None,
             rows_since_flush: 0,

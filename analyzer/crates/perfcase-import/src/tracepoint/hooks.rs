@@ -6,6 +6,9 @@ use crate::format::EventFormat;
 use crate::session::{Session, SourceId, Utid, until_nul};
 use crate::timeline::{BlockEvent, BlockStep, Entry, Return, Switch, WakeKind, Wakeup};
 
+/// perf's cpu mode of the kernel (PERF_RECORD_MISC_KERNEL).
+const KERNEL_MODE: u8 = 1;
+
 /// A fixed-size name in a payload: offset and size in bytes.
 type TextField = (usize, usize);
 
@@ -22,14 +25,46 @@ pub(crate) struct Args {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Hook {
     None,
-    Switch { prev: Side, next: Side, prev_state: IntField },
-    Wakeup { pid: IntField, comm: Option<TextField>, kind: WakeKind },
-    Fork { child: IntField, comm: Option<TextField> },
-    Exit { pid: IntField },
-    Rename { pid: IntField, comm: TextField },
-    SysEnter { number: IntField, args: Args, is_typed: bool },
-    SysExit { number: IntField, ret: IntField, is_typed: bool },
-    Block { step: BlockStep, fields: BlockFields },
+    Switch {
+        prev: Side,
+        next: Side,
+        prev_state: IntField,
+    },
+    Wakeup {
+        pid: IntField,
+        comm: Option<TextField>,
+        kind: WakeKind,
+    },
+    Fork {
+        child: IntField,
+        comm: Option<TextField>,
+    },
+    Exit {
+        pid: IntField,
+    },
+    Rename {
+        pid: IntField,
+        comm: TextField,
+    },
+    SysEnter {
+        number: IntField,
+        args: Args,
+        is_typed: bool,
+    },
+    SysExit {
+        number: IntField,
+        ret: IntField,
+        is_typed: bool,
+    },
+    Block {
+        step: BlockStep,
+        fields: BlockFields,
+    },
+    /// The function tracer: what was called, and the return address in its caller.
+    Call {
+        function: IntField,
+        caller: IntField,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -106,6 +141,7 @@ impl Hook {
                 }
                 Hook::SysEnter { number, args: typed_args(format, is_big_endian), is_typed: true }
             }
+            ("ftrace", "function") => Hook::Call { function: int("ip")?, caller: int("parent_ip")? },
             ("block", name) => {
                 let step = match name {
                     "block_rq_insert" => BlockStep::Queued,
@@ -195,9 +231,16 @@ impl Session {
                 }
             }
             Hook::Block { step, ref fields } => self.on_block(source, record, utid, step, fields),
-            Hook::None | Hook::Switch { .. } => {}
+            Hook::None | Hook::Switch { .. } | Hook::Call { .. } => {}
         }
         utid
+    }
+
+    /// The callchain that a function tracer's event tells itself: the function and its caller, code of the kernel.
+    pub(super) fn traced_call(&mut self, hook: &Hook, payload: &[u8]) -> Option<u32> {
+        let Hook::Call { function, caller } = *hook else { return None };
+        let chain = [function.read(payload)? as u64, caller.read(payload)? as u64];
+        self.stack(None, KERNEL_MODE, &chain)
     }
 
     #[inline]

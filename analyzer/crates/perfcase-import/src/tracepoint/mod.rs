@@ -141,11 +141,12 @@ impl Session {
             pid.and_then(|pid| i32::try_from(pid).ok())
         });
         let utid = self.run_hook(&hook, source, tid, &record);
+        let stack = record.stack.or_else(|| self.traced_call(&hook, record.payload));
         let ts = self.ts(record.clock_ns).unwrap_or(0);
         let Some(definition) = self.tracepoints.definitions.get_mut(id as usize) else { return };
         let Some((table, plan)) = &definition.own else { return };
         let table = &mut self.tracepoints.tables[*table];
-        table.begin_row(ts, record.cpu, utid, source, record.stack);
+        table.begin_row(ts, record.cpu, utid, source, stack);
         if !plan.read(record.payload, table) {
             definition.short_count += 1;
         }

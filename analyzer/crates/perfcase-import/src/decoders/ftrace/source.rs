@@ -11,6 +11,7 @@ use super::stream::Loss;
 use crate::format::EventFormat;
 use crate::session::{EventAttr, EventId, Issue, NO_TIME, Session, Severity, SourceId};
 use crate::source::Source;
+use crate::symbols::Kallsyms;
 use crate::tracepoint::{Record, TracepointId};
 
 /// The events of a trace as a source of records.
@@ -90,6 +91,10 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
     #[cold]
     fn register(&mut self, id: u32, session: &mut Session) -> Option<(TracepointId, EventId)> {
         let format = self.formats.get(&id)?;
+        if format.system == "ftrace" && format.name == "function" && session.kernel_symbols.is_none() {
+            let text = String::from_utf8_lossy(&self.events.capture.kallsyms);
+            session.kernel_symbols = Kallsyms::parse(&text);
+        }
         let event = session.event(EventAttr {
             source: self.source,
             name: format!("{}:{}", format.system, format.name),
