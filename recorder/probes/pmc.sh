@@ -24,8 +24,34 @@ probe_pmc_check() {
 	pmc_choose_events
 }
 
+# The events of view top_down that this CPU has, counted together: the perf metrics counters of Intel, the slots of its older
+# CPUs, those of Arm and of AMD. The names are the CPU's own, and one that perf does not know fails all: so they are tried alone.
+pmc_top_down() {
+	root=${PERFCASE_ROOT:-}
+	units=$root/sys/bus/event_source/devices
+	group=
+	for unit in "$units"/cpu "$units"/cpu_core "$units"/armv8_pmuv3*; do
+		if [ -e "$unit/events/slots" ]; then
+			group=slots,topdown-retiring,topdown-bad-spec,topdown-fe-bound,topdown-be-bound
+		elif [ -e "$unit/events/topdown-total-slots" ]; then
+			group=topdown-total-slots,topdown-slots-issued,topdown-slots-retired
+			group=$group,topdown-fetch-bubbles,topdown-recovery-bubbles
+		elif [ -e "$unit/events/stall_slot" ]; then
+			group=cpu_cycles,stall_slot,stall_slot_frontend,stall_slot_backend,op_retired,op_spec,br_mis_pred
+		fi
+	done
+	if [ -z "$group" ] && grep -q AuthenticAMD "$root/proc/cpuinfo" 2>/dev/null; then
+		slots=de_no_dispatch_per_slot
+		group=ls_not_halted_cyc,$slots.no_ops_from_frontend,$slots.backend_stalls,$slots.smt_contention
+		group=$group,de_src_op_disp.all,ex_ret_ops
+	fi
+	[ -n "$group" ] && perf stat -x, -e "{$group}" -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 || return 0
+	grep -q '<not' "$state/trial.stat" || PMC_GROUPS="$PMC_GROUPS $group"
+}
+
 # Counts everything once on a command of our own, and keeps what was supported.
 pmc_choose_events() {
+	pmc_top_down
 	perf stat -x, -e "$(echo "$PMC_GROUPS" | tr ' ' ',')" -e "$SOFTWARE_EVENTS" -o "$state/trial.stat" -- true \
 		>"$state/trial.log" 2>&1
 	pmc_absent=

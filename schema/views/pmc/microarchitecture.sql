@@ -1,9 +1,9 @@
 -- microarchitecture: cache, TLB and pipeline events per thousand instructions, and where the pipeline's slots went (top-down, level 1)
 -- grain: an interval of perf stat
--- source: pmc_event, capture
+-- source: pmc_event, top_down, capture
 -- caveat: all CPUs together. NULL where the event was not counted; perf counts only what it was asked for: perf stat -e L1-dcache-loads,L1-dcache-load-misses,l2_lines_in.all,LLC-load-misses,machine_clears.count --topdown
 -- caveat: per thousand instructions = 1000 × count / instructions; the counts are those of PerfSpect's metrics (metric_L1D MPI: L1D.REPLACEMENT, metric_L2 MPI: L2_LINES_IN.ALL, metric_DTLB load MPI: DTLB_LOAD_MISSES.WALK_COMPLETED, metric_ITLB MPI: ITLB_MISSES.WALK_COMPLETED, each / INST_RETIRED), else perf's generic event or the Arm event in their place
--- caveat: top-down level 1 (Yasin, "A Top-Down method for performance analysis and counters architecture", ISPASS 2014): of the perf metrics counters (Ice Lake and later) each is its share of the four; of topdown-total-slots and its companions as perf stat --topdown has it; of a Skylake's raw events with 4 slots a cycle. The corrections by INT_MISC.UOP_DROPPING and INT_MISC.RECOVERY_CYCLES of newer CPUs are left out. Arm's slot width is not in a capture: no top-down there, but the stall ratios
+-- caveat: the four shares are those of top_down, which says where its formulas are from
 -- caveat: events limited to user mode are used only where there are no others
 -- caveat: on Arm cache-misses are of the first level and are not used for llc_misses
 -- plot: intervals l1d_misses_pki, llc_misses_pki, branch_misses_pki, machine_clears_pki, frontend_bound_ratio, bad_speculation_ratio, retiring_ratio, backend_bound_ratio
@@ -35,7 +35,8 @@
 -- column bad_speculation_ratio [ratio]: slots of instructions that did not retire, and of recovery from them
 -- column retiring_ratio [ratio]: slots of instructions that retired
 -- column backend_bound_ratio [ratio]: slots left empty because the back end did not take: memory or execution
--- column top_down_method: which of the three: perf_metrics, topdown_slots, raw_events; NULL without top-down
+-- column smt_contention_ratio [ratio]: slots that went to the core's other thread, where the CPU tells it
+-- column top_down_method: which method of top_down; NULL without top-down
 WITH alias (event, metric, rank) AS (
   VALUES
     ('cycles', 'cycles', 0), ('cpu_clk_unhalted.thread', 'cycles', 1), ('cpu_cycles', 'cycles', 1),
@@ -51,13 +52,7 @@ WITH alias (event, metric, rank) AS (
     ('machine_clears.count', 'machine_clears', 0), ('machine_clears.memory_ordering', 'memory_ordering_clears', 0),
     ('stalled-cycles-frontend', 'frontend_stall', 0), ('stall_frontend', 'frontend_stall', 1),
     ('stalled-cycles-backend', 'backend_stall', 0), ('stall_backend', 'backend_stall', 1),
-    ('slots', 'slots', 0), ('topdown.slots', 'slots', 1),
-    ('topdown-fe-bound', 'pm_fe', 0), ('topdown-bad-spec', 'pm_bad', 0), ('topdown-retiring', 'pm_ret', 0), ('topdown-be-bound', 'pm_be', 0),
-    ('topdown-total-slots', 'td_total', 0), ('topdown-slots-issued', 'td_issued', 0), ('topdown-slots-retired', 'td_retired', 0),
-    ('topdown-fetch-bubbles', 'td_fetch', 0), ('topdown-recovery-bubbles', 'td_recovery', 0),
-    ('cpu_clk_unhalted.thread_any', 'raw_both_cycles', 0), ('idq_uops_not_delivered.core', 'raw_not_delivered', 0),
-    ('uops_issued.any', 'raw_issued', 0), ('uops_retired.retire_slots', 'raw_retired', 0),
-    ('int_misc.recovery_cycles_any', 'raw_both_recovery', 0), ('int_misc.recovery_cycles', 'raw_recovery', 0)
+    ('slots', 'slots', 0), ('topdown.slots', 'slots', 1)
 ), best AS (
   SELECT e.source_id, e.ts_ns, a.metric, e.count
   FROM pmc_event AS e
@@ -74,21 +69,8 @@ WITH alias (event, metric, rank) AS (
   GROUP BY source_id, ts_ns
 ), named AS (
   SELECT source_id, ts_ns, m,
-    m['cycles'] AS cycles, nullif(m['instructions'], 0) AS instructions,
-    nullif(m['pm_fe'] + m['pm_bad'] + m['pm_ret'] + m['pm_be'], 0) AS pm_sum,
-    nullif(m['td_total'], 0) AS td_total,
-    4 * nullif(coalesce(m['raw_both_cycles'] / 2, m['cycles']), 0) AS raw_slots,
-    coalesce(m['raw_both_recovery'] / 2, m['raw_recovery']) AS raw_recovery
+    m['cycles'] AS cycles, nullif(m['instructions'], 0) AS instructions
   FROM total
-), shared AS (
-  SELECT *,
-    coalesce(m['pm_fe'] / pm_sum, m['td_fetch'] / td_total, m['raw_not_delivered'] / raw_slots) AS frontend_bound,
-    coalesce(m['pm_ret'] / pm_sum, m['td_retired'] / td_total, m['raw_retired'] / raw_slots) AS retiring,
-    coalesce(
-      m['pm_bad'] / pm_sum,
-      (m['td_issued'] - m['td_retired'] + m['td_recovery']) / td_total,
-      (m['raw_issued'] - m['raw_retired'] + 4 * raw_recovery) / raw_slots) AS bad_speculation
-  FROM named
 )
 SELECT
   ts_ns,
@@ -114,20 +96,9 @@ SELECT
   1000 * m['memory_ordering_clears'] / instructions AS memory_ordering_clears_pki,
   m['frontend_stall'] / nullif(cycles, 0) AS frontend_stall_ratio,
   m['backend_stall'] / nullif(cycles, 0) AS backend_stall_ratio,
-  try_cast(round(CASE
-    WHEN pm_sum IS NOT NULL THEN coalesce(m['slots'], pm_sum)
-    WHEN td_total IS NOT NULL THEN td_total
-    WHEN frontend_bound IS NOT NULL THEN raw_slots
-    ELSE m['slots'] END) AS BIGINT) AS slots,
-  frontend_bound AS frontend_bound_ratio,
-  bad_speculation AS bad_speculation_ratio,
-  retiring AS retiring_ratio,
-  coalesce(m['pm_be'] / pm_sum, 1 - frontend_bound - bad_speculation - retiring) AS backend_bound_ratio,
-  CASE
-    WHEN frontend_bound IS NULL THEN NULL
-    WHEN pm_sum IS NOT NULL THEN 'perf_metrics'
-    WHEN td_total IS NOT NULL THEN 'topdown_slots'
-    ELSE 'raw_events'
-  END AS top_down_method
-FROM shared
+  coalesce(d.slots, try_cast(round(m['slots']) AS BIGINT)) AS slots,
+  d.frontend_bound_ratio, d.bad_speculation_ratio, d.retiring_ratio, d.backend_bound_ratio, d.smt_contention_ratio,
+  d.method AS top_down_method
+FROM named AS n
+FULL JOIN top_down AS d USING (source_id, ts_ns)
 ORDER BY ts_ns, source_id

@@ -28,6 +28,13 @@ impl Cpus {
                 ["cpu", "offline"] => facts.add("cpu.offline", value, None),
                 ["cpu", "possible"] => facts.add("cpu.possible", value, None),
                 ["cpu", "smt", "active"] => facts.add("cpu.smt.active", value, None),
+                [.., "caps", "slots"] => {
+                    let slots = value.strip_prefix("0x").and_then(|hex| u32::from_str_radix(hex, 16).ok());
+                    // 0 where the CPU does not tell.
+                    if let Some(slots) = slots.filter(|&slots| slots > 0) {
+                        facts.add("cpu.pmu.slots", slots.to_string(), Some("count"));
+                    }
+                }
                 ["cpu", "cpufreq", "boost"] => facts.add("cpu.frequency.boost", value, None),
                 ["cpu", "intel_pstate", "no_turbo"] => facts.add("cpu.frequency.no_turbo", value, None),
                 ["cpu", "cpuidle", "current_driver"] => facts.add("cpu.idle.driver", value, None),
@@ -192,6 +199,13 @@ mod tests {
         cpus.topology(text, &mut facts);
         cpus.write(&mut facts);
         facts.0.iter().map(|(key, (value, unit))| format!("{key} {value} {}", unit.unwrap_or("-"))).collect()
+    }
+
+    #[test]
+    fn slots_of_an_arm_cpu() {
+        let path = "/sys/bus/event_source/devices/armv8_pmuv3_0/caps/slots";
+        assert_eq!(facts(&format!("{path} = 0x00000005")), ["cpu.pmu.slots 5 count"]);
+        assert!(facts(&format!("{path} = 0x00000000\n{path} = 5\n{path} = 0x1ffffffff")).is_empty());
     }
 
     #[test]
