@@ -2,7 +2,7 @@
 -- grain: a process that two snapshots or more saw
 -- source: proc_process, proc_thread, thread, process
 -- caveat: a slope from a few seconds says little about an hour: look at fit_ratio, snapshot_count and duration_ns; a warm-up looks like a leak
--- caveat: resident memory includes shared pages; pss_bytes divides them among their users, and anonymous memory is what malloc grows. Where page faults were sampled, page_fault_profile says which stacks make a process grow
+-- caveat: resident memory includes shared pages; pss_bytes divides them among their users, and anonymous memory is what malloc grows. allocation_by_stack says which stacks make a process grow, where system calls or page faults were recorded
 -- caveat: fit_ratio is 1 for a size that never changed
 -- column upid: the capture's own process key
 -- column pid: process id

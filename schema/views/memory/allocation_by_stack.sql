@@ -1,0 +1,91 @@
+-- allocation_by_stack: which callchains make a process's memory grow: address space that it asked for and gave back, pages that it touched, pages that the kernel gave it
+-- grain: a process (where it is not known, a name of threads), a kind of growth and a callchain
+-- source: syscall, sample, perf_event, mm_page_alloc, rss_stat, thread, process, stack_folded, page_size, source
+-- caveat: of what was recorded: calls by perf record -g -e 'syscalls:sys_enter_brk,syscalls:sys_exit_brk' and their like of mmap, munmap, mremap (or raw_syscalls); faults by -e page-faults -c 1; pages by kmem:mm_page_alloc and kmem:rss_stat. The stack is NULL where no callchain was recorded
+-- caveat: kinds overlap: memory is first asked for, then touched. Do not add them up
+-- caveat: malloc keeps what is freed: shrunk_bytes are what it gave back to the kernel; madvise(MADV_DONTNEED), which gives pages back and keeps the addresses, is not counted
+-- caveat: brk tells a growth from the second call on that has a known break: after brk(0), which programs begin with, where returns were recorded (sys_exit_brk)
+-- caveat: calls that failed are left out; of a call without a recorded return it is not known, and it counts
+-- caveat: a page fault counts as one page, a huge page's too; samples of faults count for their period
+-- caveat: rss_stat: newer kernels (since 6.2) count in batches for each CPU and tell a change some pages late; changes of another process's memory are left out
+-- column upid: the capture's own process key
+-- column pid: process id, a label
+-- column process: its name; where the process is not known, the threads'
+-- column kind: brk, mmap (anonymous memory), mmap of a file, munmap, mremap; page-faults or what the event is called; mm_page_alloc; rss_stat of anonymous, file or shared pages
+-- column stack: the callchain, root first, separated by semicolons; NULL where none was recorded
+-- column event_count [count]: calls, faults, allocations or changes
+-- column grown_bytes [bytes]: what they added; NULL where it is not known (the page size, the first break)
+-- column shrunk_bytes [bytes]: what they took away
+-- column grown_ratio [ratio]: grown_bytes as a share of all that the process grew by this kind
+WITH called AS (
+  SELECT s.ts_ns, s.exit_ts_ns, t.upid, s.utid, s.stack_id, s.name, s.args, s.ret, p.page_size_bytes AS page_bytes
+  FROM syscall AS s
+  JOIN thread AS t USING (utid)
+  LEFT JOIN page_size AS p ON true
+  WHERE s.name IN ('brk', 'mmap', 'mmap2', 'munmap', 'mremap') AND s.args IS NOT NULL AND s.errno IS NULL
+), break AS (
+  -- brk returns the break as it is then; brk(0) only asks.
+  SELECT *, coalesce(ret::HUGEINT, nullif(args[1], 0)::HUGEINT) AS break_at FROM called WHERE name = 'brk'
+), moved AS (
+  SELECT *,
+    break_at - last_value(break_at IGNORE NULLS) OVER (
+      PARTITION BY upid ORDER BY ts_ns, utid ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS bytes
+  FROM break
+), grown AS (
+  SELECT utid, stack_id, 'brk' AS kind, 1 AS events, bytes FROM moved WHERE args[1] <> 0
+  UNION ALL
+  SELECT utid, stack_id,
+    CASE WHEN name = 'mremap' THEN name WHEN name = 'munmap' THEN name
+      -- MAP_ANONYMOUS
+      WHEN args[4] & 32 <> 0 THEN 'mmap' ELSE 'mmap of a file' END,
+    1,
+    CASE name
+      WHEN 'munmap' THEN -(args[2]::HUGEINT)
+      WHEN 'mremap' THEN args[3]::HUGEINT - args[2]::HUGEINT
+      -- The kernel gives whole pages.
+      ELSE (args[2]::HUGEINT + coalesce(page_bytes, 1) - 1) // coalesce(page_bytes, 1) * coalesce(page_bytes, 1)
+    END
+  FROM called
+  WHERE name <> 'brk'
+  UNION ALL
+  SELECT s.utid, s.stack_id, v.name, coalesce(s.period, 1), coalesce(s.period, 1)::HUGEINT * p.page_size_bytes
+  FROM sample AS s
+  JOIN perf_event AS v USING (event_id)
+  LEFT JOIN page_size AS p ON true
+  WHERE regexp_matches(v.name, '^(page-faults|faults|minor-faults|major-faults|exceptions:page_fault_user)(:|$)')
+  UNION ALL
+  SELECT a.utid, a.stack_id, 'mm_page_alloc', 1, p.page_size_bytes::HUGEINT << least(a."order", 30)
+  FROM mm_page_alloc AS a
+  LEFT JOIN page_size AS p ON true
+  WHERE a.source_id = (SELECT min(source_id) FROM mm_page_alloc)
+  UNION ALL
+  SELECT utid, stack_id, 'rss_stat of ' || CASE member WHEN 0 THEN 'file' WHEN 1 THEN 'anonymous' ELSE 'shared' END || ' pages',
+    1, size::HUGEINT - before
+  FROM (
+    SELECT *, lag(size) OVER (PARTITION BY mm_id, member ORDER BY ts_ns) AS before
+    FROM rss_stat
+    WHERE source_id = (SELECT min(source_id) FROM rss_stat) AND member IN (0, 1, 3)
+  )
+  WHERE curr = 1
+), total AS (
+  SELECT t.upid, coalesce(p.name, t.comm) AS process, g.kind, g.stack_id, sum(g.events)::BIGINT AS events,
+    sum(CASE WHEN g.bytes > 0 THEN g.bytes WHEN g.bytes <= 0 THEN 0 END) AS grown,
+    sum(CASE WHEN g.bytes < 0 THEN -g.bytes WHEN g.bytes >= 0 THEN 0 END) AS shrunk
+  FROM grown AS g
+  LEFT JOIN thread AS t USING (utid)
+  LEFT JOIN process AS p USING (upid)
+  GROUP BY ALL
+), folded AS (
+  SELECT t.upid, t.process, t.kind, f.folded AS stack, sum(t.events)::BIGINT AS events,
+    sum(t.grown) AS grown, sum(t.shrunk) AS shrunk
+  FROM total AS t
+  LEFT JOIN stack_folded AS f USING (stack_id)
+  GROUP BY ALL
+)
+SELECT f.upid, p.pid, f.process, f.kind, f.stack, f.events AS event_count,
+  try_cast(f.grown AS BIGINT) AS grown_bytes, try_cast(f.shrunk AS BIGINT) AS shrunk_bytes,
+  f.grown / nullif(sum(f.grown) OVER (PARTITION BY f.upid, f.process, f.kind), 0) AS grown_ratio
+FROM folded AS f
+LEFT JOIN process AS p USING (upid)
+ORDER BY grown_bytes DESC NULLS LAST, shrunk_bytes DESC NULLS LAST, f.upid, f.process, f.kind, f.stack
