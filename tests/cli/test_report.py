@@ -49,6 +49,19 @@ def test_what_the_report_says_to_run_runs(
         assert said == "" or f"{command.split()[1]} has no rows: " in said, command
 
 
+def test_the_clock_of_counts_without_busy_time(tmp_path: Path) -> None:
+    """perf stat of a command, two intervals: 6e9 cycles in 2 s of task-clock at 3 GHz, 1e9 in 1 s at 1 GHz: 7e9 in 3 s."""
+    (tmp_path / "stat.csv").write_text(
+        "     1.000000000,6000000000,,cycles,2000000000,100.00,,\n"
+        "     1.000000000,2000.00,msec,task-clock,2000000000,100.00,2.000,CPUs utilized\n"
+        "     2.000000000,1000000000,,cycles,1000000000,100.00,,\n"
+        "     2.000000000,1000.00,msec,task-clock,1000000000,100.00,1.000,CPUs utilized\n"
+    )
+    told = succeed("report", "stat.csv", cwd=tmp_path)
+    (line,) = (line.split() for line in told.splitlines() if line.rstrip().endswith("cycles/task-clock"))
+    assert line == ["all", "2.33", "-", "-", "-", "-", "cycles/task-clock"]
+
+
 def test_report_into_a_file_has_no_colour(tmp_path: Path) -> None:
     make_case(tmp_path / "empty.case", {})
     assert succeed("report", "empty.case", "-o", "report.txt", cwd=tmp_path) == ""

@@ -50,7 +50,9 @@ def _frequency(page: Page) -> None:
     rows = page.rows_of(
         "cpu_frequency",
         "SELECT coalesce(cpu::VARCHAR, aggregate, 'all') AS cpu,"
-        " sum(effective_ghz * busy_ns) / nullif(sum(busy_ns) FILTER (effective_ghz IS NOT NULL), 0) AS effective,"
+        # Of counts without busy time (cycles / task-clock) the time at that clock is what the cycles took.
+        " sum(effective_ghz * coalesce(busy_ns, cycles / effective_ghz)) / nullif("
+        "sum(coalesce(busy_ns, cycles / effective_ghz)) FILTER (effective_ghz IS NOT NULL), 0) AS effective,"
         " max(base_ghz) AS base, sum(busy_ns)::BIGINT AS busy_ns,"
         " sum(busy_ns) / nullif(sum(interval_ns) FILTER (busy_ns IS NOT NULL), 0) AS run,"
         " sum(used_ratio * interval_ns) / nullif(sum(interval_ns) FILTER (used_ratio IS NOT NULL), 0) AS used,"
