@@ -1,7 +1,8 @@
 -- working_set: which files each process read through the page cache, against the size of the cache
 -- grain: a process (where it is not known, a name of threads) and a file
--- source: page_cache_event, thread, process, proc_memory, page_size, block_device
+-- source: page_cache_event, fd_call, thread, process, proc_memory, page_size, block_device
 -- caveat: needs filemap events (perfcase record --with page-cache); without mm_filemap_get_pages reads that the cache served are not seen
+-- caveat: a path is that of the descriptor in whose reads and writes most of the file's pages were touched, as its process names it
 -- caveat: the extent is the end of the part of the file that was touched: the file may be larger
 -- caveat: the process is the one that ran when the page came in: read ahead and writeback may work for another
 -- caveat: cache_bytes is the most that the cache of files held at a snapshot; what other files take leaves less
@@ -10,6 +11,7 @@
 -- column process: its name; where the process is not known, the threads'
 -- column device: the file system, as major,minor
 -- column inode: the file: find -inum tells its name on the recorded host
+-- column path: its path, where a read or write of a descriptor that a snapshot named touched it; NULL where none did
 -- column block_device: where it is no file but a block device that was read itself (a file system reads what describes its files there): its name
 -- column looked_up_pages [pages]: pages that reads and page faults asked the cache for; NULL where lookups were not recorded
 -- column read_pages [pages]: pages that came into the cache to be read
@@ -25,7 +27,7 @@
 WITH cache AS (
   SELECT max(cached_bytes + coalesce(buffers_bytes, 0)) AS cache_bytes FROM proc_memory
 ), page AS (
-  SELECT t.upid, coalesce(p.name, t.comm) AS process, e.device, e.inode, e.action, e.first_page, e.page_count, e.is_written,
+  SELECT e.ts_ns, e.utid, t.upid, coalesce(p.name, t.comm) AS process, e.device, e.inode, e.action, e.first_page, e.page_count, e.is_written,
     row_number() OVER (
       PARTITION BY t.upid, coalesce(p.name, t.comm), e.device, e.inode, e.action, e.first_page ORDER BY e.ts_ns
     ) AS nth
@@ -35,6 +37,23 @@ WITH cache AS (
   WHERE e.action <> 'dirtied'
 ), told AS (
   SELECT bool_or(action = 'looked_up') AS lookups FROM page
+), file_call AS (
+  SELECT utid, ts_ns, exit_ts_ns, target
+  FROM fd_call
+  WHERE kind = 'file' AND starts_with(target, '/')
+    AND name IN ('read', 'pread64', 'readv', 'preadv', 'preadv2', 'write', 'pwrite64', 'writev', 'pwritev', 'pwritev2')
+), touched AS (
+  SELECT p.device, p.inode, c.target, count(*) AS events
+  FROM page AS p
+  ASOF JOIN file_call AS c ON c.utid = p.utid AND p.ts_ns >= c.ts_ns
+  WHERE p.action IN ('added', 'looked_up') AND p.ts_ns <= c.exit_ts_ns
+  GROUP BY ALL
+), named AS (
+  -- A read touches other files as well: the file system's own, or one that the buffer is mapped from.
+  SELECT device, inode, target AS path
+  FROM touched
+  QUALIFY row_number() OVER (PARTITION BY device, inode ORDER BY events DESC, target) = 1
+    AND row_number() OVER (PARTITION BY target ORDER BY events DESC, device, inode) = 1
 ), file AS (
   SELECT upid, process, device, inode,
     coalesce(sum(page_count) FILTER (action IN ('looked_up', 'faulted')), 0)::BIGINT AS looked_up,
@@ -47,7 +66,7 @@ WITH cache AS (
   GROUP BY upid, process, device, inode
 )
 SELECT
-  f.upid, p.pid, f.process, f.device, f.inode, b.device_name AS block_device,
+  f.upid, p.pid, f.process, f.device, f.inode, n.path, b.device_name AS block_device,
   CASE WHEN t.lookups THEN f.looked_up END AS looked_up_pages,
   f.read AS read_pages, f.written AS written_pages, f.reread AS reread_pages, f.removed AS removed_pages,
   f.extent AS extent_pages,
@@ -61,6 +80,7 @@ CROSS JOIN told AS t
 CROSS JOIN cache AS c
 LEFT JOIN page_size AS s ON true
 LEFT JOIN process AS p USING (upid)
+LEFT JOIN named AS n ON n.device = f.device AND n.inode = f.inode
 -- The inodes of block devices are their numbers, in a file system of their own.
 LEFT JOIN block_device AS b ON f.device LIKE '0,%' AND b.device = (f.inode >> 20) || ',' || (f.inode & 1048575)
 ORDER BY f.read DESC, f.upid, f.process, f.device, f.inode
