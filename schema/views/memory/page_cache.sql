@@ -116,8 +116,8 @@ WITH setting AS (
     coalesce(c.buffers_dirtied, 0) AS dirty_count,
     NULL AS refault_count
   FROM span AS g
+  CROSS JOIN (SELECT 1 FROM traced HAVING bool_or(role IN ('accessed', 'added'))) AS t
   LEFT JOIN trace_sum AS c USING (ts_ns)
-  WHERE (SELECT bool_or(role IN ('accessed', 'added')) FROM traced)
 ), by_event AS (
   SELECT g.ts_ns, g.end_ns, 'filemap' AS method, 3 AS priority,
     CASE WHEN t.accesses THEN coalesce(e.accessed, 0) END AS access_count,
