@@ -17,10 +17,14 @@
 enum {
 	FILE_LIMIT = 16 << 20, /* bytes kept of one file */
 	LEFT_OUT_MAX = 29,     /* snapshots in a row that leave out files of a thread that does not run */
+	STAT_LEFT_OUT_MAX = 3, /* and its stat, too */
 	CGROUPS_EVERY = 10,    /* snapshots between looks at who is in which control group */
-	ALWAYS_READ = 2,       /* files of a thread that are read in every snapshot */
-	FILES_PER_THREAD = OPEN_PER_THREAD - ALWAYS_READ
+	FILES_PER_THREAD = OPEN_PER_THREAD - 2
 };
+
+/* Files of a thread that stay open, as whether it ran is in them. */
+enum open_file { SCHEDSTAT, STAT, OPEN_FILES };
+static const char *const OPEN_NAMES[OPEN_FILES] = { "schedstat", "stat" };
 
 enum scope { SCOPE_SYSTEM, SCOPE_ONCE, SCOPE_CGROUP, SCOPE_PROCESS, SCOPE_THREAD };
 
@@ -34,18 +38,15 @@ struct sampler {
 	size_t count;
 	size_t thread_items[FILES_PER_THREAD]; /* without those that stay open */
 	size_t thread_item_count;
-	int open_items[ALWAYS_READ]; /* stat and schedstat: whether the list has them */
+	int open_items[OPEN_FILES]; /* whether the list has them */
 	struct targets targets;
 	struct kept_threads threads;
 	struct cgroups cgroups;
 	unsigned seq;
 	FILE *out;
-	struct buffer text, open_texts[ALWAYS_READ];
+	struct buffer text, open_texts[OPEN_FILES];
 	long long files, bytes;
 };
-
-/* What is read of a thread in every snapshot: whether it ran is in them. */
-static const char *const OPEN_FILES[ALWAYS_READ] = { "stat", "schedstat" };
 
 static void load_list(struct sampler *sampler, const char *path)
 {
@@ -77,10 +78,10 @@ static void load_list(struct sampler *sampler, const char *path)
 			groups->names = checked_realloc(groups->names, (groups->name_count + 1) * sizeof(char *));
 			groups->names[groups->name_count++] = item.path;
 		}
-		if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_FILES[0]))
-			sampler->open_items[0] = 1;
-		else if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_FILES[1]))
-			sampler->open_items[1] = 1;
+		if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_NAMES[SCHEDSTAT]))
+			sampler->open_items[SCHEDSTAT] = 1;
+		else if (item.scope == SCOPE_THREAD && !strcmp(name, OPEN_NAMES[STAT]))
+			sampler->open_items[STAT] = 1;
 		else if (item.scope == SCOPE_THREAD && sampler->thread_item_count == FILES_PER_THREAD)
 			die("%s: more than %d files of a thread", path, OPEN_PER_THREAD);
 		else if (item.scope == SCOPE_THREAD)
@@ -168,56 +169,73 @@ static void put_thread_file(struct sampler *sampler, int64_t now, const struct k
 	}
 }
 
-/* Whether a thread has not run since the snapshot before: its time on a CPU, its wait for one, the number of times it got
- * one and its state are the same. Says what they are now. */
-static int is_idle(struct kept *thread, const struct buffer *stat, const struct buffer *schedstat)
+/* Whether a thread has not run since the snapshot before: its time on a CPU, its wait for one and the number of times it got
+ * one are the same. Says what they are now. */
+static int has_not_run(struct kept *thread, const struct buffer *schedstat)
 {
-	const char *close = stat->length ? memrchr(stat->data, ')', stat->length) : NULL;
-	char state = close && close[1] ? close[2] : 0;
-	int same = schedstat->length && schedstat->length < sizeof thread->schedstat && state == thread->state &&
-		   !strcmp(thread->schedstat, schedstat->data) && strncmp(schedstat->data, "0 0 0", 5);
+	int is_short = schedstat->length && schedstat->length < sizeof thread->schedstat;
+	int same = is_short && !strcmp(thread->schedstat, schedstat->data) && strncmp(schedstat->data, "0 0 0", 5);
 
-	thread->state = state;
 	thread->schedstat[0] = 0;
-	if (schedstat->length && schedstat->length < sizeof thread->schedstat)
+	if (is_short)
 		strcpy(thread->schedstat, schedstat->data);
 	return same;
 }
 
-/* Of a thread that did not run, only stat and schedstat are copied: its other files say what they said, but for lines about
- * the whole process (schema/README.md). They are copied now and then, and always of the main thread. */
+static char state_of(const struct buffer *stat)
+{
+	const char *close = stat->length ? memrchr(stat->data, ')', stat->length) : NULL;
+
+	return close && close[1] ? close[2] : 0;
+}
+
+static int copy_open_file(struct sampler *sampler, int tasks, struct kept *thread, int64_t now, enum open_file file)
+{
+	struct buffer *text = &sampler->open_texts[file];
+	int error;
+
+	text->length = 0;
+	if (!sampler->open_items[file])
+		return 0;
+	error = kept_read(&sampler->threads, thread, file, tasks, OPEN_NAMES[file], text);
+	put_thread_file(sampler, now, thread, OPEN_NAMES[file], text, error);
+	return error;
+}
+
+/* Of a thread that sleeps and did not run, only schedstat is copied: its other files say what they said, but for lines about
+ * the whole process (schema/README.md). What others can change of it without its running (it is woken, and waits for a CPU;
+ * its priority, its name) is in stat, which is copied in each fourth snapshot; the others now and then; all of them always of
+ * the main thread. */
 static int copy_thread(struct sampler *sampler, int tasks, pid_t pid, struct kept *thread)
 {
-	struct buffer *text = sampler->open_texts;
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
-	int idle, failed = 0;
+	char before = thread->state;
+	int idle, failed;
 
 	thread->seen = sampler->seq;
-	for (int i = 0; i < ALWAYS_READ; i++) {
-		int error;
-
-		text[i].length = 0;
-		if (!sampler->open_items[i])
-			continue;
-		error = kept_read(&sampler->threads, thread, i, tasks, OPEN_FILES[i], &text[i]);
-		put_thread_file(sampler, now, thread, OPEN_FILES[i], &text[i], error);
-		failed |= error;
-	}
-	if (!sampler->thread_item_count)
-		return failed;
-	idle = is_idle(thread, &text[0], &text[1]) && thread->tid != pid;
-	/* few threads run in most snapshots: those of the others need not stay open */
-	if (idle)
-		kept_close(&sampler->threads, thread, ALWAYS_READ);
-	if (idle && thread->left_out < LEFT_OUT_MAX) {
-		thread->left_out++;
+	failed = copy_open_file(sampler, tasks, thread, now, SCHEDSTAT);
+	idle = has_not_run(thread, &sampler->open_texts[SCHEDSTAT]) && thread->tid != pid;
+	thread->left_out++;
+	if (idle && before && strchr("SIT", before) && thread->stat_left_out < STAT_LEFT_OUT_MAX) {
+		thread->stat_left_out++;
 		return failed;
 	}
 	/* not all in the same snapshot */
+	thread->stat_left_out = idle ? 0 : thread->tid % (STAT_LEFT_OUT_MAX + 1);
+	failed |= copy_open_file(sampler, tasks, thread, now, STAT);
+	thread->state = state_of(&sampler->open_texts[STAT]);
+	if (!sampler->thread_item_count)
+		return failed;
+	idle = idle && thread->state == before;
+	/* few threads run in most snapshots: those of the others need not stay open */
+	if (idle)
+		kept_close(&sampler->threads, thread, OPEN_FILES);
+	if (idle && thread->left_out <= LEFT_OUT_MAX)
+		return failed;
 	thread->left_out = thread->tid % (LEFT_OUT_MAX / 2);
 	for (size_t i = 0; i < sampler->thread_item_count; i++) {
 		const char *file = sampler->items[sampler->thread_items[i]].path;
-		int error = kept_read(&sampler->threads, thread, ALWAYS_READ + (int)i, tasks, file, &sampler->text);
+		int error = kept_read(&sampler->threads, thread, OPEN_FILES + (int)i, tasks, file, &sampler->text);
 
 		put_thread_file(sampler, now, thread, file, &sampler->text, error);
 	}
@@ -232,10 +250,10 @@ static int copy_family(struct sampler *sampler, int tasks, struct kept *main_thr
 	long long thread_count = 0;
 	int failed;
 
-	if (!main_thread->family_count || !sampler->open_items[0])
+	if (!main_thread->family_count || !sampler->open_items[STAT])
 		return 0;
 	failed = copy_thread(sampler, tasks, main_thread->pid, main_thread);
-	if (failed || proc_stat_field(sampler->open_texts[0].data, 20, &thread_count) ||
+	if (failed || proc_stat_field(sampler->open_texts[STAT].data, 20, &thread_count) ||
 	    thread_count != (long long)main_thread->family_count)
 		return 0;
 	for (size_t i = 0; i < main_thread->family_count; i++)
@@ -252,7 +270,7 @@ static void copy_process(struct sampler *sampler, pid_t pid)
 	DIR *tasks;
 
 	copy_scope(sampler, SCOPE_PROCESS, format_path(folder, sizeof folder, "/proc/%d", (int)pid));
-	if (!sampler->thread_item_count && !sampler->open_items[0] && !sampler->open_items[1])
+	if (!sampler->thread_item_count && !sampler->open_items[STAT] && !sampler->open_items[SCHEDSTAT])
 		return;
 	if (!(tasks = opendir(format_path(folder, sizeof folder, "/proc/%d/task", (int)pid))))
 		return;

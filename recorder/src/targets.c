@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { REREAD_EVERY = 8 };
+
 static int by_pid(const void *left, const void *right)
 {
 	const struct process *a = left, *b = right;
@@ -15,14 +17,34 @@ static int by_pid(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-static struct process *find(struct process *list, size_t count, pid_t pid)
+static struct process *find(const struct process *list, size_t count, pid_t pid)
 {
 	struct process key = { .pid = pid };
 
 	return count ? bsearch(&key, list, count, sizeof *list, by_pid) : NULL;
 }
 
-static size_t list_processes(struct process **list, int with_details)
+static int read_details(struct process *process, struct buffer *text)
+{
+	long long parent = 0;
+	char path[64];
+
+	if (read_file(format_path(path, sizeof path, "/proc/%d/stat", (int)process->pid), text, 4096) || !text->length ||
+	    proc_stat_field(text->data, 4, &parent) || proc_stat_field(text->data, 22, &process->start_ticks))
+		return -1;
+	process->parent = (pid_t)parent;
+	return 0;
+}
+
+/* Reading what is known of all processes of a host costs more than a snapshot of a few. A process that was there and was no
+ * target stays none, unless its pid was given again: that is looked at now and then. */
+static int is_as_before(const struct process *before, unsigned turn)
+{
+	return before && !before->is_target && ((unsigned)before->pid + turn) % REREAD_EVERY;
+}
+
+static size_t list_processes(struct process **list, const struct process *old, size_t old_count, unsigned turn,
+			     int with_details)
 {
 	struct buffer text = { NULL, 0, 0 };
 	DIR *proc = opendir("/proc");
@@ -32,19 +54,16 @@ static size_t list_processes(struct process **list, int with_details)
 	*list = NULL;
 	while (proc && (item = readdir(proc))) {
 		struct process process = { .pid = 0 };
-		long long parent = 0;
-		char path[64];
+		const struct process *before;
 
 		if (!isdigit((unsigned char)item->d_name[0]))
 			continue;
 		process.pid = atoi(item->d_name);
-		if (with_details) {
-			if (read_file(format_path(path, sizeof path, "/proc/%d/stat", (int)process.pid), &text, 4096) ||
-			    !text.length || proc_stat_field(text.data, 4, &parent) ||
-			    proc_stat_field(text.data, 22, &process.start_ticks))
-				continue;
-			process.parent = (pid_t)parent;
-		}
+		before = with_details ? find(old, old_count, process.pid) : NULL;
+		if (is_as_before(before, turn))
+			process = *before;
+		else if (with_details && read_details(&process, &text))
+			continue;
 		if (count == capacity) {
 			capacity = capacity ? capacity * 2 : 256;
 			*list = checked_realloc(*list, capacity * sizeof **list);
@@ -104,7 +123,7 @@ void targets_refresh(struct targets *targets)
 	size_t old_count = targets->count;
 	int changed = 1;
 
-	targets->count = list_processes(&targets->processes, !targets->is_everything);
+	targets->count = list_processes(&targets->processes, old, old_count, targets->turn++, !targets->is_everything);
 	if (targets->cgroup)
 		mark_cgroup(targets, targets->cgroup, 0);
 	for (size_t i = 0; i < targets->root_count; i++) {

@@ -19,6 +19,7 @@ struct targets {
 	size_t root_count;
 	struct process *processes; /* as of the last refresh, by pid */
 	size_t count;
+	unsigned turn; /* refreshes so far */
 };
 
 /* Sets the scope from its text: all, cgroup=FOLDER or PID,PID... */

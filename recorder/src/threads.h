@@ -10,7 +10,7 @@ enum { OPEN_PER_THREAD = 8 };
 struct kept {
 	pid_t pid, tid;
 	unsigned seen; /* the last snapshot that it was in */
-	int left_out;  /* snapshots since its other files were copied */
+	int stat_left_out, left_out; /* snapshots since its stat and its other files were copied */
 	int fds[OPEN_PER_THREAD];
 	char state, schedstat[80];
 	struct kept *next;

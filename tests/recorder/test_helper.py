@@ -227,17 +227,22 @@ def test_of_threads_that_do_not_run_the_sampler_copies_less(tmp_path: Path) -> N
     def seen(thread_id: int, name: str) -> list[bool]:
         return [f"/proc/{os.getpid()}/task/{thread_id}/{name}" in paths for paths in snapshots]
 
-    for name in ("stat", "schedstat"):
-        assert all(seen(idle.native_id, name))
-        assert all(seen(busy.native_id, name))
+    for thread in (idle, busy):
+        assert all(seen(thread.native_id, "schedstat"))
     assert seen(idle.native_id, "status") == [True] + [False] * (len(snapshots) - 1)
+    # Others may wake it: its state is looked at in each fourth snapshot.
+    looks = [number for number, is_seen in enumerate(seen(idle.native_id, "stat")) if is_seen]
+    assert looks[0] == 0
+    assert 1 <= looks[1] <= 4
+    assert all(after - before == 4 for before, after in pairwise(looks[1:]))
     # On a loaded machine two snapshots may lie so close that even the busy one has not run in between.
     ran = [paths[f"/proc/{os.getpid()}/task/{busy.native_id}/schedstat"] for paths in snapshots]
-    copied = seen(busy.native_id, "status")
-    assert copied[0]
-    assert all(
-        is_copied for is_copied, (before, after) in zip(copied[1:], pairwise(ran), strict=True) if before != after
-    )
+    for name in ("stat", "status"):
+        copied = seen(busy.native_id, name)
+        assert copied[0]
+        assert all(
+            is_copied for is_copied, (before, after) in zip(copied[1:], pairwise(ran), strict=True) if before != after
+        )
     assert len(set(ran)) > 2
     assert all(seen(os.getpid(), "status"))
     # A thread that begins in between is copied whole when it is first seen.

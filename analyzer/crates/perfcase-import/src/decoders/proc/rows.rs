@@ -44,11 +44,11 @@ pub struct Rows {
 }
 
 /// What the files of a thread said that the sampler leaves out for as long as its schedstat stays the same.
+#[derive(Default)]
 struct Said {
     schedstat: (u64, u64, u64),
-    status: ThreadStatus,
-    io: Io,
-    wait_channel: Option<Vec<u8>>,
+    stat: Option<ThreadStat>,
+    others: Option<(ThreadStatus, Io, Option<Vec<u8>>)>,
 }
 
 struct Thread {
@@ -297,19 +297,29 @@ impl Rows {
     /// A thread that has not run says what it said before, but for the lines about its whole process: those are unknown.
     fn completed(&mut self, mut thread: Thread) -> Thread {
         let Some(schedstat) = thread.schedstat else { return thread };
+        let said = self.said.entry(thread.utid).or_default();
+        if said.schedstat != schedstat {
+            *said = Said { schedstat, ..Said::default() };
+        }
+        match &thread.stat {
+            Some(stat) => {
+                let (virtual_bytes, resident_pages, thread_count) = (None, None, None);
+                said.stat = Some(ThreadStat { virtual_bytes, resident_pages, thread_count, ..stat.clone() });
+            }
+            None => thread.stat.clone_from(&said.stat),
+        }
         if thread.has_others {
-            let (status, io, wait_channel) = (thread.status, thread.io, thread.wait_channel.clone());
-            self.said.insert(thread.utid, Said { schedstat, status, io, wait_channel });
-        } else if let Some(said) = self.said.get(&thread.utid).filter(|said| said.schedstat == schedstat) {
-            thread.status = ThreadStatus {
+            let status = ThreadStatus {
                 resident_peak_bytes: None,
                 resident_anon_bytes: None,
                 resident_file_bytes: None,
                 resident_shmem_bytes: None,
                 swap_bytes: None,
-                ..said.status
+                ..thread.status
             };
-            (thread.io, thread.wait_channel) = (said.io, said.wait_channel.clone());
+            said.others = Some((status, thread.io, thread.wait_channel.clone()));
+        } else if let Some((status, io, wait_channel)) = &said.others {
+            (thread.status, thread.io, thread.wait_channel) = (*status, *io, wait_channel.clone());
         }
         thread
     }

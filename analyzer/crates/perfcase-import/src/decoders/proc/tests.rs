@@ -280,3 +280,36 @@ fn a_thread_that_has_not_run_says_what_it_said() {
     );
     assert_eq!(issues, [""; 0]);
 }
+
+#[test]
+fn a_sleeping_thread_may_say_no_more_than_that_it_is_there() {
+    let shot = |seq: u32, schedstat: &str, stat: &str| {
+        let clock = 1_000 * i64::from(seq) + 2_000;
+        let mut text = format!("S {clock} 9 {seq}\n{}", file(clock, "/proc/6/task/7/schedstat", schedstat));
+        if !stat.is_empty() {
+            text += &file(clock, "/proc/6/task/7/stat", stat);
+        }
+        format!("{text}Z {clock} {seq} 2 1\n")
+    };
+    let (sleeping, waiting) = (STAT.replacen(") R ", ") S ", 1), STAT);
+    let stream = [
+        shot(0, "1 2 3", &sleeping),
+        shot(1, "1 2 3", ""),
+        // Somebody woke it.
+        shot(2, "1 2 3", waiting),
+        shot(3, "1 2 3", ""),
+        // It ran, and its stat is missing: what it was before does not hold any more.
+        shot(4, "9 2 4", ""),
+    ];
+    let (mut session, issues) = import(&stream.concat());
+    let columns = "snapshot state run_count user_ns thread_count virtual_bytes resident_bytes";
+    let all = rows(&mut session.tables.proc_thread, columns);
+    let told: Vec<String> = all.iter().map(|row| row.split(' ').take(3).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(told, ["0 S 3", "1 S 3", "2 R 3", "3 R 3"]);
+    // Of the thread: the same. Of its process: not known from this thread.
+    let fields = |row: usize| all[row].split(' ').skip(3).map(str::to_string).collect::<Vec<_>>();
+    assert_eq!(fields(1)[0], fields(0)[0]);
+    assert_ne!(fields(0)[1..], ["-", "-", "-"]);
+    assert_eq!(fields(1)[1..], ["-", "-", "-"]);
+    assert_eq!(issues, [""; 0]);
+}
