@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import lzma
 import shutil
+import subprocess
+from collections import Counter
 from pathlib import Path
 
 import duckdb
@@ -15,6 +17,7 @@ import pytest
 from perfcase import store
 from perfcase.errors import PerfcaseError
 from tests.oracles.test_proc import STREAM, files
+from tests.oracles.test_sockets import holder
 
 # Rows of these are of single files of the host, or of threads.
 TABLES = """
@@ -152,3 +155,86 @@ def test_figures_by_cpu(recorded: duckdb.DuckDBPyConnection) -> None:
         rows = recorded.execute(f"SELECT snapshot, {name}, cpu, count FROM {table}").fetchall()
         assert sorted(rows, key=str) == sorted(wanted, key=str), table
         assert rows
+
+
+def test_ss_and_proc_net_are_sockets(tmp_path: Path) -> None:
+    """What this machine's ss and /proc/net say of sockets that the test opens: the same rows, from either."""
+    with holder(tmp_path, alone=True) as pids:
+        enter = ["nsenter", "--target", str(pids[0]), "--net"]
+        told = {}
+        for name, command in {
+            "ss": ["ss", "-tuxanpeimOH"],
+            "lines": ["ss", "-tuxanpei"],
+            "net": ["sh", "-c", "cd /proc/net && head -n 100000 tcp tcp6 udp udp6 unix"],
+        }.items():
+            told[name] = subprocess.run([*enter, *command], capture_output=True, text=True, check=True).stdout
+    for name in ("ss", "lines", "net"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "stat").write_text("cpu  1 2 3 4\ncpu0 1 2 3 4\n")
+        (folder / "uptime").write_text("7.00 1.00\n")
+        if name == "net":
+            for part in told["net"].split("==> ")[1:]:
+                file, _, text = part.partition(" <==\n")
+                (folder / f"net_{file}").write_text(text)
+        else:
+            (folder / "ss.txt").write_text(told[name])
+    rows = {}
+    for name in ("ss", "lines", "net"):
+        case = opened(tmp_path / name)
+        query = case.execute("SELECT * FROM proc_socket")
+        names = [column[0] for column in query.description]
+        rows[name] = [dict(zip(names, row, strict=True)) for row in query.fetchall()]
+        assert not case.execute("SELECT * FROM import_issue WHERE severity <> 'info'").fetchall()
+    # Two lines or one, without -m: the same, but for its figures.
+    memory = {"recv_memory_bytes", "recv_buffer_bytes", "send_memory_bytes", "send_buffer_bytes", "drop_count"}
+
+    def shown(row: dict, keys: set[str]) -> tuple:
+        return tuple(sorted((key, str(value)) for key, value in row.items() if key in keys))
+
+    # Times since something happened differ, as ss ran twice.
+    moving = {"last_send_ns", "last_receive_ns", "timer_ns", "upid", "delivery_rate_bytes_per_s"}
+    same = set(rows["ss"][0]) - memory - moving
+    assert Counter(shown(row, same) for row in rows["ss"]) == Counter(shown(row, same) for row in rows["lines"])
+    assert sum(row["recv_buffer_bytes"] is not None for row in rows["ss"]) >= 10
+    by_kind = Counter((row["family"], row["protocol"], row["state"]) for row in rows["ss"] if row["pid"] == pids[0])
+    assert by_kind == {
+        ("inet", "tcp", "LISTEN"): 1, ("inet", "tcp", "ESTAB"): 3, ("inet", "udp", "UNCONN"): 1,
+        ("inet6", "tcp", "LISTEN"): 2, ("inet6", "tcp", "ESTAB"): 3, ("inet6", "udp", "UNCONN"): 1,
+        ("unix", "stream", "LISTEN"): 1, ("unix", "dgram", "UNCONN"): 1,
+        ("unix", "stream", "ESTAB"): 2, ("unix", "seqpacket", "ESTAB"): 2,
+    }  # fmt: skip
+    established = [row for row in rows["ss"] if row["protocol"] == "tcp" and row["state"] == "ESTAB"]
+    assert all(row["rtt_ns"] and row["congestion_control"] and row["mss_bytes"] for row in established)
+    assert sorted({row["recv_queue_bytes"] for row in established}) == [0, 3000]
+    # /proc/net: the same sockets, each once, without their holders.
+    keys = {"family", "protocol", "state", "local_address", "local_port", "peer_address", "peer_port", "inode"}
+    of_ss = {row["inode"]: row for row in rows["ss"] if row["inode"]}
+    of_net = {row["inode"]: row for row in rows["net"] if row["inode"] in of_ss}
+    assert len(of_net) == len(of_ss) == 16
+    for inode, row in of_net.items():
+        assert shown(row, keys) == shown(of_ss[inode], keys)
+        assert row["pid"] is None
+        if row["family"] != "unix":
+            assert (row["user_id"] or 0, row["recv_queue_bytes"]) == (
+                of_ss[inode]["user_id"] or 0,
+                of_ss[inode]["recv_queue_bytes"],
+            )
+    # Two processes hold six; the other ends of two of them were not accepted yet: nobody's.
+    assert opened(tmp_path / "ss").execute("SELECT count(*) FROM socket WHERE rtt_ns > 0").fetchone() == (2 * 6 + 2,)
+
+
+def test_switches_of_a_process_without_files_of_its_threads(tmp_path: Path) -> None:
+    for number in range(2):
+        root = tmp_path / "copies" / str(number)
+        (root / "9").mkdir(parents=True)
+        (root / "stat").write_text("cpu  1 2 3 4\ncpu0 1 2 3 4\n")
+        (root / "uptime").write_text(f"{7 + number}.00 1.00\n")
+        (root / "9" / "stat").write_text("9 (a) S 1 9 9 0 -1 0 1 0 0 0 5 6 0 0 20 0 1 0 99 4096 25\n")
+        (root / "9" / "status").write_text(
+            f"Tgid:\t9\nvoluntary_ctxt_switches:\t{8 + 4 * number}\nnonvoluntary_ctxt_switches:\t{number}\n"
+        )
+    rows = opened(tmp_path / "copies").execute(
+        "SELECT pid, interval_ns, voluntary_switch_count, involuntary_switch_count FROM process_activity"
+    )
+    assert rows.fetchall() == [(9, 1_000_000_000, 4, 1)]

@@ -6,7 +6,7 @@
 -- caveat: counts are totals since the connection began; retransmit_ratio is a share of the segments that it sent
 -- column ts_ns [ns]: when the namespace's sockets were listed
 -- column snapshot: number of the snapshot, within its source
--- column netns_inode: the network namespace
+-- column netns_inode: the network namespace; NULL: not known, from ss's text or copies of /proc/net
 -- column upid: the process that holds it; NULL when no recorded one does
 -- column pid: its process id
 -- column comm: its name

@@ -2,7 +2,7 @@
 -- grain: an interval between two snapshots × process that was in the later one
 -- source: proc_process, proc_thread, thread, process, capture
 -- caveat: CPU time is counted in ticks (10 ms with 100 ticks a second) and adjusted to the exact total: the split into user and system time is an estimate
--- caveat: CPU time, faults and storage are the process's own totals, ended threads included; where a capture has no files of processes they are sums over its threads. Switches and run_queue_ns are always sums over the threads that a snapshot saw: what a thread did after its last snapshot is not in them. (pidstat -w without -t shows the main thread's switches only.)
+-- caveat: CPU time, faults and storage are the process's own totals, ended threads included; where a capture has no files of processes they are sums over its threads. Switches and run_queue_ns are always sums over the threads that a snapshot saw: what a thread did after its last snapshot is not in them. Without files of threads the switches are those of /proc/PID/status where the process has one thread, else unknown. (pidstat -w without -t shows the main thread's switches only.)
 -- caveat: a process that started since the last snapshot counts from its start, known to a tick
 -- caveat: bytes read and written are storage's; what the page cache answered is in read_char_bytes of proc_process
 -- plot: intervals cpu_ratio, run_queue_ratio, resident_bytes, read_bytes_per_s, write_bytes_per_s by pid, comm
@@ -77,7 +77,14 @@ WITH thread_step AS (
     major_fault_count - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(major_fault_count) OVER w END AS major_fault_count,
     read_bytes - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(read_bytes) OVER w END AS read_bytes,
     write_bytes - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(write_bytes) OVER w END AS write_bytes,
-    cancelled_write_bytes - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(cancelled_write_bytes) OVER w END AS cancelled_write_bytes
+    cancelled_write_bytes - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(cancelled_write_bytes) OVER w END AS cancelled_write_bytes,
+    -- The status of a process has the switches of its main thread.
+    CASE WHEN thread_count = 1 AND coalesce(lag(thread_count) OVER w, 1) = 1
+      THEN voluntary_switch_count - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(voluntary_switch_count) OVER w END
+    END AS voluntary_switch_count,
+    CASE WHEN thread_count = 1 AND coalesce(lag(thread_count) OVER w, 1) = 1
+      THEN involuntary_switch_count - CASE WHEN lag(snapshot) OVER w IS NULL THEN 0 ELSE lag(involuntary_switch_count) OVER w END
+    END AS involuntary_switch_count
   FROM proc_process
   WHERE user_ns IS NOT NULL
   WINDOW w AS (PARTITION BY source_id, upid ORDER BY snapshot, ts_ns)
@@ -93,7 +100,8 @@ WITH thread_step AS (
     coalesce(p.major_fault_count, t.major_fault_count) AS major_fault_count,
     coalesce(p.read_bytes, t.read_bytes) AS read_bytes, coalesce(p.write_bytes, t.write_bytes) AS write_bytes,
     coalesce(p.cancelled_write_bytes, t.cancelled_write_bytes) AS cancelled_write_bytes,
-    t.voluntary_switch_count, t.involuntary_switch_count
+    coalesce(t.voluntary_switch_count, p.voluntary_switch_count) AS voluntary_switch_count,
+    coalesce(t.involuntary_switch_count, p.involuntary_switch_count) AS involuntary_switch_count
   FROM by_process AS p
   FULL JOIN by_thread AS t USING (source_id, snapshot, upid)
 ), taken AS (

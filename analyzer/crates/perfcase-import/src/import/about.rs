@@ -6,7 +6,8 @@ use perfcase_archive::{Anchor, Capture, MemberKind};
 
 use super::{Options, note_problems};
 use crate::decoders::host::Host;
-use crate::session::Session;
+use crate::decoders::proc::{CLOCK_STEP_NS, signed_seconds};
+use crate::session::{Issue, Session, Severity};
 use crate::symbols::Kallsyms;
 use crate::tables::{CaptureRow, HostFileRow, RecorderProcessRow};
 
@@ -91,8 +92,32 @@ pub(super) fn write_facts(session: &mut Session, capture: &Capture, mut facts: H
     facts.write(session);
 }
 
+/// Says when the wall clock was set during the recording: its distance from the clock that counts suspended time as well is
+/// not the same at the end.
+fn note_clock_step(session: &mut Session, capture: &Capture) {
+    let offset = |anchor: &Anchor| Some(i128::from(anchor.realtime_ns?) - i128::from(anchor.boottime_ns?));
+    let (start, end) = (start_anchor(capture).and_then(offset), end_anchor(capture).and_then(offset));
+    let Some(step_ns) = start.zip(end).map(|(start, end)| end - start) else { return };
+    if step_ns.unsigned_abs() >= CLOCK_STEP_NS {
+        session.issue(Issue {
+            severity: Severity::Warning,
+            source: None,
+            kind: "clock_step",
+            byte_offset: None,
+            count: 1,
+            message: format!(
+                "the host's wall clock was stepped by {} s during the recording: times of the capture hold, they are of another \
+                 clock; wall-clock times are those of the clock as it was at the start",
+                signed_seconds(step_ns)
+            ),
+            hint: Some("compare with logs of the host that were written before the step, or add the step".into()),
+        });
+    }
+}
+
 /// Writes `capture` and `recorder_process`.
 pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, path: &Path, options: &Options) {
+    note_clock_step(session, capture);
     let start_clock_ns = session.start_ns();
     let manifest = capture.manifest.as_ref();
     let host = manifest.map(|manifest| manifest.host.clone()).unwrap_or_default();

@@ -9,6 +9,8 @@ use perfcase_archive::{Capture, Content, Member, MemberKind};
 use super::inputs::note_unreadable;
 use super::{Opened, bare_source};
 use crate::decoders::proc;
+use crate::decoders::proc::socket::OF_UNKNOWN;
+use crate::decoders::proc::socket_text::Sockets;
 use crate::session::{Issue, Session, Severity};
 
 /// One moment: the files of a folder.
@@ -45,7 +47,7 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Option<Opened> {
             });
             continue;
         };
-        moments.push(Moment { folder, clock_ns, files });
+        moments.push(Moment { folder, clock_ns, files: with_sockets(files) });
     }
     moments.sort_by_key(|moment| (moment.clock_ns, moment.folder.to_string()));
     for (_, content) in moments.iter().flat_map(|moment| &moment.files).filter(|(path, _)| path == "/proc/version") {
@@ -77,6 +79,37 @@ fn by_folder<'a>(contents: &[(&'a Member, Content)]) -> BTreeMap<&'a str, Vec<(S
         folders.entry(root).or_default().push((host_path(name), content.clone()));
     }
     folders
+}
+
+/// The files, those with sockets as one, in the recorder's form: of the same socket ss says most, and comes first.
+fn with_sockets(files: Vec<(String, Content)>) -> Vec<(String, Content)> {
+    let is_ss = |path: &str| {
+        let name = path.strip_prefix("/proc/").filter(|name| !name.contains('/'));
+        name.and_then(|name| name.strip_prefix("ss"))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
+    };
+    let net = |path: &str| {
+        path.strip_prefix("/proc/net/")
+            .filter(|name| matches!(*name, "tcp" | "tcp6" | "udp" | "udp6" | "unix"))
+            .map(str::to_string)
+    };
+    let (told, mut others): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|(path, _)| is_ss(path) || net(path).is_some());
+    let mut sockets = Sockets::default();
+    for (path, content) in
+        told.iter().filter(|(path, _)| is_ss(path)).chain(told.iter().filter(|(path, _)| !is_ss(path)))
+    {
+        let text = String::from_utf8_lossy(content);
+        match net(path).as_deref() {
+            None => sockets.ss(&text),
+            Some("unix") => sockets.unix(&text),
+            Some(name) => sockets.inet(name.trim_end_matches('6'), &text),
+        }
+    }
+    if !told.is_empty() {
+        others.push((OF_UNKNOWN.to_string(), Content::from_bytes(sockets.into_text().into_bytes())));
+    }
+    others
 }
 
 /// Where the host has the file. Copies in one flat folder have `_` for `/`; processes may lie below `pid`.

@@ -10,7 +10,8 @@ mod meminfo;
 mod memory;
 mod process;
 mod rows;
-mod socket;
+pub mod socket;
+pub mod socket_text;
 pub mod stat;
 pub mod stream;
 mod system;
@@ -25,6 +26,10 @@ use crate::session::{Issue, Session, Severity, SourceId};
 use crate::source::Source;
 use rows::{Outcome, Rows};
 use stream::{Damage, Frame};
+
+/// What the wall clock may go apart from the monotonic one between two readings, in ns. Slewing changes the rate of both; the
+/// two are read one after the other, by a process that may be interrupted.
+pub const CLOCK_STEP_NS: u128 = 20_000_000;
 
 /// Different paths that are told apart in the reports at the end.
 const PATHS_MAX: usize = 1024;
@@ -53,6 +58,7 @@ pub fn open(content: Content, session: &Session, source: SourceId, options: Opti
         unreadable: BTreeMap::new(),
         vanished_count: 0,
         snapshot_count: 0,
+        clocks: None,
     };
     snapshots.find_next();
     Box::new(snapshots)
@@ -77,6 +83,8 @@ struct Snapshots {
     unreadable: BTreeMap<(String, i32), (u64, u64)>,
     vanished_count: u64,
     snapshot_count: u64,
+    /// CLOCK_MONOTONIC and CLOCK_REALTIME at the beginning of the snapshot before.
+    clocks: Option<(i64, i64)>,
 }
 
 /// ENOENT and ESRCH: the thread ended between the listing and the reading.
@@ -96,9 +104,31 @@ impl Snapshots {
         }
     }
 
+    /// Says where the wall clock was set: the capture's own clock went on evenly, so that no interval is wrong.
+    fn watch_clocks(&mut self, session: &mut Session, clock_ns: i64, realtime_ns: i64, at: u64) {
+        let before = self.clocks.replace((clock_ns, realtime_ns));
+        // A folder of copies has no wall clock.
+        let Some((clock_before, realtime_before)) = before.filter(|_| realtime_ns > 0) else { return };
+        let went = i128::from(realtime_ns) - i128::from(realtime_before);
+        let step_ns = went - (i128::from(clock_ns) - i128::from(clock_before));
+        if step_ns.unsigned_abs() >= CLOCK_STEP_NS {
+            let between = [clock_before, clock_ns].map(|ns| seconds(i128::from(ns) - i128::from(session.start_ns())));
+            let or_slept = if step_ns > 0 { ", or the host was suspended" } else { "" };
+            let message = format!(
+                "the wall clock was stepped by {} s between {} and {} s of the capture{or_slept}: intervals are of the monotonic \
+                 clock and hold, wall-clock times after it are those of the clock before",
+                signed_seconds(step_ns),
+                between[0],
+                between[1]
+            );
+            session.note(Severity::Warning, self.source, "clock_step", Some(at), message);
+        }
+    }
+
     fn frame(&mut self, session: &mut Session, frame: Frame<'_>, at: u64) {
         match frame {
-            Frame::Start { seq, .. } => {
+            Frame::Start { seq, clock_ns, realtime_ns } => {
+                self.watch_clocks(session, clock_ns, realtime_ns, at);
                 self.rows.begin(session, seq);
                 self.open_since = Some(seq);
                 self.snapshot_count += 1;
@@ -218,6 +248,16 @@ impl Source for Snapshots {
         self.report_damage(session);
         self.report_files(session);
     }
+}
+
+/// Seconds with three digits.
+fn seconds(ns: i128) -> String {
+    format!("{}{}.{:03}", if ns < 0 { "-" } else { "" }, ns.abs() / 1_000_000_000, ns.abs() / 1_000_000 % 1000)
+}
+
+/// The same with its sign, for a difference.
+pub fn signed_seconds(ns: i128) -> String {
+    format!("{}{}", if ns < 0 { "" } else { "+" }, seconds(ns))
 }
 
 /// A path without the numbers of processes and threads, for counting.

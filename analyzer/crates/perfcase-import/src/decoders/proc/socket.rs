@@ -7,16 +7,22 @@ use super::system::At;
 use crate::session::Session;
 use crate::tables::ProcSocketRow;
 
-/// The namespace of `/perfcase/netns/INODE/sockets`.
-pub fn parse_path(path: &str) -> Option<u64> {
-    path.strip_prefix("/perfcase/netns/")?.strip_suffix("/sockets")?.parse().ok()
+/// Where sockets are whose namespace is not known: those of a folder of copies.
+pub const OF_UNKNOWN: &str = "/perfcase/netns/unknown/sockets";
+
+/// The namespace of `/perfcase/netns/INODE/sockets`; `Some(None)` where it is not known.
+pub fn parse_path(path: &str) -> Option<Option<u64>> {
+    if path == OF_UNKNOWN {
+        return Some(None);
+    }
+    path.strip_prefix("/perfcase/netns/")?.strip_suffix("/sockets")?.parse().ok().map(Some)
 }
 
 /// Reads the list. False when it has lines that are no sockets.
 pub fn read(
     session: &mut Session,
     at: At,
-    netns_inode: u64,
+    netns_inode: Option<u64>,
     holders: &HashMap<u64, Vec<Holder>>,
     bytes: &[u8],
 ) -> bool {
@@ -49,9 +55,11 @@ impl<'a> Socket<'a> {
         self.words.get(key).and_then(|word| word.parse().ok())
     }
 
-    fn push(&self, session: &mut Session, at: At, netns_inode: u64, holders: &HashMap<u64, Vec<Holder>>) {
+    fn push(&self, session: &mut Session, at: At, netns_inode: Option<u64>, holders: &HashMap<u64, Vec<Holder>>) {
         let inode: Option<u64> = self.number("inode").filter(|&inode| inode != 0);
-        let held = inode.and_then(|inode| holders.get(&inode)).map(Vec::as_slice).unwrap_or_default();
+        let named = self.holder(session, at);
+        let listed = inode.and_then(|inode| holders.get(&inode)).map(Vec::as_slice);
+        let held = listed.unwrap_or(named.as_slice());
         if held.is_empty() {
             self.push_held(session, at, netns_inode, inode, None);
         }
@@ -60,7 +68,21 @@ impl<'a> Socket<'a> {
         }
     }
 
-    fn push_held(&self, session: &mut Session, at: At, netns_inode: u64, inode: Option<u64>, holder: Option<Holder>) {
+    /// The one that the line itself names, as ss does.
+    fn holder(&self, session: &mut Session, at: At) -> Option<Holder> {
+        let (pid, fd) = (self.number("pid")?, self.number("fd")?);
+        let utid = session.utid(at.ts_ns.saturating_add(session.start_ns()), pid, Some(pid));
+        Some(Holder { upid: session.upid(utid, pid), pid, fd })
+    }
+
+    fn push_held(
+        &self,
+        session: &mut Session,
+        at: At,
+        netns_inode: Option<u64>,
+        inode: Option<u64>,
+        holder: Option<Holder>,
+    ) {
         let text = |key: &str| self.words.get(key).map(|word| unescape(word));
         let (local_address, peer_address) = (text("local_address"), text("peer_address"));
         session.tables.proc_socket.push(ProcSocketRow {
