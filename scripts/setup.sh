@@ -22,6 +22,9 @@ stress-ng stress-ng
 dash dash
 mpstat sysstat
 unshare util-linux
+ss iproute2
+nstat iproute2
+lsof lsof
 file:libtraceevent.so.1 libtraceevent1
 file:../share/doc/libtraceevent1-plugin libtraceevent1-plugin
 file:libc.a libc6-dev
