@@ -155,3 +155,15 @@ def test_time_in_run_queues_of_each_thread(tmp_path: Path) -> None:
         assert waited > 100_000_000, "nobody had to wait"
         ready = case.execute("SELECT sum(ready_ns)::BIGINT FROM ready_time").fetchone()[0]
         assert ready == case.execute("SELECT sum(wait_ns)::BIGINT FROM run_queue_wait").fetchone()[0]
+        # All of the command's processes are in one control group: that of this test, which starts them.
+        by_cgroup = (
+            "SELECT cgroup, sum(ready_ns)::BIGINT, sum(on_cpu_ns)::BIGINT FROM ready_time_by_cgroup GROUP BY cgroup"
+        )
+        groups = {cgroup: times for cgroup, *times in case.execute(by_cgroup).fetchall()}
+        on_cpu = "SELECT sum(duration_ns)::BIGINT FROM thread_state WHERE state = 'running'"
+        paths = [line.split(":", 2)[2] for line in Path("/proc/self/cgroup").read_text().splitlines()]
+        assert set(groups) <= set(paths)
+        assert [sum(times) for times in zip(*groups.values(), strict=True)] == [
+            ready,
+            case.execute(on_cpu).fetchone()[0],
+        ]

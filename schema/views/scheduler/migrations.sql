@@ -1,6 +1,6 @@
 -- migrations: how often each thread changed its CPU
 -- grain: a thread that ran
--- source: thread_state, sched_migrate_task, thread, source, machine_fact
+-- source: thread_state, sched_migrate_task, thread, source, cpu_node
 -- caveat: a thread that was moved to another run queue and back before it ran has migrations without a change of CPU
 -- caveat: perf sched timehist -s counts moves only with -M, and prints 0 without it
 -- column utid: the capture's own key of the thread
@@ -22,29 +22,19 @@ WITH span AS (
   ) AS m
   ASOF JOIN span AS n ON m.pid = n.tid AND m.ts_ns >= n.since_ns
   GROUP BY n.utid
-), node_range AS (
-  SELECT regexp_extract(key, 'node(\d+)', 1)::INTEGER AS node, unnest(string_split(value, ',')) AS cpus
-  FROM machine_fact
-  WHERE regexp_matches(key, '^numa\.node\d+\.cpus$') AND regexp_matches(value, '^\d+(-\d+)?(,\d+(-\d+)?)*$')
 ), run AS (
   SELECT utid, cpu, lag(cpu) OVER (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns) AS before_cpu
   FROM thread_state
   WHERE state = 'running' AND utid <> 0
-), node_cpu AS (
-  SELECT c.cpu, min(n.node) AS node
-  FROM (SELECT DISTINCT cpu FROM run) AS c
-  JOIN node_range AS n
-    ON c.cpu BETWEEN try_cast(split_part(n.cpus, '-', 1) AS BIGINT) AND try_cast(split_part(n.cpus, '-', -1) AS BIGINT)
-  GROUP BY c.cpu
 ), total AS (
   SELECT r.utid,
     count(*) FILTER (r.cpu <> r.before_cpu) AS cpu_change_count,
     count(*) AS run_count,
     count(DISTINCT r.cpu) AS cpu_count,
-    CASE WHEN EXISTS (FROM node_cpu) THEN count(*) FILTER (n.node <> b.node) END AS cross_node_count
+    CASE WHEN EXISTS (FROM cpu_node) THEN count(*) FILTER (n.node <> b.node) END AS cross_node_count
   FROM run AS r
-  LEFT JOIN node_cpu AS n ON n.cpu = r.cpu
-  LEFT JOIN node_cpu AS b ON b.cpu = r.before_cpu
+  LEFT JOIN cpu_node AS n ON n.cpu = r.cpu
+  LEFT JOIN cpu_node AS b ON b.cpu = r.before_cpu
   GROUP BY r.utid
 )
 SELECT

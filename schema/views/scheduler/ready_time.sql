@@ -1,8 +1,9 @@
 -- ready_time: how long the threads of each process waited for a CPU, as a share of wall time (%RDY), with steal beside it
 -- grain: an interval of the capture and a process
--- source: thread_state, thread, process, proc_cpu, capture
+-- source: thread_state, thread, process, process_cgroup, proc_cpu, capture
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
 -- caveat: times of all threads together: a process with several threads can be over 1
+-- caveat: the control group is the one that the process was last seen in before the interval's end; of one that was not looked at, that of its nearest ancestor that was (process_cgroup). ready_time_by_cgroup adds up
 -- caveat: steal is the whole machine's, from /proc/stat, in ticks; between two snapshots it is taken as spread evenly; NULL where no snapshots cover the interval
 -- plot: intervals ready_ratio, on_cpu_ratio by pid, process
 -- column ts_ns [ns]: when the interval began
@@ -10,6 +11,7 @@
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
 -- column process: the process's name
+-- column cgroup: its control group: the path of the unified hierarchy, or of the first one of version 1
 -- column thread_count [count]: its threads that ran or waited in the interval
 -- column ready_ns [ns]: time they waited for a CPU
 -- column ready_ratio [ratio]: ready_ns as a share of interval_ns
@@ -59,11 +61,12 @@ WITH setting AS (
   GROUP BY p.step, p.upid, x.step_ns, x.end_ns
 )
 SELECT
-  t.step * t.step_ns AS ts_ns, t.interval_ns, t.upid, p.pid, p.name AS process, t.thread_count,
+  t.step * t.step_ns AS ts_ns, t.interval_ns, t.upid, p.pid, p.name AS process, m.cgroup, t.thread_count,
   t.ready_ns, t.ready_ns / t.interval_ns AS ready_ratio,
   t.on_cpu_ns, t.on_cpu_ns / t.interval_ns AS on_cpu_ratio,
   round(s.steal_ns)::BIGINT AS steal_ns, s.steal_ns / s.covered_ns AS steal_ratio
 FROM total AS t
 LEFT JOIN process AS p ON p.upid = t.upid
 LEFT JOIN steal AS s ON s.step = t.step
+ASOF LEFT JOIN process_cgroup AS m ON m.upid = t.upid AND m.since_ns < t.step * t.step_ns + t.interval_ns
 ORDER BY t.step, t.ready_ns DESC, t.upid

@@ -1,0 +1,49 @@
+-- numa_placement: on which NUMA nodes each process has its memory, and where it ran meanwhile
+-- grain: a snapshot × process × node on which it has memory or ran
+-- source: proc_numa, thread_state, thread, process, cpu_node
+-- caveat: read where it was asked for (perfcase-record --numa-maps); resident memory of all mappings, of file pages that others map as well
+-- caveat: on_cpu_ns is of the whole capture, the same for every snapshot; NULL where switches were not recorded or the CPUs' nodes are not known
+-- caveat: memory on one node and time on another is remote access if that is the memory in use: this view cannot tell which is
+-- column ts_ns [ns]: when the process's mappings were read
+-- column snapshot: number of the snapshot, within its source
+-- column upid: the capture's own process key
+-- column pid: process id
+-- column comm: its name
+-- column node: the node
+-- column resident_bytes [bytes]: its resident memory on the node
+-- column resident_ratio [ratio]: resident_bytes as a share of its resident memory on all nodes
+-- column on_cpu_ns [ns]: time its threads ran on CPUs of the node
+-- column on_cpu_ratio [ratio]: on_cpu_ns as a share of the time they ran at all
+WITH ran AS (
+  SELECT t.upid, n.node, sum(s.duration_ns)::BIGINT AS on_cpu_ns
+  FROM thread_state AS s
+  JOIN thread AS t USING (utid)
+  JOIN cpu_node AS n USING (cpu)
+  WHERE s.state = 'running' AND t.upid IS NOT NULL
+  GROUP BY t.upid, n.node
+), ran_of AS (
+  SELECT upid, sum(on_cpu_ns) AS on_cpu_ns FROM ran GROUP BY upid
+), reading AS (
+  SELECT source_id, snapshot, upid, any_value(pid) AS pid, min(ts_ns) AS ts_ns, sum(resident_bytes) AS resident_bytes
+  FROM proc_numa
+  GROUP BY source_id, snapshot, upid
+), place AS (
+  SELECT source_id, snapshot, upid, node, sum(resident_bytes)::BIGINT AS resident_bytes
+  FROM (
+    SELECT source_id, snapshot, upid, node, resident_bytes FROM proc_numa
+    UNION ALL
+    SELECT g.source_id, g.snapshot, g.upid, r.node, 0 FROM reading AS g JOIN ran AS r USING (upid)
+  )
+  GROUP BY source_id, snapshot, upid, node
+)
+SELECT
+  g.ts_ns, x.snapshot, x.upid, g.pid, p.name AS comm, x.node, x.resident_bytes,
+  x.resident_bytes / nullif(g.resident_bytes, 0) AS resident_ratio,
+  CASE WHEN o.on_cpu_ns IS NOT NULL THEN coalesce(r.on_cpu_ns, 0) END AS on_cpu_ns,
+  coalesce(r.on_cpu_ns, 0) / nullif(o.on_cpu_ns, 0) AS on_cpu_ratio
+FROM place AS x
+JOIN reading AS g USING (source_id, snapshot, upid)
+LEFT JOIN process AS p ON p.upid = x.upid
+LEFT JOIN ran AS r ON r.upid = x.upid AND r.node = x.node
+LEFT JOIN ran_of AS o ON o.upid = x.upid
+ORDER BY g.ts_ns, x.source_id, g.pid, x.upid, x.node

@@ -1,0 +1,26 @@
+-- ready_time_by_cgroup: how long the threads of each control group waited for a CPU, as a share of wall time (%RDY), with steal beside it
+-- grain: an interval of the capture and a control group
+-- source: ready_time
+-- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
+-- caveat: of the processes in the group itself, not in groups below it; which group a process is in is known as process_cgroup says
+-- caveat: a thread that its group's quota keeps from running (throttled) is ready as well: throttled_ns of cgroup_activity says how much of it that was
+-- plot: intervals ready_ratio, on_cpu_ratio by cgroup
+-- column ts_ns [ns]: when the interval began
+-- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column cgroup: path of the unified hierarchy, or of the first one of version 1; NULL where no ancestor of the process was looked at either
+-- column process_count [count]: its processes that ran or waited in the interval
+-- column thread_count [count]: their threads that did
+-- column ready_ns [ns]: time they waited for a CPU
+-- column ready_ratio [ratio]: ready_ns as a share of interval_ns
+-- column on_cpu_ns [ns]: time they ran
+-- column on_cpu_ratio [ratio]: on_cpu_ns as a share of interval_ns
+-- column steal_ns [ns]: time that the hypervisor did not give to this machine's CPUs, all CPUs together
+-- column steal_ratio [ratio]: steal_ns as a share of the CPU time of the interval that the snapshots cover
+SELECT
+  ts_ns, interval_ns, cgroup, count(*) AS process_count, sum(thread_count)::BIGINT AS thread_count,
+  sum(ready_ns)::BIGINT AS ready_ns, sum(ready_ns) / interval_ns AS ready_ratio,
+  sum(on_cpu_ns)::BIGINT AS on_cpu_ns, sum(on_cpu_ns) / interval_ns AS on_cpu_ratio,
+  steal_ns, steal_ratio
+FROM ready_time
+GROUP BY ts_ns, interval_ns, cgroup, steal_ns, steal_ratio
+ORDER BY ts_ns, sum(ready_ns) DESC, cgroup NULLS LAST
