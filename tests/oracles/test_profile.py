@@ -93,6 +93,10 @@ def test_report_children(capture: Capture, case_of) -> None:
     assert_same(
         Counter((*key, row.self_count, row.self_period) for key, row in ours.items() if row.self_count), selfs, "self"
     )
+    if "dwarf" in capture.id:
+        # Without the object files perf finds no caller; perfcase follows frame pointers. Callers: test_unwind_live.
+        assert totals.keys() <= ours.keys()
+        return
     assert_same(Counter(ours.keys()), Counter(totals.keys()), "functions")
     for key, parts in totals.items():
         assert abs(100 * ours[key].total_ratio - sum(parts)) <= 0.005 * len(parts) + 1e-9, key

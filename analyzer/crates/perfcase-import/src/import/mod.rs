@@ -145,6 +145,7 @@ pub fn import(
 /// Everything that is known only at the end.
 fn finish(session: &mut Session, kallsyms: &Option<Kallsyms>) {
     session.report_short_records();
+    session.report_unwinding();
     session.write_events();
     session.write_timelines();
     session.write_threads();

@@ -32,6 +32,8 @@ pub struct Mapping<'a> {
     pub path: &'a [u8],
     /// What it is, where that does not follow from the path: `bpf`.
     pub kind: Option<&'static str>,
+    /// No code runs from it.
+    pub is_data: bool,
 }
 
 #[derive(Clone)]
@@ -41,6 +43,7 @@ struct Region {
     dso: DsoId,
     /// Generated code and heaps: their addresses stay as they are.
     is_identity: bool,
+    is_data: bool,
 }
 
 #[derive(Clone)]
@@ -126,6 +129,24 @@ impl Maps {
             }
             _ => (None, address),
         }
+    }
+
+    /// Path and build id of an object; `None` for memory without a file.
+    pub(crate) fn file_of(&self, dso: DsoId) -> Option<(&[u8], Option<&[u8]>)> {
+        let dso = self.dsos.get(dso as usize).filter(|dso| dso.kind != "anon")?;
+        Some((&dso.path, dso.build_id.as_deref()))
+    }
+
+    /// The short name of an object.
+    pub(crate) fn name_of(&self, dso: DsoId) -> &str {
+        self.dsos.get(dso as usize).map_or("?", |dso| &dso.name)
+    }
+
+    /// True where code of a process may be.
+    pub(crate) fn is_code(&self, upid: Option<Upid>, address: u64) -> bool {
+        let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);
+        let region = space.regions.range(..=address).next_back();
+        region.is_some_and(|(_, region)| address < region.end && !region.is_data)
     }
 
     fn kernel_dso(&mut self) -> DsoId {
@@ -276,7 +297,7 @@ impl Session {
         if let (Some(upid), true) = (upid, mapping.path == b"[vdso]" || is_loader(mapping.path)) {
             self.set_process_compat(upid, mapping.start < 1 << 32);
         }
-        let region = Region { end, page_offset: mapping.page_offset, dso, is_identity };
+        let region = Region { end, page_offset: mapping.page_offset, dso, is_identity, is_data: mapping.is_data };
         self.maps.insert(upid, mapping.start, region);
     }
 

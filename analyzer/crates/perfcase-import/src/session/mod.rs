@@ -6,6 +6,7 @@ mod issues;
 mod maps;
 mod stacks;
 mod threads;
+mod unwinding;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +19,9 @@ pub use events::{EventAttr, EventId, SourceId, SourceInfo};
 pub use host::HostFacts;
 pub use issues::{Issue, Severity};
 pub use maps::Mapping;
+pub use stacks::EndReason;
 pub use threads::{Upid, Utid, until_nul};
+pub use unwinding::UserState;
 
 use crate::symbols::Kallsyms;
 use crate::tables::{self, Table, Tables};
@@ -54,6 +57,7 @@ pub struct Session {
     pub(crate) threads: threads::Threads,
     pub(crate) maps: maps::Maps,
     pub(crate) stacks: stacks::Stacks,
+    pub(crate) unwinding: unwinding::Unwinding,
     pub(crate) events: events::Events,
     pub(crate) tracepoints: Tracepoints,
     pub(crate) timelines: Timelines,
@@ -80,6 +84,7 @@ impl Session {
             threads: threads::Threads::new(),
             maps: maps::Maps::new(),
             stacks: stacks::Stacks::new(),
+            unwinding: unwinding::Unwinding::default(),
             events: events::Events::default(),
             tracepoints: Tracepoints::default(),
             timelines: Timelines::default(),

@@ -16,6 +16,30 @@ pub type StackId = u32;
 /// The capture's own key of a frame.
 pub type FrameId = u32;
 
+/// Why a callchain has no further caller, as `stack.end_reason` says it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct EndReason(u32);
+
+impl EndReason {
+    /// It ends with the thread's first function, or nothing is known.
+    pub const NONE: EndReason = EndReason(0);
+}
+
+/// The frames of a callchain in `members`, and how it ends.
+#[derive(Clone, Copy)]
+struct Stack {
+    start: usize,
+    depth: u32,
+    kernel_depth: u32,
+    end: EndReason,
+}
+
+impl Stack {
+    fn of<'a>(&self, members: &'a [FrameId]) -> (&'a [FrameId], EndReason) {
+        (&members[self.start..self.start + self.depth as usize], self.end)
+    }
+}
+
 /// Entries of a callchain from here on are markers, not addresses (PERF_CONTEXT_MAX of perf_event.h).
 const CONTEXT_MAX: u64 = -4095i64 as u64;
 
@@ -39,6 +63,7 @@ fn is_kernel_mode(cpu_mode: u8) -> bool {
 struct Seen {
     generation: (u32, u32),
     kernel_first: bool,
+    end: EndReason,
     start: usize,
     length: u32,
     stack: StackId,
@@ -61,7 +86,8 @@ pub(crate) struct Stacks {
     addresses: Vec<u64>,
     frames: Vec<Frame>,
     by_frame: HashMap<Frame, FrameId>,
-    stacks: Vec<(usize, u32, u32)>,
+    stacks: Vec<Stack>,
+    end_reasons: Vec<Box<str>>,
     by_frames: HashTable<StackId>,
     /// The frames of all stacks, one after the other.
     members: Vec<FrameId>,
@@ -103,6 +129,7 @@ impl Stacks {
             frames: Vec::new(),
             by_frame: HashMap::new(),
             stacks: Vec::new(),
+            end_reasons: vec![Box::default()],
             by_frames: HashTable::new(),
             members: Vec::new(),
             scratch: Vec::new(),
@@ -122,27 +149,34 @@ impl Stacks {
         id
     }
 
-    fn intern_stack(&mut self) -> StackId {
+    /// The key of a reason. There are few: one an object and kind.
+    pub(crate) fn end_reason(&mut self, text: &str) -> EndReason {
+        let known = self.end_reasons.iter().position(|known| **known == *text);
+        let at = known.unwrap_or_else(|| {
+            self.end_reasons.push(text.into());
+            self.end_reasons.len() - 1
+        });
+        EndReason(at as u32)
+    }
+
+    pub(crate) fn reason(&self, end: EndReason) -> &str {
+        &self.end_reasons[end.0 as usize]
+    }
+
+    fn intern_stack(&mut self, end: EndReason) -> StackId {
         let frames = std::mem::take(&mut self.scratch);
-        let hash = self.hasher.hash_one(&frames);
+        let hash = self.hasher.hash_one((&frames[..], end));
         let (stacks, members) = (&self.stacks, &self.members);
-        let of = |id: &StackId| {
-            let (start, depth, _) = stacks[*id as usize];
-            &members[start..start + depth as usize]
-        };
-        let found = self.by_frames.find(hash, |id| of(id) == &frames[..]).copied();
+        let found = self.by_frames.find(hash, |id| stacks[*id as usize].of(members) == (&frames[..], end)).copied();
         let id = found.unwrap_or_else(|| {
             let id = self.stacks.len() as StackId;
             let is_kernel = |frame: &&FrameId| self.frames[**frame as usize].is_kernel;
             let kernel_depth = frames.iter().take_while(is_kernel).count() as u32;
             let start = self.members.len();
             self.members.extend_from_slice(&frames);
-            self.stacks.push((start, frames.len() as u32, kernel_depth));
+            self.stacks.push(Stack { start, depth: frames.len() as u32, kernel_depth, end });
             let (stacks, members, hasher) = (&self.stacks, &self.members, &self.hasher);
-            self.by_frames.insert_unique(hash, id, |id| {
-                let (start, depth, _) = stacks[*id as usize];
-                hasher.hash_one(&members[start..start + depth as usize])
-            });
+            self.by_frames.insert_unique(hash, id, |id| hasher.hash_one(stacks[*id as usize].of(members)));
             id
         });
         self.scratch = frames;
@@ -174,12 +208,13 @@ impl Stacks {
                 missing_reason: missing,
             });
         }
-        for (id, &(start, depth, kernel_depth)) in self.stacks.iter().enumerate() {
+        for (id, stack) in self.stacks.iter().enumerate() {
             tables.stack.push(StackRow {
                 stack_id: id as StackId,
-                frame_ids: &self.members[start..start + depth as usize],
-                depth,
-                kernel_depth,
+                frame_ids: stack.of(&self.members).0,
+                depth: stack.depth,
+                kernel_depth: stack.kernel_depth,
+                end_reason: (stack.end != EndReason::NONE).then(|| self.reason(stack.end)),
             });
         }
     }
@@ -210,7 +245,7 @@ impl Session {
 
     /// The process that has an id now, and the generation of its mappings. Samples come in runs of one process.
     #[inline]
-    fn space_of(&mut self, pid: Option<i32>) -> (Option<Upid>, (u32, u32)) {
+    pub(super) fn space_of(&mut self, pid: Option<i32>) -> (Option<Upid>, (u32, u32)) {
         let state = (self.threads.processes.len(), self.maps.changes());
         let last = &self.stacks.last_space;
         if last.pid != pid || last.state != state {
@@ -262,26 +297,32 @@ impl Session {
         }
         self.stacks.scratch.clear();
         self.stacks.scratch.extend_from_slice(frames);
-        Some(self.stacks.intern_stack())
+        Some(self.stacks.intern_stack(EndReason::NONE))
+    }
+
+    /// The key of a reason for `stack.end_reason`.
+    pub fn end_reason(&mut self, text: &str) -> EndReason {
+        self.stacks.end_reason(text)
     }
 
     /// A callchain as perf records it: addresses, leaf first, with PERF_CONTEXT markers between kernel and user.
     ///
     /// `None` when it holds no address.
     #[inline]
-    pub fn stack(&mut self, pid: Option<i32>, cpu_mode: u8, chain: &[u64]) -> Option<StackId> {
+    pub fn stack(&mut self, pid: Option<i32>, cpu_mode: u8, chain: &[u64], end: EndReason) -> Option<StackId> {
         let (upid, generation) = self.space_of(pid);
         let kernel_first = is_kernel_mode(cpu_mode);
-        let hash = self.stacks.hasher.hash_one((generation, kernel_first, chain));
+        let hash = self.stacks.hasher.hash_one((generation, kernel_first, end, chain));
         let addresses = &self.stacks.addresses;
         let seen = self.stacks.seen.find(hash, |seen| {
             seen.generation == generation
                 && seen.kernel_first == kernel_first
+                && seen.end == end
                 && addresses[seen.start..seen.start + seen.length as usize] == *chain
         });
         match seen {
             Some(seen) => Some(seen.stack),
-            None => self.new_stack(upid, generation, kernel_first, hash, chain),
+            None => self.new_stack(upid, generation, (kernel_first, end), hash, chain),
         }
     }
 
@@ -290,7 +331,7 @@ impl Session {
         &mut self,
         upid: Option<Upid>,
         generation: (u32, u32),
-        kernel_first: bool,
+        (kernel_first, end): (bool, EndReason),
         hash: u64,
         chain: &[u64],
     ) -> Option<StackId> {
@@ -311,14 +352,14 @@ impl Session {
             return None;
         }
         let stacks = &mut self.stacks;
-        let stack = stacks.intern_stack();
+        let stack = stacks.intern_stack(end);
         let start = stacks.addresses.len();
         stacks.addresses.extend_from_slice(chain);
-        let seen = Seen { generation, kernel_first, start, length: chain.len() as u32, stack };
+        let seen = Seen { generation, kernel_first, end, start, length: chain.len() as u32, stack };
         let (addresses, hasher) = (&stacks.addresses, &stacks.hasher);
         stacks.seen.insert_unique(hash, seen, |seen| {
             let chain = &addresses[seen.start..seen.start + seen.length as usize];
-            hasher.hash_one((seen.generation, seen.kernel_first, chain))
+            hasher.hash_one((seen.generation, seen.kernel_first, seen.end, chain))
         });
         Some(stack)
     }

@@ -7,6 +7,7 @@ pub mod arena;
 pub mod attr;
 pub mod build_id;
 pub mod bytes;
+mod chains;
 pub mod compressed;
 pub mod deferred;
 pub mod events;

@@ -38,6 +38,8 @@ pub mod misc {
     pub const CPUMODE_MASK: u16 = 7;
     /// COMM: due to an exec. SWITCH: the task leaves the CPU. MMAP: data (the bit has a meaning per type).
     pub const COMM_EXEC: u16 = 1 << 13;
+    /// MMAP: of data, from which no code runs.
+    pub const MMAP_DATA: u16 = 1 << 13;
     /// SWITCH: switched out.
     pub const SWITCH_OUT: u16 = 1 << 13;
     /// SWITCH: switched out while still runnable.

@@ -1,6 +1,7 @@
 //! A sample's rows: `sample`, its rarer fields, counter values, branches, and the tracepoint's own table.
 
 use super::bytes::U64s;
+use super::chains;
 use super::deferred;
 use super::events::Event;
 use super::group::LastValues;
@@ -92,7 +93,7 @@ impl Rows<'_> {
             return None;
         };
         let (sample, damage) = event.plan.sample(body);
-        let common = self.common(&sample, header, recording, file);
+        let common = self.common(&sample, header, (recording, file), event);
         let sample_id = match sample.read {
             None => {
                 // Without the field a sample stands for the fixed period, as perf takes it.
@@ -146,7 +147,13 @@ impl Rows<'_> {
         damage
     }
 
-    fn common(&mut self, sample: &Sample, header: RecordHeader, recording: &Recording, file: &[u8]) -> Common {
+    fn common(
+        &mut self,
+        sample: &Sample,
+        header: RecordHeader,
+        (recording, file): (&Recording, &[u8]),
+        event: &Event,
+    ) -> Common {
         let clock_ns = match sample.time {
             Some(time) if time != 0 && time < LATEST_NS => time as i64,
             _ => NO_TIME,
@@ -159,7 +166,9 @@ impl Rows<'_> {
             copy(chain, &mut self.scratch.chain);
             let is_whole = deferred::join(&mut self.scratch.chain, tid.unwrap_or(-1), recording, file);
             self.scratch.cut_chain_count += u64::from(!is_whole);
-            self.session.stack(pid, cpu_mode, &self.scratch.chain)
+            let chain = &mut self.scratch.chain;
+            let end = chains::complete(chain, sample.more.as_deref(), &event.attr, recording, pid, self.session);
+            self.session.stack(pid, cpu_mode, chain, end)
         });
         let frame_id = sample.ip.map(|ip| self.session.frame(pid, cpu_mode, ip));
         Common { clock_ns, utid, cpu_mode, frame_id, stack_id }

@@ -181,6 +181,7 @@ fn apply(record: &Record, header: RecordHeader, clock_ns: i64, session: &mut Ses
                 build_id: None,
                 path: name,
                 kind: (kind == KSYMBOL_BPF).then_some("bpf"),
+                is_data: false,
             });
         }
         _ => {}
@@ -209,5 +210,6 @@ fn mapping(map: &Mmap, header: RecordHeader, session: &mut Session) {
         build_id,
         path: map.path,
         kind: None,
+        is_data: header.misc & misc::MMAP_DATA != 0,
     });
 }

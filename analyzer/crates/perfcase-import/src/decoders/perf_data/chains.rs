@@ -1,0 +1,89 @@
+//! The user part of a callchain, where the kernel's own walk along frame pointers is not the best there is: branch
+//! records of calls (--call-graph lbr), registers and a copy of the stack (--call-graph dwarf).
+
+use perfcase_symbols::unwind::{Machine, Registers};
+
+use super::attr::Attr;
+use super::bytes::ByteOrder;
+use super::recording::Recording;
+use super::sample::{More, field};
+use crate::session::{EndReason, Session, UserState};
+
+/// PERF_CONTEXT_USER of perf_event.h.
+const USER: u64 = -512i64 as u64;
+/// Entries of a callchain from here on are markers (PERF_CONTEXT_MAX).
+const CONTEXT_MAX: u64 = -4095i64 as u64;
+/// PERF_SAMPLE_BRANCH_CALL_STACK.
+const BRANCH_CALL_STACK: u64 = 1 << 11;
+/// PERF_SAMPLE_REGS_ABI_32.
+const ABI_32: u64 = 1;
+/// kernel.perf_event_max_stack, unless it was set to something else.
+const USUAL_MAX_STACK: usize = 127;
+
+/// Puts the best user part into a callchain; says why it ends, where that is known.
+pub fn complete(
+    chain: &mut Vec<u64>,
+    more: Option<&More>,
+    attr: &Attr,
+    recording: &Recording,
+    pid: Option<i32>,
+    session: &mut Session,
+) -> EndReason {
+    let Some(more) = more else { return kernels_limit(chain, attr, session) };
+    let is_dwarf = attr.sample_type & (field::REGS_USER | field::STACK_USER) == field::REGS_USER | field::STACK_USER;
+    if is_dwarf && let Some(registers) = more.regs_user {
+        let user_part = chain.iter().position(|&address| address == USER).unwrap_or(chain.len());
+        chain.truncate(user_part);
+        chain.push(USER);
+        let machine = recording.features.arch.as_deref().or(session.host.machine.as_deref());
+        let machine = machine.map_or_else(|| machine_of_mask(registers.mask), Machine::of_name);
+        let reason = match (machine, registers.abi) {
+            (_, ABI_32) => "32-bit process: not unwound",
+            (None, _) => "not unwound on this architecture",
+            _ if recording.order == ByteOrder::Big => "not unwound on this architecture",
+            (Some(machine), _) => match Registers::from_perf(machine, registers.mask, registers.values.iter()) {
+                Some(registers) => {
+                    let stack = more.stack_user.map_or(&[][..], |stack| stack.bytes);
+                    return session.unwind(pid, &UserState { machine, registers, stack }, chain);
+                }
+                None => "program counter or stack pointer were not recorded",
+            },
+        };
+        // perf numbers the program counter of 32-bit tasks as that of 64-bit ones.
+        let pc = if machine == Some(Machine::X86_64) { registers.get(8) } else { registers.get(32) };
+        chain.extend(pc);
+        let reason = session.end_reason(reason);
+        session.count_unwound(reason);
+        return reason;
+    }
+    let branches = more.branch_stack.filter(|_| attr.branch_sample_type & BRANCH_CALL_STACK != 0);
+    if let Some(branches) = branches
+        && let Some(newest) = branches.iter().next()
+        && let Some(user_part) = chain.iter().position(|&address| address == USER)
+    {
+        // As perf's resolve_lbr_callchain_sample: where the latest call went, then where each call came from.
+        chain.truncate(user_part + 1);
+        chain.push(newest.to);
+        chain.extend(branches.iter().map(|branch| branch.from));
+        return EndReason::NONE;
+    }
+    kernels_limit(chain, attr, session)
+}
+
+/// The kernel stops at a number of addresses, which the event may set; markers do not count.
+fn kernels_limit(chain: &[u64], attr: &Attr, session: &mut Session) -> EndReason {
+    let limit = if attr.max_stack > 0 { usize::from(attr.max_stack) } else { USUAL_MAX_STACK };
+    if chain.len() < limit || chain.iter().filter(|&&address| address < CONTEXT_MAX).count() != limit {
+        return EndReason::NONE;
+    }
+    session.end_reason("the kernel's limit of frames")
+}
+
+/// The architecture where the file does not say it: by default perf asks for all registers of the machine.
+fn machine_of_mask(mask: u64) -> Option<Machine> {
+    match mask & 0xff_ffff_ffff {
+        0xff_0fff | 0xff_ffff => Some(Machine::X86_64),
+        all if all & 0x1_ffff_ffff == 0x1_ffff_ffff => Some(Machine::Aarch64),
+        _ => None,
+    }
+}

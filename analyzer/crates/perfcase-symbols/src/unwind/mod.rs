@@ -1,0 +1,242 @@
+//! Callers of a sampled thread, from its registers and a copy of its stack.
+//!
+//! The call frame information of DWARF 5 (section 6.4) and of the LSB (.eh_frame, .eh_frame_hdr) tells for every
+//! instruction where the caller's registers are. Nothing of the object's code is read, so tables without text suffice.
+
+mod machine;
+mod rule;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use hashbrown::HashMap;
+
+pub use machine::{Machine, Registers};
+use rule::{Rule, Rules};
+pub use tables::Tables;
+
+/// The key of an object, which the caller gives out.
+pub type ObjectId = u32;
+
+/// Frames of one stack; deeper ones are cut. perf prints 127 unless told otherwise.
+pub const MAX_FRAMES: usize = 1024;
+/// Rules that are kept; then all are forgotten. A profile needs some thousands.
+const MAX_RULES: usize = 1 << 16;
+
+/// Below are no mappings (vm.mmap_min_addr): what looks like a return address is another number.
+const FIRST_PAGE_BYTES: u64 = 4096;
+
+/// Why a stack has no further frame.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum End {
+    /// It is the first function of the thread.
+    Complete,
+    /// The copy of the stack does not reach further.
+    StackCopyEnded,
+    /// There is no file of this object.
+    NoFile(ObjectId),
+    /// The file of this object has no unwind information for the address.
+    NoInformation(ObjectId),
+    /// The unwind information of this object is damaged, or needs what is not known.
+    Damaged(ObjectId),
+    /// No mapping of the process covers the address.
+    NotMapped,
+    /// The caller would lie further down the stack, or be the same frame again.
+    NoProgress,
+    /// There are more than [`MAX_FRAMES`].
+    TooDeep,
+}
+
+/// What is mapped where in the process, and the tables of what is mapped.
+pub trait Space {
+    /// The object at an address and the address's offset in its file.
+    fn place(&self, address: u64) -> Option<(ObjectId, u64)>;
+    /// True where code may run.
+    fn is_code(&self, address: u64) -> bool;
+    /// The tables of an object, asked for once; `None` without a file.
+    fn tables(&self, object: ObjectId) -> Option<Tables>;
+}
+
+/// The copy of the stack.
+#[derive(Clone, Copy, Debug)]
+pub struct StackCopy<'a> {
+    /// Address of the first byte.
+    pub start: u64,
+    /// The bytes, upwards.
+    pub bytes: &'a [u8],
+}
+
+impl StackCopy<'_> {
+    /// The word at an address.
+    pub(crate) fn word(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        let bytes = self.bytes.get(at..at.checked_add(8)?)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+}
+
+/// How one stack was unwound.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Outcome {
+    /// Why it ends.
+    pub end: End,
+    /// Callers found by frame pointers, in code that no table describes: likely, not certain.
+    pub guessed_count: u32,
+}
+
+enum Loaded {
+    NoFile,
+    Tables(Box<Tables>),
+}
+
+/// Unwinds stacks; keeps what it learned of objects and instructions.
+#[derive(Default)]
+pub struct Unwinder {
+    objects: HashMap<ObjectId, Loaded>,
+    by_place: HashMap<(ObjectId, u64), Result<Rule, End>>,
+    rules: Rules,
+}
+
+/// A frame whose caller is wanted.
+#[derive(Clone, Copy)]
+struct Frame {
+    /// An address within the instruction that runs or calls.
+    address: u64,
+    /// The instruction at the address itself is next, as in the sampled frame: registers may not be saved yet.
+    is_exact: bool,
+}
+
+impl Unwinder {
+    /// Addresses of the frames, innermost first, are added to `frames`: the sampled address, and of every caller the
+    /// last byte of its call instruction, as perf prints them.
+    pub fn unwind(
+        &mut self,
+        machine: Machine,
+        mut registers: Registers,
+        stack: StackCopy<'_>,
+        space: &impl Space,
+        frames: &mut Vec<u64>,
+    ) -> Outcome {
+        let mut guessed_count = 0;
+        let mut frame = Frame { address: registers.pc(), is_exact: true };
+        frames.push(frame.address);
+        for _ in 1..MAX_FRAMES {
+            frame = match self.caller(machine, &mut registers, frame, stack, space, &mut guessed_count) {
+                Ok(frame) => frame,
+                Err(end) => return Outcome { end, guessed_count },
+            };
+            frames.push(frame.address);
+        }
+        Outcome { end: End::TooDeep, guessed_count }
+    }
+
+    fn caller(
+        &mut self,
+        machine: Machine,
+        registers: &mut Registers,
+        frame: Frame,
+        stack: StackCopy<'_>,
+        space: &impl Space,
+        guessed_count: &mut u32,
+    ) -> Result<Frame, End> {
+        let below = registers.stack_pointer(machine);
+        let by_table = match space.place(frame.address) {
+            Some((object, offset)) => self.by_table(machine, registers, (object, offset), stack, space),
+            None => Err(End::NotMapped),
+        };
+        let (caller, is_signal) = match by_table {
+            Ok(found) => found,
+            Err(end @ (End::Complete | End::StackCopyEnded)) => return Err(end),
+            Err(end) => {
+                let has_tables = matches!(end, End::NoInformation(_));
+                let caller = rule::without_table(machine, registers, stack, frame.is_exact && has_tables).ok_or(end)?;
+                if !space.is_code(strip(machine, caller, space).wrapping_sub(1)) {
+                    return Err(end);
+                }
+                *guessed_count += 1;
+                (caller, false)
+            }
+        };
+        if caller == 0 {
+            return Err(End::Complete);
+        }
+        if caller < FIRST_PAGE_BYTES {
+            return Err(End::NotMapped);
+        }
+        let caller = strip(machine, caller, space);
+        let above = registers.stack_pointer(machine);
+        // A handler may run on a stack of its own: only there does a caller lie anywhere. A function that has saved
+        // nothing yet shares the place with its caller.
+        let has_advanced = above > below || (frame.is_exact && above == below && caller != frame.address);
+        if !is_signal && !has_advanced {
+            return Err(End::NoProgress);
+        }
+        let address = if is_signal { caller } else { caller.wrapping_sub(1) };
+        Ok(Frame { address, is_exact: is_signal })
+    }
+
+    /// The return address of a frame, and whether the frame is a signal's.
+    fn by_table(
+        &mut self,
+        machine: Machine,
+        registers: &mut Registers,
+        (object, offset): (ObjectId, u64),
+        stack: StackCopy<'_>,
+        space: &impl Space,
+    ) -> Result<(u64, bool), End> {
+        let rule = match self.rule(machine, object, offset, space) {
+            Err(End::NoInformation(_)) if machine == Machine::Aarch64 && self.is_sigreturn(object, offset) => {
+                let (interrupted, of_interrupted) =
+                    rule::interrupted_aarch64(registers, stack).ok_or(End::StackCopyEnded)?;
+                *registers = of_interrupted;
+                return Ok((interrupted, true));
+            }
+            rule => rule?,
+        };
+        let Some(Loaded::Tables(tables)) = self.objects.get(&object) else { return Err(End::NoFile(object)) };
+        let (caller, of_caller) = self.rules.apply(&rule, (tables, object), *registers, stack)?;
+        *registers = of_caller;
+        Ok((caller, rule.is_signal))
+    }
+
+    /// True for the byte before the code that handlers return to, and for its first byte.
+    fn is_sigreturn(&self, object: ObjectId, offset: u64) -> bool {
+        let Some(Loaded::Tables(tables)) = self.objects.get(&object) else { return false };
+        [offset, offset.wrapping_add(1)].iter().any(|offset| tables.has_code(*offset, &rule::SIGRETURN_AARCH64))
+    }
+
+    fn rule(&mut self, machine: Machine, object: ObjectId, offset: u64, space: &impl Space) -> Result<Rule, End> {
+        if let Some(rule) = self.by_place.get(&(object, offset)) {
+            return *rule;
+        }
+        if self.by_place.len() >= MAX_RULES {
+            self.by_place.clear();
+            self.rules.clear();
+        }
+        let loaded = self.objects.entry(object).or_insert_with(|| match space.tables(object) {
+            Some(tables) => Loaded::Tables(Box::new(tables)),
+            None => Loaded::NoFile,
+        });
+        let rule = match loaded {
+            Loaded::NoFile => Err(End::NoFile(object)),
+            Loaded::Tables(tables) if tables.machine() != machine => Err(End::NoInformation(object)),
+            Loaded::Tables(tables) => match tables.address_of(offset) {
+                Some(address) => self.rules.find(tables, object, address),
+                None => Err(End::NoInformation(object)),
+            },
+        };
+        self.by_place.insert((object, offset), rule);
+        rule
+    }
+}
+
+/// A return address without the signature that pointer authentication puts into its upper bits. How many bits an
+/// address has depends on the kernel: the most under which it is mapped.
+fn strip(machine: Machine, address: u64, space: &impl Space) -> u64 {
+    let is_mapped = |address: u64| space.is_code(address.wrapping_sub(1));
+    if machine != Machine::Aarch64 || address >> 36 == 0 || is_mapped(address) {
+        return address;
+    }
+    let address_of = |bits: u32| address & ((1 << bits) - 1);
+    [52, 48, 47, 42, 39, 36].into_iter().map(address_of).find(|&address| is_mapped(address)).unwrap_or(address)
+}

@@ -1,0 +1,227 @@
+"""User stacks of `perf record --call-graph dwarf`, unwound at the import: each stack against perf's, address by address.
+
+perf (with libunwind) reads the same tables from the files on this machine, which the import is told to take
+(`debug_dirs: /`). The programs are compiled without frame pointers.
+"""
+
+import functools
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfcase.store import import_core
+
+C = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+static volatile unsigned long sink;
+static int compare(const void *a, const void *b) { sink++; return *(const int *)a - *(const int *)b; }
+__attribute__((noinline)) static void spin(unsigned long n) { for (unsigned long i = 0; i < n; i++) sink += i * i; }
+__attribute__((noinline)) static unsigned long deep(int n)
+{
+	char room[64 + 8 * (n & 7)]; /* a frame of no fixed size needs a frame pointer */
+	memset(room, n, sizeof room);
+	if (n == 0) { spin(30000); return sink; }
+	return deep(n - 1) + room[n & 31];
+}
+__attribute__((noinline)) static void sorts(void)
+{
+	static __thread int data[20000];
+	for (int i = 0; i < 20000; i++) data[i] = rand();
+	qsort(data, 20000, sizeof *data, compare);
+}
+__attribute__((noinline)) static void aligned(int n)
+{
+	double room[4] __attribute__((aligned(64)));
+	for (int i = 0; i < 4; i++) room[i] = n * i;
+	spin(20000 + (unsigned)room[3]);
+}
+__attribute__((noinline)) static void naps(void) { nanosleep(&(struct timespec){0, 1000000}, 0); }
+static sem_t turn;
+static void on_signal(int number) { (void)number; spin(20000); }
+static void *work(void *depth)
+{
+	for (int i = 0; i < 40; i++) {
+		char text[200];
+		if (depth == (void *)40) sem_wait(&turn);
+		deep((int)(long)depth); sorts(); aligned(i); naps();
+		if (depth != (void *)40) sem_post(&turn);
+		for (int k = 0; k < 1000; k++) snprintf(text, sizeof text, "%d %f %s", k, k / 3.0, "abc");
+	}
+	return 0;
+}
+int main(void)
+{
+	pthread_t thread;
+	sem_init(&turn, 0, 0);
+	signal(SIGPROF, on_signal);
+	setitimer(ITIMER_PROF, &(struct itimerval){{0, 5000}, {0, 5000}}, 0);
+	pthread_create(&thread, 0, work, (void *)12);
+	work((void *)40);
+	return pthread_join(thread, 0);
+}
+"""
+CPP = r"""
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+static volatile unsigned long sink;
+static int thrower(int n) { if (n == 0) throw std::runtime_error("x"); return thrower(n - 1) + 1; }
+static int catcher(int n)
+{
+	try { return thrower(n); } catch (const std::exception &e) { return (int)std::string(e.what()).size(); }
+}
+int main()
+{
+	std::map<std::string, std::vector<std::string>> tree;
+	for (int r = 0; r < 250; r++) {
+		for (int i = 0; i < 1000; i++) tree[std::to_string(i * 7919 % 1000)].push_back(std::to_string(i));
+		std::vector<std::string> keys;
+		for (auto &pair : tree) keys.push_back(pair.first);
+		std::sort(keys.begin(), keys.end(), [](auto &a, auto &b) { sink++; return a > b; });
+		std::function<int(int)> f = [&](int n) { return n ? f(n - 1) + 1 : catcher(20); };
+		for (int i = 0; i < 100; i++) sink += f(10);
+	}
+}
+"""
+RUST = r"""
+use std::collections::BTreeMap;
+#[inline(never)]
+fn fib(n: u32) -> u64 { if n < 2 { n as u64 } else { fib(n - 1) + fib(n - 2) } }
+fn main() {
+    let thread = std::thread::spawn(|| (0..20).map(|i| fib(22 + i % 3)).sum::<u64>());
+    let mut tree = BTreeMap::new();
+    for i in 0..300_000u64 { tree.insert(i.wrapping_mul(2654435761) % 10007, format!("{i}")); }
+    let mut values: Vec<_> = tree.values().cloned().collect();
+    values.sort();
+    println!("{} {} {}", values.len(), thread.join().unwrap(), fib(27));
+}
+"""
+COMPILERS = {
+    "c": ("c", C, ["gcc", "-O2", "-fomit-frame-pointer", "-pthread"]),
+    "c++": ("cpp", CPP, ["g++", "-O2", "-fomit-frame-pointer"]),
+    "rust": ("rs", RUST, ["rustc", "-O", "-Cforce-frame-pointers=no"]),
+}
+EVENTS = "cpu-clock,sched:sched_switch,sched:sched_wakeup"
+FRAME = re.compile(r"\s+([0-9a-f]+) ")
+
+
+def run(*command: object) -> str:
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, list[list[int]]]]:
+    """Of a program in this language: a recording, and the stacks that perf prints of it."""
+
+    @functools.cache
+    def record(language: str) -> tuple[Path, list[list[int]]]:
+        suffix, source, compiler = COMPILERS[language]
+        if not shutil.which("perf") or not shutil.which(compiler[0]):
+            pytest.skip(f"needs perf and {compiler[0]}")
+        folder = tmp_path_factory.mktemp("unwind")
+        (folder / f"work.{suffix}").write_text(source)
+        run(*compiler, folder / f"work.{suffix}", "-o", folder / "work")
+        data = folder / "perf.data"
+        options = ["-q", "-F", "2999", "-e", EVENTS, "--call-graph", "dwarf,16384", "-o", data]
+        done = subprocess.run(
+            ["perf", "record", *options, folder / "work"], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            pytest.skip(f"perf cannot record here: {done.stderr.strip()[-200:]}")
+        text = run("perf", "script", "-i", data, "--max-stack", 1024, "--no-inline", "-F", "time,event,ip,sym,dso")
+        blocks = [block.splitlines()[1:] for block in text.split("\n\n") if block.strip()]
+        return data, [[int(match[1], 16) for match in map(FRAME.match, lines) if match] for lines in blocks]
+
+    return record
+
+
+def imported(data: Path, out: Path, debug_dirs: list[str]) -> tuple[duckdb.DuckDBPyConnection, list[dict]]:
+    out.mkdir()
+    result = import_core().import_capture(str(data), str(out), {"debug_dirs": debug_dirs}, lambda *_: None)
+    case = duckdb.connect()
+    for table in result["tables"]:
+        case.execute(f"CREATE VIEW {table} AS FROM '{out}/tables/{table}.parquet'")
+    return case, result["issues"]
+
+
+STACKS = """
+    WITH place AS (
+        SELECT stack_id, list(frame.address ORDER BY position) AS addresses
+        FROM (SELECT stack_id, unnest(frame_ids) AS frame_id, generate_subscripts(frame_ids, 1) AS position FROM stack)
+        JOIN frame USING (frame_id)
+        GROUP BY ALL
+    )
+    SELECT end_reason, kernel_depth, coalesce(addresses, []), coalesce(octet_length(user_stack), 0)
+    FROM sample
+    LEFT JOIN sample_detail USING (sample_id)
+    LEFT JOIN stack USING (stack_id)
+    LEFT JOIN place USING (stack_id)
+    ORDER BY sample_id
+"""
+
+
+@pytest.mark.parametrize("language", COMPILERS)
+def test_every_stack_is_perfs(language: str, recording: Callable, tmp_path: Path) -> None:
+    data, printed = recording(language)
+    case, _ = imported(data, tmp_path / "case", ["/"])
+    stacks = case.execute(STACKS).fetchall()
+    assert len(stacks) == len(printed) > 100
+    differences = Counter()
+    for (reason, kernel_depth, ours, copied_bytes), expected in zip(stacks, printed, strict=True):
+        if ours == expected:
+            continue
+        if not copied_bytes and ours[:kernel_depth] == expected:
+            # perf shows no user frame at all where the kernel could not read the stack; the registers have one.
+            differences["nothing was copied"] += 1
+        else:
+            differences[f"{reason}: {[hex(a) for a in ours]} against {[hex(a) for a in expected]}"] += 1
+    unexplained = {what: count for what, count in differences.items() if what != "nothing was copied"}
+    assert sum(unexplained.values()) <= len(printed) // 100, unexplained
+    assert sum(len(expected) > 10 for expected in printed) > 10
+    complete = sum(reason is None for reason, *_ in stacks)
+    assert complete > len(stacks) * 0.9, Counter(reason for reason, *_ in stacks)
+
+
+def test_both_ends_of_a_wait_have_their_stacks(recording: Callable, tmp_path: Path) -> None:
+    case, _ = imported(recording("c")[0], tmp_path / "case", ["/"])
+    # Of each sleep: what the thread was doing, and who ended it. Timers end most, the other thread's sem_post some.
+    ends = """
+        SELECT DISTINCT sleeper.depth > sleeper.kernel_depth, waker.depth > waker.kernel_depth
+        FROM thread_state AS state
+        JOIN thread USING (utid)
+        JOIN stack AS sleeper USING (stack_id)
+        LEFT JOIN stack AS waker ON waker.stack_id = waker_stack_id
+        WHERE state.state = 'sleeping' AND NOT state.is_open AND comm = 'work'
+        ORDER BY ALL
+    """
+    rows = case.execute(ends).fetchall()
+    assert {sleeper for sleeper, _ in rows} == {True}
+    assert True in {waker for _, waker in rows}
+
+
+def test_without_the_files_each_stack_says_what_it_lacks(recording: Callable, tmp_path: Path) -> None:
+    case, issues = imported(recording("c")[0], tmp_path / "case", [])
+    reasons = case.execute("SELECT DISTINCT end_reason FROM stack WHERE depth > kernel_depth ORDER BY ALL").fetchall()
+    assert ("no unwind information for work: file not in capture",) in reasons
+    assert all(reason for (reason,) in reasons)
+    (issue,) = [issue for issue in issues if issue["kind"] == "unwinding"]
+    total = case.execute("SELECT count(*) FROM sample_detail WHERE user_regs IS NOT NULL").fetchone()[0]
+    assert f"0 of {total} user stacks" in issue["message"]
+    assert issue["severity"] == "warning"
