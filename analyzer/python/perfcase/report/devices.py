@@ -10,7 +10,8 @@ _TOP = 5
 
 def iostat(page: Page) -> None:
     """The disks that did something: means over the capture, and the worst interval."""
-    rows = page.rows_of(
+    page.tool_table(
+        "iostat",
         "disk_utilization",
         "SELECT device, sum(read_count) * 1e9 / sum(interval_ns) AS reads, sum(write_count) * 1e9 / sum(interval_ns) AS writes,"
         " sum(read_bytes) * 1e9 / sum(interval_ns) AS read_bytes, sum(write_bytes) * 1e9 / sum(interval_ns) AS write_bytes,"
@@ -18,13 +19,6 @@ def iostat(page: Page) -> None:
         " sum(busy_ns) AS busy_ns, sum(busy_ns) / sum(interval_ns) AS util, max(util_ratio) AS peak"
         " FROM disk_utilization GROUP BY device HAVING sum(read_count) + sum(write_count) > 0"
         f" ORDER BY busy_ns DESC, device LIMIT {_TOP}",
-    )
-    if not rows:
-        if not page.idle("iostat", "disk_utilization", "no disk was used"):
-            page.absent("iostat", "disk_utilization")
-        return
-    page.tool("iostat", "", "disk_utilization")
-    page.table(
         [
             Column("disk", left=True, limit=20),
             Column("reads/s", count),
@@ -38,7 +32,7 @@ def iostat(page: Page) -> None:
             Column("share", ratio),
             Column("busiest interval", ratio),
         ],
-        [list(row.values()) for row in rows],
+        "no disk was used",
     )
 
 
@@ -67,7 +61,8 @@ def free(page: Page) -> None:
 
 def sar_dev(page: Page) -> None:
     """The network interfaces that carried something."""
-    rows = page.rows_of(
+    page.tool_table(
+        "sar -n DEV",
         "net_utilization",
         "SELECT interface, sum(rx_packets) * 1e9 / sum(interval_ns) AS rx, sum(tx_packets) * 1e9 / sum(interval_ns) AS tx,"
         " sum(rx_bytes) * 1e9 / sum(interval_ns) AS rx_bytes, sum(tx_bytes) * 1e9 / sum(interval_ns) AS tx_bytes,"
@@ -75,13 +70,6 @@ def sar_dev(page: Page) -> None:
         " FROM net_utilization GROUP BY interface"
         " HAVING sum(rx_packets) + sum(tx_packets) + sum(rx_errors) + sum(tx_errors) + sum(rx_drops) + sum(tx_drops) > 0"
         f" ORDER BY sum(rx_bytes) + sum(tx_bytes) DESC, interface LIMIT {_TOP}",
-    )
-    if not rows:
-        if not page.idle("sar -n DEV", "net_utilization", "no interface carried a packet"):
-            page.absent("sar -n DEV", "net_utilization")
-        return
-    page.tool("sar -n DEV", "", "net_utilization")
-    page.table(
         [
             Column("interface", left=True, limit=20),
             Column("received/s", count),
@@ -92,7 +80,7 @@ def sar_dev(page: Page) -> None:
             Column("drops", count),
             Column("busiest interval", ratio),
         ],
-        [list(row.values()) for row in rows],
+        "no interface carried a packet",
     )
 
 

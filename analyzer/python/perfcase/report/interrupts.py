@@ -12,14 +12,11 @@ _TOP = 8
 
 
 def write(page: Page) -> None:
-    rows = page.rows(
+    page.listing(
+        "Interrupt handlers",
+        "irq_time",
         "SELECT kind, name, cpu, count, total_ns, total_ratio, avg_ns, max_ns FROM irq_time"
-        f" ORDER BY total_ns DESC, kind, name, cpu, number LIMIT {_TOP}"
-    )
-    if not rows:
-        page.missing("Interrupt handlers", "irq_time")
-        return
-    page.table(
+        f" ORDER BY total_ns DESC, kind, name, cpu, number LIMIT {_TOP}",
         [
             Column("kind", left=True),
             Column("of", left=True, limit=30),
@@ -30,6 +27,4 @@ def write(page: Page) -> None:
             Column("mean", duration),
             Column("longest", duration),
         ],
-        [list(row.values()) for row in rows],
     )
-    page.source("irq_time")

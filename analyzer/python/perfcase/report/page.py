@@ -93,6 +93,24 @@ class Page:
             self.tool(name, text, view)
         return fed
 
+    def tool_table(self, name: str, view: str, sql: str, columns: Sequence[Column], when_idle: str) -> None:
+        """A block of the checklist: the tool that one would have run, and the rows of a query on a view."""
+        rows = self.rows_of(view, sql)
+        if rows:
+            self.tool(name, "", view)
+            self.table(columns, [list(row.values()) for row in rows])
+        elif not self.idle(name, view, when_idle):
+            self.absent(name, view)
+
+    def listing(self, what: str, view: str, sql: str, columns: Sequence[Column], more: str = "") -> None:
+        """A section that is one table: the rows of a query on a view, or why there are none."""
+        rows = self.rows(sql)
+        if rows:
+            self.table(columns, [list(row.values()) for row in rows])
+            self.source(view, more)
+        else:
+            self.missing(what, view)
+
     def is_fed(self, view: str) -> bool:
         """Whether the tables have rows that a view needs: then it being empty means that nothing of the kind happened."""
         if not self.has_view(view):

@@ -11,7 +11,8 @@ _WAITING = 4
 
 def pidstat(page: Page) -> None:
     """The busiest processes."""
-    rows = page.rows_of(
+    page.tool_table(
+        "pidstat",
         "process_activity",
         "SELECT comm, pid, sum(usr_ns) AS usr, sum(system_ns) AS sys, sum(cpu_ns) / sum(interval_ns) AS share,"
         " max(cpu_ratio) AS peak, sum(run_queue_ns) AS run_queue, max(resident_bytes) AS resident,"
@@ -19,13 +20,6 @@ def pidstat(page: Page) -> None:
         " sum(voluntary_switch_count) + sum(involuntary_switch_count) AS switches"
         f" FROM process_activity WHERE {NOT_THE_RECORDER} GROUP BY upid, pid, comm HAVING sum(cpu_ns) > 0"
         f" ORDER BY sum(cpu_ns) DESC, upid, comm LIMIT {_TOP}",
-    )
-    if not rows:
-        if not page.idle("pidstat", "process_activity", "no process was seen to use the CPU between two snapshots"):
-            page.absent("pidstat", "process_activity")
-        return
-    page.tool("pidstat", "", "process_activity")
-    page.table(
         [
             Column("process", left=True, limit=18),
             Column("pid"),
@@ -39,7 +33,7 @@ def pidstat(page: Page) -> None:
             Column("written", size),
             Column("switches", count),
         ],
-        [list(row.values()) for row in rows],
+        "no process was seen to use the CPU between two snapshots",
     )
 
 

@@ -11,14 +11,11 @@ _TOP = 10
 
 
 def write(page: Page) -> None:
-    rows = page.rows(
+    page.listing(
+        "System calls",
+        "syscall_summary",
         "SELECT comm, tid, name, call_count, error_count, total_ns, avg_ns, max_ns FROM syscall_summary"
-        f" WHERE call_count > 0 AND {NOT_THE_RECORDER} ORDER BY total_ns DESC, utid, name LIMIT {_TOP}"
-    )
-    if not rows:
-        page.missing("System calls", "syscall_summary")
-        return
-    page.table(
+        f" WHERE call_count > 0 AND {NOT_THE_RECORDER} ORDER BY total_ns DESC, utid, name LIMIT {_TOP}",
         [
             Column("thread", left=True, limit=18),
             Column("tid"),
@@ -29,6 +26,5 @@ def write(page: Page) -> None:
             Column("mean", duration),
             Column("longest", duration),
         ],
-        [list(row.values()) for row in rows],
+        ' --order "total_ns DESC"',
     )
-    page.source("syscall_summary", ' --order "total_ns DESC"')
