@@ -130,9 +130,12 @@ impl Rules {
                     Err(fault) => Err(fault),
                 };
             }
-            // A register that cannot be had matters only if a caller's rule needs it.
+            // A register that cannot be had matters only if a caller's rule needs it. At a function's end tables go on
+            // naming the places of registers that were popped already: what lies below the stack pointer is back.
+            let is_back = |offset: i64| cfa.wrapping_add_signed(offset) < callee.stack_pointer(tables.machine());
             match value {
                 Ok(Some(value)) => registers.set(register, value),
+                Err(_) if matches!(place, Saved::AtCfa(offset) if is_back(offset)) => {}
                 _ => registers.forget(register),
             }
         }

@@ -208,6 +208,17 @@ fn signatures_of_return_addresses_are_taken_off() {
 }
 
 #[test]
+fn a_register_that_was_popped_is_back() {
+    // The leaf has popped rbp, of which its table still says CFA-16; its caller's frame counts from rbp.
+    let functions =
+        [function(0x1000, &[OFFSET | 6, 2]), function(0x1100, &[DEF_CFA, 6, 16]), function(0x1200, &[UNDEFINED, 16])];
+    let file = elf(Machine::X86_64, ".eh_frame", &frames(Machine::X86_64, &functions, true));
+    let stack = [BASE + 0x1110, 7, 7, BASE + 0x1204, 0];
+    let (frames, outcome) = unwind(Machine::X86_64, x86_64(BASE + 0x1010, STACK, STACK + 16), Some(file), &stack);
+    assert_eq!((frames, outcome.end), (vec![0x1010, 0x110f, 0x1203], End::Complete));
+}
+
+#[test]
 fn a_handler_of_aarch64_returns_to_code_without_a_table() {
     let functions = [function(0x1000, &[]), function(0x1200, &[UNDEFINED, 30])];
     let mut file = elf(Machine::Aarch64, ".eh_frame", &frames(Machine::Aarch64, &functions, true));
