@@ -33,6 +33,7 @@ test: setup
 
 bench: setup
 	$(PYTHON) analyzer/benches/run.py
+	$(PYTHON) analyzer/benches/symbols.py
 
 bless: setup
 	$(PYTHON) -m perfcase.docgen docs

@@ -8,6 +8,7 @@ half done; what it leaves behind, the next import of the same file removes.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import hashlib
 import json
@@ -15,7 +16,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -58,23 +59,61 @@ def open_case(
     *,
     force: bool = False,
     options: dict | None = None,
+    debug_dirs: Sequence[Path] = (),
 ) -> Case:
-    """The imported folder of FILE, imported now if it was not before (or if ``force``)."""
+    """The imported folder of FILE, imported now if it was not before (or if ``force``).
+
+    An import that was given other ``debug_dirs`` is made again; an imported folder gets its names from them.
+    """
+    given = [str(place.absolute()) for place in debug_dirs]
     if not file.exists():
         raise PerfcaseError("not_found", f"{file}: no such file")
     if is_imported(file):
         if out is not None or force:
             raise PerfcaseError("usage", f"{file}: is an imported folder already", "give the capture it was made from")
-        return Case(file, _refresh_views(file, read_info(file)), reused=True)
+        case = Case(file, _refresh_views(file, read_info(file)), reused=True)
+        if not _has_dirs(case.info, given):
+            case, _ = symbolize(case, debug_dirs)
+        return case
     target = out if out is not None else default_folder(file)
     wanted = {"format": IMPORT_FORMAT, "importer": importer_id(), "options": options or {}}
     if not force:
-        found = _reusable(target, file, wanted)
+        found = _reusable(target, file, wanted, given)
         if found:
             return found
     with _locked(target):
-        found = None if force else _reusable(target, file, wanted)
-        return found or _import(file, target, wanted, progress)
+        found = None if force else _reusable(target, file, wanted, given)
+        return found or _import(file, target, wanted, given, progress)
+
+
+def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[str, Any]]]:
+    """Adds names to an imported folder without importing again; what became of each object.
+
+    The new folder is made beside the old one and exchanged with it at once: whoever looks sees the one or the other.
+    """
+    folder = case.folder.resolve()
+    working = folder.parent / f".{folder.name}.importing-{os.getpid()}"
+    with _locked(folder):
+        _remove_leftovers(folder)
+        try:
+            shutil.copytree(folder, working, copy_function=_link)
+            made = working / "symbolized"
+            made.mkdir()
+            objects = import_core().symbolize(str(folder / "tables"), str(made), [str(place) for place in debug_dirs])
+            for table in made.iterdir():
+                table.replace(working / "tables" / table.name)
+            made.rmdir()
+            info = read_info(folder)
+            info["tables"]["frame"] = _row_count(working, "frame")
+            places = [str(place.absolute()) for place in debug_dirs]
+            info["debug_dirs"] = list(dict.fromkeys([*info.get("debug_dirs", []), *places]))
+            _write_json(working / "import.json", info)
+            _exchange(working, folder)
+        except OSError as error:
+            raise PerfcaseError("environment", f"{folder}: cannot be written: {error.strerror or error}") from error
+        finally:
+            shutil.rmtree(working, ignore_errors=True)
+    return Case(case.folder, info, reused=True), objects
 
 
 def default_folder(file: Path) -> Path:
@@ -128,7 +167,36 @@ def import_core() -> Any:  # noqa: ANN401 - a module
     return _core
 
 
-def _reusable(target: Path, file: Path, wanted: dict[str, Any]) -> Case | None:
+def _has_dirs(info: dict[str, Any], debug_dirs: Sequence[str]) -> bool:
+    """Whether names of these places are in an import already."""
+    return set(debug_dirs) <= set(info.get("debug_dirs", []))
+
+
+def _row_count(folder: Path, table: str) -> int:
+    from perfcase.lazy import duckdb
+
+    path = str(folder / "tables" / f"{table}.parquet")
+    return duckdb.execute("SELECT count(*) FROM read_parquet($1)", [path]).fetchone()[0]
+
+
+def _link(source: str, target: str) -> None:
+    """A second name of the same file, where the file system has such; none of them is ever written to again."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Two folders get each other's names, at once where the system can (renameat2, Linux 3.15)."""
+    at_cwd, exchange = -100, 2
+    libc = ctypes.CDLL(None, use_errno=True)
+    renameat2 = getattr(libc, "renameat2", None)
+    if renameat2 is None or renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) != 0:
+        _put_in_place(one, other)
+
+
+def _reusable(target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequence[str]) -> Case | None:
     """The import at ``target`` if it is of this very file by this very importer."""
     if not is_imported(target):
         return None
@@ -136,7 +204,7 @@ def _reusable(target: Path, file: Path, wanted: dict[str, Any]) -> Case | None:
         info = read_info(target)
     except PerfcaseError:
         return None
-    if any(info.get(key) != value for key, value in wanted.items()):
+    if any(info.get(key) != value for key, value in wanted.items()) or not _has_dirs(info, debug_dirs):
         return None
     source = info.get("source", {})
     if source.get("stamp") != stamp(file) and source.get("capture_id") != import_core().hash_file(str(file)):
@@ -156,7 +224,9 @@ def _refresh_views(folder: Path, info: dict[str, Any]) -> dict[str, Any]:
     return info
 
 
-def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress | None) -> Case:
+def _import(
+    file: Path, target: Path, wanted: dict[str, Any], debug_dirs: Sequence[str], progress: Progress | None
+) -> Case:
     if target.exists() and not is_imported(target) and (not target.is_dir() or any(target.iterdir())):
         raise PerfcaseError("usage", f"{target}: exists and is not an imported folder", "name another with -o")
     _remove_leftovers(target)
@@ -169,9 +239,8 @@ def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress
         preparation = threading.Thread(target=_prepare)
         preparation.start()
         try:
-            result = import_core().import_capture(
-                str(file), str(working), {"name": file.name, **wanted["options"]}, progress
-            )
+            given = {"name": file.name, "debug_dirs": list(debug_dirs), **wanted["options"]}
+            result = import_core().import_capture(str(file), str(working), given, progress)
         finally:
             # DuckDB's own threads do not survive an interpreter that ends under them.
             preparation.join()
@@ -190,6 +259,7 @@ def _import(file: Path, target: Path, wanted: dict[str, Any], progress: Progress
             "duration_s": round(time.monotonic() - started, 3),
             "tables": dict(sorted(result["tables"].items())),
             "other_columns": result["other_columns"],
+            "debug_dirs": list(debug_dirs),
             "issues": result["issues"],
         }
         _write_json(working / "import.json", info)

@@ -12,6 +12,7 @@ mod memory;
 mod order;
 pub mod session;
 pub mod source;
+mod symbolize;
 pub mod symbols;
 mod syscall_arguments;
 pub mod syscall_names;
@@ -22,3 +23,4 @@ pub mod tracepoint;
 pub mod writer;
 
 pub use import::{ImportError, Options, Progress, Summary, hash, import};
+pub use symbolize::{ObjectSummary, SymbolizeError, symbolize};

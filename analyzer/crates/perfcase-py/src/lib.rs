@@ -79,6 +79,34 @@ fn options_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     Ok(options)
 }
 
+/// Names the frames of the tables in `tables` by object files below `debug_dirs`; writes the tables that change to `out`.
+///
+/// Gives a list of `{"name", "path", "build_id", "frame_count", "named_before_count", "named_count", "symbols",
+/// "missing_reason"}`.
+#[pyfunction]
+fn symbolize<'py>(
+    py: Python<'py>,
+    tables: PathBuf,
+    out: PathBuf,
+    debug_dirs: Vec<PathBuf>,
+) -> PyResult<Bound<'py, PyList>> {
+    let result = py.detach(|| perfcase_import::symbolize(&tables, &out, &debug_dirs));
+    let list = PyList::empty(py);
+    for object in result.map_err(|error| errors::symbolize(py, &error))? {
+        let row = PyDict::new(py);
+        row.set_item("name", object.name)?;
+        row.set_item("path", object.path)?;
+        row.set_item("build_id", object.build_id)?;
+        row.set_item("frame_count", object.frame_count)?;
+        row.set_item("named_before_count", object.named_before_count)?;
+        row.set_item("named_count", object.named_count)?;
+        row.set_item("symbols", object.symbols)?;
+        row.set_item("missing_reason", object.missing_reason)?;
+        list.append(row)?;
+    }
+    Ok(list)
+}
+
 /// What a file is made of, without importing it: JSON of `{"kind", "manifest", "members", "problems"}`.
 #[pyfunction]
 fn describe(py: Python<'_>, path: PathBuf) -> PyResult<String> {
@@ -102,6 +130,7 @@ fn hash_file(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(import_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(symbolize, module)?)?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(hash_file, module)?)?;
     module.add_function(wrap_pyfunction!(events::print_events, module)?)?;

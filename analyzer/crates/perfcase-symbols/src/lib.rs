@@ -2,10 +2,23 @@
 //!
 //! An object is found by its build id and never used when that differs: a wrong name is worse than none.
 
+mod batch;
 pub mod build_id;
 mod debug_dir;
+mod demangle;
+mod dwarf;
 pub mod listing;
+mod names;
 pub mod objects;
+mod perf_map;
+mod plt;
+mod symtab;
 pub mod unwind;
+mod xz;
 
+pub use batch::{Named, Wanted, name_all};
+pub use demangle::demangle;
+pub use dwarf::Place;
+pub use names::{Name, names};
 pub use objects::{Missing, Object, Objects};
+pub use perf_map::PerfMap;

@@ -47,6 +47,17 @@ LimitOption = Annotated[
     typer.Option("--limit", "-n", min=0, metavar="N", help="At most N rows; 0: all. A table shows 1,000 unless told."),
 ]
 
+DebugDirOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--debug-dir",
+        metavar="DIR",
+        help="Also take names of functions from there: a folder with .build-id/, debuginfod's cache, perf's ~/.debug, a "
+        "sysroot (/ is this machine), an ELF file, or what perf archive writes. Only files of the same build id are "
+        "used. May be given several times.",
+    ),
+]
+
 
 @contextmanager
 def import_progress(label: str) -> Iterator[store.Progress]:
@@ -77,16 +88,16 @@ def import_progress(label: str) -> Iterator[store.Progress]:
         progress.stop()
 
 
-def open_file(file: Path) -> store.Case:
+def open_file(file: Path, debug_dirs: list[Path] | None = None) -> store.Case:
     """The imported folder of FILE, imported first if need be."""
     with import_progress(file.name) as progress:
-        return store.open_case(file, progress=progress)
+        return store.open_case(file, progress=progress, debug_dirs=debug_dirs or ())
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def opened(file: Path, debug_dirs: list[Path] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to the tables and views of FILE."""
-    with query.connect(open_file(file).folder) as connection:
+    with query.connect(open_file(file, debug_dirs).folder) as connection:
         yield connection
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfcase import render, store
-from perfcase.cli.common import import_progress
+from perfcase.cli.common import DebugDirOption, import_progress
 from perfcase.errors import PerfcaseError
 from perfcase.text import plural, safe
 
@@ -37,6 +37,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="The recorded kernel's /proc/kallsyms, for captures that have none."),
     ] = None,
+    debug_dir: DebugDirOption = None,
 ) -> None:
     """Import captures: plain Parquet tables and a case.duckdb that the stock duckdb opens.
 
@@ -49,7 +50,7 @@ def command(
     for file in files:
         out = target_folder(file, output, several=len(files) > 1)
         with import_progress(file.name) as progress:
-            case = store.open_case(file, out, progress, force=force, options=options)
+            case = store.open_case(file, out, progress, force=force, options=options, debug_dirs=debug_dir or ())
         print_case(render.console(), case)
 
 

@@ -16,7 +16,7 @@ from perfcase import __version__
 from perfcase.errors import EXIT_CODES, KIND_MEANINGS, PerfcaseError
 from perfcase.text import safe
 
-COMMANDS = ("record", "import", "report", "sql", "view", "views", "tables", "events", "info")
+COMMANDS = ("record", "import", "symbolize", "report", "sql", "view", "views", "tables", "events", "info")
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
 
 _FIRST_STEPS = """

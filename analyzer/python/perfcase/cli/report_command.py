@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from perfcase.cli.common import FileArgument, opened
+from perfcase.cli.common import DebugDirOption, FileArgument, opened
 from perfcase.errors import PerfcaseError
 from perfcase.render import console
 from perfcase.report import write_report
@@ -19,6 +19,7 @@ def command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of to standard output.")
     ] = None,
+    debug_dir: DebugDirOption = None,
 ) -> None:
     """Read the first five minutes of an investigation: the host, load, threads, waits, calls, counters, profile.
 
@@ -26,7 +27,7 @@ def command(
 
     Example: perfcase report incident.perfcase
     """
-    with opened(file) as connection:
+    with opened(file, debug_dir) as connection:
         if output is None:
             write_report(connection, console(), str(file))
             return

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import FileArgument, Format, FormatOption, LimitOption, OutputOption, opened, write
+from perfcase.cli.common import (
+    DebugDirOption,
+    FileArgument,
+    Format,
+    FormatOption,
+    LimitOption,
+    OutputOption,
+    opened,
+    write,
+)
 
 
 def command(
@@ -18,6 +27,7 @@ def command(
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
     limit: LimitOption = None,
+    debug_dir: DebugDirOption = None,
 ) -> None:
     """Ask anything in SQL (DuckDB's dialect) of the tables and views.
 
@@ -27,5 +37,5 @@ def command(
     """
     if statement == "-":
         statement = sys.stdin.read()
-    with opened(file) as connection:
+    with opened(file, debug_dir) as connection:
         write(connection, statement, fmt, output, limit)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perfcase.cli.common import (
+    DebugDirOption,
     FileArgument,
     Format,
     FormatOption,
@@ -59,6 +60,7 @@ def command(
             show_default=False,
         ),
     ] = None,
+    debug_dir: DebugDirOption = None,
 ) -> None:
     """Show a view of FILE: thread_time, off_cpu_by_stack, syscall_summary, …
 
@@ -67,7 +69,7 @@ def command(
 
     Example: perfcase view off_cpu_by_stack incident.perfcase --where "comm = 'java'" --limit 10
     """
-    with opened(file) as connection:
+    with opened(file, debug_dir) as connection:
         known = [
             row[0] for row in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
         ]

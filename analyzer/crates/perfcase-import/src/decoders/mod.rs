@@ -2,6 +2,7 @@
 
 pub mod ftrace;
 pub mod host;
+pub mod jitdump;
 pub mod perf_data;
 pub mod perf_script;
 pub mod perf_stat;

@@ -1,9 +1,10 @@
 //! The registry of decoders: which one reads which kind of member.
 
 use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
+use perfcase_symbols::listing::Kind;
 
 use super::{Input, Opened, Progress, bare_source, note_problems, perf, proc_folder};
-use crate::decoders::{ftrace, perf_script, perf_stat, proc, symbol_list};
+use crate::decoders::{ftrace, jitdump, perf_script, perf_stat, proc, symbol_list};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 
 /// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
@@ -39,6 +40,23 @@ pub(super) fn open(
     open_raw_ftrace(session, capture, &known, &mut opened);
     opened.extend(proc_folder::open(session, capture));
     list_symbols(session, capture, &known);
+    opened.extend(generated_code(session, capture));
+    opened
+}
+
+/// What runtimes recorded of the code that they generated.
+fn generated_code(session: &mut Session, capture: &Capture) -> Vec<Opened> {
+    let entries = session.objects.listing().entries.iter();
+    let listed = entries.filter(|entry| entry.kind == Kind::Jitdump);
+    let files: Vec<_> = listed.filter_map(|entry| Some((entry.member.clone()?, entry.pid))).collect();
+    let mut opened = Vec::new();
+    for (name, pid) in files {
+        let Some(member) = capture.member(&format!("symbols/{name}")) else { continue };
+        match capture.read(member) {
+            Ok(content) => opened.extend(jitdump::open(&member.path, content, pid, session)),
+            Err(error) => note_unreadable(session, member, &error),
+        }
+    }
     opened
 }
 

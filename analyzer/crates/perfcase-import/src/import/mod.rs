@@ -149,8 +149,7 @@ fn finish(session: &mut Session, kallsyms: &Option<Kallsyms>) {
     session.write_events();
     session.write_timelines();
     session.write_threads();
-    session.maps.write(&mut session.tables);
-    session.stacks.write(&mut session.tables, kallsyms.as_ref());
+    session.write_stacks(kallsyms.as_ref());
     if session.maps.refused > 0 {
         let (count, message) = (session.maps.refused, "mappings beyond the limit of one process were left out".into());
         let (source, byte_offset, hint) = (None, None, None);

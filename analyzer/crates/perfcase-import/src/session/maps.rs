@@ -6,8 +6,11 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 
 use super::Session;
+use super::code::{CodeId, Codes, NO_CODE};
 use super::threads::Upid;
 use crate::tables::{DsoRow, Tables};
+
+use super::naming::Origin;
 
 /// The capture's own key of an object.
 pub type DsoId = u32;
@@ -34,53 +37,85 @@ pub struct Mapping<'a> {
     pub kind: Option<&'static str>,
     /// No code runs from it.
     pub is_data: bool,
+    /// It is one function, and the path is its name: a kernel symbol record.
+    pub is_function: bool,
 }
 
 #[derive(Clone)]
-struct Region {
-    end: u64,
-    page_offset: u64,
-    dso: DsoId,
+pub(super) struct Region {
+    pub(super) end: u64,
+    pub(super) page_offset: u64,
+    pub(super) dso: DsoId,
     /// Generated code and heaps: their addresses stay as they are.
-    is_identity: bool,
-    is_data: bool,
+    pub(super) is_identity: bool,
+    pub(super) is_data: bool,
+    /// The function that it is, where records told that.
+    pub(super) code: CodeId,
 }
 
 #[derive(Clone)]
-struct Space {
-    generation: u32,
-    regions: BTreeMap<u64, Region>,
+pub(super) struct Space {
+    pub(super) generation: u32,
+    pub(super) regions: BTreeMap<u64, Region>,
+    /// Generated functions: beside the mappings, for a runtime that changes the protection of its memory maps it anew.
+    pub(super) code: BTreeMap<u64, Region>,
 }
 
-struct Dso {
+/// Where an address is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Place {
+    /// The object.
+    pub dso: Option<DsoId>,
+    /// The address within it.
+    pub address: u64,
+    /// The function, where records told it.
+    pub code: CodeId,
+}
+
+/// Two builds of one path are two objects, and so is the generated code of two processes.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+struct DsoKey {
     path: Box<[u8]>,
+    build_id: Option<Box<[u8]>>,
+    pid: Option<i32>,
+}
+
+pub(crate) struct Dso {
+    pub(crate) path: Box<[u8]>,
     name: String,
-    kind: &'static str,
-    build_id: Option<Vec<u8>>,
+    pub(crate) kind: &'static str,
+    pub(crate) build_id: Option<Vec<u8>>,
+    /// The process whose memory it is; `None` for files.
+    pub(crate) pid: Option<i32>,
 }
 
 /// Address spaces and objects.
 pub(crate) struct Maps {
-    spaces: HashMap<Upid, Rc<Space>>,
+    pub(super) spaces: HashMap<Upid, Rc<Space>>,
     kernel: Space,
-    empty: Rc<Space>,
-    next_generation: u32,
-    dsos: Vec<Dso>,
-    by_path: HashMap<Box<[u8]>, DsoId>,
+    pub(super) empty: Rc<Space>,
+    pub(super) next_generation: u32,
+    pub(crate) dsos: Vec<Dso>,
+    by_key: HashMap<DsoKey, DsoId>,
+    /// The object that was mapped last of each path.
+    latest: HashMap<DsoKey, DsoId>,
+    pub(crate) codes: Codes,
     kernel_dso: Option<DsoId>,
     pub(crate) refused: u64,
 }
 
 impl Maps {
     pub(crate) fn new() -> Maps {
-        let space = Space { generation: 0, regions: BTreeMap::new() };
+        let space = Space { generation: 0, regions: BTreeMap::new(), code: BTreeMap::new() };
         Maps {
             spaces: HashMap::new(),
             kernel: space.clone(),
             empty: Rc::new(space),
             next_generation: 1,
             dsos: Vec::new(),
-            by_path: HashMap::new(),
+            by_key: HashMap::new(),
+            latest: HashMap::new(),
+            codes: Codes::default(),
             kernel_dso: None,
             refused: 0,
         }
@@ -109,25 +144,33 @@ impl Maps {
     }
 
     /// Object and address within it of a kernel address.
-    pub(crate) fn kernel_address(&mut self, address: u64) -> (Option<DsoId>, u64) {
+    pub(crate) fn kernel_address(&mut self, address: u64) -> Place {
         if let Some((_, region)) = self.kernel.regions.range(..=address).next_back()
             && address < region.end
         {
-            return (Some(region.dso), address);
+            return Place { dso: Some(region.dso), address, code: region.code };
         }
         // Whatever ran in kernel mode outside every module is the kernel itself.
-        (Some(self.kernel_dso()), address)
+        Place { dso: Some(self.kernel_dso()), address, code: NO_CODE }
     }
 
     /// Object and address within it (its file offset) of a user address.
-    pub(crate) fn user_address(&self, upid: Option<Upid>, address: u64) -> (Option<DsoId>, u64) {
+    pub(crate) fn user_address(&self, upid: Option<Upid>, address: u64) -> Place {
         let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);
-        match space.regions.range(..=address).next_back() {
-            Some((start, region)) if address < region.end => {
-                let offset = (address - start).wrapping_add(region.page_offset);
-                (Some(region.dso), if region.is_identity { address } else { offset })
+        let at = |regions: &BTreeMap<u64, Region>| {
+            let (start, region) = regions.range(..=address).next_back()?;
+            (address < region.end).then(|| (*start, region.clone()))
+        };
+        match at(&space.regions) {
+            Some((start, region)) if !region.is_identity => {
+                let address = (address - start).wrapping_add(region.page_offset);
+                Place { dso: Some(region.dso), address, code: region.code }
             }
-            _ => (None, address),
+            anonymous => {
+                let code = at(&space.code).map(|(_, code)| code);
+                let dso = anonymous.map(|(_, region)| region.dso).or(code.as_ref().map(|code| code.dso));
+                Place { dso, address, code: code.map_or(NO_CODE, |code| code.code) }
+            }
         }
     }
 
@@ -160,14 +203,52 @@ impl Maps {
         }
     }
 
+    /// The object of a path. One whose build is not stated is the one that was mapped last: records of a page that was
+    /// not in memory have no build id.
     fn dso(&mut self, path: &[u8], kind: Option<&'static str>) -> DsoId {
-        if let Some(&dso) = self.by_path.get(path) {
+        self.dso_of(path, None, None, kind)
+    }
+
+    pub(super) fn dso_of(
+        &mut self,
+        path: &[u8],
+        build_id: Option<&[u8]>,
+        pid: Option<i32>,
+        kind: Option<&'static str>,
+    ) -> DsoId {
+        let any = DsoKey { path: path.into(), build_id: None, pid };
+        let latest = self.latest.get(&any).copied();
+        let Some(build_id) = build_id else {
+            return latest.unwrap_or_else(|| self.new_dso(any, kind));
+        };
+        let key = DsoKey { build_id: Some(build_id.into()), ..any.clone() };
+        if let Some(&dso) = self.by_key.get(&key) {
+            self.latest.insert(any, dso);
             return dso;
         }
-        let (name, guessed) = describe(path);
+        match latest.and_then(|dso| Some((dso, &mut self.dsos.get_mut(dso as usize)?.build_id))) {
+            // Mapped before, when its build was not known.
+            Some((dso, known @ None)) => {
+                *known = Some(build_id.to_vec());
+                self.by_key.insert(key, dso);
+                dso
+            }
+            _ => self.new_dso(key, kind),
+        }
+    }
+
+    fn new_dso(&mut self, key: DsoKey, kind: Option<&'static str>) -> DsoId {
+        let (name, guessed) = describe(&key.path);
         let dso = self.dsos.len() as DsoId;
-        self.dsos.push(Dso { path: path.into(), name, kind: kind.unwrap_or(guessed), build_id: None });
-        self.by_path.insert(path.into(), dso);
+        self.dsos.push(Dso {
+            path: key.path.clone(),
+            name,
+            kind: kind.unwrap_or(guessed),
+            build_id: key.build_id.as_deref().map(<[u8]>::to_vec),
+            pid: key.pid,
+        });
+        self.latest.insert(DsoKey { build_id: None, ..key.clone() }, dso);
+        self.by_key.insert(key, dso);
         dso
     }
 
@@ -193,26 +274,33 @@ impl Maps {
 
     pub(crate) fn set_build_id(&mut self, path: &[u8], build_id: &[u8]) {
         // perf names the kernel's build id [kernel.kallsyms], its mapping [kernel.kallsyms]_text.
-        let dso = if path.starts_with(b"[kernel.kallsyms]") { self.kernel_dso() } else { self.dso(path, None) };
-        self.dsos[dso as usize].build_id.get_or_insert_with(|| build_id.to_vec());
+        if path.starts_with(b"[kernel.kallsyms]") {
+            let dso = self.kernel_dso();
+            self.dsos[dso as usize].build_id.get_or_insert_with(|| build_id.to_vec());
+        } else {
+            self.dso_of(path, Some(build_id), None, None);
+        }
     }
 
-    pub(crate) fn write(&self, tables: &mut Tables) {
+    pub(crate) fn write(&self, tables: &mut Tables, origins: &[Origin]) {
         for (id, dso) in self.dsos.iter().enumerate() {
             let hex = dso.build_id.as_ref().map(|id| id.iter().map(|b| format!("{b:02x}")).collect::<String>());
+            let origin = origins.get(id);
             tables.dso.push(DsoRow {
                 dso_id: id as DsoId,
                 name: &dso.name,
                 path: &String::from_utf8_lossy(&dso.path),
                 kind: dso.kind,
                 build_id: hex.as_deref(),
+                symbols: origin.and_then(|origin| origin.symbols.as_deref()),
+                missing_reason: origin.and_then(|origin| origin.missing_reason.as_deref()),
             });
         }
     }
 }
 
 /// Makes room for a mapping of `start..end`: what it covers is gone, what it cuts is shortened or split.
-fn carve(regions: &mut BTreeMap<u64, Region>, start: u64, end: u64) {
+pub(super) fn carve(regions: &mut BTreeMap<u64, Region>, start: u64, end: u64) {
     let covered: Vec<u64> = regions.range(..end).rev().take_while(|(_, r)| r.end > start).map(|(s, _)| *s).collect();
     for old_start in covered {
         let Some(old) = regions.remove(&old_start) else { continue };
@@ -260,6 +348,11 @@ fn is_anonymous(path: &[u8]) -> bool {
     starts.iter().any(|start| path.starts_with(start))
 }
 
+/// Memory by a name of its own: runtimes map generated code from it, once to write and once to run.
+fn is_memfd(path: &[u8]) -> bool {
+    path.starts_with(b"/memfd:")
+}
+
 /// The loader of programs: where it lies tells of how many bits they are.
 fn is_loader(path: &[u8]) -> bool {
     let base = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
@@ -275,9 +368,11 @@ impl Session {
         }
         let upid = mapping.pid.map(|pid| self.threads.process(pid));
         let is_kernel_text = upid.is_none() && mapping.path.starts_with(b"[kernel.kallsyms]");
+        let is_identity = is_anonymous(mapping.path) || is_memfd(mapping.path);
+        // Generated code of two processes has nothing in common.
+        let owner = mapping.pid.filter(|_| is_identity);
         let name;
         let path = if let (Some(pid), true) = (mapping.pid, is_anonymous(mapping.path)) {
-            // One name a process, as generated code of two processes has nothing in common.
             name = match mapping.path {
                 [b'[', ..] => String::from_utf8_lossy(mapping.path).into_owned(),
                 _ => format!("[JIT] tid {pid}"),
@@ -286,19 +381,29 @@ impl Session {
         } else {
             mapping.path
         };
-        let dso = if is_kernel_text { self.maps.kernel_dso() } else { self.maps.dso(path, mapping.kind) };
-        let is_identity = is_anonymous(mapping.path);
+        let dso = match is_kernel_text {
+            true => self.maps.kernel_dso(),
+            false => self.maps.dso_of(path, mapping.build_id, owner, mapping.kind),
+        };
         if is_identity {
             self.maps.dsos[dso as usize].kind = "anon";
-        }
-        if let Some(build_id) = mapping.build_id {
-            self.maps.dsos[dso as usize].build_id.get_or_insert_with(|| build_id.to_vec());
         }
         if let (Some(upid), true) = (upid, mapping.path == b"[vdso]" || is_loader(mapping.path)) {
             self.set_process_compat(upid, mapping.start < 1 << 32);
         }
-        let region = Region { end, page_offset: mapping.page_offset, dso, is_identity, is_data: mapping.is_data };
+        let code = match mapping.is_function {
+            true => self.maps.codes.function(mapping.start, mapping.path),
+            false => NO_CODE,
+        };
+        let region = Region { end, page_offset: mapping.page_offset, dso, is_identity, is_data: mapping.is_data, code };
         self.maps.insert(upid, mapping.start, region);
+    }
+
+    /// A function of the kernel is gone: a program that was unloaded.
+    pub fn unmap_kernel(&mut self, start: u64, length: u64) {
+        self.maps.next_generation += 1;
+        self.maps.kernel.generation = self.maps.next_generation;
+        carve(&mut self.maps.kernel.regions, start, start.saturating_add(length));
     }
 
     /// The build id of an object, from a build-id table.

@@ -1,9 +1,11 @@
 //! Where all decoders' records meet, in the order of time, and become rows.
 
+mod code;
 mod events;
 mod host;
 mod issues;
 mod maps;
+mod naming;
 mod stacks;
 mod threads;
 mod unwinding;
@@ -14,6 +16,7 @@ use std::path::Path;
 use arrow_array::ArrayRef;
 use perfcase_symbols::Objects;
 
+pub use code::SourceLine;
 pub(crate) use events::EventsView;
 pub use events::{EventAttr, EventId, SourceId, SourceInfo};
 pub use host::HostFacts;

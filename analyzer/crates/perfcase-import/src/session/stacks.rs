@@ -6,10 +6,9 @@ use hashbrown::DefaultHashBuilder;
 use hashbrown::{HashMap, HashTable};
 
 use super::Session;
+use super::code::{CodeId, NO_CODE};
 use super::maps::DsoId;
 use super::threads::Upid;
-use crate::symbols::Kallsyms;
-use crate::tables::{FrameRow, StackRow, Tables};
 
 /// The capture's own key of a callchain.
 pub type StackId = u32;
@@ -27,15 +26,15 @@ impl EndReason {
 
 /// The frames of a callchain in `members`, and how it ends.
 #[derive(Clone, Copy)]
-struct Stack {
+pub(super) struct Stack {
     start: usize,
     depth: u32,
-    kernel_depth: u32,
-    end: EndReason,
+    pub(super) kernel_depth: u32,
+    pub(super) end: EndReason,
 }
 
 impl Stack {
-    fn of<'a>(&self, members: &'a [FrameId]) -> (&'a [FrameId], EndReason) {
+    pub(super) fn of<'a>(&self, members: &'a [FrameId]) -> (&'a [FrameId], EndReason) {
         (&members[self.start..self.start + self.depth as usize], self.end)
     }
 }
@@ -70,10 +69,12 @@ struct Seen {
 }
 
 #[derive(Clone, Copy, Eq, Hash, PartialEq)]
-struct Frame {
-    dso: Option<DsoId>,
-    address: u64,
-    is_kernel: bool,
+pub(super) struct Frame {
+    pub(super) dso: Option<DsoId>,
+    pub(super) address: u64,
+    pub(super) is_kernel: bool,
+    /// The function, where records told it.
+    pub(super) code: CodeId,
 }
 
 /// What the input itself says of a frame: its place, its function and the distance from the function's start.
@@ -84,20 +85,20 @@ pub(crate) struct Stacks {
     seen: HashTable<Seen>,
     /// The addresses of all `seen` callchains, one after the other.
     addresses: Vec<u64>,
-    frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame>,
     by_frame: HashMap<Frame, FrameId>,
-    stacks: Vec<Stack>,
+    pub(super) stacks: Vec<Stack>,
     end_reasons: Vec<Box<str>>,
     by_frames: HashTable<StackId>,
     /// The frames of all stacks, one after the other.
-    members: Vec<FrameId>,
+    pub(super) members: Vec<FrameId>,
     scratch: Vec<FrameId>,
     /// Frames of sampled addresses: those of tracepoints are always the same few.
     recent: Vec<Option<(SampledAt, FrameId)>>,
     /// Frames whose functions the input itself names, by what it says of them.
     told: HashMap<Told, FrameId>,
     /// Their names and offsets.
-    told_names: HashMap<FrameId, (Option<Box<str>>, Option<u64>)>,
+    pub(super) told_names: HashMap<FrameId, (Option<Box<str>>, Option<u64>)>,
     last_space: LastSpace,
 }
 
@@ -182,42 +183,6 @@ impl Stacks {
         self.scratch = frames;
         id
     }
-
-    pub(crate) fn write(&self, tables: &mut Tables, kallsyms: Option<&Kallsyms>) {
-        for (id, frame) in self.frames.iter().enumerate() {
-            let told = self.told_names.get(&(id as FrameId));
-            let found = kallsyms.filter(|_| frame.is_kernel && told.is_none());
-            let found = found.and_then(|symbols| symbols.find(frame.address));
-            let symbol = told.and_then(|(name, _)| name.as_deref()).or(found.map(|(name, _)| name));
-            let offset = told.and_then(|(_, offset)| *offset).or(found.map(|(_, offset)| offset));
-            let missing = match (symbol, frame.is_kernel, frame.dso) {
-                (Some(_), ..) => None,
-                (None, ..) if told.is_some() => Some("not named in the text"),
-                (None, true, _) if kallsyms.is_none() => Some("no kallsyms in the capture"),
-                (None, true, _) => Some("not in kallsyms"),
-                (None, false, None) => Some("no mapping covers the address"),
-                (None, false, Some(_)) => Some("object not in the capture"),
-            };
-            tables.frame.push(FrameRow {
-                frame_id: id as FrameId,
-                dso_id: frame.dso,
-                address: frame.address,
-                is_kernel: frame.is_kernel,
-                symbol,
-                symbol_offset_bytes: offset,
-                missing_reason: missing,
-            });
-        }
-        for (id, stack) in self.stacks.iter().enumerate() {
-            tables.stack.push(StackRow {
-                stack_id: id as StackId,
-                frame_ids: stack.of(&self.members).0,
-                depth: stack.depth,
-                kernel_depth: stack.kernel_depth,
-                end_reason: (stack.end != EndReason::NONE).then(|| self.reason(stack.end)),
-            });
-        }
-    }
 }
 
 impl Session {
@@ -240,7 +205,7 @@ impl Session {
     /// The object that an address of a process's data lies in; `None` for what no mapping covers and for the kernel's.
     pub fn data_object(&mut self, pid: Option<i32>, address: u64) -> Option<DsoId> {
         let (upid, _) = self.space_of(pid);
-        self.maps.user_address(upid, address).0
+        self.maps.user_address(upid, address).dso
     }
 
     /// The process that has an id now, and the generation of its mappings. Samples come in runs of one process.
@@ -257,11 +222,11 @@ impl Session {
     }
 
     fn resolve(&mut self, upid: Option<Upid>, is_kernel: bool, address: u64) -> FrameId {
-        let (dso, address) = match is_kernel {
+        let place = match is_kernel {
             true => self.maps.kernel_address(address),
             false => self.maps.user_address(upid, address),
         };
-        self.stacks.intern_frame(Frame { dso, address, is_kernel })
+        self.stacks.intern_frame(Frame { dso: place.dso, address: place.address, is_kernel, code: place.code })
     }
 
     /// A frame that the input names itself: the object by its path, the address as it was printed.
@@ -274,7 +239,7 @@ impl Session {
         offset: Option<u64>,
     ) -> FrameId {
         let dso = object.map(|path| self.maps.named(path));
-        let key = (Frame { dso, address, is_kernel }, symbol.map(Box::from), offset);
+        let key = (Frame { dso, address, is_kernel, code: NO_CODE }, symbol.map(Box::from), offset);
         if let Some(&id) = self.stacks.told.get(&key) {
             return id;
         }

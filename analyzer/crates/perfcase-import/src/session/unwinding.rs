@@ -42,8 +42,8 @@ struct Mapped<'a> {
 
 impl Space for Mapped<'_> {
     fn place(&self, address: u64) -> Option<(ObjectId, u64)> {
-        let (object, offset) = self.maps.user_address(self.upid, address);
-        Some((object?, offset))
+        let place = self.maps.user_address(self.upid, address);
+        Some((place.dso?, place.address))
     }
 
     fn is_code(&self, address: u64) -> bool {

@@ -182,8 +182,10 @@ fn apply(record: &Record, header: RecordHeader, clock_ns: i64, session: &mut Ses
                 path: name,
                 kind: (kind == KSYMBOL_BPF).then_some("bpf"),
                 is_data: false,
+                is_function: true,
             });
         }
+        Record::Ksymbol { address, length, .. } => session.unmap_kernel(address, length.into()),
         _ => {}
     }
 }
@@ -211,5 +213,6 @@ fn mapping(map: &Mmap, header: RecordHeader, session: &mut Session) {
         path: map.path,
         kind: None,
         is_data: header.misc & misc::MMAP_DATA != 0,
+        is_function: false,
     });
 }

@@ -48,8 +48,7 @@ fn samples_callchains_and_what_is_left_out() {
     let garbage = TEXT.find("garbage").unwrap() as u64;
     assert_eq!(issues, [("unparsed_line", Some(garbage)), ("lost_events", None), ("rounded_times", None)]);
     assert_eq!(session.host.hostname.as_deref(), Some("box"));
-    session.stacks.write(&mut session.tables, None);
-    session.maps.write(&mut session.tables);
+    session.write_stacks(None);
     assert_eq!(
         rows(&mut session.tables.frame, "dso_id address is_kernel symbol symbol_offset_bytes"),
         ["- 4198710 false inner 6", "0 4198710 false outer 22", "1 18446744071578845200 true do_it 16",]

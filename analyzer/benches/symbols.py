@@ -1,0 +1,90 @@
+"""`make bench`: 100,000 distinct addresses in 300 objects of 2,000 C++ functions get their names.
+
+    python analyzer/benches/symbols.py [--runs N]
+
+What is measured is what `perfcase symbolize` does after its start: the tables are read, the objects found by build id, opened and
+searched, and the tables written. The best of the runs counts: noise only ever adds time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+from perfcase import _core
+
+OBJECTS, FUNCTIONS, ADDRESSES = 300, 2000, 100_000
+GOAL_S = 2.0
+BUILD_ID = bytes(range(1, 21))
+
+
+def make_objects(folder: Path) -> int:
+    """Objects that differ in their build ids alone; gives the file offset of their code."""
+    source = "".join(
+        f"int _ZN4shop6basketILi{n}EE5totalEv(int x) {{ return x * {n} + 1; }}\n" for n in range(FUNCTIONS)
+    )
+    (folder / "a.c").write_text(source)
+    build = ["gcc", "-O1", "-shared", "-fPIC", f"-Wl,--build-id=0x{BUILD_ID.hex()}", "-o", "a.so", "a.c"]
+    subprocess.run(build, cwd=folder, check=True)
+    whole = (folder / "a.so").read_bytes()
+    headers = subprocess.run(["readelf", "-SW", "a.so"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    text = next(line for line in headers.splitlines() if " .text " in line).split("PROGBITS")[1].split()
+    for number in range(OBJECTS):
+        build_id = number.to_bytes(4, "big") + BUILD_ID[4:]
+        place = folder / "dir" / ".build-id" / build_id.hex()[:2] / build_id.hex()[2:]
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(whole.replace(BUILD_ID, build_id))
+    return int(text[1], 16)
+
+
+def make_tables(folder: Path, code: int) -> None:
+    """A case's frames, callchains and objects."""
+    folder.mkdir()
+    rest = BUILD_ID[4:].hex()
+    tables = {
+        "dso": f"SELECT i::UINTEGER AS dso_id, 'a.so' AS name, '/a.so' AS path, 'user' AS kind, "
+        f"printf('%08x', i) || '{rest}' AS build_id, NULL::VARCHAR AS symbols, NULL::VARCHAR AS missing_reason "
+        f"FROM range({OBJECTS}) AS t(i)",
+        "frame": f"SELECT i::UINTEGER AS frame_id, (i % {OBJECTS})::UINTEGER AS dso_id, "
+        f"({code} + 256 + i // {OBJECTS} * 23)::UBIGINT AS address, false AS is_kernel, NULL::VARCHAR AS symbol, "
+        "NULL::UBIGINT AS symbol_offset_bytes, 'file not in capture' AS missing_reason, NULL::VARCHAR AS source_file, "
+        "NULL::UINTEGER AS source_line, false AS is_inlined, NULL::VARCHAR AS symbol_source "
+        f"FROM range({ADDRESSES}) AS t(i)",
+        "stack": "SELECT i::UINTEGER AS stack_id, [i::UINTEGER] AS frame_ids, 1::UINTEGER AS depth, "
+        f"0::UINTEGER AS kernel_depth, NULL::VARCHAR AS end_reason FROM range({ADDRESSES}) AS t(i)",
+    }
+    for name, sql in tables.items():
+        duckdb.sql(sql).write_parquet(str(folder / f"{name}.parquet"))
+
+
+def main() -> None:
+    """Runs it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=5)
+    runs = parser.parse_args().runs
+    folder = Path(tempfile.mkdtemp(prefix="perfcase-symbols-"))
+    try:
+        make_tables(folder / "tables", make_objects(folder))
+        times = []
+        for _ in range(runs):
+            shutil.rmtree(folder / "out", ignore_errors=True)
+            (folder / "out").mkdir()
+            begin = time.monotonic()
+            objects = _core.symbolize(str(folder / "tables"), str(folder / "out"), [str(folder / "dir")])
+            times.append(time.monotonic() - begin)
+            named = sum(row["named_count"] for row in objects)
+            assert (len(objects), named) == (OBJECTS, ADDRESSES), (len(objects), named)
+        verdict = "met" if min(times) < GOAL_S else "MISSED"
+        print(f"{ADDRESSES:,} addresses in {OBJECTS} objects named in {min(times):.2f} s (goal {GOAL_S} s: {verdict})")
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+use perfcase_archive::Content;
+
+use super::*;
+
+/// A jitdump of either byte order.
+struct File {
+    bytes: Vec<u8>,
+    is_big: bool,
+}
+
+impl File {
+    fn new(is_big: bool, flags: u64) -> File {
+        let mut file = File { bytes: Vec::new(), is_big };
+        for word in [MAGIC, 1, 40, 62, 0, 77] {
+            file.u32(word);
+        }
+        file.u64(5);
+        file.u64(flags);
+        file
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.bytes.extend(if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() });
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.bytes.extend(if self.is_big { value.to_be_bytes() } else { value.to_le_bytes() });
+    }
+
+    fn record(&mut self, kind: u32, time: u64, body: &[u8]) {
+        self.u32(kind);
+        self.u32((PREFIX_BYTES + body.len()) as u32);
+        self.u64(time);
+        self.bytes.extend(body);
+    }
+
+    fn body(&self, fill: impl FnOnce(&mut File)) -> Vec<u8> {
+        let mut body = File { bytes: Vec::new(), is_big: self.is_big };
+        fill(&mut body);
+        body.bytes
+    }
+
+    fn load(&mut self, time: u64, start: u64, size: u64, name: &str) {
+        let body = self.body(|body| {
+            body.u32(77);
+            body.u32(77);
+            for word in [start, start, size, 1] {
+                body.u64(word);
+            }
+            body.bytes.extend(name.as_bytes());
+            body.bytes.extend([0, 0xc3]);
+        });
+        self.record(LOAD, time, &body);
+    }
+
+    fn moved(&mut self, time: u64, old: u64, new: u64, size: u64) {
+        let body = self.body(|body| {
+            body.u32(77);
+            body.u32(77);
+            for word in [new, old, new, size, 1] {
+                body.u64(word);
+            }
+        });
+        self.record(MOVE, time, &body);
+    }
+
+    fn lines(&mut self, time: u64, start: u64, lines: &[(u64, u32, &[u8])]) {
+        let body = self.body(|body| {
+            body.u64(start);
+            body.u64(lines.len() as u64);
+            for (address, line, file) in lines {
+                body.u64(*address);
+                body.u32(*line);
+                body.u32(0);
+                body.bytes.extend(*file);
+                body.bytes.push(0);
+            }
+        });
+        self.record(DEBUG_INFO, time, &body);
+    }
+}
+
+fn session() -> (Session, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    (Session::new(folder.path(), Some(0)), folder)
+}
+
+/// Steps until the next record is later than `until`.
+fn play(source: &mut dyn Source, session: &mut Session, until: i64) {
+    while source.next_ts().is_some_and(|ts| ts <= until) {
+        source.step(session);
+    }
+}
+
+fn names(session: &mut Session) -> Vec<String> {
+    session.write_stacks(None);
+    crate::decoders::testing::rows(
+        &mut session.tables.frame,
+        "frame_id address symbol symbol_offset_bytes symbol_source source_file source_line missing_reason",
+    )
+}
+
+#[test]
+fn code_has_the_name_of_its_moment() {
+    for is_big in [false, true] {
+        let mut file = File::new(is_big, 0);
+        file.lines(9, 0x1000, &[(0x1004, 7, b"a.js"), (0x1008, 8, b"\xff")]);
+        file.load(10, 0x1000, 0x10, "first");
+        file.moved(20, 0x1000, 0x2000, 0x10);
+        file.load(30, 0x1000, 0x20, "second");
+        file.record(CLOSE, 40, &[]);
+        file.load(50, 0x9000, 0x20, "after the end");
+        let (mut session, _folder) = session();
+        let mut source = open("symbols/jitdump/1-0", Content::from_bytes(file.bytes), Some(5), &mut session).unwrap();
+        let mut at = |session: &mut Session, until: i64, address: u64| {
+            play(&mut *source, session, until);
+            session.frame(Some(5), 2, address);
+        };
+        at(&mut session, 5, 0x1005);
+        at(&mut session, 15, 0x1005);
+        at(&mut session, 25, 0x2008);
+        at(&mut session, 35, 0x1005);
+        at(&mut session, 99, 0x1020);
+        at(&mut session, 99, 0x9000);
+        assert_eq!(
+            names(&mut session),
+            [
+                "0 4101 - - - - - no mapping covers the address",
+                "1 4101 first 5 jitdump a.js 7 -",
+                "2 8200 first 8 jitdump a.js 8 -",
+                "3 4101 second 5 jitdump - - -",
+                "4 4128 - - - - - no mapping covers the address",
+                "5 36864 - - - - - no mapping covers the address",
+            ]
+        );
+    }
+}
+
+#[test]
+fn damage_is_noted_and_never_more() {
+    let mut file = File::new(false, 0);
+    file.lines(9, 0x1000, &[(0x1004, 7, b"a.js")]);
+    file.load(10, 0x1000, 0x10, "first");
+    file.moved(20, 0x7777, 0x2000, 0x10);
+    let whole = file.bytes;
+    let run = |bytes: Vec<u8>| {
+        let (mut session, _folder) = session();
+        if let Some(mut source) = open("j", Content::from_bytes(bytes), None, &mut session) {
+            play(&mut *source, &mut session, i64::MAX);
+            source.finish(&mut session);
+        }
+        session.issues.list().len()
+    };
+    // The move of what was never loaded.
+    assert_eq!(run(whole.clone()), 1);
+    for cut in 0..whole.len() {
+        run(whole[..cut].to_vec());
+    }
+    for at in 0..whole.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] = value;
+            run(bytes);
+        }
+    }
+    assert_eq!(run(b"JiTD".to_vec()), 1);
+}
+
+#[test]
+fn readings_of_a_counter_come_before_everything() {
+    let mut file = File::new(false, ARCH_TIMESTAMP);
+    file.load(1 << 60, 0x1000, 0x10, "f");
+    let (mut session, _folder) = session();
+    let mut source = open("j", Content::from_bytes(file.bytes), None, &mut session).unwrap();
+    assert_eq!(source.next_ts(), Some(NO_TIME));
+    play(&mut *source, &mut session, 0);
+    session.frame(Some(77), 2, 0x1001);
+    assert_eq!(names(&mut session), ["0 4097 f 1 jitdump - - -"]);
+}

@@ -1,0 +1,207 @@
+//! Names of all frames, at the end: from the kernel's list, object files, maps of generated code, and what records said.
+
+use hashbrown::HashMap;
+use perfcase_symbols::listing::Kind;
+use perfcase_symbols::{Name, PerfMap, Wanted, name_all};
+
+use super::Session;
+use super::code::NO_CODE;
+use super::maps::DsoId;
+use super::stacks::{EndReason, Frame, FrameId};
+use crate::symbols::Kallsyms;
+use crate::tables::{FrameRow, StackRow};
+
+/// How an object's functions got their names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Origin {
+    /// Where the names are from.
+    pub(crate) symbols: Option<String>,
+    /// Why there are none.
+    pub(crate) missing_reason: Option<String>,
+}
+
+/// A frame's name, or the reason for none.
+type Naming = Result<Name, &'static str>;
+
+fn plain(symbol: &str, offset_bytes: Option<u64>, source: &'static str) -> Name {
+    Name { symbol: symbol.to_string(), offset_bytes, source, ..Name::default() }
+}
+
+impl Session {
+    /// Writes `dso`, `frame` and `stack`.
+    pub(crate) fn write_stacks(&mut self, kallsyms: Option<&Kallsyms>) {
+        let mut origins = vec![Origin::default(); self.maps.dsos.len()];
+        let mut names: Vec<Option<Naming>> = vec![None; self.stacks.frames.len()];
+        let mut files: HashMap<DsoId, Vec<FrameId>> = HashMap::new();
+        let mut generated: HashMap<i32, Vec<FrameId>> = HashMap::new();
+        for (id, frame) in self.stacks.frames.iter().enumerate() {
+            let told = self.name_at_hand(id as FrameId, frame, kallsyms);
+            let (None, Some(dso)) = (&told, frame.dso) else {
+                if let (Some(Ok(name)), Some(dso)) = (&told, frame.dso) {
+                    origins[dso as usize].symbols.get_or_insert_with(|| name.source.to_string());
+                }
+                names[id] = told;
+                continue;
+            };
+            match self.maps.dsos[dso as usize].pid {
+                Some(pid) => generated.entry(pid).or_default().push(id as FrameId),
+                None => files.entry(dso).or_default().push(id as FrameId),
+            }
+        }
+        self.name_generated(&generated, &mut names, &mut origins);
+        self.name_files(files, &mut names, &mut origins);
+        for (id, origin) in origins.iter_mut().enumerate().filter(|(_, origin)| origin.symbols.is_none()) {
+            let dso = &self.maps.dsos[id];
+            let left_out = self.objects.left_out(&dso.path, dso.build_id.as_deref());
+            origin.missing_reason = left_out.map(str::to_string).or(origin.missing_reason.take());
+        }
+        self.maps.write(&mut self.tables, &origins);
+        self.write_frames(&names);
+    }
+
+    /// What needs no file: the input's own word, the kernel's list, records of code.
+    fn name_at_hand(&self, id: FrameId, frame: &Frame, kallsyms: Option<&Kallsyms>) -> Option<Naming> {
+        if let Some((name, offset)) = self.stacks.told_names.get(&id) {
+            return Some(name.as_deref().map(|name| plain(name, *offset, "text")).ok_or("not named in the text"));
+        }
+        if let Some(code) = Some(frame.code).filter(|&code| code != NO_CODE).and_then(|id| self.maps.codes.get(id)) {
+            let mut name = plain(&code.name, Some(frame.address.wrapping_sub(code.start)), code.source);
+            if let Some(line) = code.line(frame.address) {
+                (name.file, name.line) = (Some(line.file.to_string()), Some(line.line));
+            }
+            return Some(Ok(name));
+        }
+        if frame.is_kernel {
+            let found = kallsyms.map(|symbols| symbols.find(frame.address).ok_or("not in kallsyms"));
+            let found = found.unwrap_or(Err("no kallsyms in the capture"));
+            return Some(found.map(|(name, offset)| plain(name, Some(offset), "kallsyms")));
+        }
+        frame.dso.is_none().then_some(Err("no mapping covers the address"))
+    }
+
+    /// Generated code of processes, by the maps that their runtimes wrote.
+    fn name_generated(
+        &self,
+        generated: &HashMap<i32, Vec<FrameId>>,
+        names: &mut [Option<Naming>],
+        origins: &mut [Origin],
+    ) {
+        for (pid, frames) in generated {
+            let entries = &self.objects.listing().entries;
+            let listed = entries.iter().find(|entry| entry.kind == Kind::PerfMap && entry.pid == Some(*pid));
+            let member = listed.and_then(|entry| entry.member.as_deref());
+            let content = member.and_then(|member| self.objects.read(member));
+            let map = content.as_ref().map(|content| PerfMap::parse(content));
+            for &id in frames {
+                let frame = &self.stacks.frames[id as usize];
+                let found = map.as_ref().map(|map| map.find(frame.address).ok_or("no symbol covers the address"));
+                let found = found.unwrap_or(Err("file not in capture"));
+                let named = found.map(|(name, offset)| plain(name, Some(offset), "perf-map"));
+                if let Some(origin) = frame.dso.and_then(|dso| origins.get_mut(dso as usize)) {
+                    match (&named, member) {
+                        (Ok(_), Some(member)) => {
+                            origin.symbols.get_or_insert_with(|| format!("symbols/{member}"));
+                        }
+                        (Err(why), _) => {
+                            let why = listed.and_then(|entry| entry.reason.as_deref()).unwrap_or(why);
+                            origin.missing_reason.get_or_insert_with(|| why.to_string());
+                        }
+                        _ => {}
+                    }
+                }
+                names[id as usize] = Some(named);
+            }
+        }
+    }
+
+    /// Code of files.
+    fn name_files(&self, files: HashMap<DsoId, Vec<FrameId>>, names: &mut [Option<Naming>], origins: &mut [Origin]) {
+        let mut files: Vec<(DsoId, Vec<FrameId>)> = files.into_iter().collect();
+        // The largest first, so that the threads end together.
+        files.sort_by_key(|(dso, frames)| (std::cmp::Reverse(frames.len()), *dso));
+        let wanted = |(dso, frames): &(DsoId, Vec<FrameId>)| {
+            let dso = &self.maps.dsos[*dso as usize];
+            let addresses = frames.iter().map(|&id| self.stacks.frames[id as usize].address).collect();
+            Wanted { path: dso.path.to_vec(), build_id: dso.build_id.clone(), addresses }
+        };
+        let wanted: Vec<Wanted> = files.iter().map(wanted).collect();
+        for ((dso, frames), named) in files.iter().zip(name_all(&self.objects, &wanted)) {
+            let origin = &mut origins[*dso as usize];
+            match named.object {
+                Ok(object) if named.names.iter().any(Result::is_ok) => origin.symbols = Some(object.origin.clone()),
+                Ok(_) => {
+                    origin.missing_reason =
+                        named.names.iter().find_map(|name| name.as_ref().err()).map(|why| why.to_string())
+                }
+                Err(missing) => origin.missing_reason = Some(missing.reason().to_string()),
+            }
+            for (&id, name) in frames.iter().zip(named.names) {
+                names[id as usize] = Some(name);
+            }
+        }
+    }
+
+    /// Rows of frames and callchains; functions that were inlined follow all others.
+    fn write_frames(&mut self, names: &[Option<Naming>]) {
+        let (stacks, tables) = (&self.stacks, &mut self.tables);
+        for (id, (frame, name)) in stacks.frames.iter().zip(names).enumerate() {
+            let name = name.as_ref().unwrap_or(&Err("no mapping covers the address"));
+            let found = name.as_ref().ok();
+            tables.frame.push(FrameRow {
+                frame_id: id as FrameId,
+                dso_id: frame.dso,
+                address: frame.address,
+                is_kernel: frame.is_kernel,
+                symbol: found.map(|name| name.symbol.as_str()),
+                symbol_offset_bytes: found.and_then(|name| name.offset_bytes),
+                missing_reason: name.as_ref().err().copied(),
+                source_file: found.and_then(|name| name.file.as_deref()),
+                source_line: found.and_then(|name| name.line),
+                is_inlined: false,
+                symbol_source: found.map(|name| name.source),
+            });
+        }
+        let mut next = stacks.frames.len() as FrameId;
+        let mut inlined: HashMap<FrameId, std::ops::Range<FrameId>> = HashMap::new();
+        for (id, name) in names.iter().enumerate() {
+            let Some(Ok(name)) = name else { continue };
+            let frame = &stacks.frames[id];
+            for place in &name.inlined {
+                tables.frame.push(FrameRow {
+                    frame_id: next,
+                    dso_id: frame.dso,
+                    address: frame.address,
+                    is_kernel: frame.is_kernel,
+                    symbol: place.function.as_deref(),
+                    symbol_offset_bytes: None,
+                    missing_reason: None,
+                    source_file: place.file.as_deref(),
+                    source_line: place.line,
+                    is_inlined: true,
+                    symbol_source: Some("dwarf"),
+                });
+                inlined.entry(id as FrameId).or_insert(next..next).end = next + 1;
+                next += 1;
+            }
+        }
+        let mut expanded: Vec<FrameId> = Vec::new();
+        for (id, stack) in stacks.stacks.iter().enumerate() {
+            let (mut frame_ids, end) = stack.of(&stacks.members);
+            if frame_ids.iter().any(|frame| inlined.contains_key(frame)) {
+                expanded.clear();
+                for frame in frame_ids {
+                    expanded.extend(inlined.get(frame).cloned().into_iter().flatten());
+                    expanded.push(*frame);
+                }
+                frame_ids = &expanded;
+            }
+            tables.stack.push(StackRow {
+                stack_id: id as u32,
+                frame_ids,
+                depth: frame_ids.len() as u32,
+                kernel_depth: stack.kernel_depth,
+                end_reason: (end != EndReason::NONE).then(|| stacks.reason(end)),
+            });
+        }
+    }
+}

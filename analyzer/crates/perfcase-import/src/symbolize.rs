@@ -1,0 +1,380 @@
+//! Names for a case that was imported without them: its `frame`, `stack` and `dso` are written anew, the rest stays.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use perfcase_symbols::{Missing, Name, Named, Objects, Wanted, name_all};
+
+use crate::tables::{DsoRow, FrameRow, StackRow, Table, Tables, batch};
+use crate::writer::{WriteError, Writer};
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 65_536;
+
+/// Why a case could not be named.
+#[derive(Debug, thiserror::Error)]
+pub enum SymbolizeError {
+    /// A place for object files cannot be used.
+    #[error("{path}: {message}")]
+    DebugDir {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// A table cannot be read, or is not as this version writes it.
+    #[error("{path}: {message}")]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// The new tables cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// What naming did to one object.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectSummary {
+    /// Its short name.
+    pub name: String,
+    /// Its path on the recorded host.
+    pub path: String,
+    /// Its build id, hex.
+    pub build_id: Option<String>,
+    /// Distinct addresses in it.
+    pub frame_count: u64,
+    /// How many had a name before.
+    pub named_before_count: u64,
+    /// How many have one now.
+    pub named_count: u64,
+    /// Where the names are from.
+    pub symbols: Option<String>,
+    /// Why the rest has none.
+    pub missing_reason: Option<String>,
+}
+
+struct Dso {
+    name: String,
+    path: String,
+    kind: String,
+    build_id: Option<String>,
+    symbols: Option<String>,
+    missing_reason: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Frame {
+    id: u32,
+    dso: Option<u32>,
+    address: u64,
+    is_kernel: bool,
+    symbol: Option<String>,
+    offset: Option<u64>,
+    missing_reason: Option<String>,
+    file: Option<String>,
+    line: Option<u32>,
+    is_inlined: bool,
+    source: Option<String>,
+}
+
+/// Names what the tables in `tables` leave unnamed by files below `debug_dirs`; writes `frame`, `stack` and `dso` to `out`.
+///
+/// # Errors
+/// When a directory or a table cannot be read, or nothing can be written. The tables themselves are never touched.
+pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Vec<ObjectSummary>, SymbolizeError> {
+    let objects =
+        Objects::new(None, debug_dirs).map_err(|(path, message)| SymbolizeError::DebugDir { path, message })?;
+    let mut dsos = read_dsos(tables)?;
+    let all = read_frames(tables)?;
+    let mut inlined: HashMap<(Option<u32>, u64), Vec<Frame>> = HashMap::new();
+    let (of_inlined, mut frames): (Vec<Frame>, Vec<Frame>) = all.into_iter().partition(|frame| frame.is_inlined);
+    let is_inlined: std::collections::HashSet<u32> = of_inlined.iter().map(|frame| frame.id).collect();
+    for frame in of_inlined {
+        inlined.entry((frame.dso, frame.address)).or_default().push(frame);
+    }
+    let mut summaries: Vec<ObjectSummary> = dsos
+        .iter()
+        .map(|dso| ObjectSummary {
+            name: dso.name.clone(),
+            path: dso.path.clone(),
+            build_id: dso.build_id.clone(),
+            ..ObjectSummary::default()
+        })
+        .collect();
+    let mut of_dso: Vec<Vec<usize>> = vec![Vec::new(); dsos.len()];
+    for (index, frame) in frames.iter().enumerate() {
+        let Some(summary) = frame.dso.and_then(|dso| summaries.get_mut(dso as usize)) else { continue };
+        summary.frame_count += 1;
+        summary.named_before_count += u64::from(frame.symbol.is_some());
+        // Text and records of code name their frames themselves: such an address is no offset in a file.
+        let is_own = matches!(frame.source.as_deref(), Some("text" | "jitdump" | "perf-map" | "bpf" | "kallsyms"));
+        let is_told = frame.missing_reason.as_deref() == Some("not named in the text");
+        let dso = frame.dso.unwrap_or_default() as usize;
+        if !frame.is_kernel && !is_own && !is_told && matches!(dsos[dso].kind.as_str(), "user" | "vdso") {
+            of_dso[dso].push(index);
+        }
+    }
+    let order: Vec<usize> = (0..dsos.len()).filter(|&dso| !of_dso[dso].is_empty()).collect();
+    let wanted: Vec<Wanted> = order
+        .iter()
+        .map(|&dso| Wanted {
+            path: dsos[dso].path.as_bytes().to_vec(),
+            build_id: dsos[dso].build_id.as_deref().and_then(bytes_of_hex),
+            addresses: of_dso[dso].iter().map(|&frame| frames[frame].address).collect(),
+        })
+        .collect();
+    for (&dso, named) in order.iter().zip(name_all(&objects, &wanted)) {
+        apply(&mut dsos[dso], &of_dso[dso], &mut frames, &mut inlined, named);
+    }
+    for frame in &frames {
+        if let Some(summary) = frame.dso.and_then(|dso| summaries.get_mut(dso as usize)) {
+            summary.named_count += u64::from(frame.symbol.is_some());
+        }
+    }
+    for (summary, dso) in summaries.iter_mut().zip(&dsos) {
+        summary.symbols.clone_from(&dso.symbols);
+        summary.missing_reason.clone_from(&dso.missing_reason);
+    }
+    let missing = |id: u32| {
+        frames.iter().find(|f| f.dso == Some(id) && f.symbol.is_none()).and_then(|f| f.missing_reason.clone())
+    };
+    for (id, summary) in summaries.iter_mut().enumerate().filter(|(_, s)| s.named_count < s.frame_count) {
+        summary.missing_reason = summary.missing_reason.take().or_else(|| missing(id as u32));
+    }
+    write(tables, out, &dsos, &frames, &inlined, &is_inlined)?;
+    summaries.retain(|summary| summary.frame_count > 0);
+    Ok(summaries)
+}
+
+/// Takes the new names where they say more than the old ones.
+fn apply(
+    dso: &mut Dso,
+    of_dso: &[usize],
+    frames: &mut [Frame],
+    inlined: &mut HashMap<(Option<u32>, u64), Vec<Frame>>,
+    named: Named,
+) {
+    let mut any = false;
+    for (&index, name) in of_dso.iter().zip(named.names) {
+        let frame = &mut frames[index];
+        match name {
+            Ok(name) => {
+                any = true;
+                let says_more = name.file.is_some() || !name.inlined.is_empty();
+                if frame.symbol.is_none() || says_more {
+                    take(frame, inlined, name);
+                }
+            }
+            // A file that nobody gave says nothing new.
+            Err(why) if frame.symbol.is_none() && !matches!(named.object, Err(Missing::NotInCapture)) => {
+                frame.missing_reason = Some(why.to_string());
+            }
+            Err(_) => {}
+        }
+    }
+    match &named.object {
+        Ok(object) if any => (dso.symbols, dso.missing_reason) = (Some(object.origin.clone()), None),
+        Ok(_) if dso.symbols.is_none() => {
+            dso.missing_reason = of_dso.first().and_then(|&index| frames[index].missing_reason.clone());
+        }
+        Err(Missing::BuildIdMismatch) if dso.symbols.is_none() => {
+            dso.missing_reason = Some(Missing::BuildIdMismatch.reason().to_string());
+        }
+        _ => {}
+    }
+}
+
+fn take(frame: &mut Frame, inlined: &mut HashMap<(Option<u32>, u64), Vec<Frame>>, name: Name) {
+    frame.symbol = Some(name.symbol);
+    frame.offset = name.offset_bytes;
+    frame.missing_reason = None;
+    frame.file = name.file;
+    frame.line = name.line;
+    frame.source = Some(name.source.to_string());
+    let places = name.inlined.into_iter().map(|place| Frame {
+        symbol: place.function,
+        offset: None,
+        file: place.file,
+        line: place.line,
+        is_inlined: true,
+        source: Some("dwarf".into()),
+        ..frame.clone()
+    });
+    inlined.insert((frame.dso, frame.address), places.collect());
+}
+
+fn write(
+    tables: &Path,
+    out: &Path,
+    dsos: &[Dso],
+    frames: &[Frame],
+    inlined: &HashMap<(Option<u32>, u64), Vec<Frame>>,
+    was_inlined: &std::collections::HashSet<u32>,
+) -> Result<(), SymbolizeError> {
+    let mut rows = Tables::default();
+    let mut writer = Writer::start(out);
+    for (id, dso) in dsos.iter().enumerate() {
+        rows.dso.push(DsoRow {
+            dso_id: id as u32,
+            name: &dso.name,
+            path: &dso.path,
+            kind: &dso.kind,
+            build_id: dso.build_id.as_deref(),
+            symbols: dso.symbols.as_deref(),
+            missing_reason: dso.missing_reason.as_deref(),
+        });
+    }
+    flush(&mut rows.dso, &mut writer)?;
+    let mut next = frames.iter().map(|frame| frame.id + 1).max().unwrap_or(0);
+    let mut ids: HashMap<u32, std::ops::Range<u32>> = HashMap::new();
+    let mut added: Vec<(u32, &Frame)> = Vec::new();
+    for frame in frames.iter().filter(|frame| !frame.is_kernel) {
+        let places = inlined.get(&(frame.dso, frame.address)).map_or(&[][..], Vec::as_slice);
+        if !places.is_empty() {
+            ids.insert(frame.id, next..next + places.len() as u32);
+            added.extend(places.iter().zip(next..).map(|(place, id)| (id, place)));
+            next += places.len() as u32;
+        }
+    }
+    for (id, frame) in frames.iter().map(|frame| (frame.id, frame)).chain(added) {
+        rows.frame.push(FrameRow {
+            frame_id: id,
+            dso_id: frame.dso,
+            address: frame.address,
+            is_kernel: frame.is_kernel,
+            symbol: frame.symbol.as_deref(),
+            symbol_offset_bytes: frame.offset,
+            missing_reason: frame.missing_reason.as_deref(),
+            source_file: frame.file.as_deref(),
+            source_line: frame.line,
+            is_inlined: frame.is_inlined,
+            symbol_source: frame.source.as_deref(),
+        });
+        if rows.frame.len() >= BATCH_ROWS {
+            flush(&mut rows.frame, &mut writer)?;
+        }
+    }
+    flush(&mut rows.frame, &mut writer)?;
+    let mut expanded: Vec<u32> = Vec::new();
+    each(tables, "stack", |batch| {
+        let (stacks, kernel) = (numbers(batch, "stack_id")?, numbers(batch, "kernel_depth")?);
+        let end_reason = texts(batch, "end_reason")?;
+        let lists = batch.column_by_name("frame_ids")?.as_any().downcast_ref::<ListArray>()?;
+        for row in 0..batch.num_rows() {
+            let list = lists.value(row);
+            expanded.clear();
+            for &frame in list.as_any().downcast_ref::<PrimitiveArray<UInt32Type>>()?.values() {
+                if !was_inlined.contains(&frame) {
+                    expanded.extend(ids.get(&frame).cloned().into_iter().flatten());
+                    expanded.push(frame);
+                }
+            }
+            rows.stack.push(StackRow {
+                stack_id: stacks.value(row),
+                frame_ids: &expanded,
+                depth: expanded.len() as u32,
+                kernel_depth: kernel.value(row),
+                end_reason: end_reason.is_valid(row).then(|| end_reason.value(row)),
+            });
+        }
+        Some(())
+    })?;
+    flush(&mut rows.stack, &mut writer)?;
+    writer.finish()?;
+    Ok(())
+}
+
+fn flush(table: &mut dyn Table, writer: &mut Writer) -> Result<(), WriteError> {
+    let (name, columns) = (table.name().to_string(), table.take());
+    let of = name.clone();
+    writer.write(&name, Box::new(move || batch(&of, columns)))
+}
+
+fn read_dsos(tables: &Path) -> Result<Vec<Dso>, SymbolizeError> {
+    let mut dsos = Vec::new();
+    each(tables, "dso", |batch| {
+        let column = |name| texts(batch, name);
+        let (name, path, kind) = (column("name")?, column("path")?, column("kind")?);
+        let (build_id, symbols, missing) = (column("build_id")?, column("symbols")?, column("missing_reason")?);
+        for row in 0..batch.num_rows() {
+            dsos.push(Dso {
+                name: name.value(row).to_string(),
+                path: path.value(row).to_string(),
+                kind: kind.value(row).to_string(),
+                build_id: text(build_id, row),
+                symbols: text(symbols, row),
+                missing_reason: text(missing, row),
+            });
+        }
+        Some(())
+    })?;
+    Ok(dsos)
+}
+
+fn read_frames(tables: &Path) -> Result<Vec<Frame>, SymbolizeError> {
+    let mut frames = Vec::new();
+    each(tables, "frame", |batch| {
+        let column = |name| texts(batch, name);
+        let flag = |name| batch.column_by_name(name)?.as_any().downcast_ref::<BooleanArray>();
+        let long = |name| batch.column_by_name(name)?.as_any().downcast_ref::<UInt64Array>();
+        let (id, dso, line) = (numbers(batch, "frame_id")?, numbers(batch, "dso_id")?, numbers(batch, "source_line")?);
+        let (symbol, missing) = (column("symbol")?, column("missing_reason")?);
+        let (file, source) = (column("source_file")?, column("symbol_source")?);
+        let (is_kernel, is_inlined) = (flag("is_kernel")?, flag("is_inlined")?);
+        let (address, offset) = (long("address")?, long("symbol_offset_bytes")?);
+        for row in 0..batch.num_rows() {
+            frames.push(Frame {
+                id: id.value(row),
+                dso: dso.is_valid(row).then(|| dso.value(row)),
+                address: address.value(row),
+                is_kernel: is_kernel.value(row),
+                symbol: text(symbol, row),
+                offset: offset.is_valid(row).then(|| offset.value(row)),
+                missing_reason: text(missing, row),
+                file: text(file, row),
+                line: line.is_valid(row).then(|| line.value(row)),
+                is_inlined: is_inlined.value(row),
+                source: text(source, row),
+            });
+        }
+        Some(())
+    })?;
+    Ok(frames)
+}
+
+/// Reads a table; `take` says `None` when a column is missing or of another type.
+fn each(tables: &Path, name: &str, mut take: impl FnMut(&RecordBatch) -> Option<()>) -> Result<(), SymbolizeError> {
+    let path = tables.join(format!("{name}.parquet"));
+    let failed = |message: String| SymbolizeError::Table { path: path.clone(), message };
+    let file = File::open(&path).map_err(|error| failed(error.to_string()))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|builder| builder.build());
+    for batch in reader.map_err(|error| failed(error.to_string()))? {
+        let batch = batch.map_err(|error| failed(error.to_string()))?;
+        take(&batch).ok_or_else(|| failed("its columns are not those of this version".into()))?;
+    }
+    Ok(())
+}
+
+fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a StringArray> {
+    batch.column_by_name(name)?.as_any().downcast_ref()
+}
+
+fn text(column: &StringArray, row: usize) -> Option<String> {
+    column.is_valid(row).then(|| column.value(row).to_string())
+}
+
+fn numbers<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a UInt32Array> {
+    batch.column_by_name(name)?.as_any().downcast_ref()
+}
+
+fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}

@@ -1,0 +1,121 @@
+//! Names of C++ and Rust functions as people write them: as perf prints them, without parameters and hashes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Longest name that is written, in bytes: a mangled name of a few bytes can stand for one without end.
+const MOST_BYTES: usize = 16 << 10;
+
+/// The name as people write it; names that are not mangled, or cannot be read, stay as they are.
+pub fn demangle(name: &str) -> Cow<'_, str> {
+    let is_mangled = ["_Z", "__Z", "_R", "__R"].iter().any(|prefix| name.starts_with(prefix));
+    if !is_mangled || name.len() > MOST_BYTES {
+        return Cow::Borrowed(name);
+    }
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        let mut text = Bounded(String::new());
+        return match fmt::write(&mut text, format_args!("{rust:#}")) {
+            Ok(()) => Cow::Owned(text.0),
+            Err(_) => Cow::Borrowed(name),
+        };
+    }
+    // A compiler's suffix of a part of a function (.cold, .part.0) is no part of the mangled name.
+    let whole = name.split_once('.').map_or(name, |(whole, _)| whole);
+    cpp(whole).map_or(Cow::Borrowed(name), Cow::Owned)
+}
+
+fn cpp(name: &str) -> Option<String> {
+    let symbol = cpp_demangle::Symbol::new(name).ok()?;
+    let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
+    let mut text = Bounded(String::new());
+    symbol.structured_demangle(&mut text, &options).ok()?;
+    Some(as_perf_writes(&text.0))
+}
+
+/// Numbers as template arguments in the form that perf's demangler gives them: `4u` for `(unsigned int)4`. And no comma
+/// before an empty pack of arguments.
+fn as_perf_writes(name: &str) -> String {
+    const TYPES: [(&str, &str); 6] = [
+        ("(unsigned int)", "u"),
+        ("(unsigned long)", "ul"),
+        ("(unsigned long long)", "ull"),
+        ("(long)", "l"),
+        ("(long long)", "ll"),
+        ("(int)", ""),
+    ];
+    let mut out = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(at) = rest.find(['(', ',']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let number = |prefix: &str| {
+            let tail = rest.strip_prefix(prefix)?;
+            let digits = tail.strip_prefix('-').unwrap_or(tail).bytes().take_while(u8::is_ascii_digit).count();
+            (digits > 0).then(|| tail.split_at(digits + usize::from(tail.starts_with('-'))))
+        };
+        let integer =
+            TYPES.iter().find_map(|(prefix, suffix)| number(prefix).map(|(digits, tail)| (digits, *suffix, tail)));
+        if let Some((digits, suffix, tail)) = integer {
+            out.push_str(digits);
+            out.push_str(suffix);
+            rest = tail;
+        } else if let Some((digits, tail)) = number("(bool)") {
+            out.push_str(if digits == "0" { "false" } else { "true" });
+            rest = tail;
+        } else if let Some(tail) = rest.strip_prefix(", >") {
+            out.push('>');
+            rest = tail;
+        } else {
+            out.push_str(&rest[..1]);
+            rest = &rest[1..];
+        }
+    }
+    out + rest
+}
+
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > MOST_BYTES {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::demangle;
+
+    #[test]
+    fn as_perf_prints_them() {
+        for (mangled, name) in [
+            ("main", "main"),
+            ("_Zfoo", "_Zfoo"),
+            ("_ZN3foo3barEv", "foo::bar"),
+            ("_ZN3foo3barEi.cold", "foo::bar"),
+            ("_Z4plusIiET_S0_S0_", "plus<int>"),
+            ("_Z4plusILj4ELm5ELin6ELb1EEvv", "plus<4u, 5ul, -6, true>"),
+            ("_Z4plusIiJEEvv", "plus<int>"),
+            ("_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back"),
+            ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+            ("foo.cold", "foo.cold"),
+        ] {
+            assert_eq!(demangle(mangled), name);
+        }
+    }
+
+    #[test]
+    fn a_name_that_never_ends_stays_as_it_is() {
+        let mut bomb = String::from("_Z1fIP1AE");
+        for _ in 0..40 {
+            bomb = format!("_Z1fI{}E", "St4pairIS_S_E".repeat(8)) + &bomb;
+        }
+        assert!(demangle(&bomb).len() <= super::MOST_BYTES);
+        let nested = format!("_Z{}1fv", "N1a".repeat(4000));
+        assert!(!demangle(&nested).is_empty());
+    }
+}

@@ -1,0 +1,113 @@
+//! Names for the addresses of one object.
+
+use object::{Object as _, ObjectSection as _, ObjectSegment as _};
+
+use crate::dwarf::{Dwarf, Lines, Place};
+use crate::objects::Object;
+use crate::symtab::Symtab;
+use crate::xz;
+
+/// What an address is.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Name {
+    /// The function, demangled.
+    pub symbol: String,
+    /// Distance from its start in bytes, where its start is known.
+    pub offset_bytes: Option<u64>,
+    /// What told it: symtab, dynsym, minidebuginfo, plt, dwarf.
+    pub source: &'static str,
+    /// Source file of the address.
+    pub file: Option<String>,
+    /// Line.
+    pub line: Option<u32>,
+    /// Functions that were inlined into it here, the innermost first.
+    pub inlined: Vec<Place>,
+}
+
+/// Names for addresses (file offsets) of an object, or why there is none, in their order.
+pub fn names(object: &Object, addresses: &[u64]) -> Vec<Result<Name, &'static str>> {
+    let Ok(main) = object::File::parse(&object.bytes[..]) else {
+        return addresses.iter().map(|_| Err("no symbol table")).collect();
+    };
+    let debug = object.debug.as_ref().and_then(|debug| object::File::parse(&debug[..]).ok());
+    let unpacked = main.section_by_name(".gnu_debugdata").and_then(|section| xz::unpack(section.data().ok()?));
+    let mini = unpacked.as_ref().and_then(|bytes| object::File::parse(&bytes[..]).ok());
+    let mut symtab = Symtab::default();
+    symtab.add(&main, "symtab");
+    if let Some(debug) = &debug {
+        symtab.add(debug, "symtab");
+    }
+    if let Some(mini) = &mini {
+        symtab.add(mini, "minidebuginfo");
+    }
+    let segments = segments(&main);
+    let dwarf = debug.as_ref().and_then(Dwarf::load).or_else(|| Dwarf::load(&main));
+    let mut name_all = |lines: Option<&Lines<'_>>| {
+        let mut name = |&offset: &u64| one(&mut symtab, lines, virtual_address(&segments, offset)?);
+        addresses.iter().map(&mut name).collect::<Vec<_>>()
+    };
+    match dwarf.as_ref().and_then(|dwarf| dwarf.with(|lines| name_all(Some(lines)))) {
+        Some(named) => named,
+        None => name_all(None),
+    }
+}
+
+fn one(symtab: &mut Symtab<'_>, lines: Option<&Lines<'_>>, address: u64) -> Result<Name, &'static str> {
+    let mut inlined = lines.map(|lines| lines.at(address)).unwrap_or_default();
+    let outer = inlined.pop().unwrap_or_default();
+    // Without a name an inlined function tells nobody anything.
+    inlined.retain(|place| place.function.is_some());
+    let (symbol, start, source) = match (symtab.find(address), outer.function) {
+        (Some(function), _) => (function.name, Some(function.address), function.source),
+        (None, Some(name)) => (name, None, "dwarf"),
+        (None, None) if symtab.has_symtab => return Err("no symbol covers the address"),
+        (None, None) if symtab.has_dynsym || !symtab.is_empty() => return Err("stripped"),
+        (None, None) => return Err("no symbol table"),
+    };
+    let offset_bytes = start.map(|start| address - start);
+    Ok(Name { symbol, offset_bytes, source, file: outer.file, line: outer.line, inlined })
+}
+
+/// A loaded part of a file: offset in it, size in it, address.
+struct Segment {
+    offset: u64,
+    size: u64,
+    address: u64,
+    is_code: bool,
+}
+
+fn segments(file: &object::File<'_>) -> Vec<Segment> {
+    let base = file.segments().next().map_or(0, |first| first.address() & !4095);
+    let is_lld = || {
+        let comment = file.section_by_name(".comment").and_then(|section| section.data().ok()).unwrap_or_default();
+        comment.windows(4).any(|word| word == b"LLD " || word == b"mold")
+    };
+    let mut segments: Vec<Segment> = file
+        .segments()
+        .filter_map(|segment| {
+            let (offset, size) = segment.file_range();
+            let is_code = segment.permissions().executable();
+            let (offset, size) = match size {
+                // A file of debug information alone: its offsets are not the program's. GNU ld puts code at the same
+                // distance from the start in the file as in memory; other linkers do not, and nothing tells the offset.
+                0 if is_code && !is_lld() => (segment.address().wrapping_sub(base), segment.size()),
+                _ => (offset, size),
+            };
+            (size > 0).then_some(Segment { offset, size, address: segment.address(), is_code })
+        })
+        .collect();
+    segments.sort_by_key(|segment| !segment.is_code);
+    segments
+}
+
+/// The address of a byte of the file, by the program headers: code first, for a page at the seam of two segments is
+/// mapped by both.
+fn virtual_address(segments: &[Segment], offset: u64) -> Result<u64, &'static str> {
+    let exact = segments.iter().find(|s| offset.checked_sub(s.offset).is_some_and(|into| into < s.size));
+    // What is mapped beyond a segment's end is the rest of its last page.
+    let page = 4095u64;
+    let in_page =
+        || segments.iter().find(|s| offset >= s.offset & !page && offset < s.offset.saturating_add(s.size) | page);
+    let segment = exact.or_else(in_page).ok_or("no symbol covers the address")?;
+    Ok(offset.wrapping_sub(segment.offset).wrapping_add(segment.address))
+}

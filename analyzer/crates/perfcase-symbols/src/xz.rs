@@ -1,0 +1,70 @@
+//! `.gnu_debugdata`: a small ELF file, compressed as .xz.
+
+/// Most bytes that are unpacked: real ones are a few hundred kilobytes.
+const MOST_BYTES: usize = 256 << 20;
+
+/// Unpacks an .xz stream of LZMA2 blocks; `None` for damage, other filters, and what would be too large.
+///
+/// The container is walked here, because LZMA2's chunks say beforehand how much they unpack to.
+pub(crate) fn unpack(stream: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let check_bytes = match stream.get(..12)? {
+        [0xfd, b'7', b'z', b'X', b'Z', 0, 0, check, ..] => {
+            [0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64].get(usize::from(*check)).copied()?
+        }
+        _ => return None,
+    };
+    let mut at = 12usize;
+    // A header of size 0 is the index that follows the last block.
+    while let Some(&size @ 1..) = stream.get(at) {
+        let header = stream.get(at..at + (usize::from(size) + 1) * 4)?;
+        if !is_plain_lzma2(header) {
+            return None;
+        }
+        let data = stream.get(at + header.len()..)?;
+        let (packed, unpacked) = chunks(data)?;
+        if out.len() + unpacked > MOST_BYTES {
+            return None;
+        }
+        lzma_rs::lzma2_decompress(&mut &data[..packed], &mut out).ok()?;
+        at += header.len() + packed.next_multiple_of(4) + check_bytes;
+    }
+    Some(out)
+}
+
+/// One filter, LZMA2 (id 0x21); sizes may be stated before it.
+fn is_plain_lzma2(header: &[u8]) -> bool {
+    let flags = header.get(1).copied().unwrap_or(0xff);
+    let mut at = 2;
+    for _ in 0..(flags >> 6).count_ones() {
+        while header.get(at).is_some_and(|byte| byte & 0x80 != 0) {
+            at += 1;
+        }
+        at += 1;
+    }
+    flags & 3 == 0 && header.get(at) == Some(&0x21)
+}
+
+/// Bytes of a block's chunks, with their end mark, and what they unpack to.
+fn chunks(data: &[u8]) -> Option<(usize, usize)> {
+    let (mut at, mut unpacked) = (0usize, 0usize);
+    loop {
+        let number = |at: usize| Some(usize::from(u16::from_be_bytes([*data.get(at)?, *data.get(at + 1)?])) + 1);
+        match *data.get(at)? {
+            0 => return Some((at + 1, unpacked)),
+            1 | 2 => {
+                let size = number(at + 1)?;
+                unpacked += size;
+                at += 3 + size;
+            }
+            control @ 0x80.. => {
+                unpacked += (usize::from(control & 0x1f) << 16) + number(at + 1)?;
+                at += 5 + usize::from(control >= 0xc0) + number(at + 3)?;
+            }
+            _ => return None,
+        }
+        if unpacked > MOST_BYTES || at > data.len() {
+            return None;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+"""perfcase symbolize: names for what was imported without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfcase import query, store
+from perfcase.cli.common import FileArgument, Format, FormatOption, OutputOption, import_progress, open_file, write
+from perfcase.errors import PerfcaseError
+from perfcase.schema import literal
+
+COLUMNS = ("object", "build_id", "frame_count", "named_before_count", "named_count", "symbols", "missing_reason")
+
+
+def command(
+    file: FileArgument,
+    debug_dir: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--debug-dir",
+            metavar="DIR",
+            help="Where the object and debug files are. May be given several times; the first that has a file counts.",
+            show_default=False,
+        ),
+    ] = None,
+    fmt: FormatOption = Format.table,
+    output: OutputOption = None,
+) -> None:
+    """Add names of functions to FILE from object and debug files, without importing it again.
+
+    DIR is a folder with .build-id/xx/yyyy[.debug], debuginfod's cache, perf's ~/.debug, a sysroot (/ is this machine), an
+    ELF file, or the archive that perf archive writes. A file counts only if its build id is the recorded one; an object
+    that was recorded without a build id is found by its path alone. Inlined functions and source lines come where there
+    is debug information.
+
+    Prints every object: how many of its addresses had a name before and have one now, where the names are from, and why
+    the rest has none. A run that is stopped leaves FILE as it was; a second one gives the same.
+
+    Example: perfcase symbolize incident.perfcase --debug-dir ~/.cache/debuginfod_client
+    """
+    if not debug_dir:
+        raise PerfcaseError("usage", "symbolize needs --debug-dir DIR", "--debug-dir / takes this machine's own files")
+    for place in debug_dir:
+        if not place.exists():
+            raise PerfcaseError("not_found", f"{place}: no such file or folder")
+    case = open_file(file)
+    with import_progress(file.name) as progress:
+        progress("naming", case.info["tables"].get("frame", 0))
+        case, objects = store.symbolize(case, debug_dir)
+    rows = [[o["path"], *(o[name] for name in COLUMNS[1:])] for o in objects]
+    rows.sort(key=lambda row: (-row[2], row[0], row[1] or ""))
+    with query.connect(case.folder) as connection:
+        write(connection, _select(rows), fmt, output, None)
+
+
+def _select(rows: list[list]) -> str:
+    """The rows as a SELECT, for the printers of all formats."""
+    numbers = {"frame_count", "named_before_count", "named_count"}
+    types = ["BIGINT" if name in numbers else "VARCHAR" for name in COLUMNS]
+    shown = ", ".join(f"{name}::{kind} AS {name}" for name, kind in zip(COLUMNS, types, strict=True))
+    cells = [
+        "(" + ", ".join("NULL" if v is None else str(v) if isinstance(v, int) else literal(v) for v in row) + ")"
+        for row in rows or [[None] * len(COLUMNS)]
+    ]
+    where = "" if rows else " WHERE false"
+    return f"SELECT {shown} FROM (VALUES {', '.join(cells)}) AS objects({', '.join(COLUMNS)}){where}"
