@@ -40,6 +40,8 @@ impl Missing {
 }
 
 type Found = Result<Arc<Object>, Missing>;
+/// A path and a build.
+type Key = (Vec<u8>, Option<BuildId>);
 
 /// All object files of one capture: its own members and what the user's directories hold.
 ///
@@ -49,7 +51,7 @@ pub struct Objects {
     capture: Option<Arc<Capture>>,
     listing: Listing,
     dirs: Vec<DebugDir>,
-    found: Mutex<HashMap<(Vec<u8>, Option<BuildId>), Found>>,
+    found: Mutex<HashMap<Key, Found>>,
 }
 
 impl Objects {

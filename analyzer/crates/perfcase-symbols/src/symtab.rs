@@ -189,7 +189,7 @@ fn is_marker(name: &[u8]) -> bool {
 
 fn is_code(section: &object::Section<'_, '_>) -> bool {
     match section.flags() {
-        object::SectionFlags::Elf { sh_flags, .. } => sh_flags.0 & u64::from(elf::SHF_EXECINSTR.0) != 0,
+        object::SectionFlags::Elf { sh_flags, .. } => sh_flags.0 & elf::SHF_EXECINSTR.0 != 0,
         _ => false,
     }
 }
