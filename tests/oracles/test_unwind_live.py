@@ -5,7 +5,6 @@ perf (with libunwind) reads the same tables from the files on this machine, whic
 """
 
 import functools
-import re
 import shutil
 import subprocess
 from collections import Counter
@@ -119,7 +118,6 @@ COMPILERS = {
     "rust": ("rs", RUST, ["rustc", "-O", "-Cforce-frame-pointers=no"]),
 }
 EVENTS = "cpu-clock,sched:sched_switch,sched:sched_wakeup"
-FRAME = re.compile(r"\s+([0-9a-f]+) ")
 
 
 def run(*command: object) -> str:
@@ -146,8 +144,14 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple
         if done.returncode:
             pytest.skip(f"perf cannot record here: {done.stderr.strip()[-200:]}")
         text = run("perf", "script", "-i", data, "--max-stack", 1024, "--no-inline", "-F", "time,event,ip,sym,dso")
-        blocks = [block.splitlines()[1:] for block in text.split("\n\n") if block.strip()]
-        return data, [[int(match[1], 16) for match in map(FRAME.match, lines) if match] for lines in blocks]
+        stacks: list[list[int]] = []
+        for line in filter(None, text.splitlines()):
+            # A sample without a callchain is one line, with no empty one after it.
+            if line.startswith("\t"):
+                stacks[-1].append(int(line.split()[0], 16))
+            else:
+                stacks.append([])
+        return data, stacks
 
     return record
 
