@@ -1,0 +1,40 @@
+-- call_path: the callchains around each function: those of its callers and those of what it calls
+-- grain: a direction, an event, a function and a path from it
+-- source: stack_weight
+-- caveat: of a function that is in a callchain more than once, the occurrence nearest to the end that the path leads away from counts: the leaf for callers, the root for callees
+-- caveat: callers and callees are its two halves; filter by direction and symbol
+-- column direction: callers or callees
+-- column event: the event's name
+-- column symbol: the function
+-- column depth: 0 is the function itself, 1 its callers or what it calls, and so on
+-- column path: the names from the function to the one at this depth, separated by semicolons
+-- column name: the name at this depth
+-- column weight: what the samples with this path stand for, in the event's unit (ns for cpu-clock)
+-- column sample_count [count]: samples with this path
+-- column self_weight: of callers the part that was sampled in the function itself, of callees in the one at this depth
+-- column weight_ratio [ratio]: weight as a share of all of the function's weight
+WITH chain AS (
+  SELECT 'callers' AS direction, event, list_reverse(labels) AS labels, sample_count, period FROM stack_weight
+  UNION ALL
+  SELECT 'callees', event, labels, sample_count, period FROM stack_weight
+), occurrence AS (
+  SELECT *, unnest(generate_series(1, len(labels))) AS position FROM chain
+), chosen AS (
+  SELECT direction, event, labels[position] AS symbol, labels[position:] AS labels, position, sample_count, period
+  FROM occurrence
+  WHERE list_position(labels, labels[position]) = position
+), node AS (
+  SELECT *, unnest(generate_series(0, len(labels) - 1)) AS depth FROM chosen
+)
+SELECT
+  direction, event, symbol, depth,
+  array_to_string(list_transform(labels[1:depth + 1], lambda l: replace(l, ';', ':')), ';') AS path,
+  labels[depth + 1] AS name,
+  sum(period)::UBIGINT AS weight,
+  sum(sample_count)::BIGINT AS sample_count,
+  coalesce(sum(period) FILTER (CASE direction WHEN 'callers' THEN position = 1 ELSE len(labels) = depth + 1 END), 0)::UBIGINT
+    AS self_weight,
+  sum(period) / max(sum(period)) OVER (PARTITION BY direction, event, symbol) AS weight_ratio
+FROM node
+GROUP BY direction, event, symbol, depth, labels[1:depth + 1], labels[depth + 1]
+ORDER BY direction, event, symbol, depth, weight DESC, path
