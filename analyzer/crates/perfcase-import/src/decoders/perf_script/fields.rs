@@ -135,11 +135,7 @@ fn switch(text: &str) -> Option<Vec<Field>> {
         let (comm, rest) = comm.rsplit_once(" prev_pid=")?;
         let mut fields = vec![string("prev_comm", comm)];
         fields.extend(pairs(&format!("prev_pid={rest}"))?);
-        for (name, value) in &mut fields {
-            if let ("prev_state", Value::Text(letters)) = (name.as_str(), &value) {
-                *value = Value::Int(state_bits(letters));
-            }
-        }
+        as_number(&mut fields, "prev_state", state_bits);
         let (comm, rest) = next.strip_prefix("next_comm=")?.rsplit_once(" next_pid=")?;
         fields.push(string("next_comm", comm));
         fields.extend(pairs(&format!("next_pid={rest}"))?);
@@ -237,12 +233,17 @@ fn block(event: &str, text: &str) -> Option<Vec<Field>> {
 
 /// `irq=1 ret=handled`: the field holds 1 or 0.
 fn handled(mut fields: Vec<Field>) -> Vec<Field> {
-    for (name, value) in &mut fields {
-        if let ("ret", Value::Text(word)) = (name.as_str(), &value) {
-            *value = Value::Int(i64::from(word == "handled"));
+    as_number(&mut fields, "ret", |word| i64::from(word == "handled"));
+    fields
+}
+
+/// Gives a field that is printed in words its number again.
+fn as_number(fields: &mut [Field], name: &str, number: impl Fn(&str) -> i64) {
+    for (_, value) in fields.iter_mut().filter(|(field, _)| field == name) {
+        if let Value::Text(words) = value {
+            *value = Value::Int(number(words));
         }
     }
-    fields
 }
 
 #[cfg(test)]

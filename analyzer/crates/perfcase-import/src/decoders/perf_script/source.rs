@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use perfcase_archive::Content;
 
+use super::details::{Details, Place, Registers};
 use super::frame::{self, Frame};
 use super::head::{self, Head, What};
 use super::layout::Layouts;
@@ -10,7 +11,7 @@ use super::{fields, header};
 use crate::session::{EventAttr, EventId, NO_TIME, Session, Severity, SourceId};
 use crate::source::Source;
 use crate::syscall_names;
-use crate::tables::SampleRow;
+use crate::tables::{BranchRow, SampleDetailRow, SampleRow};
 use crate::tracepoint::Record;
 
 /// Longest line that is looked at.
@@ -37,6 +38,8 @@ pub fn open(content: Content, session: &mut Session, source: SourceId) -> Box<dy
         unknown_count: 0,
         untimed_count: 0,
         inlined_count: 0,
+        unclear_registers: 0,
+        records_registers: (false, false),
         has_digits: false,
     };
     // The host's facts stand before the samples, and the architecture names the system calls.
@@ -69,6 +72,10 @@ struct PerfScript {
     unknown_count: u64,
     untimed_count: u64,
     inlined_count: u64,
+    /// Samples with registers of one kind, where both kinds were recorded.
+    unclear_registers: u64,
+    /// What the header says is recorded: registers at the interrupt, of the user.
+    records_registers: (bool, bool),
     /// A time had nine digits behind the point.
     has_digits: bool,
 }
@@ -98,6 +105,10 @@ impl PerfScript {
             }
             if line.starts_with('#') {
                 let line = line.into_owned();
+                if line.starts_with("# event : ") {
+                    self.records_registers.0 |= line.contains("REGS_INTR");
+                    self.records_registers.1 |= line.contains("REGS_USER");
+                }
                 let mut host = std::mem::take(&mut session.host);
                 if let Some(info) = session.source_info(self.source) {
                     header::take(&line, &mut host, info);
@@ -135,7 +146,7 @@ impl PerfScript {
     }
 
     /// The callchain below a head: the frames' lines up to a blank line or the next head.
-    fn chain(&mut self, session: &mut Session) -> Vec<u32> {
+    fn chain(&mut self, session: &mut Session, details: &mut Details) -> Vec<u32> {
         let mut ids = Vec::new();
         loop {
             let (before, line_number) = (self.at, self.line_number);
@@ -148,6 +159,9 @@ impl PerfScript {
             if line.starts_with('#') || head::parse(&line).is_some() {
                 (self.at, self.line_number) = (before, line_number);
                 break;
+            }
+            if details.of_last_line(&line) {
+                continue;
             }
             match frame::parse(&line).filter(|_| line.starts_with([' ', '\t'])) {
                 Some(frame) if ids.len() < MOST_FRAMES => ids.push(self.frame(session, &frame)),
@@ -203,15 +217,19 @@ impl PerfScript {
         let What::Sample(event, rest) = head.what else { return };
         let tracepoint = tracepoint_name(event);
         // A sampled address stands on the line itself, a callchain below it.
+        let mut details = Details::default();
+        let chain = self.chain(session, &mut details);
         let (rest, own) = match tracepoint {
-            None => (rest, frame::parse(rest)),
+            None => {
+                let place = details.of_line(rest, !chain.is_empty());
+                (place, frame::parse(place))
+            }
             Some(_) => frame::split_off(rest),
         };
         if tracepoint.is_none() && own.is_none() && !rest.trim().is_empty() {
             self.unknown(session, next.start);
         }
         let own = own.map(|frame| (self.frame(session, &frame), frame.is_kernel));
-        let chain = self.chain(session);
         let frame_id = own.map(|(id, _)| id).or(chain.first().copied());
         let is_kernel = frame_id.is_some_and(|id| session.is_kernel_frame(id));
         let stack_id = session.named_stack(&chain);
@@ -243,6 +261,7 @@ impl PerfScript {
         });
         session.row_added();
         self.sample_count += 1;
+        self.details(session, sample_id, details);
         let Some((system, name)) = tracepoint else { return };
         if head.clock_ns == NO_TIME {
             self.untimed_count += 1;
@@ -258,6 +277,75 @@ impl PerfScript {
         let Some((id, payload)) = laid_out else { return };
         let record = Record { clock_ns: head.clock_ns, cpu: head.cpu, tid, pid, stack: stack_id, payload };
         session.tracepoint(id, record);
+    }
+}
+
+impl PerfScript {
+    /// The rows of the rarer fields, as the perf.data has them.
+    fn details(&mut self, session: &mut Session, sample_id: u32, mut details: Details) {
+        let mut frame_of = |(address, object): &Place| {
+            session.named_frame(object.as_deref(), *address, *address >> 63 == 1, None, None)
+        };
+        let branches: Vec<_> = details.branches.iter().map(|b| (b, frame_of(&b.from), frame_of(&b.to))).collect();
+        for (position, (branch, from_frame_id, to_frame_id)) in branches.into_iter().enumerate() {
+            session.tables.branch.push(BranchRow {
+                sample_id,
+                position: position as u16,
+                from_address: branch.from.0,
+                to_address: branch.to.0,
+                from_frame_id,
+                to_frame_id,
+                flags: branch.flags,
+            });
+            session.row_added();
+        }
+        let second = (details.registers.len() > 1).then(|| details.registers.pop()).flatten();
+        let first = details.registers.pop();
+        // One kind has no name in the text: the header says which was recorded, else it is the user's, as dwarf stacks need.
+        let (intr, user) = match (first, second, self.records_registers) {
+            (first, Some(user), _) => (first, Some(user)),
+            (Some(_), None, (true, true)) => {
+                self.unclear_registers += 1;
+                (None, None)
+            }
+            (first, None, (true, false)) => (first, None),
+            (first, None, _) => (None, first),
+        };
+        let data = details.data.filter(|&(address, _)| address != 0);
+        let physical_address = details.physical_address;
+        if data.is_none()
+            && intr.is_none()
+            && user.is_none()
+            && details.data_src.or(details.weight).or(physical_address).is_none()
+        {
+            return;
+        }
+        let data_dso_id = data.as_ref().and_then(|(address, object)| match object {
+            Some(path) if *address >> 63 == 0 => Some(session.maps.named(path)),
+            _ => None,
+        });
+        let values = |registers: &Option<Registers>| registers.as_ref().map(|registers| registers.values.clone());
+        session.tables.sample_detail.push(SampleDetailRow {
+            sample_id,
+            data_address: data.as_ref().map(|&(address, _)| address),
+            data_dso_id,
+            physical_address,
+            data_src: details.data_src,
+            weight: details.weight,
+            weight2: None,
+            weight3: None,
+            transaction: None,
+            cgroup_id: None,
+            data_page_size_bytes: None,
+            code_page_size_bytes: None,
+            stream_id: None,
+            user_regs_abi: user.as_ref().map(|registers| registers.abi),
+            user_regs: values(&user).as_deref(),
+            intr_regs: values(&intr).as_deref(),
+            user_stack: None,
+            aux_bytes: None,
+        });
+        session.row_added();
     }
 }
 
@@ -310,6 +398,13 @@ impl Source for PerfScript {
         if self.untimed_count > 0 {
             let message = format!("{} tracepoints have no time and are only samples", self.untimed_count);
             note(Severity::Warning, "untimed_tracepoint", message);
+        }
+        if self.unclear_registers > 0 {
+            let message = format!(
+                "{} samples have registers of one kind, and the text does not say which: perf script -F iregs,uregs prints both",
+                self.unclear_registers
+            );
+            note(Severity::Warning, "unclear_registers", message);
         }
         if has_calls && !has_machine {
             let message =
