@@ -97,10 +97,12 @@ fn inlined_functions_and_lines_are_addr2lines() {
     run(root.path(), "objcopy --compress-debug-sections=zlib-gnu pie zdebug");
     for file in ["pie", "packed", "zdebug"] {
         let object = object(&root.path().join(file));
+        // Newer binutils do not read the oldest form of compression, which changes no address.
+        let oracle = if file == "zdebug" { "pie" } else { file };
         let mut deepest = 0;
         for (start, size, symbol) in nm(root.path(), "", file).iter().filter(|(.., name)| name.contains("work")) {
             for address in *start..start + size {
-                let told = run(root.path(), &format!("addr2line -i -f -e {file} {address:#x}"));
+                let told = run(root.path(), &format!("addr2line -i -f -e {oracle} {address:#x}"));
                 let lines: Vec<&str> = told.lines().collect();
                 let found = name(&object, offset(root.path(), file, address)).unwrap();
                 let mut ours: Vec<(String, String)> = Vec::new();
