@@ -101,6 +101,9 @@ RECORDED = [
     Recorded("aarch64", "trace-v7-zstd", ("trace-cmd",), "dat"),
 ]
 
+# Events of raw_syscalls and of each single call, of the same calls.
+TYPED_AND_RAW = Recorded("x86_64", "trace-typed", ("trace-cmd",), "dat")
+
 # What each wait and each wakeup is worked out from, where the whole machine was recorded and nothing lost, and what perf adds up.
 _WAITS = {
     "x86_64/sched": ("sched-events", "timehist-migrations"),
@@ -129,7 +132,7 @@ def each_with(*tools: str) -> pytest.MarkDecorator:
 def record_texts() -> None:
     """Asks every tool about every capture and stores the answers."""
     with tempfile.TemporaryDirectory() as folder:
-        for capture in RECORDED:
+        for capture in [*RECORDED, TYPED_AND_RAW]:
             path = Path(folder) / f"capture.{capture.suffix}"
             path.write_bytes(capture.bytes())
             for tool in capture.tools:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 
-from tests.oracles.captures import Recorded
+from perfcase import store
+from tests.oracles.captures import TYPED_AND_RAW, Recorded
 from tests.oracles.compare import assert_same
+from tests.oracles.conftest import Case
 
 COMPAT = Recorded("x86_64", "compat", ())
 TYPED = Recorded("x86_64", "typed", ("script-typed",))
@@ -67,3 +70,28 @@ def test_tracepoints_of_single_calls_make_the_same_table(case_of) -> None:
     # Their own tables, with a column for each argument, are there as well.
     enters = sum(count for (_, kind, name, _), count in theirs.items() if (kind, name) == ("enter", "openat"))
     assert case.value("SELECT count(*) FROM sys_enter_openat") == enters
+
+
+# The return from a signal handler has no number, and so no tracepoint of its own.
+BOTH_SQL = """
+SELECT t.tid, s.name, s.number, s.args, s.ret, s.errno_name, s.pairing, s.cut_at, s.abi
+FROM syscall AS s JOIN thread AS t USING (utid) WHERE s.name <> 'rt_sigreturn' ORDER BY s.utid, s.ts_ns, s.exit_ts_ns
+"""
+
+
+def test_trace_cmd_tracepoints_of_single_calls_make_the_table_of_raw_syscalls(tmp_path: Path) -> None:
+    data = TYPED_AND_RAW.bytes()
+    # The same file in which the events of raw_syscalls have other names: their single calls' events are all there is.
+    typed_only = data.replace(b"name: sys_enter\n", b"name: sys_entex\n").replace(
+        b"name: sys_exit\n", b"name: sys_exix\n"
+    )
+    assert sum(a != b for a, b in zip(data, typed_only, strict=True)) == 2
+    rows = []
+    for name, content in (("raw", data), ("typed", typed_only)):
+        (tmp_path / f"{name}.dat").write_bytes(content)
+        rows.append(Case(store.open_case(tmp_path / f"{name}.dat", tmp_path / name).folder).rows(BOTH_SQL))
+    raw, typed = rows
+    assert len(raw) > 500
+    assert {row[-1] for row in raw} == {"x86_64"}
+    # A tracepoint of one call has the arguments that the call has.
+    assert [(*a[:3], a[3] and a[3][: len(b[3] or [])], *a[4:]) for a, b in zip(raw, typed, strict=True)] == typed

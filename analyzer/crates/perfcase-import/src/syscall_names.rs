@@ -98,14 +98,14 @@ impl Names {
     /// The convention of a call, and the call if the convention has it.
     #[inline]
     pub fn get(&self, number: i64, is_compat: bool) -> (&'static str, Option<&Call>) {
-        if is_compat {
-            return (self.compat.name, self.compat.get(number));
-        }
         if let Some(x32) = &self.x32
             && number & X32_BIT != 0
             && number > 0
         {
             return (x32.name, x32.get(number & !X32_BIT));
+        }
+        if is_compat {
+            return (self.compat.name, self.compat.get(number));
         }
         (self.native.name, self.native.get(number))
     }
@@ -187,6 +187,8 @@ mod tests {
     #[test]
     fn programs_of_32_bits_have_numbers_of_their_own() {
         assert_eq!(name(Some("x86_64"), 4, true), ("i386", Some("write")));
+        // Programs of x32 are laid out as those of 32 bits are.
+        assert_eq!(name(Some("x86_64"), 0x4000_0000 + 1, true), ("x32", Some("write")));
         assert_eq!(name(Some("x86_64"), 0x4000_0000 + 1, false), ("x32", Some("write")));
         assert_eq!(name(Some("x86_64"), 0x4000_0000 + 520, false), ("x32", Some("execve")));
         assert_eq!(name(Some("aarch64"), 4, true), ("arm", Some("write")));

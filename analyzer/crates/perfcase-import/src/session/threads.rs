@@ -28,6 +28,13 @@ pub(crate) struct Process {
     end: i64,
 }
 
+impl Process {
+    /// Whether it was made within the capture.
+    pub(crate) fn is_new(&self) -> bool {
+        self.start != NO_TIME
+    }
+}
+
 pub(crate) struct Threads {
     pub all: Vec<Thread>,
     pub processes: Vec<Process>,

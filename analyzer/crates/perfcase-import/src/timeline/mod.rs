@@ -162,6 +162,22 @@ impl Session {
         }
     }
 
+    /// /proc says where a process's stack begins: below 4 GiB in a program of 32 bits, which may have run since before the
+    /// capture. Its calls until now were such calls too, unless it is a new process, which may have run another program.
+    pub(crate) fn stack_tells_compat(&mut self, upid: Upid, stack_start: u64) {
+        if stack_start >= 1 << 32 {
+            return;
+        }
+        let is_new = self.threads.processes.get(upid as usize).is_none_or(|process| process.is_new());
+        if self.timelines.compat.processes.insert(upid) && !is_new {
+            let Session { threads, timelines, .. } = self;
+            let is_of = |utid: Utid| threads.all.get(utid as usize).is_some_and(|thread| thread.upid == Some(upid));
+            for timeline in &mut timelines.sources {
+                timeline.syscalls.make_compat(is_of);
+            }
+        }
+    }
+
     /// A new process runs what its parent runs.
     pub(crate) fn inherit_compat(&mut self, parent: Upid, child: Upid) {
         if self.timelines.compat.processes.contains(&parent) {

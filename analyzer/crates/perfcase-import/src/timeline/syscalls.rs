@@ -206,6 +206,14 @@ impl Syscalls {
         last.is_some_and(|call| call.is_typed && (call.utid, call.number, call.ret) == (utid, number, ret))
     }
 
+    /// The calls of these threads, those that are not written yet, are calls of a program of 32 bits.
+    pub(crate) fn make_compat(&mut self, is_of: impl Fn(Utid) -> bool) {
+        let pending = self.threads.iter_mut().filter_map(|thread| thread.pending.as_mut());
+        for call in self.calls.iter_mut().chain(pending).filter(|call| is_of(call.utid)) {
+            call.is_compat = true;
+        }
+    }
+
     /// Entries whose return is not in the capture.
     pub(crate) fn settle_open(&mut self) {
         for thread in &mut self.threads {

@@ -103,3 +103,16 @@ fn a_call_that_two_tracepoints_tell_of_is_one() {
     calls.exit(1, 20, &record(), returned, true);
     assert_eq!(all(&calls), [(0, 10, 20, true, Edge::None)]);
 }
+
+#[test]
+fn what_a_program_called_before_it_is_known_to_have_32_bits_is_renamed() {
+    let mut calls = Syscalls::default();
+    enter(&mut calls, 1, 10, 4);
+    exit(&mut calls, 1, 20, 4, 3);
+    enter(&mut calls, 2, 30, 4);
+    enter(&mut calls, 1, 40, 20);
+    calls.make_compat(|utid| utid == 1);
+    calls.settle_open();
+    let told: Vec<_> = calls.calls.iter().map(|call| (call.utid, call.number, call.is_compat)).collect();
+    assert_eq!(told, [(1, 4, true), (1, 20, true), (2, 4, false)]);
+}

@@ -29,6 +29,18 @@ pub struct FtraceSource<B> {
     counted_losses: Vec<u64>,
 }
 
+/// `Linux HOST 6.1.0 x86_64`, as trace-cmd notes it. What a capture's manifest says stays.
+fn about_machine(session: &mut Session, uname: &str) {
+    let mut words = uname.split_ascii_whitespace().skip(1).map(str::to_string);
+    let (hostname, release, machine) = (words.next(), words.next(), words.next());
+    if let Some(machine) = &machine {
+        session.set_machine(machine);
+    }
+    let host = &mut session.host;
+    host.hostname = host.hostname.take().or(hostname);
+    host.kernel_release = host.kernel_release.take().or(release);
+}
+
 impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
     /// Tells the session what the trace says about itself.
     pub fn open(events: Events<B>, source: SourceId, session: &mut Session) -> FtraceSource<B> {
@@ -45,6 +57,9 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
             let text =
                 format!("the trace's clock is {clock}, which does not count nanoseconds: times are its raw values");
             session.note(Severity::Warning, source, "unknown_clock", None, text);
+        }
+        if let Some(uname) = &events.capture.uname {
+            about_machine(session, uname);
         }
         if let Some(info) = session.source_info(source) {
             info.clock = info.clock.take().or_else(|| clock_name(&clock));

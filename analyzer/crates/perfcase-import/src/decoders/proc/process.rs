@@ -198,6 +198,9 @@ impl Processes {
         match file {
             "stat" => {
                 process.stat = thread::parse_stat(bytes);
+                if let Some(start) = process.stat.as_ref().and_then(|stat| stat.stack_start) {
+                    session.stack_tells_compat(process.upid, start);
+                }
                 process.stat.is_some()
             }
             "status" => {

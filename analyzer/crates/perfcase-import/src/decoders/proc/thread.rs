@@ -60,6 +60,8 @@ pub struct ThreadStat {
     pub virtual_bytes: Option<u64>,
     /// Resident pages.
     pub resident_pages: Option<u64>,
+    /// Where its stack begins; `None` for kernel threads and where the reader may not know.
+    pub stack_start: Option<u64>,
     /// The CPU it ran on last.
     pub cpu: Option<u32>,
     /// Real-time priority.
@@ -98,6 +100,7 @@ pub fn parse_stat(text: &[u8]) -> Option<ThreadStat> {
         start_ticks: field(22).and_then(|f| f.parse().ok()),
         virtual_bytes: field(23).and_then(|f| f.parse().ok()),
         resident_pages: field(24).and_then(|f| f.parse().ok()),
+        stack_start: field(28).and_then(|f| f.parse().ok()).filter(|&start| start > 1),
         cpu: field(39).and_then(|f| f.parse().ok()),
         realtime_priority: field(40).and_then(|f| f.parse().ok()),
         policy: field(41).and_then(|f| f.parse().ok()),
