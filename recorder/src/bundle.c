@@ -16,7 +16,7 @@
 
 static const int64_t table_most_bytes = 64 << 20, full_most_bytes = 256 << 20, disk_reserve_bytes = 64 << 20;
 static const char titles[] = "member\tkind\tbuild_id\tpath\tpid\tnspid\tsize_bytes\toriginal_bytes\treason\n";
-static const char *const kinds[] = { "elf", "elf-table", "vdso", "perf-map", "jitdump" };
+static const char *const kinds[] = { "elf", "elf-table", "debug-table", "vdso", "perf-map", "jitdump" };
 enum { COLUMNS = 9, NAME_SIZE = 4096 };
 
 static void put_text(FILE *out, const char *text)
@@ -119,7 +119,7 @@ void bundle_open(struct bundle *bundle, char **options)
 	bundle->all_unwind_tables = !strcmp(options[2], "unwind");
 	bundle->left_bytes = parse_integer(options[3]);
 	bundle->object_limit = bundle->is_full ? full_most_bytes : table_most_bytes;
-	for (const char *const *name = (const char *const[]){ "", "/elf", "/perf-map", "/jitdump", NULL }; *name; name++)
+	for (const char *const *name = (const char *const[]){ "", "/elf", "/debug", "/perf-map", "/jitdump", NULL }; *name; name++)
 		if (mkdir(format_path(path, sizeof path, "%s%s", bundle->folder, *name), 0700) && errno != EEXIST)
 			die("%s: %s", path, strerror(errno));
 	read_rows(bundle, format_path(path, sizeof path, "%s/objects.tsv", bundle->folder));
@@ -204,7 +204,7 @@ static void write_member(struct bundle *bundle, int file, int64_t original_bytes
 
 	if (out < 0)
 		die("%s: %s", part, strerror(errno));
-	if (!strcmp(kind, "elf-table"))
+	if (!strcmp(kind, "elf-table") || !strcmp(kind, "debug-table"))
 		trouble = elf_write_table(file, out, (uint64_t)limit_bytes, bundle->all_unwind_tables, &size_bytes);
 	else if (original_bytes > limit_bytes)
 		trouble = "too large", size_bytes = (uint64_t)original_bytes;
@@ -264,6 +264,49 @@ void bundle_missing(struct bundle *bundle, const char *kind, const char *build_i
 	if (is_elf_kind(kind))
 		kind = bundle->is_full ? "elf" : "elf-table";
 	add(bundle, NULL, kind, build_id, path, 0, 0, -1, -1, reason);
+}
+
+static int has_debug_file(const struct bundle *bundle, const char *build_id)
+{
+	for (size_t i = 0; i < bundle->count; i++)
+		if (!strcmp(bundle->rows[i].kind, "debug-table") && !strcmp(bundle->rows[i].build_id, build_id))
+			return 1;
+	return 0;
+}
+
+static int lacks_symtab(const struct bundle *bundle, const char *member)
+{
+	char name[NAME_SIZE];
+	int file = open(format_path(name, sizeof name, "%s/%s", bundle->folder, member), O_RDONLY | O_CLOEXEC), lacks;
+
+	if (file < 0)
+		return 0;
+	lacks = !elf_has_symtab(file);
+	close(file);
+	return lacks;
+}
+
+void bundle_debug_files(struct bundle *bundle)
+{
+	size_t count = bundle->count;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *id = bundle->rows[i].build_id, *member = bundle->rows[i].member;
+		char path[NAME_SIZE], name[NAME_SIZE], hex[ELF_BUILD_ID_HEX];
+		struct stat info;
+		int file;
+
+		if (!member || !is_elf_kind(bundle->rows[i].kind) || strlen(id) < 3 || has_debug_file(bundle, id) ||
+		    !lacks_symtab(bundle, member))
+			continue;
+		format_path(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2);
+		if ((file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) < 0)
+			continue;
+		if (!fstat(file, &info) && S_ISREG(info.st_mode) && !elf_build_id(file, hex) && !strcmp(hex, id))
+			write_member(bundle, file, info.st_size, "debug-table",
+				     format_path(name, sizeof name, "debug/%s", id), id, path, 0, 0);
+		close(file);
+	}
 }
 
 /* Our own vDSO is every 64-bit process's. */

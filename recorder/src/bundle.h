@@ -42,6 +42,8 @@ void bundle_copy(struct bundle *bundle, int file, const struct stat *info, const
 /* A further path of a bundled object. */
 void bundle_again(struct bundle *bundle, const struct row *row, const char *path);
 void bundle_missing(struct bundle *bundle, const char *kind, const char *build_id, const char *path, const char *reason);
+/* The symbol tables of the debug files that the host has of objects without one. */
+void bundle_debug_files(struct bundle *bundle);
 void bundle_vdso(struct bundle *bundle);
 
 #endif

@@ -100,6 +100,18 @@ const char *elf_build_id(int file, char hex[ELF_BUILD_ID_HEX])
 	return trouble;
 }
 
+int elf_has_symtab(int file)
+{
+	struct elf_file elf;
+	int found = 0;
+
+	if (!elf_open(&elf, file))
+		for (size_t i = 0; i < elf.section_count; i++)
+			found |= elf_get(&elf, elf_section(&elf, i), sh_type) == SHT_SYMTAB;
+	elf_close(&elf);
+	return found;
+}
+
 static int is_one_of(const char *name, const char *const *names)
 {
 	for (; *names; names++)

@@ -130,6 +130,8 @@ int symbols_collect(struct bundle *bundle, const char *perf_data, int64_t start_
 			take_jitdump(bundle, &objects.list[i], start_ns);
 		else
 			take_object(bundle, &objects.list[i], start_ns, clock_ns(CLOCK_MONOTONIC) > end);
+	if (clock_ns(CLOCK_MONOTONIC) < end)
+		bundle_debug_files(bundle);
 	if (objects.left_out)
 		warn("%zu more mappings are not looked at", objects.left_out);
 	return 0;

@@ -382,6 +382,28 @@ def test_the_search_during_the_recording_keeps_to_two_percent(tmp_path: Path) ->
     assert ticks * 0.01 <= 0.02 * elapsed + first, f"{ticks * 10} ms in {elapsed:.1f} s"
 
 
+def test_the_hosts_debug_file_of_a_stripped_object(program: Path, tmp_path: Path) -> None:
+    build_id = re.search(r"Build ID: (\w+)", subprocess.check_output(["readelf", "-n", program], text=True))[1]
+    debug_file = Path(f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug")
+    try:
+        debug_file.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["objcopy", "--only-keep-debug", program, debug_file], check=True)
+    except (PermissionError, subprocess.CalledProcessError) as reason:
+        pytest.skip(f"/usr/lib/debug is not ours to write: {reason}")
+    try:
+        subprocess.run(["strip", program], check=True)
+        capture = record(tmp_path, program, "0.3")
+        row = row_of(capture, debug_file)
+        assert (row.member, row.kind, row.build_id) == (f"debug/{build_id}", "debug-table", build_id)
+        (tmp_path / "kept").write_bytes(capture.content(f"symbols/{row.member}"))
+        assert "spin_here" in subprocess.check_output(["nm", tmp_path / "kept"], text=True)
+        case = store.open_case(capture.path, tmp_path / "x.case")
+        with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
+            assert connection.execute("SELECT count(*) FROM frame WHERE symbol = 'spin_here'").fetchone() > (0,)
+    finally:
+        debug_file.unlink()
+
+
 def test_the_budget_bounds_the_symbols(program: Path, tmp_path: Path) -> None:
     capture = record(tmp_path, program, "0.3", options=("--budget", "600K", "--symbols", "full"))
     reasons = {row.reason for row in rows(capture)}

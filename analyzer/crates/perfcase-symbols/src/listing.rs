@@ -14,6 +14,8 @@ const MOST_LINES: usize = 1 << 20;
 pub enum Kind {
     /// An ELF file, whole or its tables only.
     Elf,
+    /// The tables of an ELF file's separate debug file.
+    Debug,
     /// The image of the vDSO.
     Vdso,
     /// Names of generated code (`/tmp/perf-<pid>.map`).
@@ -110,6 +112,7 @@ fn parse_line(line: &[u8]) -> Option<Entry> {
 fn kind_of(name: &[u8]) -> Kind {
     match name {
         b"elf" | b"elf-table" => Kind::Elf,
+        b"debug-table" => Kind::Debug,
         b"vdso" => Kind::Vdso,
         b"perf-map" => Kind::PerfMap,
         b"jitdump" => Kind::Jitdump,
@@ -123,12 +126,13 @@ fn by_name(member: &str) -> Option<Entry> {
     let pid = name.split('-').next().and_then(|pid| pid.parse().ok());
     let (kind, path) = match folder {
         "elf" => (Kind::Elf, Vec::new()),
+        "debug" => (Kind::Debug, Vec::new()),
         "vdso" => (Kind::Vdso, b"[vdso]".to_vec()),
         "perf-map" => (Kind::PerfMap, Vec::new()),
         "jitdump" => (Kind::Jitdump, Vec::new()),
         _ => return None,
     };
-    let build_id = BuildId::from_hex(name.as_bytes()).filter(|_| kind == Kind::Elf);
+    let build_id = BuildId::from_hex(name.as_bytes()).filter(|_| matches!(kind, Kind::Elf | Kind::Debug));
     Some(Entry { member: Some(member.to_string()), kind, build_id, path, pid, reason: None })
 }
 

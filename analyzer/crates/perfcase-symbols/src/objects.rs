@@ -110,6 +110,7 @@ impl Objects {
             let (main, id) = (object.as_ref().map(|object| &object.bytes), build_id);
             dir.debug_file(path, id, main)
         });
+        let debug = debug.or_else(|| self.kept_debug_file(object.as_ref()?, build_id));
         match (object, debug) {
             (Some(object), debug) => Ok(Object { debug: debug.map(|(bytes, _)| bytes), ..object }),
             (None, Some((bytes, origin))) => Ok(Object { bytes, origin, debug: None }),
@@ -143,6 +144,15 @@ impl Objects {
             (Some(_), None) => Err(Missing::BuildIdMismatch),
             _ => Ok(Object { bytes, origin: format!("symbols/{member}"), debug: None }),
         }
+    }
+
+    /// The symbols that the host had in a file of its own.
+    fn kept_debug_file(&self, object: &Object, build_id: Option<&BuildId>) -> Option<(Content, String)> {
+        let id = build_id.cloned().or_else(|| build_id::of_file(&object.bytes))?;
+        let mut of_build = self.listing.candidates(b"", Some(&id)).map(|index| &self.listing.entries[index]);
+        let member = of_build.find(|entry| entry.kind == Kind::Debug)?.member.as_deref()?;
+        let bytes = self.read(member).filter(|bytes| build_id::of_file(bytes).as_ref() == Some(&id))?;
+        Some((bytes, format!("symbols/{member}")))
     }
 
     /// A file of the capture's `symbols/`.

@@ -121,12 +121,24 @@ fn files_and_archives() {
 fn members_of_the_capture() {
     let root = tempfile::tempdir().unwrap();
     build(root.path());
-    run(root.path(), &format!("mkdir -p c/symbols/elf && cp prog c/symbols/elf/{HEX} && cp other c/symbols/elf/ee"));
+    run(
+        root.path(),
+        &format!(
+            "mkdir -p c/symbols/elf && cp prog c/symbols/elf/{HEX} && cp other c/symbols/elf/ee && cp other c/symbols/elf/cd"
+        ),
+    );
+    run(
+        root.path(),
+        &format!("mkdir c/symbols/debug && cp prog.debug c/symbols/debug/{HEX} && cp prog.debug c/symbols/debug/ee"),
+    );
     run(root.path(), "cp bare c/symbols/elf/path-00 && printf x > c/symbols/vdso && printf 'PERFILE2' > c/perf.data");
     let lines = [
         "member\tkind\tbuild_id\tpath\tpid\tnspid\tsize_bytes\toriginal_bytes\treason".to_string(),
         format!("elf/{HEX}\telf-table\t{HEX}\t/opt/prog\t-\t-\t1\t1\t-"),
         "elf/ee\telf\tee\t/opt/liar\t-\t-\t1\t1\t-".to_string(),
+        format!("debug/{HEX}\tdebug-table\t{HEX}\t/usr/lib/debug/x\t-\t-\t1\t1\t-"),
+        "elf/cd\telf\tcd\t/opt/other\t-\t-\t1\t1\t-".to_string(),
+        "debug/ee\tdebug-table\tcd\t/usr/lib/debug/liar\t-\t-\t1\t1\t-".to_string(),
         "elf/path-00\telf\t-\t/opt/b\\134are\t-\t-\t1\t1\t-".to_string(),
         "-\telf\t77\t/opt/huge\t-\t-\t-\t9\ttoo large: 9 bytes".to_string(),
     ];
@@ -135,6 +147,10 @@ fn members_of_the_capture() {
     let objects = Objects::new(Some(capture), &[]).ok().unwrap();
     assert_eq!(found(&objects, "/opt/prog", Some(&ID)).unwrap().origin, format!("symbols/elf/{HEX}"));
     assert!(found(&objects, "/opt/prog", None).is_ok());
+    // The host's debug file of the same build comes with it, no other.
+    assert!(found(&objects, "/opt/prog", Some(&ID)).unwrap().debug.is_some());
+    assert!(found(&objects, "/opt/other", Some(&[0xcd])).unwrap().debug.is_none());
+    assert!(found(&objects, "/usr/lib/debug/x", Some(&ID)).unwrap().origin.starts_with("symbols/elf/"));
     // Found by its build, wherever it was mapped from.
     assert!(found(&objects, "/proc/7/exe", Some(&ID)).is_ok());
     assert_eq!(found(&objects, "/opt/prog", Some(&[1])).err(), Some(Missing::NotInCapture));
