@@ -15,7 +15,7 @@ CARGO_TEST := cargo test --locked --workspace
 help:
 	@sed -n '1,3s/^# //p' Makefile
 	@echo 'make setup  build everything into .venv'
-	@echo 'make bench  speed of the import against perf, on a large capture that it records'
+	@echo 'make bench  speed of the import and of naming against perf, on a large capture that it records'
 	@echo 'make bless  write the golden files and the generated docs anew (look at the diff)'
 	@echo 'make lint   rustfmt, clippy, ruff, shellcheck where they are installed'
 	@echo 'make docs   docs/tables.md and docs/views.md from schema/'
@@ -34,6 +34,7 @@ test: setup
 bench: setup
 	$(PYTHON) analyzer/benches/run.py
 	$(PYTHON) analyzer/benches/symbols.py
+	$(PYTHON) analyzer/benches/naming.py
 
 bless: setup
 	$(PYTHON) -m perfcase.docgen docs

@@ -63,7 +63,7 @@ fn as_perf_writes(name: &str) -> String {
             out.push_str(if digits == "0" { "false" } else { "true" });
             rest = tail;
         } else if let Some(tail) = rest.strip_prefix(", >") {
-            out.push('>');
+            out.push_str(if out.ends_with('>') { " >" } else { ">" });
             rest = tail;
         } else {
             out.push_str(&rest[..1]);
@@ -99,6 +99,7 @@ mod tests {
             ("_Z4plusIiET_S0_S0_", "plus<int>"),
             ("_Z4plusILj4ELm5ELin6ELb1EEvv", "plus<4u, 5ul, -6, true>"),
             ("_Z4plusIiJEEvv", "plus<int>"),
+            ("_Z4plusISaIiEJEEvv", "plus<std::allocator<int> >"),
             ("_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back"),
             ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
             ("_RNvC6_123foo3bar", "123foo::bar"),
