@@ -13,6 +13,7 @@ import shutil
 import tarfile
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,7 +114,7 @@ def _recorded(capture: Recorded) -> tuple[bytes, str]:
     record.perf_record(path, [str(built / capture.program), "300", str(built)], 199, capture.options)
     jitdump = next(built.glob("jit-*.dump"), None)
     asked = path if jitdump is None else record.inject_jit(path)
-    script = record.perf_script(asked, "--no-inline")
+    script = record.perf_script(asked, "--inline" if capture.full else "--no-inline")
     unwinding = capture.options != FRAME_POINTERS
     made = bundle(path.read_bytes(), script, prune=False, full=capture.full, unwinding=unwinding, jitdump=jitdump)
     return made, script
@@ -133,6 +134,11 @@ LIVE_DWARF = [
     Recorded("c-dwarf", "c", "c-dwarf", DWARF),
     Recorded("cxx-dwarf", "cxx", "cxx-dwarf", DWARF),
     Recorded("rust-dwarf", "rust", "rust-dwarf", DWARF),
+]
+# Whole files, whose DWARF tells inlined functions. perf 6.1 asks addr2line for them, and only where it unwound by DWARF.
+LIVE_FULL = [
+    Recorded("cxx-dwarf", "cxx", "cxx-dwarf", DWARF, full=True),
+    Recorded("rust-dwarf", "rust", "rust-dwarf", DWARF, full=True),
 ]
 Capture = Stored | Recorded
 
@@ -198,14 +204,22 @@ def their_stacks(capture: Capture) -> dict[Key, list[tuple[Named, ...]]]:
 class Tables:
     """The symbol tables of a capture: which names the object gives to one address."""
 
-    def __init__(self, archive: bytes) -> None:
-        self._elfs: dict[str, Elf] = {}
+    def __init__(self, listing: bytes, read: Callable[[str], bytes]) -> None:
+        self._elfs: dict[str, list[Elf]] = defaultdict(list)
+        rows = [line.split("\t") for line in listing.decode().splitlines()[1:]]
+        debug = {row[2]: Elf(read(f"symbols/{row[0]}")) for row in rows if row[1] == "debug-table" and row[0] != "-"}
+        for member, kind, build_id, path, *_ in rows:
+            if kind in ("elf", "elf-table") and member != "-" and path not in self._elfs:
+                self._elfs[path].append(Elf(read(f"symbols/{member}")))
+                self._elfs[path] += [debug[build_id]] if build_id in debug else []
+
+    @classmethod
+    def of(cls, archive: bytes) -> Tables:
+        """Those of an archive that bundle() made."""
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             members = {entry.name: tar.extractfile(entry).read() for entry in tar}  # type: ignore[union-attr]
-        lines = gzip.decompress(members["symbols/objects.tsv.gz"]).decode().splitlines()[1:]
-        for member, kind, _, path, *_ in (line.split("\t") for line in lines):
-            if kind in ("elf", "elf-table") and member != "-":
-                self._elfs[path] = Elf(gzip.decompress(members[f"symbols/{member}.gz"]))
+        read = lambda name: gzip.decompress(members[f"{name}.gz"])  # noqa: E731
+        return cls(read("symbols/objects.tsv"), read)
 
     def has(self, path: str) -> bool:
         """Whether the capture brings the object."""
@@ -215,8 +229,7 @@ class Tables:
     def names(self, path: str) -> dict[int, set[str]]:
         """Address within the object to all names that start there."""
         found: dict[int, set[str]] = defaultdict(set)
-        elf = self._elfs.get(path)
-        for section in elf.sections if elf else ():
+        for elf, section in ((each, part) for each in self._elfs.get(path, ()) for part in each.sections):
             if section.kind in (SHT_SYMTAB, SHT_DYNSYM):
                 strings = elf.sections[section.fields[6]].data
                 for row in SYMBOL.iter_unpack(section.data):
@@ -227,5 +240,5 @@ class Tables:
 
     def address(self, path: str, place: int) -> int | None:
         """The address that the object asks for, for a place of its file."""
-        elf = self._elfs.get(path)
-        return None if elf is None else elf.address_of(place)
+        elfs = self._elfs.get(path)
+        return elfs[0].address_of(place) if elfs else None

@@ -13,7 +13,7 @@ CAPTURES = pytest.mark.parametrize("capture", [pytest.param(each, id=each.id) fo
 
 @CAPTURES
 def test_tables_have_every_symbol_that_perf_named(capture: Stored) -> None:
-    tables = Tables(capture.archive())
+    tables = Tables.of(capture.archive())
     absent: Counter[str] = Counter()
     found = 0
     for stacks in their_stacks(capture).values():

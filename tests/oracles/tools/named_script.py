@@ -7,7 +7,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 HEAD = re.compile(r"^\s*(?P<comm>\S.*?)\s+(?P<tid>-?\d+)\s+(?P<s>\d+)\.(?P<ns>\d{9}):\s*(?P<rest>.*)$")
-FRAME = re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*?)(?:\+0x(?P<offset>[0-9a-f]+))? \((?P<dso>.*)\)$")
+# Names and objects may have spaces and parentheses; the object is in the last pair, and an address precedes it.
+FRAME = re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<name>.*) \((?P<dso>.*?)\)$")
+OFFSET = re.compile(r"^(?P<name>.*)\+0x(?P<offset>[0-9a-f]+)$")
 INLINED = "inlined"
 
 
@@ -34,9 +36,11 @@ def stacks(text: str) -> dict[tuple[int, int], list[tuple[Named, ...]]]:
             line = "\t" + head["rest"]
         frame = FRAME.match(line)
         if frame is not None:
-            name = None if frame["name"] == "[unknown]" else frame["name"]
-            offset = None if frame["offset"] is None else int(frame["offset"], 16)
-            current.append(Named(int(frame["ip"], 16), name, offset, frame["dso"], frame["dso"] == INLINED))
+            found_offset = OFFSET.match(frame["name"])
+            name = found_offset["name"] if found_offset else frame["name"]
+            offset = int(found_offset["offset"], 16) if found_offset else None
+            known = None if name == "[unknown]" else name
+            current.append(Named(int(frame["ip"], 16), known, offset, frame["dso"], frame["dso"] == INLINED))
         elif line.strip():
             raise ValueError(f"not a line of perf script: {line!r}")
     return {key: [tuple(stack) for stack in each] for key, each in found.items()}
