@@ -17,6 +17,10 @@ perf linux-perf
 trace-cmd trace-cmd
 zstd zstd
 gcc gcc
+g++ g++
+aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+xz xz-utils
+bzip2 bzip2
 busybox busybox
 stress-ng stress-ng
 dash dash
