@@ -141,6 +141,14 @@ impl Swapper {
                     at = self.string(at);
                 }
             }
+            number::NUMA_TOPOLOGY => {
+                let count = self.half(at);
+                let mut at = self.swap(at, 4);
+                for _ in 0..count {
+                    at = self.all(at, &[4, 8, 8]);
+                    at = self.string(at);
+                }
+            }
             number::GROUP_DESC => {
                 let count = self.half(at);
                 let mut at = self.swap(at, 4);
