@@ -170,6 +170,7 @@ STACKS = """
         SELECT stack_id, list(frame.address ORDER BY position) AS addresses
         FROM (SELECT stack_id, unnest(frame_ids) AS frame_id, generate_subscripts(frame_ids, 1) AS position FROM stack)
         JOIN frame USING (frame_id)
+        WHERE NOT is_inlined
         GROUP BY ALL
     )
     SELECT end_reason, kernel_depth, coalesce(addresses, []), coalesce(octet_length(user_stack), 0)
@@ -188,16 +189,20 @@ def test_every_stack_is_perfs(language: str, recording: Callable, tmp_path: Path
     stacks = case.execute(STACKS).fetchall()
     assert len(stacks) == len(printed) > 100
     differences = Counter()
+    explained = 0
     for (reason, kernel_depth, ours, copied_bytes), expected in zip(stacks, printed, strict=True):
         if ours == expected:
             continue
         if not copied_bytes and ours[:kernel_depth] == expected:
             # perf shows no user frame at all where the kernel could not read the stack; the registers have one.
-            differences["nothing was copied"] += 1
+            explained += 1
+        elif reason == "no mapping covers the address" and ours == expected[:-1]:
+            # Both come to a return address that is none, in code that left the stack in disorder; perf prints it.
+            explained += 1
         else:
             differences[f"{reason}: {[hex(a) for a in ours]} against {[hex(a) for a in expected]}"] += 1
-    unexplained = {what: count for what, count in differences.items() if what != "nothing was copied"}
-    assert sum(unexplained.values()) <= len(printed) // 100, unexplained
+    assert differences.total() <= len(printed) // 100, differences
+    assert explained <= len(printed) // 20
     assert sum(len(expected) > 10 for expected in printed) > 10
     complete = sum(reason is None for reason, *_ in stacks)
     assert complete > len(stacks) * 0.9, Counter(reason for reason, *_ in stacks)
