@@ -104,9 +104,9 @@ use std::collections::BTreeMap;
 #[inline(never)]
 fn fib(n: u32) -> u64 { if n < 2 { n as u64 } else { fib(n - 1) + fib(n - 2) } }
 fn main() {
-    let thread = std::thread::spawn(|| (0..20).map(|i| fib(22 + i % 3)).sum::<u64>());
+    let thread = std::thread::spawn(|| (0..120).map(|i| fib(22 + i % 3)).sum::<u64>());
     let mut tree = BTreeMap::new();
-    for i in 0..300_000u64 { tree.insert(i.wrapping_mul(2654435761) % 10007, format!("{i}")); }
+    for i in 0..1_800_000u64 { tree.insert(i.wrapping_mul(2654435761) % 10007, format!("{i}")); }
     let mut values: Vec<_> = tree.values().cloned().collect();
     values.sort();
     println!("{} {} {}", values.len(), thread.join().unwrap(), fib(27));
@@ -137,7 +137,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple
         (folder / f"work.{suffix}").write_text(source)
         run(*compiler, folder / f"work.{suffix}", "-o", folder / "work")
         data = folder / "perf.data"
-        options = ["-q", "-F", "2999", "-e", EVENTS, "--call-graph", "dwarf,16384", "-o", data]
+        options = ["-q", "-m", "16M", "-F", "2999", "-e", EVENTS, "--call-graph", "dwarf,16384", "-o", data]
         done = subprocess.run(
             ["perf", "record", *options, folder / "work"], capture_output=True, text=True, check=False
         )
@@ -198,6 +198,9 @@ def test_every_stack_is_perfs(language: str, recording: Callable, tmp_path: Path
             explained += 1
         elif reason == "no mapping covers the address" and ours == expected[:-1]:
             # Both come to a return address that is none, in code that left the stack in disorder; perf prints it.
+            explained += 1
+        elif reason is None and expected and ours[: len(expected)] == expected:
+            # perf ends early; ours goes on, by the same tables, to the thread's first function.
             explained += 1
         else:
             differences[f"{reason}: {[hex(a) for a in ours]} against {[hex(a) for a in expected]}"] += 1
