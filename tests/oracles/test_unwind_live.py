@@ -57,7 +57,7 @@ static void *work(void *depth)
 		char text[200];
 		if (depth == (void *)40) sem_wait(&turn);
 		deep((int)(long)depth); sorts(); aligned(i); naps();
-		if (depth != (void *)40) sem_post(&turn);
+		if (depth != (void *)40) naps(), naps(), sem_post(&turn); /* the slower one: the other sleeps until it is woken */
 		for (int k = 0; k < 1000; k++) snprintf(text, sizeof text, "%d %f %s", k, k / 3.0, "abc");
 	}
 	return 0;
