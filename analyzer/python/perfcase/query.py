@@ -24,14 +24,19 @@ def connect(case_dir: Path) -> duckdb.DuckDBPyConnection:
     folder = case_dir.resolve()
     try:
         connection = duckdb.connect(str(folder / "case.duckdb"), read_only=True)
-        connection.execute(f"SET VARIABLE case_dir = {literal(str(folder))}")
-        connection.execute(f"SET allowed_directories = [{literal(str(folder / 'tables'))}]")
-        connection.execute("SET temp_directory = ''")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
+        lock_down(connection, folder)
     except duckdb.Error as error:
         raise PerfcaseError("input", f"{case_dir}: cannot be opened: {error}", "import the capture again") from error
     return connection
+
+
+def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Leaves a connection the tables of an imported folder and nothing else of this machine. ``folder`` is absolute."""
+    connection.execute(f"SET VARIABLE case_dir = {literal(str(folder))}")
+    connection.execute(f"SET allowed_directories = [{literal(str(folder / 'tables'))}]")
+    connection.execute("SET temp_directory = ''")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def gate(connection: duckdb.DuckDBPyConnection, sql: str) -> str:

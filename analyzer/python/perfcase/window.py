@@ -1,0 +1,188 @@
+"""A part of a capture as if it were a whole one: the same tables and views, cut to a window.
+
+A window is a database of its own whose tables read the same Parquet files through a filter; its bounds are two variables, so
+moving it costs nothing. What stands in the window:
+
+- an event: when its time is in it. Times count from the window's beginning.
+- a state (thread_state): clipped to the window, as ``perf sched timehist --time`` does, so that windows add up to the whole.
+- a system call: clipped at the window's beginning; one that has not returned at its end is open, as at a capture's end.
+- a block request: when it completed, or was issued, in it; its latency is whole.
+- an interval of perf stat: where its middle is; a sample of a profile and what belongs to it: where its time is.
+- a snapshot of /proc: when it was read in it. Of descriptors and sockets also the last snapshot before, whose time is negative.
+- what is known of processes, threads, control groups, files and the machine stays, whenever that was read.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfcase.errors import PerfcaseError
+from perfcase.query import lock_down, sql_error
+from perfcase.schema import quote
+from perfcase.store import Case
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
+
+_START = "getvariable('window_start_ns')::BIGINT"
+_END = "getvariable('window_end_ns')::BIGINT"
+
+_FOREVER = 1 << 62
+_KNOWN_ALWAYS = frozenset(
+    {"proc_command", "proc_limit", "proc_net_link", "thread_name", "thread_namespace", "kernel_text", "kernel_message"}
+)
+"""Tables of what something is called or may do: rows from outside of the window tell of the time in it."""
+_LAST_BEFORE = frozenset({"proc_fd", "proc_socket"})
+"""Tables whose snapshots are rare, and name what others use by number."""
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How a table is cut: SQL of the columns that change, and which rows stay."""
+
+    changed: Mapping[str, str]
+    condition: str | None = None
+
+
+_RETURNED = f"exit_ts_ns < {_END}"
+_COMPLETED = f"completed_ts_ns < {_END}"
+_WOKEN = f"ts_ns + duration_ns <= {_END}"
+_LIFETIME = {
+    "start_ts_ns": f"CASE WHEN start_ts_ns >= {_START} THEN start_ts_ns - {_START} END",
+    "end_ts_ns": f"CASE WHEN end_ts_ns < {_END} THEN end_ts_ns - {_START} END",
+    "first_ts_ns": f"CASE WHEN first_ts_ns < {_START} THEN 0 ELSE first_ts_ns - {_START} END",
+    "last_ts_ns": f"CASE WHEN last_ts_ns >= {_END} THEN {_END} - {_START} ELSE last_ts_ns - {_START} END",
+}
+
+
+def _only(condition: str, *columns: str) -> dict[str, str]:
+    return {column: f"CASE WHEN {condition} THEN {quote(column)} END" for column in columns}
+
+
+_SPECIAL = {
+    "capture": _Cut(
+        {
+            "duration_ns": f"least(duration_ns, {_END}) - {_START}",
+            **{name: f"{name} + {_START}" for name in ("start_clock_ns", "start_realtime_ns", "start_boottime_ns")},
+        }
+    ),
+    "process": _Cut(_LIFETIME),
+    "thread": _Cut(_LIFETIME),
+    "source": _Cut(_LIFETIME),
+    "thread_state": _Cut(
+        {
+            "ts_ns": f"greatest(ts_ns, {_START}) - {_START}",
+            "duration_ns": f"least(ts_ns + duration_ns, {_END}) - greatest(ts_ns, {_START})",
+            **_only(_WOKEN, "waker_utid", "waker_cpu", "waker_stack_id", "run_queue_ns"),
+        },
+        f"ts_ns < {_END} AND (ts_ns >= {_START} OR ts_ns + duration_ns > {_START})",
+    ),
+    "syscall": _Cut(
+        {
+            "ts_ns": f"greatest(ts_ns, {_START}) - {_START}",
+            "exit_ts_ns": f"CASE WHEN {_RETURNED} THEN exit_ts_ns - {_START} END",
+            "duration_ns": f"CASE WHEN {_RETURNED} AND duration_ns >= 0 THEN least(duration_ns, exit_ts_ns - {_START}) END",
+            "perf_duration_ns": f"CASE WHEN {_RETURNED} AND perf_duration_ns >= 0 THEN least(perf_duration_ns, exit_ts_ns - {_START}) END",
+            **_only(_RETURNED, "ret", "errno", "errno_name"),
+            "pairing": f"CASE WHEN exit_ts_ns >= {_END} THEN 'enter_only' ELSE pairing END",
+            "cut_at": f"CASE WHEN exit_ts_ns >= {_END} THEN 'end' ELSE cut_at END",
+        },
+        f"ts_ns < {_END} AND (coalesce(exit_ts_ns, ts_ns) >= {_START} OR (exit_ts_ns IS NULL AND cut_at = 'end'))",
+    ),
+    "block_io": _Cut(
+        {
+            "completed_ts_ns": f"CASE WHEN {_COMPLETED} THEN completed_ts_ns - {_START} END",
+            **_only(_COMPLETED, "latency_ns", "error"),
+        },
+        f"ts_ns < {_END} AND coalesce(completed_ts_ns, ts_ns) >= {_START}",
+    ),
+    "pmc_interval": _Cut(
+        {},
+        f"ts_ns - coalesce(interval_ns, 0) // 2 >= {_START} AND ts_ns - coalesce(interval_ns, 0) // 2 < {_END}",
+    ),
+}
+
+
+def open_window(case: Case, start_ns: int, end_ns: int) -> duckdb.DuckDBPyConnection:
+    """A connection to the tables and views of ``case``, cut to [start_ns, end_ns); ``move`` makes it another window."""
+    with tempfile.TemporaryDirectory(prefix="perfcase-") as scratch:
+        path = Path(scratch) / "window.duckdb"
+        try:
+            shutil.copyfile(case.folder / "case.duckdb", path)
+            folder = str(case.folder.resolve())
+            with duckdb.connect(str(path)) as writer:
+                writer.execute("SET VARIABLE case_dir = $1", [folder])
+                ((whole_ns,),) = writer.execute("SELECT duration_ns FROM capture").fetchall()
+                _cut(writer)
+            # The file is gone when this returns; DuckDB holds it open for as long as the connection lives.
+            connection = duckdb.connect(str(path), read_only=True)
+            connection.execute(f"SET VARIABLE capture_duration_ns = {int(whole_ns)}::BIGINT")
+            move(connection, start_ns, end_ns)
+            lock_down(connection, Path(folder))
+        except OSError as error:
+            raise PerfcaseError("environment", f"{path}: cannot be written: {error.strerror or error}") from error
+        except duckdb.Error as error:
+            raise sql_error(error) from error
+    return connection
+
+
+def move(connection: duckdb.DuckDBPyConnection, start_ns: int, end_ns: int) -> None:
+    """Makes an open window another one of the same capture. The last window has what came after the capture's end, too."""
+    connection.execute(f"SET VARIABLE window_start_ns = {int(start_ns)}::BIGINT")
+    connection.execute(
+        f"SET VARIABLE window_end_ns = (CASE WHEN {int(end_ns)} >= getvariable('capture_duration_ns')"
+        f" THEN {_FOREVER} ELSE {int(end_ns)} END)::BIGINT"
+    )
+
+
+def _cut(connection: duckdb.DuckDBPyConnection) -> None:
+    """Replaces the tables of a copy of case.duckdb by their windows."""
+    found = connection.execute(
+        "SELECT view_name, sql, (SELECT list(column_name ORDER BY column_index) FROM duckdb_columns() c"
+        " WHERE c.database_name = v.database_name AND c.table_name = v.view_name)"
+        " FROM duckdb_views() v WHERE NOT internal AND sql LIKE '%read_parquet(%'"
+    ).fetchall()
+    connection.begin()
+    for name, sql, columns in found:
+        shown = cut(name, _body(sql), columns)
+        if shown:
+            connection.execute(f"CREATE OR REPLACE VIEW {quote(name)} AS {shown}")
+    connection.commit()
+
+
+def _body(sql: str) -> str:
+    """The SELECT of a view's CREATE VIEW statement."""
+    return re.sub(r"\A.*?\bAS (?=SELECT\b)", "", sql.strip().rstrip(";"), count=1, flags=re.DOTALL)
+
+
+def cut(table: str, body: str, columns: Sequence[str]) -> str | None:
+    """The SELECT of a table's rows in the window; None where all of them are."""
+    names = set(columns)
+    changed = {name: f"{quote(name)} - {_START}" for name in columns if name == "ts_ns" or name.endswith("_ts_ns")}
+    condition = None
+    special = _SPECIAL.get(table)
+    if special:
+        changed |= special.changed
+        condition = special.condition
+    elif table in _KNOWN_ALWAYS:
+        pass
+    elif table in _LAST_BEFORE:
+        before = f"SELECT max(snapshot) FROM ({body}) WHERE ts_ns <= {_START}"
+        condition = f"ts_ns < {_END} AND (ts_ns >= {_START} OR snapshot = ({before}))"
+    elif "ts_ns" in names:
+        condition = f"ts_ns >= {_START} AND ts_ns < {_END}"
+    elif "sample_id" in names:
+        condition = "sample_id IN (SELECT sample_id FROM sample)"
+    if not changed and not condition:
+        return None
+    listed = ", ".join(f"{changed[name]} AS {quote(name)}" if name in changed else quote(name) for name in columns)
+    where = f" WHERE {condition}" if condition else ""
+    return f"SELECT {listed} FROM ({body}) AS whole{where}"
