@@ -57,7 +57,7 @@ def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool
         elif output is None:
             _write_text(result, fmt, sys.stdout, limited=limited, plot=plot)
         else:
-            with _replacing(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+            with replacing(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
                 _write_text(result, fmt, file, limited=limited)
     except duckdb.Error as error:
         raise sql_error(error) from error
@@ -205,7 +205,7 @@ def _write_binary(result: Result, fmt: str, output: Path | None) -> None:
         raise PerfcaseError("usage", f"{fmt} is binary and standard output is a terminal", "use -o FILE or a pipe")
     write = _arrow if fmt == "arrow" else _parquet
     if output is not None:
-        with _replacing(output) as partial:
+        with replacing(output) as partial:
             write(result, partial)
         return
     with tempfile.TemporaryDirectory(prefix="perfcase-") as folder:
@@ -230,7 +230,7 @@ def _parquet(result: Result, path: Path) -> None:
         writer.from_arrow(result.arrow()).write_parquet(str(path), compression="zstd")
 
 
-class _replacing:  # noqa: N801 - reads as a verb: with _replacing(path) as partial
+class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as partial
     """A file beside ``path`` that takes its place when all went well, and goes away otherwise."""
 
     def __init__(self, path: Path) -> None:

@@ -118,6 +118,16 @@ def write(
     return result
 
 
+@contextmanager
+def writing(output: Path) -> Iterator[Path]:
+    """A file that takes the place of ``output`` when all went well."""
+    try:
+        with render.replacing(output) as partial:
+            yield partial
+    except OSError as error:
+        raise PerfcaseError("environment", f"{output}: cannot be written: {error.strerror or error}") from error
+
+
 def unknown(what: str, name: str, known: Iterable[str], listing: str) -> PerfcaseError:
     """The error for a name that does not exist, with the nearest that do."""
     near = difflib.get_close_matches(name, list(known), n=3)

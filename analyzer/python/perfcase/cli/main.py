@@ -16,7 +16,9 @@ from perfcase import __version__
 from perfcase.errors import EXIT_CODES, KIND_MEANINGS, PerfcaseError
 from perfcase.text import safe
 
-COMMANDS = ("record", "import", "symbolize", "report", "sql", "view", "views", "tables", "events", "info")
+COMMANDS = (
+    "record", "import", "symbolize", "report", "sql", "view", "views", "flamegraph", "tables", "events", "info",
+)  # fmt: skip
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
 
 _FIRST_STEPS = """

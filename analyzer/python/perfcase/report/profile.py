@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perfcase.report.page import Column, Page
 from perfcase.schema import literal
+from perfcase.stacks import sampling_event
 from perfcase.text import count, ratio
 
 TITLE = "Profile: where CPU time goes"
@@ -15,13 +16,11 @@ _IDLE = (
     "intel_idle", "intel_idle_irq", "intel_idle_xstate", "mwait_idle", "native_safe_halt", "poll_idle", "psw_idle",
     "pv_native_safe_halt",
 )  # fmt: skip
-# What stands for time, best first; a tracepoint's profile says how often, not how long.
-_CLOCKS = ("cycles", "cpu-clock", "task-clock", "cpu-cycles", "instructions")
 
 
 def write(page: Page) -> None:
     events = [row["event"] for row in page.rows("SELECT DISTINCT event FROM function_profile ORDER BY event")]
-    chosen = _sampling_event(events)
+    chosen = sampling_event(events)
     if chosen is None:
         page.missing("CPU samples", "function_profile")
         return
@@ -47,11 +46,3 @@ def write(page: Page) -> None:
             page.line(f"and {ratio(row['share'])} ({count(row['samples'])} samples) where the CPU was idle", "dim")
     page.line(f"event: {chosen}", "dim")
     page.source("function_profile", f""" --where "event = '{chosen}'\"""")
-
-
-def _sampling_event(events: list[str]) -> str | None:
-    for clock in _CLOCKS:
-        for event in events:
-            if event.split(":")[0].split("/")[0] == clock:
-                return event
-    return None

@@ -1,0 +1,139 @@
+"""Stacks of a capture as pictures and other tools want them: frames root first, below the thread's name, with a weight.
+
+They are fetched as they are asked for: a connection can do nothing else until they are all read.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from perfcase.errors import PerfcaseError
+from perfcase.flamegraph import Frame, Stack
+from perfcase.query import gate, sql_error
+from perfcase.schema import literal
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
+
+_BATCH_ROWS = 10_000
+
+# What stands for time, best first; a tracepoint's profile says how often, not how long.
+_CLOCKS = ("cycles", "cpu-clock", "task-clock", "cpu-cycles", "instructions")
+
+SAMPLES = (
+    "SELECT s.*, v.name AS event, t.comm, t.tid, t.pid FROM sample AS s JOIN perf_event AS v USING (event_id)"
+    " LEFT JOIN thread AS t USING (utid) WHERE s.frame_id IS NOT NULL OR s.stack_id IS NOT NULL"
+)
+"""What function_profile counts: a condition may name columns of sample, thread and event."""
+
+OFF_CPU = (
+    "SELECT s.*, t.comm, t.tid, t.pid FROM thread_state AS s JOIN thread AS t USING (utid)"
+    " WHERE s.state NOT IN ('running', 'idle') AND NOT s.is_open"
+)
+"""What off_cpu_by_stack counts."""
+
+
+def sampling_event(events: Iterable[str]) -> str | None:
+    """Of these events the one that says best where CPU time goes."""
+    names = list(events)
+    for clock in _CLOCKS:
+        for event in names:
+            if event_base(event) == clock:
+                return event
+    return None
+
+
+def event_base(event: str) -> str:
+    """An event's name without modifiers: cpu-clock of cpu-clock/freq=99/, cycles of cycles:u."""
+    return event.split(":")[0].split("/")[0]
+
+
+def event_unit(event: str, *, is_tracepoint: bool = False) -> str:
+    """What a period of an event counts."""
+    if event_base(event) in ("cpu-clock", "task-clock"):
+        return "ns"
+    return "events" if is_tracepoint else event_base(event)
+
+
+def sampled_events(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """The events that have samples with an address or a callchain, and the units of their periods."""
+    rows = connection.execute(
+        "SELECT name, bool_or(is_tracepoint) FROM perf_event WHERE event_id IN (SELECT event_id FROM sample"
+        " WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL) GROUP BY name ORDER BY name"
+    ).fetchall()
+    return {name: event_unit(name, is_tracepoint=is_tracepoint) for name, is_tracepoint in rows}
+
+
+def choose_event(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> tuple[str, str]:
+    """The event that is asked for, or the one that says best where CPU time goes; and its unit."""
+    events = sampled_events(connection)
+    if wanted is None:
+        chosen = sampling_event(events) or next(iter(events), None)
+        if chosen is None:
+            raise PerfcaseError(
+                "not_found", "the capture has no samples", "perfcase view view_coverage says what to record"
+            )
+        return chosen, events[chosen]
+    matching = [name for name in events if wanted in (name, event_base(name), name.partition(":")[2])]
+    if len(matching) != 1 and wanted not in matching:
+        near = matching or difflib.get_close_matches(wanted, events, n=3) or sorted(events)[:8]
+        hint = f"samples are of {', '.join(near)}" if near else "it has none of any event"
+        raise PerfcaseError("not_found", f"the capture has no samples of an event {wanted}", hint)
+    chosen = wanted if wanted in matching else matching[0]
+    return chosen, events[chosen]
+
+
+def sample_stacks(
+    connection: duckdb.DuckDBPyConnection, event: str, where: str | None = None, weight: str = "coalesce(period, 1)"
+) -> Iterator[Stack]:
+    """The callchains of an event's samples; the weight is their period unless told otherwise."""
+    rows = f"SELECT comm, stack_id, frame_id, {weight} AS weight FROM ({SAMPLES}) WHERE event = {literal(event)}"
+    return _stacks(connection, rows, where)
+
+
+def off_cpu_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = None) -> Iterator[Stack]:
+    """The callchains with which threads left their CPUs, with the time that they stayed away; the state is the leaf."""
+    rows = (
+        f"SELECT comm, stack_id, NULL::UINTEGER AS frame_id, state, duration_ns AS weight FROM ({OFF_CPU}) WHERE true"
+    )
+    return _stacks(connection, rows, where, state=True)
+
+
+def _stacks(
+    connection: duckdb.DuckDBPyConnection, rows: str, where: str | None, *, state: bool = False
+) -> Iterator[Stack]:
+    sql = (
+        "SELECT w.comm, s.frame_ids, w.frame_id, w.state, w.weight FROM ("
+        " SELECT comm, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END AS frame_id,"
+        f" {'state' if state else 'NULL'} AS state, sum(weight)::HUGEINT AS weight"
+        f" FROM ({rows}{f' AND ({where}{chr(10)})' if where else ''}) GROUP BY ALL"
+        ") AS w LEFT JOIN stack AS s USING (stack_id) ORDER BY w.comm, w.state, w.stack_id, w.frame_id"
+    )
+    if where:
+        gate(connection, sql)
+    try:
+        frames = frame_names(connection)
+        cursor = connection.execute(sql)
+        while batch := cursor.fetchmany(_BATCH_ROWS):
+            for comm, frame_ids, frame_id, left_in, weight in batch:
+                ids = reversed(frame_ids) if frame_ids is not None else () if frame_id is None else (frame_id,)
+                path = [Frame(comm or "[unknown]", "label"), *(frames[number] for number in ids)]
+                if left_in is not None:
+                    path.append(Frame(f"[{left_in}]", "label"))
+                yield path, weight
+    except duckdb.Error as error:
+        raise sql_error(error) from error
+
+
+def frame_names(connection: duckdb.DuckDBPyConnection) -> dict[int, Frame]:
+    """The name and kind of each frame."""
+    rows = connection.execute(
+        "SELECT f.frame_id, l.label, CASE WHEN f.symbol IS NULL THEN 'unnamed' WHEN f.is_kernel THEN 'kernel'"
+        " WHEN f.is_inlined THEN 'inlined' WHEN f.symbol_source IN ('perf-map', 'jitdump') THEN 'jit' ELSE 'user' END"
+        " FROM frame AS f JOIN frame_label AS l USING (frame_id)"
+    ).fetchall()
+    return {number: Frame(name, kind) for number, name, kind in rows}
