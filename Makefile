@@ -18,7 +18,7 @@ help:
 	@echo 'make bench  speed of the import and of naming against perf, on a large capture that it records'
 	@echo 'make bless  write the golden files and the generated docs anew (look at the diff)'
 	@echo 'make lint   rustfmt, clippy, ruff, shellcheck where they are installed'
-	@echo 'make docs   docs/tables.md and docs/views.md from schema/'
+	@echo 'make docs   docs/tables.md, views.md and findings.md from schema/'
 	@echo 'make wheel  build/wheel/perfcase-*.whl'
 
 setup:

@@ -16,8 +16,8 @@ from tests.support.cli import perfcase
 from tests.support.fakecase import make_case
 
 ABOUT_THE_CAPTURE = "core"
-ABOUT_VIEWS = {"metric_definition", "view_coverage"}
-"""Views that have rows whatever was captured."""
+ABOUT_VIEWS = {"metric_definition", "view_coverage", "finding", "finding_coverage"}
+"""Views that have rows whatever was captured, and the findings: what they need is told for each rule (tests/findings)."""
 
 
 @pytest.fixture(scope="module")

@@ -174,9 +174,9 @@ def build(case: Case, reverse: bool, views: dict[str, View]) -> duckdb.DuckDBPyC
     return connection
 
 
-def check(case: Case, under_test: str) -> list[str]:
+def check(case: Case, under_test: str, views: dict[str, View] | None = None) -> list[str]:
     """Runs a case; the failures, each with the actual result in the form of the file."""
-    views = load_views()
+    views = views or load_views()
     needed = with_dependencies(views, {under_test, *(n for n in views if any(n in q.sql for q in case.queries))})
     failures = []
     for reverse in (False, True):

@@ -170,7 +170,7 @@ def views_hash() -> str:
     digest = hashlib.sha256()
     root = schema_dir()
     events = package_data("recorder") / "events.list"
-    for path in sorted([*root.rglob("*.toml"), *root.glob("views/*/*.sql")]):
+    for path in sorted([*root.rglob("*.toml"), *root.rglob("*.sql")]):
         digest.update(f"{path.relative_to(root)}\0".encode())
         digest.update(path.read_bytes())
     digest.update(events.read_bytes() if events.is_file() else b"")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from perfcase.errors import PerfcaseError
+from perfcase.findings import load_rules, rule_rows
 from perfcase.formula import formulas
 from perfcase.needs import view_needs
 from perfcase.schema import Column, Table, literal, load_catalogue, load_tables, package_data, quote, schema_dir
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 else:
     from perfcase.lazy import duckdb
 
-VERSION = 2
+VERSION = 3
 """Raised when this module says other things than before of the same schema: then case.duckdb is written anew."""
 
 Rows = list[dict[str, Any]]
@@ -31,7 +32,12 @@ Rows = list[dict[str, Any]]
 def add(connection: duckdb.DuckDBPyConnection, files: str) -> None:
     """Adds the catalogue to a database. ``files`` is SQL of the pattern of the capture's tables."""
     tables = load_catalogue()
-    contents = {"definition": definitions(), "requirement": requirements(), "recording": recordings()}
+    contents = {
+        "definition": definitions(),
+        "requirement": requirements(),
+        "recording": recordings(),
+        "finding_rule": rule_rows(),
+    }
     for name, table in tables.items():
         if name in contents:
             fill(connection, table, contents[name])
@@ -106,13 +112,15 @@ def _base_tables() -> dict[str, set[str]]:
 
 
 def requirements() -> Rows:
-    """The tables without which a view has no rows; a table needs itself."""
+    """The tables without which a view has no rows, or a rule cannot fire; a table needs itself."""
     rows: Rows = []
     capture_tables = load_tables().keys()
-    for name, alternatives in view_needs(load_views()).items():
+    rules = load_rules()
+    for name, alternatives in view_needs(load_views() | {name: rule.view() for name, rule in rules.items()}).items():
+        kind = "finding" if name in rules else "view"
         for number, tables in enumerate(sorted(map(sorted, alternatives))):
             rows += [
-                {"view_name": name, "kind": "view", "alternative": number, "table_name": table}
+                {"view_name": name, "kind": kind, "alternative": number, "table_name": table}
                 for table in tables
                 if table in capture_tables
             ]

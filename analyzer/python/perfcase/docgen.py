@@ -1,4 +1,4 @@
-"""Writes docs/tables.md and docs/views.md from schema/: ``python -m perfcase.docgen docs``. A test says when they are stale."""
+"""Writes docs/tables.md, docs/views.md and docs/findings.md from schema/: ``python -m perfcase.docgen docs``. A test says when they are stale."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from perfcase.findings import Rule, load_rules
 from perfcase.schema import Table, load_catalogue, load_tables
 from perfcase.views import View, load_views
 
@@ -40,6 +41,18 @@ page as rows, with the formula of each column.
 """
 
 
+_FINDINGS_INTRO = """\
+# Findings
+
+The rules that `perfcase findings FILE` and the head of `perfcase report FILE` judge a capture by, one `schema/findings/<finding>.sql`
+each. What fired is in the view `finding`, these descriptions are in the table `finding_rule`, and `finding_coverage` says which rules
+could not be judged, and what would have to be recorded. A rule that did not fire found nothing, on this capture.
+
+Every rule gives a severity (`critical`, `warning`, `note`), what it is about, a sentence with the figures, and a score: the share of
+the time or capacity that is lost, from 0 to 1, which orders the findings of one severity.
+"""
+
+
 def tables_page() -> str:
     """docs/tables.md."""
     parts = [_GENERATED, _TABLES_INTRO]
@@ -60,7 +73,29 @@ def views_page() -> str:
     return "\n".join(parts)
 
 
-PAGES = {"tables.md": tables_page, "views.md": views_page}
+def findings_page() -> str:
+    """docs/findings.md."""
+    return "\n".join([_GENERATED, _FINDINGS_INTRO, *map(_rule, load_rules().values())])
+
+
+def _rule(rule: Rule) -> str:
+    lines = [
+        f"## {rule.name}\n",
+        f"**{_cell(rule.title)}**\n",
+        f"Fires when: {_cell(rule.condition)}.\n",
+        f"Means: {_cell(rule.means)}.\n",
+        "Next:\n",
+        *(f"- {_cell(step)}" for step in rule.next),
+        "",
+    ]
+    if rule.not_judged:
+        lines.append(f"Not judged without {_cell(rule.not_judged)}.\n")
+    if rule.taught_by != "-":
+        lines.append(f"Taught by: {_cell(rule.taught_by)}.\n")
+    return "\n".join([*lines, f"```sql\n{rule.evidence}\n```\n"])
+
+
+PAGES = {"tables.md": tables_page, "views.md": views_page, "findings.md": findings_page}
 
 
 def _by_group(entries: Iterable[Table | View]) -> list[tuple[str, list]]:

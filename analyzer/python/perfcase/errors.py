@@ -15,6 +15,9 @@ EXIT_CODES = {
 }
 """Kind of error to exit code of the command line. The codes are fixed: scripts rely on them."""
 
+FOUND = 9
+"""Not an error: the exit code of perfcase findings --fail-on where such a finding fired."""
+
 KIND_MEANINGS = {
     "internal": "a fault in perfcase itself",
     "usage": "the command was not understood",

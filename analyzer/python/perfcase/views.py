@@ -58,7 +58,10 @@ def load_views(folder: Path | None = None) -> dict[str, View]:
         if path.stem in views:
             raise PerfcaseError("internal", f"{path}: the view {path.stem} is defined twice")
         views[path.stem] = parse_view(path)
-    return in_dependency_order(views)
+    # What is made of the findings' rules, which are read as views are.
+    from perfcase.findings import load_rules, with_rules
+
+    return in_dependency_order(with_rules(views, load_rules(folder)))
 
 
 def parse_view(path: Path) -> View:

@@ -1,10 +1,10 @@
 -- view_coverage: which views this capture can fill; for those that it cannot, what is missing, why, and what would record it
--- grain: a view or table
+-- grain: a view, table or rule of the findings
 -- source: requirement, recording, table_rows, source
 -- caveat: is_fed looks at the tables, not at the view: a view whose tables have rows may still have none that it counts
 -- caveat: of several ways to fill a view, the one is shown that lacks the least
--- column view_name: the view or table
--- column kind: view or table
+-- column view_name: the view, table or rule
+-- column kind: view, table or finding
 -- column is_fed: true when all tables have rows that it needs
 -- column missing_tables: the tables without rows that it needs
 -- column sources: the recorder's sources that fill these tables; of one that is fed, those it comes from

@@ -13,11 +13,11 @@ import typer
 from typer import exceptions as typer_exceptions
 
 from perfcase import __version__
-from perfcase.errors import EXIT_CODES, KIND_MEANINGS, PerfcaseError
+from perfcase.errors import EXIT_CODES, FOUND, KIND_MEANINGS, PerfcaseError
 from perfcase.text import safe
 
 COMMANDS = (
-    "record", "import", "symbolize", "report", "sql", "view", "views", "flamegraph", "tables", "events", "info",
+    "record", "import", "symbolize", "report", "findings", "sql", "view", "views", "flamegraph", "tables", "events", "info",
 )  # fmt: skip
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
 
@@ -38,7 +38,7 @@ imported the first time, into NAME.case beside it, and reused from then on.
 def exit_code_help() -> str:
     """The exit codes, for --help."""
     codes = ", ".join(f"{code} {KIND_MEANINGS[kind]}" for kind, code in EXIT_CODES.items())
-    return f"Exit codes: 0 done, {codes}."
+    return f"Exit codes: 0 done, {codes}; {FOUND} perfcase findings --fail-on found something."
 
 
 def build_app(commands: Sequence[str] = COMMANDS) -> typer.Typer:

@@ -128,6 +128,14 @@ class Page:
         """Names the view behind what was just written."""
         self._console.print(Text(f"  ↳ perfcase view {view} {safe(self._file)}{more}", style="dim"), soft_wrap=True)
 
+    def query(self, sql: str) -> None:
+        """Gives the query that shows what is behind what was just written."""
+        self._console.print(Text(f'  ↳ perfcase sql {safe(self._file)} "{safe(sql)}"', style="dim"), soft_wrap=True)
+
+    def command(self, name: str) -> None:
+        """Names the command that says more."""
+        self._console.print(Text(f"  ↳ perfcase {name} {safe(self._file)}", style="dim"), soft_wrap=True)
+
     def missing(self, what: str, view: str) -> None:
         """Says that there is nothing to show, why, and what would record it."""
         why = why_empty(self.connection, view) if self.has_view(view) else None

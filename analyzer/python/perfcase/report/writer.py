@@ -9,6 +9,7 @@ from rich.console import Console
 from perfcase.report import (
     checklist,
     counters,
+    findings,
     host,
     interrupts,
     locks,
@@ -28,11 +29,11 @@ else:
     from perfcase.lazy import duckdb
 
 SECTIONS = (
-    host, checklist, use,
+    findings, host, checklist, use,
     scheduler, off_cpu, syscalls, locks, storage, interrupts, counters, profile,
     quality,
 )  # fmt: skip
-"""What it is; the first 60 seconds; utilization, saturation, errors; drilling down; how far to trust it."""
+"""What is wrong; what it is; the first 60 seconds; utilization, saturation, errors; drilling down; how far to trust it."""
 
 
 def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: str) -> None:

@@ -1,0 +1,70 @@
+"""perfcase findings: what is wrong, by rules."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from perfcase.cli.common import (
+    DebugDirOption,
+    FileArgument,
+    Format,
+    FormatOption,
+    LimitOption,
+    OutputOption,
+    opened,
+    write,
+)
+from perfcase.errors import FOUND
+from perfcase.findings import SEVERITIES
+from perfcase.render import console
+from perfcase.report import findings
+from perfcase.report.page import Page
+from perfcase.schema import literal
+from perfcase.text import safe
+
+Severity = StrEnum("Severity", {name: name for name in SEVERITIES})
+
+
+def command(
+    file: FileArgument,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Show every rule instead: whether it could be judged, else why not.")
+    ] = False,
+    fail_on: Annotated[
+        Severity | None,
+        typer.Option(
+            "--fail-on", help=f"Exit with {FOUND} if a finding fired that is at least that severe.", show_default=False
+        ),
+    ] = None,
+    limit: LimitOption = None,
+    fmt: FormatOption = Format.table,
+    output: OutputOption = None,
+    debug_dir: DebugDirOption = None,
+) -> int:
+    """Say what is wrong: every rule that fired, most severe first, with its figures, and what could not be judged.
+
+    The rules are documented in docs/findings.md and in the table finding_rule: condition, meaning, what to look at next.
+    --format csv, json, arrow, parquet write the view finding, and say on standard error what was not judged.
+    Exits with 0 whether something fired or not, unless --fail-on is given.
+
+    Example: perfcase findings incident.perfcase --fail-on critical
+    """
+    with opened(file, debug_dir) as connection:
+        if rules:
+            write(connection, "SELECT * FROM finding_coverage", fmt, output, limit)
+        elif fmt == Format.table and output is None and limit is None:
+            findings.write(Page(connection, console(), str(file)), in_full=True)
+        else:
+            write(connection, "SELECT * FROM finding", fmt, output, limit)
+            missing = connection.execute("SELECT finding, missing FROM finding_coverage WHERE NOT is_judged").fetchall()
+            for name, why in missing:
+                sys.stderr.write(f"perfcase: {name} was not judged: {safe(why)}\n")
+        if fail_on is None:
+            return 0
+        severe = ", ".join(literal(name) for name in SEVERITIES[: SEVERITIES.index(fail_on) + 1])
+        found = connection.execute(f"SELECT 1 FROM finding WHERE severity IN ({severe}) LIMIT 1").fetchone()
+        return FOUND if found else 0

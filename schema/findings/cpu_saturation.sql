@@ -1,0 +1,35 @@
+-- cpu_saturation: Threads wait for a CPU: more want to run than there are CPUs
+-- condition: of the time that threads could run they waited 20 % or more for a CPU (their work took 1.25 times as long), and
+--   together they wanted at least half a CPU for a second; critical from 40 %: the published slow host had a load of 1.77 per CPU,
+--   0.77 / 1.77 = 43 % waiting
+-- means: every request takes longer than its work does, by the time it waits for a CPU, and latencies grow faster than the load
+-- next: perfcase view run_queue_latency_by_thread: who waits, how long, and when longest
+-- next: perfcase view preemptions: who takes the CPU from whom
+-- next: perfcase view unclaimed_cpu: whether CPUs were idle meanwhile (affinity); cgroup_activity: whether a quota holds threads back
+-- taught by: An unexplained win
+-- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, max_run_delay_ns FROM thread_time
+--   WHERE tid <> 0 AND utid NOT IN (SELECT utid FROM recorder_thread) ORDER BY run_queue_ns DESC
+WITH threshold AS (
+  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus
+), wanting AS (
+  SELECT comm, tid, on_cpu_ns, run_queue_ns
+  FROM thread_time
+  WHERE tid <> 0 AND utid NOT IN (SELECT utid FROM recorder_thread)
+), total AS (
+  SELECT sum(on_cpu_ns) AS ran_ns, sum(run_queue_ns) AS waited_ns,
+    sum(run_queue_ns) / nullif(sum(on_cpu_ns) + sum(run_queue_ns), 0) AS waiting_ratio,
+    arg_max(comm, (run_queue_ns, -tid)) AS most_comm, arg_max(tid, (run_queue_ns, -tid)) AS most_tid, max(run_queue_ns) AS most_ns
+  FROM wanting
+  HAVING count(*) > 0
+)
+SELECT
+  CASE WHEN t.waiting_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  'all CPUs' AS subject,
+  format('threads waited {:.2f} s for a CPU and ran {:.2f} s: {:.1f} % of the time that they could run; {} ({}) waited most, {:.2f} s',
+    t.waited_ns / 1e9, t.ran_ns / 1e9, 100 * t.waiting_ratio, t.most_comm, t.most_tid, t.most_ns / 1e9) AS message,
+  t.waiting_ratio AS score
+FROM total AS t
+CROSS JOIN threshold AS h
+CROSS JOIN capture AS c
+WHERE t.waiting_ratio >= h.waiting_ratio
+  AND t.ran_ns + t.waited_ns >= greatest(h.wanted_ns, h.wanted_cpus * c.duration_ns)

@@ -1,0 +1,37 @@
+-- recorder_cost: The recording itself took CPU time that the host's own work competes for
+-- condition: while it recorded, the recorder used 5 % or more of all CPUs, and everything else 10 % or more, so that somebody
+--   was there to be disturbed; a warning from 10 %: a published probe raised the ready time of a database from 12.5 % to 20 %
+-- means: the figures of this capture describe the host with the recorder on it; without it, less would wait
+-- next: record less: fewer events (perfcase-record --help), a longer --interval, one command or control group
+-- taught by: A tale of ten bugs (9)
+-- evidence: SELECT process, phase, cpu_ns, cpu_ratio, event_count FROM recorder_overhead
+-- judged when: SELECT count(busy_ratio) > 0 FROM cpu_utilization
+-- not judged: how busy the host was (two snapshots of /proc); perfcase-record takes them by default
+WITH threshold AS (
+  SELECT 0.05 AS note_ratio, 0.1 AS warning_ratio, 0.1 AS others_ratio
+), cost AS (
+  SELECT sum(cpu_ns) AS cpu_ns, sum(cpu_ratio) AS one_cpu_ratio, arg_max(process, (cpu_ns, process)) AS most, max(cpu_ns) AS most_ns
+  FROM recorder_overhead
+  WHERE coalesce(phase, 'recording') = 'recording'
+  HAVING count(cpu_ratio) > 0
+), host AS (
+  SELECT sum(busy_ns) / nullif(sum(total_ns), 0) AS busy_ratio
+  FROM cpu_utilization
+  WHERE cpu = 'all'
+  HAVING count(*) > 0
+), share AS (
+  SELECT k.*, k.one_cpu_ratio / c.cpu_count AS all_cpu_ratio, h.busy_ratio
+  FROM cost AS k
+  CROSS JOIN host AS h
+  CROSS JOIN capture AS c
+  WHERE c.cpu_count > 0
+)
+SELECT
+  CASE WHEN s.all_cpu_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity,
+  'the recorder' AS subject,
+  format('it used {:.2f} s of CPU time while it recorded, {:.1f} % of all CPUs, which were {:.1f} % busy; most of it {}, {:.2f} s',
+    s.cpu_ns / 1e9, 100 * s.all_cpu_ratio, 100 * s.busy_ratio, s.most, s.most_ns / 1e9) AS message,
+  least(1.0, s.all_cpu_ratio) AS score
+FROM share AS s
+CROSS JOIN threshold AS h
+WHERE s.all_cpu_ratio >= h.note_ratio AND s.busy_ratio - s.all_cpu_ratio >= h.others_ratio

@@ -1,0 +1,20 @@
+-- finding: what is wrong, by every rule of schema/findings: what each fired for, most severe first
+-- grain: a rule and a thing that it fired for
+-- source: every rule
+-- caveat: a rule without a row did not fire, or could not be judged: finding_coverage says which
+-- column finding: the rule
+-- column severity: critical, warning or note
+-- column subject: what it is about: a thread, a device, a control group, a CPU, the whole host
+-- column message: the figures, in a sentence
+-- column score: share of the time or capacity that is lost, from 0 to 1: orders the findings of one severity
+-- column title: what the rule says, in a sentence
+-- column means: what that means for the service
+-- column next: what to look at next
+-- column evidence: the SELECT that shows the rows behind it
+WITH fired AS (
+@fired
+)
+SELECT f.finding, f.severity, f.subject, f.message, f.score, r.title, r.means, r.next, r.evidence
+FROM fired AS f
+JOIN finding_rule AS r USING (finding)
+ORDER BY CASE f.severity WHEN 'critical' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, f.score DESC, f.finding, f.subject, f.message

@@ -1,0 +1,26 @@
+-- finding_coverage: which rules could be judged on this capture; for the others, what is missing, why, and what would record it
+-- grain: a rule
+-- source: every rule
+-- column finding: the rule
+-- column title: what it says, in a sentence
+-- column is_judged: true where the capture has what the rule looks at: where it did not fire, all is well
+-- column missing: what it lacks
+-- column reason: what the capture says of the sources that would have it: why they are missing, degraded or without such records
+-- column how: how the recorder, or the tool itself, is told to record it
+-- column remedy: what would make those sources available on the recorded host
+WITH enough AS (
+@enough
+)
+SELECT
+  r.finding, r.title, c.is_fed AND e.is_enough IS TRUE AS is_judged,
+  CASE
+    WHEN NOT c.is_fed THEN 'nothing in ' || c.missing_tables
+    WHEN e.is_enough IS NOT TRUE THEN r.not_judged
+  END AS missing,
+  CASE WHEN NOT c.is_fed THEN c.reason END AS reason,
+  CASE WHEN NOT c.is_fed THEN c.how END AS how,
+  CASE WHEN NOT c.is_fed THEN c.remedy END AS remedy
+FROM finding_rule AS r
+JOIN enough AS e USING (finding)
+JOIN view_coverage AS c ON c.view_name = r.finding AND c.kind = 'finding'
+ORDER BY r.finding

@@ -1,0 +1,157 @@
+"""Every rule of schema/findings against rows worked out by hand, and on real captures: see README.md beside this file."""
+
+from __future__ import annotations
+
+import lzma
+import re
+import shlex
+import shutil
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfcase import query, store
+from perfcase.cli.main import COMMANDS
+from perfcase.errors import FOUND
+from perfcase.findings import COLUMNS, SEVERITIES, load_rules
+from perfcase.schema import load_catalogue, load_tables
+from perfcase.views import load_views, parsed, referenced_names
+from tests.support import viewtest
+from tests.support.cli import perfcase
+from tests.support.fakecase import make_case
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+RULES = load_rules()
+NAMES = sorted(RULES)
+CAPTURES = tomllib.loads((HERE / "captures.toml").read_text(encoding="utf-8"))
+
+
+def all_cases() -> list:
+    found = []
+    for path in sorted(HERE.glob("*.test")):
+        found += [pytest.param(path, case, id=f"{path.stem}: {case.name}") for case in viewtest.parse(path)]
+    return found
+
+
+@pytest.mark.parametrize(("path", "case"), all_cases())
+def test_rule(path: Path, case: viewtest.Case) -> None:
+    views = load_views() | {path.stem: RULES[path.stem].view()}
+    failures = viewtest.check(case, path.stem, views)
+    if failures:
+        pytest.fail(f"{path.name}, case '{case.name}'\n" + "\n".join(failures), pytrace=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rule_has_cases_that_fire_and_cases_that_do_not(name: str) -> None:
+    queries = [
+        q for case in viewtest.parse(HERE / f"{name}.test") for q in case.queries if re.search(rf"\b{name}\b", q.sql)
+    ]
+    assert [q for q in queries if q.rows]
+    assert [q for q in queries if not q.rows]
+
+
+def test_every_test_is_of_a_rule() -> None:
+    assert sorted(path.stem for path in HERE.glob("*.test")) == NAMES
+    assert sorted({*CAPTURES["fires"], *CAPTURES["silent"], *CAPTURES.get("unseen", ())}) == NAMES
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_case(tmp_path_factory.mktemp("empty") / "empty.case", {})
+
+
+@pytest.fixture(scope="module")
+def nothing(empty: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with query.connect(empty) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_form(name: str, nothing: duckdb.DuckDBPyConnection) -> None:
+    rule = RULES[name]
+    cursor = nothing.execute(f"SELECT * FROM (\n{rule.sql}\n)")
+    assert [(column[0], str(column[1])) for column in cursor.description] == list(
+        zip(COLUMNS, ("VARCHAR", "VARCHAR", "VARCHAR", "DOUBLE"), strict=True)
+    )
+    assert cursor.fetchall() == [], "it fires on nothing"
+    assert nothing.execute(rule.evidence).fetchall() == []
+    assert not set(rule.evidence) & set('"$`\\!'), "the report quotes it for a shell"
+    if rule.judged_when:
+        assert nothing.execute(rule.judged_when).fetchall() in ([(False,)], [(None,)], [])
+    known = {*load_tables(), *load_catalogue(), *load_views()}
+    assert name not in known
+    steps = {entry["key"] for entry in (parsed(rule.view())["node"].get("cte_map") or {}).get("map", ())}
+    assert "threshold" in steps, "the thresholds stand in the first step"
+    assert not steps & known, "a step must not hide a view: the view finding holds all rules"
+    for told in re.findall(r"perfcase (\w+)(?: (\w+))?", " ".join(rule.next)):
+        assert told[0] in COMMANDS, told
+        assert told[0] != "view" or told[1] in known, told
+    assert referenced_names(rule.view()) <= known
+
+
+def test_nothing_is_judged_on_nothing_and_it_says_why(empty: Path, nothing: duckdb.DuckDBPyConnection) -> None:
+    rows = nothing.execute("SELECT finding, is_judged, missing FROM finding_coverage").fetchall()
+    assert [row[0] for row in rows] == NAMES
+    assert [row for row in rows if row[1] is not False or not row[2]] == []
+    done = perfcase("findings", empty)
+    assert done.returncode == 0
+    assert "0 rules judged, 0 fired" in done.stdout
+    assert done.stdout.count("not judged: ") >= 1
+
+
+@cache
+def opened(name: str, folder: Path) -> store.Case:
+    """A capture of captures.toml, imported."""
+    source = ROOT / name
+    packed = source.suffix == ".xz"
+    copy = folder / name.replace("/", "-").removesuffix(".xz")
+    if source.is_dir():
+        shutil.copytree(source, copy)
+    else:
+        copy.write_bytes(lzma.decompress(source.read_bytes()) if packed else source.read_bytes())
+    return store.open_case(copy)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("findings")
+
+
+@pytest.mark.parametrize(("name", "capture"), sorted(CAPTURES["fires"].items()))
+def test_a_real_capture_fires_it(name: str, capture: str, folder: Path) -> None:
+    with query.connect(opened(capture, folder).folder) as connection:
+        rows = connection.execute(f"SELECT * FROM (\n{RULES[name].sql}\n)").fetchall()
+        assert rows
+        assert {row[0] for row in rows} <= set(SEVERITIES)
+        assert [row for row in rows if not row[1] or not row[2] or not 0 <= row[3] <= 1] == []
+        assert connection.execute(RULES[name].evidence).fetchone()
+
+
+@pytest.mark.parametrize(("name", "capture"), sorted(CAPTURES["silent"].items()))
+def test_a_real_capture_does_not_fire_it(name: str, capture: str, folder: Path) -> None:
+    with query.connect(opened(capture, folder).folder) as connection:
+        assert connection.execute(f"SELECT * FROM (\n{RULES[name].sql}\n)").fetchall() == []
+        judged = connection.execute("SELECT is_judged FROM finding_coverage WHERE finding = ?", [name]).fetchall()
+        assert judged == [(True,)], "not fired for want of data says nothing"
+
+
+def test_exit_codes_and_the_view(folder: Path) -> None:
+    case = opened(CAPTURES["fires"]["cpu_saturation"], folder).folder
+    done = perfcase("findings", case, "--format", "csv")
+    assert done.returncode == 0
+    assert done.stdout.startswith("finding,severity,subject,message,score,title,means,next,evidence\n")
+    assert perfcase("findings", case, "--fail-on", "critical").returncode == FOUND
+    assert perfcase("findings", case, "--rules").returncode == 0
+    told = perfcase("findings", case).stdout
+    for line in re.findall(r"↳ perfcase (sql .*)", told):
+        assert perfcase(*shlex.split(line), "--limit", "1").returncode == 0, line
+
+
+def test_fail_on_counts_what_is_as_severe_only(empty: Path) -> None:
+    assert perfcase("findings", empty, "--fail-on", "note").returncode == 0
+    assert perfcase("findings", empty, "--fail-on", "fatal").returncode == 2
