@@ -35,7 +35,7 @@ if ! { [ -s "$capture" ] && import_it && tells_enough; }; then
     why="the table above says why"
     [ "$status" = 0 ] || why="$why; the recorder ended with status $status"
     say "Recording is not permitted here: $why."
-    sample=$(find sample-captures -name '*.perfcase' | sort | tail -n 1)
+    sample=$(find sample-captures -name x.perfcase | sort | tail -n 1)
     capture=$folder/sample.perfcase
     cp "$sample" "$capture"
     say "A recorded sample instead: $sample"

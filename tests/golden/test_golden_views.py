@@ -27,7 +27,8 @@ from tests.support.viewtest import render
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "views"
-SAMPLES = {path.parent.name: path for path in sorted((ROOT / "sample-captures").glob("*/*.perfcase"))}
+# Two captures hold every source between them; the case studies' captures are held by tests/cases.
+SAMPLES = {name: ROOT / "sample-captures" / name / "x.perfcase" for name in ("aarch64-counters", "x86_64-scheduling")}
 
 ROWS_MAX = 40
 CELL_MAX = 160

@@ -16,7 +16,7 @@ import pytest
 from perfcase import store
 from tests.oracles.conftest import Case
 
-SAMPLES = sorted((Path(__file__).parents[2] / "sample-captures").glob("*/*.perfcase"))
+SAMPLES = sorted((Path(__file__).parents[2] / "sample-captures").glob("*/x.perfcase"))
 EDGE_NS = 20_000_000
 """A snapshot takes this long at most, in these emulated guests."""
 

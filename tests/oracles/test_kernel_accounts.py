@@ -13,7 +13,7 @@ import pytest
 from perfcase import store
 from tests.recorder.support import RECORDER, TRACEFS, environment, helper
 
-SAMPLES = sorted((Path(__file__).parents[2] / "sample-captures").glob("*/*.perfcase"))
+SAMPLES = sorted((Path(__file__).parents[2] / "sample-captures").glob("*/x.perfcase"))
 
 # Between two readings of a thread's status that lie where every CPU is being traced.
 SWITCHES = """
