@@ -18,6 +18,7 @@ from perfcase.text import safe
 
 COMMANDS = (
     "record", "import", "symbolize", "report", "findings", "sql", "view", "views", "flamegraph", "tables", "events", "info",
+    "history",
 )  # fmt: skip
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
 

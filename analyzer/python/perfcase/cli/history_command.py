@@ -1,0 +1,151 @@
+"""perfcase history: one figure over many captures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from perfcase import query, render
+from perfcase.cli.common import Format, FormatOption, LimitOption, OutputOption, complete_view, unknown, write
+from perfcase.errors import PerfcaseError
+from perfcase.history import captures, timeline
+from perfcase.history.bands import split
+from perfcase.history.baseline import baseline
+from perfcase.history.captures import Capture, Progress
+from perfcase.history.metric import WAYS, Metric, Reading, metric, read
+from perfcase.history.page import Page
+from perfcase.history.selector import select
+from perfcase.schema import load_tables
+from perfcase.text import safe
+from perfcase.views import load_views
+
+Order = StrEnum("Order", {name: name for name in timeline.ORDERS})
+Way = StrEnum("Way", {name: name for name in WAYS})
+
+
+def command(
+    stores: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="STORE...",
+            help="Folders with captures, at any depth: archives, imports, recorders' folders, perf.data, trace.dat.",
+            show_default=False,
+        ),
+    ],
+    view: Annotated[
+        str | None,
+        typer.Option("--view", metavar="NAME", help="Where the figure is.", autocompletion=complete_view),
+    ] = None,
+    measure: Annotated[
+        str | None, typer.Option("--measure", "-m", metavar="COLUMN", help="The view's column that is the figure.")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", "-w", metavar="SQL", help="Of which rows: \"comm = 'java'\".")
+    ] = None,
+    agg: Annotated[
+        Way | None,
+        typer.Option(help="How the rows become one figure; by default amounts are added, levels averaged."),
+    ] = None,
+    by: Annotated[
+        Order, typer.Option(help="What to order by before time. Labels are the words of --note.")
+    ] = Order.time,
+    only: Annotated[
+        str | None, typer.Option(metavar="SELECTOR", help="Only these captures: host=web-*,after=2026-01-05.")
+    ] = None,
+    usual: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="SELECTOR",
+            help="Compare with median and spread (MAD) of these: host=…, ticket=…, label=…, capture=…, before=…, after=….",
+        ),
+    ] = None,
+    bands: Annotated[
+        bool, typer.Option("--bands", help="Whether the figures lie in two bands; who is in which, and since when.")
+    ] = False,
+    limit: LimitOption = None,
+    fmt: FormatOption = Format.table,
+    output: OutputOption = None,
+    plot: Annotated[
+        bool | None,
+        typer.Option(
+            "--plot/--no-plot", help="Sparklines. On a terminal they are, elsewhere only if asked.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Follow one figure over many captures, in the order of time; without --view, list the captures.
+
+    A capture that cannot be read is listed with the reason, and does not stop the rest. Amounts are compared per second of
+    recording.
+
+    Example: perfcase history incidents/ --view run_queue_latency -m wait_ns --baseline before=2026-01-05 --by host
+    """
+    wanted = _metric(view, measure, agg, where)
+    if wanted is None and (usual or bands):
+        raise PerfcaseError("usage", "--baseline and --bands need a figure", "--view NAME --measure COLUMN")
+    with _progress() as progress:
+        fleet = captures.load(stores, progress)
+        if not fleet.captures:
+            reason = f"{fleet.left_out[0].name}: {fleet.left_out[0].reason}" if fleet.left_out else None
+            raise PerfcaseError("input", f"{stores[0]}: holds no capture that can be read", reason)
+        chosen = select(fleet.captures, usual) if usual else []
+        shown = select(fleet.captures, only) if only else fleet.captures
+        # A baseline may be of captures that are not shown.
+        needed = {capture.name: capture for capture in [*shown, *chosen]}
+        readings = _read(wanted, needed, progress) if wanted else {}
+    answer = timeline.Answer(shown, readings, order=by.value)
+    if usual:
+        answer.baseline = baseline(readings[capture.name].compared for capture in chosen)
+        answer.chosen = frozenset(capture.name for capture in chosen)
+        if answer.baseline is None:
+            raise PerfcaseError(
+                "not_found",
+                f"--baseline {usual}: none of its captures has this figure",
+                readings[chosen[0].name].problem,
+            )
+    if bands:
+        answer.split = split(value for capture in shown if (value := answer.value(capture)) is not None)
+    with timeline.as_table(answer, fleet.left_out) as connection:
+        if fmt != Format.table or output:
+            write(connection, "SELECT * FROM history", fmt, output, limit)
+            return
+        drawn = sys.stdout.isatty() if plot is None else plot
+        page = Page(render.console(), answer, wanted)
+        page.write(connection, fleet.left_out, limit=limit, plot=drawn, bands=bands)
+
+
+def _metric(view: str | None, measure: str | None, agg: Way | None, where: str | None) -> Metric | None:
+    if view is None:
+        if measure or agg or where:
+            raise PerfcaseError("usage", "--measure, --agg and --where need a --view", "perfcase views lists them")
+        return None
+    known = {**load_tables(), **load_views()}
+    if view not in known:
+        raise unknown("view", view, known, "perfcase views")
+    return metric(known[view], measure, agg and agg.value, where)
+
+
+def _read(wanted: Metric, needed: Mapping[str, Capture], progress: Progress) -> dict[str, Reading]:
+    found = {}
+    for number, (name, capture) in enumerate(needed.items()):
+        progress(name, number, len(needed))
+        with query.connect(capture.folder) as connection:
+            found[name] = read(connection, wanted, capture.duration_ns)
+    return found
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """One line on a terminal's standard error that says which capture is at work; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda _name, _number, _of: None
+        return
+    with render.console(stderr=True).status("") as status:
+        yield lambda name, number, of: status.update(escape(f"{number + 1}/{of}  {safe(name)}"))

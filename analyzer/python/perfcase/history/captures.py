@@ -1,0 +1,197 @@
+"""The captures of a folder: found, imported, described; those that cannot be read are kept with the reason.
+
+A store belongs to whoever filled it: links are not followed, and what is looked at is bounded.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfcase import store
+from perfcase.errors import PerfcaseError
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
+
+DEPTH_MAX = 16
+"""Folders below STORE."""
+ENTRIES_MAX = 1_000_000
+"""Files and folders that are looked at."""
+CAPTURES_MAX = 10_000
+
+Progress = Callable[[str, int, int], None]
+"""Told the name of the capture at work, its number and how many there are."""
+
+_MAGICS = (b"PERFILE2", b"2ELIFREP", b"\x17\x08\x44tracing")
+_MANIFEST_START_BYTES = 4096
+"""Of a manifest.json, to see whether it is one of ours."""
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A capture that could be opened, with what it says about itself."""
+
+    name: str
+    """Its path below the store, for people."""
+    folder: Path
+    """Its import."""
+    capture_id: str | None
+    started_realtime_ns: int | None
+    duration_ns: int | None
+    host: str | None
+    ticket: str | None
+    note: str | None
+    kernel: str | None
+    cpu_count: int | None
+    cpu_model: str | None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The words of its note: the manifest has no labels of its own."""
+        return tuple((self.note or "").split())
+
+    @property
+    def time_key(self) -> tuple[bool, int, str]:
+        """Sorts by time, those without a time last."""
+        started = self.started_realtime_ns
+        return started is None, started or 0, self.name
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A capture, or a part of the store, that is not in the answer, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass
+class Fleet:
+    """What a store holds."""
+
+    captures: list[Capture] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+
+
+def load(stores: Sequence[Path], progress: Progress | None = None) -> Fleet:
+    """Every capture of these folders, by time."""
+    fleet = Fleet()
+    found = [(place, root) for root in stores for place in _find(root, fleet.left_out)]
+    by_id: dict[str, str] = {}
+    for number, (place, root) in enumerate(found):
+        name = str(place.relative_to(root)) if place != root else place.name
+        if progress:
+            progress(name, number, len(found))
+        try:
+            capture = describe(place, name)
+        except PerfcaseError as error:
+            fleet.left_out.append(LeftOut(name, str(error)))
+            continue
+        same = by_id.setdefault(capture.capture_id, name) if capture.capture_id else name
+        if same != name:
+            fleet.left_out.append(LeftOut(name, f"is the same capture as {same}"))
+            continue
+        fleet.captures.append(capture)
+    fleet.captures.sort(key=lambda capture: capture.time_key)
+    return fleet
+
+
+def describe(file: Path, name: str) -> Capture:
+    """A capture, imported first if need be."""
+    case = store.open_case(file)
+    path = case.folder / "tables" / "capture.parquet"
+    try:
+        # Not by way of case.duckdb: to open it takes longer than to read this.
+        row = duckdb.execute(
+            "SELECT capture_id, start_realtime_ns, duration_ns, hostname, ticket, note, kernel_release, cpu_count, cpu_model"
+            " FROM read_parquet($1)",
+            [glob.escape(str(path))],
+        ).fetchone()
+    except duckdb.Error as error:
+        raise PerfcaseError("input", f"{path}: {str(error).splitlines()[0]}", "import the capture again") from error
+    return Capture(name, case.folder, *(row or [None] * 9))
+
+
+def _find(root: Path, left_out: list[LeftOut]) -> list[Path]:
+    """The captures below a folder, in the order of their names; ``root`` itself if it is one."""
+    if not root.exists():
+        raise PerfcaseError("not_found", f"{root}: no such folder")
+    if not root.is_dir() or _is_capture_folder(root):
+        return [root]
+    found: list[Path] = []
+    for place in _walk(root, left_out):
+        if len(found) == CAPTURES_MAX:
+            left_out.append(
+                LeftOut(place.name, f"the store holds more than {CAPTURES_MAX:,} captures; name a part of it")
+            )
+            break
+        found.append(place)
+    # An import beside its capture is not another capture.
+    made = {place.parent / f"{place.name.removesuffix('.perfcase')}.case" for place in found}
+    # Captures before imports: of a capture and an import of it elsewhere, the capture counts.
+    return sorted((place for place in found if place not in made), key=lambda place: (store.is_imported(place), place))
+
+
+def _walk(root: Path, left_out: list[LeftOut]) -> Iterator[Path]:
+    pending = [(root, 0)]
+    looked_at = 0
+    while pending:
+        folder, depth = pending.pop()
+        try:
+            with os.scandir(folder) as listed:
+                entries = sorted(_bounded(listed, ENTRIES_MAX - looked_at), key=lambda entry: entry.name)
+        except OSError as error:
+            left_out.append(LeftOut(str(folder.relative_to(root)), f"cannot be listed: {error.strerror}"))
+            continue
+        looked_at += len(entries)
+        if looked_at >= ENTRIES_MAX:
+            left_out.append(LeftOut(str(folder.relative_to(root)), f"only {ENTRIES_MAX:,} files are looked at"))
+            pending.clear()
+        for entry in entries:
+            path = folder / entry.name
+            if entry.name.startswith(".") or entry.is_symlink():
+                continue
+            if entry.is_file(follow_symlinks=False):
+                if _is_capture_file(path):
+                    yield path
+            elif entry.is_dir(follow_symlinks=False):
+                if _is_capture_folder(path):
+                    yield path
+                elif depth < DEPTH_MAX:
+                    pending.append((path, depth + 1))
+                else:
+                    left_out.append(LeftOut(str(path.relative_to(root)), f"more than {DEPTH_MAX} folders deep"))
+
+
+def _bounded(entries: Iterable[os.DirEntry[str]], most: int) -> Iterator[os.DirEntry[str]]:
+    for number, entry in enumerate(entries):
+        if number >= most:
+            return
+        yield entry
+
+
+def _is_capture_file(path: Path) -> bool:
+    return path.suffix == ".perfcase" or _start(path, 10).startswith(_MAGICS)
+
+
+def _is_capture_folder(path: Path) -> bool:
+    """An imported folder or a recorder's."""
+    manifest = path / "manifest.json"
+    return store.is_imported(path) or (
+        manifest.is_file() and not manifest.is_symlink() and b'"perfcase"' in _start(manifest, _MANIFEST_START_BYTES)
+    )
+
+
+def _start(path: Path, size: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError:
+        return b""

@@ -1,0 +1,140 @@
+"""The answer for people: what was compared, a line a capture, the curves, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from perfcase import render
+from perfcase.drawing import SPARK_MAX, spark
+from perfcase.history.bands import BAND_MIN, VALUES_MIN, Split
+from perfcase.history.captures import Capture, LeftOut
+from perfcase.history.metric import Metric
+from perfcase.history.timeline import Answer
+from perfcase.text import plural, safe, shorten
+
+if TYPE_CHECKING:
+    import duckdb
+    import rich.console
+    import rich.text
+else:
+    from perfcase.lazy import duckdb, rich
+
+_NAMES_MAX = 20
+"""Hosts of a band, or captures with the same problem, that are named."""
+_LABEL_MAX = 30
+
+
+class Page:
+    """What ``perfcase history`` prints."""
+
+    def __init__(self, console: rich.console.Console, answer: Answer, wanted: Metric | None) -> None:
+        self._console = console
+        self._answer = answer
+        self._wanted = wanted
+
+    def write(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        left_out: Sequence[LeftOut],
+        *,
+        limit: int | None,
+        plot: bool,
+        bands: bool,
+    ) -> None:
+        """All of it."""
+        if self._wanted:
+            self._line(self._wanted.told(), "bold")
+        usual = self._answer.baseline
+        if usual:
+            self._line(
+                f"baseline: median {_figure(usual.median)}, MAD {_figure(usual.mad)}, of {plural(usual.count, 'capture')}"
+            )
+        if bands:
+            for line in self._bands(self._answer.split):
+                self._line(line)
+        self._table(connection, limit)
+        if plot and self._wanted:
+            self._curves()
+        self._problems(left_out)
+
+    def _line(self, text: str, style: str = "") -> None:
+        self._console.print(rich.text.Text(safe(text), style=style), soft_wrap=True)
+
+    def _table(self, connection: duckdb.DuckDBPyConnection, limit: int | None) -> None:
+        hidden = ("baseline_median", "baseline_mad", "problem")
+        empty = [name for name in ("ticket", "note") if not any(getattr(c, name) for c in self._answer.captures)]
+        names = [name for name in self._answer.columns() if name not in hidden and name not in empty]
+        most = render.TABLE_ROWS_MAX if limit is None else limit or len(self._answer.captures)
+        most = min(most, len(self._answer.captures))
+        rows = connection.execute(f"SELECT {', '.join(names)} FROM history LIMIT {most}").fetchall()
+        self._console.print(render.table_of(names, rows), crop=False)
+        count = plural(len(self._answer.captures), "capture")
+        self._line(count if most == len(self._answer.captures) else f"the first {most:,} of {count}", "dim")
+
+    def _curves(self) -> None:
+        """A line a group, each from 0 to the largest of all, so that they can be compared."""
+        groups = {
+            "all" if self._answer.order == "time" else key or "-": [self._answer.value(capture) for capture in group]
+            for key, group in self._answer.groups().items()
+        }
+        most = max((value for values in groups.values() for value in values if value is not None), default=0.0)
+        width = max(len(shorten(safe(key), _LABEL_MAX)) for key in groups)
+        room = max(min(self._console.width - width - 40, SPARK_MAX), 10)
+        for key, values in groups.items():
+            known = [value for value in values if value is not None]
+            if known:
+                ends = f"{_figure(min(known))} to {_figure(max(known))}"
+                line = rich.text.Text(f"{shorten(safe(key), _LABEL_MAX):<{width}}  {ends:<24}  ")
+                self._console.print(line.append(spark(values, most, room), style="cyan"), soft_wrap=True)
+
+    def _bands(self, split: Split | None) -> list[str]:
+        count = sum(self._answer.value(capture) is not None for capture in self._answer.captures)
+        if split is None:
+            if count < VALUES_MIN:
+                return [f"bands: cannot be judged with {plural(count, 'figure')}; {VALUES_MIN} are needed"]
+            return [f"no bands: no gap with {BAND_MIN} or more figures on either side"]
+        gap = f"the gap is {split.separation:.3g} times the spread within, {split.needed:.2g} are needed"
+        if not split.is_banded:
+            return [f"no bands: the best split is at {_figure(split.below)} to {_figure(split.above)}; {gap}"]
+        times = f", {split.times:.3g} times as much" if split.times else ""
+        told = (
+            f"two bands: {split.low_count} of {count} low (median {_figure(split.low_median)}),"
+            f" {split.high_count} high (median {_figure(split.high_median)}{times}); {gap}"
+        )
+        return [told, *(f"  {line}" for line in self._hosts())]
+
+    def _hosts(self) -> list[str]:
+        """Who is in which band: by the last capture of each host."""
+        now: dict[str, tuple[str, str]] = {}
+        bands = self._answer.bands()
+        for capture in sorted(self._answer.captures, key=lambda capture: capture.time_key):
+            if capture.name in bands:
+                now[_host(capture)] = bands[capture.name]
+        lines = []
+        for band in ("low", "high"):
+            names = [f"{host} (since {first})" for host, (its, first) in sorted(now.items()) if its == band]
+            more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+            lines.append(f"{band}: {', '.join(names[:_NAMES_MAX]) or 'no host any more'}{more}")
+        return lines
+
+    def _problems(self, left_out: Sequence[LeftOut]) -> None:
+        """One line a reason."""
+        reasons: dict[str, list[str]] = {}
+        for capture in self._answer.captures:
+            reading = self._answer.readings.get(capture.name)
+            if reading and reading.problem:
+                reasons.setdefault(reading.problem, []).append(capture.name)
+        for entry in left_out:
+            reasons.setdefault(entry.reason, []).append(entry.name)
+        for reason, names in reasons.items():
+            more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+            self._line(f"not in the answer: {', '.join(names[:_NAMES_MAX])}{more}: {reason}", "yellow")
+
+
+def _host(capture: Capture) -> str:
+    return capture.host or capture.name
+
+
+def _figure(value: float) -> str:
+    return format(value, ".6g")

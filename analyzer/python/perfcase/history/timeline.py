@@ -1,0 +1,162 @@
+"""The answer as rows: a capture each, with its figure, its distance from the baseline and its band.
+
+The rows are put into a database in memory, so that every output format gets them the way it gets a view's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from perfcase.history.bands import Split, run_starts
+from perfcase.history.baseline import Baseline
+from perfcase.history.captures import Capture, LeftOut
+from perfcase.history.metric import Reading
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
+
+ORDERS = ("time", "host", "ticket", "label")
+
+COLUMNS = {
+    "recorded_at": "VARCHAR",
+    "host": "VARCHAR",
+    "ticket": "VARCHAR",
+    "note": "VARCHAR",
+    "capture": "VARCHAR",
+    "duration_ns": "BIGINT",
+    "kernel": "VARCHAR",
+    "cpu_count": "UINTEGER",
+    "cpu_model": "VARCHAR",
+    "row_count": "BIGINT",
+    "value": "DOUBLE",
+    "value_per_s": "DOUBLE",
+    "in_baseline": "BOOLEAN",
+    "baseline_median": "DOUBLE",
+    "baseline_mad": "DOUBLE",
+    "deviation": "DOUBLE",
+    "deviation_mads": "DOUBLE",
+    "band": "VARCHAR",
+    "band_since": "VARCHAR",
+    "problem": "VARCHAR",
+}
+"""Columns and their types; --format json and the like have those that the question has."""
+
+_FACTS = ("recorded_at", "host", "ticket", "note", "capture")
+
+
+@dataclass
+class Answer:
+    """What is shown of each capture."""
+
+    captures: Sequence[Capture]
+    readings: Mapping[str, Reading]
+    """By the capture's name; empty where no metric was asked for."""
+    baseline: Baseline | None = None
+    chosen: frozenset[str] = frozenset()
+    """Names of the captures of the baseline."""
+    split: Split | None = None
+    order: str = "time"
+
+    def value(self, capture: Capture) -> float | None:
+        """What a capture is compared by."""
+        reading = self.readings.get(capture.name)
+        return reading.compared if reading else None
+
+    def groups(self) -> dict[str | None, list[Capture]]:
+        """The captures by what they are ordered by, each group in the order of time; those without it last."""
+        groups: dict[str | None, list[Capture]] = {}
+        for capture in sorted(self.captures, key=lambda capture: capture.time_key):
+            groups.setdefault(group_of(capture, self.order), []).append(capture)
+        return dict(sorted(groups.items(), key=lambda item: (item[0] is None, item[0] or "")))
+
+    def bands(self) -> dict[str, tuple[str, str]]:
+        """By name: a capture's band, and the time of the first capture since which its host is in it."""
+        if self.split is None or not self.split.is_banded:
+            return {}
+        hosts: dict[str, list[tuple[Capture, str]]] = {}
+        for capture in sorted(self.captures, key=lambda capture: capture.time_key):
+            value = self.value(capture)
+            if value is not None:
+                hosts.setdefault(capture.host or capture.name, []).append((capture, self.split.band(value)))
+        found = {}
+        for seen in hosts.values():
+            starts = run_starts([band for _, band in seen])
+            for (capture, band), start in zip(seen, starts, strict=True):
+                first = seen[start][0]
+                found[capture.name] = (band, wall(first.started_realtime_ns) or first.name)
+        return found
+
+    def columns(self) -> list[str]:
+        """The columns that the question has."""
+        names = [*_FACTS, "duration_ns", "kernel", "cpu_count", "cpu_model"]
+        if self.readings:
+            is_amount = any(reading.per_s is not None for reading in self.readings.values())
+            names = [*_FACTS, "row_count", "value", *(["value_per_s"] if is_amount else [])]
+        if self.baseline:
+            names += [name for name in COLUMNS if "baseline" in name or "deviation" in name]
+        if self.split:
+            names += ["band", "band_since"]
+        return [*names, "problem"]
+
+
+def group_of(capture: Capture, order: str) -> str | None:
+    """What a capture is ordered by before time."""
+    return {"time": "", "host": capture.host, "ticket": capture.ticket, "label": capture.note}[order]
+
+
+def wall(realtime_ns: int | None) -> str | None:
+    """A time for people and for sorting: 2026-01-05 14:30:00 (UTC)."""
+    if realtime_ns is None:
+        return None
+    try:
+        return datetime.fromtimestamp(realtime_ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def as_table(answer: Answer, left_out: Iterable[LeftOut]) -> duckdb.DuckDBPyConnection:
+    """A connection with the rows in the table ``history``; what was left out comes last."""
+    connection = duckdb.connect(config={"threads": 1})
+    columns = answer.columns()
+    connection.execute(f"CREATE TABLE history ({', '.join(f'{name} {COLUMNS[name]}' for name in columns)})")
+    rows = [_row(answer, capture, answer.bands()) for group in answer.groups().values() for capture in group]
+    rows += [{"capture": entry.name, "problem": entry.reason} for entry in left_out]
+    if rows:
+        marks = ", ".join("?" for _ in columns)
+        connection.executemany(f"INSERT INTO history VALUES ({marks})", [[row.get(c) for c in columns] for row in rows])
+    return connection
+
+
+def _row(answer: Answer, capture: Capture, bands: Mapping[str, tuple[str, str]]) -> dict[str, object]:
+    row: dict[str, object] = {
+        "recorded_at": wall(capture.started_realtime_ns),
+        "host": capture.host,
+        "ticket": capture.ticket,
+        "note": capture.note,
+        "capture": capture.name,
+        "duration_ns": capture.duration_ns,
+        "kernel": capture.kernel,
+        "cpu_count": capture.cpu_count,
+        "cpu_model": capture.cpu_model,
+    }
+    reading = answer.readings.get(capture.name)
+    if reading:
+        row |= {"row_count": reading.row_count, "value": reading.value, "value_per_s": reading.per_s}
+        row["problem"] = reading.problem
+    if answer.baseline:
+        value = answer.value(capture)
+        row |= {
+            "in_baseline": capture.name in answer.chosen,
+            "baseline_median": answer.baseline.median,
+            "baseline_mad": answer.baseline.mad,
+            "deviation": answer.baseline.deviation(value),
+            "deviation_mads": answer.baseline.deviation_mads(value),
+        }
+    if capture.name in bands:
+        row["band"], row["band_since"] = bands[capture.name]
+    return row
