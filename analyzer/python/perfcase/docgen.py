@@ -124,8 +124,26 @@ def _view(view: View) -> str:
         f"{_sentence(view.description)} One row is {view.grain.rstrip('.')}. Made from {sources}.\n",
     ]
     lines += [f"- {_sentence(caveat)}" for caveat in view.caveats]
-    lines += [""] if view.caveats else []
+    lines += [f"- {_compared(view)}", ""]
     return "\n".join([*lines, "| column | unit | what it is |", "|---|---|---|", *rows, ""])
+
+
+def _compared(view: View) -> str:
+    """How perfcase diff compares two captures in it."""
+    if view.diff is None:
+        return f"Not compared by `perfcase diff`: {view.not_compared}."
+    keys = ", ".join(f"`{key}`" for key in view.diff.keys) or "nothing: it is one figure each"
+    kinds = {"sum": "amounts", "level": "levels", "mean": "averages", "max": "maxima", "median": "medians"}
+    parts = []
+    for kind, told in kinds.items():
+        names = ", ".join(
+            f"`{each.name}`{f' (weighted by {each.by})' if each.by else ''}{' (per CPU)' if each.per_cpu else ''}"
+            for each in view.diff.measures
+            if each.kind == kind
+        )
+        parts += [f"{told} {names}"] if names else []
+    where = f", of rows where `{view.diff.where}`" if view.diff.where else ""
+    return f"Compared by `perfcase diff` by {keys}{where}: {'; '.join(parts)}."
 
 
 def _sentence(text: str) -> str:

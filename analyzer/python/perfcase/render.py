@@ -9,6 +9,7 @@ import math
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -64,6 +65,34 @@ def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool
     except OSError as error:
         place = output or "standard output"
         raise PerfcaseError("environment", f"{place}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def page(output: Path | None) -> Iterator[rich.console.Console]:
+    """A console on a file, or on standard output; elsewhere than on a terminal lines are as long as they need to be."""
+    if output is None:
+        yield console()
+        return
+    with _written(output) as file:
+        yield rich.console.Console(file=file, highlight=False, width=100_000, soft_wrap=True)
+
+
+def write_text(text: str, output: Path | None) -> None:
+    """Writes text that is whole already."""
+    if output is None:
+        sys.stdout.write(safe_lines(text) if sys.stdout.isatty() else text)
+        return
+    with _written(output) as file:
+        file.write(text)
+
+
+@contextmanager
+def _written(output: Path) -> Iterator[IO[str]]:
+    try:
+        with replacing(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+            yield file
+    except OSError as error:
+        raise PerfcaseError("environment", f"{output}: cannot be written: {error.strerror or error}") from error
 
 
 def _write_text(result: Result, fmt: str, file: IO[str], *, limited: bool, plot: Plan | None = None) -> None:

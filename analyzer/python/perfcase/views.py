@@ -6,6 +6,7 @@ The header is the documentation, and a test holds it to what DuckDB says of the 
     -- grain: a thread
     -- source: thread_state, thread
     -- caveat: what a reader must know; may be repeated, and continued on indented comment lines
+    -- diff by: comm                         and more: how two captures are compared (perfcase.diff.declared)
     -- plot: how a terminal shows it, where the columns' names do not say it (perfcase.plot)
     -- column utid: the capture's own thread key
     -- column on_cpu_ns [ns]: time on a CPU
@@ -22,6 +23,8 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfcase.diff import declared
+from perfcase.diff.declared import Declared
 from perfcase.errors import PerfcaseError
 from perfcase.schema import Column, literal, quote, schema_dir
 
@@ -47,6 +50,9 @@ class View:
     sql: str
     path: Path
     plot: str = ""
+    diff: Declared | None = None
+    not_compared: str = ""
+    """Why two captures are not compared in it."""
 
 
 @cache
@@ -70,18 +76,25 @@ def parse_view(path: Path) -> View:
     entries = header_entries(header, path)
     if not entries or entries[0][0] != path.stem:
         raise PerfcaseError("internal", f"{path}: the header must begin with '-- {path.stem}: what it is'")
-    single = {"grain": "", "source": "", "plot": ""}
+    single = {"grain": "", "source": "", "plot": "", "diff no": ""}
     caveats, columns = [], []
+    diff: dict[str, str] = {}
     for key, text in entries[1:]:
         column = _COLUMN.match(key)
         if column:
             columns.append(Column(column["name"], text, column["unit"]))
         elif key == "caveat":
             caveats.append(text)
+        elif declared.is_entry(key) and key not in diff:
+            diff[key] = text
         elif key in single and not single[key]:
             single[key] = text
         else:
             raise PerfcaseError("internal", f"{path}: the header has an unknown or repeated entry '{key}'")
+    try:
+        compared = declared.parse(diff, [column.name for column in columns])
+    except ValueError as error:
+        raise PerfcaseError("internal", f"{path}: {error}") from error
     return View(
         name=path.stem,
         group=path.parent.name,
@@ -93,6 +106,8 @@ def parse_view(path: Path) -> View:
         sql=body.strip().rstrip(";").strip(),
         path=path,
         plot=single["plot"],
+        diff=compared,
+        not_compared=single["diff no"],
     )
 
 

@@ -2,6 +2,7 @@
 -- grain: a source of the capture
 -- source: source, import_issue, capture, proc_system, pmc_interval, view_coverage
 -- caveat: lost_count is what the kernel and the tools report; damage is in import_issue with its place
+-- diff no: its figures are among what makes two captures comparable, which diff says first
 -- column source: the source's name
 -- column kind: its format
 -- column status: available, degraded or missing

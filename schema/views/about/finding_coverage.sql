@@ -1,6 +1,7 @@
 -- finding_coverage: which rules could be judged on this capture; for the others, what is missing, why, and what would record it
 -- grain: a rule
 -- source: every rule
+-- diff no: perfcase findings on both says what could not be judged
 -- column finding: the rule
 -- column title: what it says, in a sentence
 -- column is_judged: true where the capture has what the rule looks at: where it did not fire, all is well

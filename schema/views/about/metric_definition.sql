@@ -2,6 +2,7 @@
 -- grain: a column of a view or table
 -- source: definition
 -- caveat: it is made from the schema, and is the same for all captures that this version of perfcase imported
+-- diff no: the same for all captures
 -- column view_name: the view or table
 -- column kind: view or table
 -- column column_name: the column

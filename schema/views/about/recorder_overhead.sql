@@ -1,6 +1,9 @@
 -- recorder_overhead: what the recording itself cost the host
 -- grain: a process of the recorder, or a phase of the recorder's own work
 -- source: recorder_process, capture
+-- diff by: process, phase
+-- diff sum: cpu_ns, read_bytes, write_bytes, output_bytes
+-- diff weight: 0.1
 -- column process: what it is
 -- column pid: its process id on the host
 -- column phase: when: before (checks, nothing was recorded yet), recording, after (collecting and packing); NULL: not told

@@ -2,6 +2,7 @@
 -- grain: a thread of the recorder
 -- source: thread, recorder_process
 -- caveat: short-lived helpers of its shell script that were never listed as processes of the recorder are not among them
+-- diff no: names, no figures
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label

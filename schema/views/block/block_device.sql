@@ -2,6 +2,7 @@
 -- grain: a device
 -- source: proc_disk
 -- caveat: a number that had two names while it was recorded has the last one
+-- diff no: names, no figures
 -- column device: major,minor, as block_io has it
 -- column device_name: its name in /proc/diskstats
 SELECT major || ',' || minor AS device, arg_max(device, ts_ns) AS device_name

@@ -4,6 +4,11 @@
 -- caveat: requests without both ends in the capture are left out; the wait in the queue before the issue is not in it (block_io.queue_ns)
 -- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
 -- caveat: the ranges are those of biolatency: 0 to 1 µs, 2 to 3, 4 to 7, … whole microseconds, rounded down
+-- diff by: device_name, operation
+-- diff sum: total_ns, count
+-- diff max: max_ns
+-- diff median: bucket_ns_min by count
+-- diff weight: 0.75
 -- column device: major,minor
 -- column device_name: its name, where /proc/diskstats was recorded
 -- column operation: read, write, discard, flush, zone, other

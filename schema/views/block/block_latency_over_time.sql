@@ -6,6 +6,11 @@
 -- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
 -- caveat: an average hides the worst: read latency_ns_max beside it, and kernel_log for what the device said at that time
 -- caveat: intervals are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
+-- diff by: device_name
+-- diff sum: request_count, read_bytes, write_bytes, error_count
+-- diff mean: latency_ns_avg by request_count, queue_ns_avg by request_count, queue_depth_avg, busy_ratio
+-- diff max: latency_ns_max
+-- diff weight: 0.75
 -- plot: intervals request_count, latency_ns_avg, latency_ns_max, queue_depth_avg, busy_ratio by device
 -- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length; shorter at the end of the capture

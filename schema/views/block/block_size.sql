@@ -3,6 +3,10 @@
 -- source: block_io
 -- caveat: the name is of the thread that issued the request to the device, as in bitesize: for writes often a kernel thread, not who wrote
 -- caveat: a flush moves no bytes: it is in the range from 0
+-- diff by: comm, operation
+-- diff sum: total_bytes, count
+-- diff median: bucket_bytes_min by count
+-- diff weight: 0.6
 -- column comm: the name in the event of the issue
 -- column operation: read, write, discard, flush, zone, other
 -- column bucket_bytes_min [bytes]: the range begins here

@@ -5,6 +5,10 @@
 -- caveat: on x86 the local timer and interrupts between CPUs are no events of this kind (irq_vectors) and are not in it
 -- caveat: a recording of some processes sees only what came while their threads ran
 -- caveat: where two sources recorded the events, those of the one with more of them count
+-- diff by: kind, name
+-- diff sum: total_ns, count
+-- diff max: max_ns
+-- diff per cpu: total_ns
 -- column kind: irq (a handler of a device interrupt) or softirq
 -- column cpu: the CPU
 -- column number: the interrupt's number; of a softirq its vector

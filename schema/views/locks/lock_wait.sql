@@ -5,6 +5,11 @@
 -- caveat: how the holder is known, and when it cannot be, is told by lock_wait_event, which has each wait
 -- caveat: calls that did not wait, because the word had changed, are in changed_count only
 -- caveat: kernel locks need lock:contention_begin and contention_end (perfcase record --with locks, Linux 5.19 and later)
+-- diff by: kind, lock_type, process, comm, holder_comm
+-- diff sum: total_ns, wait_count, timeout_count
+-- diff mean: avg_ns by wait_count
+-- diff max: max_ns
+-- diff weight: 0.9
 -- column kind: futex or kernel
 -- column lock: the address in hex
 -- column lock_type: the futex operation, or the kind of kernel lock

@@ -6,6 +6,7 @@
 -- caveat: ids in a futex word are those of the process's own pid namespace: in a container the holder by word is mostly not found
 -- caveat: a futex shared between processes is matched within a process only
 -- caveat: of kernel locks, a second beginning before the end (a mutex that spins first) belongs to the first, as in perf lock contention
+-- diff no: events; lock_wait adds them up
 -- column ts_ns [ns]: when the wait began: the entry of the call, or contention_begin
 -- column duration_ns [ns]: how long; for an open wait until the end of the capture
 -- column kind: futex or kernel

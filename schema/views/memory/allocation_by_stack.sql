@@ -8,6 +8,9 @@
 -- caveat: calls that failed are left out; of a call without a recorded return it is not known, and it counts
 -- caveat: a page fault counts as one page, a huge page's too; samples of faults count for their period
 -- caveat: rss_stat: newer kernels (since 6.2) count in batches for each CPU and tell a change some pages late; changes of another process's memory are left out
+-- diff by: process, kind, stack
+-- diff sum: grown_bytes, shrunk_bytes, event_count
+-- diff weight: 0.6
 -- column upid: the capture's own process key
 -- column pid: process id, a label
 -- column process: its name; where the process is not known, the threads'

@@ -8,6 +8,11 @@
 -- caveat: vmstat: misses are all pages read from block devices, also past the cache (O_DIRECT) and for other uses; it cannot tell hits, and knows pages that came back soon after they had been dropped (refault_count)
 -- caveat: hits are accesses less misses, not below 0, as in cachestat: read ahead may add more than is read
 -- caveat: intervals of function trace and filemap are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
+-- diff by: method
+-- diff sum: hit_count, miss_count, dirty_count, refault_count, miss_bytes
+-- diff level: cache_bytes, buffers_bytes
+-- diff mean: hit_ratio by hit_count + miss_count
+-- diff weight: 0.9
 -- plot: intervals hit_count, miss_count, dirty_count, hit_ratio, cache_bytes by method
 -- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length

@@ -4,6 +4,7 @@
 -- caveat: of several sources the one with the most additions counts; without additions there are no rows
 -- caveat: a long read looks its pages up in steps, each from where the last one ended to the read's end: page_count is up to the next step, when that comes within a second
 -- caveat: writeback_dirty_folio tells the inode only, not its file system
+-- diff no: events; page_cache and working_set add them up
 -- column ts_ns [ns]: when
 -- column utid: the thread that was running
 -- column action: added, removed, looked_up, faulted, dirtied

@@ -3,6 +3,7 @@
 -- source: capture, proc_memory, proc_vmstat
 -- caveat: a bare folder of /proc does not say it: it follows from the free memory in bytes (meminfo) and in pages (vmstat)
 -- caveat: on x86_64 and s390x it is always 4096
+-- diff no: it is among what makes two captures comparable
 -- column page_size_bytes [bytes]: bytes of a page
 -- column is_stated: the capture states it; false where it follows from other figures
 WITH stated AS (

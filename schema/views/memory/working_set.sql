@@ -6,6 +6,9 @@
 -- caveat: the extent is the end of the part of the file that was touched: the file may be larger
 -- caveat: the process is the one that ran when the page came in: read ahead and writeback may work for another
 -- caveat: cache_bytes is the most that the cache of files held at a snapshot; what other files take leaves less
+-- diff by: process, path
+-- diff sum: looked_up_pages, read_pages, written_pages, reread_pages, removed_pages
+-- diff weight: 0.7
 -- column upid: the process
 -- column pid: its process id, a label
 -- column process: its name; where the process is not known, the threads'

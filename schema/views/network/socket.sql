@@ -4,6 +4,9 @@
 -- caveat: of every network namespace that a recorded process is in; unless the whole host was recorded, only sockets that a recorded process has open
 -- caveat: recv_queue_bytes of a listening socket is the number of connections that wait to be accepted, send_queue_bytes how many may
 -- caveat: counts are totals since the connection began; retransmit_ratio is a share of the segments that it sent
+-- diff by: comm, protocol, state
+-- diff level: recv_queue_bytes, send_queue_bytes
+-- diff mean: rtt_ns
 -- column ts_ns [ns]: when the namespace's sockets were listed
 -- column snapshot: number of the snapshot, within its source
 -- column netns_inode: the network namespace; NULL: not known, from ss's text or copies of /proc/net

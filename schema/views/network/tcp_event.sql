@@ -2,6 +2,7 @@
 -- grain: a received segment (tcp_probe) or a retransmission (tcp_retransmit_skb)
 -- source: tcp_probe, tcp_retransmit_skb
 -- caveat: where two sources recorded the events, those of the one with more of them count
+-- diff no: events; tcp_latency adds them up
 -- column ts_ns [ns]: when
 -- column event: received or retransmitted
 -- column local_address: local address, as proc_socket has it

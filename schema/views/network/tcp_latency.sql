@@ -5,6 +5,11 @@
 -- caveat: without tcp_probe (perfcase record --with tcp) there is one reading a snapshot; connections between snapshots are seen by tracepoints only, without process and namespace
 -- caveat: an end of a connection within the host is a row of its own
 -- caveat: retransmissions by tracepoint are those of the capture; snapshots know the total since the connection began as well
+-- diff by: process, peer_address
+-- diff sum: rtt_count, retransmit_count, sent_bytes, received_bytes
+-- diff mean: rtt_ns_avg by rtt_count
+-- diff max: rtt_ns_max
+-- diff weight: 0.75
 -- column netns_inode: network namespace; NULL where only tracepoints know the connection
 -- column upid: the process that holds the socket; of several, the first
 -- column pid: its process id, a label

@@ -5,6 +5,7 @@
 -- caveat: wall time is from the thread's creation or the capture's beginning to its end or the capture's
 -- caveat: wakers are followed over at most 20 threads: SET VARIABLE critical_path_depth = 50
 -- caveat: a waker that an interrupt borrowed looks like the one who was waited for; the idle task as waker (a device, a timer) is not followed: the segment is the sleep
+-- diff no: the path of one thread in one recording; off_wake adds such waits up by name
 -- column ts_ns [ns]: when the segment began
 -- column duration_ns [ns]: how long it was
 -- column utid: the capture's own key of the chosen thread

@@ -3,6 +3,10 @@
 -- source: thread_state, thread, stack_folded
 -- caveat: only intervals whose both ends are in the capture count
 -- caveat: stack is NULL where switches were recorded without callchains
+-- diff by: comm, state, stack
+-- diff sum: off_cpu_ns, count
+-- diff max: max_ns
+-- diff weight: 0.6
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label

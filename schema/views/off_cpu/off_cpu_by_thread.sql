@@ -3,6 +3,10 @@
 -- source: thread_state, thread
 -- caveat: only intervals whose both ends are in the capture count; what the capture's edges cut is in open_ns
 -- caveat: the wait time of perf sched timehist is the sum over all states of a thread
+-- diff by: comm, state
+-- diff sum: off_cpu_ns, count
+-- diff max: max_ns
+-- diff weight: 0.6
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label

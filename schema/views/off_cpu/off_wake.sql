@@ -3,6 +3,10 @@
 -- source: thread_state, thread, stack_folded
 -- caveat: off_cpu_ns runs until the thread is on a CPU again, as bcc's offwaketime counts it; sleep_ns only until the wakeup
 -- caveat: sleeps whose wakeup is not in the capture have a NULL waker
+-- diff by: comm, waker_comm
+-- diff sum: off_cpu_ns, count
+-- diff max: max_ns
+-- diff weight: 0.6
 -- column comm: name of the threads that slept
 -- column stack: their callchain, root first, frames separated by semicolons
 -- column waker_comm: name of the threads that woke them: the thread that ran on the waker's CPU, which an interrupt may have borrowed

@@ -6,6 +6,11 @@
 -- caveat: the recorder copies the files of the groups of recorded processes and of those above; a group that is new in a snapshot has its first row with the next one
 -- caveat: a counter that goes backwards is unknown in that interval: the group was made anew
 -- caveat: io is what the block devices did for the group, a request to a device-mapper or md device and those that it becomes are counted at each; a device that appears in a group's statistics counts from 0
+-- diff by: cgroup
+-- diff sum: cpu_ns, throttled_ns, throttled_count, memory_limit_hit_count, oom_kill_count, read_bytes, write_bytes, cpu_pressure_ns, memory_pressure_ns, io_pressure_ns
+-- diff level: memory_bytes, task_count
+-- diff mean: cpu_limit_used_ratio, memory_limit_used_ratio
+-- diff weight: 0.85
 -- plot: intervals cpu_ratio, throttled_ratio, memory_bytes, read_bytes_per_s, write_bytes_per_s, task_count, cpu_pressure_ratio, memory_pressure_ratio, io_pressure_ratio by cgroup
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

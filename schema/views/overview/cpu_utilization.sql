@@ -5,6 +5,10 @@
 -- caveat: iowait is idle time too, and unreliable: the kernel lets it go backwards. A counter that goes backwards counts as unchanged, and the row `all` adds up the CPUs' own figures
 -- caveat: idle and iowait of a CPU that was offline start again from 0: they count from there where that fits into the interval (mpstat does so always, and shows nonsense after a small step back)
 -- caveat: a CPU whose counters did not move at all is idle, as mpstat has it
+-- diff by: -
+-- diff mean: busy_ratio, usr_ratio, sys_ratio, iowait_ratio, irq_ratio, soft_ratio, steal_ratio
+-- diff where: cpu = 'all'
+-- diff weight: 0.95
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length
 -- column cpu: the CPU's number, or all

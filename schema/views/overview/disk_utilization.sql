@@ -4,6 +4,10 @@
 -- caveat: partitions and the devices below device-mapper and md have rows of their own: their sums count a request twice
 -- caveat: util_ratio says how long at least one request was in flight. A device that serves many at a time (SSD, RAID) can do more at 1; and a request that takes long from before the interval can lift it above 1
 -- caveat: a device that appears counts from 0, as does one whose counters start again; times wrap at 2^32 ms, counts of 32-bit kernels at 2^32, and are taken on from there
+-- diff by: device
+-- diff sum: read_count, write_count, discard_count, flush_count, read_bytes, write_bytes
+-- diff mean: util_ratio, queue_length, read_await_ns by read_count, write_await_ns by write_count, request_size_bytes by read_count + write_count
+-- diff weight: 0.85
 -- plot: intervals util_ratio, queue_length, read_per_s, write_per_s, read_bytes_per_s, write_bytes_per_s, read_await_ns, write_await_ns by device
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

@@ -3,6 +3,7 @@
 -- source: kernel_message, capture
 -- caveat: the kernel stamps messages by its own clock, which may differ from the capture's by some milliseconds a day
 -- caveat: in a recording of a command, processes or a control group only the kernel's own messages are kept; audit records with arguments of programs never are
+-- diff no: texts, no figures
 -- column ts_ns [ns]: when it was logged; negative before the capture began
 -- column uptime_ns [ns]: the kernel's own time stamp, as dmesg prints it
 -- column realtime_ns [ns]: wall time, ns since 1970-01-01 UTC

@@ -3,6 +3,9 @@
 -- source: proc_load, proc_cpu, capture
 -- caveat: Linux counts threads in uninterruptible sleep too: a high load is not always a want of CPU
 -- caveat: the averages decay over minutes: they look back beyond the start of the capture
+-- diff by: -
+-- diff mean: load_per_cpu, load_1min, runnable_count, thread_count
+-- diff weight: 1
 -- plot: intervals load_1min, load_per_cpu, runnable_count, thread_count
 -- column ts_ns [ns]: when it was read
 -- column load_1min [threads]: load average over 1 minute

@@ -4,6 +4,9 @@
 -- caveat: a column is NULL where the kernel does not say. available (Linux 3.14) is an estimate of what programs can get without swapping
 -- caveat: used is what free of procps 4 prints: total without available; where the kernel has no estimate, total without free, buffers and cache
 -- caveat: where the estimate is larger than the memory there is (a container's meminfo), available is what is free, as free has it
+-- diff by: -
+-- diff mean: available_bytes, used_bytes, free_bytes, cache_bytes, anon_bytes, slab_bytes, dirty_bytes, writeback_bytes, swap_used_bytes, committed_bytes, page_tables_bytes
+-- diff weight: 0.8
 -- plot: intervals used_bytes, free_bytes, available_bytes, cache_bytes, dirty_bytes, writeback_bytes, swap_used_bytes
 -- column ts_ns [ns]: when it was read
 -- column total_bytes [bytes]: usable memory

@@ -4,6 +4,10 @@
 -- caveat: the interfaces of the network namespace that the recorder ran in, not those of containers
 -- caveat: an interface that appears counts from 0, as does one whose counters start again; 32-bit counters wrap at 2^32 and are taken on from there
 -- caveat: the use of a link is of what it can carry in one direction if it is full duplex, of both directions together if not, or if that is unknown
+-- diff by: interface
+-- diff sum: rx_packets, tx_packets, rx_bytes, tx_bytes, rx_errors, tx_errors, rx_drops, tx_drops
+-- diff mean: util_ratio
+-- diff weight: 0.7
 -- plot: intervals util_ratio, rx_packets_per_s, tx_packets_per_s, rx_bytes_per_s, tx_bytes_per_s, rx_errors_per_s, tx_errors_per_s, rx_drops_per_s, tx_drops_per_s by interface
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

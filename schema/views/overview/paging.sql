@@ -4,6 +4,9 @@
 -- caveat: page_in and page_out are all of the block devices' input and output, not only that of page faults
 -- caveat: pages of the kernel's size; efficiency is steal over scan: low means that reclaim looks at many pages to get few
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval; one that the kernel does not have is NULL
+-- diff by: -
+-- diff sum: page_in_bytes, page_out_bytes, fault_count, major_fault_count, scan_count, steal_count, refault_count, oom_kill_count
+-- diff weight: 0.7
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length
 -- column page_in_bytes_per_s [bytes/s]: read from block devices (pgpgin/s)

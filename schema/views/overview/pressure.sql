@@ -3,6 +3,9 @@
 -- source: proc_pressure
 -- caveat: the kernel counts the time in which at least one thread waited, not how many did; full of the CPU is always 0 for the whole host
 -- caveat: a kernel without pressure stall information (psi=1, CONFIG_PSI) has no rows
+-- diff by: resource
+-- diff mean: some_ratio, full_ratio
+-- diff weight: 0.95
 -- plot: intervals some_ratio, full_ratio by resource
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

@@ -5,6 +5,10 @@
 -- caveat: CPU time, faults and storage are the process's own totals, ended threads included; where a capture has no files of processes they are sums over its threads. Switches and run_queue_ns are always sums over the threads that a snapshot saw: what a thread did after its last snapshot is not in them. Without files of threads the switches are those of /proc/PID/status where the process has one thread, else unknown. (pidstat -w without -t shows the main thread's switches only.)
 -- caveat: a process that started since the last snapshot counts from its start, known to a tick
 -- caveat: bytes read and written are storage's; what the page cache answered is in read_char_bytes of proc_process
+-- diff by: comm
+-- diff sum: cpu_ns, run_queue_ns, block_delay_ns, major_fault_count, minor_fault_count, read_bytes, write_bytes, voluntary_switch_count, involuntary_switch_count
+-- diff level: resident_bytes, thread_count
+-- diff weight: 0.75
 -- plot: intervals cpu_ratio, run_queue_ratio, resident_bytes, read_bytes_per_s, write_bytes_per_s by pid, comm
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

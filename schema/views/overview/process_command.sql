@@ -3,6 +3,7 @@
 -- source: proc_command, process
 -- caveat: looked at at a lower rate than the other snapshots: a process that lives shortly has no row, a change has the time at which it was seen
 -- caveat: arguments are joined by spaces and cut at 4 KiB; kernel threads have none
+-- diff no: names, no figures
 -- column ts_ns [ns]: when it was first seen so
 -- column until_ts_ns [ns]: when it was first seen otherwise; NULL: it was not
 -- column upid: the capture's own process key

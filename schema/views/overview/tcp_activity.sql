@@ -3,6 +3,10 @@
 -- source: proc_net_counter
 -- caveat: the network namespace that the recorder ran in, IPv4 and IPv6 together: containers have counters of their own
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval
+-- diff by: -
+-- diff sum: active_open_count, passive_open_count, in_segment_count, out_segment_count, retransmit_count, listen_overflow_count, listen_drop_count
+-- diff mean: established_count, retransmit_ratio by out_segment_count
+-- diff weight: 0.7
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length
 -- column active_open_per_s [1/s]: connections opened by this host (active/s)

@@ -4,6 +4,9 @@
 -- caveat: a state is that of a moment: a thread that runs now and then is mostly seen asleep. What it is over time: off_cpu_by_thread, from events
 -- caveat: a sleeping thread that has not run is looked at in each fourth snapshot: until then one that was woken and waits for a CPU still counts as sleeping
 -- caveat: wait_channel needs a kernel that shows it (CONFIG_STACKTRACE and root)
+-- diff by: process, comm, state_name
+-- diff level: thread_count
+-- diff weight: 0.65
 -- column ts_ns [ns]: when the first of these threads was read
 -- column snapshot: number of the snapshot
 -- column upid: the capture's own process key

@@ -4,6 +4,7 @@
 -- caveat: a resource without a row of a kind is not known to be idle or free of errors: the capture does not say (view_coverage names what is missing)
 -- caveat: a mean hides bursts: read the worst interval beside it
 -- caveat: disks and interfaces that were not used in the capture are left out
+-- diff no: figures of other views, which are compared there
 -- column resource: cpu, memory, swap, disk, network
 -- column instance: which one: a CPU, a device, an interface; NULL for all together
 -- column kind: utilization, saturation or errors

@@ -5,6 +5,10 @@
 -- caveat: vmstat's us holds usr and nice, its sy holds sys, irq and soft: so do usr_ratio and sys_ratio here. Time in guests is apart (gu of newer versions; procps 4.0.2 leaves it out, and its row does not add up to 100)
 -- caveat: pages are taken as 4096 bytes where the capture does not say
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval
+-- diff by: -
+-- diff sum: context_switch_count, interrupt_count, fork_count, swap_in_bytes, swap_out_bytes, block_in_bytes, block_out_bytes
+-- diff mean: runnable_count, blocked_count
+-- diff per cpu: context_switch_count, interrupt_count
 -- plot: intervals runnable_count, blocked_count, free_bytes, swap_in_bytes_per_s, swap_out_bytes_per_s, block_in_bytes_per_s, block_out_bytes_per_s, interrupt_per_s, context_switch_per_s, usr_ratio, sys_ratio, idle_ratio, iowait_ratio, steal_ratio
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

@@ -7,6 +7,9 @@
 -- caveat: busy time of /proc/stat comes in ticks of 10 ms: effective_ghz is NULL where it is below 50 ms
 -- caveat: events limited to user mode are not used
 -- caveat: in a virtual machine the counters may be synthetic
+-- diff by: -
+-- diff mean: effective_ghz by cycles, run_ratio, used_ratio
+-- diff weight: 0.8
 -- plot: intervals effective_ghz, run_ratio by cpu
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

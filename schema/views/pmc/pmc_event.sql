@@ -3,6 +3,9 @@
 -- source: pmc_interval
 -- caveat: an event that stands in several groups was counted several times: the mean of these
 -- caveat: of counts of user mode, kernel mode and all modes, the widest that the source has is here; the same for control groups: the whole machine where it was counted, else every group that was asked for
+-- diff by: event, unit, cgroup
+-- diff sum: count
+-- diff weight: 0.3
 -- plot: none
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length; NULL for a total at the end of a run whose length nobody said

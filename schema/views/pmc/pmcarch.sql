@@ -5,6 +5,10 @@
 -- caveat: events limited to user mode (cycles:u) are used only where there are no others; then all columns are of user mode
 -- caveat: the llc columns come from cache-references and cache-misses, or from LLC-loads and LLC-load-misses, which leave out stores. On Arm, cache-references counts the first-level cache and is not used
 -- caveat: an event that the machine does not have is NULL, and so are the ratios made of it
+-- diff by: -
+-- diff sum: cycles, instructions, llc_misses
+-- diff mean: ipc by cycles, branch_miss_ratio by branches, llc_hit_ratio by llc_references
+-- diff weight: 0.9
 -- plot: intervals ipc, branch_miss_ratio, llc_hit_ratio
 -- column ts_ns [ns]: end of the interval
 -- column cycles [count]: CPU cycles, not counting halted ones

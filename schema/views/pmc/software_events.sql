@@ -4,6 +4,9 @@
 -- caveat: CPUs, cores and threads are added up. perf's own "/sec" divides by the time of task-clock, which with -a is that of all CPUs together; count_per_s here divides by the interval
 -- caveat: where only user mode was counted (page-faults:u), so it is here; an event that was not counted in an interval is NULL, not 0
 -- caveat: task-clock and cpu-clock count time: their count_per_s is the number of CPUs used (with -a: the number of CPUs there are)
+-- diff by: event
+-- diff sum: count
+-- diff weight: 0.4
 -- plot: intervals count_per_s by event
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length; NULL for a total whose length nobody said

@@ -9,6 +9,9 @@
 -- caveat: raw_events (Skylake, Cascade Lake): 4 slots a cycle of a core; cpu_clk_unhalted.thread_any counts both its threads (PerfSpect's metric_skx_clx.json)
 -- caveat: arm (Neoverse N2, V1, V2): stall_slot_frontend and stall_slot_backend of the slots; (1 - op_retired / op_spec) of the slots without a stall is bad speculation; the slots of mispredicted branches are moved to it as Arm's telemetry solution has it (Neoverse V1: 4 a branch, from the front end; N2 and V2: 1 from the front end, 3 from the back end); N2 r0p0 counts a front-end stall too many every cycle. Other Arm CPUs: as the kernel's sbsa.json, with cpu.pmu.slots of machine_fact. NULL where the capture does not tell the CPU
 -- caveat: zen (AMD Zen 4: 6 slots a cycle, Zen 5: 8; Processor Programming Reference, pipeline utilization): de_no_dispatch_per_slot.no_ops_from_frontend, .backend_stalls and .smt_contention, de_src_op_disp.all less ex_ret_ops, ex_ret_ops, of the slots of ls_not_halted_cyc. NULL where the capture does not tell the CPU
+-- diff by: method
+-- diff mean: frontend_bound_ratio by slots, bad_speculation_ratio by slots, retiring_ratio by slots, backend_bound_ratio by slots, smt_contention_ratio by slots
+-- diff weight: 0.8
 -- plot: intervals frontend_bound_ratio, bad_speculation_ratio, retiring_ratio, backend_bound_ratio by method
 -- column source_id: the source that counted
 -- column ts_ns [ns]: end of the interval

@@ -3,6 +3,7 @@
 -- source: sample, perf_event, frame, frame_label
 -- caveat: as perf annotate, but without the instructions' text: the address is the one in the object (for most programs that of objdump -d), or the kernel's own
 -- caveat: cycles, instructions and cpi need samples of both events, in one group (perf record -e '{cycles,instructions}:S') or side by side. They are estimates from the samples: of an address with few samples cpi says little. Interrupt-based samples lie some instructions behind the one that caused them; use :pp where the CPU has it
+-- diff no: addresses are of one build and one run; function_profile compares by name
 -- column event: the event's name
 -- column symbol: the function; without a name the object and the address in it
 -- column dso: the object's short name

@@ -3,6 +3,8 @@
 -- source: branch, sample, perf_event, frame_label
 -- caveat: each sample brings the last 16 to 32 branches; a branch that is taken often is in many samples. Only taken branches are recorded
 -- caveat: the flags are those of struct perf_branch_entry in the kernel's include/uapi/linux/perf_event.h; a CPU that reports neither predicted nor mispredicted has NULL ratios
+-- diff by: event, from_symbol, to_symbol
+-- diff sum: branch_count, mispredicted_count
 -- column event: the event's name
 -- column from_symbol: the function of the branch; without a name the object and the address in it
 -- column from_dso: its object

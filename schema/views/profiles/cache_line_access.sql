@@ -2,6 +2,7 @@
 -- grain: a cache line × offset in it × function × thread name
 -- source: memory_access, frame_label, thread
 -- caveat: what contended_cache_line says of it holds here: filter by line_address
+-- diff no: addresses are of one run; contended_cache_line compares by function
 -- column line_address: first address of the line
 -- column pid: the process; NULL for an address of the kernel
 -- column offset_bytes [bytes]: distance of the data from it

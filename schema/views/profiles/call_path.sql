@@ -3,6 +3,7 @@
 -- source: stack_weight
 -- caveat: of a function that is in a callchain more than once, the occurrence nearest to the end that the path leads away from counts: the leaf for callers, the root for callees
 -- caveat: callers and callees are its two halves; filter by direction and symbol
+-- diff no: paths upwards and downwards of every function; function_profile compares the functions
 -- column direction: callers or callees
 -- column event: the event's name
 -- column symbol: the function

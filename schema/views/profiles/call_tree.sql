@@ -1,6 +1,7 @@
 -- call_tree: the callchains of each event as a tree, root first
 -- grain: an event and a node of its tree
 -- source: stack_weight
+-- diff no: a tree of stacks; function_profile compares the functions
 -- column event: the event's name
 -- column depth: 1 is a root
 -- column path: the names from the root down to the node, separated by semicolons

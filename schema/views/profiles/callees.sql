@@ -3,6 +3,7 @@
 -- source: call_path
 -- caveat: of a function that is in a callchain more than once, the occurrence nearest to the root counts
 -- caveat: filter by symbol: the view holds the callees of every function
+-- diff no: paths from every function; function_profile compares the functions
 -- column event: the event's name
 -- column symbol: the function
 -- column depth: 0 is the function itself, 1 what it calls, 2 what these call

@@ -5,6 +5,9 @@
 -- caveat: samples without a data address, and those that do not say what they did, are left out. Lines are virtual addresses of one process (of the kernel: of all)
 -- caveat: a line has 64 bytes: SET VARIABLE cache_line_bytes = 128 for others
 -- caveat: is_false_sharing is a guess: hitm loads, stores, and threads that touched different offsets but no offset together. Threads that write the same offset share it truly
+-- diff by: symbols
+-- diff sum: hitm_count, access_count, peer_count
+-- diff weight: 0.9
 -- column line_address: first address of the line
 -- column pid: the process; NULL for an address of the kernel
 -- column hitm_count [count]: loads that found the line modified in another core's cache

@@ -1,6 +1,7 @@
 -- frame_label: one name for every frame: its function's, or where it is when the name is unknown
 -- grain: a frame
 -- source: frame, dso
+-- diff no: names, no figures
 -- column frame_id: the frame's key
 -- column label: the function's name; without one the object (its build id where known) and the address in it
 -- column dso: the object's short name; [unknown] where no mapping covers the address

@@ -5,6 +5,9 @@
 -- caveat: ratios are shares of the event's period (time, or counted events), as perf report's overhead; self and total are in samples and in periods beside them
 -- caveat: without callchains total equals self
 -- caveat: an inlined function has total but no self: its samples are the self of the function that it was inlined into, as perf report counts them
+-- diff by: event, symbol, dso
+-- diff sum: self_period, total_period, self_count
+-- diff weight: 0.8
 -- column event: the event's name
 -- column symbol: the function; without a name the object and the address in it
 -- column dso: the object's short name

@@ -3,6 +3,8 @@
 -- source: sample, sample_detail, perf_event, stack, stack_folded, frame_label, dso
 -- caveat: from samples of page-faults, minor-faults, major-faults or the exceptions:page_fault_* tracepoints; mapped needs their addresses (perf record -d)
 -- caveat: mapped is what perf saw mapped at the address: data mappings are recorded with -d only, and heaps that grow by brk show as [heap] only where that mapping was there before
+-- diff by: event, symbol, mapped
+-- diff sum: fault_count
 -- column event: the event's name
 -- column symbol: the function that faulted; without a name the object and the address in it
 -- column dso: its object

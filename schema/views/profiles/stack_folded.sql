@@ -1,6 +1,7 @@
 -- stack_folded: each callchain as one line of text
 -- grain: a callchain
 -- source: stack_entry, frame_label
+-- diff no: names, no figures
 -- column stack_id: the callchain's key
 -- column labels: the names of its frames, root first
 -- column folded: the same, separated by semicolons: the form that flame graph tools read

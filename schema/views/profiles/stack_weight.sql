@@ -2,6 +2,7 @@
 -- grain: an event and a callchain
 -- source: sample, perf_event, stack_folded, frame_label
 -- caveat: a sample without a callchain counts as a callchain of its one sampled frame, with a NULL stack_id
+-- diff no: stacks by an id; function_profile compares the functions
 -- column event: the event's name
 -- column stack_id: the callchain's key; NULL for samples that have only their own address
 -- column labels: its frames' names, root first

@@ -3,6 +3,8 @@
 -- source: sched_switch, thread, process, source, capture
 -- caveat: the last second is usually cut short: per_second divides by the part of it that the capture covers
 -- caveat: the idle task is left out
+-- diff by: process
+-- diff sum: involuntary_count, voluntary_count
 -- plot: intervals voluntary_count, involuntary_count by pid, process
 -- column ts_ns [ns]: when the second began
 -- column interval_ns [ns]: its length; shorter at the end of the capture

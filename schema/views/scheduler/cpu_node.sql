@@ -2,6 +2,7 @@
 -- grain: a CPU
 -- source: machine_fact
 -- caveat: no rows where the capture does not tell of nodes
+-- diff no: the machine, no figures
 -- column cpu: its number
 -- column node: the node that it belongs to
 WITH part AS (

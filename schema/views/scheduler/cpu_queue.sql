@@ -3,6 +3,7 @@
 -- source: thread_state, run_queue_stretch
 -- caveat: a CPU is known from its first switch, or from the first thread that waits for it; where it neither idles nor runs a thread, nobody knows
 -- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it
+-- diff no: stretches of time; run_queue_length adds them up
 -- column ts_ns [ns]: when the stretch began
 -- column duration_ns [ns]: how long it was
 -- column cpu: the CPU

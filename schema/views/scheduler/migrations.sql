@@ -3,6 +3,9 @@
 -- source: thread_state, sched_migrate_task, thread, source, cpu_node
 -- caveat: a thread that was moved to another run queue and back before it ran has migrations without a change of CPU
 -- caveat: perf sched timehist -s counts moves only with -M, and prints 0 without it
+-- diff by: comm
+-- diff sum: migration_count, cross_node_count
+-- diff weight: 0.4
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label

@@ -3,6 +3,10 @@
 -- source: thread_state, thread, process
 -- caveat: only stays whose both ends are in the capture count
 -- caveat: threads of unknown processes are together in one row with a NULL upid
+-- diff by: process
+-- diff sum: on_cpu_ns, count, involuntary_count
+-- diff median: bucket_ns_min by count
+-- diff weight: 0.45
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
 -- column process: the process's name

@@ -4,6 +4,10 @@
 -- caveat: leaving includes offering the CPU: cond_resched and sched_yield are no preemptions in the kernel's narrow sense, but the thread waits all the same
 -- caveat: where the next switch on the CPU was lost, who came is unknown: by_utid is NULL
 -- caveat: the last wait of a thread may have been cut by the end of the capture: it counts, until there
+-- diff by: comm, by_comm
+-- diff sum: lost_ns, count
+-- diff max: max_lost_ns
+-- diff weight: 0.6
 -- column utid: the capture's own key of the thread that left
 -- column tid: thread id, a label
 -- column pid: process id, a label

@@ -5,6 +5,9 @@
 -- caveat: times of all threads together: a process with several threads can be over 1
 -- caveat: the control group is the one that the process was last seen in before the interval's end; of one that was not looked at, that of its nearest ancestor that was (process_cgroup). ready_time_by_cgroup adds up
 -- caveat: steal is the whole machine's, from /proc/stat, in ticks; between two snapshots it is taken as spread evenly; NULL where no snapshots cover the interval
+-- diff by: process
+-- diff sum: ready_ns, on_cpu_ns, steal_ns
+-- diff weight: 0.8
 -- plot: intervals ready_ratio, on_cpu_ratio by pid, process
 -- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length; shorter at the end of the capture

@@ -3,6 +3,9 @@
 -- source: run_queue_wait
 -- caveat: a wait begins with a wakeup, or when the thread left its CPU while it could have run on; it ends when it runs
 -- caveat: only waits whose both ends are in the capture count
+-- diff by: comm
+-- diff median: bucket_ns_min by count
+-- diff weight: 0.6
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label

@@ -4,6 +4,11 @@
 -- caveat: a wait begins with a wakeup, or when the thread left its CPU while it could have run on; it ends when it runs
 -- caveat: only waits whose both ends are in the capture count; what the end of the capture cut is in open_ns
 -- caveat: percentiles are waits that occurred (the smallest wait that is not shorter than this share of the waits)
+-- diff by: comm
+-- diff sum: total_ns, count
+-- diff mean: avg_ns by count
+-- diff max: max_ns
+-- diff weight: 0.75
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label

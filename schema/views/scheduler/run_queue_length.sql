@@ -4,6 +4,10 @@
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
 -- caveat: the thread that runs is not counted, only those that wait
 -- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it
+-- diff by: -
+-- diff mean: avg_count by known_ns, queued_ratio by known_ns
+-- diff max: max_count
+-- diff weight: 0.9
 -- plot: intervals avg_count, max_count, queued_ratio by cpu
 -- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length; shorter at the end of the capture

@@ -3,6 +3,7 @@
 -- source: run_queue_wait, thread_state, sched_migrate_task, thread, source
 -- caveat: moves are known where sched_migrate_task was recorded; without it a whole wait counts for the CPU that ended it, and an open one for the CPU that the thread left
 -- caveat: a recording of some threads misses the moves that others make: where the last known queue is not that of the CPU that the thread got, the last stretch has no CPU
+-- diff no: stretches of time; run_queue_length and ready_time add them up
 -- column ts_ns [ns]: when the stretch began
 -- column duration_ns [ns]: how long it was
 -- column utid: the capture's own key of the waiting thread

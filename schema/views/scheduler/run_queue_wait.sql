@@ -3,6 +3,7 @@
 -- source: thread_state, thread
 -- caveat: a wait after a wakeup begins with sched_waking where it was recorded, else with sched_wakeup, which comes some µs later
 -- caveat: where switches were lost the wait ends with the first switch that is known on its CPU, as perf sched timehist has it
+-- diff no: events; run_queue_latency_by_thread adds them up
 -- column ts_ns [ns]: when the wait began
 -- column wait_ns [ns]: how long it was; of an open one, until the capture ended
 -- column utid: the capture's own key of the thread

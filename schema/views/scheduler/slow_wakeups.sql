@@ -4,6 +4,7 @@
 -- caveat: SET VARIABLE slow_wakeup_ns = 1000000 shows waits from 1 ms; from 10 ms if it is not set, as runqslower
 -- caveat: waits that the end of the capture cut are shown if they are already long enough; nobody is known to have run instead
 -- caveat: the idle task (utid 0) in a blocker column means that the CPU was idle meanwhile: the thread waited elsewhere, or the wakeup was slow
+-- diff no: events; run_queue_latency_by_thread adds them up
 -- column ts_ns [ns]: when the wait began
 -- column wait_ns [ns]: how long it was
 -- column utid: the capture's own key of the thread that waited

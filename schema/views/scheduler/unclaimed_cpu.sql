@@ -4,6 +4,10 @@
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
 -- caveat: a thread that waits for the very CPU that is idle, which happens for some µs after each wakeup, is no unclaimed CPU; affinity (taskset, cpusets) can forbid what would seem possible here
 -- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it, which hides what was pulled from another queue
+-- diff by: -
+-- diff sum: unclaimed_ns
+-- diff mean: unclaimed_ratio
+-- diff weight: 0.6
 -- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length; shorter at the end of the capture
 -- column cpu_count [count]: CPUs that are known in this interval

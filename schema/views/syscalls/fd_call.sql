@@ -2,6 +2,7 @@
 -- grain: a system call with a descriptor among its arguments
 -- source: syscall, thread, fd_history
 -- caveat: of a call with several descriptors the first is meant
+-- diff no: events; syscall_by_fd and peer_wait add them up
 -- column ts_ns [ns]: when it was entered
 -- column exit_ts_ns [ns]: when it returned; NULL when it did not within the capture
 -- column duration_ns [ns]: how long it took; NULL without both ends

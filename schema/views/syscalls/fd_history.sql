@@ -5,6 +5,7 @@
 -- caveat: pipe and socketpair leave their numbers in memory: that they made a descriptor is inferred where it was not open before, is used or listed after, and only one such call came in between; of a number that was never seen before the neighbour tells (the lowest free ones are taken). Else, and of what SCM_RIGHTS brings, only what a snapshot or the use tells is known
 -- caveat: what execve closes is known of descriptors whose close-on-exec flag the capture has seen, here or in the parent
 -- caveat: a path is known from a snapshot only: the trace has its address, not its text
+-- diff no: names, no figures
 -- column upid: the capture's own key of the process
 -- column pid: process id, a label
 -- column fd: the descriptor

@@ -3,6 +3,9 @@
 -- source: proc_fd, proc_socket, proc_limit, process
 -- caveat: listed at a lower rate than the other snapshots; what was opened and closed between two of them is in syscall, when system calls were recorded
 -- caveat: of the recorded processes only; 20,000 descriptors in a snapshot at most
+-- diff by: comm
+-- diff max: open_count, open_ratio
+-- diff weight: 0.6
 -- column ts_ns [ns]: when the process's files were listed
 -- column snapshot: number of the snapshot, within its source
 -- column upid: the capture's own process key

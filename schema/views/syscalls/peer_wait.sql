@@ -4,6 +4,11 @@
 -- caveat: poll, select and epoll_wait wait for many descriptors: where they returned one that is ready, the descriptor that the thread uses in its next call takes their time (attributed_by is next_call); else it stays with the epoll descriptor, or with nothing known
 -- caveat: the time of a call, not only of its sleep: a read from the page cache counts as well
 -- caveat: several descriptors with the same other end are one row; fds lists them
+-- diff by: comm, name, kind, peer
+-- diff sum: wait_ns, call_count
+-- diff mean: avg_ns by call_count
+-- diff max: max_ns
+-- diff weight: 0.85
 -- column peer: the other end: a socket's peer, else what the descriptor is (path, inode), else its kind; NULL when nothing is known
 -- column kind: kind of descriptor, as in fd_history
 -- column utid: the capture's own key of the thread

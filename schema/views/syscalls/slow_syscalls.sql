@@ -3,6 +3,7 @@
 -- source: syscall, thread, source, stack_folded
 -- caveat: of a call that the capture's edge cuts (cut_at) known_ns is the part that was recorded: it took at least that
 -- caveat: most long calls are waits for work, as of a server in epoll_wait: long is not bad
+-- diff no: events; syscall_summary adds them up
 -- column ts_ns [ns]: when it was entered; of a call under way at the start, when it returned
 -- column known_ns [ns]: how long it took, or the part of it within the capture
 -- column utid: the capture's own key of the thread

@@ -3,6 +3,10 @@
 -- source: fd_call, thread
 -- caveat: of a call with several descriptors (dup2, sendfile, epoll_ctl) the first is meant; poll and select name theirs in memory and are not here, but peer_wait has them
 -- caveat: what a descriptor is comes from fd_history: NULL is not known
+-- diff by: comm, name, kind, target
+-- diff sum: total_ns, call_count, error_count, moved_bytes
+-- diff max: max_ns
+-- diff weight: 0.7
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label

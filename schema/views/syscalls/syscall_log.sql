@@ -5,6 +5,7 @@
 -- caveat: what a descriptor is stands behind it where fd_history knows it at that time
 -- caveat: a call whose return or entry is not in the capture reads <unfinished ...> or <... resumed>; cut_at says whether the capture's edge is why
 -- caveat: lines stand in the order of entries; relative_ns counts from the entry on the line before, of whatever thread
+-- diff no: events; syscall_summary adds them up
 -- column ts_ns [ns]: when it was entered; without a known entry, when it returned
 -- column relative_ns [ns]: since the line before (strace -r); NULL on the first
 -- column time_of_day: UTC, to the microsecond (strace -tt); NULL where the capture has no anchor to wall time

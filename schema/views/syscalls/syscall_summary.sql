@@ -4,6 +4,11 @@
 -- caveat: counts and times are those of perf trace -s: every return counts, and its time runs from the thread's latest known entry, whatever call that was; 0 where there is none
 -- caveat: the strict_ columns count only calls whose own entry and return are both in the capture; they differ where events were lost
 -- caveat: calls that had not returned when the capture ended are in open_count only
+-- diff by: comm, name
+-- diff sum: total_ns, call_count, error_count
+-- diff mean: avg_ns by call_count
+-- diff max: max_ns
+-- diff weight: 0.9
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label

@@ -3,6 +3,9 @@
 -- source: fd_call, thread
 -- caveat: a peer that takes this long to answer looks the same; what tells them apart is that many stalls are of one length, and is_write_write_read: two writes in a row without reading are what Nagle's algorithm holds back
 -- caveat: only descriptors known to be sockets (fd_history), unix and netlink sockets left out where that is known
+-- diff by: comm, looks_like, peer
+-- diff sum: gap_ns, write_count
+-- diff weight: 0.8
 -- column ts_ns [ns]: when the last write returned
 -- column gap_ns [ns]: from then until the answer was read
 -- column looks_like: delayed_ack_40ms (Linux's least delay) or delayed_ack_200ms (its longest, other systems' usual one, and Linux's least retransmission timeout)

@@ -1,0 +1,168 @@
+"""The figures of one view on one side: by key, each with how much it varies between the intervals of the capture."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfcase.diff.declared import Measure
+from perfcase.query import sql_error
+from perfcase.schema import quote
+from perfcase.views import View
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
+
+Key = tuple[str | None, ...]
+
+_NAMES = re.compile(r"(.*_)?(comm|process)")
+_PLACES = re.compile(r"(.*_)?(peer|target|local|path|mapped)")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measure of a key: its value in the whole capture, and the standard error of that; None where it cannot be told."""
+
+    value: float
+    error: float | None
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A view on one side."""
+
+    rows: dict[Key, dict[str, Figure]]
+    """By key, then by measure; a measure that is NULL is not in it."""
+    span_ns: float | None
+    """The time that its intervals cover together; None for a view without intervals: it covers the capture."""
+    has_intervals: bool
+
+
+def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
+    """Reads a view once (twice with a median)."""
+    try:
+        return _collect(connection, view)
+    except duckdb.Error as error:
+        raise sql_error(error) from error
+
+
+def _collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
+    declared, columns = view.diff, {column.name for column in view.columns}
+    plain = [measure for measure in declared.measures if measure.kind != "median"]
+    keys = [f"k{n}" for n in range(len(declared.keys))]
+    shown = [f"{key_sql(name)} AS k{n}" for n, name in enumerate(declared.keys)]
+    for n, measure in enumerate(plain):
+        shown.append(
+            f"CASE WHEN isfinite({quote(measure.name)}::DOUBLE) THEN {quote(measure.name)}::DOUBLE END AS m{n}"
+        )
+        shown.append(f"({_weight(measure, columns)})::DOUBLE AS w{n}")
+    time = next((name for name in ("snapshot", "ts_ns") if name in columns), None)
+    is_series = time is not None and ("interval_ns" in columns or time == "snapshot" or not declared.keys)
+    shown.append(f"{time}::DOUBLE AS t" if is_series else "0 AS t")
+    shown.append("interval_ns::DOUBLE AS i" if is_series and "interval_ns" in columns else "NULL::DOUBLE AS i")
+    where = f" WHERE {declared.where}" if declared.where else ""
+    listed = "".join(f"{key}, " for key in keys)
+    # Readings of /proc have times of their own: those of one round are within half an interval of each other.
+    per_time = f"""
+      WITH read AS MATERIALIZED (SELECT {", ".join(shown)} FROM {quote(view.name)}{where}),
+      pace AS (SELECT min(t) AS first, median(i) AS usual, max(t) - min(t) + coalesce(median(i), 0) AS span_ns FROM read)
+      SELECT {listed}coalesce(round((t - first) / nullif(usual, 0)), t) AS slot, any_value(span_ns) AS span_ns
+        {"".join(_of_time(n, measure) for n, measure in enumerate(plain))}
+      FROM read, pace GROUP BY ALL"""
+    whole = f"""
+      WITH slotted AS MATERIALIZED ({per_time}), times AS (SELECT count(DISTINCT slot) AS slots FROM slotted)
+      SELECT {listed}any_value(span_ns), any_value(slots), count(*){"".join(_whole(n, m) for n, m in enumerate(plain))}
+      FROM slotted, times GROUP BY {", ".join(keys) or "()"}"""
+    rows: dict[Key, dict[str, Figure]] = {}
+    span_ns = None
+    for row in connection.execute(whole).fetchall():
+        key, (span_ns, slots, seen), figures = row[: len(keys)], row[len(keys) : len(keys) + 3], row[len(keys) + 3 :]
+        if not seen:
+            continue
+        rows[key] = {}
+        for n, measure in enumerate(plain):
+            figure = _figure(measure, figures[3 * n : 3 * n + 3], slots if is_series else 0, seen)
+            if figure:
+                rows[key][measure.name] = figure
+    for measure in declared.measures:
+        if measure.kind == "median":
+            for *key, value in connection.execute(_median(view, measure, where)).fetchall():
+                rows.setdefault(tuple(key), {})[measure.name] = Figure(float(value), None)
+    return Collected(rows, span_ns if is_series and "interval_ns" in columns else None, is_series)
+
+
+def key_sql(name: str) -> str:
+    """SQL of a key column without what differs between two runs of the same thing: numbers of pool members, ephemeral
+    ports, inodes of sockets and pipes, process ids in paths."""
+    text = f"{quote(name)}::VARCHAR"
+    if _NAMES.fullmatch(name):
+        return f"regexp_replace({text}, '([-/:#_])[0-9]+', '\\1*', 'g')"
+    if _PLACES.fullmatch(name):
+        ports = "(3276[89]|327[7-9][0-9]|32[89][0-9][0-9]|3[3-9][0-9]{3}|[4-6][0-9]{4})"
+        text = f"regexp_replace({text}, ':{ports}$', ':*')"
+        text = f"regexp_replace({text}, '^(socket|pipe):\\[[0-9]+\\]', '\\1:[*]')"
+        return f"regexp_replace({text}, '^/proc/[0-9]+/', '/proc/*/')"
+    return text
+
+
+def _weight(measure: Measure, columns: Iterable[str]) -> str:
+    if measure.by:
+        return measure.by
+    return "interval_ns" if measure.kind in ("mean", "level") and "interval_ns" in columns else "1"
+
+
+def _of_time(n: int, measure: Measure) -> str:
+    """The sums of one interval: of the values, and of the weights behind them."""
+    if measure.kind == "max":
+        return f", max(m{n}) AS m{n}, 1 AS w{n}"
+    if measure.kind == "sum":
+        return f", sum(m{n}) AS m{n}, 1 AS w{n}"
+    weighted = f", sum(m{n} * w{n}) AS m{n}, "
+    if measure.kind == "mean":
+        return weighted + f"sum(w{n}) FILTER (m{n} IS NOT NULL) AS w{n}"
+    return weighted + f"max(w{n}) FILTER (m{n} IS NOT NULL) AS w{n}"
+
+
+def _whole(n: int, measure: Measure) -> str:
+    """Three figures of the whole: the value, and the sum and the sum of squares of what is averaged."""
+    if measure.kind == "max":
+        return f", max(m{n}), sum(m{n}), sum(m{n} ** 2)"
+    if measure.kind == "sum":
+        return f", sum(m{n}), sum(m{n}), sum(m{n} ** 2)"
+    rate = f"m{n} / nullif(w{n}, 0)"
+    if measure.kind == "mean":
+        return f", sum(m{n}) / nullif(sum(w{n}), 0), sum({rate}), sum(({rate}) ** 2)"
+    return f", sum({rate}) / any_value(slots), sum({rate}), sum(({rate}) ** 2)"
+
+
+def _figure(measure: Measure, figures: tuple[float | None, ...], slots: int, seen: int) -> Figure | None:
+    value, total, squares = figures
+    if value is None or not math.isfinite(value):
+        return None
+    # Of amounts, an interval without a row counted nothing; of averages and maxima it says nothing.
+    count = slots if measure.kind in ("sum", "level") else seen if slots else 0
+    if count < 2 or total is None or squares is None:
+        return Figure(float(value), None)
+    spread = math.sqrt(max(squares - total * total / count, 0.0) / (count - 1))
+    # The error of a total of n is that of their mean, n times.
+    error = {"sum": spread * math.sqrt(count), "max": spread}.get(measure.kind, spread / math.sqrt(count))
+    return Figure(float(value), error)
+
+
+def _median(view: View, measure: Measure, where: str) -> str:
+    """Of each key, the value at which half of the weight is reached."""
+    keys = view.diff.keys
+    listed = "".join(f"k{n}, " for n in range(len(keys)))
+    shown = "".join(f"{key_sql(name)} AS k{n}, " for n, name in enumerate(keys))
+    partition = f"PARTITION BY {listed.rstrip(', ')}" if keys else ""
+    return f"""
+      WITH bucket AS (SELECT {shown}{quote(measure.name)} AS value, sum({measure.by}) AS weight FROM {quote(view.name)}{where}
+                      GROUP BY ALL),
+      ranked AS (SELECT *, sum(weight) OVER ({partition} ORDER BY value) AS reached, sum(weight) OVER ({partition}) AS all_of
+                 FROM bucket)
+      SELECT {listed}min(value) FROM ranked WHERE reached * 2 >= all_of AND value IS NOT NULL GROUP BY ALL"""

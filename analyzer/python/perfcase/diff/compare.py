@@ -1,0 +1,218 @@
+"""One view, two sides: a row for each key and measure that differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfcase.diff.collect import Collected, Figure, Key, collect
+from perfcase.diff.declared import Measure
+from perfcase.store import Case
+from perfcase.views import View
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
+
+EQUAL = 1e-9
+"""Relative: sums of floating point numbers differ by that with the order in which threads add them."""
+AMOUNTS = frozenset({"sum", "level"})
+"""Kinds of measures for which a key that is not there counts as 0."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two captures, or a window of one."""
+
+    connection: duckdb.DuckDBPyConnection
+    name: str
+    duration_ns: int
+    cpu_count: int | None
+    per_count: float | None = None
+    """How often the event happened that amounts are divided by; None: by seconds."""
+    case: Case | None = None
+    start_ns: int = 0
+    """Where it begins in its capture."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A measure of a key that is not the same on both sides."""
+
+    view: str
+    keys: tuple[str, ...]
+    key: Key
+    measure: Measure
+    unit: str | None
+    per: str | None
+    """What the amounts below are divided by: s, 's and CPU', the event of --per; None for what is no amount."""
+    a: float | None
+    b: float | None
+    """As the views have them; None: not there."""
+    a_per: float | None
+    b_per: float | None
+    """Divided."""
+    error: float | None
+    """Standard error of the difference of a_per and b_per, from how they vary within the captures; None: not known."""
+    share: float
+    """What the difference is of the whole, 0 to 1."""
+    state: str
+    """changed, appeared, vanished."""
+
+    @property
+    def difference(self) -> float:
+        """B less A, divided."""
+        return (self.b_per or 0.0) - (self.a_per or 0.0)
+
+    @property
+    def ratio(self) -> float | None:
+        """B as a multiple of A; None where one of them is not there or 0."""
+        return self.b_per / self.a_per if self.a_per and self.b_per else None
+
+    @property
+    def effect(self) -> float:
+        """The difference as a share of the larger side, 0 to 1: twice as much is 0.5, four times 0.75, new is 1."""
+        largest = max(abs(self.a_per or 0.0), abs(self.b_per or 0.0))
+        return min(abs(self.difference) / largest, 1.0) if largest else 0.0
+
+    @property
+    def noise(self) -> float | None:
+        """The error as a share of the larger side."""
+        largest = max(abs(self.a_per or 0.0), abs(self.b_per or 0.0))
+        return self.error / largest if self.error is not None and largest else None
+
+
+def diff_view(view: View, a: Side, b: Side, per: str | None = None) -> list[Difference]:
+    """What differs in a view that declares how it is compared. No order."""
+    return differences(view, a, b, collect(a.connection, view), collect(b.connection, view), per)
+
+
+def differences(view: View, a: Side, b: Side, in_a: Collected, in_b: Collected, per: str | None) -> list[Difference]:
+    """The same, of what was collected."""
+    divided = [_Divided(measure, a, b, in_a, in_b, per) for measure in view.diff.measures]
+    shares = _Shares(view, divided, in_a, in_b)
+    units = {column.name: column.unit for column in view.columns}
+    found = []
+    for key in {**in_a.rows, **in_b.rows}:
+        state = "vanished" if key not in in_b.rows else "appeared" if key not in in_a.rows else "changed"
+        for each in divided:
+            pair = each.of(key)
+            if pair is None:
+                continue
+            old, new = pair
+            a_per, b_per = old and old.value, new and new.value
+            if abs((b_per or 0.0) - (a_per or 0.0)) <= EQUAL * max(abs(a_per or 0.0), abs(b_per or 0.0)):
+                continue
+            found.append(
+                Difference(
+                    view=view.name,
+                    keys=view.diff.keys,
+                    key=key,
+                    measure=each.measure,
+                    unit=units[each.measure.name],
+                    per=each.per,
+                    a=each.absolute(in_a, key),
+                    b=each.absolute(in_b, key),
+                    a_per=a_per,
+                    b_per=b_per,
+                    error=_together(old, new),
+                    share=shares.of(key, each, (b_per or 0.0) - (a_per or 0.0)),
+                    state=state,
+                )
+            )
+    return found
+
+
+class _Divided:
+    """A measure of both sides, amounts divided by what makes them comparable."""
+
+    def __init__(self, measure: Measure, a: Side, b: Side, in_a: Collected, in_b: Collected, per: str | None) -> None:
+        self.measure = measure
+        self.per: str | None = None
+        self._collected = (in_a, in_b)
+        self._divisors = (1.0, 1.0)
+        self.cpu_count = max(a.cpu_count or 1, b.cpu_count or 1)
+        if measure.kind != "sum":
+            return
+        if per and a.per_count and b.per_count:
+            self.per = per
+            self._divisors = (a.per_count, b.per_count)
+            return
+        self.per = "s"
+        seconds = [(c.span_ns or side.duration_ns) / 1e9 for c, side in ((in_a, a), (in_b, b))]
+        if measure.per_cpu and a.cpu_count and b.cpu_count and a.cpu_count != b.cpu_count:
+            self.per = "s and CPU"
+            seconds = [seconds[0] * a.cpu_count, seconds[1] * b.cpu_count]
+        self._divisors = (max(seconds[0], 1e-9), max(seconds[1], 1e-9))
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether what is not there is 0, and keys add up."""
+        return self.measure.kind in AMOUNTS
+
+    def absolute(self, collected: Collected, key: Key) -> float | None:
+        """The figure as the view has it."""
+        figure = collected.rows.get(key, {}).get(self.measure.name)
+        return figure and figure.value
+
+    def of(self, key: Key) -> tuple[Figure | None, Figure | None] | None:
+        """Both sides of a key; None where they cannot be compared: a column that one of the captures does not know."""
+        found = [c.rows.get(key, {}).get(self.measure.name) for c in self._collected]
+        there = [key in c.rows for c in self._collected]
+        if any(figure is None and present for figure, present in zip(found, there, strict=True)):
+            return None
+        return tuple(
+            figure and Figure(figure.value / divisor, None if figure.error is None else figure.error / divisor)
+            for figure, divisor in zip(found, self._divisors, strict=True)
+        )  # type: ignore[return-value]
+
+    def all_of(self) -> Iterator[tuple[Key, float]]:
+        """Every key with the larger of its two sides."""
+        for key in {**self._collected[0].rows, **self._collected[1].rows}:
+            pair = self.of(key) or (None, None)
+            yield key, max((abs(figure.value) for figure in pair if figure), default=0.0)
+
+    def total(self) -> float:
+        """All keys added up, on the side that has more."""
+        sums = [0.0, 0.0]
+        for side, collected in enumerate(self._collected):
+            for row in collected.rows.values():
+                if self.measure.name in row:
+                    sums[side] += abs(row[self.measure.name].value) / self._divisors[side]
+        return max(sums)
+
+
+class _Shares:
+    """What a difference is of the whole view: of amounts its part in their total, of an average the part of its key."""
+
+    def __init__(self, view: View, divided: Iterable[_Divided], in_a: Collected, in_b: Collected) -> None:
+        amounts = [each for each in divided if each.is_amount]
+        self._totals = {each.measure.name: each.total() for each in amounts}
+        self._units = {column.name: column.unit for column in view.columns}
+        self._of_key: dict[Key, float] = {}
+        if amounts and view.diff.keys and self._totals[amounts[0].measure.name]:
+            total = self._totals[amounts[0].measure.name]
+            self._of_key = {key: min(value / total, 1.0) for key, value in amounts[0].all_of()}
+        self._alone = 1.0 if not view.diff.keys else 1.0 / max(len(in_a.rows), len(in_b.rows), 1)
+
+    def of(self, key: Key, each: _Divided, difference: float) -> float:
+        name = each.measure.name
+        if not each.is_amount:
+            return self._of_key.get(key, self._alone)
+        share = min(abs(difference) / self._totals[name], 1.0) if self._totals[name] else 0.0
+        # Beside many threads that sleep all the time, a call that takes half of a second in every second is small in the
+        # sum, but not for whoever waits for it.
+        if self._units[name] == "ns" and each.per == "s":
+            share = max(share, min(abs(difference) / 1e9 / each.cpu_count, 1.0))
+        return share
+
+
+def _together(old: Figure | None, new: Figure | None) -> float | None:
+    """The error of a difference of two figures. A figure that is not there has none; one not known is no error of 0."""
+    errors = [figure.error for figure in (old, new) if figure]
+    if not errors or any(error is None for error in errors):
+        return None
+    return math.hypot(*errors)

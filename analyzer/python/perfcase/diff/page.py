@@ -1,0 +1,260 @@
+"""A diff as people read it, and as programs do."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perfcase import render, text
+from perfcase.coverage import why_empty
+from perfcase.diff.comparable import Condition, Setting, conditions, settings
+from perfcase.diff.compare import Difference, Side
+from perfcase.diff.rank import NotCompared, Ranked, Ranking
+from perfcase.query import Result
+from perfcase.text import safe, shorten
+
+if TYPE_CHECKING:
+    import duckdb
+    import rich.text
+else:
+    from perfcase.lazy import duckdb, rich
+
+LINES = 20
+"""Differences that are shown unless --limit says otherwise."""
+SETTINGS = 8
+NOT_COMPARED = 5
+KEY_LENGTH = 60
+
+_COLUMNS = {
+    "rank": "INTEGER", "view": "VARCHAR", "key": "VARCHAR", "key_names": "VARCHAR[]", "key_values": "VARCHAR[]",
+    "measure": "VARCHAR", "unit": "VARCHAR", "per": "VARCHAR", "state": "VARCHAR", "a": "DOUBLE", "b": "DOUBLE",
+    "a_per": "DOUBLE", "b_per": "DOUBLE", "difference": "DOUBLE", "ratio": "DOUBLE", "noise_ratio": "DOUBLE",
+    "sigmas": "DOUBLE", "is_noise": "BOOLEAN", "share_ratio": "DOUBLE", "score": "DOUBLE", "also": "VARCHAR[]",
+    "why": "VARCHAR",
+}  # fmt: skip
+
+
+def write(a: Side, b: Side, ranking: Ranking, fmt: str, output: Path | None, limit: int, *, is_one_view: bool) -> None:
+    """Writes a diff. One view: with what is no more than noise."""
+    lines = [*ranking.lines, *ranking.noise] if is_one_view else ranking.lines
+    shown = lines[:limit] if limit else lines
+    found = conditions(a, b)
+    if fmt == "table":
+        _text(a, b, ranking, found, shown, len(lines), output)
+        return
+    if fmt == "json":
+        _json(a, b, ranking, found, shown, output)
+        return
+    for each in (*_told(found), *_missing(a, b, ranking.not_compared)):
+        sys.stderr.write(f"perfcase: {safe(each)}\n")
+    with duckdb.connect() as connection:
+        _fill(connection, shown)
+        render.write_result(Result(connection, "SELECT * FROM difference ORDER BY rank"), fmt, output, limited=True)
+
+
+def record(number: int, each: Ranked) -> dict[str, Any]:
+    """A line as a program reads it."""
+    difference = each.difference
+    sigmas = each.sigmas if each.sigmas != float("inf") else None
+    return {
+        "rank": number, "view": difference.view, "key": key_text(difference), "key_names": list(difference.keys),
+        "key_values": list(difference.key), "measure": difference.measure.name, "unit": difference.unit,
+        "per": difference.per, "state": difference.state, "a": difference.a, "b": difference.b,
+        "a_per": difference.a_per, "b_per": difference.b_per, "difference": difference.difference,
+        "ratio": difference.ratio, "noise_ratio": difference.noise, "sigmas": sigmas, "is_noise": each.is_noise,
+        "share_ratio": difference.share, "score": each.score, "also": list(each.also), "why": why(each),
+    }  # fmt: skip
+
+
+def key_text(difference: Difference) -> str:
+    """A key in one line."""
+    return ", ".join(
+        f"{name} {'-' if value is None else value}" for name, value in zip(difference.keys, difference.key, strict=True)
+    )
+
+
+def why(each: Ranked) -> str:
+    """Why a line stands where it does."""
+    difference = each.difference
+    if difference.state != "changed":
+        parts = [f"{'only in B' if difference.state == 'appeared' else 'only in A'}"]
+    elif difference.ratio is None:
+        parts = ["new in B" if not difference.a else "none left in B"]
+    else:
+        parts = [times(difference.ratio)]
+    if difference.keys:
+        parts.append(f"{text.ratio(difference.share)} of the whole")
+    if each.sigmas is None:
+        parts.append("noise not known")
+    elif each.is_noise:
+        parts.append("within the noise")
+    elif each.sigmas == float("inf"):
+        parts.append("steady on both sides")
+    else:
+        parts.append(f"{min(each.sigmas, 999):.3g} × the noise")
+    if each.also:
+        more = f" and {len(each.also) - 3} more" if len(each.also) > 3 else ""
+        parts.append(f"also {', '.join(each.also[:3])}{more}")
+    return "; ".join(parts)
+
+
+def times(ratio: float) -> str:
+    """A ratio for people: × 2.5, ÷ 40."""
+    if ratio < 0:
+        return "changed sign"
+    return f"× {_digits(ratio)}" if ratio >= 1 else f"÷ {_digits(1 / ratio)}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, lines: Sequence[Ranked]) -> None:
+    listed = ", ".join(f'"{name}" {kind}' for name, kind in _COLUMNS.items())
+    connection.execute(f"CREATE TABLE difference ({listed})")
+    marks = ", ".join("?" for _ in _COLUMNS)
+    if lines:
+        rows = [list(record(number, each).values()) for number, each in enumerate(lines, 1)]
+        connection.executemany(f"INSERT INTO difference VALUES ({marks})", rows)
+
+
+def _json(
+    a: Side, b: Side, ranking: Ranking, found: Sequence[Condition], lines: Sequence[Ranked], output: Path | None
+) -> None:
+    whole = {
+        "a": {"name": a.name, "duration_ns": a.duration_ns},
+        "b": {"name": b.name, "duration_ns": b.duration_ns},
+        "comparability": [asdict(each) for each in found],
+        "settings": [asdict(each) for each in settings(a, b)],
+        "not_compared": [asdict(each) for each in ranking.not_compared],
+        "noise_count": len(ranking.noise),
+        "differences": [record(number, each) for number, each in enumerate(lines, 1)],
+    }
+    told = json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    render.write_text(told, output)
+
+
+def _text(
+    a: Side,
+    b: Side,
+    ranking: Ranking,
+    found: Sequence[Condition],
+    lines: Sequence[Ranked],
+    all_of: int,
+    output: Path | None,
+) -> None:
+    with render.page(output) as console:
+        for name, side in (("A", a), ("B", b)):
+            console.print(rich.text.Text.assemble((f"{name}  ", "bold"), safe(side.name)))
+        _conditions(console, found)
+        console.print()
+        if lines:
+            console.print(rich.text.Text("What changed most", style="bold"))
+            names = ["", "view", "key", "measure", "A", "B", "difference", "noise", "why"]
+            console.print(render.table_of(names, [_line(number, each) for number, each in enumerate(lines, 1)]))
+        else:
+            console.print("no differences")
+        if all_of > len(lines):
+            console.print(rich.text.Text(f"{all_of - len(lines):,} further lines; --limit 0 gives all", style="dim"))
+        if ranking.noise:
+            told = (
+                f"{text.plural(len(ranking.noise), 'difference')} within the noise; --view NAME lists those of a view"
+            )
+            console.print(rich.text.Text(told, style="dim"))
+        _settings(console, settings(a, b))
+        missing = list(_missing(a, b, ranking.not_compared))
+        if missing:
+            console.print()
+            console.print(rich.text.Text("Not compared", style="bold"))
+        for each in missing:
+            console.print(rich.text.Text(f"  {safe(each)}"))
+
+
+def _conditions(console: Any, found: Sequence[Condition]) -> None:  # noqa: ANN401
+    differing = [each for each in found if not each.is_same]
+    console.print()
+    console.print(rich.text.Text("Can they be compared?", style="bold"))
+    if differing:
+        rows = [(f"  {each.name}", each.a, each.b, each.means) for each in differing]
+        console.print(render.table_of(["  differs", "A", "B", "what it means"], rows))
+    alike = ", ".join(each.name for each in found if each.is_same)
+    if alike:
+        console.print(rich.text.Text(f"  alike: {alike}"))
+
+
+def _settings(console: Any, found: Sequence[Setting]) -> None:  # noqa: ANN401
+    if not found:
+        return
+    console.print()
+    console.print(rich.text.Text("Settings that differ", style="bold"))
+    rows = [(f"  {each.key}", shorten(each.a or "-", 60), shorten(each.b or "-", 60)) for each in found[:SETTINGS]]
+    console.print(render.table_of(["  setting", "A", "B"], rows))
+    if len(found) > SETTINGS:
+        told = f"  {len(found) - SETTINGS} further settings; --format json has all"
+        console.print(rich.text.Text(told, style="dim"))
+
+
+def _line(number: int, each: Ranked) -> tuple[object, ...]:
+    difference = each.difference
+    noise = "?" if difference.noise is None else f"± {text.ratio(difference.noise)}"
+    key = shorten(key_text(difference), KEY_LENGTH)
+    sides = [
+        amount(difference, a, per) for a, per in ((difference.a, difference.a_per), (difference.b, difference.b_per))
+    ]
+    told = ("+" if difference.difference > 0 else "") + value(difference, difference.difference)
+    return (number, difference.view, key, difference.measure.name, *sides, told, noise, why(each))
+
+
+def amount(difference: Difference, absolute: float | None, divided: float | None) -> str:
+    """One side: the divided figure, and the absolute one behind it."""
+    if absolute is None or divided is None:
+        return "-"
+    shown = value(difference, divided)
+    return f"{shown} ({number(difference.unit, absolute)})" if difference.per else shown
+
+
+def value(difference: Difference, divided: float) -> str:
+    """A figure with its unit and what it is divided by."""
+    shown = number(difference.unit, divided)
+    return f"{shown}/{difference.per}" if difference.per else shown
+
+
+def number(unit: str | None, figure: float) -> str:
+    """A figure with its unit, three digits."""
+    sign, size = ("-" if figure < 0 else ""), abs(figure)
+    if unit == "ns":
+        return sign + text.duration(size)
+    if unit and unit.startswith("bytes"):
+        return sign + text.size(size) + unit.removeprefix("bytes").replace(" per hour", "/h")
+    if unit == "ratio" and size <= 1:
+        return sign + text.ratio(size)
+    shown = f"{size:,.0f}" if size >= 1000 or size == round(size) else f"{size:.3g}"
+    known = {None: "", "count": "", "ratio": ""}
+    return sign + shown + known.get(unit, f" {unit}")
+
+
+def _told(found: Iterable[Condition]) -> list[str]:
+    return [f"{each.name} differs: {each.a} and {each.b}: {each.means}" for each in found if not each.is_same]
+
+
+def _missing(a: Side, b: Side, lacking: Sequence[NotCompared]) -> list[str]:
+    """What one side lacks, each reason once, and the views that neither has."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for each in lacking:
+        if each.lacks != "both":
+            side = a if each.lacks == "A" else b
+            reasons.setdefault((each.lacks, why_empty(side.connection, each.view) or "not recorded"), []).append(
+                each.view
+            )
+    told = [f"{', '.join(views)}: {side} has none: {reason}" for (side, reason), views in reasons.items()]
+    neither = [each.view for each in lacking if each.lacks == "both"]
+    if neither:
+        shown = ", ".join(neither[:NOT_COMPARED]) + (
+            f" and {len(neither) - NOT_COMPARED} more" if len(neither) > NOT_COMPARED else ""
+        )
+        told.append(f"neither side has {shown}")
+    return told

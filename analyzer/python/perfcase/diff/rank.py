@@ -1,0 +1,217 @@
+"""What changed most, over all views: each difference with the reason why it stands where it does.
+
+    score = weight of the view × effect × √share × confidence
+
+effect: the difference as a share of the larger side. share: what it is of the whole view. confidence: 1 for a difference far
+beyond how the figure varies within the captures, less near it; below ``SIGMAS`` standard errors it is noise and not ranked.
+Further keys of a view count less than its first, so that the list begins with one line a view, and only the measure of a key
+that scores most is a line; the others are told beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from perfcase.diff.collect import Collected, Figure, Key, collect
+from perfcase.diff.compare import Difference, Side, differences
+from perfcase.diff.sides import share_views
+from perfcase.views import View, load_views
+from perfcase.window import move, open_window
+
+SIGMAS = 3.0
+"""Differences of fewer standard errors are noise: with a thousand figures one in 370 is beyond that by chance alone."""
+PARTS = 4
+"""Into how many windows a capture is cut to see how much a figure varies that has no intervals of its own."""
+NOISE_VIEWS_MAX = 12
+"""Views for which that is done: those at the top."""
+NEXT_IN_VIEW = 0.8
+"""What the score of each further key of the same view is multiplied by."""
+UNKNOWN_CONFIDENCE = 0.7
+"""Of a difference of which nothing tells how much it varies."""
+RECORDER_WEIGHT = 0.05
+"""Of what the recorder's own threads did."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A line of the list."""
+
+    difference: Difference
+    score: float
+    sigmas: float | None
+    """The difference in standard errors; None where these are not known."""
+    also: tuple[str, ...] = ()
+    """Other measures of the same key that changed, beyond noise."""
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether it is no more than chance."""
+        return self.sigmas is not None and self.sigmas < SIGMAS
+
+
+@dataclass(frozen=True)
+class NotCompared:
+    """A view that only one side has, or none."""
+
+    view: str
+    lacks: str
+    """A, B or both."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All of it."""
+
+    lines: list[Ranked]
+    noise: list[Ranked]
+    not_compared: list[NotCompared]
+    compared: list[str]
+
+
+def rank(a: Side, b: Side, per: str | None = None, names: Iterable[str] | None = None) -> Ranking:
+    """Compares all views that declare how, or the named ones."""
+    views = load_views()
+    wanted = [name for name in views if views[name].diff] if names is None else list(names)
+    fed = [_fed(side, wanted) for side in (a, b)]
+    both = [name for name in wanted if name in fed[0] and name in fed[1]]
+    lacking = [
+        NotCompared(name, "both" if not any(name in side for side in fed) else "A" if name not in fed[0] else "B")
+        for name in wanted
+        if name not in both
+    ]
+    share_views(a.connection, set(both))
+    if b.connection is not a.connection:
+        share_views(b.connection, set(both))
+    found: dict[str, list[Difference]] = {}
+    collected: dict[str, tuple[Collected, Collected]] = {}
+    for name in both:
+        collected[name] = (collect(a.connection, views[name]), collect(b.connection, views[name]))
+        found[name] = differences(views[name], a, b, *collected[name], per)
+    _add_noise(views, found, collected, a, b, per)
+    recorder = _recorder_names(a) | _recorder_names(b)
+    scored = [_scored(views, each, recorder) for rows in found.values() for each in rows]
+    lines = list(_one_line_each(scored)) if names is None else [each for each in scored if not each.is_noise]
+    return Ranking(
+        sorted(_spread_over_views(lines) if names is None else lines, key=_order),
+        sorted((each for each in scored if each.is_noise), key=_order),
+        lacking,
+        both,
+    )
+
+
+def _order(each: Ranked) -> tuple:
+    return (-each.score, each.difference.view, tuple(map(str, each.difference.key)), each.difference.measure.name)
+
+
+def _fed(side: Side, names: Iterable[str]) -> set[str]:
+    rows = side.connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()
+    return {row[0] for row in rows} & set(names)
+
+
+def _recorder_names(side: Side) -> set[str]:
+    rows = side.connection.execute(
+        "SELECT comm FROM recorder_thread WHERE comm IS NOT NULL UNION SELECT split_part(process, ':', 1) FROM recorder_process"
+    ).fetchall()
+    return {row[0] for row in rows} - {"sh"}
+
+
+def _scored(views: Mapping[str, View], each: Difference, recorder: set[str]) -> Ranked:
+    weight = views[each.view].diff.weight
+    sigmas = _sigmas(each)
+    confidence = UNKNOWN_CONFIDENCE if sigmas is None else 1.0 if math.isinf(sigmas) else sigmas**2 / (sigmas**2 + 9)
+    if recorder.intersection(part for part in each.key if part):
+        weight = min(weight, RECORDER_WEIGHT)
+    return Ranked(each, weight * each.effect * math.sqrt(each.share) * confidence, sigmas)
+
+
+def _sigmas(each: Difference) -> float | None:
+    if each.error is None:
+        return None
+    return abs(each.difference) / each.error if each.error else math.inf
+
+
+def _one_line_each(scored: Iterable[Ranked]) -> Iterator[Ranked]:
+    """Of each key the measure that scores most."""
+    by_key: dict[tuple[str, Key], list[Ranked]] = {}
+    for each in scored:
+        if not each.is_noise:
+            by_key.setdefault((each.difference.view, each.difference.key), []).append(each)
+    for group in by_key.values():
+        best, *others = sorted(group, key=_order)
+        yield replace(best, also=tuple(other.difference.measure.name for other in others))
+
+
+def _spread_over_views(lines: Iterable[Ranked]) -> list[Ranked]:
+    seen: dict[str, int] = {}
+    spread = []
+    for each in sorted(lines, key=_order):
+        before = seen.get(each.difference.view, 0)
+        seen[each.difference.view] = before + 1
+        spread.append(replace(each, score=each.score * NEXT_IN_VIEW**before))
+    return spread
+
+
+def _add_noise(
+    views: Mapping[str, View],
+    found: dict[str, list[Difference]],
+    collected: Mapping[str, tuple[Collected, Collected]],
+    a: Side,
+    b: Side,
+    per: str | None,
+) -> None:
+    """Gives the views at the top that have no intervals of their own their errors, from windows of the captures."""
+    best = {
+        name: max((_scored(views, each, set()).score for each in rows), default=0.0) for name, rows in found.items()
+    }
+    without = [name for name in best if best[name] > 0 and not collected[name][0].has_intervals]
+    top = sorted(without, key=lambda name: (-best[name], name))[:NOISE_VIEWS_MAX]
+    if not top or a.case is None or b.case is None:
+        return
+    errors = [
+        _errors(side, [views[name] for name in top], [collected[name][n] for name in top])
+        for n, side in enumerate((a, b))
+    ]
+    for n, name in enumerate(top):
+        found[name] = differences(views[name], a, b, errors[0][n], errors[1][n], per)
+
+
+def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Collected]:
+    """What was collected, with errors from how the figures of the windows differ."""
+    parts: list[list[Collected]] = [[] for _ in views]
+    bounds = [side.start_ns + side.duration_ns * n // PARTS for n in range(PARTS + 1)]
+    with open_window(side.case, bounds[0], bounds[1]) as window:
+        for start_ns, end_ns in pairwise(bounds):
+            move(window, start_ns, end_ns)
+            for view, collected in zip(views, parts, strict=True):
+                collected.append(collect(window, view))
+    return [_with_errors(view, all_of, found) for view, all_of, found in zip(views, whole, parts, strict=True)]
+
+
+def _with_errors(view: View, whole: Collected, parts: list[Collected]) -> Collected:
+    kinds = {measure.name: measure.kind for measure in view.diff.measures}
+    rows = {
+        key: {
+            name: replace(figure, error=_error(kinds[name], _of_parts(key, name, kinds[name], parts)))
+            for name, figure in row.items()
+        }
+        for key, row in whole.rows.items()
+    }
+    return replace(whole, rows=rows)
+
+
+def _of_parts(key: Key, name: str, kind: str, parts: list[Collected]) -> list[float]:
+    figures: list[Figure | None] = [part.rows.get(key, {}).get(name) for part in parts]
+    if kind == "sum":
+        return [figure.value if figure else 0.0 for figure in figures]
+    return [figure.value for figure in figures if figure]
+
+
+def _error(kind: str, values: list[float]) -> float | None:
+    if len(values) < 2:
+        return None
+    mean = sum(values) / len(values)
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    return {"sum": spread * math.sqrt(len(values)), "max": spread}.get(kind, spread / math.sqrt(len(values)))
