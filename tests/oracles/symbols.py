@@ -131,11 +131,6 @@ LIVE = [
     Recorded("jit", "jit", "jit"),
 ]
 STORED_DWARF = [Stored(name) for name in ("c-dwarf", "cxx-dwarf", "rust-dwarf", "python", "c-dwarf-aarch64")]
-LIVE_DWARF = [
-    Recorded("c-dwarf", "c", "c-dwarf", DWARF),
-    Recorded("cxx-dwarf", "cxx", "cxx-dwarf", DWARF),
-    Recorded("rust-dwarf", "rust", "rust-dwarf", DWARF),
-]
 # Whole files, whose DWARF tells inlined functions. perf 6.1 asks addr2line for them, and only where it unwound by DWARF.
 LIVE_FULL = [
     Recorded("cxx-dwarf", "cxx", "cxx-dwarf", DWARF, full=True),

@@ -19,9 +19,21 @@ record)
     cp "$here/c" "$here/c-dwarf" $bin
     export HOME=/nonexistent
     perf record -q -N -k CLOCK_MONOTONIC -e cycles -F 199 -g -o "$2/c.data" -- $bin/c 900
-    perf record -q -N -k CLOCK_MONOTONIC -e cycles -F 99 --call-graph dwarf,8192 -o "$2/c-dwarf.data" -- $bin/c-dwarf 1300
+    # Every 10,000,000 cycles: -F begins with a period of 1, hence with samples of execve.
+    perf record -q -N -k CLOCK_MONOTONIC -e cycles -c 10000000 --call-graph dwarf,8192 -o "$2/c-dwarf.data" -- $bin/c-dwarf 1300
+    python3 -c 'import sys
+line = next(line for line in open("/proc/self/maps") if line.endswith("[vdso]\n"))
+start, end = (int(word, 16) for word in line.split()[0].split("-"))
+memory = open("/proc/self/mem", "rb")
+memory.seek(start)
+sys.stdout.buffer.write(memory.read(end - start))' >"$2/vdso"
+    # perf reads the vDSO, its unwind tables too, only from where it keeps files by build id.
+    build_id=$(perf buildid-list -i "$2/c-dwarf.data" | sed -n 's/ \[vdso\]$//p')
+    kept=/tmp/kept/.build-id/$(echo "$build_id" | cut -c 1-2)/$(echo "$build_id" | cut -c 3-)
+    mkdir -p "$kept"
+    cp "$2/vdso" "$kept/vdso"
     for name in c c-dwarf; do
-        perf script -i "$2/$name.data" --ns --no-inline -F comm,tid,time,ip,sym,symoff,dso >"$2/$name.txt"
+        perf --buildid-dir /tmp/kept script -i "$2/$name.data" --ns --no-inline -F comm,tid,time,ip,sym,symoff,dso >"$2/$name.txt"
     done
     cat /proc/kallsyms >"$2/kallsyms"
     ;;

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.symbols.record import vdso
 from tests.support.symbols.table_elf import Elf, tables_of
 
 DEBUG_FILES = "/usr/lib/debug/.build-id"
@@ -84,11 +85,12 @@ def bundle(
     jitdump: Path | None = None,
     root: Path = Path("/"),
     kallsyms: Path = Path("/proc/kallsyms"),
+    vdso_file: Path | None = None,
     machine: str | None = None,
 ) -> bytes:
     """The archive. ``script`` is `perf script` of the recording with ip, sym and dso. ``full``: whole files, not tables.
 
-    ``root``, ``kallsyms`` and ``machine`` are those of the machine that recorded, if it was not this one.
+    ``root``, ``kallsyms``, ``vdso_file`` and ``machine`` are those of the machine that recorded, if it was not this one.
     """
     made = Bundle()
     made.members["perf/perf.data"] = data
@@ -100,8 +102,8 @@ def bundle(
                 text = near_lines(text.splitlines(), used) if prune else text
                 name = f"perf-map/{perf_map[1]}"
                 made.add(name, "perf-map", text.encode(errors="surrogateescape"), path=path, pid=perf_map[1])
-        elif path == "[vdso]" and root == Path("/"):
-            made.add("vdso", "vdso", vdso(), path=path)
+        elif path == "[vdso]":
+            made.add("vdso", "vdso", vdso() if vdso_file is None else vdso_file.read_bytes(), path=path)
         elif path == "[kernel.kallsyms]":
             lines = kallsyms.read_text().splitlines()
             lines = [line for line in lines if line.split()[1] in "tTwW"]
@@ -139,17 +141,6 @@ def _add_file(made: Bundle, root: Path, path: str, used: set[int] | None, *, ful
     debug = debug_file.read_bytes() if build_id and debug_file.exists() else None
     table = tables_of(whole, debug, used, unwinding=unwinding)
     return made.add(f"elf/{name}", "elf-table", table, path=path, build_id=build_id or "-")
-
-
-def vdso() -> bytes:
-    """The image that the kernel maps into this process."""
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        if line.endswith("[vdso]"):
-            start, end = (int(word, 16) for word in line.split()[0].split("-"))
-            with Path("/proc/self/mem").open("rb") as memory:
-                memory.seek(start)
-                return memory.read(end - start)
-    raise RuntimeError("no [vdso] in /proc/self/maps")
 
 
 def archive(members: Mapping[str, bytes], machine: str | None = None) -> bytes:

@@ -78,10 +78,12 @@ def store(name: str, made: bytes, script: str) -> None:
 
 
 def store_foreign(name: str, folder: Path) -> None:
-    """Stores what aarch64.sh left in ``folder``: out/NAME.data, out/NAME.txt, out/kallsyms, and its machine's tree, root."""
-    data, script = (folder / "out" / f"{name}.data").read_bytes(), (folder / "out" / f"{name}.txt").read_text()
+    """Stores what aarch64.sh left in ``folder``: out/NAME.data, out/NAME.txt, out/kallsyms, out/vdso, and its machine's
+    tree, root."""
+    out = folder / "out"
+    data, script = (out / f"{name}.data").read_bytes(), (out / f"{name}.txt").read_text()
     made = bundle(data, script, prune=True, unwinding="dwarf" in name, root=folder / "root",
-                  kallsyms=folder / "out" / "kallsyms", machine="aarch64")  # fmt: skip
+                  kallsyms=out / "kallsyms", vdso_file=out / "vdso", machine="aarch64")  # fmt: skip
     store(f"{name}-aarch64", made, script)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import tempfile
 from pathlib import Path
+
+from tests.support.symbols.table_elf import Elf
 
 SYMBOLS = Path(__file__).parents[2] / "data" / "symbols"
 FIELDS = "comm,tid,time,ip,sym,symoff,dso"
@@ -31,11 +34,15 @@ def perf_record(path: Path, command: list[str], frequency: int = 199, options: t
 def perf_script(path: Path, *options: str, fields: str = FIELDS) -> str:
     """What perf says of every sample, with the binaries, debug files, perf maps and kallsyms of this machine.
 
-    Without the user's settings, and with no more than the files themselves: no build-id cache.
+    Without the user's settings, and with no more than the files themselves: of all that perf may keep by build id only
+    the vDSO, which is no file and which perf neither names nor unwinds from anywhere else.
     """
-    with tempfile.TemporaryDirectory(prefix="oracle-home-") as empty:
-        command = ["perf", "--no-pager", "--buildid-dir", empty, "script", "--ns", "-F", fields, *options, "-i", path]
-        environment = {**os.environ, "HOME": empty, "LC_ALL": "C", "DEBUGINFOD_URLS": ""}
+    with tempfile.TemporaryDirectory(prefix="oracle-home-") as home:
+        kept = Path(home) / ".build-id" / vdso_build_id()[:2] / vdso_build_id()[2:]
+        kept.mkdir(parents=True)
+        (kept / "vdso").write_bytes(vdso())
+        command = ["perf", "--no-pager", "--buildid-dir", home, "script", "--ns", "-F", fields, *options, "-i", path]
+        environment = {**os.environ, "HOME": home, "LC_ALL": "C", "DEBUGINFOD_URLS": ""}
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
     if done.returncode != 0:
         raise RuntimeError(f"perf script: {done.stderr[-500:]}")
@@ -47,3 +54,21 @@ def inject_jit(path: Path) -> Path:
     injected = path.with_suffix(".injected")
     subprocess.run(["perf", "inject", "--jit", "-i", path, "-o", injected], check=True, capture_output=True)
     return injected
+
+
+@functools.cache
+def vdso() -> bytes:
+    """The image that the kernel maps into this process."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if line.endswith("[vdso]"):
+            start, end = (int(word, 16) for word in line.split()[0].split("-"))
+            with Path("/proc/self/mem").open("rb") as memory:
+                memory.seek(start)
+                return memory.read(end - start)
+    raise RuntimeError("no [vdso] in /proc/self/maps")
+
+
+@functools.cache
+def vdso_build_id() -> str:
+    """That of the running kernel."""
+    return Elf(vdso()).build_id() or ""

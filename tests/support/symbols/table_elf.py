@@ -12,9 +12,11 @@ HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 PROGRAM = struct.Struct("<IIQQQQQQ")
 SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
+RELOCATION = struct.Struct("<QQq")
 PT_LOAD, PT_NOTE = 1, 4
 SHT_SYMTAB, SHT_STRTAB, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 3, 7, 8, 11
 STT_FUNC, STT_GNU_IFUNC = 2, 10
+NT_GNU_BUILD_ID = 3
 KEPT = {".symtab", ".strtab", ".dynsym", ".dynstr", ".gnu_debugdata", ".gnu_debuglink", ".rela.plt", ".shstrtab"}
 UNWINDING = {".eh_frame", ".eh_frame_hdr", ".debug_frame"}
 # How many symbols before and after a used address stay, so that a naming that is off by one still finds a wrong name.
@@ -60,9 +62,14 @@ class Elf:
     def build_id(self) -> str | None:
         """Lower hex."""
         for each in self.sections:
-            if each.name == ".note.gnu.build-id" and len(each.data) > 16:
-                size = struct.unpack_from("<I", each.data, 4)[0]
-                return each.data[16 : 16 + size].hex()
+            # The vDSO has all its notes in one section, .note.
+            notes = each.data if each.kind == SHT_NOTE else b""
+            while len(notes) > 12:
+                name_size, size, kind = struct.unpack_from("<III", notes)
+                start = 12 + (name_size + 3 & ~3)
+                if kind == NT_GNU_BUILD_ID and notes[12 : 12 + name_size] == b"GNU\0":
+                    return notes[start : start + size].hex()
+                notes = notes[start + (size + 3 & ~3) :]
         return None
 
     def address_of(self, file_offset: int) -> int | None:
@@ -92,14 +99,30 @@ def tables_of(data: bytes, debug: bytes | None, near: Collection[int] | None, *,
         for index, each in enumerate(sections):
             if each.kind in (SHT_SYMTAB, SHT_DYNSYM):
                 strings_index = each.fields[6]
-                table, text = _prune(each.data, sections[strings_index].data, used)
+                called = _called_by_plt(elf, used) if each.kind == SHT_DYNSYM else set()
+                table, text = _prune(each.data, sections[strings_index].data, used, called)
                 sections[index] = replace(each, data=table)
                 sections[strings_index] = replace(sections[strings_index], data=text)
     kept = KEPT | (UNWINDING if unwinding else set())
     return _write(elf, sections, lambda each: each.name in kept or each.kind == SHT_NOTE)
 
 
-def _prune(table: bytes, strings: bytes, used: list[int]) -> tuple[bytes, bytes]:
+def _called_by_plt(elf: Elf, used: list[int]) -> set[int]:
+    """Indices of the symbols after which the used entries of .plt and their neighbours are named."""
+    plt, relocations = elf.section(".plt"), elf.section(".rela.plt")
+    if plt is None or relocations is None:
+        return set()
+    near: set[int] = set()
+    for address in used:
+        if 0 <= address - plt.fields[3] < len(plt.data):
+            # A header of 16 or 32 bytes, then 16 each.
+            entry = (address - plt.fields[3]) // 16
+            near.update(range(max(0, entry - 1 - NEIGHBOURS), entry + NEIGHBOURS))
+    rows = list(RELOCATION.iter_unpack(relocations.data))
+    return {rows[index][1] >> 32 for index in near if index < len(rows)}
+
+
+def _prune(table: bytes, strings: bytes, used: list[int], called: Collection[int]) -> tuple[bytes, bytes]:
     symbols = list(SYMBOL.iter_unpack(table))
     starts = sorted({row[4] for row in symbols if row[3] and row[1] & 15 in (0, STT_FUNC, STT_GNU_IFUNC)})
     wanted = set()
@@ -108,9 +131,9 @@ def _prune(table: bytes, strings: bytes, used: list[int]) -> tuple[bytes, bytes]
         wanted.update(starts[max(0, place - NEIGHBOURS) : place + NEIGHBOURS])
     text = bytearray(len(strings))
     rows = []
-    for row in symbols:
+    for index, row in enumerate(symbols):
         # Those of other objects are what the entries of .plt are named after.
-        if not row[3] or row[4] in wanted:
+        if not row[3] or row[4] in wanted or index in called:
             end = strings.index(b"\0", row[0])
             text[row[0] : end] = strings[row[0] : end]
             rows.append(SYMBOL.pack(*row))

@@ -29,7 +29,13 @@ fn cpp(name: &str) -> Option<String> {
     let options = cpp_demangle::DemangleOptions::new().no_params().no_return_type();
     let mut text = Bounded(String::new());
     symbol.structured_demangle(&mut text, &options).ok()?;
-    Some(as_perf_writes(&text.0))
+    Some(as_perf_writes(without_qualifier(&text.0)))
+}
+
+/// A member function's `const` stands behind its parameters, and goes with them; a conversion's type may end in one too.
+fn without_qualifier(name: &str) -> &str {
+    let is_conversion = name.rsplit("::").next().is_some_and(|last| last.starts_with("operator "));
+    name.strip_suffix(" const").filter(|_| !is_conversion).unwrap_or(name)
 }
 
 /// Numbers as template arguments in the form that perf's demangler gives them: `4u` for `(unsigned int)4`. And no comma
@@ -101,6 +107,10 @@ mod tests {
             ("_Z4plusIiJEEvv", "plus<int>"),
             ("_Z4plusISaIiEJEEvv", "plus<std::allocator<int> >"),
             ("_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back"),
+            ("_ZNK3foo3barEv", "foo::bar"),
+            ("_ZZ4mainENKUljE0_clEj", "main::{lambda(unsigned int)#2}::operator()"),
+            ("_ZZNK1A1fEvENKUlvE_clEv", "A::f() const::{lambda()#1}::operator()"),
+            ("_ZN1AcvKiEv", "A::operator int const"),
             ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
             ("_RNvC6_123foo3bar", "123foo::bar"),
             ("foo.cold", "foo.cold"),

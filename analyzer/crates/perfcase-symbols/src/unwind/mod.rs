@@ -107,8 +107,9 @@ struct Frame {
 }
 
 impl Unwinder {
-    /// Addresses of the frames, innermost first, are added to `frames`: the sampled address, and of every caller the
-    /// last byte of its call instruction, as perf prints them.
+    /// Addresses of the frames, innermost first, are added to `frames`: the sampled address, of every caller the last
+    /// byte of its call instruction, as perf prints them, and of what a handler returns to its first byte, as no call
+    /// precedes it.
     pub fn unwind(
         &mut self,
         machine: Machine,
@@ -121,10 +122,17 @@ impl Unwinder {
         let mut frame = Frame { address: registers.pc(), is_exact: true };
         frames.push(frame.address);
         for _ in 1..MAX_FRAMES {
-            frame = match self.caller(machine, &mut registers, frame, stack, space, &mut guessed_count) {
-                Ok(frame) => frame,
+            let caller = match self.caller(machine, &mut registers, frame, stack, space, &mut guessed_count) {
+                Ok(caller) => caller,
                 Err(end) => return Outcome { end, guessed_count },
             };
+            if caller.is_exact
+                && !frame.is_exact
+                && let Some(trampoline) = frames.last_mut()
+            {
+                *trampoline = trampoline.wrapping_add(1);
+            }
+            frame = caller;
             frames.push(frame.address);
         }
         Outcome { end: End::TooDeep, guessed_count }

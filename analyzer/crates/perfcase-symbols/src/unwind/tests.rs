@@ -232,7 +232,7 @@ fn a_handler_of_aarch64_returns_to_code_without_a_table() {
     let values = [0, BASE + 0x1f00, STACK, BASE + 0x1010];
     let registers = Registers::from_perf(Machine::Aarch64, 0b1111 << 29, values.into_iter()).unwrap();
     let (frames, outcome) = unwind(Machine::Aarch64, registers, Some(file.clone()), &stack);
-    assert_eq!(frames, [0x1010, 0x1eff, 0x1000, 0x1203]);
+    assert_eq!(frames, [0x1010, 0x1f00, 0x1000, 0x1203], "the handler returns to 0x1f00: no call is before it");
     assert_eq!(outcome, Outcome { end: End::Complete, guessed_count: 0 });
     let (frames, outcome) = unwind(Machine::Aarch64, registers, Some(file), &stack[..71]);
     assert_eq!((frames, outcome.end), (vec![0x1010, 0x1eff], End::StackCopyEnded));
