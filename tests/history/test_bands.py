@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from perfcase.history.bands import run_starts, split
+from perfcase.history.bands import STRICT, run_starts, split
 
 FAST_AND_SLOW = [0.62, 1.80, 1.75, 1.91, 0.66, 1.84, 1.69, 1.88, 1.77, 1.93, 1.71, 1.86, 1.79, 1.82, 1.74, 1.90]
 """Cycles per instruction of 16 nodes, 2 of them fast: as the publication of the 3 times larger instance has it."""
@@ -83,11 +83,14 @@ def test_samples_of_one_distribution_seldom_have_bands(name: str, share_max: flo
         "uniform": random_numbers.random,
     }
     rounds = 1500
-    banded = 0
+    banded = strictly = 0
     for _ in range(rounds):
-        found = split(draw[name]() for _ in range(count))
+        sample = [draw[name]() for _ in range(count)]
+        found, strict = split(sample), split(sample, STRICT)
         banded += found is not None and found.is_banded
+        strictly += strict is not None and strict.is_banded
     assert banded / rounds <= share_max
+    assert strictly / rounds <= share_max / 3
 
 
 @pytest.mark.parametrize("count", [8, 16, 32, 64])

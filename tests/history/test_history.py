@@ -7,13 +7,11 @@ import shutil
 import tarfile
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from perfcase.history import captures
-from perfcase.schema import load_tables, quote
 from tests.support.cli import fail, perfcase, succeed
-from tests.support.fakecase import make_case
+from tests.support.fakecase import make_case, put
 
 DATA = Path(__file__).parents[1] / "data"
 HOUR_NS = 3600 * 10**9
@@ -21,18 +19,6 @@ START_NS = 1_767_571_200 * 10**9  # 2026-01-05 00:00:00 UTC
 MACHINES = [("node-1", 0, 1.80), ("node-2", 0, 0.62), ("node-3", 0, 1.75), ("node-4", 0, 1.91),
             ("node-1", 1, 1.77), ("node-2", 1, 0.66), ("node-3", 1, 0.64), ("node-4", 1, 1.88)]  # fmt: skip
 """Host, hour, cycles per instruction: node-2 is always fast, node-3 since its second capture."""
-
-
-def put(folder: Path, table: str, rows: list[dict[str, object]]) -> None:
-    """Replaces a table of an imported folder."""
-    path = folder / "tables" / f"{table}.parquet"
-    with duckdb.connect() as connection:
-        columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in load_tables()[table].columns)
-        connection.execute(f"CREATE TABLE t ({columns})")
-        for row in rows:
-            names, marks = ", ".join(map(quote, row)), ", ".join("?" for _ in row)
-            connection.execute(f"INSERT INTO t ({names}) VALUES ({marks})", list(row.values()))
-        connection.table("t").write_parquet(str(path))
 
 
 def described(host: str, hour: int, **more: object) -> dict[str, object]:
@@ -154,7 +140,7 @@ def test_what_is_no_question(store: Path) -> None:
         6, "history", store, "--view", "pmcarhc", "-m", "cpi"
     )
     assert "need a --view" in fail(2, "history", store, "--where", "true")
-    assert "need a figure" in fail(2, "history", store, "--bands")
+    assert "needs a figure" in fail(2, "history", store, "--baseline", "host=node-1")
     assert "nowhere" in fail(5, "history", store, "--view", "pmcarch", "-m", "cpi", "-w", "nowhere = 1")
     fail(5, "history", store, "--view", "pmcarch", "-m", "cpi", "-w", "true) FROM pmcarch; COPY (SELECT 1")
     assert "no capture is like that" in fail(6, "history", store, "--only", "host=web")
@@ -228,6 +214,13 @@ def test_recorded_hosts_in_two_bands(recorded_fleet: Path) -> None:
     assert all(row["problem"] is None for row in found)
     shown = succeed("history", recorded_fleet, *calls, "--bands").splitlines()[:3]
     assert "\n".join(shown) in (DATA.parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_recorded_figure_is_found(recorded_fleet: Path) -> None:
+    found = rows(recorded_fleet, "--bands", "--view", "syscall_summary")
+    calls = {row["key"]: row for row in found if row["measure"] == "call_count"}
+    assert {"comm dd, name read", "comm dd, name write"} <= calls.keys()
+    assert calls["comm dd, name write"]["low_hosts"] == ["node-3", "node-6"]
 
 
 def test_recorded_hosts_that_do_the_same(recorded_fleet: Path) -> None:

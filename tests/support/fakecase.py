@@ -17,12 +17,7 @@ def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) 
     (folder / "tables").mkdir(parents=True)
     with duckdb.connect() as connection:
         for table in load_tables().values():
-            columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in table.columns)
-            connection.execute(f"CREATE TABLE {quote(table.name)} ({columns})")
-            for row in rows.get(table.name, ()):
-                names = ", ".join(map(quote, row))
-                marks = ", ".join("?" for _ in row)
-                connection.execute(f"INSERT INTO {quote(table.name)} ({names}) VALUES ({marks})", list(row.values()))
+            _fill(connection, table.name, rows.get(table.name, ()))
             connection.table(table.name).write_parquet(str(folder / "tables" / f"{table.name}.parquet"))
     casedb.write(folder, {})
     info = {
@@ -33,3 +28,19 @@ def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) 
     }
     (folder / "import.json").write_text(json.dumps(info))
     return folder
+
+
+def put(folder: Path, table: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """Replaces the rows of one table of an imported folder."""
+    with duckdb.connect() as connection:
+        _fill(connection, table, rows)
+        connection.table(table).write_parquet(str(folder / "tables" / f"{table}.parquet"))
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, object]]) -> None:
+    columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in load_tables()[table].columns)
+    connection.execute(f"CREATE TABLE {quote(table)} ({columns})")
+    for row in rows:
+        names = ", ".join(map(quote, row))
+        marks = ", ".join("?" for _ in row)
+        connection.execute(f"INSERT INTO {quote(table)} ({names}) VALUES ({marks})", list(row.values()))

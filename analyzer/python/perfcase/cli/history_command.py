@@ -15,16 +15,16 @@ from rich.markup import escape
 from perfcase import query, render
 from perfcase.cli.common import Format, FormatOption, LimitOption, OutputOption, complete_view, unknown, write
 from perfcase.errors import PerfcaseError
-from perfcase.history import captures, timeline
+from perfcase.history import captures, scan, timeline
 from perfcase.history.bands import split
 from perfcase.history.baseline import baseline
 from perfcase.history.captures import Capture, Progress
 from perfcase.history.metric import WAYS, Metric, Reading, metric, read
-from perfcase.history.page import Page
+from perfcase.history.page import Page, print_scan
 from perfcase.history.selector import select
 from perfcase.schema import load_tables
 from perfcase.text import safe
-from perfcase.views import load_views
+from perfcase.views import View, load_views
 
 Order = StrEnum("Order", {name: name for name in timeline.ORDERS})
 Way = StrEnum("Way", {name: name for name in WAYS})
@@ -68,7 +68,11 @@ def command(
         ),
     ] = None,
     bands: Annotated[
-        bool, typer.Option("--bands", help="Whether the figures lie in two bands; who is in which, and since when.")
+        bool,
+        typer.Option(
+            "--bands",
+            help="Whether the figures lie in two bands; who is in which, and since when. Without --measure: which figures do.",
+        ),
     ] = False,
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
@@ -85,11 +89,14 @@ def command(
     A capture that cannot be read is listed with the reason, and does not stop the rest. Amounts are compared per second of
     recording.
 
-    Example: perfcase history incidents/ --view run_queue_latency -m wait_ns --baseline before=2026-01-05 --by host
+    Example: perfcase history incidents/ --view pmcarch -m ipc --baseline before=2026-01-05 --by host
     """
-    wanted = _metric(view, measure, agg, where)
-    if wanted is None and (usual or bands):
-        raise PerfcaseError("usage", "--baseline and --bands need a figure", "--view NAME --measure COLUMN")
+    is_scan = bands and measure is None and agg is None
+    if is_scan and (where or usual):
+        raise PerfcaseError("usage", "--where and --baseline need one figure", "--view NAME --measure COLUMN")
+    wanted = None if is_scan else _metric(view, measure, agg, where)
+    if wanted is None and usual:
+        raise PerfcaseError("usage", "--baseline needs a figure", "--view NAME --measure COLUMN")
     with _progress() as progress:
         fleet = captures.load(stores, progress)
         if not fleet.captures:
@@ -97,9 +104,18 @@ def command(
             raise PerfcaseError("input", f"{stores[0]}: holds no capture that can be read", reason)
         chosen = select(fleet.captures, usual) if usual else []
         shown = select(fleet.captures, only) if only else fleet.captures
+        if is_scan:
+            found = scan.scan(shown, _compared(view), progress)
         # A baseline may be of captures that are not shown.
         needed = {capture.name: capture for capture in [*shown, *chosen]}
         readings = _read(wanted, needed, progress) if wanted else {}
+    if is_scan:
+        with scan.as_table(found) as connection:
+            if fmt == Format.table and not output:
+                print_scan(render.console(), connection, found, fleet.left_out, limit)
+            else:
+                write(connection, "SELECT * FROM banded", fmt, output, limit)
+        return
     answer = timeline.Answer(shown, readings, order=by.value)
     if usual:
         answer.baseline = baseline(readings[capture.name].compared for capture in chosen)
@@ -119,6 +135,20 @@ def command(
         drawn = sys.stdout.isatty() if plot is None else plot
         page = Page(render.console(), answer, wanted)
         page.write(connection, fleet.left_out, limit=limit, plot=drawn, bands=bands)
+
+
+def _compared(view: str | None) -> list[View]:
+    """The views whose figures are tried: all, or the one."""
+    known = load_views()
+    if view is None:
+        return list(known.values())
+    if view not in known:
+        raise unknown("view", view, known, "perfcase views")
+    if not known[view].diff:
+        raise PerfcaseError(
+            "usage", f"{view} is not compared: {known[view].not_compared}", "name a figure of it: --measure"
+        )
+    return [known[view]]
 
 
 def _metric(view: str | None, measure: str | None, agg: Way | None, where: str | None) -> Metric | None:

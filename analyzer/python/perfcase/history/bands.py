@@ -19,6 +19,8 @@ VALUES_MIN = 8
 """Of fewer values, gaps are chance."""
 BAND_MIN = 2
 """One value alone is an outlier, no band."""
+STRICT = 1.5
+"""Strictness where hundreds of figures are tried: with it fewer than 1 in 300 samples of one distribution have bands."""
 DIFFERENCE_RATIO_MIN = 0.1
 """The upper band begins at least this far above the end of the lower one: less is real, but nobody's problem."""
 
@@ -56,8 +58,8 @@ class Split:
         return "low" if value <= self.below else "high"
 
 
-def split(values: Iterable[float]) -> Split | None:
-    """The best split; None for too few values, or values that are all the same."""
+def split(values: Iterable[float], strictness: float = 1.0) -> Split | None:
+    """The best split; None for too few values, or values that are all the same. ``strictness`` multiplies what is needed."""
     ordered = sorted(value for value in values if math.isfinite(value))
     count = len(ordered)
     if count < VALUES_MIN or ordered[0] == ordered[-1]:
@@ -73,7 +75,7 @@ def split(values: Iterable[float]) -> Split | None:
     separation = gap / spread if spread > 1e-12 * gap else math.inf
     below, above = ordered[at - 1], ordered[at]
     medians = median(ordered[:at]), median(ordered[at:])
-    return Split(below, above, at, count - at, *medians, separation, 4 + 16 / count)
+    return Split(below, above, at, count - at, *medians, separation, strictness * (4 + 16 / count))
 
 
 def _otsu(ordered: Sequence[float]) -> int:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 else:
     from perfcase.lazy import duckdb
 
-WAYS = ("sum", "mean", "max", "min", "median", "count")
-"""How rows become one figure."""
+WAYS = ("sum", "level", "mean", "max", "min", "median", "count")
+"""How rows become one figure. level: added up over the rows of one time, then averaged over time."""
 
 _AMOUNT_UNITS = ("ns", "bytes", "count", "pages")
 
@@ -32,6 +32,8 @@ class Metric:
     """The column; None counts rows."""
     way: str
     where: str | None = None
+    by: str | None = None
+    """SQL of a row's weight in a mean or median."""
 
     @property
     def is_per_second(self) -> bool:
@@ -40,7 +42,7 @@ class Metric:
 
     def told(self) -> str:
         """The metric in words."""
-        what = "rows" if self.measure is None else f"{self.way} of {self.measure}"
+        what = "rows" if self.measure is None else f"{self.way} of {self.measure}{f' by {self.by}' if self.by else ''}"
         per = " per second of recording" if self.is_per_second else ""
         return f"{what} in {self.view}{f' where {self.where}' if self.where else ''}{per}"
 
@@ -70,11 +72,15 @@ def metric(view: View | Table, measure: str | None, way: str | None, where: str 
         candidates = [column.name for column in view.columns if column.unit]
         hint = f"one of {', '.join(candidates)}" if candidates else "--agg count counts rows"
         raise PerfcaseError("usage", f"--view {view.name} needs a --measure", hint)
+    declared = view.diff if isinstance(view, View) else None
+    known = next((each for each in declared.measures if each.name == measure), None) if declared else None
+    if known and way in (None, known.kind):
+        return Metric(view.name, measure, known.kind, where or declared.where, known.by)
     return Metric(view.name, measure, way or usual_way(view, measure or ""), where)
 
 
 def usual_way(view: View | Table, measure: str) -> str:
-    """How the rows of a view become one figure: amounts are added, levels averaged, and of largest the largest counts."""
+    """Of a column whose view does not declare it: amounts are added, levels averaged, and of largest the largest counts."""
     column = next(column for column in view.columns if column.name == measure)
     if measure.startswith("max_") or measure.endswith("_max") or "_max_" in measure:
         return "max"
@@ -92,9 +98,11 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
         return Reading(0, None, None, f"its import has no view {wanted.view}; import it again")
     rows = f"SELECT * FROM {quote(wanted.view)}{f' WHERE ({wanted.where}{chr(10)})' if wanted.where else ''}"
     query.gate(connection, rows)
-    figure = _figure(connection, wanted)
     try:
-        count, found = connection.execute(f"SELECT count(*), ({figure})::DOUBLE FROM ({rows})").fetchone()
+        figure = _figure(connection, wanted)
+        count, found = connection.execute(
+            f"WITH chosen AS MATERIALIZED ({rows}) SELECT count(*), ({figure})::DOUBLE FROM chosen"
+        ).fetchone()
     except duckdb.Error as error:
         raise query.sql_error(error) from error
     value = found if found is not None and math.isfinite(found) else None
@@ -112,17 +120,23 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
 
 
 def _figure(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str:
-    """The aggregate that makes rows one figure. Levels of intervals count by the intervals' lengths."""
+    """The aggregate that makes the rows of ``chosen`` one figure."""
     if wanted.way == "count":
         return "count(*)"
     column = quote(wanted.measure or "")
-    if wanted.way != "mean":
-        return f"{wanted.way}({column})"
-    columns = [row[0] for row in connection.execute(f"DESCRIBE {quote(wanted.view)}").fetchall()]
-    if "interval_ns" not in columns:
-        return f"avg({column})"
-    known = f"FILTER ({column} IS NOT NULL)"
-    return f"coalesce(sum({column}::DOUBLE * interval_ns) / nullif(sum(interval_ns) {known}, 0), avg({column}))"
+    columns = {row[0] for row in connection.execute(f"DESCRIBE {quote(wanted.view)}").fetchall()}
+    if wanted.way == "level":
+        time = next((name for name in ("snapshot", "ts_ns") if name in columns), "0")
+        return f"SELECT avg(total) FROM (SELECT sum({column}) AS total FROM chosen GROUP BY {time})"
+    # What is averaged over intervals counts by their lengths.
+    by = wanted.by or ("interval_ns" if wanted.way == "mean" and "interval_ns" in columns else None)
+    if by is None or wanted.way not in ("mean", "median"):
+        return f"{'avg' if wanted.way == 'mean' else wanted.way}({column})"
+    if wanted.way == "mean":
+        known = f"sum({by}) FILTER ({column} IS NOT NULL)"
+        return f"coalesce(sum({column}::DOUBLE * ({by})) / nullif({known}, 0), avg({column}))"
+    ranked = f"SELECT {column} AS value, sum({by}) OVER (ORDER BY {column}) AS reached, sum({by}) OVER () AS whole FROM chosen"
+    return f"SELECT min(value) FROM ({ranked}) WHERE reached * 2 >= whole"
 
 
 def _why_none(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str | None:

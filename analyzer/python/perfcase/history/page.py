@@ -10,6 +10,7 @@ from perfcase.drawing import SPARK_MAX, spark
 from perfcase.history.bands import BAND_MIN, VALUES_MIN, Split
 from perfcase.history.captures import Capture, LeftOut
 from perfcase.history.metric import Metric
+from perfcase.history.scan import COLUMNS, Scan
 from perfcase.history.timeline import Answer
 from perfcase.text import plural, safe, shorten
 
@@ -119,17 +120,42 @@ class Page:
         return lines
 
     def _problems(self, left_out: Sequence[LeftOut]) -> None:
-        """One line a reason."""
-        reasons: dict[str, list[str]] = {}
-        for capture in self._answer.captures:
-            reading = self._answer.readings.get(capture.name)
-            if reading and reading.problem:
-                reasons.setdefault(reading.problem, []).append(capture.name)
-        for entry in left_out:
-            reasons.setdefault(entry.reason, []).append(entry.name)
-        for reason, names in reasons.items():
-            more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
-            self._line(f"not in the answer: {', '.join(names[:_NAMES_MAX])}{more}: {reason}", "yellow")
+        problems = [
+            LeftOut(capture.name, reading.problem)
+            for capture in self._answer.captures
+            if (reading := self._answer.readings.get(capture.name)) and reading.problem
+        ]
+        _print_left_out(self._console, [*problems, *left_out])
+
+
+def print_scan(
+    console: rich.console.Console,
+    connection: duckdb.DuckDBPyConnection,
+    found: Scan,
+    left_out: Sequence[LeftOut],
+    limit: int | None,
+) -> None:
+    """Which figures lie in two bands, the furthest apart first."""
+    most = render.TABLE_ROWS_MAX if limit is None else limit or len(found.banded)
+    listed = "array_to_string(low_hosts, ' ') AS low_hosts, array_to_string(high_hosts, ' ') AS high_hosts"
+    names = [name for name in COLUMNS if name not in ("needed", "low_hosts", "high_hosts")]
+    if found.banded:
+        rows = connection.execute(f"SELECT {', '.join(names)}, {listed} FROM banded LIMIT {most}").fetchall()
+        console.print(render.table_of([*names, "low_hosts", "high_hosts"], rows), crop=False)
+    told = f"{plural(len(found.banded), 'figure')} of {found.judged:,} in two bands; --view NAME --measure COLUMN says since when"
+    console.print(rich.text.Text(told, style="dim"), soft_wrap=True)
+    _print_left_out(console, [*(LeftOut(capture.name, reason) for capture, reason in found.problems), *left_out])
+
+
+def _print_left_out(console: rich.console.Console, left_out: Sequence[LeftOut]) -> None:
+    """One line a reason."""
+    reasons: dict[str, list[str]] = {}
+    for entry in left_out:
+        reasons.setdefault(entry.reason, []).append(entry.name)
+    for reason, names in reasons.items():
+        more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+        told = f"not in the answer: {', '.join(names[:_NAMES_MAX])}{more}: {reason}"
+        console.print(rich.text.Text(safe(told), style="yellow"), soft_wrap=True)
 
 
 def _host(capture: Capture) -> str:
