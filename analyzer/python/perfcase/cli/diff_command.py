@@ -17,8 +17,9 @@ from perfcase.cli.common import (
     complete_view,
     open_file,
     unknown,
+    writing,
 )
-from perfcase.diff import page
+from perfcase.diff import page, stack_page
 from perfcase.diff.rank import rank
 from perfcase.diff.sides import event_count, opened_sides, parse_part
 from perfcase.errors import PerfcaseError
@@ -47,6 +48,20 @@ def command(
         str | None,
         typer.Option("--per", metavar="EVENT", help="Divide amounts by how often this happened, not by seconds."),
     ] = None,
+    flamegraph: Annotated[
+        Path | None,
+        typer.Option("--flamegraph", metavar="FILE", help="Write OTHER's flame graph, coloured by the difference."),
+    ] = None,
+    callers: Annotated[
+        str | None,
+        typer.Option("--callers", metavar="FUNCTION", help="Who calls it in each, and what of that changed most."),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            "--event", "-e", metavar="NAME", help="Of --flamegraph and --callers: whose samples; a clock unless told."
+        ),
+    ] = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=0, metavar="N", help="At most N lines; 0: all.")
     ] = page.LINES,
@@ -62,8 +77,15 @@ def command(
     too. Missing sources are said. The exit code is 0 whenever the two could be compared, whatever was found.
 
     Example: perfcase diff good.perfcase bad.perfcase
+    Stacks are matched by function and object. The same shape with other counters is said: then the cause is in the hardware
+    and not in the code.
+
     Example: perfcase diff incident.perfcase --a 0s..10s --b 20s..30s --view thread_time
+    Example: perfcase diff good.perfcase bad.perfcase --flamegraph changed.svg
+    Example: perfcase diff good.perfcase bad.perfcase --callers malloc
     """
+    if event and not (flamegraph or callers):
+        raise PerfcaseError("usage", "--event is of --flamegraph and --callers")
     if b is None and (in_a is None or in_b is None):
         raise PerfcaseError("usage", "one capture and nothing to compare it with", "another FILE, or --a and --b")
     views = load_views()
@@ -75,5 +97,13 @@ def command(
     second = open_file(b, debug_dir) if b is not None else first
     with opened_sides(first, second, in_a and parse_part(in_a), in_b and parse_part(in_b)) as sides:
         old, new = (replace(side, per_count=event_count(side, per) if per else None) for side in sides)
+        if flamegraph:
+            with writing(flamegraph) as partial:
+                partial.write_text(stack_page.flamegraph(old, new, event), encoding="utf-8")
+        if callers:
+            stack_page.write_callers(old, new, callers, event, fmt.value, output, limit)
+        if flamegraph or callers:
+            return
         ranking = rank(old, new, per, None if view is None else [view])
-        page.write(old, new, ranking, fmt.value, output, limit, is_one_view=view is not None)
+        stacks = stack_page.said_of_stacks(old, new) if view is None else None
+        page.write(old, new, ranking, fmt.value, output, limit, is_one_view=view is not None, stacks=stacks)

@@ -20,6 +20,8 @@ from perfcase.text import safe, shorten
 if TYPE_CHECKING:
     import duckdb
     import rich.text
+
+    from perfcase.diff.stack_page import Said
 else:
     from perfcase.lazy import duckdb, rich
 
@@ -38,16 +40,26 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-def write(a: Side, b: Side, ranking: Ranking, fmt: str, output: Path | None, limit: int, *, is_one_view: bool) -> None:
+def write(
+    a: Side,
+    b: Side,
+    ranking: Ranking,
+    fmt: str,
+    output: Path | None,
+    limit: int,
+    *,
+    is_one_view: bool,
+    stacks: Said | None = None,
+) -> None:
     """Writes a diff. One view: with what is no more than noise."""
     lines = [*ranking.lines, *ranking.noise] if is_one_view else ranking.lines
     shown = lines[:limit] if limit else lines
     found = conditions(a, b)
     if fmt == "table":
-        _text(a, b, ranking, found, shown, len(lines), output)
+        _text(a, b, ranking, found, shown, len(lines), output, stacks)
         return
     if fmt == "json":
-        _json(a, b, ranking, found, shown, output)
+        _json(a, b, ranking, found, shown, output, stacks)
         return
     for each in (*_told(found), *_missing(a, b, ranking.not_compared)):
         sys.stderr.write(f"perfcase: {safe(each)}\n")
@@ -123,7 +135,13 @@ def _fill(connection: duckdb.DuckDBPyConnection, lines: Sequence[Ranked]) -> Non
 
 
 def _json(
-    a: Side, b: Side, ranking: Ranking, found: Sequence[Condition], lines: Sequence[Ranked], output: Path | None
+    a: Side,
+    b: Side,
+    ranking: Ranking,
+    found: Sequence[Condition],
+    lines: Sequence[Ranked],
+    output: Path | None,
+    stacks: Said | None,
 ) -> None:
     whole = {
         "a": {"name": a.name, "duration_ns": a.duration_ns},
@@ -131,6 +149,7 @@ def _json(
         "comparability": [asdict(each) for each in found],
         "settings": [asdict(each) for each in settings(a, b)],
         "not_compared": [asdict(each) for each in ranking.not_compared],
+        "stacks": asdict(stacks) if stacks else None,
         "noise_count": len(ranking.noise),
         "differences": [record(number, each) for number, each in enumerate(lines, 1)],
     }
@@ -146,12 +165,18 @@ def _text(
     lines: Sequence[Ranked],
     all_of: int,
     output: Path | None,
+    stacks: Said | None,
 ) -> None:
     with render.page(output) as console:
         for name, side in (("A", a), ("B", b)):
             console.print(rich.text.Text.assemble((f"{name}  ", "bold"), safe(side.name)))
         _conditions(console, found)
         console.print()
+        if stacks:
+            console.print(rich.text.Text.assemble(("Stacks  ", "bold"), safe(stacks.sentence)))
+            for each in stacks.moved:
+                console.print(rich.text.Text(f"  {safe(each)}", style="dim"))
+            console.print()
         if lines:
             console.print(rich.text.Text("What changed most", style="bold"))
             names = ["", "view", "key", "measure", "A", "B", "difference", "noise", "why"]

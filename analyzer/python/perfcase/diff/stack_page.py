@@ -1,0 +1,131 @@
+"""What a diff says of stacks: the differential flame graph, the caller view of one function, and whether the shape is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfcase import render
+from perfcase.diff.callers import callers
+from perfcase.diff.compare import Side, diff_view
+from perfcase.diff.page import number, times
+from perfcase.diff.shape import COUNTER_VIEWS, Shape, differing_counters, sentence, shape
+from perfcase.diff.stacks import common_event, pictured, profile
+from perfcase.flamegraph import FlameGraph
+from perfcase.query import Result
+from perfcase.stacks import sampled_events
+from perfcase.text import ratio, safe
+from perfcase.views import load_views
+
+if TYPE_CHECKING:
+    import duckdb
+
+else:
+    from perfcase.lazy import duckdb
+
+FRAMES_SHOWN = 6
+CALLER_COLUMNS = {
+    "depth": "INTEGER",
+    "path": "VARCHAR",
+    "a": "DOUBLE",
+    "b": "DOUBLE",
+    "a_per_s": "DOUBLE",
+    "b_per_s": "DOUBLE",
+    "difference_per_s": "DOUBLE",
+    "times": "DOUBLE",
+    "sigmas": "DOUBLE",
+    "a_ratio": "DOUBLE",
+    "b_ratio": "DOUBLE",
+    "a_samples": "BIGINT",
+    "b_samples": "BIGINT",
+}
+"""Weights are in the event's unit (ns for clocks), rates per second of recording, ratios of all that was sampled."""
+
+
+def flamegraph(a: Side, b: Side, event: str | None) -> str:
+    """B's flame graph as SVG, coloured by the difference from A."""
+    old, new = (
+        profile(side.connection, name)
+        for side, name in zip((a, b), common_event(a.connection, b.connection, event), strict=True)
+    )
+    title = f"{b.name}: {new.event}, the colour is the difference from {a.name}"
+    picture = FlameGraph(pictured(new, old), title=title, unit=new.unit, base=pictured(old, new), base_title=a.name)
+    return picture.svg()
+
+
+def write_callers(
+    a: Side, b: Side, function: str, event: str | None, fmt: str, output: Path | None, limit: int
+) -> None:
+    """The caller view of a function in both captures, what changed most first."""
+    events = common_event(a.connection, b.connection, event)
+    old, new = profile(a.connection, events[0]), profile(b.connection, events[1])
+    rows = callers(old, new, a.duration_ns, b.duration_ns, function)
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute(
+            f"CREATE TABLE caller ({', '.join(f'{name} {kind}' for name, kind in CALLER_COLUMNS.items())})"
+        )
+        connection.executemany(
+            f"INSERT INTO caller VALUES ({', '.join('?' for _ in CALLER_COLUMNS)})",
+            [
+                (
+                    row.depth, ";".join(name.replace(";", ":") for name in row.path), row.a.weight, row.b.weight,
+                    row.a_per_s, row.b_per_s, row.difference_per_s, row.times, row.sigmas, row.a_ratio, row.b_ratio,
+                    row.a.samples, row.b.samples,
+                )
+                for row in (rows[:limit] if limit else rows)
+            ],
+        )  # fmt: skip
+        if fmt == "table" and output is None:
+            unit = f" of {new.event}, weights in {new.unit}"
+            console = render.console()
+            console.print(
+                safe(f"callers of {function}, A {a.name}, B {b.name}: samples{unit}"), markup=False, soft_wrap=True
+            )
+        render.write_result(Result(connection, "SELECT * FROM caller"), fmt, output, limited=True)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is said of the stacks of both."""
+
+    event: str
+    is_same_shape: bool | None
+    """None: cannot be judged."""
+    overlap_ratio: float
+    expected_overlap_ratio: float
+    a_samples: int
+    b_samples: int
+    counters: tuple[str, ...]
+    """Those that differ."""
+    sentence: str
+    moved: tuple[str, ...]
+    """Of another shape the stacks that moved most, with both shares."""
+
+
+def said_of_stacks(a: Side, b: Side) -> Said | None:
+    """The stacks of both beside each other; None where they sampled nothing in common."""
+    if not sampled_events(a.connection).keys() & sampled_events(b.connection).keys():
+        return None
+    events = common_event(a.connection, b.connection, None)
+    found = shape(profile(a.connection, events[0]), profile(b.connection, events[1]))
+    views = load_views()
+    differences = [each for name in COUNTER_VIEWS for each in diff_view(views[name], a, b)]
+    counters = tuple(
+        f"{each.measure.name} {number(each.unit, each.a_per or 0)} and {number(each.unit, each.b_per or 0)}"
+        + (f" ({times(each.ratio)})" if each.ratio else "")
+        for each in differing_counters(differences)
+    )
+    return Said(
+        found.event, found.is_same if found.is_judged else None, found.overlap, found.expected, found.a_samples,
+        found.b_samples, counters, sentence(found, counters), tuple(_moved(found)),
+    )  # fmt: skip
+
+
+def _moved(found: Shape) -> Iterator[str]:
+    if found.is_judged and not found.is_same:
+        for chain, before, now in found.moved:
+            names = " > ".join(step.name for step in chain[-FRAMES_SHOWN:])
+            more = "… > " if len(chain) > FRAMES_SHOWN else ""
+            yield f"{ratio(before)} of the samples of A, {ratio(now)} of B: {more}{names}"

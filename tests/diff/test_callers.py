@@ -1,0 +1,132 @@
+"""perfcase diff --callers and --flamegraph."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from perfcase.diff.callers import callers
+from perfcase.diff.stacks import Chain, Named, Profile, Weight, ambiguous_names, label
+from perfcase.errors import PerfcaseError
+from tests.support.cli import fail, succeed
+
+SAMPLES = Path(__file__).parents[2] / "sample-captures"
+
+
+def chain(*names: str) -> Chain:
+    return (
+        Named("app", "", "label"),
+        *(Named(*name.split("@"), "user") if "@" in name else Named(name, "x", "user") for name in names),
+    )
+
+
+def profile_of(stacks: dict[Chain, tuple[float, int]]) -> Profile:
+    weights = {path: Weight(*each) for path, each in stacks.items()}
+    total = Weight(sum(w.weight for w in weights.values()), sum(w.samples for w in weights.values()))
+    return Profile(weights, "cpu-clock", "ns", total)
+
+
+def test_callers_of_a_function_with_both_absolutes() -> None:
+    # 10 s and 5 s. main > get > hash: 100 and 200; main > put > hash: 300 and 30, recursive in B; main: 600 and 170.
+    a = profile_of(
+        {chain("main", "get", "hash"): (100, 10), chain("main", "put", "hash"): (300, 30), chain("main"): (600, 60)}
+    )
+    b = profile_of({
+        chain("main", "get", "hash", "mix"): (200, 20), chain("main", "put", "hash", "hash"): (30, 3), chain("main"): (170, 17),
+    })  # fmt: skip
+    found = callers(a, b, 10 * 10**9, 5 * 10**9, "hash")
+    assert [(row.path, row.a, row.b, row.a_per_s, row.b_per_s) for row in found] == [
+        (("hash",), (400, 40), (230, 23), 40, 46),
+        (("hash", "get"), (100, 10), (200, 20), 10, 40),
+        (("hash", "put"), (300, 30), (0, 0), 30, 0),
+        (("hash", "get", "main"), (100, 10), (200, 20), 10, 40),
+        (("hash", "put", "main"), (300, 30), (0, 0), 30, 0),
+        (("hash", "get", "main", "app"), (100, 10), (200, 20), 10, 40),
+        (("hash", "put", "main", "app"), (300, 30), (0, 0), 30, 0),
+        (("hash", "hash"), (0, 0), (30, 3), 0, 6),
+        (("hash", "hash", "put"), (0, 0), (30, 3), 0, 6),
+        (("hash", "hash", "put", "main"), (0, 0), (30, 3), 0, 6),
+        (("hash", "hash", "put", "main", "app"), (0, 0), (30, 3), 0, 6),
+    ]
+    get, put, recursive = found[1], found[2], found[7]
+    assert (get.a_ratio, get.b_ratio, get.times) == (0.1, 0.5, 4)
+    assert (put.times, recursive.times) == (0, None)
+    # 30 more, known to 10 / sqrt(10) and 40 / sqrt(20).
+    assert get.sigmas == pytest.approx(30 / (10 + 80) ** 0.5)
+
+
+def test_a_name_in_two_objects_is_told_apart() -> None:
+    a = profile_of({chain("main@one", "copy@libc"): (10, 1), chain("main@two", "copy@libc"): (20, 2)})
+    found = callers(a, a, 10**9, 10**9, "copy")
+    assert [row.path for row in found if row.depth == 1] == [("copy", "main (one)"), ("copy", "main (two)")]
+    assert [row.a for row in callers(a, a, 10**9, 10**9, "main (two)") if row.depth == 0] == [(20, 2)]
+    assert label(Named("copy", "libc", "user"), ambiguous_names(a.stacks)) == "copy"
+
+
+def test_a_function_that_neither_has() -> None:
+    a = profile_of({chain("malloc"): (1, 1)})
+    with pytest.raises(PerfcaseError, match=r"in a function mallok \(did you mean malloc\?\)"):
+        callers(a, a, 1, 1, "mallok")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recorded capture, imported, whose first and second half are compared."""
+    file = tmp_path_factory.mktemp("recorded") / "x.perfcase"
+    shutil.copy(SAMPLES / "x86_64-scheduling" / "x.perfcase", file)
+    succeed("import", file)
+    return file
+
+
+PARTS = ("--a", "0s..8s", "--b", "8s..")
+
+
+def test_callers_of_a_recording_are_those_of_the_view(recorded: Path) -> None:
+    function = "do_syscall_64"
+    told = succeed("diff", recorded, *PARTS, "--callers", function, "--format", "csv", "--limit", "0")
+    found = {row["path"]: row for row in csv.DictReader(io.StringIO(told))}
+    # The view has every thread and no thread names; the function itself and its only caller are in both.
+    view = json.loads(succeed(
+        "sql", recorded, "--format", "json",
+        "SELECT sum(period)::DOUBLE AS weight, count(*) AS samples, ts_ns < 8000000000 AS first"
+        " FROM sample JOIN perf_event USING (event_id) LEFT JOIN thread USING (utid) WHERE name LIKE 'cpu-clock%'"
+        " AND stack_id IN (SELECT stack_id FROM stack_folded WHERE list_contains(labels, 'do_syscall_64'))"
+        " AND coalesce(comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"
+        " AND pid NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL) GROUP BY first ORDER BY first DESC",
+    ))  # fmt: skip
+    row = found[function]
+    assert [(float(row["a"]), int(row["a_samples"])), (float(row["b"]), int(row["b_samples"]))] == [
+        (each["weight"], each["samples"]) for each in view
+    ]
+    assert float(row["a_per_s"]) == pytest.approx(float(row["a"]) / 8)
+    assert "neither capture has a sample in a function do_sycall_64" in fail(
+        6, "diff", recorded, *PARTS, "--callers", "do_sycall_64"
+    )
+
+
+def test_a_differential_flame_graph_of_a_recording(recorded: Path, tmp_path: Path) -> None:
+    succeed("diff", recorded, *PARTS, "--flamegraph", tmp_path / "d.svg")
+    picture = (tmp_path / "d.svg").read_text(encoding="utf-8")
+    root = ElementTree.fromstring(picture)
+    titles = [each.text or "" for each in root.iter("{http://www.w3.org/2000/svg}title")]
+    # Each frame has both sides, absolute and as a share.
+    assert all(re.search(r"\(.*, [0-9.]+ %; .* 0s\.\.8s: .*, [0-9.]+ %\)$", title) for title in titles)
+    assert any(title.startswith("do_syscall_64 (") for title in titles)
+    assert "larger share" in picture
+    # One part against itself: nothing has changed, so nothing has a colour.
+    succeed("diff", recorded, "--a", "0s..8s", "--b", "0s..8s", "--flamegraph", tmp_path / "same.svg")
+    frames = (tmp_path / "same.svg").read_text(encoding="utf-8").split("as it was", 1)[1]
+    colours = re.findall(r'fill="(#[0-9a-f]{6})"', frames)
+    assert colours
+    assert set(colours) == {"#f2f2f2"}
+
+
+def test_what_only_these_take(recorded: Path) -> None:
+    assert "--event is of --flamegraph and --callers" in fail(2, "diff", recorded, *PARTS, "--event", "cpu-clock")
