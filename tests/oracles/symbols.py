@@ -24,7 +24,7 @@ from tests.oracles.tools import named_script
 from tests.oracles.tools.named_script import Named
 from tests.support.symbols import record
 from tests.support.symbols.bundle import bundle
-from tests.support.symbols.record import DWARF, FRAME_POINTERS, SYMBOLS
+from tests.support.symbols.record import SYMBOLS
 from tests.support.symbols.table_elf import SHT_DYNSYM, SHT_SYMTAB, SYMBOL, Elf
 
 Key = tuple[int, int]
@@ -58,13 +58,11 @@ class Recorded:
     program: str
     language: str
     stored: str
-    options: tuple[str, ...] = FRAME_POINTERS
-    full: bool = False
 
     @property
     def id(self) -> str:
         """How tests name it."""
-        return f"live/{self.program}" + ("-full" if self.full else "")
+        return f"live/{self.program}"
 
     def archive(self) -> bytes:
         """The .perfcase."""
@@ -73,10 +71,6 @@ class Recorded:
     def script(self) -> str:
         """What perf said."""
         return _recorded(self)[1]
-
-    def is_live(self) -> bool:
-        """Whether this machine recorded it."""
-        return may_record()
 
 
 @functools.cache
@@ -112,12 +106,11 @@ def _recorded(capture: Recorded) -> tuple[bytes, str]:
         return stored.archive(), stored.script()
     built = programs(capture.language)
     path = built / f"{capture.program}.data"
-    record.perf_record(path, [str(built / capture.program), "300", str(built)], 199, capture.options)
+    record.perf_record(path, [str(built / capture.program), "300", str(built)])
     jitdump = next(built.glob("jit-*.dump"), None)
     asked = path if jitdump is None else record.inject_jit(path)
-    script = record.perf_script(asked, "--inline" if capture.full else "--no-inline")
-    unwinding = capture.options != FRAME_POINTERS
-    made = bundle(path.read_bytes(), script, prune=False, full=capture.full, unwinding=unwinding, jitdump=jitdump)
+    script = record.perf_script(asked, "--no-inline")
+    made = bundle(path.read_bytes(), script, prune=False, jitdump=jitdump)
     return made, script
 
 
@@ -131,11 +124,8 @@ LIVE = [
     Recorded("jit", "jit", "jit"),
 ]
 STORED_DWARF = [Stored(name) for name in ("c-dwarf", "cxx-dwarf", "rust-dwarf", "python", "c-dwarf-aarch64")]
-# Whole files, whose DWARF tells inlined functions. perf 6.1 asks addr2line for them, and only where it unwound by DWARF.
-LIVE_FULL = [
-    Recorded("cxx-dwarf", "cxx", "cxx-dwarf", DWARF, full=True),
-    Recorded("rust-dwarf", "rust", "rust-dwarf", DWARF, full=True),
-]
+# The program whole: its DWARF tells inlined functions.
+STORED_INLINED = [Stored("cxx-inlined")]
 Capture = Stored | Recorded
 
 

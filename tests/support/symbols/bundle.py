@@ -88,7 +88,8 @@ def bundle(
     vdso_file: Path | None = None,
     machine: str | None = None,
 ) -> bytes:
-    """The archive. ``script`` is `perf script` of the recording with ip, sym and dso. ``full``: whole files, not tables.
+    """The archive. ``script`` is `perf script` of the recording with ip, sym and dso. ``full``: whole files, not tables; if cut
+    down, only those with debug information.
 
     ``root``, ``kallsyms``, ``vdso_file`` and ``machine`` are those of the machine that recorded, if it was not this one.
     """
@@ -135,7 +136,7 @@ def _add_file(made: Bundle, root: Path, path: str, used: set[int] | None, *, ful
     except ValueError:
         return made.miss("elf-table", path, "not an ELF file")
     name = build_id or "path-" + hashlib.sha256(path.encode()).hexdigest()[:16]
-    if full:
+    if full and (used is None or Elf(whole).section(".debug_info")):
         return made.add(f"elf/{name}", "elf", whole, path=path, build_id=build_id or "-")
     debug_file = inside(root, DEBUG_FILES) / name[:2] / f"{name[2:]}.debug"
     debug = debug_file.read_bytes() if build_id and debug_file.exists() else None

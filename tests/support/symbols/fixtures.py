@@ -31,6 +31,7 @@ class Fixture:
     frequency: int = 199
     options: tuple[str, ...] = FRAME_POINTERS
     build: str = "c"
+    full: bool = False
 
 
 FIXTURES = [
@@ -51,6 +52,8 @@ FIXTURES = [
     Fixture("c-dwarf", "{bin}/c-dwarf 1500", 99, DWARF),
     Fixture("cxx-dwarf", "{bin}/cxx-dwarf 1500", 99, DWARF, build="cxx"),
     Fixture("rust-dwarf", "{bin}/rust-dwarf 1500", 99, DWARF, build="rust"),
+    # perf 6.1 lists inlined functions only where it unwound by DWARF.
+    Fixture("cxx-inlined", "{bin}/cxx-dwarf 1500", 99, DWARF, build="cxx", full=True),
 ]
 
 
@@ -64,8 +67,9 @@ def write(fixture: Fixture, folder: Path) -> None:
     record.perf_record(path, words, fixture.frequency, fixture.options)
     jitdump = next(iter(sorted(built.glob("jit-*.dump"), key=os.path.getmtime, reverse=True)), None)
     asked = path if jitdump is None else record.inject_jit(path)
-    script = record.perf_script(asked, "--no-inline")
-    made = bundle(path.read_bytes(), script, prune=True, unwinding=fixture.options != FRAME_POINTERS, jitdump=jitdump)
+    script = record.perf_script(asked, "--inline" if fixture.full else "--no-inline")
+    unwinding = fixture.options != FRAME_POINTERS
+    made = bundle(path.read_bytes(), script, prune=True, full=fixture.full, unwinding=unwinding, jitdump=jitdump)
     store(fixture.name, made, script)
 
 
