@@ -35,7 +35,7 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --pid PID[,PID...]   only these processes, with their threads and children
   --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
   --interval SECONDS   between /proc snapshots and counter readings (default 1, at least 0.01)
-  --with GROUP[,...]   more events, which may come often: locks, page-cache, tcp (see events.list)
+  --with GROUP[,...]   more events, which may come often: locks, page-cache, page-faults, tcp (see events.list)
   --numa-maps          also on which NUMA node each recorded process has its memory
   --symbols MODE       what names functions elsewhere: table (default: symbol tables of mapped objects, perf maps),
                        full (the whole objects, also for source lines) or none
@@ -170,7 +170,7 @@ check_options() {
 	interval_ns=$("$helper" number seconds "$interval")
 	[ "${interval_ns:-0}" -ge 10000000 ] || usage_error "--interval $interval: a number of seconds, at least 0.01"
 	for group in $(echo "$event_groups" | tr ',' ' '); do
-		grep -q "^[a-z]* *[^ ]*:[^ ]* $group\$" "$home/events.list" || usage_error "--with $group: there are locks, page-cache and tcp"
+		grep -q "^[a-z]* *[^ ]*:[^ ]* $group\$" "$home/events.list" || usage_error "--with $group: there are locks, page-cache, page-faults and tcp"
 	done
 	case $symbols in
 	none | table | full) ;;

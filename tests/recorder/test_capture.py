@@ -202,7 +202,7 @@ def test_trace_cmd_is_not_needed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("groups", ["", "page-cache", "locks,tcp"])
+@pytest.mark.parametrize("groups", ["", "page-cache", "locks,tcp", "page-faults"])
 def test_events_that_come_often_are_recorded_when_asked_for(shell: str, groups: str, tmp_path: Path) -> None:
     if TRACEFS is None or os.geteuid() != 0:
         pytest.skip("tracefs is not mounted, or not ours to use")
@@ -219,6 +219,7 @@ def test_events_that_come_often_are_recorded_when_asked_for(shell: str, groups: 
         "page-cache": "filemap:mm_filemap_add_to_page_cache",
         "locks": "lock:contention_begin",
         "tcp": "tcp:tcp_probe",
+        "page-faults": "exceptions:page_fault_user",
     }.items():
         exists = (TRACEFS / "events" / event.replace(":", "/")).is_dir()
         assert (event in recorded) == (group in groups.split(",") and exists), event

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.parametrize("shell", SHELLS)
         (["--call-graph", "fast"], 2, "--call-graph fast: there are fp, dwarf, dwarf,BYTES and lbr"),
         (["--call-graph=dwarf,70000"], 2, "--call-graph dwarf,70000: 8 to 65528 bytes of each stack"),
         (["--budget", "5X"], 2, "--budget 5X: a size, such as 200M"),
-        (["--with", "page-cache,sched"], 2, "--with sched: there are locks, page-cache and tcp"),
+        (["--with", "page-cache,sched"], 2, "--with sched: there are locks, page-cache, page-faults and tcp"),
         (["--with", "sched:sched_switch"], 2, "--with sched:sched_switch: there are"),
         (["--duration"], 2, "--duration needs a value"),
         (["--frequency", "99"], 2, "unknown option --frequency"),
