@@ -1,0 +1,44 @@
+"""B, "seeing through hardware counters": two counters on one cache line and on a line each, and the published figures.
+
+The recordings are of an emulation without caches: they hold that the same program looks the same. The published figures are by hand.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cases.conftest import Printed, Told
+
+SHARED, PADDED = "b-false-sharing/shared.perfcase", "b-false-sharing/padded.perfcase"
+SLOW, FAST = "b-false-sharing/published/slow.csv", "b-false-sharing/published/fast.csv"
+
+
+def test_published_counters_come_first_and_the_ratios_are_theirs(told: Told) -> None:
+    lines = told("diff", FAST, SLOW)
+    assert [(line["view"], line["measure"]) for line in lines[:2]] == [
+        ("pmcarch", "ipc"),
+        ("microarchitecture", "machine_clears_pki"),
+    ]
+    assert float(lines[0]["ratio"]) == pytest.approx(1 / 3, rel=0.001)  # three times the cycles of an instruction
+    assert float(lines[1]["ratio"]) == pytest.approx(4, rel=0.001)
+
+
+@pytest.mark.parametrize("capture", [SHARED, PADDED])
+def test_both_recordings_spend_their_time_in_the_same_function(told: Told, capture: str) -> None:
+    (first, *_) = told("view", "function_profile", capture)
+    assert (first["symbol"], first["dso"]) == ("count", "counters")
+    assert float(first["self_ratio"]) > 0.85
+
+
+@pytest.mark.parametrize("capture", [SHARED, PADDED])
+def test_the_emulation_has_one_cost_of_an_instruction(told: Told, capture: str) -> None:
+    assert {round(float(row["cpi"]), 3) for row in told("view", "pmcarch", capture)} == {2.0}
+
+
+def test_no_difference_of_counters_is_claimed_where_there_is_none(told: Told) -> None:
+    lines = told("diff", SHARED, PADDED)
+    assert [line for line in lines if line["view"] in ("pmcarch", "microarchitecture", "function_profile")] == []
+
+
+def test_diff_says_that_the_stacks_have_the_same_shape(printed: Printed) -> None:
+    assert "Stacks  same shape:" in printed("diff", SHARED, PADDED)
