@@ -4,12 +4,13 @@
 -- caveat: a request belongs to the interval that it completed in, as in iostat; latencies are of requests whose issue is known
 -- caveat: depth and busy time are of requests whose completion is in the capture; the others are in open_count, by their issue
 -- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
+-- caveat: latency is that of the last issue: where a device did not answer and the kernel asked again, the wait is in total_ns_max
 -- caveat: an average hides the worst: read latency_ns_max beside it, and kernel_log for what the device said at that time
 -- caveat: intervals are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
 -- diff by: device_name
--- diff sum: request_count, read_bytes, write_bytes, error_count
+-- diff sum: request_count, read_bytes, write_bytes, error_count, requeue_count
 -- diff mean: latency_ns_avg by request_count, queue_ns_avg by request_count, queue_depth_avg, busy_ratio
--- diff max: latency_ns_max
+-- diff max: latency_ns_max, total_ns_max
 -- diff weight: 0.75
 -- plot: intervals request_count, latency_ns_avg, latency_ns_max, queue_depth_avg, busy_ratio by device
 -- column ts_ns [ns]: when the interval began
@@ -24,6 +25,8 @@
 -- column latency_ns_p99 [ns]: 99 of 100 took no longer
 -- column latency_ns_max [ns]: the slowest
 -- column queue_ns_avg [ns]: mean wait in the queue before, of those that were queued
+-- column total_ns_max [ns]: the longest from queued (or issued, where it went straight to the device) to completed: with all tries
+-- column requeue_count [count]: times that the kernel took one back to ask again
 -- column queue_depth_avg: requests under way at the device, weighted by time
 -- column queue_depth_max: most at once
 -- column busy_ns [ns]: time with at least one under way
@@ -31,7 +34,8 @@
 -- column error_count [count]: requests that completed with an error
 -- column open_count [count]: requests that were issued in it and whose completion is not in the capture: at the end still under way, or not seen
 WITH request AS (
-  SELECT device, issued_ts_ns, completed_ts_ns, latency_ns, queue_ns, operation, size_bytes, error
+  SELECT device, issued_ts_ns, completed_ts_ns, latency_ns, queue_ns, operation, size_bytes, error,
+    completed_ts_ns - coalesce(queued_ts_ns, issued_ts_ns) AS total_ns, requeue_count
   FROM block_io
   WHERE issued_ts_ns IS NOT NULL
 ), setting AS (
@@ -79,6 +83,8 @@ WITH request AS (
     quantile_disc(r.latency_ns, 0.99) AS latency_ns_p99,
     max(r.latency_ns) AS latency_ns_max,
     avg(r.queue_ns) AS queue_ns_avg,
+    max(r.total_ns) AS total_ns_max,
+    sum(r.requeue_count)::BIGINT AS requeue_count,
     count(*) FILTER (r.error <> 0) AS error_count
   FROM request AS r
   CROSS JOIN setting AS g
@@ -95,7 +101,8 @@ SELECT
   d.ts_ns, least(g.step_ns, g.end_ns - d.ts_ns) AS interval_ns, d.device, n.device_name,
   coalesce(x.request_count, 0) AS request_count,
   coalesce(x.read_bytes, 0) AS read_bytes, coalesce(x.write_bytes, 0) AS write_bytes,
-  x.latency_ns_avg, x.latency_ns_p50, x.latency_ns_p99, x.latency_ns_max, x.queue_ns_avg,
+  x.latency_ns_avg, x.latency_ns_p50, x.latency_ns_p99, x.latency_ns_max, x.queue_ns_avg, x.total_ns_max,
+  coalesce(x.requeue_count, 0) AS requeue_count,
   d.depth_ns / least(g.step_ns, g.end_ns - d.ts_ns) AS queue_depth_avg,
   d.depth_max AS queue_depth_max,
   d.busy_ns, d.busy_ns / least(g.step_ns, g.end_ns - d.ts_ns) AS busy_ratio,
