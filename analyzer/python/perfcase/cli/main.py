@@ -17,8 +17,8 @@ from perfcase.errors import EXIT_CODES, FOUND, KIND_MEANINGS, PerfcaseError
 from perfcase.text import safe
 
 COMMANDS = (
-    "record", "import", "symbolize", "report", "findings", "diff", "sql", "view", "views", "flamegraph", "tables", "events",
-    "info", "history",
+    "record", "import", "symbolize", "report", "findings", "diff", "summary", "sql", "view", "views", "flamegraph", "export",
+    "tables", "events", "info", "history",
 )  # fmt: skip
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -148,9 +148,12 @@ class Page:
         for column in columns:
             table.add_column(column.heading, justify="left" if column.left else "right", no_wrap=True)
         for row in rows:
-            cells = []
-            for column, value in zip(columns, row, strict=True):
-                written = safe("-" if value is None else column.write(value))
-                cells.append(Text(shorten(written, column.limit) if column.limit else written))
-            table.add_row("", *cells)
+            table.add_row("", *(Text(cell) for cell in written(columns, row)))
         self._console.print(table, crop=False)
+
+
+def written(columns: Sequence[Column], row: Sequence[Any]) -> Iterator[str]:
+    """The cells of a row as a reader sees them."""
+    for column, value in zip(columns, row, strict=True):
+        cell = safe("-" if value is None else column.write(value))
+        yield shorten(cell, column.limit) if column.limit else cell

@@ -38,9 +38,16 @@ SECTIONS = (
 
 def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: str) -> None:
     """Writes the whole report about FILE."""
-    page = Page(connection, console, file)
+    write_sections(Page(connection, console, file))
+
+
+def write_sections(page: Page, *, in_full: bool = False) -> None:
+    """Writes all sections on a page; ``in_full``: the findings with what they mean and what to look at next."""
     for section in SECTIONS:
         if not page.has_view(getattr(section, "VIEW", "data_quality")):
             continue
         page.heading(section.TITLE)
-        section.write(page)
+        if section is findings:
+            findings.write(page, in_full=in_full)
+        else:
+            section.write(page)

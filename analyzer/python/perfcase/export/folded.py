@@ -1,0 +1,36 @@
+"""Folded stacks: a line a callchain, ``thread;root;…;leaf weight``, which flamegraph.pl, inferno and speedscope read.
+
+A semicolon in a name separates frames there, so it becomes a colon; line breaks are spelled out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import BinaryIO
+
+from perfcase.export.source import Samples
+from perfcase.text import safe
+
+EXTENSION = "folded"
+KEEPS_NOT = "times, CPUs and thread ids (threads of one name are one), units, source lines, which code is the kernel's"
+
+
+def write(samples: Samples, file: BinaryIO) -> None:
+    """Writes the callchains in the order of their text; the weight is in the event's unit."""
+    samples.note_losses(times=False)
+    names = {key: _name(frame.name) for key, frame in samples.frames.items()}
+    threads = {utid: _name(thread.name) for utid, thread in samples.threads.items()}
+    weights: Counter[tuple[int | None, int]] = Counter()
+    for sample in samples.all():
+        weights[sample.utid, sample.stack] += sample.weight
+    lines: Counter[str] = Counter()
+    for (utid, stack), weight in weights.items():
+        lines[";".join([threads[utid], *(names[frame] for frame in reversed(samples.stacks[stack]))])] += weight
+    for line, weight in sorted(lines.items()):
+        if weight:
+            file.write(f"{line} {weight}\n".encode("utf-8", "replace"))
+
+
+def _name(name: str) -> str:
+    # A name that is nothing would be no frame.
+    return safe(name).replace(";", ":") or "[empty]"

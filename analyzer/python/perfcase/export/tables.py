@@ -1,0 +1,66 @@
+"""All tables and views as files, for whatever reads CSV or Parquet: ``tables/<name>`` and ``views/<name>`` in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfcase.errors import PerfcaseError
+from perfcase.query import Result
+from perfcase.render import write_result
+from perfcase.schema import load_tables, quote
+from perfcase.views import load_views, parameters
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
+
+EXPANDED = ("call_path", "callees", "callers")
+"""Views that list every path from every function: many times the size of all others. They are written when named."""
+
+
+def write_tables(
+    connection: duckdb.DuckDBPyConnection,
+    fmt: str,
+    folder: Path,
+    wanted: Sequence[str] = (),
+    progress: Callable[[str, int], None] = lambda _name, _number: None,
+) -> list[str]:
+    """Writes every table and view, or those that are wanted, into ``folder``; what is left out and why, in words.
+
+    A Parquet file has the views' types. CSV has none: lists are JSON, unknown is an empty field.
+    """
+    known = [row[0] for row in connection.execute(
+        "SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY view_name"
+    ).fetchall()]  # fmt: skip
+    chosen = list(wanted) or [name for name in known if name not in EXPANDED]
+    unknown = [name for name in chosen if name not in known]
+    if unknown:
+        raise PerfcaseError("not_found", f"there is no view {unknown[0]}", "perfcase views lists them")
+    views = load_views()
+    lost = []
+    if fmt == "csv":
+        lost.append("types of columns: CSV has none; unknown is an empty field, lists are JSON")
+    for number, name in enumerate(chosen):
+        progress(name, number)
+        place = folder / ("views" if name in views else "tables")
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise PerfcaseError("environment", f"{place}: cannot be written: {error.strerror}") from error
+        write_result(Result(connection, f"SELECT * FROM {quote(name)}"), fmt, place / f"{name}.{fmt}", limited=True)
+    if not wanted:
+        lost.append(
+            f"{', '.join(EXPANDED)}: every path from every function, many times the size of the rest; --view writes them"
+        )
+    bound = [name for name in chosen if name in views and parameters(views, name)]
+    if bound:
+        lost.append(
+            f"views with parameters at other values than those they have unless told: {', '.join(sorted(bound))}"
+        )
+    missing = [] if wanted else sorted(set(load_tables()) - set(known))
+    if missing:
+        lost.append(f"tables that this case does not have: {', '.join(missing)}")
+    return lost
