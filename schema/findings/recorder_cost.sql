@@ -12,7 +12,8 @@ WITH threshold AS (
 ), cost AS (
   SELECT sum(cpu_ns) AS cpu_ns, sum(cpu_ratio) AS one_cpu_ratio, arg_max(process, (cpu_ns, process)) AS most, max(cpu_ns) AS most_ns
   FROM recorder_overhead
-  WHERE coalesce(phase, 'recording') = 'recording'
+  -- A command that the recorder ran is counted with its own children: what it took is not the recording's cost.
+  WHERE coalesce(phase, 'recording') = 'recording' AND process NOT LIKE '%, and the recorded command'
   HAVING count(cpu_ratio) > 0
 ), host AS (
   SELECT sum(busy_ns) / nullif(sum(total_ns), 0) AS busy_ratio
