@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ from perfcase.views import load_views
 
 if TYPE_CHECKING:
     import duckdb
+    import rich.markup
     import rich.progress
 else:
     from perfcase.lazy import duckdb, rich
@@ -86,6 +87,16 @@ def import_progress(label: str) -> Iterator[store.Progress]:
         yield report
     finally:
         progress.stop()
+
+
+@contextmanager
+def capture_progress() -> Iterator[Callable[[str, int, int], None]]:
+    """One line on a terminal's standard error that says which capture is at work; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda _name, _number, _of: None
+        return
+    with render.console(stderr=True).status("") as status:
+        yield lambda name, number, of: status.update(rich.markup.escape(f"{number + 1}/{of}  {safe(name)}"))
 
 
 def open_file(file: Path, debug_dirs: list[Path] | None = None) -> store.Case:

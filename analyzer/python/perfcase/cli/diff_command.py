@@ -14,6 +14,7 @@ from perfcase.cli.common import (
     Format,
     FormatOption,
     OutputOption,
+    capture_progress,
     complete_view,
     open_file,
     unknown,
@@ -23,6 +24,7 @@ from perfcase.diff import page, stack_page
 from perfcase.diff.rank import rank
 from perfcase.diff.sides import event_count, opened_sides, parse_part
 from perfcase.errors import PerfcaseError
+from perfcase.history import usual
 from perfcase.views import load_views
 
 
@@ -62,6 +64,14 @@ def command(
             "--event", "-e", metavar="NAME", help="Of --flamegraph and --callers: whose samples; a clock unless told."
         ),
     ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="STORE[:SELECTOR]",
+            help="Compare FILE with the median of the captures below a folder, all or host=…,ticket=…,label=…,before=…,after=….",
+        ),
+    ] = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=0, metavar="N", help="At most N lines; 0: all.")
     ] = page.LINES,
@@ -83,10 +93,15 @@ def command(
     Example: perfcase diff incident.perfcase --a 0s..10s --b 20s..30s --view thread_time
     Example: perfcase diff good.perfcase bad.perfcase --flamegraph changed.svg
     Example: perfcase diff good.perfcase bad.perfcase --callers malloc
+    Example: perfcase diff bad.perfcase --baseline incidents/:host=web-*,before=2026-01-05
     """
     if event and not (flamegraph or callers):
         raise PerfcaseError("usage", "--event is of --flamegraph and --callers")
-    if b is None and (in_a is None or in_b is None):
+    if baseline is not None and any((b, in_b, per, flamegraph, callers)):
+        raise PerfcaseError(
+            "usage", "--baseline stands for the other capture", "FILE, --a, --view, --limit and --format go with it"
+        )
+    if baseline is None and b is None and (in_a is None or in_b is None):
         raise PerfcaseError("usage", "one capture and nothing to compare it with", "another FILE, or --a and --b")
     views = load_views()
     if view is not None and (view not in views or views[view].diff is None):
@@ -94,6 +109,13 @@ def command(
             raise PerfcaseError("usage", f"{view} is not compared: {views[view].not_compared}")
         raise unknown("view", view, [name for name in views if views[name].diff], "perfcase views")
     first = open_file(a, debug_dir)
+    if baseline is not None:
+        part = in_a and parse_part(in_a)
+        with opened_sides(first, first, part, part) as (side, _), capture_progress() as progress:
+            wanted = [views[name] for name in views if views[name].diff and view in (None, name)]
+            found = usual.against_baseline(side, baseline, wanted, progress)
+            usual.write(side, found, baseline, fmt.value, output, limit)
+        return
     second = open_file(b, debug_dir) if b is not None else first
     with opened_sides(first, second, in_a and parse_part(in_a), in_b and parse_part(in_b)) as sides:
         old, new = (replace(side, per_count=event_count(side, per) if per else None) for side in sides)

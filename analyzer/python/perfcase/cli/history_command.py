@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from perfcase import query, render
-from perfcase.cli.common import Format, FormatOption, LimitOption, OutputOption, complete_view, unknown, write
+from perfcase.cli.common import (
+    Format,
+    FormatOption,
+    LimitOption,
+    OutputOption,
+    capture_progress,
+    complete_view,
+    unknown,
+    write,
+)
 from perfcase.errors import PerfcaseError
 from perfcase.history import captures, scan, timeline
 from perfcase.history.bands import split
@@ -23,7 +30,6 @@ from perfcase.history.metric import WAYS, Metric, Reading, metric, read
 from perfcase.history.page import Page, print_scan
 from perfcase.history.selector import select
 from perfcase.schema import load_tables
-from perfcase.text import safe
 from perfcase.views import View, load_views
 
 Order = StrEnum("Order", {name: name for name in timeline.ORDERS})
@@ -97,7 +103,7 @@ def command(
     wanted = None if is_scan else _metric(view, measure, agg, where)
     if wanted is None and usual:
         raise PerfcaseError("usage", "--baseline needs a figure", "--view NAME --measure COLUMN")
-    with _progress() as progress:
+    with capture_progress() as progress:
         fleet = captures.load(stores, progress)
         if not fleet.captures:
             reason = f"{fleet.left_out[0].name}: {fleet.left_out[0].reason}" if fleet.left_out else None
@@ -169,13 +175,3 @@ def _read(wanted: Metric, needed: Mapping[str, Capture], progress: Progress) -> 
         with query.connect(capture.folder) as connection:
             found[name] = read(connection, wanted, capture.duration_ns)
     return found
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """One line on a terminal's standard error that says which capture is at work; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda _name, _number, _of: None
-        return
-    with render.console(stderr=True).status("") as status:
-        yield lambda name, number, of: status.update(escape(f"{number + 1}/{of}  {safe(name)}"))

@@ -64,7 +64,7 @@ def write(
     for each in (*_told(found), *_missing(a, b, ranking.not_compared)):
         sys.stderr.write(f"perfcase: {safe(each)}\n")
     with duckdb.connect() as connection:
-        _fill(connection, shown)
+        fill(connection, shown)
         render.write_result(Result(connection, "SELECT * FROM difference ORDER BY rank"), fmt, output, limited=True)
 
 
@@ -125,7 +125,8 @@ def _digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, lines: Sequence[Ranked]) -> None:
+def fill(connection: duckdb.DuckDBPyConnection, lines: Sequence[Ranked]) -> None:
+    """Puts the lines into a new table ``difference``."""
     listed = ", ".join(f'"{name}" {kind}' for name, kind in _COLUMNS.items())
     connection.execute(f"CREATE TABLE difference ({listed})")
     marks = ", ".join("?" for _ in _COLUMNS)

@@ -91,14 +91,29 @@ def rank(a: Side, b: Side, per: str | None = None, names: Iterable[str] | None =
         collected[name] = (collect(a.connection, views[name]), collect(b.connection, views[name]))
         found[name] = differences(views[name], a, b, *collected[name], per)
     _add_noise(views, found, collected, a, b, per)
-    recorder = _recorder_names(a) | _recorder_names(b)
+    recorder = recorder_names(a) | recorder_names(b)
+    return ranked(found, recorder, lacking, both, is_one_view=names is not None)
+
+
+def ranked(
+    found: Mapping[str, Iterable[Difference]],
+    recorder: set[str],
+    lacking: list[NotCompared],
+    compared: list[str],
+    *,
+    is_one_view: bool,
+) -> Ranking:
+    """The list of what was found in each view. One view: a line for each measure of each key."""
+    views = load_views()
     scored = [_scored(views, each, recorder) for rows in found.values() for each in rows]
-    lines = list(_one_line_each(scored)) if names is None else [each for each in scored if not each.is_noise]
+    lines = (
+        [each for each in scored if not each.is_noise] if is_one_view else _spread_over_views(_one_line_each(scored))
+    )
     return Ranking(
-        sorted(_spread_over_views(lines) if names is None else lines, key=_order),
+        sorted(lines, key=_order),
         sorted((each for each in scored if each.is_noise), key=_order),
         lacking,
-        both,
+        compared,
     )
 
 
@@ -111,7 +126,7 @@ def _fed(side: Side, names: Iterable[str]) -> set[str]:
     return {row[0] for row in rows} & set(names)
 
 
-def _recorder_names(side: Side) -> set[str]:
+def recorder_names(side: Side) -> set[str]:
     rows = side.connection.execute(
         "SELECT comm FROM recorder_thread WHERE comm IS NOT NULL UNION SELECT split_part(process, ':', 1) FROM recorder_process"
     ).fetchall()

@@ -22,6 +22,9 @@ else:
 PRESENT_RATIO_MIN = 0.75
 """Of the captures, those that a figure has to be known of: a process of a few hosts has no bands."""
 
+RECORDER = "perfcase-"
+"""How the names of the recorder's processes begin."""
+
 COLUMNS = {
     "view": "VARCHAR",
     "key": "VARCHAR",
@@ -106,10 +109,16 @@ def _read(
     capture: Capture,
     figures: Mapping[tuple[str, Key, str], dict[str, float]],
 ) -> None:
-    seconds = (capture.duration_ns or 0) / 1e9
     kinds = {measure.name: measure.kind for measure in view.diff.measures}
-    for key, row in collect(connection, view).rows.items():
+    collected = collect(connection, view)
+    seconds = (collected.span_ns or capture.duration_ns or 0) / 1e9
+    for key, row in collected.rows.items():
+        # What the recorder did is no figure of the host.
+        if any(part and part.startswith(RECORDER) for part in key):
+            continue
         for measure, figure in row.items():
+            if measure not in kinds:
+                continue
             if kinds[measure] != "sum":
                 figures[view.name, key, measure][capture.name] = figure.value
             elif seconds > 0:
