@@ -1,0 +1,30 @@
+"""E, "a high rate of paging": a file read in passes that fits the page cache, and one that does not."""
+
+from __future__ import annotations
+
+from tests.cases.conftest import Told
+
+FITS, LARGER = "e-page-cache/fits.perfcase", "e-page-cache/larger.perfcase"
+
+
+def test_the_file_and_its_size_are_named(told: Told) -> None:
+    row = next(row for row in told("view", "working_set", LARGER) if row["process"] == "passes")
+    assert row["path"] == "/var/tmp/passes.file"
+    assert (int(row["extent_bytes"]), row["exceeds_cache"]) == (208 << 20, "true")
+    assert not [row for row in told("view", "working_set", FITS) if row["exceeds_cache"] == "true"]
+
+
+def test_diff_has_disk_cache_and_memory_in_one_place(told: Told) -> None:
+    views = {line["view"] for line in told("diff", FITS, LARGER)[:12]}
+    assert {"block_size", "disk_utilization", "page_cache"} <= views
+
+
+def test_reads_are_as_large_as_read_ahead(told: Told) -> None:
+    """128 KiB each, as the 128 to 255 KB of the publication's bitesize."""
+    sizes = told(
+        "sql",
+        LARGER,
+        "SELECT sum(count) AS n, bucket_bytes_min AS size FROM block_size WHERE comm = 'passes' GROUP BY 2 ORDER BY 1 DESC",
+    )
+    assert int(sizes[0]["size"]) == 128 << 10
+    assert int(sizes[0]["n"]) > 0.9 * sum(int(row["n"]) for row in sizes)
