@@ -86,7 +86,8 @@ def load(stores: Sequence[Path], progress: Progress | None = None) -> Fleet:
     found = [(place, root) for root in stores for place in _find(root, fleet.left_out)]
     by_id: dict[str, str] = {}
     for number, (place, root) in enumerate(found):
-        name = str(place.relative_to(root)) if place != root else place.name
+        # Below several stores there may be the same names.
+        name = str(place) if len(stores) > 1 or place == root else str(place.relative_to(root))
         if progress:
             progress(name, number, len(found))
         try:
