@@ -99,7 +99,7 @@ def test_the_profile(exported: Callable[[str], Path], connection: duckdb.DuckDBP
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="Go, which has pprof, is not installed")
-@pytest.mark.parametrize(("kind", "index", "unit"), [("period", EVENT, "nanoseconds"), ("count", "samples", "samples")])
+@pytest.mark.parametrize(("kind", "index", "unit"), [("period", EVENT, "nanoseconds"), ("count", "samples", "auto")])
 def test_go_tool_pprof(
     kind: str, index: str, unit: str, exported: Callable[[str], Path], connection: duckdb.DuckDBPyConnection
 ) -> None:
