@@ -19,7 +19,7 @@ KEEPS_NOT = "callchains of switches and waits, wakers where the trace has no wak
 # Numbers of fields in perfetto/trace/trace_packet.proto, and of the messages in them.
 _FTRACE, _PROCESS_TREE, _CLOCKS, _TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _INTERNED, _FLAGS = 1, 2, 6, 8, 10, 11, 12, 13
 _SYSTEM, _DEFAULTS, _TRACK, _PERF_SAMPLE = 45, 59, 60, 66
-_SWITCH, _WAKEUP, _WAKING, _WAKEUP_NEW = 4, 17, 20, 21
+_SWITCH, _WAKING = 4, 20
 _BEGIN, _END, _COUNTER = 1, 2, 4
 _CLEARED, _NEEDS = 1, 2
 _BUNDLE_EVENTS = 1000
@@ -99,7 +99,7 @@ class _Trace:
             "SELECT tid, last(coalesce(pid, tid) ORDER BY utid), last(comm ORDER BY utid) FROM thread"
             " WHERE tid IS NOT NULL GROUP BY tid ORDER BY tid"
         ):
-            yield pb.message(2, pb.number(1, tid) + pb.text(2, comm or "") + pb.number(3, pid))
+            yield pb.message(2, pb.number(1, tid) + (pb.text(2, comm) if comm else b"") + pb.number(3, pid))
 
     def _sched(self) -> Iterator[bytes]:
         tables = self._tables()
@@ -115,10 +115,11 @@ class _Trace:
             f"SELECT ts_ns, cpu, {_SWITCH} AS kind, prev_comm, prev_pid, prev_prio, prev_state, next_comm, next_pid,"
             f" next_prio, NULL AS current FROM sched_switch WHERE {source}"
         ]
-        for table, kind in ((waking, _WAKING), ("sched_wakeup_new", _WAKEUP_NEW)):
+        # Of sched_wakeup_new Perfetto makes no wait: a new thread's first one shows where it is written as sched_waking.
+        for table in (waking, "sched_wakeup_new"):
             if table in tables:
                 parts.append(
-                    f"SELECT w.ts_ns, w.cpu, {kind}, w.comm, w.pid, w.prio, w.target_cpu, NULL, NULL, NULL, t.tid"
+                    f"SELECT w.ts_ns, w.cpu, {_WAKING}, w.comm, w.pid, w.prio, w.target_cpu, NULL, NULL, NULL, t.tid"
                     f" FROM {table} AS w LEFT JOIN thread AS t USING (utid) WHERE w.{source}"
                 )
         cpu, events = None, []
