@@ -1,0 +1,50 @@
+-- delayed_ack: Answers come as late as a delayed acknowledgement (Nagle's algorithm waits for it)
+-- condition: 10 turns or more on a process's TCP sockets went write, write, read, the last write below a full segment (1448 bytes),
+--   and the answer came after 38 to 60 ms or after 190 to 260 ms (Linux delays acknowledgements by 40 to 200 ms, TCP_DELACK_MIN and
+--   TCP_DELACK_MAX); they are half or more of such turns on these sockets, and the middle half of them is within 10 ms (one length, as
+--   a timer has; the longest tick); critical where these sockets waited so for half of the capture
+-- means: each of these exchanges takes 40 or 200 ms longer than its work: the sender holds the last small piece back until the first one
+--   is acknowledged, and the receiver waits for more before it acknowledges. A service that always takes this long looks the same
+-- next: set TCP_NODELAY on the socket, or write the whole message in one call (writev, a buffer)
+-- next: perfcase view tcp_stalls: each of them, with the writes before it
+-- next: perfcase view socket_answer: the other turns on the same sockets
+-- taught by: A tale of ten bugs (7)
+-- evidence: SELECT pid, comm, fd, local, peer, looks_like, count(*) AS stall_count, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max,
+--   any_value(write_name) AS write_name FROM tcp_stalls WHERE is_write_write_read GROUP BY ALL ORDER BY stall_count DESC, pid, fd
+WITH threshold AS (
+  SELECT 10 AS stall_count, 0.5 AS turn_ratio, 10000000 AS spread_ns, 0.5 AS critical_ratio
+), turn AS (
+  SELECT upid, pid, process, fd, since_ts_ns, peer, gap_ns, write_name,
+    CASE WHEN gap_ns BETWEEN 38000000 AND 60000000 THEN 40 WHEN gap_ns BETWEEN 190000000 AND 260000000 THEN 200 END AS ms
+  FROM socket_answer
+  WHERE write_count > 1 AND last_write_bytes < 1448 AND coalesce(family IN ('inet', 'inet6'), true)
+), stalled AS (
+  SELECT upid, pid, process, ms, count(*) AS stall_count, sum(gap_ns) AS stall_ns, avg(gap_ns) AS gap_ns_avg,
+    quantile_disc(gap_ns, 0.75) - quantile_disc(gap_ns, 0.25) AS spread_ns, count(DISTINCT (fd, since_ts_ns)) AS socket_count,
+    max(peer) AS peer, count(DISTINCT peer) AS peer_count, mode(write_name ORDER BY write_name) AS write_name
+  FROM turn
+  WHERE ms IS NOT NULL
+  GROUP BY upid, pid, process, ms
+), turns AS (
+  SELECT s.upid, s.ms, count(*) AS turn_count
+  FROM turn AS t
+  JOIN (SELECT DISTINCT upid, fd, since_ts_ns, ms FROM turn WHERE ms IS NOT NULL) AS s
+    ON s.upid = t.upid AND s.fd = t.fd AND s.since_ts_ns IS NOT DISTINCT FROM t.since_ts_ns
+  GROUP BY s.upid, s.ms
+), found AS (
+  SELECT s.*, t.turn_count, least(1, s.stall_ns / (s.socket_count * c.duration_ns)) AS lost_ratio
+  FROM stalled AS s
+  JOIN turns AS t USING (upid, ms)
+  CROSS JOIN capture AS c
+)
+SELECT
+  CASE WHEN f.lost_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  format('{} ({})', f.process, f.pid) AS subject,
+  format('{} of {} exchanges that were written in several pieces waited {:.1f} ms on average for the answer, as long as an acknowledgement that is delayed by {} ms{}: {:.2f} s, {:.1f} % of the time of {} socket{}; the last piece went out by {}',
+    f.stall_count, f.turn_count, f.gap_ns_avg / 1e6, f.ms, CASE f.ms WHEN 200 THEN ' (or a segment that was lost)' ELSE '' END,
+    f.stall_ns / 1e9, 100 * f.lost_ratio, f.socket_count,
+    CASE WHEN f.socket_count > 1 THEN 's' WHEN f.peer_count = 1 THEN ' to ' || f.peer ELSE '' END, f.write_name) AS message,
+  f.lost_ratio::DOUBLE AS score
+FROM found AS f
+CROSS JOIN threshold AS h
+WHERE f.stall_count >= h.stall_count AND f.stall_count >= h.turn_ratio * f.turn_count AND f.spread_ns <= h.spread_ns

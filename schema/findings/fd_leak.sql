@@ -1,0 +1,67 @@
+-- fd_leak: A process opens descriptors and does not close them, or has nearly used up its limit
+-- condition: its open descriptors reached 80 % of its limit (critical from 95 %, and where a call failed with EMFILE); or, in four
+--   snapshots or more over 4 s or more, they never fell, grew by 20 or more and by half or more, also in the later half of the time,
+--   along a straight line (R² 0.9 or more): a warning where that line meets the limit within an hour, else a note
+-- means: at the limit no connection is accepted and no file opened any more. A warm-up and connections that come in more and more look
+--   like a leak: the next capture tells
+-- next: perfcase view file_descriptor: what is open, at each snapshot
+-- next: perfcase view fd_history: which call made each descriptor, and which were closed
+-- taught by: A tale of ten bugs (5, 6)
+-- evidence: SELECT pid, comm, snapshot, min(ts_ns) AS ts_ns, kind, count(*) AS open_count, any_value(limit_count) AS limit_count,
+--   mode(target ORDER BY target) AS most_often FROM file_descriptor GROUP BY ALL ORDER BY pid, snapshot, open_count DESC, kind
+WITH threshold AS (
+  SELECT 0.8 AS limit_ratio, 0.95 AS critical_ratio, 4 AS snapshot_count, 4000000000 AS duration_ns, 20 AS growth_count,
+    1.5 AS growth_ratio, 0.9 AS fit_ratio, 3600 AS limit_s
+), listed AS (
+  SELECT upid, pid, any_value(comm) AS comm, snapshot, min(ts_ns) AS ts_ns, count(*) AS open_count, max(limit_count) AS limit_count
+  FROM file_descriptor
+  WHERE upid IS NOT NULL AND upid NOT IN (SELECT t.upid FROM recorder_thread JOIN thread AS t USING (utid) WHERE t.upid IS NOT NULL)
+  GROUP BY upid, pid, snapshot
+), stepped AS (
+  SELECT *, open_count - lag(open_count) OVER (PARTITION BY upid ORDER BY ts_ns) AS step_count,
+    ts_ns > (min(ts_ns) OVER (PARTITION BY upid) + max(ts_ns) OVER (PARTITION BY upid)) / 2 AS is_later
+  FROM listed
+), grown AS (
+  SELECT upid, any_value(pid) AS pid, any_value(comm) AS comm, count(*) AS snapshot_count, max(ts_ns) - min(ts_ns) AS duration_ns,
+    arg_min(open_count, ts_ns) AS first_count, arg_max(open_count, ts_ns) AS last_count, max(open_count) AS most_count,
+    arg_max(limit_count, ts_ns) AS limit_count, min(step_count) AS least_step, coalesce(sum(step_count) FILTER (is_later), 0) AS later_count,
+    regr_slope(open_count, ts_ns / 1e9) AS per_s, regr_r2(open_count, ts_ns / 1e9) AS fit_ratio
+  FROM stepped
+  GROUP BY upid
+), kinds AS (
+  SELECT f.upid, f.kind, count(*) AS kind_count, mode(f.target ORDER BY f.target) AS target
+  FROM file_descriptor AS f
+  JOIN (SELECT upid, max(snapshot) AS snapshot FROM listed GROUP BY upid) AS l USING (upid, snapshot)
+  GROUP BY f.upid, f.kind
+  QUALIFY row_number() OVER (PARTITION BY f.upid ORDER BY count(*) DESC, f.kind) = 1
+), refused AS (
+  SELECT t.upid, count(*) AS refused_count
+  FROM syscall AS s
+  JOIN thread AS t USING (utid)
+  WHERE s.errno = 24
+  GROUP BY t.upid
+), judged AS (
+  SELECT g.*, k.kind, k.kind_count, k.target, coalesce(r.refused_count, 0) AS refused_count,
+    g.most_count / nullif(g.limit_count, 0) AS limit_ratio,
+    (g.limit_count - g.last_count) / nullif(g.per_s, 0) AS left_s,
+    g.snapshot_count >= h.snapshot_count AND g.duration_ns >= h.duration_ns AND g.least_step >= 0
+      AND g.last_count - g.first_count >= h.growth_count AND g.last_count >= h.growth_ratio * g.first_count
+      AND g.later_count > 0 AND g.fit_ratio >= h.fit_ratio AS is_growing
+  FROM grown AS g
+  JOIN kinds AS k USING (upid)
+  LEFT JOIN refused AS r USING (upid)
+  CROSS JOIN threshold AS h
+)
+SELECT
+  CASE WHEN j.limit_ratio >= h.critical_ratio OR (j.refused_count > 0 AND j.limit_ratio >= h.limit_ratio) THEN 'critical'
+    WHEN j.limit_ratio >= h.limit_ratio OR j.left_s <= h.limit_s THEN 'warning' ELSE 'note' END AS severity,
+  format('{} ({})', j.comm, j.pid) AS subject,
+  format('{} open descriptors, {} of them {} (most often {}){}{}{}', j.last_count, j.kind_count, j.kind, j.target,
+    CASE WHEN j.limit_count IS NULL THEN '' ELSE format('; {:.1f} % of its limit of {}', 100 * j.last_count / j.limit_count, j.limit_count) END,
+    CASE WHEN j.is_growing THEN format('; {} more than {:.0f} s before, {:.1f} per second{}', j.last_count - j.first_count, j.duration_ns / 1e9, j.per_s,
+      CASE WHEN j.left_s IS NULL THEN '' ELSE format(': the limit is reached in {:.0f} s', j.left_s) END) ELSE '' END,
+    CASE WHEN j.refused_count > 0 THEN format('; {} calls failed for want of one', j.refused_count) ELSE '' END) AS message,
+  least(1, coalesce(j.limit_ratio, 0))::DOUBLE AS score
+FROM judged AS j
+CROSS JOIN threshold AS h
+WHERE j.is_growing OR j.limit_ratio >= h.limit_ratio

@@ -1,0 +1,51 @@
+-- listen_overflow: New connections are refused: a queue of connections to accept is full
+-- condition: the kernel counted an overflow of an accept queue while it was recorded (TcpExt ListenOverflows), or a snapshot shows a
+--   listening TCP socket with more connections waiting than its backlog; critical where one in ten of the connections that came in met it
+-- means: the client tries again after one second, then after three, seven, …: a service that answers in milliseconds takes seconds for some.
+--   The program accepts too slowly (all its threads are busy, its event loop is blocked), or its backlog is too small
+-- next: perfcase view socket: listening sockets with the connections that wait (recv_queue_bytes) and their backlog (send_queue_bytes)
+-- next: perfcase findings: what keeps the program that listens from accepting
+-- next: raise the backlog of listen() and net.core.somaxconn only if it accepts quickly and bursts are short
+-- taught by: -
+-- evidence: SELECT ts_ns, interval_ns, passive_open_count, listen_overflow_count, listen_drop_count, retransmit_count FROM tcp_activity ORDER BY ts_ns
+-- judged when: SELECT count(*) > 0 FROM tcp_activity
+-- not judged: what TCP counted (two snapshots of /proc/net/netstat and snmp); perfcase-record takes them by default
+WITH threshold AS (
+  SELECT 1 AS overflow_count, 0.1 AS critical_ratio
+), counted AS (
+  SELECT sum(listen_overflow_count) AS overflow_count, sum(passive_open_count) AS passive_count,
+    count(*) FILTER (listen_overflow_count > 0) AS interval_count
+  FROM tcp_activity
+  HAVING count(*) > 0
+), full_queue AS (
+  SELECT comm, pid, local, max(recv_queue_bytes) AS waiting_count, max(send_queue_bytes) AS backlog_count
+  FROM socket
+  WHERE protocol = 'tcp' AND state = 'LISTEN' AND recv_queue_bytes > send_queue_bytes
+  GROUP BY comm, pid, local
+), queues AS (
+  SELECT string_agg(format('{} of {}: {} waited for a backlog of {}', local, coalesce(comm || ' (' || pid || ')', 'an unknown process'), waiting_count, backlog_count),
+    '; ' ORDER BY waiting_count DESC, local, pid) AS text, count(*) AS queue_count
+  FROM full_queue
+  HAVING count(*) > 0
+), both_told AS (
+  SELECT coalesce(max(overflow_count), 0)::BIGINT AS overflow_count, coalesce(max(passive_count), 0)::BIGINT AS passive_count,
+    max(interval_count) AS interval_count, max(text) AS text, coalesce(max(queue_count), 0) AS queue_count
+  FROM (
+    SELECT overflow_count, passive_count, interval_count, NULL AS text, NULL AS queue_count FROM counted
+    UNION ALL SELECT NULL, NULL, NULL, text, queue_count FROM queues
+  )
+  HAVING count(*) > 0
+), found AS (
+  SELECT *, overflow_count / nullif(overflow_count + passive_count, 0) AS refused_ratio FROM both_told
+)
+SELECT
+  CASE WHEN f.refused_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  'listening sockets' AS subject,
+  concat_ws('; ',
+    CASE WHEN f.overflow_count > 0 THEN format('{} times a connection found the accept queue full, in {} intervals: {:.1f} % of those that came in ({} were accepted)',
+      f.overflow_count, f.interval_count, 100 * f.refused_ratio, f.passive_count) END,
+    f.text) AS message,
+  coalesce(f.refused_ratio, 0)::DOUBLE AS score
+FROM found AS f
+CROSS JOIN threshold AS h
+WHERE f.overflow_count >= h.overflow_count OR f.queue_count > 0

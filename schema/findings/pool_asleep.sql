@@ -1,0 +1,64 @@
+-- pool_asleep: All threads of a pool sleep in the same wait: for the answers of one peer, or for one lock
+-- condition: four threads or more of one process with the same name (numbers aside; the main thread aside) spent 80 % or more of
+--   their time in one kind of wait: between a request that the thread wrote to a peer and the answer that it read, with nothing else
+--   written by it in between, or for one lock whose holder is known; five waits a thread or more ended. Threads that wait for work
+--   (a condition variable, a new connection, a client's next request) do not count. Critical from 95 %: hardly a thread is ever free
+-- means: the pool does nothing but wait: more work than it has threads queues up before it, however idle the CPUs are. Consumers of a
+--   queue that is kept on that peer look the same: they wait for work
+-- next: perfcase view thread_census: the threads, their states and where they sleep
+-- next: perfcase view socket_answer, or lock_wait: each request and its answer, or each lock and who held it
+-- next: perfcase view off_wake: where they sleep and who wakes them
+-- taught by: Identifying an off-CPU bottleneck
+-- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer
+--   WHERE is_client AND utid = writer_utid GROUP BY ALL ORDER BY waited_ns DESC, tid, peer
+WITH threshold AS (
+  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count
+), turn AS (
+  SELECT utid, peer, gap_ns,
+    max(answer_ts_ns) OVER (PARTITION BY utid ORDER BY ts_ns, answer_ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) > ts_ns AS is_overlapping
+  FROM socket_answer
+  WHERE is_client AND utid = writer_utid AND peer IS NOT NULL
+), waiting AS (
+  SELECT utid, 'answers from ' || peer AS thing, count(*) AS wait_count, sum(gap_ns) AS wait_ns
+  FROM turn
+  -- An event loop has several requests out at once: it does not wait for one.
+  WHERE utid NOT IN (SELECT utid FROM turn WHERE is_overlapping)
+  GROUP BY utid, peer
+  UNION ALL
+  SELECT utid, format('the {} lock 0x{:x}', kind, lock_address), count(*), sum(duration_ns)
+  FROM lock_wait_event
+  WHERE holder_utid IS NOT NULL AND utid IS NOT NULL
+  GROUP BY utid, kind, lock_address
+), member AS (
+  SELECT t.utid, t.upid, t.pid, t.comm, regexp_replace(t.comm, '[0-9]+', '', 'g') AS name,
+    least(coalesce(t.end_ts_ns, c.duration_ns), c.duration_ns) - greatest(coalesce(t.start_ts_ns, 0), 0) AS life_ns
+  FROM thread AS t
+  CROSS JOIN capture AS c
+  WHERE t.tid <> t.pid AND t.upid IS NOT NULL
+), pool AS (
+  SELECT upid, pid, name, count(*) AS thread_count, sum(greatest(life_ns, 0)) AS life_ns,
+    CASE WHEN min(comm) = max(comm) THEN min(comm) ELSE min(comm) || ', …' END AS comms
+  FROM member
+  GROUP BY upid, pid, name
+), asleep AS (
+  SELECT m.upid, m.name, w.thing, count(*) AS waiting_count, sum(w.wait_count) AS wait_count, sum(w.wait_ns) AS wait_ns
+  FROM waiting AS w
+  JOIN member AS m USING (utid)
+  GROUP BY m.upid, m.name, w.thing
+), found AS (
+  SELECT p.upid, p.pid, p.comms, p.thread_count, p.life_ns, a.thing, a.waiting_count, a.wait_count, a.wait_ns,
+    a.wait_ns / nullif(p.life_ns, 0) AS asleep_ratio
+  FROM pool AS p
+  JOIN asleep AS a USING (upid, name)
+)
+SELECT
+  CASE WHEN f.asleep_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  format('{} threads of {} ({})', f.comms, p.name, f.pid) AS subject,
+  format('{} of {} threads waited for {}: {:.2f} s of their {:.2f} s, {:.1f} %, in {} waits of {:.1f} ms on average',
+    f.waiting_count, f.thread_count, f.thing, f.wait_ns / 1e9, f.life_ns / 1e9, 100 * f.asleep_ratio, f.wait_count::BIGINT,
+    f.wait_ns / f.wait_count / 1e6) AS message,
+  least(1, f.asleep_ratio)::DOUBLE AS score
+FROM found AS f
+CROSS JOIN threshold AS h
+LEFT JOIN process AS p USING (upid)
+WHERE f.thread_count >= h.thread_count AND f.asleep_ratio >= h.asleep_ratio AND f.wait_count >= h.wait_count * f.thread_count

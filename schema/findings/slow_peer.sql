@@ -1,0 +1,39 @@
+-- slow_peer: One peer holds most of the waiting for answers from others
+-- condition: of all time that a program's connections to other services had a request out, more than half was with one peer (address and
+--   port), 20 answers or more came from it, after 1 ms or more on average (less is a network's round trip), and on average half a request
+--   or more was out at any moment (below, most of the program's time is not spent there); a warning from 10 ms, else a note
+-- means: this peer, or the way to it, sets the pace: nothing that is made faster in the program itself changes much. A peer that answers
+--   only when there is something to say (a queue of work, a long poll) looks the same
+-- next: perfcase view tcp_latency: whether the round trip or the peer's own work takes the time
+-- next: perfcase view socket_answer: each request, its answer and who waited
+-- next: record the peer's host as well, and look there for what it waits for
+-- taught by: Identifying an off-CPU bottleneck
+-- evidence: SELECT process, peer, count(*) AS answer_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max
+--   FROM socket_answer WHERE is_client AND peer IS NOT NULL GROUP BY ALL ORDER BY waited_ns DESC, process, peer
+WITH threshold AS (
+  SELECT 0.5 AS share_ratio, 20 AS answer_count, 1000000 AS gap_ns, 10000000 AS warning_ns, 0.5 AS outstanding
+), waited AS (
+  SELECT process, peer, count(*) AS answer_count, count(DISTINCT upid) AS process_count, any_value(pid) AS pid,
+    count(DISTINCT utid) AS thread_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max
+  FROM socket_answer
+  WHERE is_client
+  GROUP BY process, peer
+), shared AS (
+  SELECT w.*, w.waited_ns / sum(w.waited_ns) OVER (PARTITION BY w.process) AS share_ratio,
+    count(*) OVER (PARTITION BY w.process) AS peer_count, w.waited_ns / c.duration_ns AS outstanding
+  FROM waited AS w
+  CROSS JOIN capture AS c
+)
+SELECT
+  CASE WHEN s.gap_ns_avg >= h.warning_ns THEN 'warning' ELSE 'note' END AS severity,
+  format('{} to {}', CASE WHEN s.process_count = 1 THEN s.process || ' (' || s.pid || ')' ELSE s.process END, s.peer) AS subject,
+  format('{} answers took {:.1f} ms on average, {:.1f} ms at most; at any moment {:.1f} requests were out to it, by {} thread{}: {:.2f} s, {:.1f} % of what {}',
+    s.answer_count, s.gap_ns_avg / 1e6, s.gap_ns_max / 1e6, s.outstanding, s.thread_count, CASE s.thread_count WHEN 1 THEN '' ELSE 's' END,
+    s.waited_ns / 1e9, 100 * s.share_ratio,
+    CASE s.peer_count WHEN 1 THEN 'the program waited for answers: it has no other peer'
+      ELSE format('the program waited for answers of its {} peers', s.peer_count) END) AS message,
+  least(1, s.outstanding / s.thread_count)::DOUBLE AS score
+FROM shared AS s
+CROSS JOIN threshold AS h
+WHERE s.peer IS NOT NULL AND s.share_ratio > h.share_ratio AND s.answer_count >= h.answer_count AND s.gap_ns_avg >= h.gap_ns
+  AND s.outstanding >= h.outstanding

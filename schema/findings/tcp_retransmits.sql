@@ -1,0 +1,41 @@
+-- tcp_retransmits: TCP sends segments again: packets are lost, or nobody accepts them
+-- condition: 1 % or more of the segments that the host sent were sent again, 20 or more in all; a warning from 3 %, else a note. At 1 %
+--   loss a connection carries at most about 12 segments per round trip (1.22 / √p: Mathis, Semke, Mahdavi and Ott, 1997), at 3 % about 7
+-- means: each lost segment holds up what follows it, by a round trip at best, by 200 ms or more when a timer has to notice it, and by
+--   whole seconds when it opens the connection
+-- next: perfcase view tcp_latency: which connections, and their round-trip times
+-- next: perfcase view net_utilization: drops and errors of the interfaces; perfcase findings: whether an accept queue is full
+-- taught by: -
+-- evidence: SELECT ts_ns, interval_ns, out_segment_count, retransmit_count, retransmit_ratio, timeout_per_s, attempt_fail_per_s
+--   FROM tcp_activity ORDER BY ts_ns
+-- judged when: SELECT count(*) > 0 FROM tcp_activity
+-- not judged: what TCP counted (two snapshots of /proc/net/snmp); perfcase-record takes them by default
+WITH threshold AS (
+  SELECT 0.01 AS retransmit_ratio, 20 AS retransmit_count, 0.03 AS warning_ratio
+), host AS (
+  SELECT coalesce(sum(retransmit_count), 0)::BIGINT AS retransmit_count, coalesce(sum(out_segment_count), 0)::BIGINT AS out_count,
+    sum(timeout_per_s * interval_ns / 1e9) AS timeout_count
+  FROM tcp_activity
+  HAVING count(*) > 0
+), worst AS (
+  SELECT format('{}:{} to {}:{}', local_address, local_port, peer_address, peer_port) AS connection, process, retransmit_count
+  FROM tcp_latency
+  WHERE retransmit_count > 0
+  ORDER BY retransmit_count DESC, local_address, local_port, peer_address, peer_port, process
+  LIMIT 1
+), found AS (
+  -- OutSegs does not count what is sent again.
+  SELECT h.*, h.retransmit_count / nullif(h.out_count + h.retransmit_count, 0) AS retransmit_ratio, w.connection, w.process, w.retransmit_count AS most_count
+  FROM host AS h
+  LEFT JOIN worst AS w ON true
+)
+SELECT
+  CASE WHEN f.retransmit_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity,
+  'TCP of this host' AS subject,
+  format('{} segments were sent again, {} for the first time: {:.1f} % of all; retransmission timers expired {:.0f} times{}', f.retransmit_count, f.out_count,
+    100 * f.retransmit_ratio, coalesce(f.timeout_count, 0),
+    CASE WHEN f.connection IS NULL THEN '' ELSE format('; most on {}{}: {}', f.connection, coalesce(' (' || f.process || ')', ''), f.most_count) END) AS message,
+  least(1, f.retransmit_ratio)::DOUBLE AS score
+FROM found AS f
+CROSS JOIN threshold AS h
+WHERE f.retransmit_count >= h.retransmit_count AND f.retransmit_ratio >= h.retransmit_ratio
