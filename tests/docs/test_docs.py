@@ -39,9 +39,9 @@ def test_the_readme_shows_what_the_report_prints(tmp_path: Path) -> None:
 
 def test_the_readme_names_commands_and_views_that_exist() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"(?<![.])perfcase ([a-z]+)\b", "\n".join(re.findall(r"^\$ .*", readme, re.MULTILINE)))) <= set(
-        COMMANDS
-    )
+    assert set(
+        re.findall(r"(?<![.])perfcase ([a-z]+)\b", "\n".join(re.findall(r"^\$ .*", readme, re.MULTILINE)))
+    ) <= set(COMMANDS)
     assert set(re.findall(r"perfcase view (\w+)", readme)) <= load_views().keys()
     for link in re.findall(r"\]\(([^)]+)\)", readme):
         assert (ROOT / link).exists(), link
