@@ -76,10 +76,18 @@ def test_a_level_and_an_amount(store: Path) -> None:
     on_cpu = rows(store, "--view", "thread_time", "-m", "on_cpu_ns", "-w", "comm = 'java'")
     assert {(row["value"], row["value_per_s"]) for row in on_cpu[:4]} == {(1e9, 0.5e9)}
     assert {(row["value"], row["value_per_s"]) for row in on_cpu[4:]} == {(0.5e9, 0.25e9)}
+    # Threads are no events: there are no more of them in a longer recording.
+    threads = rows(store, "--view", "thread_time", "--agg", "count", "--only", "host=node-1")
+    assert [(row["value"], "value_per_s" in row) for row in threads] == [(1, False), (1, False)]
     # Nothing of a kind that was recorded is none of it; without a thread of that name there is no mean.
     assert rows(store, "--view", "thread_time", "-m", "on_cpu_ns", "-w", "comm = 'perl'")[0]["value"] == 0
     mean = rows(store, "--view", "thread_time", "-m", "on_cpu_ns", "-w", "comm = 'perl'", "--agg", "mean")[0]
     assert (mean["value"], mean["problem"]) == (None, "no rows are like that")
+
+
+def test_no_finding_is_none(store: Path) -> None:
+    found = rows(store, "--view", "finding", "--agg", "count", "--only", "host=node-1")
+    assert [(row["value"], row["problem"]) for row in found] == [(0, None)] * 2
 
 
 def test_the_order(store: Path) -> None:

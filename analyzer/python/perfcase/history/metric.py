@@ -35,10 +35,13 @@ class Metric:
     by: str | None = None
     """SQL of a row's weight in a mean or median."""
 
+    is_event_count: bool = False
+    """Whether the rows that are counted have times: there are more of them in a longer recording."""
+
     @property
     def is_per_second(self) -> bool:
         """Amounts grow with the length of the recording: they are compared per second of it."""
-        return self.way in ("sum", "count")
+        return self.way == "sum" or (self.way == "count" and self.is_event_count)
 
     def told(self) -> str:
         """The metric in words."""
@@ -76,7 +79,7 @@ def metric(view: View | Table, measure: str | None, way: str | None, where: str 
     known = next((each for each in declared.measures if each.name == measure), None) if declared else None
     if known and way in (None, known.kind):
         return Metric(view.name, measure, known.kind, where or declared.where, known.by)
-    return Metric(view.name, measure, way or usual_way(view, measure or ""), where)
+    return Metric(view.name, measure, way or usual_way(view, measure or ""), where, is_event_count="ts_ns" in names)
 
 
 def usual_way(view: View | Table, measure: str) -> str:
@@ -109,7 +112,9 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
     if not count:
         why = _why_none(connection, wanted)
         # Nothing of a kind that was recorded is 0 of it.
-        return Reading(0, None, None, why) if why or not wanted.is_per_second else Reading(0, 0.0, 0.0, None)
+        if why or wanted.way not in ("sum", "count"):
+            return Reading(0, None, None, why)
+        return Reading(0, 0.0, 0.0 if wanted.is_per_second else None, None)
     if value is None:
         return Reading(count, None, None, f"{wanted.measure} is unknown in all of its {count:,} rows")
     if not wanted.is_per_second:
@@ -142,6 +147,11 @@ def _figure(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str:
 def _why_none(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str | None:
     """Why no rows are left; None where the view has rows and the condition left none, so that it simply did not happen."""
     if wanted.where and connection.execute(f"SELECT 1 FROM {quote(wanted.view)} LIMIT 1").fetchone():
-        return None if wanted.is_per_second else "no rows are like that"
+        return None if wanted.way in ("sum", "count") else "no rows are like that"
+    if wanted.view == "finding":
+        # Rules that had what they judge and found nothing.
+        fed = connection.execute("SELECT is_fed FROM view_coverage WHERE view_name = 'finding'").fetchone()
+        if fed and fed[0]:
+            return None if wanted.way == "count" else "there are no findings"
     why = why_empty(connection, wanted.view)
     return f"{wanted.view} has no rows{f': {why}' if why else ''}"
