@@ -69,7 +69,11 @@ def test_hostile_names_break_no_format(hostile: Path) -> None:
 
 def test_pprof_and_perfetto_take_hostile_names(hostile: Path, tmp_path: Path) -> None:
     for target in ("pprof", "perfetto"):
-        assert perfcase("export", hostile, "--to", target, "-o", tmp_path / target).returncode == 0
+        done = perfcase("export", hostile, "--to", target, "-o", tmp_path / target)
+        assert done.returncode == 0
+    # Of the last, the perfetto export.
+    assert "that no thread is known of 1 sample: they are thread 0's there" in done.stderr
+    assert "perfetto export: 1 sample without a time\n" in done.stderr
     assert HOSTILE.encode() in gzip.decompress((tmp_path / "pprof").read_bytes())
     assert HOSTILE.encode() in (tmp_path / "perfetto").read_bytes()
 

@@ -9,7 +9,7 @@ from perfcase import __version__
 from perfcase.export.source import Samples
 
 EXTENSION = "firefox.json"
-KEEPS_NOT = "the CPUs of samples"
+KEEPS_NOT = "the CPUs of samples, addresses (frames have their names)"
 VERSION = 62
 GECKO_VERSION = 24
 

@@ -14,7 +14,10 @@ from perfcase.export.source import Samples
 from perfcase.text import plural
 
 EXTENSION = "perfetto-trace"
-KEEPS_NOT = "callchains of switches and waits, wakers where the trace has no wakeups, disks, networks, memory"
+KEEPS_NOT = (
+    "what a sample stands for (its period: Perfetto counts samples), source lines, callchains of switches and waits, disks,"
+    " networks, memory"
+)
 
 # Numbers of fields in perfetto/trace/trace_packet.proto, and of the messages in them.
 _FTRACE, _PROCESS_TREE, _CLOCKS, _TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _INTERNED, _FLAGS = 1, 2, 6, 8, 10, 11, 12, 13
@@ -204,11 +207,14 @@ class _Trace:
         )
 
     def _samples(self, samples: Samples) -> Iterator[bytes]:
-        samples.note_losses(times=True)
+        samples.note_losses(times=False)
         yield from self._interned(samples)
+        strangers = timeless = 0
         for sample in samples.all():
             if sample.ts_ns is None:
+                timeless += 1
                 continue
+            strangers += samples.threads[sample.utid].tid < 0
             thread = samples.threads[sample.utid]
             fields = (
                 pb.number(2, max(thread.pid, 0)) + pb.number(3, max(thread.tid, 0)) + pb.number(4, sample.stack + 1)
@@ -221,6 +227,11 @@ class _Trace:
                 + pb.number(_SEQUENCE, _SAMPLES)
                 + pb.number(_FLAGS, _NEEDS)
             )
+
+        if timeless:
+            self._lost.append(f"{plural(timeless, 'sample')} without a time")
+        if strangers:
+            self._lost.append(f"that no thread is known of {plural(strangers, 'sample')}: they are thread 0's there")
 
     def _interned(self, samples: Samples) -> Iterator[bytes]:
         """Names, objects, frames and callchains, which samples refer to by number."""
