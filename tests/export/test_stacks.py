@@ -1,17 +1,22 @@
-"""folded, speedscope, firefox: the formats' own rules, and every figure against the views."""
+"""folded, speedscope, firefox: the formats' own rules, every figure against the views, inferno where it is installed."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import duckdb
 import jsonschema
+import pytest
 
 from tests.export.conftest import assert_same_functions, functions, paths
+from tests.oracles.compare import assert_same
 
 DATA = Path(__file__).parents[1] / "data" / "export"
 
@@ -129,3 +134,22 @@ def test_functions_are_those_of_the_profile(
             total[name] += int(weight)
     theirs = {name.replace(";", ":"): figures for name, figures in functions(connection, "period").items()}
     assert_same_functions({name: (self[name], total[name]) for name in total}, theirs)
+
+
+@pytest.mark.skipif(shutil.which("inferno-flamegraph") is None, reason="inferno is not installed")
+def test_inferno_draws_every_frame(exported: Callable[[str], Path], connection: duckdb.DuckDBPyConnection) -> None:
+    """The name and weight of every frame of inferno's flame graph; it has no words for a line that it cannot read but these."""
+    done = subprocess.run(
+        ["inferno-flamegraph", "--minwidth", "0", exported("folded")], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    titles = [unescape(title) for title in re.findall(r"<title>(.*?)</title>", done.stdout)]
+    told = [re.fullmatch(r"(.*) \(([\d,]+) samples, [\d.]+%\)", title) for title in titles]
+    theirs = Counter((match[1], int(match[2].replace(",", ""))) for match in told if match)
+    nodes: Counter[tuple[str, ...]] = Counter()
+    for path, weight in paths(connection).items():
+        for depth in range(1, len(path) + 1):
+            nodes[tuple(name.replace(";", ":") for name in path[:depth])] += int(weight)
+    ours = Counter((path[-1], weight) for path, weight in nodes.items())
+    ours["all", sum(weight for path, weight in nodes.items() if len(path) == 1)] += 1
+    assert_same(ours, theirs)
