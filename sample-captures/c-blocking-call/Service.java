@@ -26,7 +26,7 @@ public final class Service {
     private static final int EVENT_LOOPS = 2;
     private static final int EXECUTORS = 8;
     private static final int CLIENTS = 12;
-    private static final int PAUSE_MS = 40;
+    private static final int PAUSE_MS = 100;
 
     public static void main(String[] args) throws Exception {
         switch (args[0]) {

@@ -32,7 +32,7 @@ database=$! children=$!
 until "$bin/pg_isready" -q -h 127.0.0.1 -p $port_db; do sleep 0.2; done
 as_postgres "$bin/psql" -q -h 127.0.0.1 -p $port_db postgres -c 'CREATE TABLE orders (id serial PRIMARY KEY, price int)' \
 	-c 'INSERT INTO orders (price) SELECT 995 FROM generate_series(1, 1000)'
-run b $port_b 60 &
+run b $port_b 150 &
 children="$children $!"
 run service $port $port_b "jdbc:postgresql://127.0.0.1:$port_db/postgres?user=postgres" &
 service=$!
@@ -40,7 +40,7 @@ children="$children $service"
 sleep 5
 for method in GET POST; do
 	name=$(echo $method | tr '[:upper:]' '[:lower:]')
-	(run load $method $port 8) # warms up
+	(run load $method $port 12) # warms up
 	(run load $method $port 12) &
 	load=$!
 	sleep 3

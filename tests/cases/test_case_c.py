@@ -1,0 +1,39 @@
+"""C, "identifying an off-CPU bottleneck": a POST that waits for another service, through the event loops, and a GET that does not."""
+
+from __future__ import annotations
+
+from tests.cases.conftest import Told
+
+GET, POST = "c-blocking-call/get.perfcase", "c-blocking-call/post.perfcase"
+SERVICE_B = "[::ffff:127.0.0.1]:18081"
+
+
+def test_the_finding_names_service_b(told: Told) -> None:
+    (finding,) = told("sql", POST, "FROM finding")
+    assert finding["finding"] == "slow_peer"
+    assert finding["subject"].endswith(f" to {SERVICE_B}")
+    assert told("sql", GET, "FROM finding") == []
+
+
+def test_diff_has_the_peer_that_only_post_has(told: Told) -> None:
+    lines = [line for line in told("diff", GET, POST)[:5] if line["view"] == "socket_answer"]
+    assert [(SERVICE_B in line["key"], line["a"]) for line in lines] == [(True, "")]
+
+
+def test_the_event_loops_wait_at_service_b_and_wake_the_executors(told: Told) -> None:
+    waits = told("view", "peer_wait", POST, "--where", f"peer = '{SERVICE_B}' AND name = 'epoll_wait'")
+    assert {row["comm"] for row in waits} == {"vert.x-eventloo"}
+    wakers = told("view", "off_wake", POST, "--where", "comm LIKE 'executor-%'")
+    asleep = {name: sum(int(row["off_cpu_ns"]) for row in wakers if row["waker_comm"] == name) for name in
+              {row["waker_comm"] for row in wakers}}  # fmt: skip
+    assert asleep["vert.x-eventloo"] > 0.8 * sum(asleep.values())
+
+
+def test_the_executors_are_all_in_a_futex(told: Told) -> None:
+    """As the publication's table of calls: the time of each executor thread is in one call."""
+    calls = told("view", "syscall_summary", POST, "--where", "comm LIKE 'executor-%'")
+    threads = {row["comm"] for row in calls}
+    assert len(threads) == 8
+    for thread in threads:
+        mine = {row["name"]: int(row["total_ns"]) for row in calls if row["comm"] == thread}
+        assert mine["futex"] > 0.9 * sum(mine.values())
