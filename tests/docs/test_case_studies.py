@@ -1,0 +1,57 @@
+"""The walk-throughs in README.md show what the commands print of the sample captures.
+
+A block begins with `$ perfcase …`, whose files lie in sample-captures. Its lines stand in what the command prints, in this order;
+spaces are not compared, `…` at the end of a line stands for the rest of it, and on a line of its own for other lines.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import perfcase
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample-captures"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SECTION = README.partition("\n## The case studies\n")[2].partition("\n## ")[0]
+STEPS = [
+    (command, shown)
+    for block in re.findall(r"^```\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
+    for command, shown in re.findall(r"^\$ perfcase (.*?)\n(.*?)(?=^\$ |\Z)", block, re.DOTALL | re.MULTILINE)
+]
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copies of the captures that the section names."""
+    folder = tmp_path_factory.mktemp("samples")
+    for name in {word for command, _ in STEPS for word in shlex.split(command) if (SAMPLES / word).is_file()}:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SAMPLES / name, folder / name)
+    return folder
+
+
+def squeezed(text: str) -> list[str]:
+    """Lines without the rank of a difference, which every new view may change."""
+    lines = (re.sub(r"^ *\d+ {3}", "", line) for line in text.splitlines())
+    return [" ".join(line.split()) for line in lines if line.strip()]
+
+
+@pytest.mark.parametrize(("command", "shown"), STEPS, ids=[command for command, _ in STEPS])
+def test_a_walk_through_shows_what_is_printed(command: str, shown: str, samples: Path) -> None:
+    done = perfcase(*shlex.split(command), cwd=samples)
+    assert done.returncode == 0, done.stderr
+    printed = iter(squeezed(done.stdout))
+    lines = [line for line in squeezed(shown) if line != "…"]
+    assert lines
+    for line in lines:
+        assert any(other.startswith(line[:-1]) if line.endswith("…") else other == line for other in printed), line
+
+
+def test_each_case_has_a_walk_through() -> None:
+    assert {"A", "B", "E"} <= set(re.findall(r"^\*\*([A-E])[.:]", SECTION, re.MULTILINE))
