@@ -21,6 +21,7 @@ g++ g++
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 xz xz-utils
 bzip2 bzip2
+dwz dwz
 busybox busybox
 stress-ng stress-ng
 dash dash

@@ -130,6 +130,43 @@ impl DebugDir {
     }
 }
 
+impl DebugDir {
+    /// What several objects share of their debug information (dwz), by its build id: where debug files are, or where the
+    /// link says, whose path may be relative to the debug file.
+    pub(crate) fn shared(&self, link: &[u8], id: &BuildId) -> Option<Content> {
+        let folder = match self {
+            DebugDir::Folder(folder) => folder,
+            DebugDir::Files { by_build_id } => return by_build_id.get(id)?.first().map(|(content, _)| content.clone()),
+        };
+        let by_id = self.debug_file(b"", Some(id), None);
+        let by_path = || {
+            let from = link.windows(3).rposition(|part| part == b"../").map_or(0, |at| at + 3);
+            let places = [link[from..].to_vec(), [b"usr/lib/debug/", &link[from..]].concat()];
+            places.iter().find_map(|path| of_build(&below(folder, path)?, id))
+        };
+        by_id.or_else(by_path).map(|(content, _)| content)
+    }
+
+    /// All .dwo files of an object in one: it has no build id, its units have ids.
+    pub(crate) fn package(&self, path: &[u8], build_id: Option<&BuildId>) -> Option<Content> {
+        let DebugDir::Folder(folder) = self else { return None };
+        let name = [path, b".dwp"].concat();
+        let last = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+        let ids = build_id.map_or(Vec::new(), BuildId::hex_forms);
+        let by_id = ids.iter().map(|hex| format!(".build-id/{}/{}.dwp", &hex[..2], &hex[2..]).into_bytes());
+        let mut places = by_id.chain([name.clone(), [b"usr/lib/debug/", &name[..]].concat(), name[last..].to_vec()]);
+        places.find_map(|place| Content::map_file(&below(folder, &place)?).ok())
+    }
+
+    /// The folder, where it is one.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        match self {
+            DebugDir::Folder(folder) => Some(folder),
+            DebugDir::Files { .. } => None,
+        }
+    }
+}
+
 /// A file that the object's .gnu_debuglink names: beside it, in `.debug` or below `usr/lib/debug`; of its build id, or,
 /// where it has none, with the checksum that the link states.
 fn linked(folder: &Path, path: &[u8], main: &Content, build_id: Option<&BuildId>) -> Option<Found> {
@@ -158,7 +195,7 @@ fn of_build(path: &Path, build_id: &BuildId) -> Option<Found> {
 }
 
 /// A recorded path below a folder, if it stays there: no `..`, and no link that leads out.
-fn below(folder: &Path, recorded: &[u8]) -> Option<PathBuf> {
+pub(crate) fn below(folder: &Path, recorded: &[u8]) -> Option<PathBuf> {
     let recorded = Path::new(OsStr::from_bytes(recorded));
     let mut file = folder.to_path_buf();
     for part in recorded.components() {

@@ -1,8 +1,10 @@
 //! Inlined functions and source lines, where an object has its debug information.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use addr2line::gimli;
+use addr2line::{LookupContinuation as _, LookupResult, gimli};
+use hashbrown::HashMap;
 use object::{Object as _, ObjectSection as _};
 
 use crate::demangle::demangle;
@@ -25,33 +27,84 @@ pub struct Place {
     pub line: Option<u32>,
 }
 
-/// The debug information of one file.
+/// The debug information of one object.
 pub(crate) struct Dwarf<'a> {
-    sections: gimli::DwarfSections<Cow<'a, [u8]>>,
+    sections: Sections<'a>,
     endian: gimli::RunTimeEndian,
+    /// What it shares with other programs.
+    shared: Option<Sections<'a>>,
+    /// Its .dwo files by the ids of their units.
+    split: HashMap<u64, Sections<'a>>,
+    package: Option<gimli::DwarfPackageSections<Cow<'a, [u8]>>>,
 }
 
-type Reader<'s> = gimli::EndianSlice<'s, gimli::RunTimeEndian>;
+type Sections<'a> = gimli::DwarfSections<Cow<'a, [u8]>>;
+pub(crate) type Reader<'s> = gimli::EndianSlice<'s, gimli::RunTimeEndian>;
 
 impl<'a> Dwarf<'a> {
     /// Unpacks the sections; `None` where there is no debug information.
     pub(crate) fn load(file: &object::File<'a>) -> Option<Dwarf<'a>> {
-        file.section_by_name(".debug_info").filter(|section| section.file_range().is_some())?;
-        let section = |id: gimli::SectionId| -> Result<Cow<'a, [u8]>, gimli::Error> {
-            let found = file.section_by_name(id.name());
-            Ok(found.and_then(|section| section_data(&section)).unwrap_or_default())
-        };
-        let sections = gimli::DwarfSections::load(section).ok()?;
+        Dwarf::named(file, |id| Some(id.name()))
+    }
+
+    /// The same of a .dwo file.
+    pub(crate) fn load_split(file: &object::File<'a>) -> Option<Dwarf<'a>> {
+        Dwarf::named(file, gimli::SectionId::dwo_name)
+    }
+
+    fn named(file: &object::File<'a>, name: impl Fn(gimli::SectionId) -> Option<&'static str>) -> Option<Dwarf<'a>> {
+        let info = name(gimli::SectionId::DebugInfo)?;
+        file.section_by_name(info).filter(|section| section.file_range().is_some())?;
+        let sections = gimli::DwarfSections::load(|id| section(file, name(id))).ok()?;
         let endian = if file.is_little_endian() { gimli::RunTimeEndian::Little } else { gimli::RunTimeEndian::Big };
-        Some(Dwarf { sections, endian })
+        Some(Dwarf { sections, endian, shared: None, split: HashMap::new(), package: None })
+    }
+
+    /// True where parts of it may lie in .dwo files.
+    pub(crate) fn may_be_split(&self) -> bool {
+        use gimli::Section as _;
+        !self.sections.debug_addr.borrow(|bytes| self.reader(bytes)).reader().is_empty()
+    }
+
+    /// Adds what other programs share with this one.
+    pub(crate) fn add_shared(&mut self, file: &object::File<'a>) {
+        self.shared = Dwarf::load(file).map(|shared| shared.sections);
+    }
+
+    /// Adds a .dwo file whose unit has this id.
+    pub(crate) fn add_split(&mut self, id: u64, file: &object::File<'a>) {
+        if let Some(split) = Dwarf::load_split(file) {
+            self.split.insert(id, split.sections);
+        }
+    }
+
+    /// Adds a .dwp file.
+    pub(crate) fn add_package(&mut self, file: &object::File<'a>) {
+        self.package = gimli::DwarfPackageSections::load(|id| section(file, id.dwo_name())).ok();
+    }
+
+    fn reader<'s>(&self, bytes: &'s [u8]) -> Reader<'s> {
+        gimli::EndianSlice::new(bytes, self.endian)
+    }
+
+    /// Hands what gimli makes of the sections to `look`.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&gimli::Dwarf<Reader<'_>>) -> R) -> R {
+        look(&self.sections.borrow(|bytes| self.reader(bytes)))
     }
 
     /// Hands the parsed information to `look`.
     pub(crate) fn with<R>(&self, look: impl FnOnce(&Lines<'_>) -> R) -> Option<R> {
-        let dwarf = self.sections.borrow(|section| gimli::EndianSlice::new(section, self.endian));
+        let dwarf = self.sections.borrow_with_sup(self.shared.as_ref(), |bytes| self.reader(bytes));
         let context = addr2line::Context::from_dwarf(dwarf).ok()?;
-        Some(look(&Lines { context }))
+        let empty = gimli::EndianSlice::new(&[], self.endian);
+        let package = self.package.as_ref().and_then(|package| package.borrow(|bytes| self.reader(bytes), empty).ok());
+        Some(look(&Lines { context, package, source: self }))
     }
+}
+
+fn section<'a>(file: &object::File<'a>, name: Option<&str>) -> Result<Cow<'a, [u8]>, gimli::Error> {
+    let found = name.and_then(|name| file.section_by_name(name));
+    Ok(found.and_then(|section| section_data(&section)).unwrap_or_default())
 }
 
 fn section_data<'a>(section: &object::Section<'a, '_>) -> Option<Cow<'a, [u8]>> {
@@ -68,13 +121,22 @@ fn section_data<'a>(section: &object::Section<'a, '_>) -> Option<Cow<'a, [u8]>> 
 /// Debug information that can be asked.
 pub(crate) struct Lines<'s> {
     context: addr2line::Context<Reader<'s>>,
+    package: Option<gimli::DwarfPackage<Reader<'s>>>,
+    source: &'s Dwarf<'s>,
 }
 
-impl Lines<'_> {
+impl<'s> Lines<'s> {
     /// What is at an address, the innermost inlined function first; the last is the function itself.
     pub(crate) fn at(&self, address: u64) -> Vec<Place> {
         let mut places = Vec::new();
-        let Ok(mut frames) = self.context.find_frames(address).skip_all_loads() else { return places };
+        let mut lookup = self.context.find_frames(address);
+        let frames = loop {
+            match lookup {
+                LookupResult::Output(frames) => break frames,
+                LookupResult::Load { load, continuation } => lookup = continuation.resume(self.split_unit(&load)),
+            }
+        };
+        let Ok(mut frames) = frames else { return places };
         while let Ok(Some(frame)) = frames.next() {
             if places.len() > MOST_INLINED {
                 break;
@@ -87,5 +149,18 @@ impl Lines<'_> {
             });
         }
         places
+    }
+
+    /// The unit that a program has in a .dwo or .dwp file: only ever the one of the id that the program states.
+    fn split_unit(&self, load: &addr2line::SplitDwarfLoad<Reader<'s>>) -> Option<Arc<gimli::Dwarf<Reader<'s>>>> {
+        if let Some(package) = &self.package
+            && let Ok(Some(unit)) = package.find_cu(load.dwo_id, &load.parent)
+        {
+            return Some(Arc::new(unit));
+        }
+        let sections = self.source.split.get(&load.dwo_id.0)?;
+        let mut unit = sections.borrow(|bytes| self.source.reader(bytes));
+        unit.make_dwo(&load.parent);
+        Some(Arc::new(unit))
     }
 }

@@ -1,6 +1,7 @@
 //! Names for the addresses of one object.
 
 use object::{Object as _, ObjectSection as _, ObjectSegment as _};
+use perfcase_archive::Content;
 
 use crate::dwarf::{Dwarf, Lines, Place};
 use crate::objects::Object;
@@ -29,7 +30,10 @@ pub fn names(object: &Object, addresses: &[u64]) -> Vec<Result<Name, &'static st
     let Ok(main) = object::File::parse(&object.bytes[..]) else {
         return addresses.iter().map(|_| Err("no symbol table")).collect();
     };
-    let debug = object.debug.as_ref().and_then(|debug| object::File::parse(&debug[..]).ok());
+    let debug = object.debug.as_ref().and_then(parse);
+    let shared = object.parts.shared.as_ref().and_then(parse);
+    let package = object.parts.package.as_ref().and_then(parse);
+    let (contents, split): (Vec<_>, Vec<_>);
     let unpacked = main.section_by_name(".gnu_debugdata").and_then(|section| xz::unpack(section.data().ok()?));
     let mini = unpacked.as_ref().and_then(|bytes| object::File::parse(&bytes[..]).ok());
     let mut symtab = Symtab::default();
@@ -41,7 +45,20 @@ pub fn names(object: &Object, addresses: &[u64]) -> Vec<Result<Name, &'static st
         symtab.add(mini, "minidebuginfo");
     }
     let segments = segments(&main);
-    let dwarf = debug.as_ref().and_then(Dwarf::load).or_else(|| Dwarf::load(&main));
+    let mut dwarf = debug.as_ref().and_then(Dwarf::load).or_else(|| Dwarf::load(&main));
+    if let (Some(dwarf), Some(shared)) = (&mut dwarf, &shared) {
+        dwarf.add_shared(shared);
+    }
+    if let Some(dwarf) = dwarf.as_mut().filter(|dwarf| !object.parts.has_no_split() && dwarf.may_be_split()) {
+        if let Some(package) = &package {
+            dwarf.add_package(package);
+        }
+        contents = object.parts.files(dwarf);
+        split = contents.iter().filter_map(|(id, content)| Some((*id, parse(content)?))).collect();
+        for (id, file) in &split {
+            dwarf.add_split(*id, file);
+        }
+    }
     let mut name_all = |lines: Option<&Lines<'_>>| {
         let mut name = |&offset: &u64| one(&mut symtab, lines, virtual_address(&segments, offset)?);
         addresses.iter().map(&mut name).collect::<Vec<_>>()
@@ -50,6 +67,10 @@ pub fn names(object: &Object, addresses: &[u64]) -> Vec<Result<Name, &'static st
         Some(named) => named,
         None => name_all(None),
     }
+}
+
+fn parse(content: &Content) -> Option<object::File<'_>> {
+    object::File::parse(&content[..]).ok()
 }
 
 fn one(symtab: &mut Symtab<'_>, lines: Option<&Lines<'_>>, address: u64) -> Result<Name, &'static str> {

@@ -9,6 +9,7 @@ use perfcase_archive::{Capture, Content};
 use crate::build_id::{self, BuildId};
 use crate::debug_dir::DebugDir;
 use crate::listing::{Kind, Listing};
+use crate::split::{self, Parts};
 
 /// A file that holds symbols, unwind tables or both of one mapped object.
 pub struct Object {
@@ -18,6 +19,8 @@ pub struct Object {
     pub origin: String,
     /// A file of the same build that holds what was stripped from this one.
     pub debug: Option<Content>,
+    /// Where the rest of its debug information may be.
+    pub parts: Parts,
 }
 
 /// Why there is no file for an object.
@@ -101,7 +104,7 @@ impl Objects {
                 break;
             }
             match dir.object(path, build_id) {
-                Ok((bytes, origin)) => object = Some(Object { bytes, origin, debug: None }),
+                Ok((bytes, origin)) => object = Some(Object { bytes, origin, debug: None, parts: Parts::default() }),
                 Err(Missing::BuildIdMismatch) => missing = Missing::BuildIdMismatch,
                 Err(Missing::NotInCapture) => {}
             }
@@ -111,10 +114,28 @@ impl Objects {
             dir.debug_file(path, id, main)
         });
         let debug = debug.or_else(|| self.kept_debug_file(object.as_ref()?, build_id));
-        match (object, debug) {
-            (Some(object), debug) => Ok(Object { debug: debug.map(|(bytes, _)| bytes), ..object }),
-            (None, Some((bytes, origin))) => Ok(Object { bytes, origin, debug: None }),
-            (None, None) => Err(missing),
+        let object = match (object, debug) {
+            (Some(object), debug) => Object { debug: debug.map(|(bytes, _)| bytes), ..object },
+            (None, Some((bytes, origin))) => Object { bytes, origin, debug: None, parts: Parts::default() },
+            (None, None) => return Err(missing),
+        };
+        Ok(Object { parts: self.parts(&object, path, build_id), ..object })
+    }
+
+    /// Only the user's directories have them.
+    fn parts(&self, object: &Object, path: &[u8], build_id: Option<&BuildId>) -> Parts {
+        if self.dirs.is_empty() {
+            return Parts::default();
+        }
+        let link = object.debug.as_ref().and_then(split::link).or_else(|| split::link(&object.bytes));
+        let shared = link.and_then(|(link, id)| {
+            let id = BuildId::new(&id)?;
+            self.dirs.iter().find_map(|dir| dir.shared(&link, &id))
+        });
+        Parts {
+            shared,
+            package: self.dirs.iter().find_map(|dir| dir.package(path, build_id)),
+            folders: self.dirs.iter().filter_map(|dir| dir.folder().map(PathBuf::from)).collect(),
         }
     }
 
@@ -142,7 +163,7 @@ impl Objects {
             (Some(wanted), Some(own)) if own != *wanted => Err(Missing::BuildIdMismatch),
             // A build that has an id and a file without one are not the same build.
             (Some(_), None) => Err(Missing::BuildIdMismatch),
-            _ => Ok(Object { bytes, origin: format!("symbols/{member}"), debug: None }),
+            _ => Ok(Object { bytes, origin: format!("symbols/{member}"), debug: None, parts: Parts::default() }),
         }
     }
 

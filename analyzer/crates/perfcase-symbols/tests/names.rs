@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use perfcase_archive::Content;
-use perfcase_symbols::{Name, Object, Objects, names};
+use perfcase_symbols::{Name, Object, Objects, Parts, names};
 use support::{run, write};
 
 const SOURCE: &str = r#"
@@ -25,7 +25,7 @@ int main(int argc, char **) { app::Box box(argc); return app::work(box.value) + 
 "#;
 
 fn object(path: &Path) -> Object {
-    Object { bytes: Content::map_file(path).unwrap(), origin: String::new(), debug: None }
+    Object { bytes: Content::map_file(path).unwrap(), origin: String::new(), debug: None, parts: Parts::default() }
 }
 
 fn name(object: &Object, offset: u64) -> Result<Name, &'static str> {
@@ -204,7 +204,12 @@ fn any_bytes_are_survived() {
                 bytes[at] = noise(&mut seed) as u8;
             }
             bytes.truncate(bytes.len() - (noise(&mut seed) as usize % 3) * (bytes.len() / 5));
-            let object = Object { bytes: Content::from_bytes(bytes), origin: String::new(), debug: None };
+            let object = Object {
+                bytes: Content::from_bytes(bytes),
+                origin: String::new(),
+                debug: None,
+                parts: Parts::default(),
+            };
             assert_eq!(names(&object, &addresses).len(), addresses.len());
         }
     }
