@@ -174,6 +174,17 @@ def test_what_cannot_be_read_does_not_stop_the_rest(tmp_path: Path, store: Path)
     assert "not in the answer: broken.perfcase: " in told
 
 
+def test_a_damaged_import_does_not_stop_the_rest(tmp_path: Path, store: Path) -> None:
+    for name in ("node-1", "node-2"):
+        shutil.copytree(store / name, tmp_path / name)
+    (tmp_path / "node-1" / "0.case" / "tables" / "pmc_interval.parquet").write_bytes(b"PAR1 and nothing else PAR1")
+    (tmp_path / "node-1" / "1.case" / "tables" / "capture.parquet").write_bytes(b"")
+    found = rows(tmp_path, "--view", "pmcarch", "-m", "cpi")
+    assert [(row["capture"], row["value"], bool(row["problem"])) for row in found] == [
+        ("node-1/0.case", None, True), ("node-2/0.case", 0.62, False), ("node-2/1.case", 0.66, False), ("node-1/1.case", None, True),
+    ]  # fmt: skip
+
+
 def test_several_stores_may_hold_the_same_names(store: Path) -> None:
     stores = [store / "node-1", store / "node-2" / "0.case"]
     found = json.loads(succeed("history", *stores, "--view", "pmcarch", "-m", "cpi", "--format", "json"))

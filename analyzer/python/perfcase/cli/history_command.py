@@ -169,9 +169,17 @@ def _metric(view: str | None, measure: str | None, agg: Way | None, where: str |
 
 
 def _read(wanted: Metric, needed: Mapping[str, Capture], progress: Progress) -> dict[str, Reading]:
-    found = {}
+    """The figure of each capture. One that fails is told and does not stop the rest; if all do, the question is wrong."""
+    found: dict[str, Reading] = {}
+    errors = []
     for number, (name, capture) in enumerate(needed.items()):
         progress(name, number, len(needed))
-        with query.connect(capture.folder) as connection:
-            found[name] = read(connection, wanted, capture.duration_ns)
+        try:
+            with query.connect(capture.folder) as connection:
+                found[name] = read(connection, wanted, capture.duration_ns)
+        except PerfcaseError as error:
+            errors.append(error)
+            found[name] = Reading(0, None, None, str(error))
+    if errors and len(errors) == len(found):
+        raise errors[0]
     return found

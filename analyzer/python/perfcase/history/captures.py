@@ -111,8 +111,10 @@ def describe(file: Path, name: str) -> Capture:
     try:
         # Not by way of case.duckdb: to open it takes longer than to read this.
         row = duckdb.execute(
-            "SELECT capture_id, start_realtime_ns, duration_ns, hostname, ticket, note, kernel_release, cpu_count, cpu_model"
-            " FROM read_parquet($1)",
+            # Cast: whoever made the file chose its types.
+            "SELECT capture_id::VARCHAR, try_cast(start_realtime_ns AS BIGINT), try_cast(duration_ns AS BIGINT),"
+            " hostname::VARCHAR, ticket::VARCHAR, note::VARCHAR, kernel_release::VARCHAR, try_cast(cpu_count AS UINTEGER),"
+            " cpu_model::VARCHAR FROM read_parquet($1)",
             [glob.escape(str(path))],
         ).fetchone()
     except duckdb.Error as error:

@@ -63,7 +63,7 @@ class Scan:
     banded: Sequence[Banded]
     judged: int
     problems: Sequence[tuple[Capture, str]]
-    """Views that a capture's import could not answer."""
+    """Captures whose import could not be read, or not all of it."""
 
 
 def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress) -> Scan:
@@ -77,15 +77,16 @@ def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress)
     problems = []
     for number, capture in enumerate(captures):
         progress(capture.name, number, len(captures))
-        with query.connect(capture.folder) as connection:
-            fed = {row[0] for row in connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()}
-            for view in compared:
-                if view.name not in fed:
-                    continue
-                try:
-                    _read(connection, view, capture, figures)
-                except PerfcaseError as error:
-                    problems.append((capture, f"{view.name}: {error.message}"))
+        try:
+            with query.connect(capture.folder) as connection:
+                fed = {
+                    row[0] for row in connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()
+                }
+                for view in compared:
+                    if view.name in fed:
+                        _read(connection, view, capture, figures)
+        except (PerfcaseError, duckdb.Error) as error:
+            problems.append((capture, str(error).splitlines()[0]))
     units = {(view.name, column.name): column.unit for view in compared for column in view.columns}
     kinds = {(view.name, measure.name): measure.kind for view in compared for measure in view.diff.measures}
     keys = {view.name: view.diff.keys for view in compared}

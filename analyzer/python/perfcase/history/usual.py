@@ -77,11 +77,14 @@ def against_baseline(side: Side, text: str, views: Sequence[View], progress: Pro
     seen: defaultdict[str, list[tuple[Collected, Capture]]] = defaultdict(list)
     for number, capture in enumerate(chosen):
         progress(capture.name, number, len(chosen))
-        with query.connect(capture.folder) as connection:
-            fed = _fed(connection)
-            for view in views:
-                if view.name in fed:
-                    seen[view.name].append((collect(connection, view), capture))
+        try:
+            with query.connect(capture.folder) as connection:
+                fed = _fed(connection)
+                for view in views:
+                    if view.name in fed:
+                        seen[view.name].append((collect(connection, view), capture))
+        except (PerfcaseError, duckdb.Error) as error:
+            fleet.left_out.append(LeftOut(capture.name, str(error).splitlines()[0]))
     fed = _fed(side.connection)
     base = Side(side.connection, "baseline", _SECOND_NS, side.cpu_count)
     found = {}
