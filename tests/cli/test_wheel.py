@@ -25,6 +25,7 @@ def test_the_wheel_holds_all_that_the_package_needs(tmp_path: Path) -> None:
         }
         assert source
         assert packed == source
+    assert (site / "perfcase" / "flamegraph.js").is_file()
     script = "import perfcase.views, perfcase.cli.main as m; print(perfcase.__file__, flush=True); m.main(['record', '--version'])"
     # -I: no working directory, no environment; the wheel's folder comes before the clone that .venv points to.
     told = subprocess.run(
