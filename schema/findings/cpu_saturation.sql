@@ -8,13 +8,13 @@
 -- next: perfcase view unclaimed_cpu: whether CPUs were idle meanwhile (affinity); cgroup_activity: whether a quota holds threads back
 -- taught by: An unexplained win
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, max_run_delay_ns FROM thread_time
---   WHERE tid <> 0 AND utid NOT IN (SELECT utid FROM recorder_thread) ORDER BY run_queue_ns DESC
+--   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY run_queue_ns DESC
 WITH threshold AS (
   SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus
 ), wanting AS (
   SELECT comm, tid, on_cpu_ns, run_queue_ns
   FROM thread_time
-  WHERE tid <> 0 AND utid NOT IN (SELECT utid FROM recorder_thread)
+  WHERE utid IN (SELECT utid FROM workload_thread)
 ), total AS (
   SELECT sum(on_cpu_ns) AS ran_ns, sum(run_queue_ns) AS waited_ns,
     sum(run_queue_ns) / nullif(sum(on_cpu_ns) + sum(run_queue_ns), 0) AS waiting_ratio,

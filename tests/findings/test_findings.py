@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 RULES = load_rules()
 NAMES = sorted(RULES)
+IDLE = "tests/data/captures/idle.perfcase"
 CAPTURES = tomllib.loads((HERE / "captures.toml").read_text(encoding="utf-8"))
 
 
@@ -57,7 +58,9 @@ def test_a_rule_has_cases_that_fire_and_cases_that_do_not(name: str) -> None:
 
 def test_every_test_is_of_a_rule() -> None:
     assert sorted(path.stem for path in HERE.glob("*.test")) == NAMES
-    assert sorted({*CAPTURES["fires"], *CAPTURES["silent"], *CAPTURES.get("unseen", ())}) == NAMES
+    both = CAPTURES["fires"].keys() & CAPTURES["silent"].keys()
+    assert sorted(both | CAPTURES["unseen"].keys()) == NAMES
+    assert sorted(both & CAPTURES["unseen"].keys()) == [], "seen: it needs no excuse"
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +141,13 @@ def test_a_real_capture_does_not_fire_it(name: str, capture: str, folder: Path) 
         assert connection.execute(f"SELECT * FROM (\n{RULES[name].sql}\n)").fetchall() == []
         judged = connection.execute("SELECT is_judged FROM finding_coverage WHERE finding = ?", [name]).fetchall()
         assert judged == [(True,)], "not fired for want of data says nothing"
+
+
+def test_nothing_fires_on_an_idle_machine(folder: Path) -> None:
+    with query.connect(opened(IDLE, folder).folder) as connection:
+        assert connection.execute("SELECT * FROM finding").fetchall() == []
+        judged = connection.execute("SELECT count(*) FILTER (is_judged) FROM finding_coverage").fetchone()[0]
+    assert judged >= 7
 
 
 def test_exit_codes_and_the_view(folder: Path) -> None:

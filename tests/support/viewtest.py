@@ -27,6 +27,7 @@ class Input:
     columns: list[str]
     types: list[str | None]
     tuples: list[str]
+    select: str | None = None
 
 
 @dataclass
@@ -102,7 +103,9 @@ def parse_input(argument: str, body: list[str], where: str) -> Input:
         name, _, given = column.strip().partition(" ")
         columns.append(name)
         types.append(given.strip() or None)
-    return Input(match[1], columns, types, split_tuples("\n".join(body)))
+    text = "\n".join(body)
+    select = text.strip() if text.lstrip().upper().startswith("SELECT ") else None
+    return Input(match[1], columns, types, [] if select else split_tuples(text), select)
 
 
 def split_tuples(text: str) -> list[str]:
@@ -166,8 +169,14 @@ def build(case: Case, reverse: bool, views: dict[str, View]) -> duckdb.DuckDBPyC
             connection.execute(f"CREATE TABLE {quote(name)} ({columns})")
         for entry in entries:
             tuples = entry.tuples[::-1] if reverse else entry.tuples
-            if tuples:
-                columns = ", ".join(map(quote, entry.columns))
+            columns = ", ".join(map(quote, entry.columns))
+            if entry.select:
+                rows = f"SELECT row_number() OVER () AS row_number, * FROM ({entry.select})"
+                order = "DESC" if reverse else "ASC"
+                connection.execute(
+                    f"INSERT INTO {quote(name)} ({columns}) SELECT * EXCLUDE (row_number) FROM ({rows}) ORDER BY row_number {order}"
+                )
+            elif tuples:
                 connection.execute(f"INSERT INTO {quote(name)} ({columns}) VALUES {', '.join(tuples)}")
     for view in views.values():
         create_view(connection, view)

@@ -13,9 +13,9 @@ WITH enough AS (
 @enough
 )
 SELECT
-  r.finding, r.title, c.is_fed AND e.is_enough IS TRUE AS is_judged,
+  r.finding, r.title, c.is_fed IS NOT FALSE AND e.is_enough IS TRUE AS is_judged,
   CASE
-    WHEN NOT c.is_fed THEN 'nothing in ' || c.missing_tables
+    WHEN c.is_fed IS FALSE THEN 'nothing in ' || c.missing_tables
     WHEN e.is_enough IS NOT TRUE THEN r.not_judged
   END AS missing,
   CASE WHEN NOT c.is_fed THEN c.reason END AS reason,
@@ -23,5 +23,5 @@ SELECT
   CASE WHEN NOT c.is_fed THEN c.remedy END AS remedy
 FROM finding_rule AS r
 JOIN enough AS e USING (finding)
-JOIN view_coverage AS c ON c.view_name = r.finding AND c.kind = 'finding'
+LEFT JOIN view_coverage AS c ON c.view_name = r.finding AND c.kind = 'finding'
 ORDER BY r.finding

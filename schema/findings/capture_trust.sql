@@ -1,0 +1,51 @@
+-- capture_trust: The capture is not to be trusted everywhere: events were lost, data is damaged, counters took turns, or clocks differ
+-- condition: a source lost 1 % of its events or more (critical from 20 %: a lost switch makes the waits on both sides of it wrong), an
+--   error in the import, an event of perf stat that ran less than a tenth of the time (its count is ten parts guess to one counted),
+--   or a source with times of another clock than the capture's
+-- means: counts are too small, and times around the gaps are wrong: do not conclude from small differences
+-- next: perfcase view data_quality: what each source lost, and how much of the capture it covers
+-- next: perfcase tables import_issue: everything that was lost, damaged or unknown, with its place
+-- next: record again with fewer events, one command or control group, or (perf record -m) larger buffers
+-- taught by: A tale of ten bugs (3)
+-- evidence: SELECT source, status, event_count, lost_count, lost_ratio, error_count, clock, meaning FROM data_quality
+--   ORDER BY lost_ratio DESC NULLS LAST, source
+WITH threshold AS (
+  SELECT 0.01 AS lost_ratio, 0.2 AS critical_ratio, 0.1 AS running_ratio
+), damage AS (
+  SELECT s.name, count(*) AS errors
+  FROM source AS s
+  JOIN import_issue AS i ON i.source IN (s.name, s.member)
+  WHERE i.severity = 'error'
+  GROUP BY s.name
+), quality AS (
+  SELECT s.name AS source, s.clock, s.lost_count, s.event_count, s.lost_count / nullif(s.lost_count + s.event_count, 0) AS lost_ratio,
+    c.clock AS capture_clock
+  FROM source AS s
+  CROSS JOIN capture AS c
+), counter AS (
+  SELECT s.name AS source, p.event, avg(p.running_ratio) AS running_ratio, count(*) AS number
+  FROM pmc_event AS p
+  JOIN source AS s USING (source_id)
+  WHERE p.running_ratio IS NOT NULL AND p.count IS NOT NULL
+  GROUP BY s.name, p.event
+), doubt AS (
+  SELECT CASE WHEN q.lost_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity, q.source AS subject,
+    format('lost {:,} of {:,} events ({:.1f} %)', q.lost_count, q.lost_count + q.event_count, 100 * q.lost_ratio) AS message,
+    q.lost_ratio AS score
+  FROM quality AS q CROSS JOIN threshold AS h
+  WHERE q.lost_ratio >= h.lost_ratio
+  UNION ALL
+  SELECT 'warning', d.name, format('{:,} errors in the import: what comes after the damage is missing', d.errors), 0.5
+  FROM damage AS d
+  UNION ALL
+  SELECT 'note', k.source, format('{} events of perf stat ran less than {:.0f} % of the time, least of all {}, {:.1f} %: their counts are estimates',
+    count(*), 100 * max(h.running_ratio), arg_min(k.event, (k.running_ratio, k.event)), 100 * min(k.running_ratio)), 0.1
+  FROM counter AS k CROSS JOIN threshold AS h
+  WHERE k.running_ratio < h.running_ratio
+  GROUP BY k.source
+  UNION ALL
+  SELECT 'warning', q.source, format('its times are of the clock {}, the capture''s of {}: they do not line up', q.clock, q.capture_clock), 0.2
+  FROM quality AS q
+  WHERE q.clock <> q.capture_clock
+)
+SELECT severity, subject, message, score::DOUBLE AS score FROM doubt

@@ -1,0 +1,38 @@
+-- false_sharing: Threads fight over a cache line: variables that different threads write lie on the same one
+-- condition: a line on which sampled loads found another core's modification, 3 times or more and in 5 % or more of all such loads, whose threads wrote and touched different places
+--   of it but no place together; or, of counters, 0.5 or more pipeline clears for memory ordering per thousand instructions at 1.5 or
+--   more cycles an instruction (the published slow nodes had 4 times the clears and 3 times the cycles of the fast ones)
+-- means: each write takes the line away from the other cores, and each of their accesses fetches it back: more threads make it slower
+-- next: perfcase view contended_cache_line: the lines, the offsets in them, and who touches them
+-- next: perfcase view cache_line_access: which function of which thread touches which offset
+-- next: pad the fields to lines of their own; after that, look for one field that all threads write
+-- taught by: Seeing through hardware counters
+-- evidence: SELECT line_address, pid, hitm_count, peer_count, offsets, threads, symbols FROM contended_cache_line WHERE is_false_sharing
+--   ORDER BY hitm_count DESC, line_address
+-- judged when: SELECT (SELECT count(*) > 0 FROM contended_cache_line) OR (SELECT count(memory_ordering_clears_pki) > 0 FROM microarchitecture)
+-- not judged: sampled memory accesses (perf c2c record) or the event machine_clears.memory_ordering (perf stat), which virtual machines mostly hide
+WITH threshold AS (
+  SELECT 3 AS hitm_count, 0.05 AS hitm_ratio, 0.5 AS clears_pki, 1.5 AS cpi
+), counted AS (
+  SELECT sum(memory_ordering_clears)::BIGINT AS clears, sum(cycles) AS cycles, sum(instructions) AS instructions
+  FROM microarchitecture
+  WHERE memory_ordering_clears IS NOT NULL AND instructions > 0
+  HAVING count(*) > 0
+), signature AS (
+  SELECT 'warning' AS severity, format('line 0x{:x} of process {}', n.line_address, coalesce(n.pid::VARCHAR, 'kernel')) AS subject,
+    format('{:,} of {:,} sampled accesses found it modified by another core ({:.1f} % of all such loads): {} at {} places of it',
+      n.hitm_count + n.peer_count, n.access_count, 100 * coalesce(n.hitm_ratio, 1), array_to_string(n.threads, ', '), n.offset_count) AS message,
+    (n.hitm_count + n.peer_count) / n.access_count AS score
+  FROM contended_cache_line AS n
+  CROSS JOIN threshold AS h
+  WHERE n.is_false_sharing AND n.hitm_count + n.peer_count >= h.hitm_count AND coalesce(n.hitm_ratio, 1) >= h.hitm_ratio
+  UNION ALL
+  SELECT 'warning', 'all CPUs',
+    format('{:,} pipeline clears for memory ordering, {:.2f} per thousand instructions, at {:.2f} cycles an instruction',
+      k.clears, 1000 * k.clears / k.instructions, k.cycles / k.instructions),
+    least(1.0, 0.1 * k.clears * 1000 / k.instructions)
+  FROM counted AS k
+  CROSS JOIN threshold AS h
+  WHERE 1000 * k.clears / k.instructions >= h.clears_pki AND k.cycles / k.instructions >= h.cpi
+)
+SELECT severity, subject, message, score::DOUBLE AS score FROM signature

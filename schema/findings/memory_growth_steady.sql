@@ -1,0 +1,66 @@
+-- memory_growth_steady: A process's memory grows in a straight line
+-- condition: anonymous memory (resident where that is not known) at 6 snapshots or more over 8 s or longer lies on a line (R² 0.95 or more),
+--   grew by 8 MiB and 5 % or more, and was never less than at a snapshot before, its last quarter included. A note; a warning where this
+--   rate fills what memory is available in a day, critical in 10 minutes
+-- means: it may be a leak, a logical one (a cache or a queue that is never emptied) or only a warm-up, which looks the same in a short
+--   capture: compare with one that is an hour older
+-- next: perfcase view memory_growth: the slope of every process, and how straight its line is
+-- next: perfcase view allocation_by_stack: which stacks make it grow, where system calls or page faults were recorded
+-- taught by: A tale of ten bugs (5, 6)
+-- evidence: SELECT pid, comm, snapshot_count, duration_ns, anon_bytes_first, anon_bytes_last, anon_bytes_per_h, anon_fit_ratio, resident_bytes_last
+--   FROM memory_growth ORDER BY anon_bytes_last - anon_bytes_first DESC NULLS LAST, upid
+-- judged when: SELECT count(*) > 0 FROM memory_growth WHERE snapshot_count >= 6 AND duration_ns >= 8000000000
+-- not judged: six snapshots of processes over 8 seconds or longer; perfcase-record --duration 30 takes them
+WITH threshold AS (
+  SELECT 6 AS snapshots, 8000000000 AS length_ns, 0.95 AS fit, 8388608 AS bytes, 0.05 AS ratio, 24 AS warning_h, 1 / 6.0 AS critical_h
+), seen AS (
+  SELECT source_id, snapshot, upid, ts_ns, coalesce(resident_anon_bytes, anonymous_bytes) AS anon, resident_bytes AS resident
+  FROM proc_process
+  UNION ALL
+  SELECT t.source_id, t.snapshot, e.upid, t.ts_ns, t.resident_anon_bytes, t.resident_bytes
+  FROM proc_thread AS t
+  JOIN thread AS e USING (utid)
+  WHERE t.tid = t.pid
+), per_snapshot AS (
+  SELECT upid, min(ts_ns) AS ts_ns, max(anon) AS anon, max(resident) AS resident
+  FROM seen
+  WHERE upid IS NOT NULL
+  GROUP BY source_id, snapshot, upid
+), chosen AS (
+  -- Anonymous memory where enough snapshots have it: resident memory holds the files that it has read, too.
+  SELECT upid, ts_ns, CASE WHEN count(anon) OVER w >= h.snapshots THEN anon ELSE resident END AS bytes, count(anon) OVER w >= h.snapshots AS is_anon
+  FROM per_snapshot
+  CROSS JOIN threshold AS h
+  WINDOW w AS (PARTITION BY upid)
+), stepped AS (
+  SELECT *, bytes - lag(bytes) OVER (PARTITION BY upid ORDER BY ts_ns) AS grown
+  FROM chosen
+  WHERE bytes IS NOT NULL
+), straight AS (
+  SELECT upid, any_value(is_anon) AS is_anon, count(*) AS snapshots, max(ts_ns) - min(ts_ns) AS length_ns, min(grown) AS least_grown,
+    arg_min(bytes, ts_ns) AS first_bytes, arg_max(bytes, ts_ns) AS last_bytes,
+    arg_max(grown, ts_ns) AS last_grown, regr_slope(bytes, ts_ns / 3.6e12) AS bytes_per_h, regr_r2(bytes, ts_ns / 3.6e12) AS fit
+  FROM stepped
+  GROUP BY upid
+), free AS (
+  SELECT arg_max(available_bytes, ts_ns) AS bytes, arg_max(total_bytes, ts_ns) AS total_bytes FROM memory
+), growing AS (
+  SELECT g.*, p.pid, p.name, f.total_bytes, f.bytes / g.bytes_per_h AS hours_left
+  FROM straight AS g
+  JOIN process AS p USING (upid)
+  CROSS JOIN free AS f
+  CROSS JOIN threshold AS h
+  WHERE g.snapshots >= h.snapshots AND g.length_ns >= h.length_ns AND g.fit >= h.fit AND g.least_grown >= 0 AND g.last_grown > 0
+    AND g.last_bytes - g.first_bytes >= greatest(h.bytes, h.ratio * g.first_bytes)
+    AND g.upid NOT IN (SELECT upid FROM thread WHERE upid IS NOT NULL AND utid IN (SELECT utid FROM recorder_thread))
+)
+SELECT
+  CASE WHEN g.hours_left <= h.critical_h THEN 'critical' WHEN g.hours_left <= h.warning_h THEN 'warning' ELSE 'note' END AS severity,
+  format('{} ({})', coalesce(g.name, '?'), g.pid) AS subject,
+  format('{} memory went from {} to {} in {:.1f} s ({} snapshots, R² {:.3f}): {} an hour{}',
+    CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, format_bytes(g.first_bytes::BIGINT), format_bytes(g.last_bytes::BIGINT),
+    g.length_ns / 1e9, g.snapshots, g.fit, format_bytes(g.bytes_per_h::BIGINT),
+    CASE WHEN g.hours_left < 1000 THEN format('; at this rate the memory is full in {:.2f} h', g.hours_left) ELSE '' END) AS message,
+  coalesce(least(1.0, (g.last_bytes - g.first_bytes) / nullif(g.total_bytes, 0)), 0.0)::DOUBLE AS score
+FROM growing AS g
+CROSS JOIN threshold AS h

@@ -1,0 +1,53 @@
+-- memory_reclaim: Memory is short: threads reclaim it themselves, or it is swapped, or processes were killed for it
+-- condition: a process was killed for want of memory (critical); or 4 MiB or more in 10 s were swapped in, or 4 MiB in 10 s were looked at by
+--   threads in direct reclaim, and, where the kernel counts pressure, some thread waited for memory 1 % of the time or longer; a warning
+--   from 5 % (or without pressure figures), critical where all threads waited 10 % of the time. Swapping out alone is no trouble:
+--   what is never used belongs there
+-- means: an allocation that should take nanoseconds waits for reclaim or the disk: latencies jump anywhere in the program
+-- next: perfcase view paging: scans, reclaim and refaults over time
+-- next: perfcase view memory, process_activity: who has the memory; cgroup_activity: which limit was hit
+-- next: perfcase view kernel_log: whom the kernel killed
+-- taught by: A high rate of paging
+-- evidence: SELECT ts_ns, scan_direct_per_s, scan_kswapd_per_s, swap_in_per_s, swap_out_per_s, refault_count, oom_kill_count FROM paging
+--   ORDER BY ts_ns
+WITH threshold AS (
+  SELECT 4194304 / 10.0 AS bytes_per_s, 1048576 AS bytes, 0.01 AS some_ratio, 0.05 AS warning_ratio, 0.1 AS full_ratio
+), page AS (
+  SELECT coalesce(max(page_size_bytes), 4096) AS size FROM capture
+), total AS (
+  SELECT sum(interval_ns) / 1e9 AS s, sum(scan_direct_per_s * interval_ns / 1e9) * any_value(z.size) AS scanned_bytes,
+    sum(swap_in_per_s * interval_ns / 1e9) * any_value(z.size) AS in_bytes,
+    sum(swap_out_per_s * interval_ns / 1e9) * any_value(z.size) AS out_bytes, sum(oom_kill_count) AS kills
+  FROM paging
+  CROSS JOIN page AS z
+  HAVING count(*) > 0
+), stalled AS (
+  SELECT sum(some_ns) / sum(interval_ns) AS some_ratio, sum(full_ns) / sum(interval_ns) AS full_ratio, sum(some_ns) AS some_ns
+  FROM pressure
+  WHERE resource = 'memory'
+), told AS (
+  SELECT t.*, p.*, coalesce(t.kills, 0) > 0 AS is_killed,
+    (t.in_bytes >= h.bytes_per_s * t.s AND t.in_bytes >= h.bytes OR t.scanned_bytes >= h.bytes_per_s * t.s AND t.scanned_bytes >= h.bytes)
+      AND coalesce(p.some_ratio, 1) >= h.some_ratio AS is_short
+  FROM total AS t
+  CROSS JOIN stalled AS p
+  CROSS JOIN threshold AS h
+)
+SELECT
+  CASE
+    WHEN t.is_killed OR t.full_ratio >= h.full_ratio THEN 'critical'
+    WHEN coalesce(t.some_ratio, 1) >= h.warning_ratio THEN 'warning'
+    ELSE 'note'
+  END AS severity,
+  'memory' AS subject,
+  concat_ws('; ',
+    CASE WHEN t.is_killed THEN format('{} processes were killed for want of memory', t.kills::BIGINT) END,
+    format('in {:.1f} s threads looked at {} for something to reclaim, {} were swapped in and {} out', t.s,
+      format_bytes(coalesce(t.scanned_bytes, 0)::BIGINT), format_bytes(coalesce(t.in_bytes, 0)::BIGINT),
+      format_bytes(coalesce(t.out_bytes, 0)::BIGINT)),
+    CASE WHEN t.some_ratio IS NOT NULL THEN format('some thread waited for memory {:.2f} s ({:.1f} %)', t.some_ns / 1e9, 100 * t.some_ratio) END
+  ) AS message,
+  coalesce(t.some_ratio, 0.05)::DOUBLE AS score
+FROM told AS t
+CROSS JOIN threshold AS h
+WHERE t.is_killed OR t.is_short

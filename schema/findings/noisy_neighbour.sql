@@ -1,0 +1,40 @@
+-- noisy_neighbour: Another control group takes the CPU that this one waits for
+-- condition: the threads of a control group waited 20 % or more of the time that they could run, a second in all and 5 % of the capture or more,
+--   while another group, which is neither above nor below it, ran at least as long as it did, and half or more of what ran in all; critical
+--   where the group waited longer than it ran
+-- means: the service is slow for what somebody else does: on its own it would not wait
+-- next: perfcase view ready_time_by_cgroup: who waited and who ran, over time
+-- next: perfcase view cgroup_activity: whether a quota of its own held the group back (throttled_ns) instead
+-- next: CPU weights (cpu.weight, cpu.shares), quotas or pinning of the neighbour; or another host for it
+-- taught by: An unexplained win
+-- evidence: SELECT cgroup, sum(ready_ns) AS ready_ns, sum(on_cpu_ns) AS on_cpu_ns FROM ready_time_by_cgroup GROUP BY cgroup
+--   ORDER BY ready_ns DESC
+-- judged when: SELECT count(DISTINCT cgroup) > 1 FROM ready_time_by_cgroup
+-- not judged: context switches of processes in two control groups or more; perfcase-record takes both by default
+WITH threshold AS (
+  SELECT 0.2 AS waiting_ratio, 1000000000 AS ready_ns, 0.05 AS of_capture, 0.5 AS of_all_ratio
+), party AS (
+  SELECT coalesce(cgroup, '/') AS cgroup, sum(ready_ns) AS ready_ns, sum(on_cpu_ns) AS on_cpu_ns
+  FROM ready_time
+  WHERE upid IN (SELECT upid FROM workload_thread)
+  GROUP BY 1
+), busiest AS (
+  SELECT *, on_cpu_ns / nullif(sum(on_cpu_ns) OVER (), 0) AS of_all_ratio FROM party
+  QUALIFY row_number() OVER (ORDER BY on_cpu_ns DESC, cgroup) = 1
+), quota AS (
+  SELECT cgroup, sum(throttled_ns) AS throttled_ns FROM cgroup_activity GROUP BY cgroup
+)
+SELECT
+  CASE WHEN v.ready_ns > v.on_cpu_ns THEN 'critical' ELSE 'warning' END AS severity, v.cgroup AS subject,
+  format('its threads waited {:.2f} s for a CPU and ran {:.2f} s, while {} ran {:.2f} s ({:.1f} % of all that ran)',
+    v.ready_ns / 1e9, v.on_cpu_ns / 1e9, n.cgroup, n.on_cpu_ns / 1e9, 100 * n.of_all_ratio) AS message,
+  (v.ready_ns / (v.ready_ns + v.on_cpu_ns))::DOUBLE AS score
+FROM party AS v
+JOIN busiest AS n ON n.cgroup <> v.cgroup AND n.on_cpu_ns >= v.on_cpu_ns
+LEFT JOIN quota AS q ON q.cgroup = v.cgroup
+CROSS JOIN threshold AS h
+CROSS JOIN capture AS c
+WHERE v.ready_ns >= greatest(h.ready_ns, h.of_capture * c.duration_ns) AND v.ready_ns >= h.waiting_ratio * (v.ready_ns + v.on_cpu_ns)
+  AND n.of_all_ratio >= h.of_all_ratio AND coalesce(q.throttled_ns, 0) < v.ready_ns / 2
+  AND v.cgroup <> '/' AND n.cgroup <> '/'
+  AND NOT starts_with(v.cgroup, n.cgroup || '/') AND NOT starts_with(n.cgroup, v.cgroup || '/')

@@ -1,0 +1,46 @@
+-- small_hot_function: A function is hot that is called from everywhere: a top-down call tree hides it
+-- condition: 10 % or more of the CPU time that was not idle, in 50 samples or more, in one named function of a program, on 10 call paths or
+--   more, of which the most frequent has less than half of it; a warning from 25 %. Paths differ by the functions in them: recursion and
+--   addresses without a name make no new ones. The published function had 39 %, while the top-down tree showed 87 % below the
+--   start of the threads
+-- means: the cost is no one's: each caller looks cheap; to make this one function cheaper, or to call it less, speeds up everything
+-- next: perfcase view small_hot_functions: callers, paths, and what one path at most would show
+-- next: perfcase view callers: the caller view, which turns the tree around
+-- taught by: A tale of ten bugs (4)
+-- evidence: SELECT event, symbol, self_count, self_ratio, caller_count, path_count, top_caller, top_path_ratio FROM small_hot_functions
+--   WHERE event SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
+-- judged when: SELECT count(*) > 0 FROM stack_weight WHERE event SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?' AND len(labels) > 1
+-- not judged: CPU samples with callchains; perfcase-record takes them by default (perf record -g)
+WITH threshold AS (
+  SELECT 0.1 AS busy_ratio, 0.25 AS warning_ratio, 50 AS samples, 10 AS paths, 0.5 AS path_ratio
+), busy AS (
+  SELECT v.name AS event, sum(coalesce(s.period, 1)) AS period
+  FROM sample AS s
+  JOIN perf_event AS v USING (event_id)
+  WHERE coalesce(s.utid, 1) <> 0
+  GROUP BY v.name
+), program AS (
+  SELECT label FROM frame_label GROUP BY label HAVING NOT bool_or(is_kernel) AND bool_and(unnamed_address IS NULL)
+), way AS (
+  SELECT w.event, p.label AS symbol, sum(w.sample_count) AS samples, sum(w.period) AS period,
+    list_sort(list_distinct(list_transform(w.labels, lambda l: CASE WHEN starts_with(l, '[') THEN split_part(l, ']', 1) ELSE l END))) AS functions
+  FROM stack_weight AS w
+  JOIN program AS p ON p.label = w.labels[len(w.labels)]
+  WHERE w.event SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
+  GROUP BY ALL
+), hot AS (
+  SELECT y.event, y.symbol, sum(y.samples)::BIGINT AS samples, count(*) AS paths, max(y.period) / sum(y.period) AS path_ratio,
+    sum(y.period) / any_value(b.period) AS busy_ratio
+  FROM way AS y
+  JOIN busy AS b USING (event)
+  GROUP BY y.event, y.symbol
+)
+SELECT
+  CASE WHEN f.busy_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity, f.symbol AS subject,
+  format('{:,} samples, {:.1f} % of the CPU time that was not idle, on {:,} call paths, of which the most frequent has {:.1f} % of it',
+    f.samples, 100 * f.busy_ratio, f.paths, 100 * f.path_ratio) AS message,
+  least(1.0, f.busy_ratio)::DOUBLE AS score
+FROM hot AS f
+CROSS JOIN threshold AS h
+WHERE f.busy_ratio >= h.busy_ratio AND f.samples >= h.samples AND f.paths >= h.paths AND f.path_ratio < h.path_ratio
+QUALIFY row_number() OVER (PARTITION BY f.symbol ORDER BY f.samples DESC, f.event) = 1

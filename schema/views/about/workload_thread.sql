@@ -1,0 +1,15 @@
+-- workload_thread: the threads that the capture is about: not the idle task, not the recorder, and of a recording of some processes only theirs
+-- grain: a thread
+-- source: thread, recorder_thread, proc_command
+-- caveat: a recording of one command sees a stranger only where it leaves its CPU to the command or takes it over, so its times are wrong; such threads have no known process
+-- column utid: the capture's own key of the thread
+-- column tid: thread id, a label
+-- column upid: the capture's own key of its process
+-- column pid: process id, a label
+-- column comm: the thread's last name
+SELECT t.utid, t.tid, t.upid, t.pid, t.comm
+FROM thread AS t
+WHERE t.tid <> 0 AND t.utid NOT IN (SELECT utid FROM recorder_thread)
+  -- Where processes were looked at, those that were recorded are known.
+  AND (t.upid IS NOT NULL OR (SELECT count(*) FROM proc_command) = 0)
+ORDER BY t.utid
