@@ -7,10 +7,12 @@ from tests.cases.conftest import Told
 ALONE, CROWDED = "a-neighbours/alone.perfcase", "a-neighbours/crowded.perfcase"
 
 
-def test_findings_name_the_wait_for_a_cpu(told: Told) -> None:
+def test_findings_name_the_neighbours(told: Told) -> None:
     crowded = {row["finding"]: row for row in told("sql", CROWDED, "FROM finding")}
     assert crowded["cpu_saturation"]["severity"] == "critical"
-    assert "cpu_saturation" not in {row["finding"] for row in told("sql", ALONE, "FROM finding")}
+    assert crowded["noisy_neighbour"]["subject"] == "/service"
+    assert "/neighbours" in crowded["noisy_neighbour"]["message"]
+    assert not {"cpu_saturation", "noisy_neighbour"} & {row["finding"] for row in told("sql", ALONE, "FROM finding")}
 
 
 def test_diff_ranks_what_the_publication_argues_with(told: Told) -> None:

@@ -23,6 +23,11 @@ def test_published_counters_come_first_and_the_ratios_are_theirs(told: Told) -> 
     assert float(lines[1]["ratio"]) == pytest.approx(4, rel=0.001)
 
 
+def test_the_signature_is_found_in_the_slow_node_only(told: Told) -> None:
+    assert [row["finding"] for row in told("sql", SLOW, "FROM finding")] == ["false_sharing"]
+    assert told("sql", FAST, "FROM finding") == []
+
+
 @pytest.mark.parametrize("capture", [SHARED, PADDED])
 def test_both_recordings_spend_their_time_in_the_same_function(told: Told, capture: str) -> None:
     (first, *_) = told("view", "function_profile", capture)
