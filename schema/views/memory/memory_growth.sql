@@ -5,7 +5,7 @@
 -- caveat: resident memory includes shared pages; pss_bytes divides them among their users, and anonymous memory is what malloc grows. allocation_by_stack says which stacks make a process grow, where system calls or page faults were recorded
 -- caveat: fit_ratio is 1 for a size that never changed
 -- diff by: comm
--- diff level: resident_bytes_last, resident_bytes_per_h, anon_bytes_per_h, swap_bytes_last
+-- diff level: resident_bytes_last, resident_bytes_max, anon_bytes_last, swap_bytes_last
 -- diff weight: 0.7
 -- column upid: the capture's own process key
 -- column pid: process id

@@ -6,6 +6,8 @@
 -- caveat: where the estimate is larger than the memory there is (a container's meminfo), available is what is free, as free has it
 -- diff by: -
 -- diff mean: available_bytes, used_bytes, free_bytes, cache_bytes, anon_bytes, slab_bytes, dirty_bytes, writeback_bytes, swap_used_bytes, committed_bytes, page_tables_bytes
+-- diff apart: available_bytes, swap_used_bytes
+-- diff whole: total_bytes
 -- diff weight: 0.8
 -- plot: intervals used_bytes, free_bytes, available_bytes, cache_bytes, dirty_bytes, writeback_bytes, swap_used_bytes
 -- column ts_ns [ns]: when it was read

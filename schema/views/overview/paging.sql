@@ -6,6 +6,7 @@
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval; one that the kernel does not have is NULL
 -- diff by: -
 -- diff sum: page_in_bytes, page_out_bytes, fault_count, major_fault_count, scan_count, steal_count, refault_count, oom_kill_count
+-- diff apart: page_in_bytes, page_out_bytes, fault_count, scan_count
 -- diff weight: 0.7
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

@@ -8,7 +8,7 @@
 -- diff by: comm
 -- diff sum: cpu_ns, run_queue_ns, block_delay_ns, major_fault_count, minor_fault_count, read_bytes, write_bytes, voluntary_switch_count, involuntary_switch_count
 -- diff level: resident_bytes, thread_count
--- diff weight: 0.75
+-- diff weight: 0.65
 -- plot: intervals cpu_ratio, run_queue_ratio, resident_bytes, read_bytes_per_s, write_bytes_per_s by pid, comm
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

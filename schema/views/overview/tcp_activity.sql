@@ -6,6 +6,7 @@
 -- diff by: -
 -- diff sum: active_open_count, passive_open_count, in_segment_count, out_segment_count, retransmit_count, listen_overflow_count, listen_drop_count
 -- diff mean: established_count, retransmit_ratio by out_segment_count
+-- diff apart: retransmit_count, listen_overflow_count
 -- diff weight: 0.7
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

@@ -6,7 +6,7 @@
 -- caveat: wait_channel needs a kernel that shows it (CONFIG_STACKTRACE and root)
 -- diff by: process, comm, state_name
 -- diff level: thread_count
--- diff weight: 0.65
+-- diff weight: 0.9
 -- column ts_ns [ns]: when the first of these threads was read
 -- column snapshot: number of the snapshot
 -- column upid: the capture's own process key

@@ -9,6 +9,8 @@
 -- diff sum: context_switch_count, interrupt_count, fork_count, swap_in_bytes, swap_out_bytes, block_in_bytes, block_out_bytes
 -- diff mean: runnable_count, blocked_count
 -- diff per cpu: context_switch_count, interrupt_count
+-- diff apart: context_switch_count, interrupt_count, fork_count, blocked_count
+-- diff weight: 0.45
 -- plot: intervals runnable_count, blocked_count, free_bytes, swap_in_bytes_per_s, swap_out_bytes_per_s, block_in_bytes_per_s, block_out_bytes_per_s, interrupt_per_s, context_switch_per_s, usr_ratio, sys_ratio, idle_ratio, iowait_ratio, steal_ratio
 -- column ts_ns [ns]: end of the interval
 -- column interval_ns [ns]: its length

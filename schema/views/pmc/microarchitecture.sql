@@ -8,7 +8,8 @@
 -- caveat: on Arm cache-misses are of the first level and are not used for llc_misses
 -- diff by: -
 -- diff mean: l1d_misses_pki by instructions, l2_misses_pki by instructions, llc_misses_pki by instructions, dtlb_misses_pki by instructions, itlb_misses_pki by instructions, branch_misses_pki by instructions, machine_clears_pki by instructions, memory_ordering_clears_pki by instructions, frontend_stall_ratio by cycles, backend_stall_ratio by cycles
--- diff weight: 0.8
+-- diff apart: llc_misses_pki, l1d_misses_pki, branch_misses_pki, machine_clears_pki
+-- diff weight: 0.6
 -- plot: intervals l1d_misses_pki, llc_misses_pki, branch_misses_pki, machine_clears_pki, frontend_bound_ratio, bad_speculation_ratio, retiring_ratio, backend_bound_ratio
 -- column ts_ns [ns]: end of the interval
 -- column cycles [count]: CPU cycles, not counting halted ones

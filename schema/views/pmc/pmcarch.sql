@@ -6,9 +6,9 @@
 -- caveat: the llc columns come from cache-references and cache-misses, or from LLC-loads and LLC-load-misses, which leave out stores. On Arm, cache-references counts the first-level cache and is not used
 -- caveat: an event that the machine does not have is NULL, and so are the ratios made of it
 -- diff by: -
--- diff sum: cycles, instructions, llc_misses
 -- diff mean: ipc by cycles, branch_miss_ratio by branches, llc_hit_ratio by llc_references
--- diff weight: 0.9
+-- diff apart: ipc, llc_hit_ratio, branch_miss_ratio
+-- diff weight: 0.95
 -- plot: intervals ipc, branch_miss_ratio, llc_hit_ratio
 -- column ts_ns [ns]: end of the interval
 -- column cycles [count]: CPU cycles, not counting halted ones

@@ -7,6 +7,7 @@
 -- caveat: an inlined function has total but no self: its samples are the self of the function that it was inlined into, as perf report counts them
 -- diff by: event, symbol, dso
 -- diff sum: self_period, total_period, self_count
+-- diff where: event NOT IN (SELECT name FROM perf_event WHERE type = 'tracepoint')
 -- diff weight: 0.8
 -- column event: the event's name
 -- column symbol: the function; without a name the object and the address in it

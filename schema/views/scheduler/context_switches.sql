@@ -5,6 +5,7 @@
 -- caveat: the idle task is left out
 -- diff by: process
 -- diff sum: involuntary_count, voluntary_count
+-- diff weight: 0.4
 -- plot: intervals voluntary_count, involuntary_count by pid, process
 -- column ts_ns [ns]: when the second began
 -- column interval_ns [ns]: its length; shorter at the end of the capture

@@ -6,7 +6,8 @@
 -- diff by: process
 -- diff sum: on_cpu_ns, count, involuntary_count
 -- diff median: bucket_ns_min by count
--- diff weight: 0.45
+-- diff apart: bucket_ns_min
+-- diff weight: 0.42
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
 -- column process: the process's name

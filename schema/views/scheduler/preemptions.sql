@@ -7,7 +7,7 @@
 -- diff by: comm, by_comm
 -- diff sum: lost_ns, count
 -- diff max: max_lost_ns
--- diff weight: 0.6
+-- diff weight: 0.4
 -- column utid: the capture's own key of the thread that left
 -- column tid: thread id, a label
 -- column pid: process id, a label

@@ -7,7 +7,9 @@
 -- caveat: steal is the whole machine's, from /proc/stat, in ticks; between two snapshots it is taken as spread evenly; NULL where no snapshots cover the interval
 -- diff by: process
 -- diff sum: ready_ns, on_cpu_ns, steal_ns
--- diff weight: 0.8
+-- diff level: thread_count
+-- diff apart: thread_count
+-- diff weight: 0.95
 -- plot: intervals ready_ratio, on_cpu_ratio by pid, process
 -- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length; shorter at the end of the capture

@@ -4,7 +4,7 @@
 -- caveat: only intervals whose both ends are in the capture count, as perf sched timehist -s counts them; what the capture's edges cut is in the open_ columns
 -- caveat: ambiguous_on_cpu_ns is the part of on_cpu_ns where switches were lost before the thread left the CPU, so that another thread may have run in it
 -- diff by: comm
--- diff sum: on_cpu_ns, run_queue_ns, sleep_ns, disk_sleep_ns, voluntary_count, involuntary_count
+-- diff sum: on_cpu_ns, run_queue_ns, sleep_ns, disk_sleep_ns
 -- diff weight: 0.7
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label

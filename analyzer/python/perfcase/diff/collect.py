@@ -20,6 +20,9 @@ else:
 
 Key = tuple[str | None, ...]
 
+INTERVALS_MIN = 2
+"""Fewer do not tell how much a figure varies between them."""
+
 _NAMES = re.compile(r"(.*_)?(comm|process)")
 _PLACES = re.compile(r"(.*_)?(peer|target|local|path|mapped)")
 
@@ -42,6 +45,10 @@ class Collected:
     """The time that its intervals cover together; None for a view without intervals: it covers the capture."""
     has_intervals: bool
 
+    def values(self, column: int) -> set[str | None]:
+        """What one of the key columns holds."""
+        return {key[column] for key in self.rows}
+
 
 def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     """Reads a view once (twice with a median)."""
@@ -54,6 +61,8 @@ def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
 def _collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     declared, columns = view.diff, {column.name for column in view.columns}
     plain = [measure for measure in declared.measures if measure.kind != "median"]
+    if declared.whole:
+        plain.append(Measure(declared.whole, "max"))
     keys = [f"k{n}" for n in range(len(declared.keys))]
     shown = [f"{key_sql(name)} AS k{n}" for n, name in enumerate(declared.keys)]
     for n, measure in enumerate(plain):
@@ -71,22 +80,28 @@ def _collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     per_time = f"""
       WITH read AS MATERIALIZED (SELECT {", ".join(shown)} FROM {quote(view.name)}{where}),
       pace AS (SELECT min(t) AS first, median(i) AS usual, max(t) - min(t) + coalesce(median(i), 0) AS span_ns FROM read)
-      SELECT {listed}coalesce(round((t - first) / nullif(usual, 0)), t) AS slot, any_value(span_ns) AS span_ns
+      SELECT {listed}coalesce(round((t - first) / nullif(usual, 0)), t) AS slot, any_value(span_ns) AS span_ns,
+        coalesce(max(i) * 2 >= any_value(usual), true) AS is_full
         {"".join(_of_time(n, measure) for n, measure in enumerate(plain))}
       FROM read, pace GROUP BY ALL"""
     whole = f"""
-      WITH slotted AS MATERIALIZED ({per_time}), times AS (SELECT count(DISTINCT slot) AS slots FROM slotted)
-      SELECT {listed}any_value(span_ns), any_value(slots), count(*){"".join(_whole(n, m) for n, m in enumerate(plain))}
+      WITH slotted AS MATERIALIZED ({per_time}), times AS (
+        SELECT count(DISTINCT slot) AS slots, count(DISTINCT slot) FILTER (is_full) AS full_slots FROM slotted)
+      SELECT {listed}any_value(span_ns), any_value(full_slots), count(*), count(*) FILTER (is_full){"".join(_whole(n, m) for n, m in enumerate(plain))}
       FROM slotted, times GROUP BY {", ".join(keys) or "()"}"""
     rows: dict[Key, dict[str, Figure]] = {}
     span_ns = None
     for row in connection.execute(whole).fetchall():
-        key, (span_ns, slots, seen), figures = row[: len(keys)], row[len(keys) : len(keys) + 3], row[len(keys) + 3 :]
+        key, (span_ns, slots, seen, seen_full), figures = (
+            row[: len(keys)],
+            row[len(keys) : len(keys) + 4],
+            row[len(keys) + 4 :],
+        )
         if not seen:
             continue
         rows[key] = {}
         for n, measure in enumerate(plain):
-            figure = _figure(measure, figures[3 * n : 3 * n + 3], slots if is_series else 0, seen)
+            figure = _figure(measure, figures[3 * n : 3 * n + 3], slots if is_series else 0, seen_full)
             if figure:
                 rows[key][measure.name] = figure
     for measure in declared.measures:
@@ -98,10 +113,12 @@ def _collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
 
 def key_sql(name: str) -> str:
     """SQL of a key column without what differs between two runs of the same thing: numbers of pool members, ephemeral
-    ports, inodes of sockets and pipes, process ids in paths."""
+    ports, inodes of sockets and pipes, process ids in paths, the rate of sampling."""
     text = f"{quote(name)}::VARCHAR"
     if _NAMES.fullmatch(name):
         return f"regexp_replace({text}, '([-/:#_])[0-9]+', '\\1*', 'g')"
+    if name == "event":
+        return f"regexp_replace({text}, '/freq=[0-9]+/', '')"
     if _PLACES.fullmatch(name):
         ports = "(3276[89]|327[7-9][0-9]|32[89][0-9][0-9]|3[3-9][0-9]{3}|[4-6][0-9]{4})"
         text = f"regexp_replace({text}, ':{ports}$', ':*')"
@@ -131,13 +148,18 @@ def _of_time(n: int, measure: Measure) -> str:
 def _whole(n: int, measure: Measure) -> str:
     """Three figures of the whole: the value, and the sum and the sum of squares of what is averaged."""
     if measure.kind == "max":
-        return f", max(m{n}), sum(m{n}), sum(m{n} ** 2)"
+        return f", max(m{n})" + _moments(f"m{n}")
     if measure.kind == "sum":
-        return f", sum(m{n}), sum(m{n}), sum(m{n} ** 2)"
+        return f", sum(m{n})" + _moments(f"m{n}")
     rate = f"m{n} / nullif(w{n}, 0)"
     if measure.kind == "mean":
-        return f", sum(m{n}) / nullif(sum(w{n}), 0), sum({rate}), sum(({rate}) ** 2)"
-    return f", sum({rate}) / any_value(slots), sum({rate}), sum(({rate}) ** 2)"
+        return f", sum(m{n}) / nullif(sum(w{n}), 0)" + _moments(rate)
+    return f", sum({rate}) / any_value(slots)" + _moments(rate)
+
+
+def _moments(figure: str) -> str:
+    """Of full intervals: the last one may be short, and says little by being small."""
+    return f", sum({figure}) FILTER (is_full), sum(({figure}) ** 2) FILTER (is_full)"
 
 
 def _figure(measure: Measure, figures: tuple[float | None, ...], slots: int, seen: int) -> Figure | None:
@@ -146,7 +168,7 @@ def _figure(measure: Measure, figures: tuple[float | None, ...], slots: int, see
         return None
     # Of amounts, an interval without a row counted nothing; of averages and maxima it says nothing.
     count = slots if measure.kind in ("sum", "level") else seen if slots else 0
-    if count < 2 or total is None or squares is None:
+    if count < INTERVALS_MIN or total is None or squares is None:
         return Figure(float(value), None)
     spread = math.sqrt(max(squares - total * total / count, 0.0) / (count - 1))
     # The error of a total of n is that of their mean, n times.

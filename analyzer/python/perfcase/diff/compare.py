@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,11 @@ else:
 
 EQUAL = 1e-9
 """Relative: sums of floating point numbers differ by that with the order in which threads add them."""
+HOW_MEASURED = frozenset({"method", "event"})
+"""Key columns that say how something was measured: what only one side measured so is no difference of what was measured."""
+COVERED_RATIO = 0.8
+OF_ONE = ("_ratio", "_per_cpu", "avg_count")
+"""Averages that are 1 where a resource is full, by the end of their name: a difference counts as what it is, up to 1."""
 AMOUNTS = frozenset({"sum", "level"})
 """Kinds of measures for which a key that is not there counts as 0."""
 
@@ -92,17 +97,26 @@ def diff_view(view: View, a: Side, b: Side, per: str | None = None) -> list[Diff
 
 def differences(view: View, a: Side, b: Side, in_a: Collected, in_b: Collected, per: str | None) -> list[Difference]:
     """The same, of what was collected."""
-    divided = [_Divided(measure, a, b, in_a, in_b, per) for measure in view.diff.measures]
-    shares = _Shares(view, divided, in_a, in_b)
     units = {column.name: column.unit for column in view.columns}
+    divided = [_Divided(each, units[each.name], a, b, in_a, in_b, per) for each in view.diff.measures]
+    shares = _Shares(view, divided, in_a, in_b)
     found = []
+    both = [
+        (n, in_a.values(n) & in_b.values(n))
+        for n, name in enumerate(view.diff.keys)
+        if name in HOW_MEASURED and in_a.rows and in_b.rows
+    ]
     for key in {**in_a.rows, **in_b.rows}:
+        if any(key[n] not in known for n, known in both):
+            continue
         state = "vanished" if key not in in_b.rows else "appeared" if key not in in_a.rows else "changed"
         for each in divided:
             pair = each.of(key)
             if pair is None:
                 continue
             old, new = pair
+            if state != "changed" and not each.is_amount and any(other.is_amount for other in divided):
+                continue  # An average of nothing is no figure.
             a_per, b_per = old and old.value, new and new.value
             if abs((b_per or 0.0) - (a_per or 0.0)) <= EQUAL * max(abs(a_per or 0.0), abs(b_per or 0.0)):
                 continue
@@ -129,8 +143,11 @@ def differences(view: View, a: Side, b: Side, in_a: Collected, in_b: Collected, 
 class _Divided:
     """A measure of both sides, amounts divided by what makes them comparable."""
 
-    def __init__(self, measure: Measure, a: Side, b: Side, in_a: Collected, in_b: Collected, per: str | None) -> None:
+    def __init__(
+        self, measure: Measure, unit: str | None, a: Side, b: Side, in_a: Collected, in_b: Collected, per: str | None
+    ) -> None:
         self.measure = measure
+        self._unit = unit
         self.per: str | None = None
         self._collected = (in_a, in_b)
         self._divisors = (1.0, 1.0)
@@ -142,7 +159,7 @@ class _Divided:
             self._divisors = (a.per_count, b.per_count)
             return
         self.per = "s"
-        seconds = [(c.span_ns or side.duration_ns) / 1e9 for c, side in ((in_a, a), (in_b, b))]
+        seconds = [_seconds(collected, side) for collected, side in ((in_a, a), (in_b, b))]
         if measure.per_cpu and a.cpu_count and b.cpu_count and a.cpu_count != b.cpu_count:
             self.per = "s and CPU"
             seconds = [seconds[0] * a.cpu_count, seconds[1] * b.cpu_count]
@@ -164,10 +181,29 @@ class _Divided:
         there = [key in c.rows for c in self._collected]
         if any(figure is None and present for figure, present in zip(found, there, strict=True)):
             return None
+        errors = [figure and self._error(c.rows[key], figure) for figure, c in zip(found, self._collected, strict=True)]
         return tuple(
-            figure and Figure(figure.value / divisor, None if figure.error is None else figure.error / divisor)
-            for figure, divisor in zip(found, self._divisors, strict=True)
+            figure and Figure(figure.value / divisor, None if error is None else error / divisor)
+            for figure, error, divisor in zip(found, errors, self._divisors, strict=True)
         )  # type: ignore[return-value]
+
+    def _error(self, row: Mapping[str, Figure], figure: Figure) -> float | None:
+        """Where windows and intervals do not tell: that of independent events. √n of a count; of a sum of times at most
+        √(sum × largest), and of their mean that by n. A histogram tells its middle no better than to a range: of powers of
+        two, half of it. A maximum has happened once: less than four times is nothing."""
+        if self.measure.kind in ("median", "max"):
+            return max(figure.error or 0.0, abs(figure.value) / 4)
+        if figure.error is not None:
+            return figure.error
+        largest = row.get("max_ns")
+        if self.measure.kind == "sum" and self._unit == "count":
+            return math.sqrt(abs(figure.value))
+        if self.measure.kind == "sum" and self._unit == "ns" and largest:
+            return math.sqrt(abs(figure.value * largest.value))
+        events = row.get(self.measure.by or "")
+        if self.measure.kind == "mean" and self._unit == "ns" and largest and events and events.value:
+            return math.sqrt(abs(figure.value * largest.value / events.value))
+        return None
 
     def all_of(self) -> Iterator[tuple[Key, float]]:
         """Every key with the larger of its two sides."""
@@ -185,6 +221,13 @@ class _Divided:
         return max(sums)
 
 
+def _seconds(collected: Collected, side: Side) -> float:
+    """The time that amounts were counted in: what the view's intervals cover, or the capture, where they cover far less of it:
+    then nothing happened outside of them."""
+    span_ns = collected.span_ns or 0.0
+    return (span_ns if COVERED_RATIO * side.duration_ns <= span_ns <= side.duration_ns else side.duration_ns) / 1e9
+
+
 class _Shares:
     """What a difference is of the whole view: of amounts its part in their total, of an average the part of its key."""
 
@@ -196,10 +239,18 @@ class _Shares:
         if amounts and view.diff.keys and self._totals[amounts[0].measure.name]:
             total = self._totals[amounts[0].measure.name]
             self._of_key = {key: min(value / total, 1.0) for key, value in amounts[0].all_of()}
+        self._whole = 0.0
+        if view.diff.whole:
+            rows = [*in_a.rows.values(), *in_b.rows.values()]
+            self._whole = max((row[view.diff.whole].value for row in rows if view.diff.whole in row), default=0.0)
         self._alone = 1.0 if not view.diff.keys else 1.0 / max(len(in_a.rows), len(in_b.rows), 1)
 
     def of(self, key: Key, each: _Divided, difference: float) -> float:
         name = each.measure.name
+        if self._whole:
+            return min(abs(difference) / self._whole, 1.0)
+        if name.endswith(OF_ONE):
+            return min(abs(difference), 1.0)
         if not each.is_amount:
             return self._of_key.get(key, self._alone)
         share = min(abs(difference) / self._totals[name], 1.0) if self._totals[name] else 0.0

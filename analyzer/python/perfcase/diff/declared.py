@@ -21,7 +21,7 @@ KINDS = ("sum", "level", "mean", "max", "median")
 WEIGHT = 0.5
 """Of a view that states none."""
 
-_ENTRIES = frozenset({"by", *KINDS, "per cpu", "where", "weight"})
+_ENTRIES = frozenset({"by", *KINDS, "per cpu", "apart", "whole", "where", "weight"})
 _ID = re.compile(r"(.*_)?(utid|upid|pid|tid|cpu|fd|inode|snapshot|id)|((line|lock|from|to)_)?address")
 
 
@@ -34,6 +34,8 @@ class Measure:
     by: str | None = None
     """SQL of the weight of a row."""
     per_cpu: bool = False
+    is_apart: bool = False
+    """Whether it has a line of its own beside other measures of the same key."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Declared:
 
     keys: tuple[str, ...]
     measures: tuple[Measure, ...]
+    whole: str | None
     where: str | None
     weight: float
 
@@ -61,22 +64,23 @@ def parse(entries: Mapping[str, str], columns: Iterable[str]) -> Declared | None
     known = set(columns)
     keys = () if found["by"] == "-" else tuple(_list(found["by"]))
     per_cpu = set(_list(found.get("per cpu", "")))
+    apart = set(_list(found.get("apart", "")))
     measures = tuple(
-        Measure(name, kind, by.strip() or None, name in per_cpu)
+        Measure(name, kind, by.strip() or None, name in per_cpu, name in apart)
         for kind in KINDS
         for name, _, by in (entry.partition(" by ") for entry in _list(found.get(kind, "")))
     )
     names = [measure.name for measure in measures]
-    unknown = {*keys, *names, *per_cpu} - known
+    unknown = {*keys, *names, *per_cpu, *apart, *_list(found.get("whole", ""))} - known
     if unknown:
         raise ValueError(f"diff names no column of the view: {', '.join(sorted(unknown))}")
-    if not measures or len(set(names)) < len(names) or per_cpu - set(names):
+    if not measures or len(set(names)) < len(names) or (per_cpu | apart) - set(names):
         raise ValueError("diff needs measures, each of them once")
     if any(_ID.fullmatch(key) for key in keys):
         raise ValueError("diff by an id: two captures share names, not ids")
     if any(measure.kind == "median" and not measure.by for measure in measures):
         raise ValueError("diff median needs 'by' and the count")
-    return Declared(keys, measures, found.get("where"), float(found.get("weight", WEIGHT)))
+    return Declared(keys, measures, found.get("whole"), found.get("where"), float(found.get("weight", WEIGHT)))
 
 
 def _list(text: str) -> list[str]:

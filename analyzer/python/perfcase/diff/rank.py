@@ -11,26 +11,29 @@ that scores most is a line; the others are told beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from perfcase.diff.collect import Collected, Figure, Key, collect
 from perfcase.diff.compare import Difference, Side, differences
-from perfcase.diff.sides import share_views
-from perfcase.views import View, load_views
+from perfcase.diff.sides import SHARED, share_views
+from perfcase.views import View, load_views, with_dependencies
 from perfcase.window import move, open_window
 
 SIGMAS = 3.0
 """Differences of fewer standard errors are noise: with a thousand figures one in 370 is beyond that by chance alone."""
 PARTS = 4
 """Into how many windows a capture is cut to see how much a figure varies that has no intervals of its own."""
-NOISE_VIEWS_MAX = 12
+NOISE_VIEWS_MAX = 8
 """Views for which that is done: those at the top."""
 NEXT_IN_VIEW = 0.8
 """What the score of each further key of the same view is multiplied by."""
 UNKNOWN_CONFIDENCE = 0.7
 """Of a difference of which nothing tells how much it varies."""
+MAX_WEIGHT = 0.5
+"""Of a largest value beside a sum or a mean: it has happened once."""
 RECORDER_WEIGHT = 0.05
 """Of what the recorder's own threads did."""
 
@@ -76,19 +79,23 @@ def rank(a: Side, b: Side, per: str | None = None, names: Iterable[str] | None =
     views = load_views()
     wanted = [name for name in views if views[name].diff] if names is None else list(names)
     fed = [_fed(side, wanted) for side in (a, b)]
+    fed = [fed[0] | _without_events(a, fed[1] - fed[0]), fed[1] | _without_events(b, fed[0] - fed[1])]
     both = [name for name in wanted if name in fed[0] and name in fed[1]]
     lacking = [
         NotCompared(name, "both" if not any(name in side for side in fed) else "A" if name not in fed[0] else "B")
         for name in wanted
         if name not in both
     ]
-    share_views(a.connection, set(both))
-    if b.connection is not a.connection:
-        share_views(b.connection, set(both))
     found: dict[str, list[Difference]] = {}
-    collected: dict[str, tuple[Collected, Collected]] = {}
-    for name in both:
-        collected[name] = (collect(a.connection, views[name]), collect(b.connection, views[name]))
+    collected = dict(
+        zip(both, zip(*_on_both(a, b, lambda side: _collect(side, views, both)), strict=True), strict=True)
+    )
+    for name in list(both):
+        empty = [side for side, of_side in zip("AB", collected[name], strict=True) if not of_side.rows]
+        if empty and (not views[name].diff.keys or len(empty) == 2):
+            both.remove(name)
+            lacking += [NotCompared(name, empty[0] if len(empty) == 1 else "both")]
+            continue
         found[name] = differences(views[name], a, b, *collected[name], per)
     _add_noise(views, found, collected, a, b, per)
     recorder = recorder_names(a) | recorder_names(b)
@@ -117,6 +124,21 @@ def ranked(
     )
 
 
+def _on_both(a: Side, b: Side, work: Callable[[Side], list[Collected]]) -> tuple[list[Collected], list[Collected]]:
+    """Does the same for both sides at once; for a capture against itself once."""
+    if a.connection is b.connection:
+        both = work(a)
+        return both, both
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(work, (a, b))
+    return first, second
+
+
+def _collect(side: Side, views: Mapping[str, View], names: list[str]) -> list[Collected]:
+    share_views(side.connection, set(names))
+    return [collect(side.connection, views[name]) for name in names]
+
+
 def _order(each: Ranked) -> tuple:
     return (-each.score, each.difference.view, tuple(map(str, each.difference.key)), each.difference.measure.name)
 
@@ -124,6 +146,19 @@ def _order(each: Ranked) -> tuple:
 def _fed(side: Side, names: Iterable[str]) -> set[str]:
     rows = side.connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()
     return {row[0] for row in rows} & set(names)
+
+
+def _without_events(side: Side, names: set[str]) -> set[str]:
+    """Views whose tracepoints were recorded and never came: there is nothing in them, and that is a figure."""
+    rows = side.connection.execute(
+        "SELECT table_name, string_split(name, ':')[2] FROM table_rows, perf_event WHERE type = 'tracepoint' AND row_count = 0"
+    ).fetchall()
+    recorded = {table for table, event in rows if table == event}
+    needed = side.connection.execute("SELECT view_name, alternative, table_name FROM requirement").fetchall()
+    alternatives: dict[tuple[str, int], set[str]] = {}
+    for view, alternative, table in needed:
+        alternatives.setdefault((view, alternative), set()).add(table)
+    return {view for (view, _), tables in alternatives.items() if view in names and tables <= recorded}
 
 
 def recorder_names(side: Side) -> set[str]:
@@ -139,6 +174,8 @@ def _scored(views: Mapping[str, View], each: Difference, recorder: set[str]) -> 
     confidence = UNKNOWN_CONFIDENCE if sigmas is None else 1.0 if math.isinf(sigmas) else sigmas**2 / (sigmas**2 + 9)
     if recorder.intersection(part for part in each.key if part):
         weight = min(weight, RECORDER_WEIGHT)
+    if each.measure.kind == "max":
+        weight *= MAX_WEIGHT
     return Ranked(each, weight * each.effect * math.sqrt(each.share) * confidence, sigmas)
 
 
@@ -150,10 +187,11 @@ def _sigmas(each: Difference) -> float | None:
 
 def _one_line_each(scored: Iterable[Ranked]) -> Iterator[Ranked]:
     """Of each key the measure that scores most."""
-    by_key: dict[tuple[str, Key], list[Ranked]] = {}
+    by_key: dict[tuple[str, Key, str], list[Ranked]] = {}
     for each in scored:
         if not each.is_noise:
-            by_key.setdefault((each.difference.view, each.difference.key), []).append(each)
+            apart = each.difference.measure.name if each.difference.measure.is_apart else ""
+            by_key.setdefault((each.difference.view, each.difference.key, apart), []).append(each)
     for group in by_key.values():
         best, *others = sorted(group, key=_order)
         yield replace(best, also=tuple(other.difference.measure.name for other in others))
@@ -164,7 +202,7 @@ def _spread_over_views(lines: Iterable[Ranked]) -> list[Ranked]:
     spread = []
     for each in sorted(lines, key=_order):
         before = seen.get(each.difference.view, 0)
-        seen[each.difference.view] = before + 1
+        seen[each.difference.view] = before + bool(each.difference.key)
         spread.append(replace(each, score=each.score * NEXT_IN_VIEW**before))
     return spread
 
@@ -181,16 +219,20 @@ def _add_noise(
     best = {
         name: max((_scored(views, each, set()).score for each in rows), default=0.0) for name, rows in found.items()
     }
-    without = [name for name in best if best[name] > 0 and not collected[name][0].has_intervals]
+    cheap = [name for name in best if not _is_slow(views, name)]
+    without = [name for name in cheap if best[name] > 0 and not collected[name][0].has_intervals]
     top = sorted(without, key=lambda name: (-best[name], name))[:NOISE_VIEWS_MAX]
     if not top or a.case is None or b.case is None:
         return
-    errors = [
-        _errors(side, [views[name] for name in top], [collected[name][n] for name in top])
-        for n, side in enumerate((a, b))
-    ]
+    wholes = {id(side): [collected[name][n] for name in top] for n, side in enumerate((a, b))}
+    errors = _on_both(a, b, lambda side: _errors(side, [views[name] for name in top], wholes[id(side)]))
     for n, name in enumerate(top):
         found[name] = differences(views[name], a, b, errors[0][n], errors[1][n], per)
+
+
+def _is_slow(views: Mapping[str, View], name: str) -> bool:
+    """Whether a view takes long however short the window is."""
+    return not with_dependencies(views, [name]).keys().isdisjoint(SHARED)
 
 
 def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Collected]:
@@ -209,7 +251,9 @@ def _with_errors(view: View, whole: Collected, parts: list[Collected]) -> Collec
     kinds = {measure.name: measure.kind for measure in view.diff.measures}
     rows = {
         key: {
-            name: replace(figure, error=_error(kinds[name], _of_parts(key, name, kinds[name], parts)))
+            name: replace(
+                figure, error=_error(kinds.get(name, "max"), _of_parts(key, name, kinds.get(name, "max"), parts))
+            )
             for name, figure in row.items()
         }
         for key, row in whole.rows.items()
