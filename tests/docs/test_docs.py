@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import shutil
 from pathlib import Path
@@ -35,6 +36,18 @@ def test_the_readme_shows_what_the_report_prints(tmp_path: Path) -> None:
     shown = [line for line in block.splitlines() if line.strip() not in ("", "…")]
     assert len(shown) > 10
     assert [line for line in shown if line not in printed] == []
+
+
+def test_the_readme_shows_what_a_diff_prints(tmp_path: Path) -> None:
+    for name in ("base.data", "slow.data"):
+        packed = ROOT / "tests" / "data" / "diff" / f"{name}.xz"
+        (tmp_path / name).write_bytes(lzma.decompress(packed.read_bytes()))
+    printed = succeed("diff", "base.data", "slow.data", "--limit", 3, cwd=tmp_path).splitlines()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"\$ perfcase diff base\.data slow\.data --limit 3\n(.*?)```", readme, re.DOTALL)
+    shown = [line.removesuffix("…") for line in block.splitlines() if line.strip()]
+    assert len(shown) > 10
+    assert [line for line in shown if not any(each.startswith(line) for each in printed)] == []
 
 
 def test_the_readme_names_commands_and_views_that_exist() -> None:

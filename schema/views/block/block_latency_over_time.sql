@@ -8,9 +8,9 @@
 -- caveat: an average hides the worst: read latency_ns_max beside it, and kernel_log for what the device said at that time
 -- caveat: intervals are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
 -- diff by: device_name
--- diff sum: request_count, read_bytes, write_bytes, error_count, requeue_count
+-- diff sum: request_count, read_bytes, write_bytes, error_count
 -- diff mean: latency_ns_avg by request_count, queue_ns_avg by request_count, queue_depth_avg, busy_ratio
--- diff max: latency_ns_max, total_ns_max
+-- diff max: latency_ns_max
 -- diff weight: 0.75
 -- plot: intervals request_count, latency_ns_avg, latency_ns_max, queue_depth_avg, busy_ratio by device
 -- column ts_ns [ns]: when the interval began

@@ -5,7 +5,7 @@
 -- caveat: the averages decay over minutes: they look back beyond the start of the capture
 -- diff by: -
 -- diff mean: load_per_cpu, load_1min, runnable_count, thread_count
--- diff apart: thread_count
+-- diff apart: load_per_cpu, thread_count
 -- diff weight: 1
 -- plot: intervals load_1min, load_per_cpu, runnable_count, thread_count
 -- column ts_ns [ns]: when it was read

@@ -6,6 +6,7 @@
 -- caveat: the llc columns come from cache-references and cache-misses, or from LLC-loads and LLC-load-misses, which leave out stores. On Arm, cache-references counts the first-level cache and is not used
 -- caveat: an event that the machine does not have is NULL, and so are the ratios made of it
 -- diff by: -
+-- diff sum: cycles, instructions, llc_misses
 -- diff mean: ipc by cycles, branch_miss_ratio by branches, llc_hit_ratio by llc_references
 -- diff apart: ipc, llc_hit_ratio, branch_miss_ratio
 -- diff weight: 0.95

@@ -8,7 +8,6 @@
 -- diff by: process
 -- diff sum: ready_ns, on_cpu_ns, steal_ns
 -- diff level: thread_count
--- diff apart: thread_count
 -- diff weight: 0.95
 -- plot: intervals ready_ratio, on_cpu_ratio by pid, process
 -- column ts_ns [ns]: when the interval began

@@ -159,7 +159,7 @@ class _Divided:
             self._divisors = (a.per_count, b.per_count)
             return
         self.per = "s"
-        seconds = [_seconds(collected, side) for collected, side in ((in_a, a), (in_b, b))]
+        seconds = [seconds_of(collected, side.duration_ns) for collected, side in ((in_a, a), (in_b, b))]
         if measure.per_cpu and a.cpu_count and b.cpu_count and a.cpu_count != b.cpu_count:
             self.per = "s and CPU"
             seconds = [seconds[0] * a.cpu_count, seconds[1] * b.cpu_count]
@@ -221,11 +221,11 @@ class _Divided:
         return max(sums)
 
 
-def _seconds(collected: Collected, side: Side) -> float:
+def seconds_of(collected: Collected, duration_ns: int) -> float:
     """The time that amounts were counted in: what the view's intervals cover, or the capture, where they cover far less of it:
     then nothing happened outside of them."""
     span_ns = collected.span_ns or 0.0
-    return (span_ns if COVERED_RATIO * side.duration_ns <= span_ns <= side.duration_ns else side.duration_ns) / 1e9
+    return (span_ns if COVERED_RATIO * duration_ns <= span_ns <= duration_ns else duration_ns) / 1e9
 
 
 class _Shares:

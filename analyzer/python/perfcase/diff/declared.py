@@ -35,7 +35,7 @@ class Measure:
     """SQL of the weight of a row."""
     per_cpu: bool = False
     is_apart: bool = False
-    """Whether it has a line of its own beside other measures of the same key."""
+    """Whether it is one of the main ones, each of which has a line of its own."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ NEXT_IN_VIEW = 0.8
 """What the score of each further key of the same view is multiplied by."""
 UNKNOWN_CONFIDENCE = 0.7
 """Of a difference of which nothing tells how much it varies."""
+BESIDE_WEIGHT = 0.5
+"""Of measures of a view that names others as its main ones."""
 MAX_WEIGHT = 0.5
 """Of a largest value beside a sum or a mean: it has happened once."""
 RECORDER_WEIGHT = 0.05
@@ -176,6 +178,8 @@ def _scored(views: Mapping[str, View], each: Difference, recorder: set[str]) -> 
         weight = min(weight, RECORDER_WEIGHT)
     if each.measure.kind == "max":
         weight *= MAX_WEIGHT
+    if not each.measure.is_apart and any(other.is_apart for other in views[each.view].diff.measures):
+        weight *= BESIDE_WEIGHT
     return Ranked(each, weight * each.effect * math.sqrt(each.share) * confidence, sigmas)
 
 

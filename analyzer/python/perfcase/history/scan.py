@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perfcase import query
 from perfcase.diff.collect import Key, collect
+from perfcase.diff.compare import seconds_of
 from perfcase.errors import PerfcaseError
 from perfcase.history.bands import STRICT, VALUES_MIN, Split, split
 from perfcase.history.captures import Capture, Progress
@@ -112,7 +113,7 @@ def _read(
 ) -> None:
     kinds = {measure.name: measure.kind for measure in view.diff.measures}
     collected = collect(connection, view)
-    seconds = (collected.span_ns or capture.duration_ns or 0) / 1e9
+    seconds = seconds_of(collected, capture.duration_ns or 0)
     for key, row in collected.rows.items():
         # What the recorder did is no figure of the host.
         if any(part and part.startswith(RECORDER) for part in key):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from perfcase import query, render
 from perfcase.diff import page
 from perfcase.diff.collect import Collected, Figure, Key, collect
-from perfcase.diff.compare import AMOUNTS, Side, differences
+from perfcase.diff.compare import AMOUNTS, Side, differences, seconds_of
 from perfcase.diff.rank import NotCompared, Ranked, Ranking, ranked, recorder_names
 from perfcase.errors import PerfcaseError
 from perfcase.history.baseline import baseline
@@ -146,7 +146,7 @@ def _values(sides: Iterable[tuple[Collected, float]], key: Key, measure: str, ki
 
 
 def _seconds(collected: Collected, duration_ns: int | None) -> float:
-    return max((collected.span_ns or duration_ns or _SECOND_NS) / 1e9, 1e-9)
+    return max(seconds_of(collected, duration_ns or _SECOND_NS), 1e-9)
 
 
 def write(side: Side, usual: Usual, text: str, fmt: str, output: Path | None, limit: int) -> None:
