@@ -16,7 +16,7 @@ def test_the_file_and_its_size_are_named(told: Told) -> None:
 
 def test_diff_has_disk_cache_and_memory_in_one_place(told: Told) -> None:
     views = {line["view"] for line in told("diff", FITS, LARGER)[:12]}
-    assert {"block_size", "disk_utilization", "page_cache"} <= views
+    assert {"disk_utilization", "page_cache", "paging", "working_set"} <= views
 
 
 def test_reads_are_as_large_as_read_ahead(told: Told) -> None:

@@ -6,7 +6,7 @@
 -- caveat: fit_ratio is 1 for a size that never changed
 -- diff by: comm
 -- diff level: resident_bytes_last, resident_bytes_max, anon_bytes_last, swap_bytes_last
--- diff weight: 0.7
+-- diff weight: 0.4
 -- column upid: the capture's own process key
 -- column pid: process id
 -- column comm: its name

@@ -12,7 +12,7 @@
 -- diff sum: hit_count, miss_count, dirty_count, refault_count, miss_bytes
 -- diff level: cache_bytes, buffers_bytes
 -- diff mean: hit_ratio by hit_count + miss_count
--- diff apart: hit_ratio
+-- diff apart: hit_ratio, miss_bytes
 -- diff weight: 0.9
 -- plot: intervals hit_count, miss_count, dirty_count, hit_ratio, cache_bytes by method
 -- column ts_ns [ns]: when the interval began

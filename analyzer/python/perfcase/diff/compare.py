@@ -22,7 +22,7 @@ EQUAL = 1e-9
 HOW_MEASURED = frozenset({"method", "event"})
 """Key columns that say how something was measured: what only one side measured so is no difference of what was measured."""
 COVERED_RATIO = 0.8
-OF_ONE = ("_ratio", "_per_cpu", "avg_count")
+OF_ONE = ("_ratio", "_per_cpu", "avg_count", "load_1min")
 """Averages that are 1 where a resource is full, by the end of their name: a difference counts as what it is, up to 1."""
 AMOUNTS = frozenset({"sum", "level"})
 """Kinds of measures for which a key that is not there counts as 0."""
