@@ -2,6 +2,7 @@
 -- grain: a thread
 -- source: thread, recorder_thread, proc_command
 -- caveat: a recording of one command sees a stranger only where it leaves its CPU to the command or takes it over, so its times are wrong; such threads have no known process
+-- diff no: names, no figures
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column upid: the capture's own key of its process
