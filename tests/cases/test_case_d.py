@@ -10,6 +10,8 @@ ALONE, PROBED = "d-probe-load/alone.perfcase", "d-probe-load/probed.perfcase"
 
 
 def test_the_type_check_is_the_small_hot_function(told: Told) -> None:
+    (finding,) = told("sql", SERVER, "FROM finding")
+    assert (finding["finding"], finding["subject"]) == ("small_hot_function", "same_type")
     first = told("view", "small_hot_functions", SERVER)[0]
     assert first["symbol"] == "same_type"
     assert float(first["self_ratio"]) > 0.4
@@ -21,6 +23,9 @@ def test_the_type_check_is_the_small_hot_function(told: Told) -> None:
 
 
 def test_the_leak_is_a_line_and_has_a_place(told: Told) -> None:
+    (finding,) = told("sql", SESSIONS, "FROM finding")
+    assert finding["finding"] == "memory_growth_steady"
+    assert finding["subject"].startswith("session-server")
     growth = {row["comm"]: row for row in told("view", "memory_growth", SESSIONS)}
     assert float(growth["session-server"]["anon_fit_ratio"]) > 0.98
     assert int(growth["price-cache"]["anon_bytes_first"]) == int(growth["price-cache"]["anon_bytes_last"])
