@@ -1,0 +1,54 @@
+-- disk_peaks: Some requests to a disk take very long, or fail: the maxima, and what the kernel logged
+-- condition: a disk completed a read or a write with an error, or the kernel's log names it in an error while it was recorded (critical
+--   where requests also took 100 ms or more, 10 times the interval's median or more: the published controller's took 100 to
+--   1100 ms); or three intervals or more have such a request (a warning)
+-- means: an average hides them: most requests are quick, and whoever meets the slow one waits for a tenth of a second or longer. With errors,
+--   the device, its cable or its controller tries again: it may be about to fail
+-- next: perfcase view block_latency_over_time: the longest request of each interval beside the median
+-- next: perfcase view kernel_log: what the device said, and when
+-- taught by: A tale of ten bugs (8)
+-- evidence: SELECT ts_ns, device_name, request_count, latency_ns_p50, total_ns_max, requeue_count, error_count FROM block_latency_over_time
+--   WHERE request_count > 0 ORDER BY ts_ns, device_name
+WITH threshold AS (
+  SELECT 100000000 AS peak_ns, 10 AS peak_ratio, 3 AS interval_count
+), interval AS (
+  SELECT coalesce(device_name, device) AS device, device_name, ts_ns, request_count, latency_ns_p50, greatest(total_ns_max, latency_ns_max) AS max_ns
+  FROM block_latency_over_time
+  WHERE request_count > 0
+), failed AS (
+  SELECT coalesce(n.device_name, b.device) AS device, count(*) AS failed_count
+  FROM block_io AS b
+  LEFT JOIN block_device AS n USING (device)
+  WHERE b.error <> 0 AND b.operation IN ('read', 'write')
+  GROUP BY ALL
+), message AS (
+  SELECT text
+  FROM kernel_log
+  WHERE is_in_capture AND facility = 'kern' AND level IN ('emerg', 'alert', 'crit', 'err', 'warn')
+    AND regexp_matches(text, '(I/O error|critical [a-z ]+ error|error reading|lost async page write|imeout|timed out|abort|exception Emask|failed command|EXT4-fs error|XFS.*error)')
+), logged AS (
+  SELECT n.device_name AS device, count(*) AS message_count, min(m.text) AS text
+  FROM message AS m
+  JOIN (SELECT DISTINCT device_name FROM block_device) AS n ON regexp_matches(m.text, '\b' || regexp_escape(n.device_name) || '\b')
+  GROUP BY n.device_name
+), peak AS (
+  SELECT i.device, sum(i.request_count)::BIGINT AS request_count, count(*) AS interval_count, median(i.latency_ns_p50) AS p50_ns, max(i.max_ns) AS max_ns,
+    count(*) FILTER (i.max_ns >= h.peak_ns AND i.max_ns >= h.peak_ratio * i.latency_ns_p50) AS peak_count
+  FROM interval AS i
+  CROSS JOIN threshold AS h
+  GROUP BY i.device
+)
+SELECT
+  CASE WHEN p.peak_count > 0 AND (f.failed_count > 0 OR l.message_count > 0) THEN 'critical' ELSE 'warning' END AS severity,
+  p.device AS subject,
+  concat_ws('; ',
+    format('the longest of {} requests took {:.1f} ms, the median {:.1f} ms; in {} of {} intervals one took 100 ms or more', p.request_count, p.max_ns / 1e6,
+      p.p50_ns / 1e6, p.peak_count, p.interval_count),
+    CASE WHEN f.failed_count > 0 THEN format('{} failed', f.failed_count) END,
+    CASE WHEN l.message_count > 0 THEN format('the kernel logged {} errors, such as "{}"', l.message_count, l.text) END) AS message,
+  (p.peak_count / p.interval_count)::DOUBLE AS score
+FROM peak AS p
+CROSS JOIN threshold AS h
+LEFT JOIN failed AS f USING (device)
+LEFT JOIN logged AS l USING (device)
+WHERE p.peak_count >= h.interval_count OR f.failed_count > 0 OR l.message_count > 0

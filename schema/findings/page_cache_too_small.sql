@@ -1,0 +1,68 @@
+-- page_cache_too_small: Files are read from storage again and again: what is read does not fit the page cache
+-- condition: of the pages that were read from storage, one in ten or more had been in the page cache and had been dropped (the kernel's
+--   refaults of file pages), and these were 1 MB or more a second, while the kernel dropped half as many
+--   pages or more (pgsteal), or a control group met its memory limit: else they were dropped earlier, for another reason; critical from half of the reads: the cache then serves mostly what is
+--   read once. The published host had 100 GB of files against 48 GB of cache and a hit ratio of 6.5 %
+-- means: each of these reads waits for a disk instead of memory; a little more memory, or a little less data, may make all the
+--   difference: once everything fits, the reads end
+-- next: perfcase view working_set: which files, against the size of the cache (perfcase-record --with page-cache)
+-- next: perfcase view page_cache and memory: hits, misses, what else takes the memory
+-- next: perfcase view disk_utilization: what the reads cost; cgroup_activity: whether a control group is at its memory limit
+-- taught by: A high rate of paging
+-- evidence: SELECT ts_ns, interval_ns, method, hit_count, miss_count, hit_ratio, refault_count, miss_bytes, cache_bytes FROM page_cache ORDER BY ts_ns
+-- judged when: SELECT count(DISTINCT snapshot) > 1 FROM proc_vmstat
+-- not judged: what was read from storage (two snapshots of /proc/vmstat); perfcase-record takes them by default
+WITH threshold AS (
+  SELECT 0.1 AS refault_ratio, 0.5 AS critical_ratio, 1000000 AS bytes_per_s, 0.5 AS dropped_ratio
+), counter AS (
+  SELECT source_id, name, max(value) - min(value) AS n, max(ts_ns) - min(ts_ns) AS interval_ns
+  FROM proc_vmstat
+  WHERE name IN ('pgpgin', 'workingset_refault_file', 'workingset_refault', 'pgsteal_kswapd', 'pgsteal_direct')
+  GROUP BY source_id, name
+), step AS (
+  SELECT source_id, max(interval_ns) AS interval_ns, max(n) FILTER (name = 'pgpgin') * 1024 AS read_bytes,
+    max(n) FILTER (name LIKE 'workingset%') AS refault_count, coalesce(sum(n) FILTER (name LIKE 'pgsteal%'), 0) AS dropped_count
+  FROM counter
+  GROUP BY source_id
+), reader AS (
+  -- Not by /proc/PID/io: it counts what children that ended have read.
+  SELECT coalesce(p.name, t.comm, '?') AS name, coalesce(p.pid, t.pid) AS pid, e.inode, sum(e.page_count) AS page_count,
+    max(e.first_page + e.page_count) AS extent_pages
+  FROM page_cache_event AS e
+  LEFT JOIN thread AS t USING (utid)
+  LEFT JOIN process AS p ON p.upid = t.upid
+  WHERE e.action = 'added' AND NOT coalesce(e.is_written, false)
+  GROUP BY ALL
+  ORDER BY page_count DESC, pid, name, e.inode
+  LIMIT 1
+), cache AS (
+  SELECT max(cached_bytes + coalesce(buffers_bytes, 0)) AS cache_bytes FROM proc_memory
+), limited AS (
+  SELECT cgroup, sum(memory_limit_hit_count)::BIGINT AS hit_count, max(memory_limit_bytes) AS limit_bytes
+  FROM cgroup_activity
+  GROUP BY cgroup
+  HAVING sum(memory_limit_hit_count) > 0
+  ORDER BY hit_count DESC, cgroup
+  LIMIT 1
+), found AS (
+  SELECT s.interval_ns, s.read_bytes, s.dropped_count, s.refault_count, s.refault_count * p.page_size_bytes AS refault_bytes,
+    least(1, s.refault_count * p.page_size_bytes / nullif(s.read_bytes, 0)) AS refault_ratio,
+    r.name, r.pid, r.page_count * p.page_size_bytes AS most_bytes, r.extent_pages * p.page_size_bytes AS extent_bytes, c.cache_bytes, l.cgroup, l.hit_count, l.limit_bytes
+  FROM step AS s
+  CROSS JOIN page_size AS p
+  LEFT JOIN reader AS r ON true
+  LEFT JOIN cache AS c ON true
+  LEFT JOIN limited AS l ON true
+)
+SELECT
+  CASE WHEN f.refault_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  'the page cache' AS subject,
+  format('{:.1f} MB of {:.1f} MB that were read from storage, {:.1f} %, had been in memory and had been dropped: {:.1f} MB/s{}{}{}',
+    f.refault_bytes / 1e6, f.read_bytes / 1e6, 100 * f.refault_ratio, f.refault_bytes * 1e3 / f.interval_ns,
+    CASE WHEN f.cache_bytes IS NULL THEN '' ELSE format('; the cache held {:.1f} MB at most', f.cache_bytes / 1e6) END,
+    CASE WHEN f.name IS NULL THEN '' ELSE format('; {} ({}) read most, {:.1f} MB of a file of {:.1f} MB or more', f.name, f.pid, f.most_bytes / 1e6, f.extent_bytes / 1e6) END,
+    CASE WHEN f.cgroup IS NULL THEN '' ELSE format('; {} was {} times at its memory limit of {:.1f} MB', f.cgroup, f.hit_count, f.limit_bytes / 1e6) END) AS message,
+  f.refault_ratio::DOUBLE AS score
+FROM found AS f
+CROSS JOIN threshold AS h
+WHERE f.refault_ratio >= h.refault_ratio AND (f.dropped_count >= h.dropped_ratio * f.refault_count OR f.cgroup IS NOT NULL) AND f.refault_bytes * 1e9 >= h.bytes_per_s * f.interval_ns
