@@ -7,6 +7,13 @@ from tests.cases.conftest import Told
 FITS, LARGER = "e-page-cache/fits.perfcase", "e-page-cache/larger.perfcase"
 
 
+def test_the_finding_names_the_cause_and_who_reads(told: Told) -> None:
+    found = {row["finding"]: row for row in told("sql", LARGER, "FROM finding")}
+    assert found["page_cache_too_small"]["severity"] == "critical"
+    assert "passes" in found["page_cache_too_small"]["message"]
+    assert "page_cache_too_small" not in {row["finding"] for row in told("sql", FITS, "FROM finding")}
+
+
 def test_the_file_and_its_size_are_named(told: Told) -> None:
     row = next(row for row in told("view", "working_set", LARGER) if row["process"] == "passes")
     assert row["path"] == "/var/tmp/passes.file"
