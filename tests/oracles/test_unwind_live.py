@@ -14,7 +14,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase.store import import_core
+from perfcase import query
+from perfcase.store import import_core, open_case
 
 C = r"""
 #define _GNU_SOURCE
@@ -50,14 +51,18 @@ __attribute__((noinline)) static void aligned(int n)
 }
 __attribute__((noinline)) static void naps(void) { nanosleep(&(struct timespec){0, 1000000}, 0); }
 static sem_t turn;
+static volatile int is_waiting;
 static void on_signal(int number) { (void)number; spin(20000); }
 static void *work(void *depth)
 {
 	for (int i = 0; i < 40; i++) {
 		char text[200];
-		if (depth == (void *)40) sem_wait(&turn);
+		if (depth == (void *)40) is_waiting = 1, sem_wait(&turn);
 		deep((int)(long)depth); sorts(); aligned(i); naps();
-		if (depth != (void *)40) naps(), naps(), sem_post(&turn); /* the slower one: the other sleeps until it is woken */
+		if (depth != (void *)40) { /* the other sleeps until it is woken */
+			while (!is_waiting) naps();
+			is_waiting = 0; naps(); naps(); sem_post(&turn);
+		}
 		for (int k = 0; k < 1000; k++) snprintf(text, sizeof text, "%d %f %s", k, k / 3.0, "abc");
 	}
 	return 0;
@@ -232,6 +237,25 @@ def test_both_ends_of_a_wait_have_their_stacks(recording: Callable, tmp_path: Pa
     rows = case.execute(ends).fetchall()
     assert {sleeper for sleeper, _ in rows} == {True}
     assert True in {waker for _, waker in rows}
+
+
+def test_views_of_waits_show_both_ends(recording: Callable, tmp_path: Path) -> None:
+    """The first thread waits for the semaphore that the second posts; both nap."""
+    folder = open_case(recording("c")[0], tmp_path / "x.case", debug_dirs=[Path("/")]).folder
+    with query.connect(folder) as case:
+        woken = case.execute("""
+            SELECT sum(count) FROM off_wake
+            WHERE comm = 'work' AND contains(stack, ';main;work;') AND contains(waker_stack, 'start_thread;work;sem_post')
+        """).fetchone()[0]
+        naps = case.execute("""
+            SELECT contains(stack, ';main;work;naps;') AS is_first, sum(count) FROM off_cpu_by_stack
+            WHERE comm = 'work' AND state = 'sleeping' AND contains(stack, 'work;naps;') GROUP BY ALL ORDER BY ALL
+        """).fetchall()
+    # How many is the scheduler's to say: the timer's signals end sleeps as well, and a wakeup that the other CPU carries
+    # out while it is idle is in no recording of one process alone.
+    assert woken is not None
+    assert [is_first for is_first, _ in naps] == [False, True]
+    assert all(count >= 10 for _, count in naps)
 
 
 def test_without_the_files_each_stack_says_what_it_lacks(recording: Callable, tmp_path: Path) -> None:
