@@ -6,12 +6,13 @@ it is no judge here. The program's calls are known instead: `hello32.s` in tests
 
 from __future__ import annotations
 
+import lzma
 import re
 from collections import Counter
 from pathlib import Path
 
 from perfcase import store
-from tests.oracles.captures import TYPED_AND_RAW, Recorded
+from tests.oracles.captures import DATA, TYPED_AND_RAW, Recorded
 from tests.oracles.compare import assert_same
 from tests.oracles.conftest import Case
 
@@ -95,3 +96,19 @@ def test_trace_cmd_tracepoints_of_single_calls_make_the_table_of_raw_syscalls(tm
     assert {row[-1] for row in raw} == {"x86_64"}
     # A tracepoint of one call has the arguments that the call has.
     assert [(*a[:3], a[3] and a[3][: len(b[3] or [])], *a[4:]) for a, b in zip(raw, typed, strict=True)] == typed
+
+
+def test_a_program_of_32_bits_that_ran_before_a_bare_trace_is_an_issue(tmp_path: Path) -> None:
+    (tmp_path / "trace.dat").write_bytes(lzma.decompress((DATA / "x86_64" / "trace-compat.dat.xz").read_bytes()))
+    case = Case(store.open_case(tmp_path / "trace.dat").folder)
+    # sleep, trace-cmd and the others pass pointers, which do not fit into 32 bits.
+    calls = case.value("SELECT count(*) FROM syscall JOIN thread USING (utid) WHERE comm = 'loop32'")
+    (issue,) = case.rows("SELECT severity, count, message FROM import_issue WHERE kind = 'syscall_abi_unknown'")
+    assert issue == (
+        "warning",
+        calls,
+        "nothing tells whether programs of 32 bits or of 64 made system calls of one thread or process (loop32): they have"
+        " the names that their numbers have for 64",
+    )
+    assert calls > 50
+    assert case.value("SELECT count(DISTINCT utid) FROM syscall") > 1

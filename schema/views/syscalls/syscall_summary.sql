@@ -13,7 +13,7 @@
 -- column tid: thread id, a label
 -- column pid: process id, a label
 -- column comm: the thread's last name
--- caveat: of a program of 32 bits that ran before a bare trace.dat began nothing tells: its calls have the names that their numbers have for programs of 64 bits
+-- caveat: of a program of 32 bits that ran before a bare trace.dat began nothing tells: its calls have the names that their numbers have for programs of 64 bits, and import_issue counts such calls (syscall_abi_unknown)
 -- column name: the call, by the recorded architecture's table
 -- column call_count [count]: returns of the call
 -- column error_count [count]: returns with a negative value

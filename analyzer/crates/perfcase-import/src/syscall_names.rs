@@ -110,6 +110,11 @@ impl Names {
         (self.native.name, self.native.get(number))
     }
 
+    /// Whether the machine's kernel runs programs of 32 bits beside those of 64.
+    pub fn has_compat(&self) -> bool {
+        !self.compat.calls.is_empty()
+    }
+
     /// The name of an error number.
     #[inline]
     pub fn error(&self, errno: i32) -> Option<&'static str> {

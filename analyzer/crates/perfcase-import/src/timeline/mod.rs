@@ -4,6 +4,7 @@
 //! source is chosen for each table.
 
 mod block;
+mod compat;
 mod sched;
 mod syscalls;
 
@@ -13,9 +14,7 @@ pub(crate) use syscalls::{Entry, Return};
 
 use std::sync::Arc;
 
-use hashbrown::HashSet;
-
-use crate::session::{Session, SourceId, Upid, Utid};
+use crate::session::{Session, SourceId};
 use crate::syscall_names::{self, Names};
 use crate::tables::{SyscallDefinitionRow, SyscallValueRow};
 
@@ -39,14 +38,7 @@ pub(crate) struct Timelines {
     machine: Option<String>,
     is_x86: bool,
     names: Option<Arc<Names>>,
-    compat: Compat,
-}
-
-/// Who runs a program of 32 bits on a kernel of 64: their calls have other numbers. Hardly ever anyone.
-#[derive(Default)]
-struct Compat {
-    threads: HashSet<Utid>,
-    processes: HashSet<Upid>,
+    compat: compat::Compat,
 }
 
 /// The source that each table is made from.
@@ -127,64 +119,6 @@ impl Timelines {
 }
 
 impl Session {
-    /// Whether a thread runs a program of 32 bits on a kernel of 64.
-    #[inline]
-    pub(crate) fn is_compat(&self, utid: Utid) -> bool {
-        let Compat { threads, processes } = &self.timelines.compat;
-        if threads.is_empty() && processes.is_empty() {
-            return false;
-        }
-        let upid = || self.threads.all.get(utid as usize).and_then(|thread| thread.upid);
-        threads.contains(&utid) || upid().is_some_and(|upid| processes.contains(&upid))
-    }
-
-    /// A thread has begun to run a program of 32 bits, or of 64.
-    pub(crate) fn set_compat(&mut self, utid: Utid, is_compat: bool) {
-        match self.threads.all.get(utid as usize).and_then(|thread| thread.upid) {
-            Some(upid) => self.set_process_compat(upid, is_compat),
-            None if is_compat => {
-                self.timelines.compat.threads.insert(utid);
-            }
-            None => {}
-        }
-        if !is_compat {
-            self.timelines.compat.threads.remove(&utid);
-        }
-    }
-
-    /// A process runs a program of 32 bits, or of 64: its mappings tell.
-    pub(crate) fn set_process_compat(&mut self, upid: Upid, is_compat: bool) {
-        let processes = &mut self.timelines.compat.processes;
-        if is_compat {
-            processes.insert(upid);
-        } else {
-            processes.remove(&upid);
-        }
-    }
-
-    /// /proc says where a process's stack begins: below 4 GiB in a program of 32 bits, which may have run since before the
-    /// capture. Its calls until now were such calls too, unless it is a new process, which may have run another program.
-    pub(crate) fn stack_tells_compat(&mut self, upid: Upid, stack_start: u64) {
-        if stack_start >= 1 << 32 {
-            return;
-        }
-        let is_new = self.threads.processes.get(upid as usize).is_none_or(|process| process.is_new());
-        if self.timelines.compat.processes.insert(upid) && !is_new {
-            let Session { threads, timelines, .. } = self;
-            let is_of = |utid: Utid| threads.all.get(utid as usize).is_some_and(|thread| thread.upid == Some(upid));
-            for timeline in &mut timelines.sources {
-                timeline.syscalls.make_compat(is_of);
-            }
-        }
-    }
-
-    /// A new process runs what its parent runs.
-    pub(crate) fn inherit_compat(&mut self, parent: Upid, child: Upid) {
-        if self.timelines.compat.processes.contains(&parent) {
-            self.timelines.compat.processes.insert(child);
-        }
-    }
-
     /// Of a capture with one source: hands over rows that are settled, in blocks, while events come in.
     pub(crate) fn stream_timelines(&mut self, least: usize) {
         let Some(source) = self.timelines.only else { return };
@@ -223,6 +157,9 @@ impl Session {
         if let Some(source) = chosen.syscall {
             let mut syscalls = std::mem::take(&mut self.timelines.of(source).syscalls);
             syscalls.settle_open();
+            if names.has_compat() {
+                self.report_unknown_widths(&syscalls);
+            }
             for (abi, number, name, form) in names.each() {
                 self.tables.syscall_definition.push(SyscallDefinitionRow {
                     abi: abi.as_bytes(),

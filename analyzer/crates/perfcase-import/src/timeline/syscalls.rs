@@ -81,6 +81,10 @@ struct Thread {
     pending: Option<Call>,
     latest_entry: Option<i64>,
     has_returned: bool,
+    /// Entries and returns without one before.
+    call_count: u64,
+    /// An argument or a result did not fit into 32 bits: so its program has 64.
+    is_wide: bool,
 }
 
 #[derive(Default)]
@@ -134,6 +138,8 @@ impl Syscalls {
         };
         let thread = self.thread(utid);
         thread.latest_entry = Some(clock_ns);
+        thread.call_count += 1;
+        thread.is_wide |= entry.args.iter().fold(0, |all, arg| all | arg) >> 32 != 0;
         if let Some(lost) = thread.pending.replace(call) {
             if is_first_raw && lost.is_typed && lost.number == call.number {
                 self.count -= 1;
@@ -164,7 +170,9 @@ impl Syscalls {
         let latest_entry = thread.latest_entry.unwrap_or(NO_TIME);
         let is_first = thread.latest_entry.is_none() && !thread.has_returned;
         thread.has_returned = true;
+        thread.is_wide |= !(i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&ret);
         let pending = thread.pending.take();
+        thread.call_count += u64::from(pending.is_none());
         match pending {
             Some(call) if call.number == number || returned_as(&call, number, ret, is_x86) => {
                 let stack = if call.stack == NONE { stack } else { call.stack };
@@ -212,6 +220,12 @@ impl Syscalls {
         for call in self.calls.iter_mut().chain(pending).filter(|call| is_of(call.utid)) {
             call.is_compat = true;
         }
+    }
+
+    /// Of each thread that made calls: their number, and whether one of them shows that its program has 64 bits.
+    pub(crate) fn widths(&self) -> impl Iterator<Item = (Utid, u64, bool)> {
+        let threads = self.threads.iter().zip(0..).filter(|(thread, _)| thread.call_count > 0);
+        threads.map(|(thread, utid)| (utid, thread.call_count, thread.is_wide))
     }
 
     /// Entries whose return is not in the capture.

@@ -116,3 +116,16 @@ fn what_a_program_called_before_it_is_known_to_have_32_bits_is_renamed() {
     let told: Vec<_> = calls.calls.iter().map(|call| (call.utid, call.number, call.is_compat)).collect();
     assert_eq!(told, [(1, 4, true), (1, 20, true), (2, 4, false)]);
 }
+
+#[test]
+fn an_argument_or_a_result_beyond_32_bits_shows_a_program_of_64() {
+    let mut calls = Syscalls::default();
+    let args = [u64::from(u32::MAX), 0, 0, 0, 0, 0];
+    calls.enter(1, 10, &record(), Entry { args, ..entry(0) });
+    exit(&mut calls, 1, 20, 0, -14);
+    calls.enter(2, 30, &record(), Entry { args: [3, 1 << 32, 0, 0, 0, 0], ..entry(0) });
+    exit(&mut calls, 3, 40, 9, 0x7f00_0000_0000);
+    exit(&mut calls, 4, 50, 9, 0xf7f0_0000);
+    let widths: Vec<_> = calls.widths().collect();
+    assert_eq!(widths, [(1, 1, false), (2, 1, true), (3, 1, true), (4, 1, false)]);
+}

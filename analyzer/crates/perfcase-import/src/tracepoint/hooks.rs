@@ -214,8 +214,8 @@ impl Session {
                 if let Some(child) = pid_of(child, payload) {
                     let child = self.threads.fork(clock, None, child, None);
                     self.name(clock, child, comm.map(|field| text(payload, field)));
-                    if utid.is_some_and(|parent| self.is_compat(parent)) {
-                        self.set_compat(child, true);
+                    if let Some(parent) = utid {
+                        self.inherit_thread_compat(parent, child);
                     }
                 }
             }
