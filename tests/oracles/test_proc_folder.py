@@ -224,6 +224,28 @@ def test_ss_and_proc_net_are_sockets(tmp_path: Path) -> None:
     assert opened(tmp_path / "ss").execute("SELECT count(*) FROM socket WHERE rtt_ns > 0").fetchone() == (2 * 6 + 2,)
 
 
+def test_lines_of_sockets_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    (folder / "stat").write_text("cpu  1 2 3 4\ncpu0 1 2 3 4\n")
+    (folder / "uptime").write_text("7.00 1.00\n")
+    # Without -n ss writes names for ports; netlink sockets have no table and are none of these lines.
+    (folder / "ss.txt").write_text(
+        "Netid State  Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
+        "nl    UNCONN 0      0      rtnl:kernel        *\n"
+        "tcp   ESTAB  0      0      127.0.0.1:40000    127.0.0.1:http\n"
+        "tcp   ESTAB  0      0      127.0.0.1:40000    127.0.0.1:81\n"
+    )
+    (folder / "net_udp").write_text(
+        "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n"
+        "  1: 0100007F:zz35 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 1 2 0000000000000000 0\n"
+    )
+    case = opened(folder)
+    assert case.execute("SELECT local_port, peer_port FROM proc_socket").fetchall() == [(40000, 81)]
+    issues = case.execute("SELECT severity, kind, source, count FROM import_issue WHERE severity <> 'info'").fetchall()
+    assert issues == [("warning", "damaged_line", None, 2)]
+
+
 def test_switches_of_a_process_without_files_of_its_threads(tmp_path: Path) -> None:
     for number in range(2):
         root = tmp_path / "copies" / str(number)

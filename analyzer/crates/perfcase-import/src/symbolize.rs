@@ -142,11 +142,10 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
         summary.symbols.clone_from(&dso.symbols);
         summary.missing_reason.clone_from(&dso.missing_reason);
     }
-    let missing = |id: u32| {
-        frames.iter().find(|f| f.dso == Some(id) && f.symbol.is_none()).and_then(|f| f.missing_reason.clone())
-    };
-    for (id, summary) in summaries.iter_mut().enumerate().filter(|(_, s)| s.named_count < s.frame_count) {
-        summary.missing_reason = summary.missing_reason.take().or_else(|| missing(id as u32));
+    for frame in frames.iter().filter(|frame| frame.symbol.is_none()) {
+        if let Some(summary) = frame.dso.and_then(|dso| summaries.get_mut(dso as usize)) {
+            summary.missing_reason = summary.missing_reason.take().or_else(|| frame.missing_reason.clone());
+        }
     }
     write(tables, out, &dsos, &frames, &inlined, &is_inlined)?;
     summaries.retain(|summary| summary.frame_count > 0);

@@ -38,7 +38,7 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Option<Opened> {
         else {
             session.issue(Issue {
                 severity: Severity::Error,
-                source: Some(folder.to_string()),
+                source: Some(folder).filter(|folder| !folder.is_empty()).map(str::to_string),
                 kind: "no_time",
                 byte_offset: None,
                 count: files.len() as u64,
@@ -47,7 +47,19 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Option<Opened> {
             });
             continue;
         };
-        moments.push(Moment { folder, clock_ns, files: with_sockets(files) });
+        let (files, unread_count) = with_sockets(files);
+        if unread_count > 0 {
+            session.issue(Issue {
+                severity: Severity::Warning,
+                source: Some(folder).filter(|folder| !folder.is_empty()).map(str::to_string),
+                kind: "damaged_line",
+                byte_offset: None,
+                count: unread_count,
+                message: "lines of sockets are not as ss -n and /proc/net have them: these sockets are missing".into(),
+                hint: Some("ss with numbers for ports: ss -tiepnO".into()),
+            });
+        }
+        moments.push(Moment { folder, clock_ns, files });
     }
     moments.sort_by_key(|moment| (moment.clock_ns, moment.folder.to_string()));
     for (_, content) in moments.iter().flat_map(|moment| &moment.files).filter(|(path, _)| path == "/proc/version") {
@@ -81,8 +93,9 @@ fn by_folder<'a>(contents: &[(&'a Member, Content)]) -> BTreeMap<&'a str, Vec<(S
     folders
 }
 
-/// The files, those with sockets as one, in the recorder's form: of the same socket ss says most, and comes first.
-fn with_sockets(files: Vec<(String, Content)>) -> Vec<(String, Content)> {
+/// The files, those with sockets as one, in the recorder's form: of the same socket ss says most, and comes first; and how
+/// many lines of sockets could not be read.
+fn with_sockets(files: Vec<(String, Content)>) -> (Vec<(String, Content)>, u64) {
     let is_ss = |path: &str| {
         let name = path.strip_prefix("/proc/").filter(|name| !name.contains('/'));
         name.and_then(|name| name.strip_prefix("ss"))
@@ -106,10 +119,11 @@ fn with_sockets(files: Vec<(String, Content)>) -> Vec<(String, Content)> {
             Some(name) => sockets.inet(name.trim_end_matches('6'), &text),
         }
     }
+    let unread_count = sockets.unread_count;
     if !told.is_empty() {
         others.push((OF_UNKNOWN.to_string(), Content::from_bytes(sockets.into_text().into_bytes())));
     }
-    others
+    (others, unread_count)
 }
 
 /// Where the host has the file. Copies in one flat folder have `_` for `/`; processes may lie below `pid`.

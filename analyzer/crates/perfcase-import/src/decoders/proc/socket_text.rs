@@ -24,6 +24,9 @@ const STATES: [&str; 13] = [
     "SYN-RECV",
 ];
 
+/// The kinds of sockets that there is a table of.
+const NETIDS: [&str; 5] = ["tcp", "udp", "u_str", "u_dgr", "u_seq"];
+
 /// Numbers that ss prints as `name:number`, our key, and what turns one into the other's unit.
 const NUMBERS: &[(&str, &str, f64)] = &[
     ("uid", "user_id", 1.0),
@@ -69,6 +72,8 @@ const LEFT_OUT: &[&str] = &[
 pub struct Sockets {
     lines: String,
     seen: HashSet<String>,
+    /// Lines of sockets that are not as the kernel and ss write them.
+    pub unread_count: u64,
 }
 
 impl Sockets {
@@ -116,14 +121,17 @@ impl Sockets {
             }
         }
         for line in &whole {
-            self.ss_line(line);
+            // Not a heading, nor a kind of socket that has no table.
+            let first = line.split_ascii_whitespace().next().unwrap_or_default();
+            let is_socket = STATES.contains(&first) || NETIDS.contains(&first);
+            self.unread_count += u64::from(self.ss_line(line).is_none() && is_socket);
         }
     }
 
     fn ss_line(&mut self, line: &str) -> Option<()> {
         let (line, holders) = without_users(line);
         let mut words: Vec<&str> = line.split_ascii_whitespace().take(256).collect();
-        let netid = words.first().copied().filter(|word| matches!(*word, "tcp" | "udp" | "u_str" | "u_dgr" | "u_seq"));
+        let netid = words.first().copied().filter(|word| NETIDS.contains(word));
         if netid.is_some() {
             words.remove(0);
         }
@@ -163,7 +171,8 @@ impl Sockets {
     pub fn inet(&mut self, protocol: &str, text: &str) {
         for line in text.lines() {
             let words: Vec<&str> = line.split_ascii_whitespace().take(32).collect();
-            let _ = self.inet_line(protocol, &words);
+            let is_socket = words.first().is_some_and(|word| word.ends_with(':'));
+            self.unread_count += u64::from(self.inet_line(protocol, &words).is_none() && is_socket);
         }
     }
 
@@ -195,7 +204,8 @@ impl Sockets {
     /// /proc/net/unix.
     pub fn unix(&mut self, text: &str) {
         for line in text.lines() {
-            let _ = self.unix_line(line);
+            let is_socket = line.split_ascii_whitespace().next().is_some_and(|word| word.ends_with(':'));
+            self.unread_count += u64::from(self.unix_line(line).is_none() && is_socket);
         }
     }
 
