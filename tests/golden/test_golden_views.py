@@ -96,7 +96,8 @@ def test_views_that_cannot_be_fed_are_empty_and_empty_views_are_explained(
     connection: duckdb.DuckDBPyConnection,
 ) -> None:
     coverage = connection.execute("SELECT view_name, is_fed FROM view_coverage WHERE kind = 'view'").fetchall()
-    assert {name for name, _ in coverage} == set(VIEWS) - {"view_coverage"}
+    # These two say it of the others, and always have rows.
+    assert {name for name, _ in coverage} == set(VIEWS) - {"view_coverage", "finding_coverage"}
     for name, is_fed in coverage:
         if name in VIEWS and not connection.execute(f"SELECT 1 FROM {quote(name)} LIMIT 1").fetchone():
             assert why_empty(connection, name), name
