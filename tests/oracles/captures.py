@@ -86,6 +86,7 @@ RECORDED = [
     Recorded("x86_64", "numa", ("switches", "numa")),
     Recorded("x86_64", "tcp-loss", ("tcp-retransmit",)),
     Recorded("x86_64", "block-requeue", ("trace-requeues",), "dat"),
+    Recorded("x86_64", "block-merge", ("trace-requeues",), "dat"),
     Recorded("x86_64", "page-cache-function", ("trace-functions",), "dat"),
     Recorded("x86_64", "trace-v6", ("trace-cmd",), "dat"),
     Recorded("x86_64", "trace-v7-zstd", ("trace-cmd",), "dat"),
