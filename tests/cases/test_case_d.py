@@ -48,6 +48,8 @@ def test_nagle_is_named_where_the_pipe_became_tcp(told: Told) -> None:
 
 
 def test_a_lost_command_shows_beside_what_the_disk_said(told: Told) -> None:
+    findings = {row["finding"]: row for row in told("sql", DISK, "FROM finding")}
+    assert (findings["disk_peaks"]["severity"], findings["disk_peaks"]["subject"]) == ("critical", "sda")
     seconds = told("view", "block_latency_over_time", DISK, "--where", "device_name = 'sda' AND request_count > 0")
     lost = [row for row in seconds if int(row["requeue_count"]) > 0]
     assert 3 <= len(lost) < len(seconds)
