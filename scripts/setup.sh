@@ -23,6 +23,7 @@ xz xz-utils
 bzip2 bzip2
 dwz dwz
 busybox busybox
+chromium chromium
 stress-ng stress-ng
 dash dash
 mpstat sysstat
