@@ -9,6 +9,8 @@ PYTHON := $(VENV)/bin/python
 export PYTHONDONTWRITEBYTECODE := 1
 # The whole workspace, for then cargo chooses the same features as for the wheel, and nothing is compiled twice.
 CARGO_TEST := cargo test --locked --workspace
+# One of the tools that read what perfcase exports; a test asks it.
+INFERNO := target/tools/bin/inferno-flamegraph
 
 .PHONY: help setup demo test bench bless lint docs wheel clean
 
@@ -27,9 +29,12 @@ setup:
 demo: setup
 	@scripts/demo.sh
 
-test: setup
+test: setup $(INFERNO)
 	$(CARGO_TEST)
 	$(PYTHON) -m pytest
+
+$(INFERNO):
+	cargo install --quiet --locked --root target/tools inferno --version 0.12.8 --no-default-features --features cli
 
 bench: setup
 	$(PYTHON) analyzer/benches/run.py

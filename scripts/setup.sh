@@ -18,6 +18,7 @@ trace-cmd trace-cmd
 zstd zstd
 gcc gcc
 g++ g++
+go golang-go
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 xz xz-utils
 bzip2 bzip2

@@ -18,7 +18,11 @@ import pytest
 from tests.export.conftest import assert_same_functions, functions, paths
 from tests.oracles.compare import assert_same
 
-DATA = Path(__file__).parents[1] / "data" / "export"
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "data" / "export"
+INFERNO = shutil.which("inferno-flamegraph", path=ROOT / "target" / "tools" / "bin") or shutil.which(
+    "inferno-flamegraph"
+)
 
 
 def test_folded(exported: Callable[[str], Path], connection: duckdb.DuckDBPyConnection) -> None:
@@ -136,12 +140,10 @@ def test_functions_are_those_of_the_profile(
     assert_same_functions({name: (self[name], total[name]) for name in total}, theirs)
 
 
-@pytest.mark.skipif(shutil.which("inferno-flamegraph") is None, reason="inferno is not installed")
+@pytest.mark.skipif(INFERNO is None, reason="inferno is not installed: make test builds it")
 def test_inferno_draws_every_frame(exported: Callable[[str], Path], connection: duckdb.DuckDBPyConnection) -> None:
     """The name and weight of every frame of inferno's flame graph; it has no words for a line that it cannot read but these."""
-    done = subprocess.run(
-        ["inferno-flamegraph", "--minwidth", "0", exported("folded")], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([INFERNO, "--minwidth", "0", exported("folded")], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     titles = [unescape(title) for title in re.findall(r"<title>(.*?)</title>", done.stdout)]
     told = [re.fullmatch(r"(.*) \(([\d,]+) samples, [\d.]+%\)", title) for title in titles]
