@@ -60,7 +60,7 @@ def make_tables(folder: Path, code: int) -> None:
         f"0::UINTEGER AS kernel_depth, NULL::VARCHAR AS end_reason FROM range({ADDRESSES}) AS t(i)",
     }
     for name, sql in tables.items():
-        duckdb.sql(sql).write_parquet(str(folder / f"{name}.parquet"), compression="zstd")
+        duckdb.connect().sql(sql).write_parquet(str(folder / f"{name}.parquet"), compression="zstd")
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ def test_json(case: Path) -> None:
 def test_parquet_and_arrow(case: Path, tmp_path: Path) -> None:
     expected = duckdb.connect(str(case / "case.duckdb"), read_only=True).execute(SQL).fetchall()
     succeed("sql", case, SQL, "-f", "parquet", "-o", tmp_path / "x.parquet")
-    assert duckdb.sql(f"FROM '{tmp_path}/x.parquet'").fetchall() == expected
+    assert duckdb.connect().sql(f"FROM '{tmp_path}/x.parquet'").fetchall() == expected
     from nanoarrow import ArrayStream
 
     piped = subprocess.run([PERFCASE, "sql", case, SQL, "-f", "arrow"], capture_output=True, check=True).stdout

@@ -104,7 +104,10 @@ def edited(folder: Path, target: Path, table: str, change: str) -> Path:
     """A copy of an import with another content of one table."""
     shutil.copytree(folder, target)
     path = target / "tables" / f"{table}.parquet"
-    duckdb.execute(f"COPY (SELECT * REPLACE ({change}) FROM read_parquet('{path}')) TO '{path}.new' (FORMAT parquet)")
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT * REPLACE ({change}) FROM read_parquet('{path}')) TO '{path}.new' (FORMAT parquet)"
+        )
     (path.parent / f"{table}.parquet.new").replace(path)
     return target
 

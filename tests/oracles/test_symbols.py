@@ -139,5 +139,6 @@ def test_names_do_not_depend_on_the_machine(capture: Recorded, tmp_path: Path) -
     import_in_clean_root(elsewhere / "x.perfcase", elsewhere / "x.case", tmp_path)
     for table in ("dso", "frame", "stack"):
         tables = [folder / "tables" / f"{table}.parquet" for folder in (here, elsewhere / "x.case")]
-        ours, theirs = (duckdb.from_parquet(str(path)).fetchall() for path in tables)
+        with duckdb.connect() as connection:
+            ours, theirs = (connection.from_parquet(str(path)).fetchall() for path in tables)
         assert ours == theirs != []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,10 +42,8 @@ def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
 
 def gate(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     """``sql`` if it is exactly one SELECT. COPY, ATTACH and the like could write into the folder; EXPLAIN runs them."""
-    try:
+    with sql_errors():
         statements = connection.extract_statements(sql)
-    except duckdb.Error as error:
-        raise sql_error(error) from error
     if len(statements) != 1:
         raise PerfcaseError("sql", f"expected one statement, found {len(statements)}", SELECT_HINT)
     if statements[0].type != duckdb.StatementType.SELECT:
@@ -86,10 +85,8 @@ class Result:
 
     def _executed(self) -> duckdb.DuckDBPyConnection:
         if self._cursor is None:
-            try:
+            with sql_errors():
                 self._cursor = self._connection.execute(self._sql)
-            except duckdb.Error as error:
-                raise sql_error(error) from error
         return self._cursor
 
 
@@ -104,7 +101,16 @@ class ArrowStream:
         return self._relation.__arrow_c_stream__(requested_schema)
 
 
-def sql_error(error: duckdb.Error) -> PerfcaseError:
+@contextmanager
+def sql_errors() -> Iterator[None]:
+    """DuckDB's errors as ours."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise _sql_error(error) from error
+
+
+def _sql_error(error: duckdb.Error) -> PerfcaseError:
     """DuckDB's error as ours, on one line, its hint kept apart."""
     text = str(error).split("\n\nLINE")[0].split("\nLINE ")[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]

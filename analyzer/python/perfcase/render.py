@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 
 from perfcase.errors import PerfcaseError
 from perfcase.plot import Plan
-from perfcase.query import Result, sql_error
+from perfcase.query import Result, sql_errors
 from perfcase.text import plural, safe, safe_lines
 
 if TYPE_CHECKING:
@@ -53,15 +53,14 @@ def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool
     ``plot``: how to draw a table, where its rows are worth it.
     """
     try:
-        if fmt in BINARY_FORMATS:
-            _write_binary(result, fmt, output)
-        elif output is None:
-            _write_text(result, fmt, sys.stdout, limited=limited, plot=plot)
-        else:
-            with replacing(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
-                _write_text(result, fmt, file, limited=limited)
-    except duckdb.Error as error:
-        raise sql_error(error) from error
+        with sql_errors():
+            if fmt in BINARY_FORMATS:
+                _write_binary(result, fmt, output)
+            elif output is None:
+                _write_text(result, fmt, sys.stdout, limited=limited, plot=plot)
+            else:
+                with replacing(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+                    _write_text(result, fmt, file, limited=limited)
     except OSError as error:
         place = output or "standard output"
         raise PerfcaseError("environment", f"{place}: cannot be written: {error.strerror or error}") from error

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perfcase.errors import PerfcaseError
 from perfcase.flamegraph import Frame, Stack
-from perfcase.query import gate, sql_error
+from perfcase.query import gate, sql_errors
 from perfcase.schema import literal
 
 if TYPE_CHECKING:
@@ -115,20 +115,25 @@ def _stacks(
     )
     if where:
         gate(connection, sql)
-    try:
-        frames = frame_names(connection)
+    frames = frame_names(connection)
+    for comm, ids, (left_in, weight) in chains(connection, sql):
+        path = [Frame(comm, "label"), *(frames[number] for number in ids)]
+        if left_in is not None:
+            path.append(Frame(f"[{left_in}]", "label"))
+        yield path, weight
+
+
+def chains(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[tuple[str, Iterable[int], list[Any]]]:
+    """Of a SELECT of comm, frame_ids, frame_id and more: the thread's name, its frames, the outermost first, and the rest."""
+    with sql_errors():
         cursor = connection.execute(sql)
         while batch := cursor.fetchmany(_BATCH_ROWS):
-            for comm, frame_ids, frame_id, left_in, weight in batch:
+            for comm, frame_ids, frame_id, *rest in batch:
                 ids = reversed(frame_ids) if frame_ids is not None else () if frame_id is None else (frame_id,)
-                path = [Frame(comm or "[unknown]", "label"), *(frames[number] for number in ids)]
-                if left_in is not None:
-                    path.append(Frame(f"[{left_in}]", "label"))
-                yield path, weight
-    except duckdb.Error as error:
-        raise sql_error(error) from error
+                yield comm or "[unknown]", ids, rest
 
 
+@sql_errors()
 def frame_names(connection: duckdb.DuckDBPyConnection) -> dict[int, Frame]:
     """The name and kind of each frame."""
     rows = connection.execute(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import glob
 import hashlib
 import json
 import os
@@ -173,10 +174,22 @@ def _has_dirs(info: dict[str, Any], debug_dirs: Sequence[str]) -> bool:
 
 
 def _row_count(folder: Path, table: str) -> int:
+    row = table_row(folder, table, "count(*)")
+    assert row is not None
+    return row[0]
+
+
+def table_row(folder: Path, table: str, columns: str) -> tuple[Any, ...] | None:
+    """The first row of one table of an imported capture, or None if it has none.
+
+    Not by way of case.duckdb: to open it takes longer than to read this. On a connection of its own: a result that is not
+    read to its end would block the one that all of the process shares.
+    """
     from perfcase.lazy import duckdb
 
-    path = str(folder / "tables" / f"{table}.parquet")
-    return duckdb.execute("SELECT count(*) FROM read_parquet($1)", [path]).fetchone()[0]
+    path = glob.escape(str(folder / "tables" / f"{table}.parquet"))
+    with duckdb.cursor() as connection:
+        return connection.execute(f"SELECT {columns} FROM read_parquet($1)", [path]).fetchone()
 
 
 def _link(source: str, target: str) -> None:

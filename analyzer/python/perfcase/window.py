@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfcase.errors import PerfcaseError
-from perfcase.query import lock_down, sql_error
+from perfcase.query import lock_down, sql_errors
 from perfcase.schema import quote
 from perfcase.store import Case
 
@@ -116,21 +116,20 @@ def open_window(case: Case, start_ns: int, end_ns: int) -> duckdb.DuckDBPyConnec
     with tempfile.TemporaryDirectory(prefix="perfcase-") as scratch:
         path = Path(scratch) / "window.duckdb"
         try:
-            shutil.copyfile(case.folder / "case.duckdb", path)
-            folder = str(case.folder.resolve())
-            with duckdb.connect(str(path)) as writer:
-                writer.execute("SET VARIABLE case_dir = $1", [folder])
-                ((whole_ns,),) = writer.execute("SELECT duration_ns FROM capture").fetchall()
-                _cut(writer)
-            # The file is gone when this returns; DuckDB holds it open for as long as the connection lives.
-            connection = duckdb.connect(str(path), read_only=True)
-            connection.execute(f"SET VARIABLE capture_duration_ns = {int(whole_ns)}::BIGINT")
-            move(connection, start_ns, end_ns)
-            lock_down(connection, Path(folder))
+            with sql_errors():
+                shutil.copyfile(case.folder / "case.duckdb", path)
+                folder = str(case.folder.resolve())
+                with duckdb.connect(str(path)) as writer:
+                    writer.execute("SET VARIABLE case_dir = $1", [folder])
+                    ((whole_ns,),) = writer.execute("SELECT duration_ns FROM capture").fetchall()
+                    _cut(writer)
+                # The file is gone when this returns; DuckDB holds it open for as long as the connection lives.
+                connection = duckdb.connect(str(path), read_only=True)
+                connection.execute(f"SET VARIABLE capture_duration_ns = {int(whole_ns)}::BIGINT")
+                move(connection, start_ns, end_ns)
+                lock_down(connection, Path(folder))
         except OSError as error:
             raise PerfcaseError("environment", f"{path}: cannot be written: {error.strerror or error}") from error
-        except duckdb.Error as error:
-            raise sql_error(error) from error
     return connection
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfcase.diff.declared import Measure
-from perfcase.query import sql_error
+from perfcase.query import sql_errors
 from perfcase.schema import quote
 from perfcase.views import View
 
@@ -50,15 +50,9 @@ class Collected:
         return {key[column] for key in self.rows}
 
 
+@sql_errors()
 def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     """Reads a view once (twice with a median)."""
-    try:
-        return _collect(connection, view)
-    except duckdb.Error as error:
-        raise sql_error(error) from error
-
-
-def _collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     declared, columns = view.diff, {column.name for column in view.columns}
     plain = [measure for measure in declared.measures if measure.kind != "median"]
     if declared.whole:

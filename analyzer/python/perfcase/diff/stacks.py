@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfcase.errors import PerfcaseError
 from perfcase.flamegraph import Frame, Stack
-from perfcase.query import gate, sql_error
+from perfcase.query import gate, sql_errors
 from perfcase.schema import literal
-from perfcase.stacks import SAMPLES, choose_event, sampled_events, sampling_event
+from perfcase.stacks import SAMPLES, chains, choose_event, sampled_events, sampling_event
 
 if TYPE_CHECKING:
     import duckdb
@@ -29,7 +29,6 @@ NOT_IDLE = (
 )
 """Samples of what the machine was there for: neither its idle loop nor the recorder."""
 
-_BATCH_ROWS = 10_000
 _NUMBER = re.compile(r"([-/:#_])[0-9]+")
 _GENERATED = re.compile(r"^(perf|jitted)-[0-9]+[-0-9]*")
 _KERNEL = re.compile(r"^(\[kernel.*\]|vmlinux.*)$")
@@ -100,18 +99,13 @@ def _paths(connection: duckdb.DuckDBPyConnection, event: str, where: str | None)
         ") AS w LEFT JOIN stack AS s USING (stack_id)"
     )
     gate(connection, sql)
-    try:
-        frames = _frames(connection)
-        cursor = connection.execute(sql)
-        while batch := cursor.fetchmany(_BATCH_ROWS):
-            for comm, frame_ids, frame_id, weight, samples in batch:
-                ids = reversed(frame_ids) if frame_ids is not None else () if frame_id is None else (frame_id,)
-                thread = Named(_NUMBER.sub(r"\1*", comm or "[unknown]"), "", "label")
-                yield (thread, *(frames[number] for number in ids)), weight, samples
-    except duckdb.Error as error:
-        raise sql_error(error) from error
+    frames = _frames(connection)
+    for comm, ids, (weight, samples) in chains(connection, sql):
+        thread = Named(_NUMBER.sub(r"\1*", comm), "", "label")
+        yield (thread, *(frames[number] for number in ids)), weight, samples
 
 
+@sql_errors()
 def _frames(connection: duckdb.DuckDBPyConnection) -> dict[int, Named]:
     rows = connection.execute(
         "SELECT f.frame_id, f.symbol, l.dso, f.is_kernel, f.is_inlined, f.symbol_source IN ('perf-map', 'jitdump')"

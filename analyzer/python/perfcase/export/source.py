@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfcase.query import gate, sql_error
+from perfcase.query import gate, sql_errors
 from perfcase.schema import literal
 from perfcase.stacks import SAMPLES
 from perfcase.text import plural
@@ -159,10 +159,8 @@ class Samples:
         return self._execute(sql).fetchall()
 
     def _execute(self, sql: str) -> duckdb.DuckDBPyConnection:
-        try:
+        with sql_errors():
             return self.connection.execute(sql)
-        except duckdb.Error as error:
-            raise sql_error(error) from error
 
 
 def _known(number: int | None) -> int:

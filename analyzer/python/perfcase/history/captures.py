@@ -5,7 +5,6 @@ A store belongs to whoever filled it: links are not followed, and what is looked
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,12 @@ DEPTH_MAX = 16
 ENTRIES_MAX = 1_000_000
 """Files and folders that are looked at."""
 CAPTURES_MAX = 10_000
+
+# Cast: whoever made the file chose its types.
+_COLUMNS = (
+    "capture_id::VARCHAR, try_cast(start_realtime_ns AS BIGINT), try_cast(duration_ns AS BIGINT), hostname::VARCHAR,"
+    " ticket::VARCHAR, note::VARCHAR, kernel_release::VARCHAR, try_cast(cpu_count AS UINTEGER), cpu_model::VARCHAR"
+)
 
 Progress = Callable[[str, int, int], None]
 """Told the name of the capture at work, its number and how many there are."""
@@ -107,17 +112,10 @@ def load(stores: Sequence[Path], progress: Progress | None = None) -> Fleet:
 def describe(file: Path, name: str) -> Capture:
     """A capture, imported first if need be."""
     case = store.open_case(file)
-    path = case.folder / "tables" / "capture.parquet"
     try:
-        # Not by way of case.duckdb: to open it takes longer than to read this.
-        row = duckdb.execute(
-            # Cast: whoever made the file chose its types.
-            "SELECT capture_id::VARCHAR, try_cast(start_realtime_ns AS BIGINT), try_cast(duration_ns AS BIGINT),"
-            " hostname::VARCHAR, ticket::VARCHAR, note::VARCHAR, kernel_release::VARCHAR, try_cast(cpu_count AS UINTEGER),"
-            " cpu_model::VARCHAR FROM read_parquet($1)",
-            [glob.escape(str(path))],
-        ).fetchone()
+        row = store.table_row(case.folder, "capture", _COLUMNS)
     except duckdb.Error as error:
+        path = case.folder / "tables" / "capture.parquet"
         raise PerfcaseError("input", f"{path}: {str(error).splitlines()[0]}", "import the capture again") from error
     return Capture(name, case.folder, *(row or [None] * 9))
 

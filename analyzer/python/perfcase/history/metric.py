@@ -101,13 +101,11 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
         return Reading(0, None, None, f"its import has no view {wanted.view}; import it again")
     rows = f"SELECT * FROM {quote(wanted.view)}{f' WHERE ({wanted.where}{chr(10)})' if wanted.where else ''}"
     query.gate(connection, rows)
-    try:
+    with query.sql_errors():
         figure = _figure(connection, wanted)
         count, found = connection.execute(
             f"WITH chosen AS MATERIALIZED ({rows}) SELECT count(*), ({figure})::DOUBLE FROM chosen"
         ).fetchone()
-    except duckdb.Error as error:
-        raise query.sql_error(error) from error
     value = found if found is not None and math.isfinite(found) else None
     if not count:
         why = _why_none(connection, wanted)
