@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +21,7 @@ from perfcase.cli.common import (
 )
 from perfcase.diff import page, stack_page
 from perfcase.diff.rank import rank
-from perfcase.diff.sides import event_count, opened_sides, parse_part
+from perfcase.diff.sides import count_per, opened_sides, parse_part
 from perfcase.errors import PerfcaseError
 from perfcase.history import usual
 from perfcase.views import load_views
@@ -48,7 +47,7 @@ def command(
     ] = None,
     per: Annotated[
         str | None,
-        typer.Option("--per", metavar="EVENT", help="Divide amounts by how often this happened, not by seconds."),
+        typer.Option("--per", metavar="EVENT", help="Divide amounts by how often this happened on each side, not by seconds: a tracepoint, counter, system call or sampled event."),
     ] = None,
     flamegraph: Annotated[
         Path | None,
@@ -118,7 +117,7 @@ def command(
         return
     second = open_file(b, debug_dir) if b is not None else first
     with opened_sides(first, second, in_a and parse_part(in_a), in_b and parse_part(in_b)) as sides:
-        old, new = (replace(side, per_count=event_count(side, per) if per else None) for side in sides)
+        old, new = count_per(*sides, per) if per else sides
         if flamegraph:
             with writing(flamegraph) as partial:
                 partial.write_text(stack_page.flamegraph(old, new, event), encoding="utf-8")
@@ -126,6 +125,6 @@ def command(
             stack_page.write_callers(old, new, callers, event, fmt.value, output, limit)
         if flamegraph or callers:
             return
-        ranking = rank(old, new, per, None if view is None else [view])
+        ranking = rank(old, new, None if view is None else [view])
         stacks = stack_page.said_of_stacks(old, new) if view is None else None
         page.write(old, new, ranking, fmt.value, output, limit, is_one_view=view is not None, stacks=stacks)

@@ -36,8 +36,12 @@ class Side:
     name: str
     duration_ns: int
     cpu_count: int | None
-    per_count: float | None = None
-    """How often the event happened that amounts are divided by; None: by seconds."""
+    per: str | None = None
+    """The event that amounts are divided by; None: by seconds."""
+    per_count: float = 0.0
+    """How often it happened."""
+    per_sql: str = ""
+    """A SELECT of that, for windows of the side."""
     case: Case | None = None
     start_ns: int = 0
     """Where it begins in its capture."""
@@ -90,15 +94,15 @@ class Difference:
         return self.error / largest if self.error is not None and largest else None
 
 
-def diff_view(view: View, a: Side, b: Side, per: str | None = None) -> list[Difference]:
+def diff_view(view: View, a: Side, b: Side) -> list[Difference]:
     """What differs in a view that declares how it is compared. No order."""
-    return differences(view, a, b, collect(a.connection, view), collect(b.connection, view), per)
+    return differences(view, a, b, collect(a.connection, view), collect(b.connection, view))
 
 
-def differences(view: View, a: Side, b: Side, in_a: Collected, in_b: Collected, per: str | None) -> list[Difference]:
+def differences(view: View, a: Side, b: Side, in_a: Collected, in_b: Collected) -> list[Difference]:
     """The same, of what was collected."""
     units = {column.name: column.unit for column in view.columns}
-    divided = [_Divided(each, units[each.name], a, b, in_a, in_b, per) for each in view.diff.measures]
+    divided = [_Divided(each, units[each.name], a, b, in_a, in_b) for each in view.diff.measures]
     shares = _Shares(view, divided, in_a, in_b)
     found = []
     both = [
@@ -143,9 +147,7 @@ def differences(view: View, a: Side, b: Side, in_a: Collected, in_b: Collected, 
 class _Divided:
     """A measure of both sides, amounts divided by what makes them comparable."""
 
-    def __init__(
-        self, measure: Measure, unit: str | None, a: Side, b: Side, in_a: Collected, in_b: Collected, per: str | None
-    ) -> None:
+    def __init__(self, measure: Measure, unit: str | None, a: Side, b: Side, in_a: Collected, in_b: Collected) -> None:
         self.measure = measure
         self._unit = unit
         self.per: str | None = None
@@ -154,8 +156,8 @@ class _Divided:
         self.cpu_count = max(a.cpu_count or 1, b.cpu_count or 1)
         if measure.kind != "sum":
             return
-        if per and a.per_count and b.per_count:
-            self.per = per
+        if a.per:
+            self.per = a.per
             self._divisors = (a.per_count, b.per_count)
             return
         self.per = "s"

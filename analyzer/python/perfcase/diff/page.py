@@ -148,6 +148,7 @@ def _json(
         "a": {"name": a.name, "duration_ns": a.duration_ns},
         "b": {"name": b.name, "duration_ns": b.duration_ns},
         "comparability": [asdict(each) for each in found],
+        "per": {"event": a.per, "a": a.per_count, "b": b.per_count} if a.per else None,
         "settings": [asdict(each) for each in settings(a, b)],
         "not_compared": [asdict(each) for each in ranking.not_compared],
         "stacks": asdict(stacks) if stacks else None,
@@ -172,6 +173,9 @@ def _text(
         for name, side in (("A", a), ("B", b)):
             console.print(rich.text.Text.assemble((f"{name}  ", "bold"), safe(side.name)))
         _conditions(console, found)
+        if a.per:
+            told = f"  amounts are per {a.per}: {a.per_count:,.0f} in A, {b.per_count:,.0f} in B"
+            console.print(rich.text.Text(safe(told)))
         console.print()
         if stacks:
             console.print(rich.text.Text.assemble(("Stacks  ", "bold"), safe(stacks.sentence)))

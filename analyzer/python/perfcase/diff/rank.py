@@ -76,7 +76,7 @@ class Ranking:
     compared: list[str]
 
 
-def rank(a: Side, b: Side, per: str | None = None, names: Iterable[str] | None = None) -> Ranking:
+def rank(a: Side, b: Side, names: Iterable[str] | None = None) -> Ranking:
     """Compares all views that declare how, or the named ones."""
     views = load_views()
     wanted = [name for name in views if views[name].diff] if names is None else list(names)
@@ -98,8 +98,8 @@ def rank(a: Side, b: Side, per: str | None = None, names: Iterable[str] | None =
             both.remove(name)
             lacking += [NotCompared(name, empty[0] if len(empty) == 1 else "both")]
             continue
-        found[name] = differences(views[name], a, b, *collected[name], per)
-    _add_noise(views, found, collected, a, b, per)
+        found[name] = differences(views[name], a, b, *collected[name])
+    _add_noise(views, found, collected, a, b)
     recorder = recorder_names(a) | recorder_names(b)
     return ranked(found, recorder, lacking, both, is_one_view=names is not None)
 
@@ -217,7 +217,6 @@ def _add_noise(
     collected: Mapping[str, tuple[Collected, Collected]],
     a: Side,
     b: Side,
-    per: str | None,
 ) -> None:
     """Gives the views at the top that have no intervals of their own their errors, from windows of the captures."""
     best = {
@@ -231,7 +230,7 @@ def _add_noise(
     wholes = {id(side): [collected[name][n] for name in top] for n, side in enumerate((a, b))}
     errors = _on_both(a, b, lambda side: _errors(side, [views[name] for name in top], wholes[id(side)]))
     for n, name in enumerate(top):
-        found[name] = differences(views[name], a, b, errors[0][n], errors[1][n], per)
+        found[name] = differences(views[name], a, b, errors[0][n], errors[1][n])
 
 
 def _is_slow(views: Mapping[str, View], name: str) -> bool:
@@ -242,26 +241,31 @@ def _is_slow(views: Mapping[str, View], name: str) -> bool:
 def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Collected]:
     """What was collected, with errors from how the figures of the windows differ."""
     parts: list[list[Collected]] = [[] for _ in views]
+    counts: list[float] = []
     bounds = [side.start_ns + side.duration_ns * n // PARTS for n in range(PARTS + 1)]
     with open_window(side.case, bounds[0], bounds[1]) as window:
         for start_ns, end_ns in pairwise(bounds):
             move(window, start_ns, end_ns)
+            if side.per:
+                (count,) = window.execute(side.per_sql).fetchone() or (0,)
+                counts.append((count or 0.0) / side.per_count)
             for view, collected in zip(views, parts, strict=True):
                 collected.append(collect(window, view))
-    return [_with_errors(view, all_of, found) for view, all_of, found in zip(views, whole, parts, strict=True)]
+    return [_with_errors(view, all_of, found, counts) for view, all_of, found in zip(views, whole, parts, strict=True)]
 
 
-def _with_errors(view: View, whole: Collected, parts: list[Collected]) -> Collected:
+def _with_errors(view: View, whole: Collected, parts: list[Collected], counts: list[float]) -> Collected:
+    """``counts``: each window's part of the events that amounts are divided by: more of them is no noise."""
     kinds = {measure.name: measure.kind for measure in view.diff.measures}
-    rows = {
-        key: {
-            name: replace(
-                figure, error=_error(kinds.get(name, "max"), _of_parts(key, name, kinds.get(name, "max"), parts))
-            )
-            for name, figure in row.items()
-        }
-        for key, row in whole.rows.items()
-    }
+    rows: dict[Key, dict[str, Figure]] = {}
+    for key, row in whole.rows.items():
+        rows[key] = {}
+        for name, figure in row.items():
+            kind = kinds.get(name, "max")
+            values = _of_parts(key, name, kind, parts)
+            if kind == "sum" and counts:
+                values = [value - figure.value * part for value, part in zip(values, counts, strict=True)]
+            rows[key][name] = replace(figure, error=_error(kind, values))
     return replace(whole, rows=rows)
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfcase import query
+from perfcase.catalogue import is_tracepoint
+from perfcase.diff.collect import key_sql
 from perfcase.diff.compare import Side
 from perfcase.errors import PerfcaseError
-from perfcase.schema import literal, quote
+from perfcase.query import sql_errors
+from perfcase.schema import literal, load_tables, quote
 from perfcase.store import Case
 from perfcase.views import load_views, with_dependencies
 from perfcase.window import open_window
@@ -90,24 +93,82 @@ def share_views(connection: duckdb.DuckDBPyConnection, wanted: set[str]) -> None
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}")
 
 
-def event_count(side: Side, event: str) -> float:
-    """How often an event happened: a table's rows, a counter's count, a call's returns or a sampled event's periods."""
-    connection = side.connection
-    short = event.rpartition(":")[2]
-    table = "SELECT count(*) FROM duckdb_views() WHERE NOT internal AND sql LIKE '%read_parquet(%' AND view_name = ?"
-    counts = {
-        "pmc_interval": f"SELECT sum(count) FROM pmc_interval WHERE event = {literal(event)}",
-        "syscall": f"SELECT count(exit_ts_ns) FROM syscall WHERE name = {literal(short)}",
-        "sample": f"SELECT sum(period) FROM sample JOIN perf_event USING (event_id) WHERE name = {literal(event)}",
-    }
-    if connection.execute(table, [short]).fetchone()[0]:
-        counts = {short: f"SELECT count(*) FROM {quote(short)}"}
-    for sql in counts.values():
-        (found,) = connection.execute(sql).fetchone()
-        if found:
-            return float(found)
-    raise PerfcaseError(
-        "not_found",
-        f"{side.name}: no {event} to divide by",
-        "a tracepoint or table, a counter of perf stat, a system call or a sampled event",
+@dataclass(frozen=True)
+class _Way:
+    """A way in which events are counted."""
+
+    plural: str
+    sql: str
+    """How often each event happened; of tracepoints, of those without a table of their own."""
+
+
+_WAYS = (
+    _Way(
+        "tracepoints",
+        "SELECT 'sys_enter' AS name, count(*) FILTER (pairing <> 'exit_only') AS n FROM syscall"
+        " UNION ALL SELECT 'sys_exit', count(exit_ts_ns) FROM syscall",
+    ),
+    _Way("counters", "SELECT event AS name, sum(count) AS n FROM pmc_interval WHERE status = 'counted' GROUP BY event"),
+    _Way("system calls", "SELECT name, count(exit_ts_ns) AS n FROM syscall GROUP BY name"),
+    _Way(
+        "sampled events",
+        f"SELECT {key_sql('event')} AS name, sum(period) AS n FROM (SELECT name AS event, period FROM sample JOIN perf_event"
+        " USING (event_id) WHERE type <> 'tracepoint') GROUP BY ALL",
+    ),
+)
+"""A name that two of them know is of the first."""
+_EVENTS_NAMED = 5
+"""Events of each way that an error names."""
+
+
+def count_per(a: Side, b: Side, event: str) -> tuple[Side, Side]:
+    """Both sides with how often an event happened, counted in the same way: else the two could not be compared."""
+    names = {event, event.rpartition(":")[2], re.sub("/freq=[0-9]+/", "", event)}
+    seen = [False, False]
+    both = []
+    for way in _WAYS:
+        counting = [_counting(side, way) for side in (a, b)]
+        known = [_counts(side, sql) for side, sql in zip((a, b), counting, strict=True)]
+        common = [name for name in known[0] if name in known[1]]
+        for name in common:
+            if name in names:
+                old, new = (
+                    replace(
+                        side,
+                        per=event,
+                        per_count=counts[name],
+                        per_sql=f"SELECT n FROM ({sql}) WHERE name = {literal(name)}",
+                    )
+                    for side, counts, sql in zip((a, b), known, counting, strict=True)
+                )
+                return old, new
+        seen = [before or not names.isdisjoint(counts) for before, counts in zip(seen, known, strict=True)]
+        if common:
+            first = sorted(common, key=lambda name: (-min(counts[name] for counts in known), name))[:_EVENTS_NAMED]
+            both.append(f"{way.plural} {', '.join(first)}{', …' if len(common) > len(first) else ''}")
+    told = f"only {(a if seen[0] else b).name} has {event}" if seen[0] != seen[1] else f"neither has {event}"
+    raise PerfcaseError("not_found", f"--per: {told}", f"both have {'; '.join(both)}" if both else None)
+
+
+def _counting(side: Side, way: _Way) -> str:
+    """SQL of how often each event happened."""
+    if way.plural != "tracepoints":
+        return way.sql
+    known = load_tables()
+    tables = side.connection.execute(
+        "SELECT table_name FROM duckdb_columns() JOIN duckdb_views() ON view_name = table_name"
+        " WHERE sql LIKE '%read_parquet(%' AND column_name IN ('ts_ns', 'source_id', 'utid', 'cpu')"
+        " GROUP BY ALL HAVING count(*) = 4 ORDER BY 1"
+    ).fetchall()
+    # What two sources recorded happened once; the one that has more of it lost less.
+    return way.sql + "".join(
+        f" UNION ALL SELECT {literal(name)}, max(n) FROM (SELECT count(*) AS n FROM {quote(name)} GROUP BY source_id)"
+        for (name,) in tables
+        if name not in known or is_tracepoint(known[name])
     )
+
+
+@sql_errors()
+def _counts(side: Side, sql: str) -> dict[str, float]:
+    """How often each event happened, of those that did."""
+    return {name: float(n) for name, n in side.connection.execute(sql).fetchall() if n and n > 0}

@@ -101,7 +101,7 @@ def against_baseline(side: Side, text: str, views: Sequence[View], progress: Pro
         certain = replace(
             new, rows={key: {m: replace(f, error=0.0) for m, f in row.items()} for key, row in new.rows.items()}
         )
-        found[view.name] = differences(view, base, side, old, certain, None)
+        found[view.name] = differences(view, base, side, old, certain)
     return Usual(
         chosen, fleet.left_out, ranked(found, recorder_names(side), lacking, list(found), is_one_view=len(views) == 1)
     )
