@@ -1,0 +1,64 @@
+"""The lines of a diff are the same in every format.
+
+Each comparison is made once: the sum of the same numbers may differ in its last digit from run to run.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from perfcase import store
+from perfcase.diff import page
+from perfcase.diff.compare import Side
+from perfcase.diff.rank import rank
+from perfcase.diff.sides import count_per, opened_sides
+from tests.support.formats import assert_same_in_every_format
+
+DATA = Path(__file__).parents[1] / "data" / "diff"
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Side, Side]]:
+    """Two recordings, of which the second waits for a mutex."""
+    folder = tmp_path_factory.mktemp("formats")
+    for name in ("base", "lock"):
+        (folder / name).write_bytes(lzma.decompress((DATA / f"{name}.data.xz").read_bytes()))
+    with opened_sides(store.open_case(folder / "base"), store.open_case(folder / "lock"), None, None) as both:
+        yield both
+
+
+@pytest.mark.parametrize(("views", "per", "limit"), [(None, None, 0), (["syscall_summary"], "pwrite64", 20)])
+def test_the_lines_are_the_same_in_every_format(
+    sides: tuple[Side, Side],
+    tmp_path: Path,
+    views: list[str] | None,
+    per: str | None,
+    limit: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    a, b = count_per(*sides, per) if per else sides
+    ranking = rank(a, b, views)
+
+    def write(fmt: str, path: Path) -> None:
+        page.write(a, b, ranking, fmt, path, limit, is_one_view=views is not None)
+
+    write("json", tmp_path / "rows.json")
+    told = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
+    lines = told["differences"]
+    all_of = [*ranking.lines, *(ranking.noise if views else [])]
+    assert [line["rank"] for line in lines] == list(range(1, min(len(all_of), limit or len(all_of)) + 1))
+    # What only one side has, what has no noise and what is noise are among them.
+    assert any(line["a"] is None for line in lines) == (views is None)
+    assert any(line["is_noise"] for line in lines) == (views is not None)
+    assert {line["per"] for line in lines} == ({None, "pwrite64"} if per else {None, "s"})
+    assert_same_in_every_format(lines, tmp_path, write)
+    # What json says beside the rows, the others say on standard error.
+    said = capsys.readouterr().err.splitlines()
+    assert [each["lacks"] for each in told["not_compared"]] == ["both"] * len(ranking.not_compared)
+    assert len(said) == (0 if views else 3)
+    assert all(line.startswith("perfcase: neither side has ") for line in said)
