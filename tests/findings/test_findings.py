@@ -128,6 +128,19 @@ def test_a_real_capture_does_not_fire_it(name: str, capture: str, folder: Path) 
         assert judged == [(True,)], "not fired for want of data says nothing"
 
 
+def test_it_tells_a_stall_of_200_ms(folder: Path) -> None:
+    with query.connect(opened("tests/data/findings/stall200.perfcase.xz", folder).folder) as connection:
+        rows = connection.execute(f"SELECT severity, message FROM (\n{RULES['delayed_ack'].sql}\n)").fetchall()
+    assert rows == [
+        (
+            "critical",
+            "25 of 25 exchanges that were written in several pieces waited 202.9 ms on average for the answer, as long as"
+            " an acknowledgement that is delayed by 200 ms (or a segment that was lost): 5.07 s, 79.4 % of the time of"
+            " 1 socket to 10.9.0.2:7777; the last piece went out by sendto",
+        )
+    ]
+
+
 def test_nothing_fires_on_an_idle_machine(folder: Path) -> None:
     with query.connect(opened(IDLE, folder).folder) as connection:
         assert connection.execute("SELECT * FROM finding").fetchall() == []

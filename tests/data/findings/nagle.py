@@ -1,4 +1,6 @@
-"""A client whose request goes in two small writes, over loopback TCP: `nagle.py` stalls, `nagle.py nodelay` does not."""
+"""A client whose request goes in two small writes, over loopback TCP: `nagle.py` stalls, `nagle.py nodelay` does not.
+
+`nagle.py far` asks peer200.py instead."""
 
 import socket
 import sys
@@ -21,8 +23,8 @@ def serve():
         connection.sendall(b"x" * 200)
 
 
-threading.Thread(target=serve).start()
-client = socket.create_connection(server.getsockname())
+threading.Thread(target=serve, daemon=True).start()
+client = socket.create_connection(("10.9.0.2", 7777) if "far" in sys.argv else server.getsockname())
 if "nodelay" in sys.argv:
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 for _ in range(REQUESTS):
