@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfcase.plot import Histogram, Intervals, Plan
-from perfcase.text import count, duration, plural, ratio, safe, shorten, size
+from perfcase.text import count, duration, figure, plural, ratio, safe, shorten, size
 
 if TYPE_CHECKING:
     import rich.console
@@ -168,7 +168,7 @@ def _level(value: float, most: float) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return "-" if value is None else figure(value)
 
 
 # A unit "ratio" alone is no share: instructions per cycle are one too.

@@ -38,13 +38,18 @@ def shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(limit - 1, 0)] + "…"
 
 
+def figure(value: float) -> str:
+    """A number in three digits, or all those before the point: 0.0123, 12.3, 1,023."""
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+
+
 def duration(ns: float | None) -> str:
     """Nanoseconds for people: 1.23 s, 45.6 ms."""
     if ns is None:
         return "-"
     for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if abs(ns) >= scale:
-            return f"{ns / scale:,.3g} {unit}" if abs(ns) < 1000 * scale else f"{ns / scale:,.0f} {unit}"
+            return f"{figure(ns / scale)} {unit}"
     return f"{ns:.0f} ns"
 
 
@@ -55,9 +60,9 @@ def size(count: float | None) -> str:
     value = float(count)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 1024:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.3g} {unit}"
+            return f"{value:.0f} B" if unit == "B" else f"{figure(value)} {unit}"
         value /= 1024
-    return f"{value:,.3g} TiB"
+    return f"{figure(value)} TiB"
 
 
 def count(value: float | None) -> str:

@@ -12,7 +12,7 @@
 -- column value: the figure over the whole capture; errors and drops are counts
 -- column worst_value: the same of the interval in which it was the largest; NULL where it is not known by intervals
 -- column unit: the unit of both: ratio is a share from 0 to 1
--- column absolute_value: the figure that a share is of, or the events that there were errors among
+-- column absolute_value: a share in absolute terms (busy time, used memory); of errors, drops and refusals, the events that they were among
 -- column absolute_unit: its unit
 -- column view_name: the view or table that it comes from
 WITH one_cpu AS (
@@ -39,7 +39,7 @@ WITH one_cpu AS (
     max(some_ratio), 'ratio', sum(some_ns)::DOUBLE, 'ns', 'pressure'
   FROM pressure WHERE resource = 'cpu' HAVING count(some_ns) > 0
   UNION ALL
-  SELECT 5, 'cpu', NULL, 'saturation', 'kept back by the hypervisor (steal)', sum(steal_ns) / nullif(sum(total_ns), 0),
+  SELECT 5, 'cpu', NULL, 'saturation', 'steal (kept back by the hypervisor)', sum(steal_ns) / nullif(sum(total_ns), 0),
     max(steal_ratio), 'ratio', sum(steal_ns)::DOUBLE, 'ns', 'cpu_utilization'
   FROM cpu_utilization WHERE cpu = 'all' HAVING count(steal_ns) > 0
   UNION ALL

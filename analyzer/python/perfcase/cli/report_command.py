@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from perfcase import render
 from perfcase.cli.common import DebugDirOption, FileArgument, opened
-from perfcase.errors import PerfcaseError
-from perfcase.render import console
 from perfcase.report import write_report
 
 
@@ -27,12 +25,5 @@ def command(
 
     Example: perfcase report incident.perfcase
     """
-    with opened(file, debug_dir) as connection:
-        if output is None:
-            write_report(connection, console(), str(file))
-            return
-        try:
-            with output.open("w", encoding="utf-8") as text:
-                write_report(connection, Console(file=text, highlight=False, width=100_000, soft_wrap=True), str(file))
-        except OSError as error:
-            raise PerfcaseError("environment", f"{output}: cannot be written: {error.strerror}") from error
+    with opened(file, debug_dir) as connection, render.page(output) as console:
+        write_report(connection, console, str(file))

@@ -10,7 +10,7 @@ from perfcase.text import count, plural
 VIEW = "finding"
 TITLE = "Findings"
 
-_SUBJECTS = 3
+_SUBJECTS, _SUBJECTS_IN_FULL = 3, 50
 _STYLES = {"critical": "bold red", "warning": "yellow", "note": "default"}
 
 
@@ -26,11 +26,11 @@ def write(page: Page, *, in_full: bool = False) -> None:
 def _finding(page: Page, rows: list[dict], in_full: bool) -> None:
     first = rows[0]
     page.line(f"{first['severity']:<10}{first['title']}", _STYLES[first["severity"]])
-    shown = rows if in_full else rows[:_SUBJECTS]
+    shown = rows[: _SUBJECTS_IN_FULL if in_full else _SUBJECTS]
     for row in shown:
         page.line(f"{'':<10}{row['subject']}: {row['message']}")
     if len(rows) > len(shown):
-        page.line(f"{'':<10}and {count(len(rows) - len(shown))} more")
+        page.line(f"{'':<10}and {count(len(rows) - len(shown))} more (view finding)")
     if in_full:
         page.line(f"{'':<10}Means: {first['means']}")
         page.line(f"{'':<10}Next: {first['next']}")
@@ -40,17 +40,17 @@ def _finding(page: Page, rows: list[dict], in_full: bool) -> None:
 def _summary(page: Page, fired: int, in_full: bool) -> None:
     """One line about how many rules were judged, and why the others could not be."""
     rules = page.rows("SELECT * FROM finding_coverage ORDER BY finding")
-    told = f"{plural(sum(row['is_judged'] for row in rules), 'rule')} judged, {count(fired)} fired"
     lacking: dict[str, list[str]] = {}
     for row in rules:
         if not row["is_judged"]:
-            lacks = [row[name] for name in (("missing", "reason", "how", "remedy") if in_full else ("missing",))]
+            lacks = (row[name] for name in ("missing", "reason", "how", "remedy"))
             lacking.setdefault("; ".join(filter(None, lacks)), []).append(row["finding"])
-    why = [f"{', '.join(names)} ({missing})" for missing, names in sorted(lacking.items())]
+    names = sorted(name for of_one in lacking.values() for name in of_one)
+    told = f"{plural(len(rules) - len(names), 'rule')} judged, {count(fired)} fired"
     if in_full:
         page.line(told, "dim")
-        for line in why:
-            page.line(f"not judged: {line}", "dim")
+        for missing, of_one in sorted(lacking.items()):
+            page.line(f"not judged: {', '.join(of_one)} ({missing})", "dim")
         return
-    page.line(f"{told}; not judged: {'; '.join(why)}" if why else told, "dim")
+    page.line(f"{told}; not judged: {', '.join(names)}" if names else told, "dim")
     page.command("findings")

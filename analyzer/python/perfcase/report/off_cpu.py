@@ -47,7 +47,7 @@ def _stacks(page: Page, condition: str) -> None:
             Column("time", duration),
             Column("times", count),
             Column("longest", duration),
-            Column("where (leaf last)", left=True, limit=90),
+            Column("where (leaf last)", left=True, limit=90, tail=True),
         ],
         [[r["comm"], r["state"], r["off_cpu_ns"], r["count"], r["max_ns"], tail(r["stack"])] for r in rows],
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -31,22 +32,39 @@ SEEN_RUNNING = "utid IN (SELECT utid FROM thread_time WHERE switch_count > 0)"
 """A condition for threads whose switches were recorded. Of others a recording of one command knows a wakeup at most."""
 
 
+_WORDS_MIN = 20
+"""Characters that words in a table are cut to at most, so that the figures beside them fit."""
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column of a small table: its heading, how to write a value, and whether it may be cut to fit."""
+    """A column of a small table: its heading, how to write a value, and whether it may be cut to fit.
+
+    ``tail``: of what is cut the end stays.
+    """
 
     heading: str
     write: Format = str
     left: bool = False
     limit: int | None = None
+    tail: bool = False
+
+    def cut(self, cell: str, limit: int) -> str:
+        """The cell in at most ``limit`` characters."""
+        if self.tail and len(cell) > limit:
+            return "…" + cell[len(cell) - limit + 1 :]
+        return shorten(cell, limit)
 
 
 class Page:
-    """A report under construction."""
+    """A report under construction. Sentences wrap at ``width``; commands do not: they are there to be copied."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, console: Console, file: str) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, console: Console, file: str, width: int | None = None
+    ) -> None:
         self.connection = connection
         self._console = console
+        self._width = width or console.width
         self._file = file
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
@@ -75,16 +93,25 @@ class Page:
 
     def line(self, text: str, style: str = "") -> None:
         """One line of text."""
-        self._console.print(Text("  " + safe(text), style=style), soft_wrap=True)
+        words = text.lstrip(" ")
+        self._hanging(Text("  " + " " * (len(text) - len(words))), Text(safe(words), style=style))
 
     def fact(self, label: str, value: str) -> None:
         """A label and its value."""
-        self._console.print(Text(f"  {label:<14}", style="dim").append(safe(value), style="default"), soft_wrap=True)
+        self._hanging(Text(f"  {label:<14}", style="dim"), Text(safe(value)))
 
     def tool(self, name: str, text: str, view: str, style: str = "") -> None:
         """A line of the checklist: the tool that one would have run, what it says, the view behind it."""
-        line = Text(f"  {name:<12}", style="bold").append(f"{safe(text)}  " if text else "", style=style or "default")
-        self._console.print(line.append(f"↳ {view}", style="dim"), soft_wrap=True)
+        told = Text(f"{safe(text)}  " if text else "", style=style).append(f"↳ {view}", style="dim")
+        self._hanging(Text(f"  {name:<12}", style="bold"), told)
+
+    def _hanging(self, head: Text, body: Text) -> None:
+        """Text whose further lines begin below where it began."""
+        indent = head.cell_len
+        for line in body.wrap(self._console, max(self._width - indent, 20)):
+            line.rstrip()
+            self._console.print(head.append_text(line), soft_wrap=True)
+            head = Text(" " * indent)
 
     def idle(self, name: str, view: str, text: str) -> bool:
         """Writes ``text`` for a view that is fed, but has nothing that is worth a line; whether it is."""
@@ -142,18 +169,43 @@ class Page:
         self.line(f"{what}: {why or 'not in this capture'}", "dim")
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
-        """A small table, indented."""
-        table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        table.add_column("", width=0)
-        for column in columns:
-            table.add_column(column.heading, justify="left" if column.left else "right", no_wrap=True)
-        for row in rows:
-            table.add_row("", *(Text(cell) for cell in written(columns, row)))
-        self._console.print(table, crop=False)
+        """A small table, indented. Where it is too wide, words are cut and columns go below; figures stay whole."""
+        cells = [list(written(columns, row)) for row in rows]
+        widths = [
+            max(map(cell_len, (column.heading, *(row[at] for row in cells)))) for at, column in enumerate(columns)
+        ]
+        room = self._console.width - 2
+        gap = 2 if sum(widths) + 2 * len(widths) <= room else 1
+        for at in sorted(range(len(columns)), key=lambda at: -widths[at]):
+            excess = sum(widths) + gap * len(widths) - room
+            if excess > 0 and columns[at].limit:
+                widths[at] = max(widths[at] - excess, min(widths[at], _WORDS_MIN))
+        for group in _groups(widths, gap, room):
+            table = Table(box=None, pad_edge=False, show_edge=False, header_style="dim", padding=(0, gap, 0, 0))
+            table.add_column("", width=2 - gap)
+            for at in group:
+                column = columns[at]
+                table.add_column(column.heading, justify="left" if column.left else "right", no_wrap=True)
+            for row in cells:
+                table.add_row("", *(Text(columns[at].cut(row[at], widths[at])) for at in group))
+            self._console.print(table, crop=False)
+
+
+def _groups(widths: Sequence[int], gap: int, room: int) -> list[list[int]]:
+    """The columns that stand side by side in ``room`` characters; each group begins with the first column."""
+    groups: list[list[int]] = []
+    taken = room
+    for at, width in enumerate(widths[1:], 1):
+        if taken + width + gap > room:
+            groups.append([0])
+            taken = widths[0] + gap
+        groups[-1].append(at)
+        taken += width + gap
+    return groups or [[0]]
 
 
 def written(columns: Sequence[Column], row: Sequence[Any]) -> Iterator[str]:
     """The cells of a row as a reader sees them."""
     for column, value in zip(columns, row, strict=True):
         cell = safe("-" if value is None else column.write(value))
-        yield shorten(cell, column.limit) if column.limit else cell
+        yield column.cut(cell, column.limit) if column.limit else cell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from perfcase.report.page import Column, Page
-from perfcase.text import count, duration, ratio, size
+from perfcase.text import count, duration, figure, ratio, size
 
 VIEW = "use_method"
 TITLE = "Utilization, saturation, errors"
@@ -23,10 +23,10 @@ def write(page: Page) -> None:
         [
             Column("resource", left=True, limit=24),
             Column("", left=True),
-            Column("what", left=True),
+            Column("what", left=True, limit=60),
             Column("mean"),
             Column("worst"),
-            Column("of", left=True),
+            Column("absolute", left=True),
             Column("", left=True),
         ],
         [
@@ -36,7 +36,7 @@ def write(page: Page) -> None:
                 row["metric"],
                 _written(row["value"], row["unit"]),
                 _written(row["worst_value"], row["unit"]),
-                _written(row["absolute_value"], row["absolute_unit"]) if row["absolute_value"] is not None else "",
+                _absolute(row),
                 f"↳ {row['view_name']}",
             ]
             for row in rows
@@ -49,8 +49,24 @@ def write(page: Page) -> None:
     page.source("use_method")
 
 
-def _written(value: Any, unit: str | None) -> str:  # noqa: ANN401 - a number or None
-    write = {"ratio": ratio, "ns": duration, "bytes": size, "count": count}.get(unit or "")
+def _absolute(row: dict[str, Any]) -> str:
+    """A share in absolute terms; of errors and drops, among how many they were."""
+    if row["absolute_value"] is None:
+        return ""
+    return ("of " if row["unit"] == "count" else "") + _written(row["absolute_value"], row["absolute_unit"])
+
+
+def _written(value: float | None, unit: str | None) -> str:
     if value is None:
         return "-"
-    return write(value) if write else f"{value:.3g} {unit or ''}".strip()
+    # What is counted stands beside it.
+    known = {
+        "requests": figure,
+        "ratio": ratio,
+        "ns": duration,
+        "bytes": size,
+        "count": count,
+        "bytes/s": lambda v: f"{size(v)}/s",
+    }
+    write = known.get(unit or "")
+    return write(value) if write else f"{figure(value)} {unit or ''}".strip()

@@ -30,19 +30,13 @@ class _MarkdownPage(Page):
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, file: str) -> None:
         self._text = io.StringIO()
-        super().__init__(connection, Console(file=self._text, highlight=False, width=100_000, soft_wrap=True), file)
+        # Blocks of text do not wrap: what is a sentence is wrapped here.
+        super().__init__(connection, Console(file=self._text, highlight=False, width=100_000), file, _WIDTH)
         self.sections: list[tuple[str, str]] = []
 
     def heading(self, text: str) -> None:
         self._end()
         self.sections.append((text, ""))
-
-    def line(self, text: str, style: str = "") -> None:
-        del style
-        # Blocks of text do not wrap: what is a sentence is wrapped here.
-        indent = " " * (len(text) - len(text.lstrip()))
-        for part in textwrap.wrap(text, _WIDTH, subsequent_indent=indent) or [""]:
-            super().line(part)
 
     def _end(self) -> None:
         lines = [line.rstrip() for line in self._text.getvalue().splitlines()]

@@ -1,0 +1,118 @@
+"""The report on a terminal: nothing is wider than it, and no figure is cut; figures as people read them."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from perfcase import query, store
+from perfcase.report import write_report
+from perfcase.report.page import Column, Page
+from perfcase.text import duration, size
+from tests.support.cli import fail
+from tests.support.fakecase import make_case
+
+ROOT = Path(__file__).parents[2]
+LONG = "a function with a name that is far too long for one line of a table of figures"
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("page") / "x.perfcase"
+    shutil.copy(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase", copy)
+    return store.open_case(copy).folder
+
+
+def drawn(case: Path, width: int) -> str:
+    text = io.StringIO()
+    with query.connect(case) as connection:
+        write_report(connection, Console(file=text, width=width, highlight=False), "x.perfcase")
+    return text.getvalue()
+
+
+def test_the_report_fits_a_terminal_and_loses_no_figure(case: Path) -> None:
+    wide, narrow = drawn(case, 100_000), drawn(case, 80)
+    too_wide = [line for line in narrow.splitlines() if len(line) > 80 and "↳ perfcase " not in line]
+    assert too_wide == []
+    # Numbers and percentages; tids and CPUs at the left may come again where columns go below others.
+    figures = re.compile(r"(?<!\S)[\d,.]+(?!\S)")
+    lost = Counter(figures.findall(wide)) - Counter(figures.findall(narrow))
+    assert len(figures.findall(wide)) > 200
+    assert not lost
+
+
+def table(width: int, columns: list[Column], rows: list[list[object]]) -> list[str]:
+    text = io.StringIO()
+    Page(None, Console(file=text, width=width), "x").table(columns, rows)  # type: ignore[arg-type]
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+def test_what_does_not_fit_goes_below_and_words_are_cut() -> None:
+    words, where = Column("name", left=True, limit=90), Column("where", left=True, limit=90, tail=True)
+    figures = [Column("one"), Column("two")]
+    assert table(40, [words, *figures], [[LONG, 1, 2], ["b", 3, 4]]) == [
+        "  name                          one two",
+        "  a function with a name that …   1   2",
+        "  b                               3   4",
+    ]
+    assert table(40, [Column("k", left=True), *figures, where], [["a", 11, 12, LONG]]) == [
+        "  k one two where",
+        "  a  11  12 …line of a table of figures",
+    ]
+    numbers = [Column("key", left=True), *(Column(f"number {n}") for n in range(5))]
+    assert table(24, numbers, [["k", *range(10_000_000, 10_000_005)]]) == [
+        "  key number 0 number 1",
+        "  k   10000000 10000001",
+        "  key number 2 number 3",
+        "  k   10000002 10000003",
+        "  key number 4",
+        "  k   10000004",
+    ]
+
+
+def test_sentences_go_on_below_where_they_began() -> None:
+    text = io.StringIO()
+    page = Page(None, Console(file=text, width=40), "x")  # type: ignore[arg-type]
+    page.tool("free", "one two three four five six seven", "memory")
+    page.fact("kernel", "6.1.0 with\nmore than one line")
+    page.line("    indented text that is long: \x1b[2J")
+    assert text.getvalue().splitlines() == [
+        "  free        one two three four five",
+        "              six seven  ↳ memory",
+        "  kernel        6.1.0 with\\nmore than",
+        "                one line",
+        "      indented text that is long: \\e[2J",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (duration(999.4e6), "999 ms"),
+        (duration(999.7e6), "1,000 ms"),
+        (duration(12_345e9), "12,345 s"),
+        (duration(None), "-"),
+        (size(1023), "1023 B"),
+        (size(1023 * 1024), "1,023 KiB"),
+        (size(1000 * 1024**3), "1,000 GiB"),
+        (size(5000 * 1024**4), "5,000 TiB"),
+    ],
+)
+def test_figures_have_no_exponent(written: str, expected: str) -> None:
+    assert written == expected
+
+
+def test_a_report_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    make_case(tmp_path / "empty.case", {})
+    (tmp_path / "report.txt").write_text("before")
+    (tmp_path / "folder").mkdir()
+    assert fail(6, "report", tmp_path / "no.perfcase", "-o", tmp_path / "report.txt")
+    assert (tmp_path / "report.txt").read_text() == "before"
+    assert "cannot be written" in fail(8, "report", tmp_path / "empty.case", "-o", tmp_path / "no" / "x.txt")
+    assert "cannot be written" in fail(8, "report", tmp_path / "empty.case", "-o", tmp_path / "folder")
