@@ -1,8 +1,10 @@
 -- pool_asleep: All threads of a pool sleep in the same wait: for the answers of one peer, or for one lock
 -- condition: four threads or more of one process with the same name (numbers aside; the main thread aside) spent 80 % or more of
 --   their time in one kind of wait: between a request that the thread wrote to a peer and the answer that it read, with nothing else
---   written by it in between, or for one lock whose holder is known; five waits a thread or more ended. Threads that wait for work
---   (a condition variable, a new connection, a client's next request) do not count. Critical from 95 %: hardly a thread is ever free
+--   written by it in between; asleep while another thread of the process, which has several requests out at once (an event loop), had
+--   one out for it (90 % of the sleep and of the request are the same time, and a thread of the process ended it); or for one lock whose
+--   holder is known; five waits a thread or more ended. Threads that wait for work (a condition variable, a new connection, a
+--   client's next request) do not count. Critical from 95 %: hardly a thread is ever free
 -- means: the pool does nothing but wait: more work than it has threads queues up before it, however idle the CPUs are. Consumers of a
 --   queue that is kept on that peer look the same: they wait for work
 -- next: perfcase view thread_census: the threads, their states and where they sleep
@@ -12,28 +14,50 @@
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer
 --   WHERE is_client AND utid = writer_utid GROUP BY ALL ORDER BY waited_ns DESC, tid, peer
 WITH threshold AS (
-  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count
+  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count, 0.9 AS same_ratio
 ), turn AS (
-  SELECT utid, peer, gap_ns,
+  SELECT utid, upid, comm, peer, ts_ns, answer_ts_ns, gap_ns,
     max(answer_ts_ns) OVER (PARTITION BY utid ORDER BY ts_ns, answer_ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) > ts_ns AS is_overlapping
   FROM socket_answer
   WHERE is_client AND utid = writer_utid AND peer IS NOT NULL
+), loop AS (
+  -- It has several requests out at once, and does not wait for one.
+  SELECT DISTINCT utid FROM turn WHERE is_overlapping
+), slept AS (
+  SELECT s.utid, t.upid, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, s.duration_ns
+  FROM thread_state AS s
+  JOIN thread AS t USING (utid)
+  JOIN thread AS w ON w.utid = s.waker_utid AND w.upid = t.upid AND w.utid <> t.utid
+  WHERE s.state = 'sleeping' AND NOT s.is_open AND s.utid NOT IN (SELECT utid FROM loop)
+), on_behalf AS (
+  SELECT s.utid, a.peer, regexp_replace(a.comm, '[-_ ]*[0-9]+', '', 'g') AS through, s.duration_ns
+  FROM slept AS s
+  ASOF JOIN (SELECT * FROM turn WHERE utid IN (SELECT utid FROM loop)) AS a ON a.upid = s.upid AND a.answer_ts_ns <= s.end_ns
+  CROSS JOIN threshold AS h
+  WHERE a.answer_ts_ns - greatest(s.ts_ns, a.ts_ns) >= h.same_ratio * greatest(s.duration_ns, a.gap_ns)
 ), waiting AS (
   SELECT utid, 'answers from ' || peer AS thing, count(*) AS wait_count, sum(gap_ns) AS wait_ns
   FROM turn
-  -- An event loop has several requests out at once: it does not wait for one.
-  WHERE utid NOT IN (SELECT utid FROM turn WHERE is_overlapping)
+  WHERE utid NOT IN (SELECT utid FROM loop)
   GROUP BY utid, peer
+  UNION ALL
+  SELECT utid, format('answers from {}, which {} reads for them', peer, through), count(*), sum(duration_ns)
+  FROM on_behalf
+  GROUP BY utid, peer, through
   UNION ALL
   SELECT utid, format('the {} lock 0x{:x}', kind, lock_address), count(*), sum(duration_ns)
   FROM lock_wait_event
   WHERE holder_utid IS NOT NULL AND utid IS NOT NULL
   GROUP BY utid, kind, lock_address
+), began AS (
+  -- The recorder starts its sources one after the other: what was before the first event is not known.
+  SELECT greatest(coalesce(min(first_ts_ns), 0), 0) AS ts_ns FROM source WHERE is_timeline OR is_syscall_source
 ), member AS (
   SELECT t.utid, t.upid, t.pid, t.comm, regexp_replace(t.comm, '[0-9]+', '', 'g') AS name,
-    least(coalesce(t.end_ts_ns, c.duration_ns), c.duration_ns) - greatest(coalesce(t.start_ts_ns, 0), 0) AS life_ns
+    least(coalesce(t.end_ts_ns, c.duration_ns), c.duration_ns) - greatest(coalesce(t.start_ts_ns, 0), b.ts_ns) AS life_ns
   FROM thread AS t
   CROSS JOIN capture AS c
+  CROSS JOIN began AS b
   WHERE t.tid <> t.pid AND t.upid IS NOT NULL
 ), pool AS (
   SELECT upid, pid, name, count(*) AS thread_count, sum(greatest(life_ns, 0)) AS life_ns,

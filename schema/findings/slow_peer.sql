@@ -14,7 +14,7 @@ WITH threshold AS (
   SELECT 0.5 AS share_ratio, 20 AS answer_count, 1000000 AS gap_ns, 10000000 AS warning_ns, 0.5 AS outstanding
 ), waited AS (
   SELECT process, peer, count(*) AS answer_count, count(DISTINCT upid) AS process_count, any_value(pid) AS pid,
-    count(DISTINCT utid) AS thread_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max
+    count(DISTINCT utid) AS thread_count, count(DISTINCT (upid, fd, since_ts_ns)) AS socket_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max
   FROM socket_answer
   WHERE is_client
   GROUP BY process, peer
@@ -32,7 +32,7 @@ SELECT
     s.waited_ns / 1e9, 100 * s.share_ratio,
     CASE s.peer_count WHEN 1 THEN 'the program waited for answers: it has no other peer'
       ELSE format('the program waited for answers of its {} peers', s.peer_count) END) AS message,
-  least(1, s.outstanding / s.thread_count)::DOUBLE AS score
+  least(1, s.outstanding / s.socket_count)::DOUBLE AS score
 FROM shared AS s
 CROSS JOIN threshold AS h
 WHERE s.peer IS NOT NULL AND s.share_ratio > h.share_ratio AND s.answer_count >= h.answer_count AND s.gap_ns_avg >= h.gap_ns
