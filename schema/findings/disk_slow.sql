@@ -13,34 +13,19 @@
 -- not judged: what the disks did (two snapshots of /proc/diskstats); perfcase-record takes them by default
 WITH threshold AS (
   SELECT 20 AS request_count, 20000000 AS await_ns, 2 AS depth, 0.5 AS critical_ratio, 0.5 AS traced_ratio
-), disk AS (
-  SELECT device, sum(read_count + write_count)::BIGINT AS request_count,
-    sum(coalesce(read_await_ns * read_count, 0) + coalesce(write_await_ns * write_count, 0)) AS request_ns,
-    sum(busy_ns) AS busy_ns, sum(interval_ns) AS interval_ns
-  FROM disk_utilization
-  GROUP BY device
-), event AS (
-  SELECT n.device_name AS device, count(*) AS event_count, quantile_disc(coalesce(b.queue_ns, 0) + b.latency_ns, 0.5) AS p50_ns
-  FROM block_io AS b
-  JOIN block_device AS n USING (device)
-  WHERE b.operation IN ('read', 'write') AND b.latency_ns IS NOT NULL
-  GROUP BY n.device_name
-), found AS (
-  SELECT d.*, d.request_ns / d.request_count AS await_ns, d.request_ns / nullif(d.busy_ns, 0) AS depth, d.busy_ns / d.interval_ns AS busy_ratio,
-    CASE WHEN e.event_count >= h.traced_ratio * d.request_count THEN e.p50_ns END AS p50_ns
-  FROM disk AS d
+), told AS (
+  SELECT d.*, CASE WHEN d.traced_count >= h.traced_ratio * d.request_count THEN d.traced_ns_p50 END AS p50_ns
+  FROM disk_load AS d
   CROSS JOIN threshold AS h
-  LEFT JOIN event AS e USING (device)
-  WHERE d.request_count > 0
 )
 SELECT
-  CASE WHEN f.busy_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
-  f.device AS subject,
-  format('{} requests took {:.1f} ms on average{}, with {:.1f} in flight while it was busy: {:.2f} s, {:.1f} % of the time', f.request_count,
-    f.await_ns / 1e6, CASE WHEN f.p50_ns IS NULL THEN '' ELSE format(' (half of those traced {:.1f} ms or more)', f.p50_ns / 1e6) END,
-    f.depth, f.busy_ns / 1e9, 100 * f.busy_ratio) AS message,
-  least(1, f.busy_ratio)::DOUBLE AS score
-FROM found AS f
+  CASE WHEN d.busy_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  d.device AS subject,
+  format('{} requests took {:.1f} ms on average{}, with {:.1f} in flight while it was busy: {:.2f} s, {:.1f} % of the time', d.request_count,
+    d.await_ns / 1e6, CASE WHEN d.p50_ns IS NULL THEN '' ELSE format(' (half of those traced {:.1f} ms or more)', d.p50_ns / 1e6) END,
+    d.in_flight_count, d.busy_ns / 1e9, 100 * d.busy_ratio) AS message,
+  least(1, d.busy_ratio)::DOUBLE AS score
+FROM told AS d
 CROSS JOIN threshold AS h
-WHERE f.request_count >= h.request_count AND f.await_ns >= h.await_ns AND f.depth < h.depth
-  AND coalesce(f.p50_ns >= h.await_ns, true)
+WHERE d.request_count >= h.request_count AND d.await_ns >= h.await_ns AND d.in_flight_count < h.depth
+  AND coalesce(d.p50_ns >= h.await_ns, true)
