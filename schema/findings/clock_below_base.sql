@@ -6,7 +6,9 @@
 -- next: perfcase view cpu_frequency: the clock of each CPU over time, and how it was measured
 -- next: perfcase view machine_config: governor, limits and boost (cpu.frequency.*); heat and power limits show in kernel_log
 -- taught by: A tale of ten bugs (10)
--- evidence: SELECT ts_ns, cpu, run_ratio, used_ratio, effective_ghz, base_ghz, method FROM cpu_frequency ORDER BY ts_ns, cpu
+-- evidence: SELECT ts_ns, cpu, run_ratio, used_ratio, effective_ghz, base_ghz, method FROM cpu_frequency UNION ALL BY NAME
+--   SELECT try_cast(value AS DOUBLE) / 1e6 AS effective_ghz, key AS method FROM machine_config WHERE key LIKE 'cpu.frequency.%max'
+--   ORDER BY ts_ns, cpu, method
 -- judged when: SELECT (SELECT count(used_ratio) > 0 FROM cpu_frequency WHERE run_ratio IS NOT NULL AND method <> 'cycles/task-clock')
 --   OR (SELECT count(*) > 0 FROM machine_config WHERE key = 'cpu.frequency.allowed_max')
 -- not judged: the clock of the CPUs: neither counters of cycles with a known base clock, nor frequency limits, both of which virtual machines mostly hide
