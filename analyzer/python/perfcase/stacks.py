@@ -31,7 +31,7 @@ SAMPLES = (
 """What function_profile counts: a condition may name columns of sample, thread and event."""
 
 OFF_CPU = (
-    "SELECT s.*, t.comm, t.tid, t.pid FROM thread_state AS s JOIN thread AS t USING (utid)"
+    "SELECT s.*, t.comm, t.tid, t.pid FROM followed_state AS s JOIN thread AS t USING (utid)"
     " WHERE s.state NOT IN ('running', 'idle') AND NOT s.is_open"
 )
 """What off_cpu_by_stack counts."""

@@ -1,7 +1,7 @@
 -- workload_thread: the threads that the capture is about: not the idle task, not the recorder, and of a recording of some processes only theirs
 -- grain: a thread
 -- source: thread, recorder_thread, proc_command
--- caveat: a recording of one command sees a stranger only where it leaves its CPU to the command or takes it over, so its times are wrong; such threads have no known process
+-- caveat: a recording of some processes meets strangers, of which it knows no more than a switch (followed_state); such threads have no known process
 -- diff no: names, no figures
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label

@@ -1,6 +1,6 @@
 -- lock_wait_event: each wait for a futex and for a contended lock of the kernel, with who ended it and who held the lock where that can be known
 -- grain: a wait
--- source: syscall, thread, thread_state, contention_begin, contention_end, capture
+-- source: syscall, thread, followed_state, contention_begin, contention_end, capture
 -- caveat: a futex is any word that threads wait on: a mutex, a condition variable, a thread's end; only for a lock is there a holder
 -- caveat: holder_how says how the holder is known. word: the futex word holds its thread id (robust mutexes, and musl's recursive ones). unlock: it unlocked a priority-inheriting futex. mutex: it woke the waiter with a futex call on the address of a mutex: every wait there expects the value 2 (glibc's, Rust's and Go's locked and waited for), and a thread that had waited there woke others there later, as who unlocks does and who waits for a condition does not. exit: the word is the id of a thread that ended during the wait (join). released: it woke the waiter of a kernel mutex. Everywhere else it is NULL
 -- caveat: ids in a futex word are those of the process's own pid namespace: in a container the holder by word is mostly not found
@@ -30,7 +30,7 @@ WITH ending AS (
   WHERE s.name IN ('futex', 'futex_time64') AND s.args IS NOT NULL
 ), sleep AS (
   SELECT utid, ts_ns, ts_ns + duration_ns AS end_ns, waker_utid
-  FROM thread_state
+  FROM followed_state
   WHERE state IN ('sleeping', 'disk_sleep') AND NOT is_open AND waker_utid IS NOT NULL
 ), wake AS (
   SELECT ts_ns, exit_ts_ns, utid, upid, address, operation FROM futex

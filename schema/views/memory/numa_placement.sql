@@ -1,6 +1,6 @@
 -- numa_placement: on which NUMA nodes each process has its memory, and where it ran meanwhile
 -- grain: a snapshot × process × node on which it has memory or ran
--- source: proc_numa, thread_state, thread, process, cpu_node
+-- source: proc_numa, followed_state, thread, process, cpu_node
 -- caveat: read where it was asked for (perfcase-record --numa-maps); resident memory of all mappings, of file pages that others map as well
 -- caveat: on_cpu_ns is of the whole capture, the same for every snapshot; NULL where switches were not recorded or the CPUs' nodes are not known
 -- caveat: memory on one node and time on another is remote access if that is the memory in use: this view cannot tell which is
@@ -18,7 +18,7 @@
 -- column on_cpu_ratio [ratio]: on_cpu_ns as a share of the time they ran at all
 WITH ran AS (
   SELECT t.upid, n.node, sum(s.duration_ns)::BIGINT AS on_cpu_ns
-  FROM thread_state AS s
+  FROM followed_state AS s
   JOIN thread AS t USING (utid)
   JOIN cpu_node AS n USING (cpu)
   WHERE s.state = 'running' AND t.upid IS NOT NULL

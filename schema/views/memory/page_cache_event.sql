@@ -1,7 +1,7 @@
 -- page_cache_event: what happened to pages of files in the page cache
 -- grain: an event of the cache: pages that came in, left, were looked up by a read or a page fault, or became dirty
 -- source: mm_filemap_add_to_page_cache, mm_filemap_delete_from_page_cache, mm_filemap_get_pages, mm_filemap_fault, writeback_dirty_folio
--- caveat: of several sources the one with the most additions counts; without additions there are no rows
+-- caveat: of several sources the one with the most additions counts. One with lookups or faults of pages and no addition is taken for one in which every page was there: record filemap:* together
 -- caveat: a long read looks its pages up in steps, each from where the last one ended to the read's end: page_count is up to the next step, when that comes within a second
 -- caveat: writeback_dirty_folio tells the inode only, not its file system
 -- diff no: events; page_cache and working_set add them up
@@ -14,7 +14,15 @@
 -- column page_count [count]: pages
 -- column is_written: of an addition: the same thread made it dirty within a second, so it was written, not read; NULL where that was not recorded
 WITH event_source AS (
-  SELECT source_id FROM mm_filemap_add_to_page_cache GROUP BY source_id ORDER BY count(*) DESC, source_id LIMIT 1
+  SELECT source_id
+  FROM (
+    SELECT source_id, 1 AS added FROM mm_filemap_add_to_page_cache
+    UNION ALL SELECT source_id, 0 FROM mm_filemap_get_pages
+    UNION ALL SELECT source_id, 0 FROM mm_filemap_fault
+  )
+  GROUP BY source_id
+  ORDER BY sum(added) DESC, count(*) DESC, source_id
+  LIMIT 1
 ), dirtied AS (
   SELECT d.* FROM writeback_dirty_folio AS d JOIN event_source USING (source_id)
 ), step AS (

@@ -1,6 +1,6 @@
 -- critical_path: a thread's wall time, moment by moment: it ran, it waited for a CPU, or it waited for the thread that would wake it, and what that one did meanwhile
 -- grain: a segment of the thread's wall time; they follow each other without a gap and sum to it exactly
--- source: thread_state, thread, thread_time, capture
+-- source: followed_state, thread, thread_time, capture
 -- caveat: SET VARIABLE critical_path_utid = 7 chooses the thread; the one with the most time on a CPU if it is not set
 -- caveat: wall time is from the thread's creation or the capture's beginning to its end or the capture's
 -- caveat: wakers are followed over at most 20 threads: SET VARIABLE critical_path_depth = 50
@@ -27,7 +27,7 @@
 WITH RECURSIVE edge AS (
   SELECT least(0, min(s.ts_ns)) AS first_ns,
     greatest((SELECT max(duration_ns) FROM capture), max(s.ts_ns + s.duration_ns)) AS last_ns
-  FROM thread_state AS s
+  FROM followed_state AS s
   WHERE s.utid <> 0
 ), setting AS (
   SELECT coalesce(getvariable('critical_path_utid'),
@@ -37,7 +37,7 @@ WITH RECURSIVE edge AS (
   -- By the ends: a run whose beginning is doubtful may seem to begin before the wait that precedes it.
   SELECT utid, ts_ns, ts_ns + duration_ns AS end_ns, state, next_state, cpu, stack_id, waker_utid,
     lag(ts_ns + duration_ns) OVER (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state) AS before_ns
-  FROM thread_state
+  FROM followed_state
   WHERE utid <> 0 AND duration_ns > 0
 ), tile AS (
   -- Each thread's time from edge to edge, without overlap and without a gap.

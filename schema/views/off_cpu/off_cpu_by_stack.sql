@@ -1,6 +1,6 @@
 -- off_cpu_by_stack: where threads were when they left the CPU, and how long they stayed away
 -- grain: a thread, a state and the callchain that it left the CPU with
--- source: thread_state, thread, stack_folded
+-- source: followed_state, thread, stack_folded
 -- caveat: only intervals whose both ends are in the capture count
 -- caveat: stack is NULL where switches were recorded without callchains
 -- diff by: comm, state, stack
@@ -22,7 +22,7 @@ SELECT
   x.off_cpu_ns, x.count, x.max_ns, x.stack_id
 FROM (
   SELECT utid, state, stack_id, sum(duration_ns)::BIGINT AS off_cpu_ns, count(*) AS count, max(duration_ns) AS max_ns
-  FROM thread_state
+  FROM followed_state
   WHERE state NOT IN ('running', 'idle') AND NOT is_open
   GROUP BY utid, state, stack_id
 ) AS x

@@ -1,6 +1,6 @@
 -- off_cpu_by_thread: how long each thread was off the CPU, by the state it was in
 -- grain: a thread and a state
--- source: thread_state, thread
+-- source: followed_state, thread
 -- caveat: only intervals whose both ends are in the capture count; what the capture's edges cut is in open_ns
 -- caveat: the wait time of perf sched timehist is the sum over all states of a thread
 -- diff by: comm, state
@@ -22,7 +22,7 @@ SELECT
   count(*) FILTER (NOT s.is_open) AS count,
   max(s.duration_ns) FILTER (NOT s.is_open) AS max_ns,
   coalesce(sum(s.duration_ns) FILTER (s.is_open), 0)::BIGINT AS open_ns
-FROM thread_state AS s
+FROM followed_state AS s
 JOIN thread AS t USING (utid)
 WHERE s.state NOT IN ('running', 'idle')
 GROUP BY t.utid, t.tid, t.pid, t.comm, s.state

@@ -1,6 +1,6 @@
 -- off_wake: who slept where, and who woke them from where
 -- grain: a name of sleeping threads, their callchain, a name of wakers and the wakers' callchain
--- source: thread_state, thread, stack_folded
+-- source: followed_state, thread, stack_folded
 -- caveat: off_cpu_ns runs until the thread is on a CPU again, as bcc's offwaketime counts it; sleep_ns only until the wakeup
 -- caveat: sleeps whose wakeup is not in the capture have a NULL waker
 -- diff by: comm, waker_comm
@@ -27,7 +27,7 @@ FROM (
     count(*) AS count,
     sum(s.duration_ns)::BIGINT AS sleep_ns,
     max(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS max_ns
-  FROM thread_state AS s
+  FROM followed_state AS s
   JOIN thread AS t USING (utid)
   LEFT JOIN thread AS k ON k.utid = s.waker_utid
   WHERE s.state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted') AND NOT s.is_open

@@ -1,6 +1,6 @@
 -- wakeup_chain: who woke a thread, who had woken that one meanwhile, and so on: the chain that ended a wait
 -- grain: a step of the chain of a wait, from the wakeup that ended it back to the wait's beginning
--- source: thread_state, thread
+-- source: followed_state, thread
 -- caveat: each thread's longest sleep, if no variable is set; SET VARIABLE wakeup_chain_min_ns = 1000000 shows all sleeps from 1 ms, SET VARIABLE wakeup_chain_utid = 7 those of one thread
 -- caveat: a chain has at most 10 steps: SET VARIABLE wakeup_chain_depth = 50; the last step holds what remains
 -- caveat: the waker is the thread that ran on the waking CPU; in an interrupt that is whoever was interrupted, often the idle task (utid 0)
@@ -32,7 +32,7 @@ WITH RECURSIVE setting AS (
 ), sleep AS MATERIALIZED (
   SELECT row_number() OVER (ORDER BY utid, ts_ns + duration_ns, ts_ns) AS sleep_id,
     utid, ts_ns, ts_ns + duration_ns AS end_ns, state, stack_id, waker_utid, waker_cpu, waker_stack_id
-  FROM thread_state
+  FROM followed_state
   WHERE state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted', 'dead') AND NOT is_open AND utid <> 0
 ), look AS (
   -- Each wakeup beside the sleeps of its waker: the last one that had ended by then. (An ASOF join, which DuckDB does not

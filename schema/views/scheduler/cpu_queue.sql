@@ -1,6 +1,6 @@
 -- cpu_queue: what each CPU did and how many threads waited for it, at every moment
 -- grain: a stretch of time in which nothing of this changed, on one CPU
--- source: thread_state, run_queue_stretch
+-- source: followed_state, run_queue_stretch
 -- caveat: a CPU is known from its first switch, or from the first thread that waits for it; where it neither idles nor runs a thread, nobody knows
 -- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it
 -- diff no: stretches of time; run_queue_length adds them up
@@ -17,7 +17,7 @@ WITH change AS (
   WHERE cpu IS NOT NULL
   UNION ALL
   SELECT cpu, unnest([{ts_ns: ts_ns, change: 1}, {ts_ns: ts_ns + duration_ns, change: -1}], recursive := true), state
-  FROM thread_state
+  FROM followed_state
   WHERE state IN ('running', 'idle') AND cpu IS NOT NULL
 ), moment AS (
   SELECT cpu, ts_ns,

@@ -1,6 +1,6 @@
 -- migrations: how often each thread changed its CPU
 -- grain: a thread that ran
--- source: thread_state, sched_migrate_task, thread, source, cpu_node
+-- source: followed_state, sched_migrate_task, thread, source, cpu_node
 -- caveat: a thread that was moved to another run queue and back before it ran has migrations without a change of CPU
 -- caveat: perf sched timehist -s counts moves only with -M, and prints 0 without it
 -- diff by: comm
@@ -27,7 +27,7 @@ WITH span AS (
   GROUP BY n.utid
 ), run AS (
   SELECT utid, cpu, lag(cpu) OVER (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns) AS before_cpu
-  FROM thread_state
+  FROM followed_state
   WHERE state = 'running' AND utid <> 0
 ), total AS (
   SELECT r.utid,

@@ -1,6 +1,6 @@
 -- on_cpu_distribution: how long threads stayed on a CPU each time they got one (cpudist), as a histogram in powers of two
 -- grain: a power of two and a process
--- source: thread_state, thread, process
+-- source: followed_state, thread, process
 -- caveat: only stays whose both ends are in the capture count
 -- caveat: threads of unknown processes are together in one row with a NULL upid
 -- diff by: process
@@ -25,7 +25,7 @@ SELECT
   count(*) AS count,
   count(*) FILTER (s.next_state IN ('runnable', 'runnable_preempted')) AS involuntary_count,
   sum(s.duration_ns)::BIGINT AS on_cpu_ns
-FROM thread_state AS s
+FROM followed_state AS s
 JOIN thread AS t USING (utid)
 LEFT JOIN process AS p ON p.upid = t.upid
 WHERE s.state = 'running' AND NOT s.is_open

@@ -1,6 +1,6 @@
 -- preemptions: who took the CPU from whom, how often, and what that cost
 -- grain: a pair of a thread that left its CPU while it could have run on, and the thread that came next there
--- source: thread_state, thread
+-- source: followed_state, thread
 -- caveat: leaving includes offering the CPU: cond_resched and sched_yield are no preemptions in the kernel's narrow sense, but the thread waits all the same
 -- caveat: where the next switch on the CPU was lost, who came is unknown: by_utid is NULL
 -- caveat: the last wait of a thread may have been cut by the end of the capture: it counts, until there
@@ -24,7 +24,7 @@ WITH on_cpu AS (
   SELECT utid, ts_ns + duration_ns AS end_ns, next_state, is_open,
     lead(utid) OVER w AS by_utid, lead(duration_ns) OVER w AS by_ns, lead(is_ambiguous) OVER w AS is_doubtful,
     lead(ts_ns) OVER w = ts_ns + duration_ns AS is_next
-  FROM thread_state
+  FROM followed_state
   WHERE state IN ('running', 'idle') AND cpu IS NOT NULL
   WINDOW w AS (PARTITION BY cpu ORDER BY ts_ns + duration_ns, ts_ns)
 ), taken AS (
@@ -34,7 +34,7 @@ WITH on_cpu AS (
   FROM on_cpu
   WHERE next_state = 'runnable_preempted' AND utid <> 0
 ), wait AS (
-  SELECT utid, ts_ns, duration_ns FROM thread_state WHERE state = 'runnable_preempted'
+  SELECT utid, ts_ns, duration_ns FROM followed_state WHERE state = 'runnable_preempted'
 )
 SELECT
   k.utid, t.tid, t.pid, t.comm, k.by_utid, b.tid AS by_tid, b.pid AS by_pid, b.comm AS by_comm,

@@ -1,6 +1,6 @@
 -- ready_time: how long the threads of each process waited for a CPU, as a share of wall time (%RDY), with steal beside it
 -- grain: an interval of the capture and a process
--- source: thread_state, thread, process, process_cgroup, proc_cpu, capture
+-- source: followed_state, thread, process, process_cgroup, proc_cpu, capture
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
 -- caveat: times of all threads together: a process with several threads can be over 1
 -- caveat: the control group is the one that the process was last seen in before the interval's end; of one that was not looked at, that of its nearest ancestor that was (process_cgroup). ready_time_by_cgroup adds up
@@ -29,7 +29,7 @@ WITH setting AS (
 ), cut AS (
   SELECT s.utid, s.state = 'running' AS is_run, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, x.step_ns,
     unnest(range(s.ts_ns // x.step_ns, (s.ts_ns + s.duration_ns - 1) // x.step_ns + 1)) AS step
-  FROM thread_state AS s
+  FROM followed_state AS s
   CROSS JOIN setting AS x
   WHERE s.state IN ('running', 'runnable', 'runnable_preempted') AND s.duration_ns > 0
 ), part AS (

@@ -1,6 +1,6 @@
 -- run_queue_stretch: every wait for a CPU, cut where the thread was moved from one CPU's run queue to another's
 -- grain: a stretch of a wait in the run queue of one CPU
--- source: run_queue_wait, thread_state, sched_migrate_task, thread, source
+-- source: run_queue_wait, followed_state, sched_migrate_task, thread, source
 -- caveat: moves are known where sched_migrate_task was recorded; without it a whole wait counts for the CPU that ended it, and an open one for the CPU that the thread left
 -- caveat: a recording of some threads misses the moves that others make: where the last known queue is not that of the CPU that the thread got, the last stretch has no CPU
 -- diff no: stretches of time; run_queue_length and ready_time add them up
@@ -24,7 +24,7 @@ WITH span AS (
   UNION ALL
   SELECT utid, ts_ns, 1, cpu, NULL, NULL, NULL, NULL FROM move
   UNION ALL
-  SELECT utid, ts_ns + duration_ns, 0, cpu, NULL, NULL, NULL, NULL FROM thread_state WHERE state = 'running' AND utid <> 0
+  SELECT utid, ts_ns + duration_ns, 0, cpu, NULL, NULL, NULL, NULL FROM followed_state WHERE state = 'running' AND utid <> 0
 ), placed AS (
   SELECT utid, ts_ns, place,
     last_value(cpu IGNORE NULLS) OVER w AS queue_cpu,

@@ -1,6 +1,6 @@
 -- run_queue_wait: every wait of a thread for a CPU, with the CPU that it left and the one that it got
 -- grain: a wait: from a wakeup, or from losing the CPU, until the thread runs
--- source: thread_state, thread
+-- source: followed_state, thread
 -- caveat: a wait after a wakeup begins with sched_waking where it was recorded, else with sched_wakeup, which comes some µs later
 -- caveat: where switches were lost the wait ends with the first switch that is known on its CPU, as perf sched timehist has it
 -- diff no: events; run_queue_latency_by_thread adds them up
@@ -19,7 +19,7 @@ WITH step AS (
   SELECT
     ts_ns, duration_ns, utid, state, cpu, is_open,
     lead(state) OVER w = 'running' AS is_run_next, lead(cpu) OVER w AS next_cpu, coalesce(waker_utid, lag(waker_utid) OVER w) AS waker_utid
-  FROM thread_state
+  FROM followed_state
   WHERE utid <> 0
   -- By the ends: a run whose beginning is doubtful may seem to begin before the wait that precedes it.
   WINDOW w AS (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state = 'running')

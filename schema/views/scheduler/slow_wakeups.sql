@@ -1,6 +1,6 @@
 -- slow_wakeups: waits for a CPU that were longer than a threshold, and who ran instead (runqslower)
 -- grain: a wait for a CPU
--- source: run_queue_wait, thread_state, thread
+-- source: run_queue_wait, followed_state, thread
 -- caveat: SET VARIABLE slow_wakeup_ns = 1000000 shows waits from 1 ms; from 10 ms if it is not set, as runqslower
 -- caveat: waits that the end of the capture cut are shown if they are already long enough; nobody is known to have run instead
 -- caveat: the idle task (utid 0) in a blocker column means that the CPU was idle meanwhile: the thread waited elsewhere, or the wakeup was slow
@@ -28,7 +28,7 @@
 WITH slow AS (
   SELECT * FROM run_queue_wait WHERE wait_ns >= coalesce(getvariable('slow_wakeup_ns'), 10000000)
 ), run AS (
-  SELECT ts_ns, ts_ns + duration_ns AS end_ns, cpu, utid FROM thread_state WHERE state IN ('running', 'idle')
+  SELECT ts_ns, ts_ns + duration_ns AS end_ns, cpu, utid FROM followed_state WHERE state IN ('running', 'idle')
 ), instead AS (
   SELECT s.utid, s.ts_ns, r.utid AS other_utid,
     sum(least(s.ts_ns + s.wait_ns, r.end_ns) - greatest(s.ts_ns, r.ts_ns))::BIGINT AS ns,

@@ -1,6 +1,6 @@
 -- thread_time: how long each thread ran, waited for a CPU and slept
 -- grain: a thread that was seen in a context switch
--- source: thread_state, thread
+-- source: followed_state, thread
 -- caveat: only intervals whose both ends are in the capture count, as perf sched timehist -s counts them; what the capture's edges cut is in the open_ columns
 -- caveat: ambiguous_on_cpu_ns is the part of on_cpu_ns where switches were lost before the thread left the CPU, so that another thread may have run in it
 -- diff by: comm
@@ -50,7 +50,7 @@ WITH times AS (
       AS ambiguous_on_cpu_ns,
     coalesce(sum(duration_ns) FILTER (state = 'running' AND is_open), 0)::BIGINT AS open_on_cpu_ns,
     coalesce(sum(duration_ns) FILTER (state <> 'running' AND is_open), 0)::BIGINT AS open_off_cpu_ns
-  FROM thread_state
+  FROM followed_state
   WHERE state <> 'idle'
   GROUP BY utid
 )
