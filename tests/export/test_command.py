@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 from pathlib import Path
 
 import duckdb
@@ -52,7 +53,8 @@ def test_hostile_names_break_no_format(hostile: Path) -> None:
     done = perfcase("export", hostile, "--to", "folded")
     assert done.stdout == f"[unknown];[empty] 1\n{name};{name};[empty] 7\n"
     assert done.stderr.splitlines()[1:] == [
-        "perfcase: not in the folded export: 1 sample without an address or a callchain"
+        "perfcase: not in the folded export: 1 sample without an address or a callchain",
+        "perfcase: not in the folded export: 1 callchain of weight 0",
     ]
     done = perfcase("export", hostile, "--to", "speedscope")
     profile = json.loads(done.stdout)
@@ -65,6 +67,44 @@ def test_hostile_names_break_no_format(hostile: Path) -> None:
     assert "the order of 1 sample: the recording has no times" in done.stderr
     shared = json.loads(perfcase("export", hostile, "--to", "firefox").stdout)["shared"]
     assert shared["stringArray"] == [HOSTILE, ""]
+
+
+def test_a_name_that_ends_in_a_number_is_no_weight(tmp_path: Path) -> None:
+    """Of two numbers at the end inferno and flamegraph.pl make the difference of two profiles."""
+    rows = {
+        "thread": [{"utid": 1, "tid": 10, "pid": 10, "comm": "worker 12"}],
+        "perf_event": [{"event_id": 0, "name": "cycles", "is_tracepoint": False}],
+        "frame": [
+            {"frame_id": n, "address": n, "is_kernel": False, "is_inlined": False, "symbol": name}
+            for n, name in enumerate(("page 4", "scan  1.5", "f 2 g"))
+        ],
+        "sample": [
+            {"sample_id": n, "ts_ns": n, "utid": 1, "event_id": 0, "period": 7 - n, "cpu_mode": 2, "frame_id": n}
+            for n in range(3)
+        ] + [{"sample_id": 3, "ts_ns": 3, "utid": 1, "event_id": 0, "period": 0, "cpu_mode": 2, "frame_id": 2}],
+    }  # fmt: skip
+    case = make_case(tmp_path / "x.case", rows)
+    done = perfcase("export", case, "--to", "folded", "-o", "-")
+    assert done.stdout == "worker 12;f 2 g 5\nworker 12;page_4 7\nworker 12;scan_1.5 6\n"
+    assert "of weight 0" not in done.stderr
+    done = perfcase("export", case, "--to", "folded", "--where", "period = 0")
+    assert (done.stdout, done.stderr.splitlines()[1:]) == (
+        "", ["perfcase: not in the folded export: 1 callchain of weight 0"]
+    )  # fmt: skip
+
+
+def test_switches_without_a_cpu_or_a_thread_are_told(tmp_path: Path) -> None:
+    rows = {
+        "source": [{"source_id": 0, "name": "x", "kind": "perf_script", "is_timeline": True}],
+        "sched_switch": [
+            {"ts_ns": 5, "source_id": 0, "prev_pid": 1, "next_pid": 2},
+            {"ts_ns": 6, "source_id": 0, "cpu": 0, "prev_pid": 1},
+            {"ts_ns": 7, "source_id": 0, "cpu": 0, "prev_pid": 1, "next_pid": 2},
+        ],
+    }
+    done = perfcase("export", make_case(tmp_path / "x.case", rows), "--to", "perfetto", "-o", tmp_path / "x")
+    assert done.returncode == 0
+    assert "perfetto export: 2 scheduler events without a time, a CPU or a thread\n" in done.stderr
 
 
 def test_pprof_and_perfetto_take_hostile_names(hostile: Path, tmp_path: Path) -> None:
@@ -81,7 +121,13 @@ def test_pprof_and_perfetto_take_hostile_names(hostile: Path, tmp_path: Path) ->
 def test_every_table_and_view(small: Path, tmp_path: Path) -> None:
     done = perfcase("export", small, "--to", "parquet", "-o", tmp_path / "p")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "call_path, callees, callers" in done.stderr
+    left_out = ", ".join(EXPANDED)
+    assert (
+        f"parquet export: {left_out}: every path from every function, many times the size of the rest; --view"
+        in done.stderr
+    )
+    help_text = " ".join(re.sub("[│╭╰─╮╯]", " ", perfcase("export", "--help").stdout).split())
+    assert all(name in help_text for name in EXPANDED)
     with query.connect(small) as connection, duckdb.connect() as files_read:
         known = {r[0] for r in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()}
         files = {path.stem: path for path in (tmp_path / "p").rglob("*.parquet")}

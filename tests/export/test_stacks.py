@@ -1,4 +1,4 @@
-"""folded, speedscope, firefox: the formats' own rules, every figure against the views, inferno where it is installed."""
+"""folded, speedscope: the formats' own rules, every figure against the views, inferno where it is installed."""
 
 from __future__ import annotations
 
@@ -51,77 +51,6 @@ def test_speedscope(exported: Callable[[str], Path], connection: duckdb.DuckDBPy
     assert ours == Counter({path: int(weight) for path, weight in paths(connection).items()})
     heaviest = max(profile["profiles"], key=lambda thread: thread["endValue"])
     assert profile["profiles"][profile["activeProfileIndex"]] == heaviest
-
-
-def table(entry: dict) -> int:
-    """A table of the processed format: all columns are as long as it says."""
-    lengths = {key: len(column) for key, column in entry.items() if isinstance(column, list)}
-    assert set(lengths.values()) == {entry["length"]}, lengths
-    return entry["length"]
-
-
-# The columns of version 62, as the profiler's own writer (fxprof-processed-profile) has them.
-SHARED = {
-    "frameTable": "address category column func inlineDepth innerWindowID length line nativeSymbol subcategory",
-    "funcTable": "columnNumber isJS length lineNumber name relevantForJS resource source",
-    "nativeSymbols": "address functionSize length libIndex name",
-    "resourceTable": "host length lib name type",
-    "sources": "filename id length sourceMapURL startColumn startLine",
-    "stackTable": "frame length prefix",
-}
-THREAD = (
-    "isMainThread markers name pausedRanges pid processName processShutdownTime processStartupTime processType"
-    " registerTime samples showMarkersInTimeline tid unregisterTime"
-)
-META = {
-    "categories", "debug", "extensions", "interval", "markerSchema", "pausedRanges", "preprocessedProfileVersion",
-    "processType", "product", "sampleUnits", "sourceCodeIsNotOnSearchfox", "startTime", "symbolicated",
-    "usesOnlyOneStackType", "version",
-}  # fmt: skip
-
-
-def test_firefox(exported: Callable[[str], Path], connection: duckdb.DuckDBPyConnection) -> None:
-    profile = json.loads(exported("firefox").read_bytes())
-    assert set(profile) == {"counters", "libs", "meta", "pages", "profilerOverhead", "shared", "threads"}
-    assert set(profile["meta"]) >= META
-    assert profile["meta"]["preprocessedProfileVersion"] == 62
-    assert all(
-        set(lib) == {"arch", "breakpadId", "codeId", "debugName", "debugPath", "name", "path"}
-        for lib in profile["libs"]
-    )
-    shared = profile["shared"]
-    assert set(shared) == {*SHARED, "stringArray"}
-    for name, columns in SHARED.items():
-        assert set(shared[name]) == set(columns.split())
-        table(shared[name])
-    strings, frames, funcs, stacks = (shared[n] for n in ("stringArray", "frameTable", "funcTable", "stackTable"))
-    assert all(prefix is None or 0 <= prefix < place for place, prefix in enumerate(stacks["prefix"]))
-    chains: list[tuple[str, ...]] = []
-    for prefix, frame in zip(stacks["prefix"], stacks["frame"], strict=True):
-        name = strings[funcs["name"][frames["func"][frame]]]
-        chains.append((*(chains[prefix] if prefix is not None else ()), name))
-    ours: Counter[tuple[str, ...]] = Counter()
-    moments = []
-    for thread in profile["threads"]:
-        assert set(thread) == set(THREAD.split())
-        assert isinstance(thread["pid"], str)
-        samples = thread["samples"]
-        table(samples)
-        table(thread["markers"])
-        assert samples["weightType"] == "tracing-ms"
-        assert samples["time"] == sorted(samples["time"])
-        moments += [round(1e6 * time) for time in samples["time"]]
-        for stack, weight in zip(samples["stack"], samples["weight"], strict=True):
-            ours[(thread["name"], *chains[stack])] += round(1e6 * weight)
-    assert ours == Counter({path: int(weight) for path, weight in paths(connection).items()})
-    assert sorted(moments) == [
-        row[0]
-        for row in connection.execute(
-            "SELECT ts_ns FROM sample JOIN perf_event USING (event_id) WHERE name LIKE 'cpu-clock%' ORDER BY 1"
-        ).fetchall()
-    ]
-    resources = {strings[name] for name in shared["resourceTable"]["name"]}
-    assert resources == {row[0] for row in connection.execute("SELECT name FROM dso").fetchall()}
 
 
 def test_functions_are_those_of_the_profile(

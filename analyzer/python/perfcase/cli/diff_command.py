@@ -47,7 +47,11 @@ def command(
     ] = None,
     per: Annotated[
         str | None,
-        typer.Option("--per", metavar="EVENT", help="Divide amounts by how often this happened on each side, not by seconds: a tracepoint, counter, system call or sampled event."),
+        typer.Option(
+            "--per",
+            metavar="EVENT",
+            help="Divide amounts by how often this happened on each side, not by seconds: a tracepoint, counter, system call or sampled event.",
+        ),
     ] = None,
     flamegraph: Annotated[
         Path | None,

@@ -35,14 +35,18 @@ def command(
         typer.Option(
             "--to",
             help="folded (flamegraph.pl, inferno), speedscope, firefox (profiler.firefox.com), pprof (go tool pprof), perfetto"
-            " (ui.perfetto.dev), or every table and view as csv or parquet.",
+            " (ui.perfetto.dev), or tables and views as csv or parquet: all but call_path, callees and callers, which are"
+            " large and written when --view names them.",
             show_default=False,
         ),
     ],
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="OUT", help="The file to write, or standard output; for csv and parquet a folder."
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="The file to write; - or none: standard output. For csv and parquet a folder.",
         ),
     ] = None,
     event: Annotated[
@@ -72,6 +76,8 @@ def command(
 
     Example: perfcase export incident.perfcase --to perfetto -o incident.perfetto-trace
     """
+    if output == Path("-"):
+        output = None
     _check(target, output, event, where, view)
     with opened(file, debug_dir) as connection, import_progress(file.name) as progress:
         if target in _TABLES:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import BinaryIO
 
 from perfcase import __version__
 from perfcase.export.source import Samples
 
 EXTENSION = "firefox.json"
-KEEPS_NOT = "the CPUs of samples, addresses (frames have their names)"
+KEEPS_NOT = "the CPUs of samples, addresses (frames have their names), units but time: it calls other weights samples"
 VERSION = 62
 GECKO_VERSION = 24
 
@@ -53,7 +54,11 @@ def write(samples: Samples, file: BinaryIO) -> None:
     meta |= {key: value for key, value in known.items() if value is not None}
     head = {"meta": meta, "libs": libs, "pages": [], "profilerOverhead": [], "counters": [], "shared": shared}
     file.write(_json(head)[:-1] + b',"threads":[')
+    used: Counter[int] = Counter()
     for number, (thread, rows) in enumerate(samples.by_thread()):
+        # Threads are told apart by their tids; the kernel uses one again.
+        tid = f"{thread.tid}.{used[thread.tid]}" if used[thread.tid] else str(thread.tid)
+        used[thread.tid] += 1
         stacks, times, weights = [], [], []
         moment = 0
         for sample in rows:
@@ -68,7 +73,7 @@ def write(samples: Samples, file: BinaryIO) -> None:
         }  # fmt: skip
         entry = {
             "name": thread.name, "isMainThread": thread.tid == thread.pid, "processName": thread.process,
-            "pid": str(thread.pid), "tid": str(thread.tid), "processType": "default", "registerTime": 0,
+            "pid": str(thread.pid), "tid": tid, "processType": "default", "registerTime": 0,
             "unregisterTime": None, "processStartupTime": 0, "processShutdownTime": None, "pausedRanges": [],
             "showMarkersInTimeline": False, "samples": table,
             "markers": {name: [] for name in ("category", "data", "endTime", "name", "phase", "startTime")} | {"length": 0},

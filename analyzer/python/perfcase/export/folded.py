@@ -1,18 +1,22 @@
 """Folded stacks: a line a callchain, ``thread;root;…;leaf weight``, which flamegraph.pl, inferno and speedscope read.
 
-A semicolon in a name separates frames there, so it becomes a colon; line breaks are spelled out.
+A semicolon in a name separates frames there, so it becomes a colon; line breaks are spelled out. A number after the last
+space is the weight, and two of them are those of two profiles, so a leaf that ends in a number has no space before it.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import BinaryIO
 
 from perfcase.export.source import Samples
-from perfcase.text import safe
+from perfcase.text import plural, safe
 
 EXTENSION = "folded"
 KEEPS_NOT = "times, CPUs and thread ids (threads of one name are one), units, source lines, which code is the kernel's"
+
+_NUMBER = re.compile(r"\s+(\d+(?:\.\d*)?)$", re.ASCII)
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
@@ -25,7 +29,11 @@ def write(samples: Samples, file: BinaryIO) -> None:
         weights[sample.utid, sample.stack] += sample.weight
     lines: Counter[str] = Counter()
     for (utid, stack), weight in weights.items():
-        lines[";".join([threads[utid], *(names[frame] for frame in reversed(samples.stacks[stack]))])] += weight
+        line = ";".join([threads[utid], *(names[frame] for frame in reversed(samples.stacks[stack]))])
+        lines[_NUMBER.sub(r"_\1", line)] += weight
+    weightless = sum(not weight for weight in lines.values())
+    if weightless:
+        samples.lost.append(f"{plural(weightless, 'callchain')} of weight 0")
     for line, weight in sorted(lines.items()):
         if weight:
             file.write(f"{line} {weight}\n".encode("utf-8", "replace"))

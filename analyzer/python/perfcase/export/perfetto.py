@@ -126,7 +126,11 @@ class _Trace:
                     f" FROM {table} AS w LEFT JOIN thread AS t USING (utid) WHERE w.{source}"
                 )
         cpu, events = None, []
+        nowhere = 0
         for row in self._rows(f"{' UNION ALL '.join(parts)} ORDER BY cpu, ts_ns, kind"):
+            if None in row[:2] or row[4] is None or (row[2] == _SWITCH and row[8] is None):
+                nowhere += 1
+                continue
             if events and (row[1] != cpu or len(events) == _BUNDLE_EVENTS):
                 yield pb.message(_FTRACE, pb.number(1, cpu) + b"".join(events))
                 events = []
@@ -134,6 +138,8 @@ class _Trace:
             events.append(pb.message(2, self._ftrace_event(*row)))
         if events:
             yield pb.message(_FTRACE, pb.number(1, cpu) + b"".join(events))
+        if nowhere:
+            self._lost.append(f"{plural(nowhere, 'scheduler event')} without a time, a CPU or a thread")
 
     def _ftrace_event(self, ts_ns: int, _cpu: int, kind: int, *fields: object) -> bytes:
         comm, tid, prio, last, next_comm, next_tid, next_prio, current = fields

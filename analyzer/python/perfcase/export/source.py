@@ -129,13 +129,18 @@ class Samples:
             f" (SELECT event_id FROM perf_event WHERE name = {literal(self.event)})"
         )[0]
         if others[1]:
-            self.lost.append(f"{plural(others[1], 'sample')} of other events ({others[0]}): --event chooses")
+            told = f"{plural(others[1], 'sample')} of other events ({others[0]}) than {self.event}: --event chooses"
+            self.lost.append(told)
         bare = self._all(
             "SELECT count(*) FROM sample JOIN perf_event USING (event_id)"
             f" WHERE name = {literal(self.event)} AND frame_id IS NULL AND stack_id IS NULL"
         )[0][0]
         if bare:
             self.lost.append(f"{plural(bare, 'sample')} without an address or a callchain")
+        if not self.stacks:
+            self.lost.append(
+                "any sample: none is as --where says" if self.where else "any sample: none has a callchain"
+            )
         if times:
             timeless = self._all(f"SELECT count(*) FROM ({self._rows}) WHERE ts_ns IS NULL")[0][0]
             if timeless:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +45,10 @@ def write_tables(
     if fmt == "csv":
         lost.append("types of columns: CSV has none; unknown is an empty field, lists are JSON")
     for number, name in enumerate(chosen):
+        # Tracepoints are named by captures.
+        if not re.fullmatch(r"\w+", name):
+            lost.append(f"{name}: no name of a file")
+            continue
         progress(name, number)
         place = folder / ("views" if name in views else "tables")
         try:
