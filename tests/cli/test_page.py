@@ -15,7 +15,7 @@ from perfcase import query, store
 from perfcase.report import write_report
 from perfcase.report.page import Column, Page
 from perfcase.text import duration, size
-from tests.support.cli import fail
+from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case
 
 ROOT = Path(__file__).parents[2]
@@ -116,3 +116,27 @@ def test_a_report_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     assert (tmp_path / "report.txt").read_text() == "before"
     assert "cannot be written" in fail(8, "report", tmp_path / "empty.case", "-o", tmp_path / "no" / "x.txt")
     assert "cannot be written" in fail(8, "report", tmp_path / "empty.case", "-o", tmp_path / "folder")
+
+
+def test_what_a_recording_of_some_processes_says(tmp_path: Path) -> None:
+    """It has two of 300 threads, and of a request to a disk its end, which came in an interrupt."""
+    state = {"snapshot": 0, "ts_ns": 5, "source_id": 0, "pid": 10, "comm": "java", "state": "S"}
+    rows = {
+        "proc_load": [
+            {"ts_ns": 5, "snapshot": 0, "load_1min": 1, "load_5min": 1, "load_15min": 1, "runnable_count": 1, "thread_count": 300}
+        ],
+        "thread": [{"utid": n, "tid": n, "pid": 10, "comm": "java"} for n in (10, 11)],
+        "proc_thread": [state | {"utid": n, "tid": n} for n in (10, 11)],
+        "block_io": [{"ts_ns": 1, "device": "8,0", "operation": "read", "is_ambiguous": False, "error": 0}],
+        "proc_net_counter": [
+            {"snapshot": n, "ts_ns": n * 10**9, "source_id": 0, "protocol": "Tcp", "name": name, "value": n}
+            for n in (0, 1) for name in ("ActiveOpens", "PassiveOpens", "InSegs", "RetransSegs", "OutSegs")
+        ],
+    }  # fmt: skip
+    told = succeed("report", make_case(tmp_path / "x.case", rows))
+    assert "top         2 threads of 300 on the host at the end: 2 sleeping  ↳ thread_census" in told
+    assert "  1 block request, none of which was seen both to go to the device and to end: a recording of some" in told
+    assert "1 connection opened, 1 accepted; 1 of 1 segment sent again" in told
+    rows["proc_net_counter"] = [row for row in rows["proc_net_counter"] if row["name"] != "PassiveOpens"]
+    told = succeed("report", make_case(tmp_path / "y.case", rows))
+    assert "1 connection opened, - accepted; 1 of 1 segment sent again" in told

@@ -75,6 +75,6 @@ def ratio(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f} %"
 
 
-def plural(number: int, noun: str) -> str:
+def plural(number: int | None, noun: str) -> str:
     """``1 row``, ``2 rows``."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+    return f"{count(number)} {noun}" + ("" if number == 1 else "s")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfcase.report.page import Column, Page
-from perfcase.text import count, duration, ratio, size
+from perfcase.text import count, duration, plural, ratio, size
 
 _TOP = 5
 
@@ -96,12 +96,12 @@ def sar_tcp(page: Page) -> None:
         page.absent("sar -n TCP", "tcp_activity")
         return
     row = rows[0]
-    refused = f"; {count(row['refused'])} connections refused by full queues" if row["refused"] else ""
-    again = f"{count(row['again'])} of {count(row['sent'])} segments sent again"
+    refused = f"; {plural(row['refused'], 'connection')} refused by full queues" if row["refused"] else ""
+    again = f"{count(row['again'])} of {plural(row['sent'], 'segment')} sent again"
     if row["again"]:
         again += f" (up to {ratio(row['worst'])} in an interval)"
     page.tool(
         "sar -n TCP",
-        f"{count(row['active'])} connections opened, {count(row['passive'])} accepted; {again}{refused}",
+        f"{plural(row['active'], 'connection')} opened, {count(row['passive'])} accepted; {again}{refused}",
         "tcp_activity",
     )

@@ -55,4 +55,8 @@ def top(page: Page) -> None:
     )
     waiting = [f"{row['comm']} × {row['thread_count']}" for row in rows if row["state"] == "D"][:_WAITING]
     told = f"; uninterruptible: {', '.join(waiting)}" if waiting else ""
-    page.tool("top", f"{plural(sum(states.values()), 'thread')} at the end: {listed}{told}", "thread_census")
+    number = sum(states.values())
+    (host,) = page.rows_of("load_average", "SELECT arg_max(thread_count, ts_ns) AS threads FROM load_average") or [{}]
+    # A recording of some processes has no others; of the whole host a few more may have come since.
+    among = f" of {count(host['threads'])} on the host" if (host.get("threads") or 0) > 2 * number else ""
+    page.tool("top", f"{plural(number, 'thread')}{among} at the end: {listed}{told}", "thread_census")

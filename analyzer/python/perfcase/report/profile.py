@@ -45,4 +45,4 @@ def write(page: Page) -> None:
         if row["samples"]:
             page.line(f"and {ratio(row['share'])} ({count(row['samples'])} samples) where the CPU was idle", "dim")
     page.line(f"event: {chosen}", "dim")
-    page.source("function_profile", f""" --where "event = '{chosen}'\"""")
+    page.source("function_profile", f' --where "event = {literal(chosen)}"')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perfcase.drawing import spark, with_gaps
 from perfcase.report.page import Column, Page
-from perfcase.text import count, duration, ratio, size
+from perfcase.text import count, duration, plural, ratio, size
 
 VIEW = "block_latency"
 TITLE = "Storage: requests and the page cache"
@@ -14,10 +14,18 @@ _TOP = 8
 
 def write(page: Page) -> None:
     rows = page.rows("SELECT * FROM block_latency ORDER BY device, operation, bucket_ns_min")
-    if not rows:
-        page.missing("Block requests", "block_latency")
-    else:
+    (seen,) = page.rows("SELECT count(*) AS requests FROM block_io") if page.has_view("block_io") else [{"requests": 0}]
+    if rows:
         _latency(page, rows)
+    elif seen["requests"]:
+        page.line(
+            f"{plural(seen['requests'], 'block request')}, none of which was seen both to go to the device and to end: a"
+            " recording of some processes has few of the ends",
+            "dim",
+        )
+        page.source("block_io")
+    else:
+        page.missing("Block requests", "block_latency")
     _page_cache(page)
 
 

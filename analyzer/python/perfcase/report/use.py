@@ -46,6 +46,8 @@ def write(page: Page) -> None:
     unknown = [f"{kind} of {r}" for r in _RESOURCES for kind in _KINDS if (r, kind) not in seen]
     if unknown:
         page.line(f"not known from this capture: {', '.join(unknown)}", "dim")
+    if page.has_rows("recorder_process"):
+        page.line("The recorder's own threads and their CPU time are counted here; findings leave them out.", "dim")
     page.source("use_method")
 
 
