@@ -12,11 +12,12 @@
 WITH threshold AS (
   SELECT 0.01 AS lost_ratio, 0.2 AS critical_ratio, 0.1 AS running_ratio
 ), damage AS (
-  SELECT s.name, count(*) AS errors
-  FROM source AS s
-  JOIN import_issue AS i ON i.source IN (s.name, s.member)
+  -- What belongs to no source is the archive's own damage.
+  SELECT coalesce(s.name, i.source, 'the capture') AS name, count(*) AS errors
+  FROM import_issue AS i
+  LEFT JOIN source AS s ON i.source IN (s.name, s.member)
   WHERE i.severity = 'error'
-  GROUP BY s.name
+  GROUP BY 1
 ), quality AS (
   SELECT s.name AS source, s.clock, s.lost_count, s.event_count, s.lost_count / nullif(s.lost_count + s.event_count, 0) AS lost_ratio,
     c.clock AS capture_clock
@@ -35,11 +36,12 @@ WITH threshold AS (
   FROM quality AS q CROSS JOIN threshold AS h
   WHERE q.lost_ratio >= h.lost_ratio
   UNION ALL
-  SELECT 'warning', d.name, format('{:,} errors in the import: what comes after the damage is missing', d.errors), 0.5
+  SELECT 'warning', d.name, format('{:,} error{} in the import: what comes after the damage is missing', d.errors, CASE d.errors WHEN 1 THEN '' ELSE 's' END), 0.5
   FROM damage AS d
   UNION ALL
-  SELECT 'note', k.source, format('{} events of perf stat ran less than {:.0f} % of the time, least of all {}, {:.1f} %: their counts are estimates',
-    count(*), 100 * max(h.running_ratio), arg_min(k.event, (k.running_ratio, k.event)), 100 * min(k.running_ratio)), 0.1
+  SELECT 'note', k.source, format('{} of perf stat ran less than {:.0f} % of the time, least of all {}, {:.1f} %: {}',
+    CASE count(*) WHEN 1 THEN '1 event' ELSE count(*) || ' events' END, 100 * max(h.running_ratio), arg_min(k.event, (k.running_ratio, k.event)), 100 * min(k.running_ratio),
+    CASE count(*) WHEN 1 THEN 'its count is an estimate' ELSE 'their counts are estimates' END), 0.1
   FROM counter AS k CROSS JOIN threshold AS h
   WHERE k.running_ratio < h.running_ratio
   GROUP BY k.source

@@ -27,10 +27,16 @@ WITH threshold AS (
   WHERE is_in_capture AND facility = 'kern' AND level IN ('emerg', 'alert', 'crit', 'err', 'warn')
     AND regexp_matches(text, '(I/O error|critical [a-z ]+ error|error reading|lost async page write|imeout|timed out|abort|exception Emask|failed command|EXT4-fs error|XFS.*error)')
 ), logged AS (
-  SELECT n.device_name AS device, count(*) AS message_count, min(m.text) AS text
+  -- The log names partitions too, and of an NVMe disk its controller.
+  SELECT n.device, count(*) AS message_count, min(m.text) AS text
   FROM message AS m
-  JOIN (SELECT DISTINCT device_name FROM block_device) AS n ON regexp_matches(m.text, '\b' || regexp_escape(n.device_name) || '\b')
-  GROUP BY n.device_name
+  JOIN (
+    SELECT DISTINCT device_name AS device, concat_ws('|',
+      regexp_escape(device_name) || CASE WHEN regexp_matches(device_name, '[0-9]$') THEN '(p[0-9]+)?' ELSE '[0-9]*' END,
+      nullif(regexp_extract(device_name, '^(nvme[0-9]+)n[0-9]+$', 1), '')) AS names
+    FROM block_device
+  ) AS n ON regexp_matches(m.text, '\b(' || n.names || ')\b')
+  GROUP BY n.device
 ), peak AS (
   SELECT i.device, sum(i.request_count)::BIGINT AS request_count, count(*) AS interval_count, median(i.latency_ns_p50) AS p50_ns, max(i.max_ns) AS max_ns,
     count(*) FILTER (i.max_ns >= h.peak_ns AND i.max_ns >= h.peak_ratio * i.latency_ns_p50) AS peak_count
@@ -45,7 +51,7 @@ SELECT
     format('the longest of {} requests took {:.1f} ms, the median {:.1f} ms; in {} of {} intervals one took 100 ms or more', p.request_count, p.max_ns / 1e6,
       p.p50_ns / 1e6, p.peak_count, p.interval_count),
     CASE WHEN f.failed_count > 0 THEN format('{} failed', f.failed_count) END,
-    CASE WHEN l.message_count > 0 THEN format('the kernel logged {} errors, such as "{}"', l.message_count, l.text) END) AS message,
+    CASE WHEN l.message_count > 0 THEN format('the kernel logged {} error{}, such as "{}"', l.message_count, CASE l.message_count WHEN 1 THEN '' ELSE 's' END, l.text) END) AS message,
   (p.peak_count / p.interval_count)::DOUBLE AS score
 FROM peak AS p
 CROSS JOIN threshold AS h

@@ -42,8 +42,8 @@ SELECT
   CASE WHEN f.refused_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
   'listening sockets' AS subject,
   concat_ws('; ',
-    CASE WHEN f.overflow_count > 0 THEN format('{} times a connection found the accept queue full, in {} intervals: {:.1f} % of those that came in ({} were accepted)',
-      f.overflow_count, f.interval_count, 100 * f.refused_ratio, f.passive_count) END,
+    CASE WHEN f.overflow_count > 0 THEN format('{} time{} a connection found the accept queue full, in {} interval{}: {:.1f} % of those that came in ({} were accepted)',
+      f.overflow_count, CASE f.overflow_count WHEN 1 THEN '' ELSE 's' END, f.interval_count, CASE f.interval_count WHEN 1 THEN '' ELSE 's' END, 100 * f.refused_ratio, f.passive_count) END,
     f.text) AS message,
   coalesce(f.refused_ratio, 0)::DOUBLE AS score
 FROM found AS f

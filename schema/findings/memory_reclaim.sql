@@ -41,7 +41,7 @@ SELECT
   END AS severity,
   'memory' AS subject,
   concat_ws('; ',
-    CASE WHEN t.is_killed THEN format('{} processes were killed for want of memory', t.kills::BIGINT) END,
+    CASE WHEN t.is_killed THEN CASE t.kills WHEN 1 THEN '1 process was' ELSE t.kills::BIGINT || ' processes were' END || ' killed for want of memory' END,
     format('in {:.1f} s threads looked at {} for something to reclaim, {} were swapped in and {} out', t.s,
       format_bytes(coalesce(t.scanned_bytes, 0)::BIGINT), format_bytes(coalesce(t.in_bytes, 0)::BIGINT),
       format_bytes(coalesce(t.out_bytes, 0)::BIGINT)),

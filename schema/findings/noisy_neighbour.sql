@@ -22,7 +22,12 @@ WITH threshold AS (
   SELECT *, on_cpu_ns / nullif(sum(on_cpu_ns) OVER (), 0) AS of_all_ratio FROM party
   QUALIFY row_number() OVER (ORDER BY on_cpu_ns DESC, cgroup) = 1
 ), quota AS (
-  SELECT cgroup, sum(throttled_ns) AS throttled_ns FROM cgroup_activity GROUP BY cgroup
+  -- A quota of a group above holds it back as well.
+  SELECT p.cgroup, max(a.throttled_ns) AS throttled_ns
+  FROM party AS p
+  JOIN (SELECT cgroup, sum(throttled_ns) AS throttled_ns FROM cgroup_activity GROUP BY cgroup HAVING sum(throttled_ns) > 0) AS a
+    ON p.cgroup = a.cgroup OR starts_with(p.cgroup, rtrim(a.cgroup, '/') || '/')
+  GROUP BY p.cgroup
 )
 SELECT
   CASE WHEN v.ready_ns > v.on_cpu_ns THEN 'critical' ELSE 'warning' END AS severity, v.cgroup AS subject,

@@ -14,7 +14,7 @@
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer
 --   WHERE is_client AND utid = writer_utid GROUP BY ALL ORDER BY waited_ns DESC, tid, peer
 WITH threshold AS (
-  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count, 0.9 AS same_ratio
+  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count, 0.9 AS same_ratio, 2000000000 AS start_ns
 ), turn AS (
   SELECT utid, upid, comm, peer, ts_ns, answer_ts_ns, gap_ns,
     max(answer_ts_ns) OVER (PARTITION BY utid ORDER BY ts_ns, answer_ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) > ts_ns AS is_overlapping
@@ -50,8 +50,10 @@ WITH threshold AS (
   WHERE holder_utid IS NOT NULL AND utid IS NOT NULL
   GROUP BY utid, kind, lock_address
 ), began AS (
-  -- The recorder starts its sources one after the other: what was before the first event is not known.
-  SELECT greatest(coalesce(min(first_ts_ns), 0), 0) AS ts_ns FROM source WHERE is_timeline OR is_syscall_source
+  -- The recorder starts its sources one after the other, in two seconds at most: what was before the first event is not known.
+  SELECT least(greatest(coalesce(min(first_ts_ns), 0), 0), (SELECT start_ns FROM threshold)) AS ts_ns
+  FROM source
+  WHERE is_timeline OR is_syscall_source
 ), member AS (
   SELECT t.utid, t.upid, t.pid, t.comm, regexp_replace(t.comm, '[0-9]+', '', 'g') AS name,
     least(coalesce(t.end_ts_ns, c.duration_ns), c.duration_ns) - greatest(coalesce(t.start_ts_ns, 0), b.ts_ns) AS life_ns
