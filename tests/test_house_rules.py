@@ -11,6 +11,7 @@ import pytest
 
 from perfcase.schema import load_catalogue, load_tables, quote
 from perfcase.views import View, create_view, load_views, referenced_names
+from tests.support.viewtest import create_tables
 
 ROOT = Path(__file__).parents[1]
 LINES_MAX = 500
@@ -87,9 +88,7 @@ def test_every_table_is_documented(name: str) -> None:
 @pytest.fixture(scope="module")
 def database() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={"threads": 1})
-    for table in TABLES.values():
-        columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in table.columns)
-        connection.execute(f"CREATE TABLE {quote(table.name)} ({columns})")
+    create_tables(connection)
     for view in load_views().values():
         create_view(connection, view)
     return connection

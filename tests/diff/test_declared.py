@@ -7,8 +7,8 @@ import pytest
 
 from perfcase.diff.collect import collect
 from perfcase.diff.declared import parse
-from perfcase.schema import load_catalogue, load_tables, quote
 from perfcase.views import create_view, load_views
+from tests.support.viewtest import create_tables
 
 COLUMNS = ("comm", "upid", "total_ns", "count", "avg_ns")
 COMPARED = sorted(name for name, view in load_views().items() if view.diff)
@@ -23,9 +23,7 @@ def test_every_view_declares_how_it_is_compared_or_why_not(name: str) -> None:
 @pytest.fixture(scope="module")
 def empty() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(config={"threads": 1})
-    for table in (load_tables() | load_catalogue()).values():
-        columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in table.columns)
-        connection.execute(f"CREATE TABLE {quote(table.name)} ({columns})")
+    create_tables(connection)
     for view in load_views().values():
         create_view(connection, view)
     return connection

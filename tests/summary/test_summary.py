@@ -163,6 +163,16 @@ def test_hostile_names_are_text(hostile: Path) -> None:
     assert [line for line in outside if line and not re.fullmatch(r"##? [\w ,:/-]+", line)] == []
 
 
+def test_texts_of_any_length_fit_a_mail(tmp_path: Path) -> None:
+    name = "n" * 2_000_000
+    rows = {
+        "capture": [{"name": "x", "note": name, "command": name, "os": name}],
+        "import_issue": [{"severity": "warning", "count": 1, "message": name, "hint": name}],
+    }
+    with query.connect(make_case(tmp_path / "x.case", rows)) as connection:
+        check_self_contained(write_html(connection, name))
+
+
 def test_an_empty_case(tmp_path: Path) -> None:
     with query.connect(make_case(tmp_path / "x.case", {})) as connection:
         check_self_contained(write_html(connection, "x"))

@@ -151,6 +151,13 @@ def render(value: object) -> str:
     return f'"{text}"' if not text or text != text.strip() or (text == "NULL") else text
 
 
+def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    """Every table of the schema and of the catalogue, empty."""
+    for table in (load_tables() | load_catalogue()).values():
+        columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in table.columns)
+        connection.execute(f"CREATE TABLE {quote(table.name)} ({columns})")
+
+
 def build(case: Case, reverse: bool, views: dict[str, View]) -> duckdb.DuckDBPyConnection:
     """A database with every table of the schema, the case's rows, and the views that its queries name."""
     connection = duckdb.connect(config={"threads": 1})
@@ -158,9 +165,7 @@ def build(case: Case, reverse: bool, views: dict[str, View]) -> duckdb.DuckDBPyC
     given: dict[str, list[Input]] = {}
     for entry in case.inputs:
         given.setdefault(entry.table, []).append(entry)
-    for name, table in tables.items():
-        columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in table.columns)
-        connection.execute(f"CREATE TABLE {quote(name)} ({columns})")
+    create_tables(connection)
     for name, entries in given.items():
         if name not in tables:
             if None in entries[0].types:

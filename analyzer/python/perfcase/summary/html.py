@@ -20,7 +20,7 @@ from perfcase.report.page import Column, Page, written
 from perfcase.report.writer import write_sections
 from perfcase.stacks import choose_event, off_cpu_stacks, sample_stacks
 from perfcase.summary import missing
-from perfcase.text import safe
+from perfcase.text import safe, shorten
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,6 +31,8 @@ SIZE_MAX = 1_000_000
 """Bytes of a page: what a mail or a ticket takes."""
 
 _FRAMES_MAX = 2000
+_TEXT_MAX = 2000
+"""Characters of one text: a note or a name may be of any length."""
 _NOT_IDLE = "coalesce(tid, -1) <> 0"
 _CLASSES = {"dim": "dim", "yellow": "warning", "bold red": "critical"}
 
@@ -79,7 +81,7 @@ class _HtmlPage(Page):
         heads = (f'<th scope="col"{kind}>{_text(c.heading)}</th>' for c, kind in zip(columns, kinds, strict=True))
         self.parts.append(f'<div class="wide"><table><thead><tr>{"".join(heads)}</tr></thead><tbody>')
         for row in rows:
-            cells = (f"<td{kind}>{escape(c)}</td>" for c, kind in zip(written(columns, row), kinds, strict=True))
+            cells = (f"<td{kind}>{_text(c)}</td>" for c, kind in zip(written(columns, row), kinds, strict=True))
             self.parts.append(f"<tr>{''.join(cells)}</tr>")
         self.parts.append("</tbody></table></div>")
 
@@ -147,7 +149,7 @@ def _page(page: _HtmlPage, name: str, pictures: _HtmlPage) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(safe(text))
+    return escape(shorten(safe(text), _TEXT_MAX))
 
 
 _STYLE = """
