@@ -1,6 +1,6 @@
 -- cpu_saturation: Threads wait for a CPU: more want to run than there are CPUs
 -- condition: of the time that threads could run they waited 20 % or more for a CPU (their work took 1.25 times as long), and
---   together they wanted at least half a CPU for a second; critical from 40 %: the published slow host had a load of 1.77 per CPU,
+--   together they wanted half a CPU all the time, and half a second of it in all; critical from 40 %: the published slow host had a load of 1.77 per CPU,
 --   0.77 / 1.77 = 43 % waiting
 -- means: every request takes longer than its work does, by the time it waits for a CPU, and latencies grow faster than the load
 -- next: perfcase view run_queue_latency_by_thread: who waits, how long, and when longest

@@ -1,7 +1,7 @@
 -- memory_growth_steady: A process's memory grows in a straight line
 -- condition: anonymous memory (resident where that is not known) at 6 snapshots or more over 8 s or longer lies on a line (R² 0.95 or more),
 --   grew by 8 MiB and 5 % or more, and was never less than at a snapshot before, its last quarter included. A note; a warning where this
---   rate fills what memory is available in a day, critical in 10 minutes
+--   rate fills what memory is available, or what a control group above it may still have, in a day, critical in 10 minutes
 -- means: it may be a leak, a logical one (a cache or a queue that is never emptied) or only a warm-up, which looks the same in a short
 --   capture: compare with one that is an hour older
 -- next: perfcase view memory_growth: the slope of every process, and how straight its line is
@@ -44,11 +44,23 @@ WITH threshold AS (
   GROUP BY upid
 ), free AS (
   SELECT arg_max(available_bytes, ts_ns) AS bytes, arg_max(total_bytes, ts_ns) AS total_bytes FROM memory
+), room AS (
+  -- Its files in the page cache give way.
+  SELECT c.upid, min(a.bytes) AS bytes
+  FROM (SELECT upid, cgroup FROM process_cgroup QUALIFY row_number() OVER (PARTITION BY upid ORDER BY since_ns DESC, cgroup) = 1) AS c
+  JOIN (
+    SELECT cgroup, arg_max(greatest(0, memory_limit_bytes - coalesce(anon_bytes, memory_bytes)), ts_ns) AS bytes
+    FROM cgroup_activity
+    WHERE memory_limit_bytes IS NOT NULL
+    GROUP BY cgroup
+  ) AS a ON c.cgroup = a.cgroup OR starts_with(c.cgroup, rtrim(a.cgroup, '/') || '/')
+  GROUP BY c.upid
 ), growing AS (
-  SELECT g.*, p.pid, p.name, f.total_bytes, f.bytes / g.bytes_per_h AS hours_left
+  SELECT g.*, p.pid, p.name, f.total_bytes, least(f.bytes, r.bytes) / g.bytes_per_h AS hours_left, r.bytes <= coalesce(f.bytes, r.bytes) AS is_limited
   FROM straight AS g
   JOIN process AS p USING (upid)
   CROSS JOIN free AS f
+  LEFT JOIN room AS r ON r.upid = g.upid
   CROSS JOIN threshold AS h
   WHERE g.snapshots >= h.snapshots AND g.length_ns >= h.length_ns AND g.fit >= h.fit AND g.least_grown >= 0 AND g.last_grown > 0
     AND g.last_bytes - g.first_bytes >= greatest(h.bytes, h.ratio * g.first_bytes)
@@ -60,7 +72,7 @@ SELECT
   format('{} memory went from {} to {} in {:.1f} s ({} snapshots, R² {:.3f}): {} an hour{}',
     CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, format_bytes(g.first_bytes::BIGINT), format_bytes(g.last_bytes::BIGINT),
     g.length_ns / 1e9, g.snapshots, g.fit, format_bytes(g.bytes_per_h::BIGINT),
-    CASE WHEN g.hours_left < 1000 THEN format('; at this rate the memory is full in {:.2f} h', g.hours_left) ELSE '' END) AS message,
+    CASE WHEN g.hours_left < 1000 THEN format('; at this rate {} is full in {:.2f} h', CASE WHEN g.is_limited THEN 'its control group' ELSE 'the memory' END, g.hours_left) ELSE '' END) AS message,
   coalesce(least(1.0, (g.last_bytes - g.first_bytes) / nullif(g.total_bytes, 0)), 0.0)::DOUBLE AS score
 FROM growing AS g
 CROSS JOIN threshold AS h

@@ -12,11 +12,11 @@
 WITH threshold AS (
   SELECT 4 AS snapshot_count, 4000000000 AS duration_ns, 10 AS growth_count, 1.5 AS growth_ratio, 0.9 AS fit_ratio, 3600 AS limit_s, 60 AS double_s
 ), listed AS (
-  SELECT t.upid, p.snapshot, min(p.ts_ns) AS ts_ns, count(*) AS thread_count
+  SELECT t.upid, p.source_id, p.snapshot, min(p.ts_ns) AS ts_ns, count(*) AS thread_count
   FROM proc_thread AS p
   JOIN thread AS t USING (utid)
   WHERE t.upid IS NOT NULL AND t.pid > 0 AND utid NOT IN (SELECT utid FROM recorder_thread)
-  GROUP BY t.upid, p.snapshot
+  GROUP BY t.upid, p.source_id, p.snapshot
 ), stepped AS (
   SELECT *, thread_count - lag(thread_count) OVER (PARTITION BY upid ORDER BY ts_ns) AS step_count,
     ts_ns > (min(ts_ns) OVER (PARTITION BY upid) + max(ts_ns) OVER (PARTITION BY upid)) / 2 AS is_later
