@@ -91,7 +91,7 @@ WITH one_cpu AS (
   FROM block_io AS r LEFT JOIN block_device AS n USING (device) GROUP BY ALL HAVING count(r.error) > 0
   UNION ALL
   SELECT 34, 'disk', NULL, 'errors', 'input/output errors in the kernel''s log',
-    (count(*) FILTER (is_in_capture AND regexp_matches(text, '(?i)i/o error|medium error|remounting filesystem read-only')))::DOUBLE,
+    (count(*) FILTER (is_in_capture AND regexp_matches(text, '(?i)i/o error|critical [a-z ]+ error|remounting filesystem read-only')))::DOUBLE,
     NULL, 'count', (count(*) FILTER (is_in_capture))::DOUBLE, 'count', 'kernel_log'
   FROM kernel_log HAVING count(*) > 0
   UNION ALL

@@ -83,4 +83,5 @@ def _wakers(page: Page) -> None:
         ],
         [[r["comm"], r["waker_comm"], r["off_cpu_ns"], r["count"], r["max_ns"]] for r in rows],
     )
+    page.line("Who is woken by an interrupt is woken by what it interrupted: swapper where the CPU was idle.", "dim")
     page.source("off_wake")
