@@ -1,7 +1,8 @@
 -- disk_slow: A disk is slow by itself: requests take long though few others are under way
 -- condition: 20 requests or more took 20 ms or more on average (a disk that turns needs about 10 ms for a place at random, flash below 1 ms),
 --   while on average fewer than two were in flight whenever any was; and where block events tell it (of half of the requests or more: a
---   recording of one command sees few), half of them took as long: else see disk_peaks; critical where the disk was busy for half of the capture
+--   recording of one command sees few), half of them took as long: else see disk_peaks; critical where the disk was busy for half of the
+--   capture, a note where for less than a twentieth of it: then hardly anybody waits
 -- means: each of these requests is time that somebody waits; asking less often or from fewer threads does not make it quicker. A throttled
 --   or shared device (a cloud volume at its limit, a network file system's server, a RAID that rebuilds) looks like this
 -- next: perfcase view disk_utilization and block_latency: the times and their distribution
@@ -12,14 +13,14 @@
 -- judged when: SELECT count(*) > 0 FROM disk_utilization
 -- not judged: what the disks did (two snapshots of /proc/diskstats); perfcase-record takes them by default
 WITH threshold AS (
-  SELECT 20 AS request_count, 20000000 AS await_ns, 2 AS depth, 0.5 AS critical_ratio, 0.5 AS traced_ratio
+  SELECT 20 AS request_count, 20000000 AS await_ns, 2 AS depth, 0.5 AS critical_ratio, 0.05 AS warning_ratio, 0.5 AS traced_ratio
 ), told AS (
   SELECT d.*, CASE WHEN d.traced_count >= h.traced_ratio * d.request_count THEN d.traced_ns_p50 END AS p50_ns
   FROM disk_load AS d
   CROSS JOIN threshold AS h
 )
 SELECT
-  CASE WHEN d.busy_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  CASE WHEN d.busy_ratio >= h.critical_ratio THEN 'critical' WHEN d.busy_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity,
   d.device AS subject,
   format('{} requests took {:.1f} ms on average{}, with {:.1f} in flight while it was busy: {:.2f} s, {:.1f} % of the time', d.request_count,
     d.await_ns / 1e6, CASE WHEN d.p50_ns IS NULL THEN '' ELSE format(' (half of those traced {:.1f} ms or more)', d.p50_ns / 1e6) END,
