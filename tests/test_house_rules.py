@@ -129,3 +129,9 @@ def test_a_share_never_stands_alone(name: str) -> None:
         assert [c for c in columns if re.search(r"(_ns|_count|_bytes|_period|count|cycles)$", c)], (
             "a ratio and no absolute figure"
         )
+
+
+def test_one_view_reads_what_strangers_did() -> None:
+    """All others take followed_state, which knows whose times a recording of some processes cannot tell; the rules behind
+    ``finding`` ask for threads of known processes."""
+    assert {n for n, view in load_views().items() if "thread_state" in view.sources} - {"finding"} == {"followed_state"}
