@@ -173,6 +173,7 @@ const char *read_perf_objects(const char *path, struct objects *objects)
 	static char body[1 << 16];
 	struct record_header record;
 	FILE *file = fopen(path, "re");
+	const char *trouble = NULL;
 	int index = 0;
 
 	if (!(objects->pids = calloc(PID_MOST / 8, 1)))
@@ -202,6 +203,8 @@ const char *read_perf_objects(const char *path, struct objects *objects)
 		}
 		at += record.size + skip;
 	}
+	if (header[6] && at < end)
+		trouble = "it is cut or damaged: what was mapped later is not known";
 	for (int bit = 0; header[6] && bit <= FEATURE_BUILD_ID; bit++)
 		if (header[9] >> bit & 1) {
 			if (bit == FEATURE_BUILD_ID && !fseeko(file, (off_t)(end + 16u * (unsigned)index), SEEK_SET) &&
@@ -212,5 +215,5 @@ const char *read_perf_objects(const char *path, struct objects *objects)
 	fclose(file);
 	if (objects->count)
 		qsort(objects->list, objects->count, sizeof *objects->list, by_use);
-	return NULL;
+	return trouble;
 }

@@ -107,7 +107,7 @@ int is_jitdump(const char *path)
 	if (!name || strncmp(name, "/jit-", 5))
 		return 0;
 	digits = strspn(name + 5, "0123456789");
-	return digits && !strcmp(name + 5 + digits, ".dump");
+	return digits && digits <= 9 && !strcmp(name + 5 + digits, ".dump"); /* a pid: atoi() reads it */
 }
 
 int is_its_own(const struct stat *info, const uint32_t *uids, size_t uid_count, int64_t since_ns)

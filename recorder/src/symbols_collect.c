@@ -54,9 +54,9 @@ static void take_object(struct bundle *bundle, const struct object *object, int6
 	const struct row *known;
 	struct stat info;
 	struct wanted wanted = { path, object->build_id, object->inode, start_ns };
-	int file = -1;
+	int file = -1, is_deleted = length > sizeof deleted && !strcmp(path + length - (sizeof deleted - 1), deleted);
 
-	if (length > sizeof deleted && !strcmp(path + length - (sizeof deleted - 1), deleted)) {
+	if (is_deleted) {
 		path[length - (sizeof deleted - 1)] = 0;
 		reason = "deleted and unreadable";
 	}
@@ -71,7 +71,7 @@ static void take_object(struct bundle *bundle, const struct object *object, int6
 		reason = "no time";
 	for (size_t i = 0; !is_late && file < 0 && i < pids; i++)
 		file = open_mapped(object->pids[i], &wanted, &info, build_id, &reason);
-	if (!is_late && file < 0 && path[length - 1]) { /* one that was deleted has no path any more */
+	if (!is_late && file < 0 && !is_deleted) { /* what has the path of a deleted one is another file */
 		errno = 0;
 		file = open_own(&wanted, &info, build_id, &reason);
 		if (file < 0 && errno == ENOENT && reason == unknown)

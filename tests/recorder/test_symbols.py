@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -214,6 +215,45 @@ def test_a_program_that_was_replaced_is_not_taken_for_itself(program: Path, tmp_
     source = capture.source("symbols")
     assert source["status"] == "degraded"
     assert f"{program}: build id mismatch" in source["reason"]
+
+
+def perf_data(path: Path, mapped: Path | str) -> bytes:
+    """A perf.data with one executable mapping, of a process that ended, without a build id."""
+    name = os.fsencode(str(mapped)) + b"\0"
+    name += bytes(-len(name) % 8)
+    body = struct.pack("<iiQQQIIQQII", 4_194_000, 4_194_000, 0x5000_0000, 0x1000, 0, 8, 1, 999_999_999, 0, 5, 2) + name
+    record = struct.pack("<IHH", 10, 2, len(body) + 8) + body
+    path.write_bytes(b"PERFILE2" + struct.pack("<12Q", 104, 128, 104, 0, 104, len(record), 0, 0, 0, 0, 0, 0) + record)
+    return path.read_bytes()
+
+
+def collect(folder: Path, start_ns: int) -> tuple[list[list[str]], str]:
+    """The rows of objects that are found for folder/perf.data, and what is said."""
+    (folder / "out").mkdir()
+    words = ["symbols", "collect", folder / "out", "table", "-", "100000000", str(start_ns), folder / "perf.data"]
+    done = subprocess.run([helper(), *words], capture_output=True, text=True, check=True, timeout=60)
+    lines = (folder / "out" / "objects.tsv").read_text().splitlines()[1:]
+    return [line.split("\t") for line in lines if "\tvdso\t" not in line], done.stderr
+
+
+def test_a_file_at_the_path_of_a_deleted_program_is_not_taken_for_it(program: Path, tmp_path: Path) -> None:
+    """It was there before the recording, and perf did not learn the build id of what had been mapped."""
+    later_ns = time.time_ns() + 10**10
+    perf_data(tmp_path / "perf.data", f"{program} (deleted)")
+    ((member, *_, reason),), _ = collect(tmp_path, later_ns)
+    assert (member, reason) == ("-", "deleted and unreadable")
+    shutil.rmtree(tmp_path / "out")
+    perf_data(tmp_path / "perf.data", program)
+    ((member, *_, reason),), _ = collect(tmp_path, later_ns)
+    assert (member, reason) == (f"elf/{build_id(program)}", "-"), "unchanged since, it is the one that was mapped"
+
+
+def test_a_perf_data_that_is_cut_is_said(program: Path, tmp_path: Path) -> None:
+    whole = perf_data(tmp_path / "perf.data", program)
+    assert "cut" not in collect(tmp_path, time.time_ns() + 10**10)[1]
+    shutil.rmtree(tmp_path / "out")
+    (tmp_path / "perf.data").write_bytes(whole[:-8])
+    assert "it is cut or damaged: what was mapped later is not known" in collect(tmp_path, 0)[1]
 
 
 def test_a_program_without_build_id(tmp_path: Path) -> None:
