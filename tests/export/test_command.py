@@ -52,6 +52,9 @@ def test_hostile_names_break_no_format(hostile: Path) -> None:
     name = 'a:b\\n"c" \\e[2J</script>\\u202e'
     done = perfcase("export", hostile, "--to", "folded")
     assert done.stdout == f"[unknown];[empty] 1\n{name};{name};[empty] 7\n"
+    assert done.stderr.startswith(
+        "perfcase: not in the folded export: what is no sample (perfetto has calls, waits and"
+    )
     assert done.stderr.splitlines()[1:] == [
         "perfcase: not in the folded export: 1 sample without an address or a callchain",
         "perfcase: not in the folded export: 1 callchain of weight 0",

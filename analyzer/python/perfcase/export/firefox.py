@@ -7,10 +7,13 @@ from collections import Counter
 from typing import BinaryIO
 
 from perfcase import __version__
-from perfcase.export.source import Samples
+from perfcase.export.source import NO_SAMPLES, Samples
 
 EXTENSION = "firefox.json"
-KEEPS_NOT = "the CPUs of samples, addresses (frames have their names), units but time: it calls other weights samples"
+KEEPS_NOT = (
+    f"{NO_SAMPLES}; the CPUs of samples, addresses (frames have their names), units but time: it calls other weights"
+    " samples"
+)
 VERSION = 62
 GECKO_VERSION = 24
 

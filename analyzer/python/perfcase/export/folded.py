@@ -10,11 +10,14 @@ import re
 from collections import Counter
 from typing import BinaryIO
 
-from perfcase.export.source import Samples
+from perfcase.export.source import NO_SAMPLES, Samples
 from perfcase.text import plural, safe
 
 EXTENSION = "folded"
-KEEPS_NOT = "times, CPUs and thread ids (threads of one name are one), units, source lines, which code is the kernel's"
+KEEPS_NOT = (
+    f"{NO_SAMPLES}; times, CPUs and thread ids (threads of one name are one), units, source lines, which code is the"
+    " kernel's"
+)
 
 _NUMBER = re.compile(r"\s+(\d+(?:\.\d*)?)$", re.ASCII)
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from perfcase.export.protobuf import message, number, packed, text
-from perfcase.export.source import Samples
+from perfcase.export.source import NO_SAMPLES, Samples
 
 EXTENSION = "pb.gz"
-KEEPS_NOT = "the moments and CPUs of samples; addresses of objects are offsets in their files"
+KEEPS_NOT = f"{NO_SAMPLES}; the moments and CPUs of samples; addresses of objects are offsets in their files"
 
 
 class _Strings:

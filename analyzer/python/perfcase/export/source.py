@@ -20,6 +20,9 @@ else:
 
 _BATCH_ROWS = 10_000
 
+NO_SAMPLES = "what is no sample (perfetto has calls, waits and counters; csv and parquet have everything)"
+"""What files of samples do not have."""
+
 
 class FrameInfo(NamedTuple):
     """A frame as other formats describe it."""
