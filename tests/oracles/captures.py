@@ -116,7 +116,20 @@ _WAITS = {
     "aarch64/offcpu": ("sched-events", "latency"),
     "aarch64/oracle-perf": ("sched-events", "latency"),
 }
-RECORDED = [replace(capture, tools=(*capture.tools, *_WAITS.get(capture.id, ()))) for capture in RECORDED]
+# What perf says of the middle third alone.
+_WINDOWS = {
+    "x86_64/sched": ("window-timehist", "window-summary"),
+    "x86_64/offcpu": ("window-timehist", "window-summary", "window-report"),
+    "x86_64/oracle-perf": ("window-timehist", "window-summary", "window-report"),
+    "x86_64/hw-cycles": ("window-report",),
+    "aarch64/sched": ("window-timehist", "window-summary"),
+    "aarch64/oracle-perf": ("window-timehist", "window-summary", "window-report"),
+    "aarch64/hw-cycles": ("window-report",),
+}
+RECORDED = [
+    replace(capture, tools=(*capture.tools, *_WAITS.get(capture.id, ()), *_WINDOWS.get(capture.id, ())))
+    for capture in RECORDED
+]
 
 
 def recorded_with(*tools: str) -> list[Recorded]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import duckdb
 import pytest
 
 from perfcase import store
+from perfcase.window import open_window
 from tests.oracles.captures import Capture, Recorded
 from tests.oracles.live import CannotRecordError
 
@@ -16,8 +16,14 @@ from tests.oracles.live import CannotRecordError
 class Case:
     """An imported capture: rows of a SELECT, by the stock duckdb on case.duckdb."""
 
-    def __init__(self, folder: Path) -> None:
-        self._connection = duckdb.connect(str(folder / "case.duckdb"), read_only=True)
+    def __init__(self, case: store.Case, connection: duckdb.DuckDBPyConnection | None = None) -> None:
+        self._case = case
+        self._connection = connection or duckdb.connect(str(case.folder / "case.duckdb"), read_only=True)
+
+    def window(self, start_clock_ns: int, end_clock_ns: int) -> Case:
+        """Its part between two times of the recording's clock."""
+        began_ns = self.value("SELECT start_clock_ns FROM capture")
+        return Case(self._case, open_window(self._case, start_clock_ns - began_ns, end_clock_ns - began_ns))
 
     def rows(self, sql: str, *parameters: object) -> list[tuple]:
         """All rows."""
@@ -46,7 +52,7 @@ def case_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Capture], Cas
                     path = capture.path()
                 except CannotRecordError as reason:
                     pytest.skip(str(reason))
-            cases[capture.id] = Case(store.open_case(path, folder / f"{name}.case").folder)
+            cases[capture.id] = Case(store.open_case(path, folder / f"{name}.case"))
         return cases[capture.id]
 
     return get

@@ -8,10 +8,11 @@ sides speak of (object, address).
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 PERF_QUIET = ("--symfs", "{empty}", "--kallsyms", os.devnull)
@@ -29,6 +30,8 @@ class Tool:
     arguments: tuple[str, ...]
     stream: str = "stdout"
     keep: str | None = None
+    windowed: bool = False
+    """Whether it is asked about the middle third of the capture only (--time)."""
 
 
 TOOLS = {
@@ -54,6 +57,10 @@ TOOLS = {
     ),
     "timehist": Tool("perf", ("sched", "timehist", "--kallsyms", os.devnull)),
     "timehist-summary": Tool("perf", ("sched", "timehist", "-s", "--kallsyms", os.devnull)),
+    "window-times": Tool("perf", (*SCRIPT, "-F", "time"), keep=":"),
+    "window-timehist": Tool("perf", ("sched", "timehist", "--kallsyms", os.devnull), windowed=True),
+    "window-summary": Tool("perf", ("sched", "timehist", "-s", "--kallsyms", os.devnull), windowed=True),
+    "window-report": Tool("perf", (*REPORT, "--no-children", "-F", "overhead,sample,period,dso,sym"), windowed=True),
     "timehist-migrations": Tool("perf", ("sched", "timehist", "-s", "-M", "--kallsyms", os.devnull)),
     "latency": Tool("perf", ("sched", "latency", "-p")),
     # Every scheduler event with its own fields.
@@ -76,6 +83,21 @@ TOOLS = {
 }
 
 
+def _middle_third(times: str) -> str:
+    """The beginning and the end of the middle third of a capture, in whole microseconds, from the lines of its times."""
+    found = [int(s + ns) for s, ns in re.findall(r"(\d+)\.(\d{9}):", times)]
+    first, third = min(found), (max(found) - min(found)) // 3
+    bounds = [(first + number * third) // 1000 for number in (1, 2)]
+    return ",".join(f"{us // 10**6}.{us % 10**6:06}" for us in bounds)
+
+
+def window(text: str) -> tuple[int, int]:
+    """What part of the capture a tool was asked about, by its text: from and to, in ns of the capture's clock."""
+    found = re.match(r"# --time (\d+)\.(\d{6}),(\d+)\.(\d{6})\n", text)
+    assert found, "the text does not say which part it is of"
+    return int(found[1] + found[2]) * 1000, int(found[3] + found[4]) * 1000
+
+
 def available(program: str) -> bool:
     """Whether the program is installed."""
     return shutil.which(program) is not None
@@ -90,6 +112,11 @@ def version(program: str) -> str:
 def ask(name: str, capture: Path) -> str:
     """What the tool says about the capture."""
     tool = TOOLS[name]
+    head = ""
+    if tool.windowed:
+        bounds = _middle_third(ask("window-times", capture))
+        tool = replace(tool, arguments=(*tool.arguments, "--time", bounds))
+        head = f"# --time {bounds}\n"
     with tempfile.TemporaryDirectory(prefix="oracle-empty-") as empty:
         arguments = [argument.format(empty=empty) for argument in tool.arguments]
         command = [tool.program, *arguments, "-i", str(capture)]
@@ -106,4 +133,4 @@ def ask(name: str, capture: Path) -> str:
     if tool.keep is not None:
         lines = [line for line in lines if tool.keep in line]
     # perf report ends with a tip drawn by chance.
-    return "".join(line + "\n" for line in lines if not line.startswith("# (Tip:"))
+    return head + "".join(line + "\n" for line in lines if not line.startswith("# (Tip:"))
