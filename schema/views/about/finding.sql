@@ -2,7 +2,7 @@
 -- grain: a rule and a thing that it fired for
 -- source: every rule
 -- caveat: a rule without a row did not fire, or could not be judged: finding_coverage says which
--- diff no: sentences, no figures; perfcase findings on both
+-- diff no: sentences, no figures; perfcase diff leads with those that are new, gone or changed
 -- column finding: the rule
 -- column severity: critical, warning or note
 -- column subject: what it is about: a thread, a device, a control group, a CPU, the whole host

@@ -5,7 +5,8 @@
 -- caveat: resident memory includes shared pages; pss_bytes divides them among their users, and anonymous memory is what malloc grows. allocation_by_stack says which stacks make a process grow, where system calls or page faults were recorded
 -- caveat: fit_ratio is 1 for a size that never changed
 -- diff by: comm
--- diff level: resident_bytes_last, resident_bytes_max, anon_bytes_last, swap_bytes_last
+-- diff sum: resident_grown_bytes
+-- diff level: swap_bytes_last
 -- diff weight: 0.4
 -- column upid: the capture's own process key
 -- column pid: process id
@@ -15,6 +16,7 @@
 -- column resident_bytes_first [bytes]: resident memory at the first
 -- column resident_bytes_last [bytes]: at the last
 -- column resident_bytes_max [bytes]: the most in any
+-- column resident_grown_bytes [bytes]: what it has more at the last than at the first; negative when it has less
 -- column resident_bytes_per_h [bytes per hour]: slope of the line through all of them
 -- column fit_ratio [ratio]: how much of the variation of resident memory the line explains (R²)
 -- column anon_bytes_first [bytes]: resident anonymous memory at its first snapshot
@@ -58,8 +60,8 @@ WITH seen AS (
 )
 SELECT
   line.upid, p.pid, p.name AS comm, line.snapshot_count, line.duration_ns,
-  resident_bytes_first, resident_bytes_last, resident_bytes_max, resident_bytes_per_h, fit_ratio,
-  anon_bytes_first, anon_bytes_last, anon_bytes_per_h, anon_fit_ratio,
+  resident_bytes_first, resident_bytes_last, resident_bytes_max, resident_bytes_last - resident_bytes_first AS resident_grown_bytes,
+  resident_bytes_per_h, fit_ratio, anon_bytes_first, anon_bytes_last, anon_bytes_per_h, anon_fit_ratio,
   pss_bytes_first, pss_bytes_last, pss_bytes_per_h, pss_fit_ratio, swap_bytes_last
 FROM line
 LEFT JOIN process AS p USING (upid)

@@ -20,6 +20,7 @@ from perfcase.cli.common import (
     writing,
 )
 from perfcase.diff import page, stack_page
+from perfcase.diff.fired import changes
 from perfcase.diff.rank import rank
 from perfcase.diff.sides import count_per, opened_sides, parse_part
 from perfcase.errors import PerfcaseError
@@ -131,4 +132,7 @@ def command(
             return
         ranking = rank(old, new, None if view is None else [view])
         stacks = stack_page.said_of_stacks(old, new) if view is None else None
-        page.write(old, new, ranking, fmt.value, output, limit, is_one_view=view is not None, stacks=stacks)
+        findings = changes(old, new) if view is None else None
+        page.write(
+            old, new, ranking, fmt.value, output, limit, is_one_view=view is not None, stacks=stacks, findings=findings
+        )

@@ -22,6 +22,8 @@ EQUAL = 1e-9
 HOW_MEASURED = frozenset({"method", "event"})
 """Key columns that say how something was measured: what only one side measured so is no difference of what was measured."""
 COVERED_RATIO = 0.8
+BUSY_NS_PER_S = 1e7
+"""Of a view whose times are less in all, a hundredth of a second in each, shares are of this: all of next to nothing is little."""
 OF_ONE = ("_ratio", "_per_cpu", "avg_count", "load_1min")
 """Averages that are 1 where a resource is full, by the end of their name: a difference counts as what it is, up to 1."""
 AMOUNTS = frozenset({"sum", "level"})
@@ -235,8 +237,12 @@ class _Shares:
 
     def __init__(self, view: View, divided: Iterable[_Divided], in_a: Collected, in_b: Collected) -> None:
         amounts = [each for each in divided if each.is_amount]
-        self._totals = {each.measure.name: each.total() for each in amounts}
         self._units = {column.name: column.unit for column in view.columns}
+        least = {
+            each: BUSY_NS_PER_S if self._units[each.measure.name] == "ns" and each.per == "s" else 0.0
+            for each in amounts
+        }
+        self._totals = {each.measure.name: max(each.total(), least[each]) for each in amounts}
         self._of_key: dict[Key, float] = {}
         if amounts and view.diff.keys and self._totals[amounts[0].measure.name]:
             total = self._totals[amounts[0].measure.name]

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from perfcase import render, text
 from perfcase.coverage import why_empty
+from perfcase.diff import fired
 from perfcase.diff.comparable import Condition, Setting, conditions, settings
 from perfcase.diff.compare import Difference, Side
+from perfcase.diff.fired import Change
 from perfcase.diff.rank import NotCompared, Ranked, Ranking
 from perfcase.query import Result
 from perfcase.text import safe, shorten
@@ -50,18 +52,19 @@ def write(
     *,
     is_one_view: bool,
     stacks: Said | None = None,
+    findings: list[Change] | None = None,
 ) -> None:
     """Writes a diff. One view: with what is no more than noise."""
     lines = [*ranking.lines, *ranking.noise] if is_one_view else ranking.lines
     shown = lines[:limit] if limit else lines
     found = conditions(a, b)
     if fmt == "table":
-        _text(a, b, ranking, found, shown, len(lines), output, stacks)
+        _text(a, b, ranking, found, shown, len(lines), output, stacks, findings or [])
         return
     if fmt == "json":
-        _json(a, b, ranking, found, shown, output, stacks)
+        _json(a, b, ranking, found, shown, output, stacks, findings or [])
         return
-    for each in (*_told(found), *_missing(a, b, ranking.not_compared)):
+    for each in (*_told(found), *fired.sentences(findings or []), *_missing(a, b, ranking.not_compared)):
         sys.stderr.write(f"perfcase: {safe(each)}\n")
     with duckdb.connect() as connection:
         fill(connection, shown)
@@ -118,10 +121,10 @@ def times(ratio: float) -> str:
     """A ratio for people: × 2.5, ÷ 40."""
     if ratio < 0:
         return "changed sign"
-    return f"× {_digits(ratio)}" if ratio >= 1 else f"÷ {_digits(1 / ratio)}"
+    return f"× {_times(ratio)}" if ratio >= 1 else f"÷ {_times(1 / ratio)}"
 
 
-def _digits(value: float) -> str:
+def _times(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -143,10 +146,12 @@ def _json(
     lines: Sequence[Ranked],
     output: Path | None,
     stacks: Said | None,
+    findings: list[Change],
 ) -> None:
     whole = {
         "a": {"name": a.name, "duration_ns": a.duration_ns},
         "b": {"name": b.name, "duration_ns": b.duration_ns},
+        "findings": [asdict(each) for each in findings],
         "comparability": [asdict(each) for each in found],
         "per": {"event": a.per, "a": a.per_count, "b": b.per_count} if a.per else None,
         "settings": [asdict(each) for each in settings(a, b)],
@@ -168,6 +173,7 @@ def _text(
     all_of: int,
     output: Path | None,
     stacks: Said | None,
+    findings: list[Change],
 ) -> None:
     with render.page(output) as console:
         for name, side in (("A", a), ("B", b)):
@@ -176,6 +182,7 @@ def _text(
         if a.per:
             told = f"  amounts are per {a.per}: {a.per_count:,.0f} in A, {b.per_count:,.0f} in B"
             console.print(rich.text.Text(safe(told)))
+        fired.write(console, findings)
         console.print()
         if stacks:
             console.print(rich.text.Text.assemble(("Stacks  ", "bold"), safe(stacks.sentence)))
@@ -244,27 +251,33 @@ def amount(difference: Difference, absolute: float | None, divided: float | None
     if absolute is None or divided is None:
         return "-"
     shown = value(difference, divided)
-    return f"{shown} ({number(difference.unit, absolute)})" if difference.per else shown
+    return f"{shown} ({scaled(difference.unit, absolute, difference.a, difference.b)})" if difference.per else shown
 
 
 def value(difference: Difference, divided: float) -> str:
-    """A figure with its unit and what it is divided by."""
-    shown = number(difference.unit, divided)
+    """A figure of a line, in the unit that all of the line have, with what it is divided by."""
+    shown = scaled(difference.unit, divided, difference.a_per, difference.b_per)
     return f"{shown}/{difference.per}" if difference.per else shown
 
 
-def number(unit: str | None, figure: float) -> str:
-    """A figure with its unit, three digits."""
-    sign, size = ("-" if figure < 0 else ""), abs(figure)
-    if unit == "ns":
-        return sign + text.duration(size)
-    if unit and unit.startswith("bytes"):
-        return sign + text.size(size) + unit.removeprefix("bytes").replace(" per hour", "/h")
-    if unit == "ratio" and size <= 1:
-        return sign + text.ratio(size)
-    shown = f"{size:,.0f}" if size >= 1000 or size == round(size) else f"{size:.3g}"
-    known = {None: "", "count": "", "ratio": ""}
-    return sign + shown + known.get(unit, f" {unit}")
+def scaled(unit: str | None, figure: float, *beside: float | None) -> str:
+    """A figure of three digits, in the unit of the largest that it stands beside, unless it is less than a thousandth of one."""
+    largest = max((abs(each) for each in beside if each is not None), default=abs(figure))
+    base, _, rest = (unit or "").partition(" ")
+    if unit == "ratio" and max(largest, abs(figure)) <= 1:
+        return text.ratio(figure)
+    if base not in _SCALES:
+        return f"{text.figure(figure)} {unit}" if unit not in (None, "count", "ratio") else text.figure(figure)
+    name, scale = next((each for each in _SCALES[base] if largest >= each[1]), _SCALES[base][-1])
+    if 0 < abs(figure) < scale / 1000:
+        return scaled(unit, figure)
+    return f"{text.figure(figure / scale)} {name}{rest.replace('per hour', '/h')}"
+
+
+_SCALES = {
+    "ns": (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)),
+    "bytes": (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0)),
+}
 
 
 def _told(found: Iterable[Condition]) -> list[str]:

@@ -15,12 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeVar
 
 from perfcase.diff.collect import Collected, Figure, Key, collect
 from perfcase.diff.compare import Difference, Side, differences
 from perfcase.diff.sides import SHARED, share_views
 from perfcase.views import View, load_views, with_dependencies
 from perfcase.window import move, open_window
+
+_T = TypeVar("_T")
 
 SIGMAS = 3.0
 """Differences of fewer standard errors are noise: with a thousand figures one in 370 is beyond that by chance alone."""
@@ -89,9 +92,7 @@ def rank(a: Side, b: Side, names: Iterable[str] | None = None) -> Ranking:
         if name not in both
     ]
     found: dict[str, list[Difference]] = {}
-    collected = dict(
-        zip(both, zip(*_on_both(a, b, lambda side: _collect(side, views, both)), strict=True), strict=True)
-    )
+    collected = dict(zip(both, zip(*on_both(a, b, lambda side: _collect(side, views, both)), strict=True), strict=True))
     for name in list(both):
         empty = [side for side, of_side in zip("AB", collected[name], strict=True) if not of_side.rows]
         if empty and (not views[name].diff.keys or len(empty) == 2):
@@ -126,7 +127,7 @@ def ranked(
     )
 
 
-def _on_both(a: Side, b: Side, work: Callable[[Side], list[Collected]]) -> tuple[list[Collected], list[Collected]]:
+def on_both(a: Side, b: Side, work: Callable[[Side], _T]) -> tuple[_T, _T]:
     """Does the same for both sides at once; for a capture against itself once."""
     if a.connection is b.connection:
         both = work(a)
@@ -228,7 +229,7 @@ def _add_noise(
     if not top or a.case is None or b.case is None:
         return
     wholes = {id(side): [collected[name][n] for name in top] for n, side in enumerate((a, b))}
-    errors = _on_both(a, b, lambda side: _errors(side, [views[name] for name in top], wholes[id(side)]))
+    errors = on_both(a, b, lambda side: _errors(side, [views[name] for name in top], wholes[id(side)]))
     for n, name in enumerate(top):
         found[name] = differences(views[name], a, b, errors[0][n], errors[1][n])
 
@@ -265,7 +266,11 @@ def _with_errors(view: View, whole: Collected, parts: list[Collected], counts: l
             values = _of_parts(key, name, kind, parts)
             if kind == "sum" and counts:
                 values = [value - figure.value * part for value, part in zip(values, counts, strict=True)]
-            rows[key][name] = replace(figure, error=_error(kind, values))
+            error = _error(kind, values)
+            if kind == "sum" and error is not None and not counts:
+                # What the windows do not have between them, nothing tells how steady it is.
+                error = max(error, abs(figure.value - sum(values)))
+            rows[key][name] = replace(figure, error=error)
     return replace(whole, rows=rows)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from perfcase import render
 from perfcase.diff.callers import callers
 from perfcase.diff.compare import Side, diff_view
-from perfcase.diff.page import number, times
+from perfcase.diff.page import times, value
 from perfcase.diff.shape import COUNTER_VIEWS, Shape, differing_counters, sentence, shape
 from perfcase.diff.stacks import common_event, pictured, profile
 from perfcase.flamegraph import FlameGraph
@@ -113,7 +113,7 @@ def said_of_stacks(a: Side, b: Side) -> Said | None:
     views = load_views()
     differences = [each for name in COUNTER_VIEWS for each in diff_view(views[name], a, b)]
     counters = tuple(
-        f"{each.measure.name} {number(each.unit, each.a_per or 0)} and {number(each.unit, each.b_per or 0)}"
+        f"{each.measure.name} {value(each, each.a_per or 0)} and {value(each, each.b_per or 0)}"
         + (f" ({times(each.ratio)})" if each.ratio else "")
         for each in differing_counters(differences)
     )

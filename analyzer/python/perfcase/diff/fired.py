@@ -1,0 +1,121 @@
+"""The findings of both sides: which rules fired on one of them only, or more severely than on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfcase.diff.compare import Side
+from perfcase.diff.rank import on_both
+from perfcase.findings import SEVERITIES
+from perfcase.query import sql_errors
+from perfcase.text import safe
+
+if TYPE_CHECKING:
+    import rich.console
+    import rich.text
+else:
+    from perfcase.lazy import rich
+
+SCORE_CHANGE_MIN = 0.1
+"""From which on another score is a change: scores are shares of time or capacity."""
+STATES = ("new in B", "changed", "gone in B", "in both")
+"""In the order in which they are told."""
+
+_FIRED = (
+    "SELECT finding, title, severity, subject, message, score, count(*) OVER (PARTITION BY finding) FROM finding"
+    f" QUALIFY row_number() OVER (PARTITION BY finding ORDER BY list_position({list(SEVERITIES)}, severity),"
+    " score DESC, subject, message) = 1"
+)
+
+
+@dataclass(frozen=True)
+class Fired:
+    """The most severe thing that a rule fired for on one side."""
+
+    severity: str
+    subject: str
+    message: str
+    score: float
+    count: int
+    """For how many things it fired."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A rule that fired."""
+
+    finding: str
+    title: str
+    state: str
+    a: Fired | None
+    b: Fired | None
+    is_judged: bool
+    """Whether the side on which it did not fire could be judged: else it may hold there, too."""
+
+
+Of = tuple[dict[str, tuple[str, Fired]], set[str]]
+
+
+def changes(a: Side, b: Side) -> list[Change]:
+    """Every rule that fired: what is new first, then what changed, then what is gone; the most severe first."""
+    (old, judged_a), (new, judged_b) = on_both(a, b, _fired)
+    found = []
+    for name in {**new, **old}:
+        (title, was), (_, now) = (side.get(name) or (None, None) for side in (old, new))
+        found.append(
+            Change(
+                name, title or new[name][0], _state(was, now), was, now,
+                (was is not None or name in judged_a) and (now is not None or name in judged_b),
+            )
+        )  # fmt: skip
+    return sorted(found, key=_order)
+
+
+def _state(was: Fired | None, now: Fired | None) -> str:
+    if was is None or now is None:
+        return "new in B" if was is None else "gone in B"
+    is_changed = was.severity != now.severity or abs(was.score - now.score) >= SCORE_CHANGE_MIN
+    return "changed" if is_changed else "in both"
+
+
+def _order(each: Change) -> tuple:
+    worst = each.b or each.a
+    assert worst is not None
+    return STATES.index(each.state), SEVERITIES.index(worst.severity), -worst.score, each.finding
+
+
+@sql_errors()
+def _fired(side: Side) -> Of:
+    rows = side.connection.execute(_FIRED).fetchall()
+    judged = side.connection.execute("SELECT finding FROM finding_coverage WHERE is_judged").fetchall()
+    return {name: (title, Fired(*fired)) for name, title, *fired in rows}, {name for (name,) in judged}
+
+
+def sentences(found: Iterable[Change]) -> Iterator[str]:
+    """A line for each change."""
+    for each in found:
+        if each.state == "in both":
+            continue
+        severity = " → ".join(dict.fromkeys(side.severity for side in (each.a, each.b) if side))
+        unknown = "" if each.is_judged else f" (it could not be judged in {'A' if each.a is None else 'B'})"
+        yield f"{each.state}: {severity}: {each.title}{unknown}"
+
+
+def write(console: rich.console.Console, found: list[Change]) -> None:
+    """What a reader sees of it, with the figures of both sides."""
+    if not found:
+        return
+    console.print()
+    console.print(rich.text.Text("Findings", style="bold"))
+    changed = [each for each in found if each.state != "in both"]
+    for each, told in zip(changed, sentences(changed), strict=True):
+        console.print(rich.text.Text(f"  {safe(told)}", style="bold red" if each.state == "new in B" else "default"))
+        for name, side in (("A", each.a), ("B", each.b)):
+            if side:
+                more = f" (and {side.count - 1} more)" if side.count > 1 else ""
+                console.print(rich.text.Text(f"    {name}  {safe(f'{side.subject}: {side.message}{more}')}"))
+    alike = ", ".join(each.finding for each in found if each.state == "in both")
+    if alike:
+        console.print(rich.text.Text(f"  in both: {alike}"))

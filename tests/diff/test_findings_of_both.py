@@ -1,0 +1,77 @@
+"""The findings that are new, gone or changed lead a diff: case A alone and among its neighbours, and made by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from perfcase import store
+from perfcase.diff import fired
+from perfcase.diff.fired import Change, Fired, changes, sentences
+from perfcase.diff.sides import opened_sides
+from tests.support.cli import succeed
+
+SAMPLES = Path(__file__).parents[2] / "sample-captures" / "a-neighbours"
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("findings")
+    alone, crowded = (Path(shutil.copy(SAMPLES / f"{name}.perfcase", folder)) for name in ("alone", "crowded"))
+    return alone, crowded
+
+
+def test_the_neighbours_are_new(captures: tuple[Path, Path]) -> None:
+    told = json.loads(succeed("diff", *captures, "--format", "json"))
+    assert [(each["finding"], each["state"]) for each in told["findings"]] == [
+        ("cpu_saturation", "new in B"), ("noisy_neighbour", "new in B"), ("recorder_cost", "in both"),
+    ]  # fmt: skip
+    neighbour = told["findings"][1]
+    assert (neighbour["a"], neighbour["b"]["severity"], neighbour["b"]["subject"]) == (None, "critical", "/service")
+    assert neighbour["is_judged"] is True
+    assert list(told).index("findings") < list(told).index("differences")
+
+
+def test_the_other_way_round_they_are_gone(captures: tuple[Path, Path], tmp_path: Path) -> None:
+    alone, crowded = captures
+    page = tmp_path / "page"
+    succeed("diff", crowded, alone, "--limit", 1, "--output", page)
+    text = page.read_text(encoding="utf-8")
+    gone = "gone in B: critical: Another control group takes the CPU that this one waits for\n    A  /service: its threads waited"
+    assert gone in text
+    assert text.index(gone) < text.index("What changed most")
+    assert "new in B: " not in text
+    assert "in both: recorder_cost\n" in text
+
+
+def test_of_a_capture_and_itself_nothing_changed(captures: tuple[Path, Path]) -> None:
+    case = store.open_case(captures[1])
+    with opened_sides(case, case, None, None) as sides:
+        assert {each.state for each in changes(*sides)} == {"in both"}
+
+
+def test_states_and_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one(severity: str, score: float) -> tuple[str, Fired]:
+        return "it is slow", Fired(severity, "the host", "so much", score, 1)
+
+    a = {"gone": one("note", 0.1), "worse": one("warning", 0.3), "more": one("note", 0.30), "same": one("note", 0.30)}
+    b = {
+        "worse": one("critical", 0.3),
+        "more": one("note", 0.41),
+        "same": one("note", 0.39),
+        "new": one("warning", 0.2),
+    }
+    monkeypatch.setattr(fired, "on_both", lambda *_: ((a, set(a)), (b, {*b, "gone"})))
+    found: list[Change] = changes(None, None)  # type: ignore[arg-type]
+    assert [(each.finding, each.state) for each in found] == [
+        ("new", "new in B"), ("worse", "changed"), ("more", "changed"), ("gone", "gone in B"), ("same", "in both"),
+    ]  # fmt: skip
+    assert list(sentences(found)) == [
+        "new in B: warning: it is slow (it could not be judged in A)",
+        "changed: warning → critical: it is slow",
+        "changed: note: it is slow",
+        "gone in B: note: it is slow",
+    ]
