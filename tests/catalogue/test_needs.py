@@ -75,7 +75,12 @@ def test_a_view_needs_what_the_views_need_that_it_is_made_from() -> None:
         ("WITH c AS (SELECT a * b AS x FROM t) SELECT * FROM c", "a * b"),
         ("SELECT r.x FROM t AS l LEFT JOIN u AS r USING (k)", "u.x"),
         ("SELECT a / nullif(b, 0) AS x FROM t", "a / nullif(b, 0)"),
-        ("SELECT a AS x FROM t UNION ALL SELECT b FROM u", "t.a"),
+        ("SELECT a AS x FROM t UNION ALL SELECT b FROM u", "t.a or u.b"),
+        ("SELECT a AS x FROM t UNION ALL SELECT a FROM t", "t.a"),
+        ("WITH c AS (SELECT 1 AS x FROM t UNION ALL SELECT y + 1 FROM u UNION ALL SELECT * FROM (SELECT 3 AS x)) SELECT * FROM c",
+         "1 or y + 1 or 3"),
+        ("SELECT a AS x FROM t EXCEPT SELECT b FROM u", "t.a"),
+        (" UNION ALL ".join(f"SELECT {n:0100} + a AS x FROM t" for n in range(1, 6)), "5 expressions, in the parts of a UNION"),
         ("WITH c AS (SELECT x + 1 AS x FROM t), d AS (SELECT x FROM c) SELECT x FROM d", "x + 1"),
     ],
 )  # fmt: skip

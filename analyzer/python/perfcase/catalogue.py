@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     from perfcase.lazy import duckdb
 
-VERSION = 3
+VERSION = 4
 """Raised when this module says other things than before of the same schema: then case.duckdb is written anew."""
 
 Rows = list[dict[str, Any]]

@@ -15,6 +15,8 @@ from perfcase.views import View, parsed, parser
 
 STEPS_MAX = 20
 LENGTH_MAX = 400
+WAYS_MAX = 3
+"""Ways to compute a column that are told however long they are."""
 
 Node = dict[str, Any]
 Scope = Mapping[str, Node]
@@ -31,29 +33,45 @@ class Place:
 
 
 def formulas(view: View) -> dict[str, str]:
-    """SQL of the columns, by name; of those that are only a column of a table or view, its name."""
-    found = {}
+    """SQL of the columns, by name; of those that are only a column of a table or view, its name.
+
+    The parts of a UNION may compute a column each in its own way: then each way is told, or how many there are.
+    """
+    found: dict[str, list[Place]] = {}
     for column in view.columns:
-        place = _column(parsed(view)["node"], column.name, {})
-        if place:
-            found[column.name] = _followed(place)
-    written = _written([place.expression for place in found.values()])
-    return dict(zip(found, written, strict=True))
+        places = _column(parsed(view)["node"], column.name, {})
+        ends = [end for place in places for end in _followed(place, STEPS_MAX)]
+        if ends:
+            found[column.name] = _different(ends)
+    written = iter(_written([place.expression for places in found.values() for place in places]))
+    told = {name: list(dict.fromkeys(next(written) for _ in places)) for name, places in found.items()}
+    return {name: _ways(ways) for name, ways in told.items()}
 
 
-def _followed(place: Place) -> Place:
-    for _ in range(STEPS_MAX):
-        names = place.expression.get("column_names") if place.expression["class"] == "COLUMN_REF" else None
-        if not names:
-            break
-        table = names[-2] if len(names) > 1 else None
-        found = _from(place.node.get("from_table"), table, names[-1], place.scope)
-        if not found:
-            base = _table_of(place.node.get("from_table"), table)
-            called = {**place.expression, "column_names": [base, names[-1]]} if base else place.expression
-            return Place(called, place.node, place.scope)
-        place = found
-    return place
+def _ways(ways: list[str]) -> str:
+    told = " or ".join(ways)
+    if len(told) > LENGTH_MAX and len(ways) > WAYS_MAX:
+        return f"{len(ways)} expressions, in the parts of a UNION"
+    return _cut(told)
+
+
+def _different(places: list[Place]) -> list[Place]:
+    """Without those of the same expression in the same query."""
+    return list({id(place.expression): place for place in places}.values())
+
+
+def _followed(place: Place, steps: int) -> list[Place]:
+    """Where an expression is computed."""
+    names = place.expression.get("column_names") if place.expression["class"] == "COLUMN_REF" else None
+    if not names or not steps:
+        return [place]
+    table = names[-2] if len(names) > 1 else None
+    found = _different(_from(place.node.get("from_table"), table, names[-1], place.scope))
+    if not found:
+        base = _table_of(place.node.get("from_table"), table)
+        called = {**place.expression, "column_names": [base, names[-1]]} if base else place.expression
+        return [Place(called, place.node, place.scope)]
+    return [end for each in found for end in _followed(each, steps - 1)]
 
 
 def _table_of(table: Node | None, alias: str | None) -> str | None:
@@ -67,42 +85,65 @@ def _table_of(table: Node | None, alias: str | None) -> str | None:
     return None
 
 
-def _column(node: Node, name: str, scope: Scope) -> Place | None:
-    """The expression of a column of a query."""
-    inner = {**scope}
-    for entry in (node.get("cte_map") or {}).get("map", ()):
-        inner[entry["key"]] = entry["value"].get("query_node") or entry["value"]["query"]["node"]
+def _column(node: Node, name: str, scope: Scope) -> list[Place]:
+    """The expression of a column of a query; of a UNION, of each of its parts."""
+    inner = {**scope, **_common(node)}
     if node["type"] == "SET_OPERATION_NODE":
-        children = node.get("children") or [node["left"]]
-        return _column(children[0], name, inner)
+        return _of_parts(node, name, inner)
     if node["type"] != "SELECT_NODE":
-        return None
+        return []
     for expression in node["select_list"]:
-        named = expression.get("alias") or (expression.get("column_names") or [""])[-1]
-        if named.lower() == name.lower():
-            return Place(expression, node, inner)
+        if _name(expression) == name.lower():
+            return [Place(expression, node, inner)]
     if any(expression["class"] == "STAR" for expression in node["select_list"]):
         return _from(node.get("from_table"), None, name, inner)
-    return None
+    return []
 
 
-def _from(table: Node | None, wanted: str | None, name: str, scope: Scope) -> Place | None:
+def _common(node: Node) -> dict[str, Node]:
+    """The common table expressions of a query."""
+    entries = (node.get("cte_map") or {}).get("map", ())
+    return {entry["key"]: entry["value"].get("query_node") or entry["value"]["query"]["node"] for entry in entries}
+
+
+def _name(expression: Node) -> str:
+    """What a column of a SELECT is called."""
+    return (expression.get("alias") or (expression.get("column_names") or [""])[-1]).lower()
+
+
+def _of_parts(node: Node, name: str, scope: Scope) -> list[Place]:
+    """Of a UNION. Its first part has the names; in the others a column is what stands in its place."""
+    first, *others = node.get("children") or (node["left"], node["right"])
+    found = _column(first, name, scope)
+    if node["setop_type"] != "UNION" or first["type"] != "SELECT_NODE":
+        return found
+    at = next((n for n, expression in enumerate(first["select_list"]) if _name(expression) == name.lower()), None)
+    for other in others:
+        listed = other.get("select_list", ())
+        if at is None or any(expression["class"] == "STAR" for expression in listed):
+            found += _column(other, name, scope)
+        elif at < len(listed):
+            found.append(Place(listed[at], other, {**scope, **_common(other)}))
+    return found
+
+
+def _from(table: Node | None, wanted: str | None, name: str, scope: Scope) -> list[Place]:
     """The expression of a column of what stands after FROM."""
     if not table:
-        return None
+        return []
     if table["type"] == "JOIN":
         left = _from(table["left"], wanted, name, scope)
         return left or _from(table["right"], wanted, name, scope)
     alias = table.get("alias") or table.get("table_name")
     if wanted is not None and alias != wanted:
-        return None
+        return []
     if table["type"] == "SUBQUERY":
         return _column(table["subquery"]["node"], name, scope)
     if table["type"] == "BASE_TABLE" and table["table_name"] in scope:
         # A common table expression sees those before it; that it might see itself ends with STEPS_MAX.
         others = {key: node for key, node in scope.items() if key != table["table_name"]}
         return _column(scope[table["table_name"]], name, others)
-    return None
+    return []
 
 
 def _written(expressions: list[Node]) -> list[str]:
@@ -125,6 +166,10 @@ def _shortened(text: str) -> str:
     line = re.sub(r'"([a-z_]+)"', r"\1", " ".join(text.split())).replace("count_star()", "count(*)")
     if line.startswith("(") and line.endswith(")") and _closes_at_end(line):
         line = line[1:-1]
+    return _cut(line)
+
+
+def _cut(line: str) -> str:
     return line if len(line) <= LENGTH_MAX else line[: LENGTH_MAX - 1] + "…"
 
 
