@@ -60,6 +60,22 @@ DebugDirOption = Annotated[
 ]
 
 
+def event_option(told: str) -> object:
+    """--event of a command that takes samples of one event; ``told``: what it does there."""
+    return Annotated[str | None, typer.Option("--event", "-e", metavar="NAME", help=told)]
+
+
+def where_option(told: str) -> object:
+    """--where, a condition; ``told``: on what."""
+    return Annotated[str | None, typer.Option("--where", "-w", metavar="SQL", help=told)]
+
+
+def plot_option(told: str) -> object:
+    """--plot and --no-plot; ``told``: what is drawn."""
+    more = " On a terminal they are, elsewhere only if asked."
+    return Annotated[bool | None, typer.Option("--plot/--no-plot", help=told + more, show_default=False)]
+
+
 @contextmanager
 def import_progress(label: str) -> Iterator[store.Progress]:
     """A progress bar on a terminal's standard error, nothing elsewhere; gone when the import is done."""

@@ -15,6 +15,7 @@ from perfcase.cli.common import (
     OutputOption,
     capture_progress,
     complete_view,
+    event_option,
     open_file,
     unknown,
     writing,
@@ -62,12 +63,7 @@ def command(
         str | None,
         typer.Option("--callers", metavar="FUNCTION", help="Who calls it in each, and what of that changed most."),
     ] = None,
-    event: Annotated[
-        str | None,
-        typer.Option(
-            "--event", "-e", metavar="NAME", help="Of --flamegraph and --callers: whose samples; a clock unless told."
-        ),
-    ] = None,
+    event: event_option("Of --flamegraph and --callers: whose samples; a clock unless told.") = None,
     baseline: Annotated[
         str | None,
         typer.Option(

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from perfcase.cli.common import DebugDirOption, FileArgument, complete_view, import_progress, opened, writing
+from perfcase.cli.common import (
+    DebugDirOption,
+    FileArgument,
+    complete_view,
+    event_option,
+    import_progress,
+    opened,
+    where_option,
+    writing,
+)
 from perfcase.errors import PerfcaseError
 from perfcase.stacks import choose_event, sampled_events
 from perfcase.text import safe
@@ -49,16 +58,8 @@ def command(
             help="The file to write; - or none: standard output. For csv and parquet a folder.",
         ),
     ] = None,
-    event: Annotated[
-        str | None,
-        typer.Option("--event", "-e", metavar="NAME", help="The event whose samples are written; a clock unless told."),
-    ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            "--where", "-w", metavar="SQL", help="Which samples: a condition on comm, tid, pid, cpu, ts_ns, utid."
-        ),
-    ] = None,
+    event: event_option("The event whose samples are written; a clock unless told.") = None,
+    where: where_option("Which samples: a condition on comm, tid, pid, cpu, ts_ns, utid.") = None,
     view: Annotated[
         list[str] | None,
         typer.Option(

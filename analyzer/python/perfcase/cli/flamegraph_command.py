@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import DebugDirOption, FileArgument, opened, writing
+from perfcase.cli.common import DebugDirOption, FileArgument, event_option, opened, where_option, writing
 from perfcase.errors import PerfcaseError
 from perfcase.flamegraph import FlameGraph
 from perfcase.stacks import choose_event, off_cpu_stacks, sample_stacks
@@ -16,22 +16,11 @@ from perfcase.stacks import choose_event, off_cpu_stacks, sample_stacks
 def command(
     file: FileArgument,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The SVG to write.")],
-    event: Annotated[
-        str | None,
-        typer.Option("--event", "-e", metavar="NAME", help="The event whose samples count; a clock unless told."),
-    ] = None,
+    event: event_option("The event whose samples count; a clock unless told.") = None,
     off_cpu: Annotated[
         bool, typer.Option("--off-cpu", help="Where threads left their CPUs, by the time that they stayed away.")
     ] = False,
-    where: Annotated[
-        str | None,
-        typer.Option(
-            "--where",
-            "-w",
-            metavar="SQL",
-            help="Which samples or waits: comm, tid, pid, cpu, ts_ns; state, duration_ns of waits.",
-        ),
-    ] = None,
+    where: where_option("Which samples or waits: comm, tid, pid, cpu, ts_ns; state, duration_ns of waits.") = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
     """Draw a flame graph: one SVG that opens in any browser, with zoom, search and keys, and needs nothing else.

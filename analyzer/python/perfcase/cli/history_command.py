@@ -18,7 +18,9 @@ from perfcase.cli.common import (
     OutputOption,
     capture_progress,
     complete_view,
+    plot_option,
     unknown,
+    where_option,
     write,
 )
 from perfcase.errors import PerfcaseError
@@ -52,9 +54,7 @@ def command(
     measure: Annotated[
         str | None, typer.Option("--measure", "-m", metavar="COLUMN", help="The view's column that is the figure.")
     ] = None,
-    where: Annotated[
-        str | None, typer.Option("--where", "-w", metavar="SQL", help="Of which rows: \"comm = 'java'\".")
-    ] = None,
+    where: where_option("Of which rows: \"comm = 'java'\".") = None,
     agg: Annotated[
         Way | None,
         typer.Option(help="How the rows become one figure; by default amounts are added, levels averaged."),
@@ -83,12 +83,7 @@ def command(
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
-    plot: Annotated[
-        bool | None,
-        typer.Option(
-            "--plot/--no-plot", help="Sparklines. On a terminal they are, elsewhere only if asked.", show_default=False
-        ),
-    ] = None,
+    plot: plot_option("Sparklines.") = None,
 ) -> None:
     """Follow one figure over many captures, in the order of time; without --view, list the captures.
 

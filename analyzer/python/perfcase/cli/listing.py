@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import sys
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.text import Text
 
-from perfcase.render import table_of
+from perfcase.cli.common import unknown
+from perfcase.render import console, table_of
 from perfcase.schema import Column, Table
 from perfcase.views import View
+
+
+def write(what: str, entries: Mapping[str, Table | View], name: str | None, *, as_json: bool) -> None:
+    """All entries, or the one of that name."""
+    if name is not None and name not in entries:
+        raise unknown(what, name, entries, f"perfcase {what}s")
+    chosen = [entries[name]] if name else list(entries.values())
+    if as_json:
+        sys.stdout.write(json.dumps(records(chosen), indent=1, ensure_ascii=False) + "\n")
+    elif name:
+        print_entry(console(), entries[name])
+    else:
+        print_groups(console(), chosen)
 
 
 def print_groups(console: Console, entries: Iterable[Table | View]) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import unknown
-from perfcase.cli.listing import print_entry, print_groups, records
-from perfcase.render import console
+from perfcase.cli.listing import write
 from perfcase.schema import load_tables
 
 
@@ -26,13 +22,4 @@ def command(
 
     Example: perfcase tables thread_state
     """
-    tables = load_tables()
-    if name is not None and name not in tables:
-        raise unknown("table", name, tables, "perfcase tables")
-    chosen = [tables[name]] if name else list(tables.values())
-    if as_json:
-        sys.stdout.write(json.dumps(records(chosen), indent=1, ensure_ascii=False) + "\n")
-    elif name:
-        print_entry(console(), tables[name])
-    else:
-        print_groups(console(), chosen)
+    write("table", load_tables(), name, as_json=as_json)

@@ -17,7 +17,9 @@ from perfcase.cli.common import (
     OutputOption,
     complete_view,
     opened,
+    plot_option,
     unknown,
+    where_option,
     write,
 )
 from perfcase.coverage import why_empty
@@ -39,9 +41,7 @@ def command(
         typer.Argument(metavar="NAME", help="A view or table.", show_default=False, autocompletion=complete_view),
     ],
     file: FileArgument,
-    where: Annotated[
-        str | None, typer.Option("--where", "-w", metavar="SQL", help="A condition on its columns: \"comm = 'java'\".")
-    ] = None,
+    where: where_option("A condition on its columns: \"comm = 'java'\".") = None,
     order: Annotated[
         str | None, typer.Option("--order", metavar="SQL", help='What to sort by: "on_cpu_ns DESC".')
     ] = None,
@@ -52,14 +52,7 @@ def command(
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
-    plot: Annotated[
-        bool | None,
-        typer.Option(
-            "--plot/--no-plot",
-            help="Histograms as bars, intervals as sparklines. On a terminal they are, elsewhere only if asked.",
-            show_default=False,
-        ),
-    ] = None,
+    plot: plot_option("Histograms as bars, intervals as sparklines.") = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
     """Show a view of FILE: thread_time, off_cpu_by_stack, syscall_summary, …

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import unknown
-from perfcase.cli.listing import print_entry, print_groups, records
-from perfcase.render import console
+from perfcase.cli.listing import write
 from perfcase.views import load_views
 
 
@@ -26,14 +23,7 @@ def command(
     Example: perfcase views thread_time
     """
     views = load_views()
-    if name is not None and name not in views:
-        raise unknown("view", name, views, "perfcase views")
-    chosen = [views[name]] if name else list(views.values())
-    if as_json:
-        sys.stdout.write(json.dumps(records(chosen), indent=1, ensure_ascii=False) + "\n")
-    elif sql and name:
+    if sql and name in views and not as_json:
         sys.stdout.write(views[name].sql + "\n")
-    elif name:
-        print_entry(console(), views[name])
     else:
-        print_groups(console(), chosen)
+        write("view", views, name, as_json=as_json)
