@@ -82,6 +82,7 @@ def bundle(
     prune: bool,
     full: bool = False,
     unwinding: bool = False,
+    small_frames: bool = False,
     jitdump: Path | None = None,
     root: Path = Path("/"),
     kallsyms: Path = Path("/proc/kallsyms"),
@@ -114,7 +115,9 @@ def bundle(
         elif jitdump is not None and Path(path).parent == jitdump.parent and "/jitted-" in path:
             continue  # perf inject made it: nothing that a host has
         elif path.startswith("/") and inside(root, path).is_file():
-            _add_file(made, root, path, used if prune else None, full=full, unwinding=unwinding)
+            _add_file(
+                made, root, path, used if prune else None, full=full, unwinding=unwinding, small_frames=small_frames
+            )
         elif path.startswith("/"):
             made.miss("elf-table", path, "deleted and unreadable")
     if jitdump is not None:
@@ -129,7 +132,7 @@ def inside(root: Path, path: str) -> Path:
     return root / path.lstrip("/")
 
 
-def _add_file(made: Bundle, root: Path, path: str, used: set[int] | None, *, full: bool, unwinding: bool) -> None:
+def _add_file(made: Bundle, root: Path, path: str, used: set[int] | None, *, full: bool, **options: bool) -> None:
     whole = inside(root, path).read_bytes()
     try:
         build_id = Elf(whole).build_id()
@@ -140,7 +143,7 @@ def _add_file(made: Bundle, root: Path, path: str, used: set[int] | None, *, ful
         return made.add(f"elf/{name}", "elf", whole, path=path, build_id=build_id or "-")
     debug_file = inside(root, DEBUG_FILES) / name[:2] / f"{name[2:]}.debug"
     debug = debug_file.read_bytes() if build_id and debug_file.exists() else None
-    table = tables_of(whole, debug, used, unwinding=unwinding)
+    table = tables_of(whole, debug, used, **options)
     return made.add(f"elf/{name}", "elf-table", table, path=path, build_id=build_id or "-")
 
 

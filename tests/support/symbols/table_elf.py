@@ -80,8 +80,15 @@ class Elf:
         return None
 
 
-def tables_of(data: bytes, debug: bytes | None, near: Collection[int] | None, *, unwinding: bool = False) -> bytes:
-    """The file without code and data.
+def tables_of(
+    data: bytes,
+    debug: bytes | None,
+    near: Collection[int] | None,
+    *,
+    unwinding: bool = False,
+    small_frames: bool = False,
+) -> bytes:
+    """The file without code and data. ``small_frames``: of unwind tables only those of functions at used places.
 
     ``debug`` is its separate debug file: its .symtab is taken where the file has none. ``near`` are the used places of
     the file: symbols that are not near one are blanked (zeros, which compress to nothing), the rest keep their place.
@@ -104,7 +111,34 @@ def tables_of(data: bytes, debug: bytes | None, near: Collection[int] | None, *,
                 sections[index] = replace(each, data=table)
                 sections[strings_index] = replace(sections[strings_index], data=text)
     kept = KEPT | (UNWINDING if unwinding else set())
+    if unwinding and near is not None and small_frames:
+        for index, each in enumerate(sections):
+            if each.name == ".eh_frame":
+                sections[index] = replace(each, data=_prune_frames(elf, each, used))
+        kept -= {".eh_frame_hdr"}  # it lists what is blank now
     return _write(elf, sections, lambda each: each.name in kept or each.kind == SHT_NOTE)
+
+
+def _prune_frames(elf: Elf, section: Section, used: list[int]) -> bytes:
+    """.eh_frame (LSB 5.0, 10.6) whose descriptions of other functions are of no code: their addresses, which all compilers
+    write relative to their place in 4 bytes, and their instructions are zeros."""
+    data, address = bytearray(section.data), section.fields[3]
+    at = 0
+    while at + 8 <= len(data):
+        length, cie = struct.unpack_from("<II", data, at)
+        if length in (0, 0xFFFFFFFF):
+            break
+        if cie:
+            (start,), (size,) = struct.unpack_from("<i", data, at + 8), struct.unpack_from("<I", data, at + 12)
+            start += address + at + 8
+            if not any(kind == PT_LOAD and flags & 1 and 0 <= start - base < most
+                       for kind, flags, _, base, _, _, most, _ in elf.programs):  # fmt: skip
+                raise ValueError(f"{start:#x} is no code: another encoding of addresses")
+            place = bisect.bisect_left(used, start)
+            if place == len(used) or used[place] >= start + size:
+                data[at + 8 : at + 4 + length] = bytes(length - 4)
+        at += 4 + length
+    return bytes(data)
 
 
 def _called_by_plt(elf: Elf, used: list[int]) -> set[int]:

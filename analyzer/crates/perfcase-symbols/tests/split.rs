@@ -37,6 +37,49 @@ fn inlined(names: &[Result<Name, &'static str>]) -> usize {
     names.iter().flatten().filter(|name| !name.inlined.is_empty()).count()
 }
 
+/// Packs one .dwo file of DWARF 5 (section 7.3.5), which binutils' dwp cannot: its sections, the units' behind some other
+/// bytes, and an index that says where in them the unit is.
+fn pack(folder: &Path, dwo: &str, package: &str) {
+    const OTHER_BYTES: usize = 24;
+    run(folder, &format!("cp {dwo} one.dwo && objcopy --dump-section .debug_info.dwo=info one.dwo"));
+    let info = std::fs::read(folder.join("info")).unwrap();
+    // The unit's head: length, version 5, kind DW_UT_split_compile, address size, abbreviations, id.
+    assert_eq!(info[4..7], [5, 0, 5]);
+    let id = u64::from_le_bytes(info[12..20].try_into().unwrap());
+    let sections = run(folder, "readelf -SW one.dwo");
+    let size = |name: &str| {
+        let line = sections.lines().find(|line| line.contains(&format!(" {name} ")))?;
+        let fields: Vec<&str> = line.split(']').nth(1)?.split_whitespace().collect();
+        u32::from_str_radix(fields[4], 16).ok()
+    };
+    let names = ["info", "", "abbrev", "line", "loclists", "str_offsets", "macro", "rnglists"];
+    let parts = names.iter().zip(1u32..).filter_map(|(name, key)| Some((key, size(&format!(".debug_{name}.dwo"))?)));
+    let parts: Vec<(u32, u32)> = parts.collect();
+    assert!(parts.len() >= 4, "{parts:?}");
+    let count = parts.len() as u32;
+    // Version, columns, units, slots; the slots' ids, and the row of each: the lowest bit of the id chooses the slot.
+    let mut index: Vec<u8> = [5, count, 1, 2].iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    let at = (id & 1) as usize;
+    for slot in 0..2 {
+        index.extend(if slot == at { id } else { 0 }.to_le_bytes());
+    }
+    for slot in 0..2 {
+        index.extend(u32::from(slot == at).to_le_bytes());
+    }
+    let offset = |key: u32| if key == 1 { OTHER_BYTES as u32 } else { 0 };
+    index.extend(parts.iter().flat_map(|(key, _)| key.to_le_bytes()));
+    index.extend(parts.iter().flat_map(|(key, _)| offset(*key).to_le_bytes()));
+    index.extend(parts.iter().flat_map(|(_, size)| size.to_le_bytes()));
+    std::fs::write(folder.join("cu_index"), index).unwrap();
+    std::fs::write(folder.join("info"), [&[0xff; OTHER_BYTES][..], &info].concat()).unwrap();
+    run(
+        folder,
+        &format!(
+            "objcopy --update-section .debug_info.dwo=info --add-section .debug_cu_index=cu_index one.dwo {package}"
+        ),
+    );
+}
+
 #[test]
 fn dwo_and_dwp_files_tell_what_the_program_would() {
     let root = tempfile::tempdir().unwrap();
@@ -60,11 +103,19 @@ fn dwo_and_dwp_files_tell_what_the_program_would() {
             );
             assert_eq!(all(&found(&dir(kind))), wanted, "{kind} {version}");
         }
-        // binutils packs no DWARF 5.
-        if version == 4 {
-            run(root.path(), "mkdir -p packed4/opt && cp bare4/opt/prog packed4/opt");
-            run(root.path(), "dwp -o packed4/opt/prog.dwp bare4/opt/*.dwo");
-            assert_eq!(all(&found(&dir("packed"))), wanted, "dwp");
+        run(root.path(), &format!("mkdir -p packed{version}/opt && cp bare{version}/opt/prog packed{version}/opt"));
+        match version {
+            4 => drop(run(root.path(), "dwp -o packed4/opt/prog.dwp bare4/opt/*.dwo")),
+            _ => pack(root.path(), "bare5/opt/*.dwo", "packed5/opt/prog.dwp"),
+        }
+        assert_eq!(all(&found(&dir("packed"))), wanted, "dwp of DWARF {version}");
+        if version == 5 {
+            // The index says of another unit that it is here.
+            let mut index = std::fs::read(root.path().join("cu_index")).unwrap();
+            index[16..32].iter_mut().step_by(8).for_each(|byte| *byte ^= 2);
+            std::fs::write(root.path().join("cu_index"), index).unwrap();
+            run(root.path(), "objcopy --update-section .debug_cu_index=cu_index packed5/opt/prog.dwp");
+            assert_eq!(inlined(&all(&found(&dir("packed")))), 0);
         }
     }
     // A unit that the program does not mean is not taken, though its file has the name.

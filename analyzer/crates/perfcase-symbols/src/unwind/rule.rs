@@ -130,6 +130,13 @@ impl Rules {
                     Err(fault) => Err(fault),
                 };
             }
+            // What a function saves lies below its caller's stack pointer. A table that has the return address above it (that
+            // of glibc's code which binds functions) leaves out what was pushed before the first instruction.
+            let is_above = tables.machine() == Machine::Aarch64 && register == rule.return_register && !rule.is_signal;
+            if let (true, Saved::AtCfa(offset @ 0..)) = (is_above, place) {
+                let above = cfa.wrapping_add_signed(offset).wrapping_add(8);
+                registers.set(tables.machine().stack_pointer().into(), above);
+            }
             // A register that cannot be had matters only if a caller's rule needs it. At a function's end tables go on
             // naming the places of registers that were popped already: what lies below the stack pointer is back.
             let is_back = |offset: i64| cfa.wrapping_add_signed(offset) < callee.stack_pointer(tables.machine());

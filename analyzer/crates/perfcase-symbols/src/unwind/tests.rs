@@ -258,6 +258,22 @@ fn after_a_guess_the_stack_pointer_of_aarch64_is_not_known() {
 }
 
 #[test]
+fn what_was_pushed_before_the_first_instruction_belongs_to_the_frame() {
+    // glibc's code that binds functions: the PLT has pushed two registers, of which the table says only that the return
+    // address is one. Its caller keeps 32 bytes.
+    const OFFSET_EXTENDED_SF: u8 = 0x11;
+    let saves = [DEF_CFA_OFFSET, 32, OFFSET | 29, 4, OFFSET | 30, 3];
+    let binding = function(0x1000, &[DEF_CFA_OFFSET, 16, OFFSET_EXTENDED_SF, 30, 0x7f]);
+    let functions = [binding, function(0x1100, &saves), function(0x1200, &[UNDEFINED, 30])];
+    let file = elf(Machine::Aarch64, ".eh_frame", &frames(Machine::Aarch64, &functions, true));
+    let stack = [0, 0, 7, BASE + 0x1104, 0, BASE + 0x1204, 7, 7];
+    let values = [0, 0, STACK, BASE + 0x1010];
+    let registers = Registers::from_perf(Machine::Aarch64, 0b1111 << 29, values.into_iter()).unwrap();
+    let (frames, outcome) = unwind(Machine::Aarch64, registers, Some(file), &stack);
+    assert_eq!((frames, outcome), (vec![0x1010, 0x1103, 0x1203], Outcome { end: End::Complete, guessed_count: 0 }));
+}
+
+#[test]
 fn endless_tables_and_stacks_end() {
     // DW_OP_skip -3, again and again.
     let functions = [function(0x1000, &[DEF_CFA_EXPRESSION, 3, 0x2f, 0xfd, 0xff])];
