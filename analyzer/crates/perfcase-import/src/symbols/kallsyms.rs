@@ -1,8 +1,23 @@
 //! The kernel's own symbol list, as /proc/kallsyms prints it: `address type name [module]`.
 
 /// Symbols of the recorded kernel and its modules, sorted by address.
+///
+/// Of several names of one address the one listed first counts: the kernel lists weak names, names of the linker script
+/// and those with more underscores later (scripts/kallsyms.c), and prints the first itself, in traces as in its log. perf
+/// 6.1 has a rule of its own (`choose_best_symbol`) but gives all names but the last no length, so that the last remains.
 pub struct Kallsyms {
-    symbols: Vec<(u64, String)>,
+    symbols: Vec<Symbol>,
+}
+
+struct Symbol {
+    start: u64,
+    name: String,
+    is_module: bool,
+}
+
+/// As perf ends what nothing follows: the last symbol of the kernel, and of the modules.
+fn end_of_last(start: u64) -> u64 {
+    (start | 4095).saturating_add(4097)
 }
 
 impl Kallsyms {
@@ -11,29 +26,30 @@ impl Kallsyms {
     /// Only text symbols (types t, T, w, W) name code. `None` when there is none, or when every address is 0:
     /// the kernel hides addresses from readers without privilege (kptr_restrict).
     pub fn parse(text: &str) -> Option<Kallsyms> {
-        let mut symbols: Vec<(u64, String)> = Vec::new();
+        let mut symbols: Vec<Symbol> = Vec::new();
         for line in text.lines() {
             let mut words = line.split_ascii_whitespace();
             let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else { continue };
-            let Ok(address) = u64::from_str_radix(address, 16) else { continue };
+            let Ok(start) = u64::from_str_radix(address, 16) else { continue };
             if matches!(kind, "t" | "T" | "w" | "W") && !is_marker(name) {
-                symbols.push((address, name.to_string()));
+                symbols.push(Symbol { start, name: name.to_string(), is_module: words.next().is_some() });
             }
         }
-        if symbols.iter().all(|(address, _)| *address == 0) {
+        if symbols.iter().all(|symbol| symbol.start == 0) {
             return None;
         }
-        symbols.sort_by_key(|(address, _)| *address);
-        // Of several names of one address the first listed stays.
-        symbols.dedup_by_key(|(address, _)| *address);
+        symbols.sort_by_key(|symbol| symbol.start);
+        symbols.dedup_by_key(|symbol| symbol.start);
         Some(Kallsyms { symbols })
     }
 
     /// The symbol that covers an address, and the distance from its start in bytes.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
-        let after = self.symbols.partition_point(|(start, _)| *start <= address);
-        let (start, name) = self.symbols.get(after.checked_sub(1)?)?;
-        Some((name, address - start))
+        let after = self.symbols.partition_point(|symbol| symbol.start <= address);
+        let symbol = self.symbols.get(after.checked_sub(1)?)?;
+        let is_last = self.symbols.get(after).is_none_or(|next| next.is_module != symbol.is_module);
+        let is_covered = !is_last || address < end_of_last(symbol.start);
+        is_covered.then(|| (&*symbol.name, address - symbol.start))
     }
 }
 
@@ -53,6 +69,29 @@ mod tests {
         assert_eq!(symbols.find(0xffff_0190), Some(("foo", 0x90)));
         assert_eq!(symbols.find(0xffff_0220), Some(("bar", 0x20)));
         assert_eq!(symbols.find(0x10), None);
+    }
+
+    #[test]
+    fn the_first_listed_of_several_names() {
+        let text = "ffff0000 t common_return\nffff0000 T a_longer_global_name\nffff0000 W weak\nffff0100 t __one\n\
+                    ffff0100 T one\nffff0200 D data\nffff0200 t behind_data\n";
+        let symbols = Kallsyms::parse(text).unwrap();
+        assert_eq!(symbols.find(0xffff_0004), Some(("common_return", 4)));
+        assert_eq!(symbols.find(0xffff_0100), Some(("__one", 0)));
+        assert_eq!(symbols.find(0xffff_0200), Some(("behind_data", 0)));
+    }
+
+    #[test]
+    fn what_nothing_follows_ends_with_its_pages() {
+        let text = "ffff0000 T _text\nffff0100 t last\nffffc000 t first [ext4]\nffffc100 t other [xfs]\n";
+        let symbols = Kallsyms::parse(text).unwrap();
+        assert_eq!(symbols.find(0xffff_1fff), Some(("last", 0x1eff)));
+        assert_eq!(symbols.find(0xffff_2000), None, "between the kernel and its modules");
+        assert_eq!(symbols.find(0xffff_c0ff), Some(("first", 0xff)));
+        assert_eq!(symbols.find(0xffff_dfff), Some(("other", 0x1eff)));
+        assert_eq!(symbols.find(0xffff_e000), None, "behind all modules");
+        let at_the_end = Kallsyms::parse("fffffffffffffff0 T last\n").unwrap();
+        assert_eq!(at_the_end.find(u64::MAX - 1), Some(("last", 14)));
     }
 
     #[test]
