@@ -89,7 +89,8 @@ def compare(tables: Tables, ours: dict, theirs: dict, *, is_arm64: bool = False)
                 # perf inject gives generated code addresses of its own.
                 if "/jitted-" not in other.dso and mine.address != other.address:
                     unexplained.append(f"{key}: address {mine} and {other}")
-                elif other.name is None:
+                # An entry of .plt that calls what has no name (an IFUNC of libc itself) is a bare "@plt".
+                elif other.name in (None, "@plt"):
                     counts["perf has no name" + ("" if mine.name is None else f", we have it from {mine.source}")] += 1
                 elif (mine.name, mine.offset) == (other.name, other.offset):
                     counts["same"] += 1
