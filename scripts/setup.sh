@@ -85,11 +85,13 @@ build() {
     # The extension, with the workspace's one profile, installed editable. Its requirements are installed by now.
     PATH="$PWD/$venv/bin:$PATH" VIRTUAL_ENV="$PWD/$venv" PIP_QUIET=1 \
         "$venv/bin/maturin" develop --quiet --profile dev --locked
+    "$venv/bin/python" -c 'import sys; from importlib.util import find_spec; sys.exit(find_spec("perfcase_api") is None)' ||
+        "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -e api
     if [ -f recorder/Makefile ]; then
         make --no-print-directory -s -C recorder
     fi
     # What the first command of a user would otherwise wait for.
-    "$venv/bin/python" -m compileall -q analyzer/python/perfcase
+    "$venv/bin/python" -m compileall -q analyzer/python/perfcase api/perfcase_api
     "$venv/bin/python" -c 'from perfcase import casedb; casedb.template()'
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the wheel into a folder, with schema/ and recorder/ (its helper built) inside. usage: wheel.sh FOLDER
+# Builds the wheels into a folder: perfcase, with schema/ and recorder/ (its helper built) inside, and perfcase-api. usage: wheel.sh FOLDER
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:?usage: wheel.sh FOLDER}
@@ -13,4 +13,6 @@ cp -R schema recorder "$data/"
 find "$data" -name __pycache__ -prune -exec rm -rf {} +
 
 PATH="$PWD/.venv/bin:$PATH" .venv/bin/maturin build --quiet --profile dev --locked --out "$out"
+target=$(cd "$out" && pwd)
+(cd api && ../.venv/bin/hatchling build --target wheel --directory "$target" 2>/dev/null)
 ls "$out"/*.whl

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_wheel_holds_all_that_the_package_needs(tmp_path: Path) -> None:
     done = subprocess.run([ROOT / "scripts" / "wheel.sh", tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
+    (wheel,) = tmp_path.glob("perfcase-*.whl")
     site = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
@@ -26,6 +26,15 @@ def test_the_wheel_holds_all_that_the_package_needs(tmp_path: Path) -> None:
         assert source
         assert packed == source
     assert (site / "perfcase" / "flamegraph.js").is_file()
+    (server,) = tmp_path.glob("perfcase_api-*.whl")
+    with zipfile.ZipFile(server) as archive:
+        packed = set(archive.namelist())
+    ours = {
+        str(path.relative_to(ROOT / "api"))
+        for path in (ROOT / "api" / "perfcase_api").rglob("*.*")
+        if path.suffix in (".py", ".sql")
+    }
+    assert ours <= packed
     script = "import perfcase.views, perfcase.cli.main as m; print(perfcase.__file__, flush=True); m.main(['record', '--version'])"
     # -I: no working directory, no environment; the wheel's folder comes before the clone that .venv points to.
     told = subprocess.run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +88,32 @@ class Result:
             with sql_errors():
                 self._cursor = self._connection.execute(self._sql)
         return self._cursor
+
+
+class Gathered(Result):
+    """The rows of one SELECT on each of several captures, in their order; a first column, capture_id, says which.
+
+    A column that some of them do not have is NULL there.
+    """
+
+    def __init__(self, connections: Iterable[duckdb.DuckDBPyConnection], sql: str, limit: int | None = None) -> None:
+        gathered = duckdb.connect()
+        is_first = True
+        for connection in connections:
+            one = Result(
+                connection,
+                f"SELECT * FROM ({gate(connection, sql).strip().rstrip(';')}\n)" + (f" LIMIT {limit}" if limit else ""),
+            )
+            ((capture_id,),) = connection.execute("SELECT capture_id FROM capture").fetchall()
+            with sql_errors():
+                gathered.register("one", one.arrow())
+                select = f"SELECT {literal(capture_id)} AS capture_id, * FROM one"
+                gathered.execute(
+                    f"CREATE TABLE answer AS {select}" if is_first else f"INSERT INTO answer BY NAME {select}"
+                )
+                gathered.unregister("one")
+            is_first = False
+        super().__init__(gathered, "FROM answer" + (f" LIMIT {limit}" if limit else ""))
 
 
 class ArrowStream:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,9 @@ from perfcase.stacks import choose_event, off_cpu_stacks, sample_stacks
 
 def command(
     file: FileArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The SVG to write.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The SVG to write; - for standard output.")
+    ],
     event: event_option("The event whose samples count; a clock unless told.") = None,
     off_cpu: Annotated[
         bool, typer.Option("--off-cpu", help="Where threads left their CPUs, by the time that they stayed away.")
@@ -38,6 +41,9 @@ def command(
             what, unit = choose_event(connection, event)
             stacks = sample_stacks(connection, what, where)
         title = f"{file.name}: {what}" + (f", {where}" if where else "")
-        picture = FlameGraph(stacks, title=title, unit=unit)
+        picture = FlameGraph(stacks, title=title, unit=unit).svg()
+        if str(output) == "-":
+            sys.stdout.write(picture)
+            return
         with writing(output) as partial:
-            partial.write_text(picture.svg(), encoding="utf-8")
+            partial.write_text(picture, encoding="utf-8")

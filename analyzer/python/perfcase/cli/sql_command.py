@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from perfcase import query, render
 from perfcase.cli.common import (
     DebugDirOption,
     FileArgument,
@@ -27,6 +30,15 @@ def command(
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
     limit: LimitOption = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--also", metavar="FILE", help="Ask this capture, too. May be given several times; implies --capture-id."
+        ),
+    ] = None,
+    capture_id: Annotated[
+        bool, typer.Option("--capture-id", help="A first column that says of which capture a row is.")
+    ] = False,
     debug_dir: DebugDirOption = None,
 ) -> None:
     """Ask anything in SQL (DuckDB's dialect) of the tables and views.
@@ -37,5 +49,11 @@ def command(
     """
     if statement == "-":
         statement = sys.stdin.read()
-    with opened(file, debug_dir) as connection:
-        write(connection, statement, fmt, output, limit)
+    with ExitStack() as stack:
+        connections = [stack.enter_context(opened(each, debug_dir)) for each in (file, *(also or ()))]
+        if also or capture_id:
+            render.write_result(
+                query.Gathered(connections, statement, limit), fmt.value, output, limited=limit is not None
+            )
+        else:
+            write(connections[0], statement, fmt, output, limit)

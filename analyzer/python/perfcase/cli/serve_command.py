@@ -1,0 +1,70 @@
+"""perfcase serve: captures for a team, over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfcase.errors import PerfcaseError
+
+
+def command(
+    store: Annotated[
+        Path, typer.Option("--store", metavar="DIR", help="Where the server keeps everything; made if it is not there.")
+    ],
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N")] = 8640,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=256, metavar="N", help="Analyses at once; as many as there are CPUs unless told."),
+    ] = None,
+    job_seconds: Annotated[
+        float, typer.Option(min=0.1, metavar="S", help="An analysis that takes longer is stopped.")
+    ] = 30.0,
+    requests_per_minute: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Of one token, or of one address without.")
+    ] = 600,
+    is_open: Annotated[
+        bool, typer.Option("--open", help="Ask nobody for a token. On loopback only.", show_default=False)
+    ] = False,
+) -> None:
+    """Serve captures by ticket over HTTP: upload, views, SQL, findings, differences, flame graphs.
+
+    The first start prints an admin's token, once. Ctrl-C ends the server; nothing that was uploaded is lost by that or by a
+    kill. GET /openapi.json describes every route.
+
+    \b
+    Example: perfcase serve --store /srv/perfcase
+             curl -H "Authorization: Bearer $TOKEN" --data-binary @incident.perfcase \\
+                 'http://127.0.0.1:8640/v1/captures?name=incident.perfcase'
+    """
+    try:
+        import uvicorn
+        from perfcase_api.app import create_app
+        from perfcase_api.settings import Limits, Settings
+    except ImportError as error:
+        raise PerfcaseError(
+            "environment", f"the server is not installed: {error}", "pip install perfcase-api"
+        ) from error
+    given = {} if workers is None else {"workers": workers}
+    settings = Settings(
+        store=store.absolute(),
+        host=host,
+        port=port,
+        is_open=is_open,
+        limits=Limits(job_seconds=job_seconds, requests_per_minute=requests_per_minute),
+        **given,
+    )
+    app = create_app(settings)
+    if not is_open:
+        from perfcase_api.app import first_token
+
+        secret = first_token(settings)
+        if secret:
+            sys.stderr.write(f"The first admin's token, shown this once: {secret}\n")
+    sys.stderr.write(f"perfcase serves {store} at http://{host}:{port}\n")
+    sys.stderr.flush()
+    uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False, timeout_graceful_shutdown=5)

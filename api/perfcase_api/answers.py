@@ -1,0 +1,60 @@
+"""Answers that are kept: an analysis of a capture gives the same bytes until perfcase itself changes.
+
+An answer's key is its ETag: the capture, the command line, and the build of perfcase. The oldest go when there is no room.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from perfcase import casedb, store
+
+
+class Answers:
+    """A folder of kept answers."""
+
+    def __init__(self, folder: Path, bytes_max: int) -> None:
+        self._folder = folder
+        self._bytes_max = bytes_max
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._build = f"{store.importer_id()} {casedb.views_hash()}"
+
+    def etag(self, captures: Sequence[str], arguments: Sequence[str]) -> str:
+        """The key of an answer."""
+        parts = [self._build, *captures, "", *arguments]
+        return hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()[:40]
+
+    def find(self, etag: str) -> bytes | None:
+        """A kept answer."""
+        path = self._folder / etag
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return data
+
+    def keep(self, etag: str, data: bytes) -> None:
+        """Keeps an answer, if it is not out of proportion."""
+        if len(data) > self._bytes_max // 16:
+            return
+        partial = self._folder / f".{etag}.{os.getpid()}"
+        # To keep an answer is a favour: a full disk must not make a good answer an error.
+        with contextlib.suppress(OSError):
+            partial.write_bytes(data)
+            partial.replace(self._folder / etag)
+            self._make_room()
+
+    def _make_room(self) -> None:
+        kept = sorted(((entry.stat(), entry) for entry in self._folder.iterdir()), key=lambda pair: pair[0].st_mtime_ns)
+        total = sum(stat.st_size for stat, _ in kept)
+        for stat, entry in kept:
+            if total <= self._bytes_max:
+                return
+            entry.unlink(missing_ok=True)
+            total -= stat.st_size

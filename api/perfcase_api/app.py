@@ -1,0 +1,126 @@
+"""Puts a server together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request, Response
+
+from perfcase import __version__
+from perfcase.errors import PerfcaseError
+from perfcase_api import errors
+from perfcase_api.answers import Answers
+from perfcase_api.catalogue import Catalogue, now_ns
+from perfcase_api.imports import Imports
+from perfcase_api.jobs import Jobs
+from perfcase_api.routes import access, analysis, captures, sql, uploads
+from perfcase_api.settings import Settings
+from perfcase_api.state import Server, address
+from perfcase_api.uploads import Uploads
+from perfcase_api.who import Rates, Tokens
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Of every answer."""
+
+_AUDITED = ("POST", "PUT", "PATCH", "DELETE")
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application on a store; everything that runs begins and ends with it."""
+    if not settings.is_loopback and settings.is_open:
+        raise PerfcaseError("usage", f"--open on {settings.host}: anybody could read every capture",
+                            "leave --open away, or listen on 127.0.0.1")  # fmt: skip
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        here = build(settings)
+        app.state.server = here
+        here.uploads.recover()
+        here.jobs.start()
+        here.imports.start()
+        try:
+            yield
+        finally:
+            await here.imports.close()
+            await here.jobs.close()
+            here.catalogue.close()
+
+    app = FastAPI(
+        title="perfcase",
+        version=__version__,
+        description="Captures by ticket, SQL for a team. Every answer is what the command line answers.",
+        lifespan=lifespan,
+        responses=errors.RESPONSES,
+        redoc_url=None,
+        docs_url=None,
+    )
+    errors.install(app)
+    for router in (uploads.whole, captures.router, uploads.router, sql.router, analysis.router, analysis.comparisons,
+                   access.router):  # fmt: skip
+        app.include_router(router)
+
+    @app.get("/v1/health", tags=["service"])
+    def health() -> dict[str, str]:
+        """Whether the server answers; needs no token and says nothing else."""
+        return {"status": "ok"}
+
+    @app.middleware("http")
+    async def guard(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
+        """Security headers on everything, a line in the audit log for everything that changes something."""
+        response = await call(request)
+        response.headers.update(HEADERS)
+        if request.method in _AUDITED:
+            _audit(request, response.status_code)
+        return response
+
+    return app
+
+
+def build(settings: Settings) -> Server:
+    """The parts of a server on a store."""
+    settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
+    catalogue = Catalogue(settings.store / "catalogue.sqlite3")
+    kept = Uploads(settings, catalogue)
+    return Server(
+        settings=settings,
+        catalogue=catalogue,
+        tokens=Tokens(catalogue),
+        rates=Rates(settings.limits.requests_per_minute),
+        uploads=kept,
+        imports=Imports(settings, catalogue, kept),
+        jobs=Jobs(settings.workers, settings.limits, kept.captures, settings.store / "scratch"),
+        answers=Answers(settings.store / "answers", settings.limits.cache_bytes),
+    )
+
+
+def _audit(request: Request, status: int) -> None:
+    who = getattr(request.state, "who", None)
+    route = request.scope.get("route")
+    action = f"{request.method} {getattr(route, 'path', '-')}"
+    subject = "/".join(str(value)[:100] for value in request.path_params.values())
+    logging.getLogger("perfcase").info("%s %s %s %d", who.name if who else "-", action, subject, status)
+    request.app.state.server.catalogue.write(
+        "INSERT INTO audit (at_ns, who, address, action, subject, status) VALUES (?, ?, ?, ?, ?, ?)",
+        (now_ns(), who.name if who else "-", address(request), action, subject, status),
+    )
+
+
+def first_token(settings: Settings) -> str | None:
+    """The secret of the first admin's token, if the store has no token yet."""
+    settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
+    catalogue = Catalogue(settings.store / "catalogue.sqlite3")
+    try:
+        return Tokens(catalogue).first()
+    finally:
+        catalogue.close()

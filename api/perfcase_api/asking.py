@@ -1,0 +1,99 @@
+"""From a route to an analysis and back: the command line's arguments, the answer's headers, what is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from typing import Literal
+
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+
+from perfcase_api.catalogue import Row
+from perfcase_api.errors import ApiError
+from perfcase_api.jobs import Job
+from perfcase_api.state import Server
+from perfcase_api.who import Who
+
+TableFormat = Literal["json", "csv", "arrow", "parquet"]
+
+MEDIA = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "arrow": "application/vnd.apache.arrow.stream",
+    "parquet": "application/vnd.apache.parquet",
+    "text": "text/plain; charset=utf-8",
+    "svg": "image/svg+xml",
+    "html": "text/html; charset=utf-8",
+    "md": "text/markdown; charset=utf-8",
+    "binary": "application/octet-stream",
+}
+_KEPT_MAX = 32 << 20
+
+
+def option(name: str, value: object) -> list[str]:
+    """``--name=value`` if there is a value: one argument, so that no value is taken for an option."""
+    if value is None or value is False:
+        return []
+    return [f"--{name}"] if value is True else [f"--{name}={value}"]
+
+
+async def ask(
+    here: Server,
+    who: Who,
+    request: Request,
+    captures: Sequence[Row],
+    command: str,
+    arguments: Sequence[str],
+    media: str,
+) -> Response:
+    """Runs ``perfcase COMMAND ARGUMENTS`` on captures; in the arguments ``{0}``, ``{1}`` … stand for their folders.
+
+    The answer streams. An error that comes after its first byte can only cut it, which a client sees: the last chunk is missing.
+    """
+    ids = [row["capture_id"] for row in captures]
+    etag = here.answers.etag(ids, [command, *arguments])
+    headers = {"ETag": f'"{etag}"', "Cache-Control": "private, no-cache"}
+    if f'"{etag}"' in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    kept = await asyncio.to_thread(here.answers.find, etag)
+    if kept is not None:
+        return Response(kept, media_type=media, headers=headers)
+    folders = [here.uploads.case(capture_id) for capture_id in ids]
+    names = {f"{{{number}}}": f"{capture_id}/case" for number, capture_id in enumerate(ids)}
+    line = [command, *(names.get(argument, argument) for argument in arguments)]
+    stack = AsyncExitStack()
+    try:
+        job = await stack.enter_async_context(here.jobs.run(who.name, line, folders))
+        output = job.output()
+        # The first bytes decide between an answer and an error.
+        first = await anext(output, b"")
+    except BaseException:
+        await stack.aclose()
+        raise
+    return StreamingResponse(_rest(here, stack, job, etag, first, output), media_type=media, headers=headers)
+
+
+async def _rest(
+    here: Server, stack: AsyncExitStack, _job: Job, etag: str, first: bytes, output: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    """The whole output, kept on the way if it is not large."""
+    async with stack:
+        kept: bytearray | None = bytearray(first)
+        yield first
+        async for chunk in output:
+            if kept is not None:
+                kept += chunk
+                if len(kept) > _KEPT_MAX:
+                    kept = None
+            yield chunk
+    if kept is not None:
+        await asyncio.to_thread(here.answers.keep, etag, bytes(kept))
+
+
+def rows_max(here: Server, limit: int) -> int:
+    """How many rows a table may have."""
+    if limit > here.settings.limits.job_rows:
+        raise ApiError("usage", f"limit: at most {here.settings.limits.job_rows:,} rows", "page with offset")
+    return limit

@@ -1,0 +1,79 @@
+"""The embedded catalogue of a store: SQLite, one file, brought up to date when it is opened."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from perfcase.errors import PerfcaseError
+
+Row = sqlite3.Row
+
+
+def now_ns() -> int:
+    """The time of day, ns since 1970."""
+    return time.time_ns()
+
+
+class Catalogue:
+    """One connection, used by one thread at a time. What ``writing`` wrote is on the disk when it ends, or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._db.row_factory = sqlite3.Row
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("PRAGMA foreign_keys = ON")
+        self._migrate(path)
+
+    def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Row]:
+        """All rows of a SELECT."""
+        with self._lock:
+            return self._db.execute(sql, values).fetchall()
+
+    def row(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> Row | None:
+        """The first row of a SELECT."""
+        with self._lock:
+            return self._db.execute(sql, values).fetchone()
+
+    def write(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> int:
+        """One statement in a transaction of its own; the id of the row that it inserted."""
+        with self.writing() as db:
+            return db.execute(sql, values).lastrowid or 0
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction."""
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    def close(self) -> None:
+        """Ends the connection."""
+        with self._lock:
+            self._db.close()
+
+    def _migrate(self, path: Path) -> None:
+        """Runs each migration after the one that the file has, each with its number in one transaction."""
+        (has,) = self._db.execute("PRAGMA user_version").fetchone()
+        scripts = sorted(
+            (entry for entry in files("perfcase_api").joinpath("migrations").iterdir() if entry.name.endswith(".sql")),
+            key=lambda entry: entry.name,
+        )
+        if has > len(scripts):
+            raise PerfcaseError("version", f"{path}: written by a newer perfcase (version {has})", "update perfcase")
+        for number, script in enumerate(scripts, 1):
+            if number > has:
+                self._db.executescript(f"BEGIN; {script.read_text()} PRAGMA user_version = {number}; COMMIT;")

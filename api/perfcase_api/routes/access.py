@@ -1,0 +1,146 @@
+"""Signing in and out, tokens, the audit log."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from perfcase_api.errors import ApiError
+from perfcase_api.state import Here, Me, address
+from perfcase_api.uploads import clean_ticket
+from perfcase_api.who import COOKIE, SESSION_S, Role
+
+router = APIRouter(prefix="/v1", tags=["access"])
+
+
+class Account(BaseModel):
+    """Who asks."""
+
+    name: str
+    role: Role
+    ticket_prefix: str
+
+
+class SignIn(BaseModel):
+    """A token, once; a cookie stands for it afterwards."""
+
+    token: str = Field(min_length=1, max_length=200)
+
+
+class NewToken(BaseModel):
+    """A token to be made."""
+
+    name: str = Field(min_length=1, max_length=100, examples=["on call"])
+    role: Role
+    ticket_prefix: str = Field("", max_length=200, description="Only captures whose tickets begin with this.")
+    expires_ns: int | None = Field(None, ge=0, lt=1 << 62, description="ns since 1970")
+
+
+class Token(BaseModel):
+    """A token, without its secret."""
+
+    token_id: int
+    name: str
+    role: Role
+    ticket_prefix: str
+    created_ns: int
+    expires_ns: int | None
+    revoked_ns: int | None
+
+
+class CreatedToken(Token):
+    """A token, with its secret, which is told this once."""
+
+    secret: str
+
+
+class Entry(BaseModel):
+    """What somebody did."""
+
+    at_ns: int
+    who: str
+    address: str
+    action: str
+    subject: str
+    status: int
+
+
+@router.get("/me")
+def me_(me: Me) -> Account:
+    """Who asks."""
+    return Account(name=me.name, role=me.role, ticket_prefix=me.ticket_prefix)
+
+
+@router.post("/session", status_code=201)
+def sign_in(here: Here, request: Request, response: Response, given: SignIn) -> Account:
+    """Signs the page in: the token is exchanged for a cookie that scripts cannot read."""
+    here.rates.take(address(request))
+    who = here.tokens.by_secret(given.token)
+    if who is None or who.token_id is None:
+        raise ApiError("unauthorized", "not a valid token")
+    request.state.who = who
+    response.set_cookie(
+        COOKIE,
+        here.tokens.open_session(who.token_id),
+        max_age=SESSION_S,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return Account(name=who.name, role=who.role, ticket_prefix=who.ticket_prefix)
+
+
+@router.delete("/session", status_code=204)
+def sign_out(here: Here, request: Request, _me: Me) -> Response:
+    """Ends the session."""
+    here.tokens.close_session(request.cookies.get(COOKIE, ""))
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE)
+    return response
+
+
+@router.get("/tokens")
+def list_tokens(here: Here, me: Me) -> list[Token]:
+    """All tokens, without their secrets."""
+    me.needs("admin")
+    return [_token(row) for row in here.catalogue.rows("SELECT * FROM token ORDER BY token_id")]
+
+
+@router.post("/tokens", status_code=201)
+def create_token(here: Here, me: Me, new: NewToken) -> CreatedToken:
+    """Makes a token. Its secret is in the answer and nowhere else. An admin with a scope gives none beyond it."""
+    me.needs("admin")
+    prefix = clean_ticket(new.ticket_prefix)
+    if not me.sees(prefix):
+        raise ApiError("not_permitted", "the ticket prefix is not in scope", f"yours is {me.ticket_prefix}")
+    number, secret = here.tokens.create(new.name, new.role, prefix, new.expires_ns)
+    row = here.catalogue.row("SELECT * FROM token WHERE token_id = ?", (number,))
+    return CreatedToken(**_token(row).model_dump(), secret=secret)
+
+
+@router.delete("/tokens/{token_id}", status_code=204)
+def revoke_token(here: Here, me: Me, token_id: Annotated[int, Path(ge=1, lt=1 << 62)]) -> Response:
+    """Ends a token and its sessions."""
+    me.needs("admin")
+    if not here.tokens.revoke(token_id):
+        raise ApiError("not_found", f"there is no valid token {token_id}", "GET /v1/tokens lists them")
+    return Response(status_code=204)
+
+
+@router.get("/audit")
+def audit(
+    here: Here,
+    me: Me,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
+) -> list[Entry]:
+    """Who did what, the latest first."""
+    me.needs("admin")
+    rows = here.catalogue.rows("SELECT * FROM audit ORDER BY audit_id DESC LIMIT ? OFFSET ?", (limit, offset))
+    return [Entry(**{name: row[name] for name in Entry.model_fields}) for row in rows]
+
+
+def _token(row) -> Token:  # noqa: ANN001 - a row
+    return Token(**{name: row[name] for name in Token.model_fields})

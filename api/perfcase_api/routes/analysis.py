@@ -1,0 +1,189 @@
+"""Every view, finding, report, flame graph, export, difference and history: the command line's answers, by the same names."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+
+from perfcase.schema import load_tables
+from perfcase.views import load_views
+from perfcase_api.asking import MEDIA, TableFormat, ask, option, rows_max
+from perfcase_api.errors import ApiError
+from perfcase_api.routes.captures import CaptureId
+from perfcase_api.state import Here, Me
+
+router = APIRouter(prefix="/v1/captures/{capture_id}", tags=["analysis"])
+comparisons = APIRouter(prefix="/v1", tags=["analysis"])
+
+Format = Annotated[TableFormat, Query(alias="format", description="json, csv, arrow (IPC stream) or parquet")]
+Where = Annotated[
+    str | None, Query(max_length=10_000, description="A condition in SQL on its columns.", examples=["comm = 'java'"])
+]
+Limit = Annotated[int, Query(ge=1, description="At most this many rows.")]
+Event = Annotated[str | None, Query(max_length=200, description="The event whose samples count; a clock unless told.")]
+Text = Annotated[str | None, Query(max_length=200)]
+
+EXPORTS = {
+    "folded": "text", "speedscope": "json", "firefox": "json", "pprof": "binary", "perfetto": "binary",
+}  # fmt: skip
+_CAPTURES_MAX = 1000
+
+
+@router.get("/views/{name}", responses={200: {"content": {kind: {} for kind in MEDIA.values()}}})
+async def show_view(
+    here: Here,
+    me: Me,
+    request: Request,
+    capture_id: CaptureId,
+    name: str,
+    fmt: Format = "json",
+    where: Where = None,
+    order: Annotated[str | None, Query(max_length=1000, examples=["on_cpu_ns DESC"])] = None,
+    settings: Annotated[
+        list[str] | None, Query(alias="set", max_length=20, description="A parameter: interval_ns=100000000.")
+    ] = None,
+    limit: Limit = 1000,
+) -> Response:
+    """A view or table; GET /v1/schema lists them."""
+    if not name.isidentifier():
+        raise ApiError("not_found", "there is no such view", "GET /v1/schema lists them")
+    arguments = [name, "{0}", *option("where", where), *option("order", order), *option("limit", rows_max(here, limit))]
+    for setting in settings or ():
+        arguments += option("set", setting)
+    row = here.ready(me, capture_id)
+    return await ask(here, me, request, [row], "view", [*arguments, *option("format", fmt)], MEDIA[fmt])
+
+
+@router.get("/findings")
+async def show_findings(here: Here, me: Me, request: Request, capture_id: CaptureId, fmt: Format = "json") -> Response:
+    """What is wrong: every rule that fired, most severe first."""
+    row = here.ready(me, capture_id)
+    return await ask(here, me, request, [row], "findings", ["{0}", *option("format", fmt)], MEDIA[fmt])
+
+
+@router.get("/report")
+async def show_report(here: Here, me: Me, request: Request, capture_id: CaptureId) -> Response:
+    """The first five minutes of an investigation, as text."""
+    return await ask(here, me, request, [here.ready(me, capture_id)], "report", ["{0}"], MEDIA["text"])
+
+
+@router.get("/flamegraph")
+async def show_flame_graph(
+    here: Here,
+    me: Me,
+    request: Request,
+    capture_id: CaptureId,
+    event: Event = None,
+    off_cpu: Annotated[
+        bool, Query(description="Where threads left their CPUs, by the time that they stayed away.")
+    ] = False,
+    where: Where = None,
+) -> Response:
+    """A flame graph as SVG."""
+    arguments = ["{0}", "--output=-", *option("event", event), *option("off-cpu", off_cpu), *option("where", where)]
+    return await ask(here, me, request, [here.ready(me, capture_id)], "flamegraph", arguments, MEDIA["svg"])
+
+
+@router.get("/export")
+async def export(
+    here: Here,
+    me: Me,
+    request: Request,
+    capture_id: CaptureId,
+    to: Annotated[Literal["folded", "speedscope", "firefox", "pprof", "perfetto"], Query()],
+    event: Event = None,
+    where: Where = None,
+) -> Response:
+    """The capture for another tool."""
+    arguments = ["{0}", *option("to", to), *option("event", event), *option("where", where)]
+    return await ask(here, me, request, [here.ready(me, capture_id)], "export", arguments, MEDIA[EXPORTS[to]])
+
+
+@comparisons.get("/diff")
+async def diff(
+    here: Here,
+    me: Me,
+    request: Request,
+    a: Annotated[str, Query(pattern="^[0-9a-f]{64}$", description="A capture.")],
+    b: Annotated[
+        str | None, Query(pattern="^[0-9a-f]{64}$", description="Another; not needed with two windows.")
+    ] = None,
+    a_window: Annotated[str | None, Query(max_length=50, examples=["0s..10s"])] = None,
+    b_window: Annotated[str | None, Query(max_length=50, examples=["20s..30s"])] = None,
+    view: Text = None,
+    per: Text = None,
+    callers: Text = None,
+    event: Event = None,
+    limit: Limit = 20,
+    fmt: Format = "json",
+) -> Response:
+    """What differs between two captures, or between two parts of one: what changed most comes first."""
+    rows = [here.ready(me, capture_id) for capture_id in (a, b) if capture_id]
+    arguments = [f"{{{number}}}" for number in range(len(rows))]
+    given = {"a": a_window, "b": b_window, "view": view, "per": per, "callers": callers, "event": event, "limit": limit}
+    for name, value in given.items():
+        arguments += option(name, value)
+    return await ask(here, me, request, rows, "diff", [*arguments, *option("format", fmt)], MEDIA[fmt])
+
+
+@comparisons.get("/history")
+async def history(
+    here: Here,
+    me: Me,
+    request: Request,
+    view: Text = None,
+    measure: Text = None,
+    where: Where = None,
+    agg: Annotated[Literal["sum", "level", "mean", "max", "min", "median", "count"] | None, Query()] = None,
+    by: Literal["time", "host", "ticket", "label"] = "time",
+    only: Text = None,
+    baseline: Text = None,
+    bands: bool = False,
+    ticket: Annotated[str, Query(max_length=200, description="Captures whose tickets begin with this.")] = "",
+    limit: Limit = 1000,
+    fmt: Format = "json",
+) -> Response:
+    """One figure over all captures in scope, in the order of time; without a view, the captures."""
+    rows = [
+        row
+        for row in here.catalogue.rows("SELECT * FROM capture WHERE state = 'ready' ORDER BY capture_id")
+        if me.sees(row["ticket"]) and row["ticket"].startswith(ticket)
+    ]
+    if not rows:
+        raise ApiError("not_found", "there is no capture", "POST /v1/uploads")
+    if len(rows) > _CAPTURES_MAX:
+        raise ApiError("too_large", f"{len(rows):,} captures; at most {_CAPTURES_MAX:,}", "say which, with ticket")
+    arguments = [f"{{{number}}}" for number in range(len(rows))]
+    given = {
+        "view": view, "measure": measure, "where": where, "agg": agg, "by": by, "only": only, "baseline": baseline,
+        "bands": bands, "limit": rows_max(here, limit),
+    }  # fmt: skip
+    for name, value in given.items():
+        arguments += option(name, value)
+    return await ask(here, me, request, rows, "history", [*arguments, *option("format", fmt)], MEDIA[fmt])
+
+
+@comparisons.get("/schema")
+def schema(_here: Here, _me: Me) -> dict[str, list[dict]]:
+    """All tables and views with their columns, units and what they mean."""
+    return {
+        "views": [
+            {
+                "name": view.name,
+                "group": view.group,
+                "description": view.description,
+                "columns": [{"name": c.name, "unit": c.unit, "description": c.description} for c in view.columns],
+            }
+            for view in load_views().values()
+        ],
+        "tables": [
+            {
+                "name": table.name,
+                "group": table.group,
+                "description": table.description,
+                "columns": [{"name": c.name, "unit": c.unit, "description": c.description} for c in table.columns],
+            }
+            for table in load_tables().values()
+        ],
+    }

@@ -1,0 +1,217 @@
+"""Captures: list, search, describe, label, note, download, delete, and how their import goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Response
+from fastapi.responses import FileResponse, StreamingResponse
+from pydantic import BaseModel, Field
+
+from perfcase_api.catalogue import Row, now_ns
+from perfcase_api.errors import ApiError
+from perfcase_api.state import Here, Me, sse
+from perfcase_api.uploads import clean_ticket
+
+router = APIRouter(prefix="/v1/captures", tags=["captures"])
+
+CaptureId = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="As in the table capture: a hash of the file.")]
+
+
+class Capture(BaseModel):
+    """A capture, as the catalogue knows it."""
+
+    capture_id: str
+    name: str = Field(examples=["incident.perfcase"])
+    size_bytes: int
+    ticket: str = Field(examples=["OPS-123"])
+    state: str = Field(description="uploaded, importing, ready or failed")
+    reason: str | None = Field(description="why the import failed")
+    damage: str | None = Field(description="what its checksums found")
+    uploaded_ns: int = Field(description="ns since 1970")
+    host: str | None
+    kernel: str | None
+    started_ns: int | None = Field(description="when the recording began, ns since 1970")
+    duration_ns: int | None
+    remark: str | None = Field(description="the note that was given to the recorder")
+    labels: list[str]
+    findings: dict[str, int] = Field(description="how many fired, by severity", examples=[{"critical": 1}])
+
+
+class Page(BaseModel):
+    """Some of the captures, the latest recording first."""
+
+    captures: list[Capture]
+    total: int
+
+
+class Change(BaseModel):
+    """What may be changed."""
+
+    ticket: str | None = Field(None, max_length=200)
+    labels: list[Annotated[str, Field(min_length=1, max_length=100)]] | None = Field(None, max_length=100)
+
+
+class NewNote(BaseModel):
+    """A note."""
+
+    text: str = Field(min_length=1, max_length=20_000, examples=["the batch job of the neighbour"])
+
+
+class Note(BaseModel):
+    """A note, as it was written."""
+
+    note_id: int
+    author: str
+    text: str
+    written_ns: int
+
+
+@router.get("")
+def list_captures(
+    here: Here,
+    me: Me,
+    ticket: Annotated[str | None, Query(description="Tickets that begin with this.")] = None,
+    host: Annotated[str | None, Query(description="Hosts; * stands for anything.", examples=["web-*"])] = None,
+    after_ns: Annotated[int | None, Query(ge=-(1 << 63), lt=1 << 63)] = None,
+    before_ns: Annotated[int | None, Query(ge=-(1 << 63), lt=1 << 63)] = None,
+    label: str | None = None,
+    finding: Annotated[
+        str | None, Query(description="Captures in which this rule fired.", examples=["lock_convoy"])
+    ] = None,
+    text: Annotated[str | None, Query(description="Part of the name, host, ticket, remark or of a note.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
+) -> Page:
+    """The captures in scope, the latest recording first."""
+    conditions = {
+        "substr(c.ticket, 1, length(:scope)) = :scope": me.ticket_prefix,
+        "substr(c.ticket, 1, length(:ticket)) = :ticket": ticket,
+        "c.host GLOB :host": host,
+        "c.started_ns >= :after": after_ns,
+        "c.started_ns < :before": before_ns,
+        "EXISTS (SELECT 1 FROM label AS l WHERE l.capture_id = c.capture_id AND l.label = :label)": label,
+        "EXISTS (SELECT 1 FROM finding AS f WHERE f.capture_id = c.capture_id AND f.finding = :finding)": finding,
+        "(instr(lower(c.name || char(10) || coalesce(c.host, '') || char(10) || c.ticket || char(10) || coalesce(c.remark, '')),"
+        " lower(:text)) > 0 OR EXISTS (SELECT 1 FROM note"
+        " AS n WHERE n.capture_id = c.capture_id AND instr(lower(n.text), lower(:text)) > 0))": text,
+    }
+    names = ("scope", "ticket", "host", "after", "before", "label", "finding", "text")
+    where = " AND ".join(condition for condition, value in conditions.items() if value is not None)
+    values: dict[str, Any] = dict(zip(names, conditions.values(), strict=True))
+    total = here.catalogue.row(f"SELECT count(*) FROM capture AS c WHERE {where}", values)
+    rows = here.catalogue.rows(
+        f"SELECT c.* FROM capture AS c WHERE {where} ORDER BY coalesce(c.started_ns, c.uploaded_ns) DESC, c.capture_id"
+        " LIMIT :limit OFFSET :offset",
+        {**values, "limit": limit, "offset": offset},
+    )
+    return Page(captures=[described(here, row) for row in rows], total=total[0] if total else 0)
+
+
+@router.get("/{capture_id}")
+def show_capture(here: Here, me: Me, capture_id: CaptureId) -> Capture:
+    """One capture."""
+    return described(here, here.capture(me, capture_id))
+
+
+@router.patch("/{capture_id}")
+def change_capture(here: Here, me: Me, capture_id: CaptureId, change: Change) -> Capture:
+    """Gives a capture another ticket or other labels."""
+    me.needs("uploader")
+    here.capture(me, capture_id)
+    ticket = None if change.ticket is None else clean_ticket(change.ticket)
+    if ticket is not None and not me.sees(ticket):
+        raise ApiError("not_permitted", f"ticket {ticket} is not in scope", f"yours begin with {me.ticket_prefix}")
+    with here.catalogue.writing() as db:
+        if ticket is not None:
+            db.execute("UPDATE capture SET ticket = ? WHERE capture_id = ?", (ticket, capture_id))
+        if change.labels is not None:
+            db.execute("DELETE FROM label WHERE capture_id = ?", (capture_id,))
+            db.executemany(
+                "INSERT OR IGNORE INTO label VALUES (?, ?)", [(capture_id, label) for label in change.labels]
+            )
+    return described(here, here.capture(me, capture_id))
+
+
+@router.delete("/{capture_id}", status_code=204)
+async def delete_capture(here: Here, me: Me, capture_id: CaptureId) -> Response:
+    """Deletes a capture: the original, its import, its notes. An uploader may delete what was uploaded with the same token."""
+    me.needs("uploader")
+    row = here.capture(me, capture_id)
+    if me.role != "admin" and row["token_id"] != me.token_id:
+        raise ApiError("not_permitted", "uploaded by somebody else", "an admin may delete it")
+    await asyncio.to_thread(here.uploads.delete, capture_id)
+    return Response(status_code=204)
+
+
+@router.get("/{capture_id}/original", response_class=FileResponse)
+def download(here: Here, me: Me, capture_id: CaptureId) -> FileResponse:
+    """The file as it was uploaded. Ranges are answered."""
+    row = here.capture(me, capture_id)
+    return FileResponse(
+        here.uploads.file(capture_id),
+        media_type="application/octet-stream",
+        filename=row["name"],
+        headers={"ETag": f'"{capture_id}"'},
+    )
+
+
+@router.get("/{capture_id}/notes")
+def list_notes(here: Here, me: Me, capture_id: CaptureId) -> list[Note]:
+    """The notes, the oldest first."""
+    here.capture(me, capture_id)
+    rows = here.catalogue.rows("SELECT * FROM note WHERE capture_id = ? ORDER BY note_id", (capture_id,))
+    return [_note(row) for row in rows]
+
+
+@router.post("/{capture_id}/notes", status_code=201)
+def add_note(here: Here, me: Me, capture_id: CaptureId, note: NewNote) -> Note:
+    """Adds a note."""
+    me.needs("uploader")
+    here.capture(me, capture_id)
+    number = here.catalogue.write(
+        "INSERT INTO note (capture_id, author, text, written_ns) VALUES (?, ?, ?, ?)",
+        (capture_id, me.name, note.text, now_ns()),
+    )
+    row = here.catalogue.row("SELECT * FROM note WHERE note_id = ?", (number,))
+    assert row is not None
+    return _note(row)
+
+
+@router.get("/{capture_id}/progress", response_class=StreamingResponse)
+async def follow_import(here: Here, me: Me, capture_id: CaptureId) -> StreamingResponse:
+    """The import as server-sent events ``import``: ``{"state", "phase", "records", "reason"}``, until it is done."""
+    here.capture(me, capture_id)
+
+    async def events() -> AsyncIterator[bytes]:
+        async for state in here.imports.follow(capture_id):
+            yield sse("import", state)
+
+    return StreamingResponse(events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
+@router.post("/{capture_id}/import", status_code=202)
+def import_again(here: Here, me: Me, capture_id: CaptureId) -> Capture:
+    """Tries a failed import again."""
+    me.needs("uploader")
+    row = here.capture(me, capture_id)
+    if row["state"] != "failed":
+        raise ApiError("conflict", f"the capture is {row['state']}", "only a failed import can be tried again")
+    here.catalogue.write("UPDATE capture SET state = 'uploaded', reason = NULL WHERE capture_id = ?", (capture_id,))
+    here.imports.add(capture_id)
+    return described(here, here.capture(me, capture_id))
+
+
+def described(here: Here, row: Row) -> Capture:
+    labels = here.catalogue.rows("SELECT label FROM label WHERE capture_id = ? ORDER BY label", (row["capture_id"],))
+    findings = here.catalogue.rows(
+        "SELECT severity, count(*) FROM finding WHERE capture_id = ? GROUP BY 1", (row["capture_id"],)
+    )
+    fields = {name: row[name] for name in row.keys() if name in Capture.model_fields}  # noqa: SIM118 - a Row has no "in"
+    return Capture(**fields, labels=[label for (label,) in labels], findings=dict(map(tuple, findings)))
+
+
+def _note(row: Row) -> Note:
+    return Note(**{name: row[name] for name in Note.model_fields})

@@ -1,0 +1,56 @@
+"""What a server is started with."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+GIB = 1 << 30
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on what one client may make the server do."""
+
+    upload_bytes: int = 8 * GIB
+    """Of one capture."""
+    quota_bytes: int = 64 * GIB
+    """Of all that was uploaded with one token."""
+    requests_per_minute: int = 600
+    """Of one token, or of one address without."""
+    job_seconds: float = 30.0
+    """An analysis is killed after this time."""
+    job_memory_bytes: int = 4 * GIB
+    """Address space of the process of an analysis."""
+    job_output_bytes: int = 256 * MIB
+    job_rows: int = 1_000_000
+    jobs_per_user: int = field(default_factory=lambda: max(1, (os.cpu_count() or 2) - 1))
+    """At once; more wait. Below the number of processes, so that nobody keeps the others waiting."""
+    import_seconds: float = 3600.0
+    cache_bytes: int = 2 * GIB
+    """Of answers that are kept."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A server's settings."""
+
+    store: Path
+    host: str = "127.0.0.1"
+    port: int = 8640
+    is_open: bool = False
+    """Nobody needs a token; on loopback only."""
+    workers: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
+    """Processes for analyses."""
+    limits: Limits = Limits()
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only programs of this machine can connect."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"

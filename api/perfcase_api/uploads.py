@@ -1,0 +1,223 @@
+"""Uploads: a file arrives in parts, is checked on the way, and becomes a capture when it is whole.
+
+The size of the part file is the only truth of how far an upload is, so it can be resumed after anything. A capture's folder
+is named by the hash of its file, its capture_id in every table; the file is synced and renamed into it before the catalogue says so, and what a kill
+leaves between the two is put right when the server starts (``recover``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfcase import store
+from perfcase_api.catalogue import Catalogue, Row, now_ns
+from perfcase_api.checking import Archive
+from perfcase_api.errors import ApiError
+from perfcase_api.settings import Settings
+from perfcase_api.who import Who
+
+_CHUNK = 1 << 20
+NAME_MAX = 200
+
+
+def clean_name(name: str) -> str:
+    """A file name for people: the last part, without what a terminal or a page might take for more than text."""
+    last = re.split(r"[/\\]", name)[-1]
+    kept = "".join(char for char in last if char.isprintable())[:NAME_MAX].strip().lstrip(".")
+    return kept or "capture"
+
+
+@dataclass
+class _Arriving:
+    """What is known of the bytes of an upload so far."""
+
+    size: int = 0
+    archive: Archive = field(default_factory=Archive)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def feed(self, data: bytes) -> None:
+        self.archive.feed(data)
+        self.size += len(data)
+
+
+class Uploads:
+    """The uploads and the files of a store."""
+
+    def __init__(self, settings: Settings, catalogue: Catalogue) -> None:
+        self._settings = settings
+        self._catalogue = catalogue
+        self._arriving: dict[str, _Arriving] = {}
+        self.parts = settings.store / "uploads"
+        self.captures = settings.store / "captures"
+        for folder in (self.parts, self.captures):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def file(self, capture_id: str) -> Path:
+        """The original of a capture."""
+        return self.captures / capture_id / "original"
+
+    def case(self, capture_id: str) -> Path:
+        """The import of a capture."""
+        return self.captures / capture_id / "case"
+
+    def begin(self, who: Who, name: str, size_bytes: int, ticket: str, *, accept_damaged: bool) -> Row:
+        """A new upload."""
+        who.needs("uploader")
+        if ticket and not who.sees(ticket):
+            raise ApiError("not_permitted", f"ticket {ticket} is not in scope", f"yours begin with {who.ticket_prefix}")
+        limits = self._settings.limits
+        if size_bytes > limits.upload_bytes:
+            raise ApiError("too_large", f"a capture may have {limits.upload_bytes:,} bytes, this has {size_bytes:,}")
+        with self._catalogue.writing() as db:
+            (held,) = db.execute(
+                "SELECT (SELECT coalesce(sum(size_bytes), 0) FROM capture WHERE token_id IS :token)"
+                " + (SELECT coalesce(sum(size_bytes), 0) FROM upload WHERE token_id IS :token)",
+                {"token": who.token_id},
+            ).fetchone()
+            if held + size_bytes > limits.quota_bytes:
+                raise ApiError("too_large", f"{held:,} of {limits.quota_bytes:,} bytes are used", "delete captures")
+            upload_id = secrets.token_hex(16)
+            db.execute(
+                "INSERT INTO upload VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (upload_id, clean_name(name), ticket, size_bytes, int(accept_damaged), who.token_id, now_ns()),
+            )
+        (self.parts / upload_id).touch(mode=0o600)
+        return self.find(who, upload_id)
+
+    def find(self, who: Who, upload_id: str) -> Row:
+        """An upload of this user."""
+        row = self._catalogue.row("SELECT * FROM upload WHERE upload_id = ?", (upload_id,))
+        if row is None or (row["token_id"] != who.token_id and who.role != "admin"):
+            raise ApiError("not_found", f"there is no upload {upload_id}", "POST /v1/uploads begins one")
+        return row
+
+    def offset(self, upload_id: str) -> int:
+        """How many bytes are there."""
+        try:
+            return (self.parts / upload_id).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    async def append(self, upload: Row, offset: int, data: AsyncIterator[bytes]) -> str | None:
+        """Adds bytes at ``offset``, which must be the end; the capture's id if the file is whole now."""
+        upload_id = upload["upload_id"]
+        arriving = self._arriving.setdefault(upload_id, _Arriving())
+        if arriving.lock.locked():
+            raise ApiError("conflict", "another request is sending this upload", "wait for it, then ask how far it is")
+        async with arriving.lock:
+            path = self.parts / upload_id
+            if offset != self.offset(upload_id):
+                raise ApiError("conflict", f"{self.offset(upload_id)} bytes are there, these begin at {offset}",
+                               "GET the upload: it says where to go on")  # fmt: skip
+            if arriving.size != offset:
+                arriving = self._arriving[upload_id] = await asyncio.to_thread(_read_again, path, arriving.lock)
+            with path.open("ab") as file:
+                async for chunk in data:
+                    if arriving.size + len(chunk) > upload["size_bytes"]:
+                        raise ApiError("too_large", f"more than the {upload['size_bytes']:,} bytes that were announced")
+                    file.write(chunk)
+                    arriving.feed(chunk)
+                    self._refuse_damaged(upload, arriving.archive)
+            if arriving.size < upload["size_bytes"]:
+                return None
+            arriving.archive.ended()
+            self._refuse_damaged(upload, arriving.archive)
+            capture_id = await asyncio.to_thread(self._finish, upload, arriving.archive)
+            del self._arriving[upload_id]
+            return capture_id
+
+    def abort(self, upload_id: str) -> None:
+        """Forgets an upload and removes what has arrived."""
+        self._catalogue.write("DELETE FROM upload WHERE upload_id = ?", (upload_id,))
+        (self.parts / upload_id).unlink(missing_ok=True)
+        self._arriving.pop(upload_id, None)
+
+    def delete(self, capture_id: str) -> None:
+        """Removes a capture: the row first, so that nobody finds a half of it; files that a kill leaves go at the next start."""
+        self._catalogue.write("DELETE FROM capture WHERE capture_id = ?", (capture_id,))
+        shutil.rmtree(self.captures / capture_id, ignore_errors=True)
+
+    def recover(self) -> None:
+        """After a kill: folders without a row go, parts without an upload go, imports that were at work begin anew.
+
+        A folder without a row is an upload whose client was not told that it was finished, and whose part can still be sent
+        again, or a capture that was being deleted.
+        """
+        known = {row["capture_id"] for row in self._catalogue.rows("SELECT capture_id FROM capture")}
+        for folder in self.captures.iterdir():
+            if folder.name not in known:
+                shutil.rmtree(folder, ignore_errors=True)
+        uploads = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
+        for part in self.parts.iterdir():
+            if part.name not in uploads:
+                part.unlink()
+        self._catalogue.write("UPDATE capture SET state = 'uploaded' WHERE state = 'importing'")
+
+    def _refuse_damaged(self, upload: Row, archive: Archive) -> None:
+        if archive.damage and not upload["accept_damaged"]:
+            self.abort(upload["upload_id"])
+            raise ApiError(
+                "input",
+                f"{upload['name']}: {archive.damage[0]}",
+                "send it again; if the file itself is damaged, with accept_damaged",
+            )
+
+    def _finish(self, upload: Row, archive: Archive) -> str:
+        part = self.parts / upload["upload_id"]
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        capture_id = store.import_core().hash_file(str(part))
+        folder = self.captures / capture_id
+        folder.mkdir(exist_ok=True, mode=0o700)
+        target = self.file(capture_id)
+        # A second name and not a move: until the row is there, the part is what the client can go on from.
+        if not target.exists():
+            os.link(part, target)
+        target.chmod(0o400)
+        for place in (folder, self.captures):
+            _sync(place)
+        ticket = upload["ticket"] or _manifest_ticket(archive)
+        with self._catalogue.writing() as db:
+            db.execute(
+                "INSERT INTO capture (capture_id, name, size_bytes, ticket, state, damage, uploaded_ns, token_id)"
+                " VALUES (?, ?, ?, ?, 'uploaded', ?, ?, ?) ON CONFLICT DO NOTHING",
+                (capture_id, upload["name"], upload["size_bytes"], ticket, "; ".join(archive.damage) or None, now_ns(),
+                 upload["token_id"]),
+            )  # fmt: skip
+            db.execute("DELETE FROM upload WHERE upload_id = ?", (upload["upload_id"],))
+        part.unlink(missing_ok=True)
+        return capture_id
+
+
+def _read_again(path: Path, lock: asyncio.Lock) -> _Arriving:
+    """What a server that was restarted has forgotten of an upload."""
+    arriving = _Arriving(lock=lock)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            arriving.feed(chunk)
+    return arriving
+
+
+def _manifest_ticket(archive: Archive) -> str:
+    ticket = (archive.manifest or {}).get("ticket")
+    return clean_ticket(ticket) if isinstance(ticket, str) else ""
+
+
+def clean_ticket(ticket: str) -> str:
+    """A ticket's number as it is kept: printable, short."""
+    return "".join(char for char in ticket if char.isprintable())[:NAME_MAX].strip()
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

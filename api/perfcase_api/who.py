@@ -1,0 +1,141 @@
+"""Who may do what: tokens with a role and a ticket prefix, sessions of the page, and how often one may ask."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Literal
+
+from perfcase_api.catalogue import Catalogue, Row, now_ns
+from perfcase_api.errors import ApiError
+
+Role = Literal["viewer", "uploader", "admin"]
+_RANK = {"viewer": 0, "uploader": 1, "admin": 2}
+
+COOKIE = "perfcase_session"
+SESSION_S = 12 * 3600
+_BUCKETS_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class Who:
+    """Who asks."""
+
+    name: str
+    role: Role
+    ticket_prefix: str = ""
+    token_id: int | None = None
+
+    def needs(self, role: Role) -> None:
+        """Refuses whoever has less than this role."""
+        if _RANK[self.role] < _RANK[role]:
+            raise ApiError("not_permitted", f"{self.name} is a {self.role}", f"this needs a token of role {role}")
+
+    def sees(self, ticket: str) -> bool:
+        """Whether captures of a ticket are in scope."""
+        return ticket.startswith(self.ticket_prefix)
+
+
+NOBODY_ASKED = Who("open", "admin")
+"""Of a server that wants no tokens."""
+
+
+class Tokens:
+    """The tokens and sessions of a catalogue. Only hashes are kept: whoever reads the file cannot sign in."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+
+    def first(self) -> str | None:
+        """A token for the first admin, where there is none yet."""
+        if self._catalogue.row("SELECT 1 FROM token"):
+            return None
+        return self.create("first admin", "admin", "", None)[1]
+
+    def create(self, name: str, role: Role, ticket_prefix: str, expires_ns: int | None) -> tuple[int, str]:
+        """A new token: its number, and the secret, which is told this once."""
+        secret = f"pc_{secrets.token_urlsafe(32)}"
+        number = self._catalogue.write(
+            "INSERT INTO token (name, hash, role, ticket_prefix, created_ns, expires_ns) VALUES (?, ?, ?, ?, ?, ?)",
+            (name, _hash(secret), role, ticket_prefix, now_ns(), expires_ns),
+        )
+        return number, secret
+
+    def revoke(self, token_id: int) -> bool:
+        """Ends a token and its sessions; whether there was one to end."""
+        with self._catalogue.writing() as db:
+            db.execute("DELETE FROM session WHERE token_id = ?", (token_id,))
+            changed = db.execute(
+                "UPDATE token SET revoked_ns = ? WHERE token_id = ? AND revoked_ns IS NULL", (now_ns(), token_id)
+            )
+            return changed.rowcount > 0
+
+    def by_secret(self, secret: str) -> Who | None:
+        """Whose token this is, if it is valid now."""
+        return _who(self._catalogue.row(f"{_VALID} WHERE t.hash = :hash AND {_NOW}", _values(secret)))
+
+    def by_session(self, secret: str) -> Who | None:
+        """Whose session this is, if it is valid now."""
+        return _who(
+            self._catalogue.row(
+                f"{_VALID} JOIN session AS s USING (token_id) WHERE s.hash = :hash AND s.expires_ns > :now AND {_NOW}",
+                _values(secret),
+            )
+        )
+
+    def open_session(self, token_id: int) -> str:
+        """A session of a token; its secret goes into a cookie."""
+        secret = secrets.token_urlsafe(32)
+        with self._catalogue.writing() as db:
+            db.execute("DELETE FROM session WHERE expires_ns <= ?", (now_ns(),))
+            expires = now_ns() + SESSION_S * 1_000_000_000
+            db.execute("INSERT INTO session VALUES (?, ?, ?)", (_hash(secret), token_id, expires))
+        return secret
+
+    def close_session(self, secret: str) -> None:
+        """Ends a session."""
+        self._catalogue.write("DELETE FROM session WHERE hash = ?", (_hash(secret),))
+
+
+class Rates:
+    """How often one may ask: a bucket of a minute's requests for each client, filled evenly."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = per_minute
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str) -> None:
+        """Counts one request, or refuses it and says when to come again."""
+        now = time.monotonic()
+        left, at = self._buckets.pop(client, (float(self._per_minute), now))
+        left = min(self._per_minute, left + (now - at) * self._per_minute / 60)
+        self._buckets[client] = (max(0.0, left - 1), now)
+        if len(self._buckets) > _BUCKETS_MAX:
+            self._buckets.popitem(last=False)
+        if left < 1:
+            wait = max(1, round((1 - left) * 60 / self._per_minute))
+            raise ApiError(
+                "too_many",
+                f"more than {self._per_minute} requests a minute",
+                f"come again in {wait} s",
+                headers={"Retry-After": str(wait)},
+            )
+
+
+_VALID = "SELECT t.token_id, t.name, t.role, t.ticket_prefix FROM token AS t"
+_NOW = "t.revoked_ns IS NULL AND (t.expires_ns IS NULL OR t.expires_ns > :now)"
+
+
+def _values(secret: str) -> dict[str, str | int]:
+    return {"hash": _hash(secret), "now": now_ns()}
+
+
+def _who(row: Row | None) -> Who | None:
+    return Who(row["name"], row["role"], row["ticket_prefix"], row["token_id"]) if row else None
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

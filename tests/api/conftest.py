@@ -1,0 +1,116 @@
+"""A real server on a store of its own, and clients of it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample-captures"
+PERFCASE = Path(sys.executable).with_name("perfcase")
+START_S = 60
+IMPORT_S = 120
+
+
+@dataclass
+class Running:
+    """A server: its address, its store, the first admin's token."""
+
+    store: Path
+    port: int
+    process: subprocess.Popen
+    token: str = ""
+
+    def client(self, token: str | None = None) -> httpx.Client:
+        """A client with a token, the admin's unless told."""
+        given = self.token if token is None else token
+        headers = {"Authorization": f"Bearer {given}"} if given else {}
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=120)
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """Ends it."""
+        self.process.send_signal(number)
+        self.process.wait(30)
+
+
+def start(store: Path, token: str = "", *options: str) -> Running:
+    """Starts a server and waits until it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = (store.parent / f"{store.name}.log").open("w+")
+    process = subprocess.Popen([PERFCASE, "serve", "--store", store, "--port", str(port), *options], stderr=log)
+    running = Running(store, port, process, token)
+    end = time.monotonic() + START_S
+    with running.client() as client:
+        while True:
+            try:
+                client.get("/v1/health")
+                break
+            except httpx.TransportError:
+                assert process.poll() is None, Path(log.name).read_text()
+                assert time.monotonic() < end, "the server did not start"
+                time.sleep(0.05)
+    told = re.search(r"pc_\S+", Path(log.name).read_text())
+    if told:
+        running.token = told.group()
+    return running
+
+
+def upload(client: httpx.Client, file: Path, **query: str) -> str:
+    """Uploads a capture and waits until it is imported; its id."""
+    answer = client.post("/v1/captures", params={"name": file.name, **query}, content=file.read_bytes())
+    assert answer.status_code == 201, answer.text
+    capture_id = answer.json()["capture_id"]
+    wait_ready(client, capture_id)
+    return capture_id
+
+
+def wait_ready(client: httpx.Client, capture_id: str) -> dict:
+    """Waits for the end of an import."""
+    end = time.monotonic() + IMPORT_S
+    while time.monotonic() < end:
+        capture = client.get(f"/v1/captures/{capture_id}").json()
+        if capture["state"] in ("ready", "failed"):
+            return capture
+        time.sleep(0.1)
+    raise AssertionError(f"not imported in time: {capture}")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = start(tmp_path_factory.mktemp("server") / "store")
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def admin(server: Running) -> Iterator[httpx.Client]:
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def tcp(admin: httpx.Client) -> str:
+    """The id of an imported capture."""
+    return upload(admin, SAMPLES / "d-nagle" / "tcp.perfcase", ticket="OPS-1")
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server that stops an analysis after a few seconds, with one capture."""
+    running = start(tmp_path_factory.mktemp("short") / "store", "", "--job-seconds", "4")
+    with running.client() as client:
+        upload(client, SAMPLES / "d-nagle" / "pipe.perfcase")
+    yield running
+    running.stop()

@@ -1,0 +1,116 @@
+"""What the server answers is, byte for byte, what the command line prints of the same capture."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+
+import httpx
+import pytest
+from nanoarrow import ArrayStream
+
+from tests.api.conftest import PERFCASE, SAMPLES, Running, upload
+
+VIEW = ("view", "thread_time")
+
+
+def printed(server: Running, *arguments: str) -> bytes:
+    """What the command line prints, run in the folder of the captures."""
+    done = subprocess.run([PERFCASE, *arguments], capture_output=True, cwd=server.store / "captures", check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("route", "query", "command"),
+    [
+        ("views/thread_time", {"format": "csv"}, ["view", "thread_time", "{}", "--limit=1000", "--format=csv"]),
+        ("views/thread_time", {}, ["view", "thread_time", "{}", "--limit=1000", "--format=json"]),
+        ("views/tcp_stalls", {"where": "comm = 'order-client'", "order": "gap_ns DESC", "limit": "3"},
+         ["view", "tcp_stalls", "{}", "--where=comm = 'order-client'", "--order=gap_ns DESC", "--limit=3", "--format=json"]),
+        ("views/page_cache", {"set": "interval_ns=500000000"},
+         ["view", "page_cache", "{}", "--limit=1000", "--set=interval_ns=500000000", "--format=json"]),
+        ("views/thread", {"format": "parquet"}, ["view", "thread", "{}", "--limit=1000", "--format=parquet"]),
+        ("findings", {}, ["findings", "{}", "--format=json"]),
+        ("report", {}, ["report", "{}"]),
+        ("flamegraph", {"off_cpu": "true"}, ["flamegraph", "{}", "--output=-", "--off-cpu"]),
+        ("export", {"to": "folded"}, ["export", "{}", "--to=folded"]),
+        ("export", {"to": "speedscope"}, ["export", "{}", "--to=speedscope"]),
+        ("export", {"to": "perfetto"}, ["export", "{}", "--to=perfetto"]),
+    ],
+)  # fmt: skip
+def test_every_route(
+    server: Running, admin: httpx.Client, tcp: str, route: str, query: dict, command: list[str]
+) -> None:
+    answer = admin.get(f"/v1/captures/{tcp}/{route}", params=query)
+    assert answer.status_code == 200, answer.text
+    assert answer.content == printed(server, *(word.replace("{}", f"{tcp}/case") for word in command))
+    assert len(answer.content) > 50
+    again = admin.get(f"/v1/captures/{tcp}/{route}", params=query)
+    assert again.content == answer.content
+    same = admin.get(f"/v1/captures/{tcp}/{route}", params=query, headers={"If-None-Match": answer.headers["etag"]})
+    assert (same.status_code, same.content) == (304, b"")
+
+
+def test_two_captures(server: Running, admin: httpx.Client, tcp: str) -> None:
+    pipe = upload(admin, SAMPLES / "d-nagle" / "pipe.perfcase")
+    differs = admin.get("/v1/diff", params={"a": pipe, "b": tcp, "limit": 5})
+    assert differs.content == printed(server, "diff", f"{pipe}/case", f"{tcp}/case", "--limit=5", "--format=json")
+    assert differs.json()
+    history = admin.get("/v1/history", params={"view": "thread_time", "measure": "switch_count"})
+    assert {row["capture"].split("/")[0] for row in history.json()} == {pipe, tcp}
+    windows = admin.get("/v1/diff", params={"a": tcp, "a_window": "0s..1s", "b_window": "1s..2s", "limit": 5})
+    assert windows.status_code == 200, windows.text
+
+
+def test_nothing_says_where_the_store_is(server: Running, admin: httpx.Client, tcp: str) -> None:
+    for route in ("report", "findings", "flamegraph", "views/nothing"):
+        assert os.fsencode(server.store) not in admin.get(f"/v1/captures/{tcp}/{route}").content
+
+
+@pytest.mark.parametrize(
+    ("route", "status", "kind"),
+    [
+        ("views/nothing", 404, "not_found"),
+        ("views/thread?where=nothing", 400, "sql"),
+        ("views/thread?where=1%3D1)%3B COPY thread TO '/tmp/x", 400, "sql"),
+        ("views/thread?set=interval_ns", 400, "usage"),
+        ("views/--help", 404, "not_found"),
+        ("views/thread?limit=0", 400, "usage"),
+        ("views/thread?limit=100000000", 400, "usage"),
+        ("views/thread?format=table", 400, "usage"),
+        ("flamegraph?event=nothing", 404, "not_found"),
+        ("export?to=csv", 400, "usage"),
+        ("nothing", 404, "not_found"),
+    ],
+)
+def test_errors_have_one_shape(admin: httpx.Client, tcp: str, route: str, status: int, kind: str) -> None:
+    answer = admin.get(f"/v1/captures/{tcp}/{route}")
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (status, kind), answer.text
+    assert answer.json()["error"].keys() == {"kind", "message", "hint"}
+
+
+def test_sql_of_a_ticket(admin: httpx.Client) -> None:
+    ids = [
+        upload(admin, SAMPLES / "e-page-cache" / name, ticket="OPS-2") for name in ("fits.perfcase", "larger.perfcase")
+    ]
+    question = {"sql": "SELECT count(*)::BIGINT AS n, max(capture_id) AS own FROM thread, capture", "ticket": "OPS-2"}
+    rows = admin.post("/v1/sql", json=question).json()
+    assert {row["capture_id"] for row in rows} == set(ids)
+    assert all(row["own"] == row["capture_id"] and row["n"] > 1 for row in rows)
+    arrow = admin.post("/v1/sql", json={**question, "format": "arrow"})
+    table = ArrayStream.from_readable(io.BytesIO(arrow.content)).read_all()
+    assert table.schema.field(0).name == "capture_id"
+    assert len(table) == 2
+    csv = admin.post("/v1/sql", json={**question, "format": "csv"}).text.splitlines()
+    assert csv[0] == "capture_id,n,own"
+    both = admin.post("/v1/sql", json={**question, "capture_id": ids[0]})
+    assert both.status_code == 400
+
+
+def test_the_schema_names_every_view(admin: httpx.Client) -> None:
+    told = admin.get("/v1/schema").json()
+    listed = json.loads(subprocess.run([PERFCASE, "views", "--json"], capture_output=True, check=True).stdout)
+    assert [view["name"] for view in told["views"]] == [view["name"] for view in listed]
+    assert all(column["description"] for view in told["views"] for column in view["columns"])

@@ -1,0 +1,146 @@
+"""Captures over HTTP: they arrive whole or not at all, are found again, and go when they are deleted."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.api.conftest import SAMPLES, Running, start, upload, wait_ready
+
+TCP = SAMPLES / "d-nagle" / "tcp.perfcase"
+PIPE = SAMPLES / "d-nagle" / "pipe.perfcase"
+
+
+def test_what_the_catalogue_knows(admin: httpx.Client, tcp: str) -> None:
+    capture = admin.get(f"/v1/captures/{tcp}").json()
+    assert capture["state"] == "ready"
+    assert (capture["name"], capture["ticket"], capture["size_bytes"]) == ("tcp.perfcase", "OPS-1", TCP.stat().st_size)
+    assert capture["findings"]["critical"] == 1
+    assert capture["remark"] == "60 requests of two writes each through tcp"
+
+
+def test_the_original_comes_back(admin: httpx.Client, tcp: str) -> None:
+    original = admin.get(f"/v1/captures/{tcp}/original")
+    assert original.content == TCP.read_bytes()
+    assert original.headers["content-disposition"] == 'attachment; filename="tcp.perfcase"'
+    part = admin.get(f"/v1/captures/{tcp}/original", headers={"Range": "bytes=512-1023"})
+    assert (part.status_code, part.content) == (206, TCP.read_bytes()[512:1024])
+
+
+def test_uploaded_twice_it_is_one(admin: httpx.Client, tcp: str) -> None:
+    assert upload(admin, TCP) == tcp
+    assert admin.get("/v1/captures").json()["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "is_found"),
+    [
+        ({"ticket": "OPS-"}, True), ({"ticket": "ops"}, False), ({"ticket": "OPS-11"}, False), ({"host": "v*"}, True),
+        ({"host": "w*"}, False), ({"finding": "delayed_ack"}, True), ({"finding": "lock_convoy"}, False),
+        ({"text": "TWO WRITES"}, True), ({"text": "%"}, False), ({"after_ns": 1}, True), ({"before_ns": 1}, False),
+        ({"label": "slow"}, False), ({"ticket": "' OR 1=1 --"}, False),
+    ],
+)  # fmt: skip
+def test_search(admin: httpx.Client, tcp: str, query: dict, is_found: bool) -> None:
+    found = admin.get("/v1/captures", params=query).json()
+    assert [capture["capture_id"] for capture in found["captures"]] == ([tcp] if is_found else [])
+    assert found["total"] == int(is_found)
+
+
+def test_labels_and_notes(admin: httpx.Client, tcp: str) -> None:
+    changed = admin.patch(f"/v1/captures/{tcp}", json={"labels": ["slow", "before <b>"]}).json()
+    assert changed["labels"] == ["before <b>", "slow"]
+    assert admin.get("/v1/captures", params={"label": "slow"}).json()["total"] == 1
+    note = admin.post(f"/v1/captures/{tcp}/notes", json={"text": "the client's library"}).json()
+    assert note["author"] == "first admin"
+    assert admin.get(f"/v1/captures/{tcp}/notes").json() == [note]
+    assert admin.get("/v1/captures", params={"text": "library"}).json()["total"] == 1
+    admin.patch(f"/v1/captures/{tcp}", json={"labels": []})
+
+
+def test_the_import_is_told_as_it_goes(admin: httpx.Client) -> None:
+    answer = admin.post("/v1/captures", params={"name": "pipe.perfcase"}, content=PIPE.read_bytes())
+    capture_id = answer.json()["capture_id"]
+    with admin.stream("GET", f"/v1/captures/{capture_id}/progress") as events:
+        assert events.headers["content-type"].startswith("text/event-stream")
+        lines = [line for line in events.iter_lines() if line]
+    assert set(lines[::2]) == {"event: import"}
+    assert '"phase"' in "".join(lines)
+    assert lines[-1] == 'data: {"state": "ready"}'
+
+
+def test_in_parts_with_a_kill_between(tmp_path: Path) -> None:
+    """After each part the server is killed; the last one finds a whole capture."""
+    data = TCP.read_bytes()
+    running = start(tmp_path / "store")
+    with running.client() as client:
+        new = client.post("/v1/uploads", json={"name": "../../x/tcp.perfcase", "size_bytes": len(data)}).json()
+    assert (new["name"], new["offset_bytes"]) == ("tcp.perfcase", 0)
+    place, step = f"/v1/uploads/{new['upload_id']}", len(data) // 3 + 1
+    for begin in range(0, len(data), step):
+        with running.client() as client:
+            assert client.get(place).json()["offset_bytes"] == begin
+            wrong = client.patch(place, headers={"Upload-Offset": str(begin + 1)}, content=b"x")
+            assert (wrong.status_code, wrong.json()["error"]["kind"]) == (409, "conflict")
+            sent = client.patch(place, headers={"Upload-Offset": str(begin)}, content=data[begin : begin + step]).json()
+        running.stop(signal.SIGKILL)
+        running = start(tmp_path / "store", running.token)
+    with running.client() as client:
+        assert wait_ready(client, sent["capture_id"])["state"] == "ready"
+        assert client.get(f"/v1/captures/{sent['capture_id']}/original").content == data
+    assert list((tmp_path / "store" / "uploads").iterdir()) == []
+    running.stop()
+
+
+def test_damage_is_found_while_it_arrives(admin: httpx.Client) -> None:
+    """The member is named before the rest is sent: the archive's last member is never asked for."""
+    data = bytearray(TCP.read_bytes())
+    data[100_000] ^= 1
+    new = admin.post("/v1/uploads", json={"name": "x.perfcase", "size_bytes": len(data)}).json()
+    place = f"/v1/uploads/{new['upload_id']}"
+    refused = admin.patch(place, headers={"Upload-Offset": "0"}, content=bytes(data[: len(data) // 2]))
+    assert refused.status_code == 422
+    error = refused.json()["error"]
+    assert "checksum is not the manifest's" in error["message"]
+    assert "accept_damaged" in error["hint"]
+    assert admin.get(place).status_code == 404
+    taken = admin.post("/v1/captures", params={"name": "x.perfcase", "accept_damaged": True}, content=bytes(data))
+    capture = wait_ready(admin, taken.json()["capture_id"])
+    assert "checksum is not the manifest's" in capture["damage"]
+    assert admin.delete(f"/v1/captures/{capture['capture_id']}").status_code == 204
+
+
+def test_a_cut_archive(admin: httpx.Client) -> None:
+    data = TCP.read_bytes()[:1_000_000]
+    refused = admin.post("/v1/captures", params={"name": "x.perfcase"}, content=data)
+    assert refused.status_code == 422
+    assert "is cut at byte 1000000" in refused.json()["error"]["message"]
+
+
+def test_what_is_no_capture_is_kept_with_the_reason(admin: httpx.Client, server: Running) -> None:
+    taken = admin.post("/v1/captures", params={"name": "notes.txt"}, content=b"this is no capture\n")
+    capture = wait_ready(admin, taken.json()["capture_id"])
+    assert (capture["state"], bool(capture["reason"])) == ("failed", True)
+    place = f"/v1/captures/{capture['capture_id']}"
+    assert admin.get(f"{place}/original").content == b"this is no capture\n"
+    asked = admin.get(f"{place}/views/thread")
+    assert (asked.status_code, asked.json()["error"]["kind"]) == (422, "input")
+    assert admin.post(f"{place}/import").status_code == 202
+    assert wait_ready(admin, capture["capture_id"])["state"] == "failed"
+    assert admin.delete(place).status_code == 204
+    assert not (server.store / "captures" / capture["capture_id"]).exists()
+    assert admin.get(place).status_code == 404
+
+
+def test_too_large(tmp_path: Path) -> None:
+    running = start(tmp_path / "store")
+    with running.client() as client:
+        refused = client.post("/v1/uploads", json={"name": "x", "size_bytes": 1 << 40})
+        assert (refused.status_code, refused.json()["error"]["kind"]) == (413, "too_large")
+        new = client.post("/v1/uploads", json={"name": "x", "size_bytes": 10}).json()
+        more = client.patch(f"/v1/uploads/{new['upload_id']}", headers={"Upload-Offset": "0"}, content=b"x" * 11)
+        assert more.status_code == 413
+    running.stop()

@@ -1,0 +1,82 @@
+"""The server is killed at random moments under load: no finished upload is lost, no capture is half imported."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import httpx
+
+from tests.api.conftest import SAMPLES, Running, start, wait_ready
+
+KILLS = 50
+FILES = [
+    SAMPLES / "d-nagle" / "tcp.perfcase",
+    SAMPLES / "d-nagle" / "pipe.perfcase",
+    SAMPLES / "a-neighbours" / "alone.perfcase",
+]
+
+
+def load(running: Running, done: dict[str, bytes], seed: int) -> None:
+    """Uploads in parts, each capture different by what follows its end, until the server is gone."""
+    choice = random.Random(seed)
+    with running.client() as client:
+        try:
+            while True:
+                data = choice.choice(FILES).read_bytes() + b"\0" * 512 * choice.randrange(1, 1 << 16)
+                new = client.post("/v1/uploads", json={"name": "x.perfcase", "size_bytes": len(data)}).json()
+                offset, sent = 0, {}
+                while offset < len(data):
+                    part = data[offset : offset + choice.randrange(100_000, 3_000_000)]
+                    sent = client.patch(
+                        f"/v1/uploads/{new['upload_id']}", headers={"Upload-Offset": str(offset)}, content=part
+                    ).json()
+                    offset = sent["offset_bytes"]
+                done[sent["capture_id"]] = data
+        except httpx.TransportError:
+            return
+
+
+def test_kills(tmp_path: Path) -> None:
+    choice = random.Random(4711)
+    done: dict[str, bytes] = {}
+    token = ""
+    for number in range(KILLS):
+        running = start(tmp_path / "store", token)
+        token = running.token
+        threads = [threading.Thread(target=load, args=(running, done, number * 2 + thread)) for thread in range(2)]
+        for thread in threads:
+            thread.start()
+        time.sleep(choice.uniform(0.05, 1.5))
+        running.stop(signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+        check(tmp_path / "store")
+        if number % 10 == 9:
+            forget(tmp_path / "store", token, done)
+    assert len(done) > 3
+
+
+def check(store: Path) -> None:
+    """An import is there whole or not at all."""
+    for case in (store / "captures").glob("*/case"):
+        assert (case / "import.json").is_file()
+        assert (case / "case.duckdb").is_file()
+
+
+def forget(store: Path, token: str, done: dict[str, bytes]) -> None:
+    """All that were finished are there, byte for byte, and get imported; then they make room for others."""
+    running = start(store, token)
+    with running.client() as client:
+        listed = {
+            capture["capture_id"] for capture in client.get("/v1/captures", params={"limit": 1000}).json()["captures"]
+        }
+        assert done.keys() <= listed
+        for capture_id in list(done)[-2:]:
+            assert wait_ready(client, capture_id)["state"] == "ready"
+        for capture_id, data in done.items():
+            assert client.get(f"/v1/captures/{capture_id}/original").content == data
+    running.stop()

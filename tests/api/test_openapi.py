@@ -1,0 +1,40 @@
+"""The document describes what the server does: requests made from it, sensible and not, never find a fault of the server's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+
+from tests.api.conftest import SAMPLES, start, upload
+
+EXAMPLES = 5
+
+
+def test_no_request_finds_a_fault(tmp_path: Path) -> None:
+    """schemathesis makes requests up from the document, and follows what their answers offer."""
+    running = start(tmp_path / "store", "", "--requests-per-minute", "1000000")
+    with running.client() as client:
+        capture_id = upload(client, SAMPLES / "d-nagle" / "tcp.perfcase")
+    # Requests about a capture that is there; not those that would end the token that asks.
+    (tmp_path / "schemathesis.toml").write_text(
+        f'[parameters]\n"path.capture_id" = "{capture_id}"\n"query.a" = "{capture_id}"\n"path.name" = "thread"\n'
+    )
+    done = subprocess.run(
+        [Path(sys.executable).with_name("schemathesis"), "run", f"http://127.0.0.1:{running.port}/openapi.json",
+         "--header", f"Authorization: Bearer {running.token}", "--checks", "not_a_server_error", "--max-examples", str(EXAMPLES),
+         "--exclude-path-regex", "^/v1/(tokens|session)", "--exclude-method", "DELETE", "--seed", "4711", "--generation-database", "none", "--suppress-health-check", "all", "--no-color"],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    running.stop()
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]
+    assert "Authentication failed" not in done.stdout
+
+
+def test_every_route_is_described(admin: httpx.Client) -> None:
+    for path, methods in admin.get("/openapi.json").json()["paths"].items():
+        for method, operation in methods.items():
+            assert operation.get("description"), (method, path)
+            assert operation["tags"], (method, path)
