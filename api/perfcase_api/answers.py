@@ -1,6 +1,7 @@
 """Answers that are kept: an analysis of a capture gives the same bytes until perfcase itself changes.
 
-An answer's key is its ETag: the capture, the command line, and the build of perfcase. The oldest go when there is no room.
+An answer's key is its ETag: the captures, the command line, and the build of perfcase. The oldest go when there is no room,
+and those of a capture with it: the name of the file says which captures it is of.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perfcase import casedb, store
+
+_CAPTURES_MAX = 4
+"""Answers about more captures are not kept: their names would not fit a file name."""
+_ID_SHOWN = 32
 
 
 class Answers:
@@ -28,9 +33,9 @@ class Answers:
         parts = [self._build, *captures, "", *arguments]
         return hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()[:40]
 
-    def find(self, etag: str) -> bytes | None:
+    def find(self, etag: str, captures: Sequence[str]) -> bytes | None:
         """A kept answer."""
-        path = self._folder / etag
+        path = self._folder / _name(etag, captures)
         try:
             data = path.read_bytes()
         except FileNotFoundError:
@@ -39,16 +44,22 @@ class Answers:
             os.utime(path)
         return data
 
-    def keep(self, etag: str, data: bytes) -> None:
+    def keep(self, etag: str, captures: Sequence[str], data: bytes) -> None:
         """Keeps an answer, if it is not out of proportion."""
-        if len(data) > self._bytes_max // 16:
+        if len(data) > self._bytes_max // 16 or len(captures) > _CAPTURES_MAX:
             return
-        partial = self._folder / f".{etag}.{os.getpid()}"
+        name = _name(etag, captures)
+        partial = self._folder / f".{name}.{os.getpid()}"
         # To keep an answer is a favour: a full disk must not make a good answer an error.
         with contextlib.suppress(OSError):
             partial.write_bytes(data)
-            partial.replace(self._folder / etag)
+            partial.replace(self._folder / name)
             self._make_room()
+
+    def forget(self, capture_id: str) -> None:
+        """Removes what was kept of a capture."""
+        for path in self._folder.glob(f"*-{capture_id[:_ID_SHOWN]}*"):
+            path.unlink(missing_ok=True)
 
     def _make_room(self) -> None:
         kept = sorted(((entry.stat(), entry) for entry in self._folder.iterdir()), key=lambda pair: pair[0].st_mtime_ns)
@@ -58,3 +69,7 @@ class Answers:
                 return
             entry.unlink(missing_ok=True)
             total -= stat.st_size
+
+
+def _name(etag: str, captures: Sequence[str]) -> str:
+    return "-".join((etag, *(capture_id[:_ID_SHOWN] for capture_id in captures[:_CAPTURES_MAX])))

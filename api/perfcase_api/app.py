@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perfcase import __version__
 from perfcase.errors import PerfcaseError
@@ -75,16 +77,34 @@ def create_app(settings: Settings) -> FastAPI:
         """Whether the server answers; needs no token and says nothing else."""
         return {"status": "ok"}
 
-    @app.middleware("http")
-    async def guard(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        """Security headers on everything, a line in the audit log for everything that changes something."""
-        response = await call(request)
-        response.headers.update(HEADERS)
-        if request.method in _AUDITED:
-            _audit(request, response.status_code)
-        return response
-
+    app.add_middleware(_Guard)
     return app
+
+
+class _Guard:
+    """Security headers on everything, a line in the audit log for everything that changes something."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = 500
+
+        async def guarded(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, guarded)
+        finally:
+            if scope["method"] in _AUDITED:
+                _audit(Request(scope), status)
 
 
 def build(settings: Settings) -> Server:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.requests import ClientDisconnect
 
 from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
-from perfcase_api.jobs import Job
 from perfcase_api.state import Server
 from perfcase_api.who import Who
+
+_T = TypeVar("_T")
 
 TableFormat = Literal["json", "csv", "arrow", "parquet"]
 
@@ -30,6 +32,8 @@ MEDIA = {
     "binary": "application/octet-stream",
 }
 _KEPT_MAX = 32 << 20
+_LOOK_S = 0.25
+"""How often it is looked whether somebody still waits."""
 
 
 def option(name: str, value: object) -> list[str]:
@@ -57,26 +61,47 @@ async def ask(
     headers = {"ETag": f'"{etag}"', "Cache-Control": "private, no-cache"}
     if f'"{etag}"' in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    kept = await asyncio.to_thread(here.answers.find, etag)
+    kept = await asyncio.to_thread(here.answers.find, etag, ids)
     if kept is not None:
         return Response(kept, media_type=media, headers=headers)
     folders = [here.uploads.case(capture_id) for capture_id in ids]
     names = {f"{{{number}}}": f"{capture_id}/case" for number, capture_id in enumerate(ids)}
     line = [command, *(names.get(argument, argument) for argument in arguments)]
     stack = AsyncExitStack()
-    try:
-        job = await stack.enter_async_context(here.jobs.run(who.name, line, folders))
+
+    async def begin() -> tuple[bytes, AsyncIterator[bytes]]:
+        job = await stack.enter_async_context(here.jobs.run(str(who.token_id), line, folders))
         output = job.output()
         # The first bytes decide between an answer and an error.
-        first = await anext(output, b"")
+        return await anext(output, b""), output
+
+    try:
+        first, output = await _while_connected(request, begin())
     except BaseException:
         await stack.aclose()
         raise
-    return StreamingResponse(_rest(here, stack, job, etag, first, output), media_type=media, headers=headers)
+    return StreamingResponse(_rest(here, stack, (etag, ids), first, output), media_type=media, headers=headers)
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
+    """What the work gives. Who hangs up before has it stopped, also where it only waits for its turn."""
+    task = asyncio.create_task(work)
+    try:
+        while not (await asyncio.wait({task}, timeout=_LOOK_S))[0]:
+            if await request.is_disconnected():
+                raise ClientDisconnect
+        return task.result()
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 async def _rest(
-    here: Server, stack: AsyncExitStack, _job: Job, etag: str, first: bytes, output: AsyncIterator[bytes]
+    here: Server,
+    stack: AsyncExitStack,
+    key: tuple[str, list[str]],
+    first: bytes,
+    output: AsyncIterator[bytes],
 ) -> AsyncIterator[bytes]:
     """The whole output, kept on the way if it is not large."""
     async with stack:
@@ -89,7 +114,7 @@ async def _rest(
                     kept = None
             yield chunk
     if kept is not None:
-        await asyncio.to_thread(here.answers.keep, etag, bytes(kept))
+        await asyncio.to_thread(here.answers.keep, *key, bytes(kept))
 
 
 def rows_max(here: Server, limit: int) -> int:

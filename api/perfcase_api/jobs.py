@@ -13,14 +13,17 @@ import shutil
 import sys
 import tempfile
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from perfcase.errors import EXIT_CODES
 from perfcase_api.errors import ApiError
 from perfcase_api.settings import Limits
 from perfcase_api.worker import READY
+
+_T = TypeVar("_T")
 
 _CHUNK = 1 << 16
 _STDERR_MAX = 1 << 16
@@ -41,14 +44,14 @@ class Job:
         assert self._process.stdout is not None
         total = 0
         try:
-            async with asyncio.timeout_at(self._deadline):
-                while chunk := await self._process.stdout.read(_CHUNK):
-                    total += len(chunk)
-                    if total > self._limits.job_output_bytes:
-                        raise ApiError("too_large", f"the answer is larger than {self._limits.job_output_bytes:,} bytes",
-                                       "ask for fewer rows or columns")  # fmt: skip
-                    yield chunk
-                code = await self._process.wait()
+            # One wait at a time, and no timeout around all: the first bytes are read by another task than the rest.
+            while chunk := await self._in_time(self._process.stdout.read(_CHUNK)):
+                total += len(chunk)
+                if total > self._limits.job_output_bytes:
+                    raise ApiError("too_large", f"the answer is larger than {self._limits.job_output_bytes:,} bytes",
+                                   "ask for fewer rows or columns")  # fmt: skip
+                yield chunk
+            code = await self._in_time(self._process.wait())
         except TimeoutError:
             raise ApiError(
                 "timeout",
@@ -57,6 +60,9 @@ class Job:
             ) from None
         if code:
             raise await self._failure(code)
+
+    async def _in_time(self, work: Awaitable[_T]) -> _T:
+        return await asyncio.wait_for(work, max(0.0, self._deadline - asyncio.get_running_loop().time()))
 
     async def notes(self) -> str:
         """What the command said on standard error beside its output."""

@@ -21,7 +21,7 @@ class Limits:
     """Of all that was uploaded with one token."""
     requests_per_minute: int = 600
     """Of one token, or of one address without."""
-    job_seconds: float = 30.0
+    job_seconds: float = 60.0
     """An analysis is killed after this time."""
     job_memory_bytes: int = 4 * GIB
     """Address space of the process of an analysis."""

@@ -35,7 +35,7 @@ class Running:
         """A client with a token, the admin's unless told."""
         given = self.token if token is None else token
         headers = {"Authorization": f"Bearer {given}"} if given else {}
-        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=120)
+        return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=400)
 
     def stop(self, number: int = signal.SIGTERM) -> None:
         """Ends it."""
@@ -89,7 +89,8 @@ def wait_ready(client: httpx.Client, capture_id: str) -> dict:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = start(tmp_path_factory.mktemp("server") / "store")
+    # As long as an analysis takes on a busy machine.
+    running = start(tmp_path_factory.mktemp("server") / "store", "", "--job-seconds", "300")
     yield running
     running.stop()
 

@@ -135,6 +135,17 @@ def test_what_is_no_capture_is_kept_with_the_reason(admin: httpx.Client, server:
     assert admin.get(place).status_code == 404
 
 
+def test_nothing_is_left_of_a_deleted_capture(admin: httpx.Client, server: Running) -> None:
+    """Neither its files nor what was kept of its answers."""
+    before = set(server.store.rglob("*")) - set(server.store.glob("catalogue*"))
+    capture_id = upload(admin, SAMPLES / "e-page-cache" / "fits.perfcase")
+    assert admin.get(f"/v1/captures/{capture_id}/views/thread").status_code == 200
+    assert admin.get(f"/v1/captures/{capture_id}/report").status_code == 200
+    assert len(list((server.store / "answers").glob(f"*{capture_id[:32]}*"))) == 2
+    assert admin.delete(f"/v1/captures/{capture_id}").status_code == 204
+    assert set(server.store.rglob("*")) - set(server.store.glob("catalogue*")) <= before
+
+
 def test_too_large(tmp_path: Path) -> None:
     running = start(tmp_path / "store")
     with running.client() as client:

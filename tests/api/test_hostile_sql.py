@@ -174,6 +174,17 @@ def test_none_takes_the_machine(short: Running, sql: str) -> None:
         assert asked(client, capture_id, "SELECT 1 AS one").json()[0]["one"] == 1
 
 
+def test_who_hangs_up_frees_the_machine(admin: httpx.Client, tcp: str, server: Running) -> None:
+    """The server would let these questions run for minutes, and this user have no other meanwhile."""
+    with server.client() as hasty:
+        for _ in range(4):
+            with pytest.raises(httpx.ReadTimeout):
+                hasty.post("/v1/sql", json={"sql": EXHAUSTING[0], "capture_id": tcp}, timeout=1)
+    begun = time.monotonic()
+    assert asked(admin, tcp, "SELECT 1 AS one").status_code == 200
+    assert time.monotonic() - begun < 30
+
+
 def test_one_user_does_not_slow_another(short: Running) -> None:
     """While one waits for questions without end, the other's are answered."""
     with short.client() as one:

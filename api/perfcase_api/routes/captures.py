@@ -143,6 +143,7 @@ async def delete_capture(here: Here, me: Me, capture_id: CaptureId) -> Response:
     if me.role != "admin" and row["token_id"] != me.token_id:
         raise ApiError("not_permitted", "uploaded by somebody else", "an admin may delete it")
     await asyncio.to_thread(here.uploads.delete, capture_id)
+    await asyncio.to_thread(here.answers.forget, capture_id)
     return Response(status_code=204)
 
 

@@ -23,7 +23,7 @@ def command(
     ] = None,
     job_seconds: Annotated[
         float, typer.Option(min=0.1, metavar="S", help="An analysis that takes longer is stopped.")
-    ] = 30.0,
+    ] = 60.0,
     requests_per_minute: Annotated[
         int, typer.Option(min=1, metavar="N", help="Of one token, or of one address without.")
     ] = 600,
