@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -16,9 +17,10 @@ from tests.oracles.live import CannotRecordError
 class Case:
     """An imported capture: rows of a SELECT, by the stock duckdb on case.duckdb."""
 
-    def __init__(self, case: store.Case, connection: duckdb.DuckDBPyConnection | None = None) -> None:
+    def __init__(self, case: store.Case | Path, connection: duckdb.DuckDBPyConnection | None = None) -> None:
         self._case = case
-        self._connection = connection or duckdb.connect(str(case.folder / "case.duckdb"), read_only=True)
+        folder = case if isinstance(case, Path) else case.folder
+        self._connection = connection or duckdb.connect(str(folder / "case.duckdb"), read_only=True)
 
     def window(self, start_clock_ns: int, end_clock_ns: int) -> Case:
         """Its part between two times of the recording's clock."""
