@@ -7,6 +7,7 @@
 -- next: perfcase tables import_issue: everything that was lost, damaged or unknown, with its place
 -- next: record again with fewer events, one command or control group, or (perf record -m) larger buffers
 -- taught by: A tale of ten bugs (3)
+-- source: capture, import_issue, pmc_event, source
 -- evidence: SELECT source, status, event_count, lost_count, lost_ratio, error_count, clock, meaning FROM data_quality
 --   ORDER BY lost_ratio DESC NULLS LAST, source
 WITH threshold AS (

@@ -6,6 +6,7 @@
 -- next: perfcase view cpu_frequency: the clock of each CPU over time, and how it was measured
 -- next: perfcase view machine_config: governor, limits and boost (cpu.frequency.*); heat and power limits show in kernel_log
 -- taught by: A tale of ten bugs (10)
+-- source: cpu_frequency, cpu_utilization, machine_config
 -- evidence: SELECT ts_ns, cpu, run_ratio, used_ratio, effective_ghz, base_ghz, method FROM cpu_frequency UNION ALL BY NAME
 --   SELECT try_cast(value AS DOUBLE) / 1e6 AS effective_ghz, key AS method FROM machine_config WHERE key LIKE 'cpu.frequency.%max'
 --   ORDER BY ts_ns, cpu, method

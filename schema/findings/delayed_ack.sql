@@ -9,6 +9,7 @@
 -- next: perfcase view tcp_stalls: each of them, with the writes before it
 -- next: perfcase view socket_answer: the other turns on the same sockets
 -- taught by: A tale of ten bugs (7)
+-- source: capture, socket_answer
 -- evidence: SELECT pid, comm, fd, local, peer, looks_like, count(*) AS stall_count, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max,
 --   any_value(write_name) AS write_name FROM tcp_stalls WHERE is_write_write_read GROUP BY ALL ORDER BY stall_count DESC, pid, fd
 WITH threshold AS (

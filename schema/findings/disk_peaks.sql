@@ -7,6 +7,7 @@
 -- next: perfcase view block_latency_over_time: the longest request of each interval beside the median
 -- next: perfcase view kernel_log: what the device said, and when
 -- taught by: A tale of ten bugs (8)
+-- source: block_device, block_io, block_latency_over_time, kernel_log
 -- evidence: SELECT ts_ns, device_name, request_count, latency_ns_p50, total_ns_max, requeue_count, error_count FROM block_latency_over_time
 --   WHERE request_count > 0 ORDER BY ts_ns, device_name
 WITH threshold AS (

@@ -7,6 +7,7 @@
 -- next: perfcase view disk_utilization: when, with which sizes of requests
 -- next: perfcase view process_activity: who reads and writes; page_cache: whether memory could have answered
 -- taught by: A high rate of paging
+-- source: disk_load
 -- evidence: SELECT ts_ns, device, read_per_s, write_per_s, request_size_bytes, read_await_ns, write_await_ns, queue_length, util_ratio FROM
 --   disk_utilization WHERE read_count + write_count > 0 ORDER BY ts_ns, device
 -- judged when: SELECT count(*) > 0 FROM disk_utilization

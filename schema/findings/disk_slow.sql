@@ -8,6 +8,7 @@
 -- next: perfcase view disk_utilization and block_latency: the times and their distribution
 -- next: perfcase view kernel_log: what the device said
 -- taught by: A tale of ten bugs (8)
+-- source: disk_load
 -- evidence: SELECT ts_ns, device, read_count, write_count, read_await_ns, write_await_ns, queue_length, util_ratio FROM disk_utilization
 --   WHERE read_count + write_count > 0 ORDER BY ts_ns, device
 -- judged when: SELECT count(*) > 0 FROM disk_utilization

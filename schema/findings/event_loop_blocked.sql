@@ -9,6 +9,7 @@
 -- next: perfcase view off_cpu_by_stack: where in the code the loop sleeps (stacks of sched_switch)
 -- next: make the call asynchronous, or hand it to a worker thread
 -- taught by: Identifying an off-CPU bottleneck
+-- source: capture, syscall, thread, thread_state
 -- evidence: SELECT t.comm, t.tid, s.name, count(*) AS call_count, sum(s.duration_ns) AS total_ns, max(s.duration_ns) AS max_ns FROM syscall AS s
 --   JOIN thread AS t USING (utid) WHERE s.duration_ns >= 10000000 AND s.name NOT LIKE 'epoll%' AND s.name NOT LIKE 'futex%' AND s.utid IN (
 --   SELECT utid FROM syscall WHERE name LIKE 'epoll_%wait%') GROUP BY ALL ORDER BY total_ns DESC, t.tid, s.name

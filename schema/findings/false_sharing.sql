@@ -7,6 +7,7 @@
 -- next: perfcase view cache_line_access: which function of which thread touches which offset
 -- next: pad the fields to lines of their own; after that, look for one field that all threads write
 -- taught by: Seeing through hardware counters
+-- source: contended_cache_line, microarchitecture
 -- evidence: SELECT line_address, pid, hitm_count, peer_count, offsets, threads, symbols FROM contended_cache_line WHERE is_false_sharing
 --   ORDER BY hitm_count DESC, line_address
 -- judged when: SELECT (SELECT count(*) > 0 FROM contended_cache_line) OR (SELECT count(memory_ordering_clears_pki) > 0 FROM microarchitecture)

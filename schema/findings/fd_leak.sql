@@ -7,6 +7,7 @@
 -- next: perfcase view file_descriptor: what is open, at each snapshot
 -- next: perfcase view fd_history: which call made each descriptor, and which were closed
 -- taught by: A tale of ten bugs (5, 6)
+-- source: file_descriptor, recorder_thread, syscall, thread
 -- evidence: SELECT pid, comm, snapshot, min(ts_ns) AS ts_ns, kind, count(*) AS open_count, any_value(limit_count) AS limit_count,
 --   mode(target ORDER BY target) AS most_often FROM file_descriptor GROUP BY ALL ORDER BY pid, snapshot, open_count DESC, kind
 WITH threshold AS (

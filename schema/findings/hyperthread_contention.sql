@@ -7,6 +7,7 @@
 -- next: perfcase view cpu_utilization: which CPUs, and when
 -- next: perfcase view pmcarch: instructions per cycle against a quiet hour; microarchitecture: smt_contention_ratio, where the CPU tells it
 -- taught by: An unexplained win
+-- source: cpu_utilization, machine_config
 -- evidence: SELECT ts_ns, cpu, busy_ratio, busy_ns, total_ns FROM cpu_utilization WHERE cpu = 'all' ORDER BY ts_ns
 -- judged when: SELECT (SELECT count(*) > 0 FROM machine_config WHERE key IN ('cpu.threads_per_core', 'cpu.smt.active'))
 --   AND (SELECT count(*) > 0 FROM cpu_utilization)

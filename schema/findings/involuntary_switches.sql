@@ -8,6 +8,7 @@
 -- next: perfcase view on_cpu_distribution: how long turns are
 -- next: sched_yield loops and spinning show as system calls (syscall_summary); wakeups of many short threads as slow_wakeups
 -- taught by: An unexplained win
+-- source: capture, process, thread_time, workload_thread
 -- evidence: SELECT comm, tid, switch_count, involuntary_count, on_cpu_ns, max_run_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY involuntary_count DESC, utid
 WITH threshold AS (

@@ -7,6 +7,7 @@
 -- next: perfcase findings: what keeps the program that listens from accepting
 -- next: raise the backlog of listen() and net.core.somaxconn only if it accepts quickly and bursts are short
 -- taught by: -
+-- source: socket, tcp_activity
 -- evidence: SELECT ts_ns, interval_ns, passive_open_count, listen_overflow_count, listen_drop_count, retransmit_count FROM tcp_activity ORDER BY ts_ns
 -- judged when: SELECT count(*) > 0 FROM tcp_activity
 -- not judged: what TCP counted (two snapshots of /proc/net/netstat and snmp); perfcase-record takes them by default

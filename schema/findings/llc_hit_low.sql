@@ -7,6 +7,7 @@
 -- next: perfcase view machine_config: the size of the caches; compare with another host: the working set, or neighbours that share the cache
 -- next: perfcase view on_cpu_distribution: threads that are moved off every few microseconds bring their data anew each time
 -- taught by: An unexplained win
+-- source: pmcarch
 -- evidence: SELECT ts_ns, cycles, instructions, ipc, llc_references, llc_misses, llc_hit_ratio FROM pmcarch ORDER BY ts_ns
 -- judged when: SELECT count(llc_hit_ratio) > 0 FROM pmcarch
 -- not judged: counters of the last-level cache, which virtual machines mostly hide; perf stat -a -I 1000 -x, -e cycles,instructions,cache-references,cache-misses

@@ -8,6 +8,7 @@
 -- next: perfcase view off_cpu_by_stack and off_wake: what the holder did meanwhile
 -- next: hold the lock for shorter, or split it; do no input, output or sleep under it
 -- taught by: Identifying an off-CPU bottleneck
+-- source: capture, lock_wait_event, process, syscall, thread
 -- evidence: SELECT kind, lock, process, comm, holder_comm, holder_how, wait_count, total_ns, avg_ns, max_ns, stack FROM lock_wait
 --   WHERE holder_how IS NOT NULL ORDER BY total_ns DESC, lock, comm
 WITH threshold AS (

@@ -7,6 +7,7 @@
 -- next: perfcase view memory_growth: the slope of every process, and how straight its line is
 -- next: perfcase view allocation_by_stack: which stacks make it grow, where system calls or page faults were recorded
 -- taught by: A tale of ten bugs (5, 6)
+-- source: cgroup_activity, memory, proc_process, proc_thread, process, process_cgroup, recorder_thread, thread
 -- evidence: SELECT pid, comm, snapshot_count, duration_ns, anon_bytes_first, anon_bytes_last, anon_bytes_per_h, anon_fit_ratio, resident_bytes_last
 --   FROM memory_growth ORDER BY anon_bytes_last - anon_bytes_first DESC NULLS LAST, upid
 -- judged when: SELECT count(*) > 0 FROM memory_growth WHERE snapshot_count >= 6 AND duration_ns >= 8000000000

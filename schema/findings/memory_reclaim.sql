@@ -8,6 +8,7 @@
 -- next: perfcase view memory, process_activity: who has the memory; cgroup_activity: which limit was hit
 -- next: perfcase view kernel_log: whom the kernel killed
 -- taught by: A high rate of paging
+-- source: capture, paging, pressure
 -- evidence: SELECT ts_ns, scan_direct_per_s, scan_kswapd_per_s, swap_in_per_s, swap_out_per_s, refault_count, oom_kill_count FROM paging
 --   ORDER BY ts_ns
 WITH threshold AS (

@@ -7,6 +7,7 @@
 -- next: perfcase view cgroup_activity: whether a quota of its own held the group back (throttled_ns) instead
 -- next: CPU weights (cpu.weight, cpu.shares), quotas or pinning of the neighbour; or another host for it
 -- taught by: An unexplained win
+-- source: capture, cgroup_activity, ready_time, workload_thread
 -- evidence: SELECT cgroup, sum(ready_ns) AS ready_ns, sum(on_cpu_ns) AS on_cpu_ns FROM ready_time_by_cgroup GROUP BY cgroup
 --   ORDER BY ready_ns DESC
 -- judged when: SELECT count(DISTINCT cgroup) > 1 FROM ready_time_by_cgroup

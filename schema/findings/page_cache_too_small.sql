@@ -9,6 +9,7 @@
 -- next: perfcase view page_cache and memory: hits, misses, what else takes the memory
 -- next: perfcase view disk_utilization: what the reads cost; cgroup_activity: whether a control group is at its memory limit
 -- taught by: A high rate of paging
+-- source: cgroup_activity, page_cache_event, page_size, proc_memory, proc_vmstat, process, thread
 -- evidence: SELECT ts_ns, interval_ns, method, hit_count, miss_count, hit_ratio, refault_count, miss_bytes, cache_bytes FROM page_cache ORDER BY ts_ns
 -- judged when: SELECT count(DISTINCT snapshot) > 1 FROM proc_vmstat
 -- not judged: what was read from storage (two snapshots of /proc/vmstat); perfcase-record takes them by default

@@ -11,6 +11,7 @@
 -- next: perfcase view socket_answer, or lock_wait: each request and its answer, or each lock and who held it
 -- next: perfcase view off_wake: where they sleep and who wakes them
 -- taught by: Identifying an off-CPU bottleneck
+-- source: capture, lock_wait_event, process, socket_answer, source, thread, thread_state
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer
 --   WHERE is_client AND utid = writer_utid GROUP BY ALL ORDER BY waited_ns DESC, tid, peer
 WITH threshold AS (

@@ -4,6 +4,7 @@
 -- means: the figures of this capture describe the host with the recorder on it; without it, less would wait
 -- next: record less: fewer events (perfcase-record --help), a longer --interval, one command or control group
 -- taught by: A tale of ten bugs (9)
+-- source: capture, cpu_utilization, recorder_overhead
 -- evidence: SELECT process, phase, cpu_ns, cpu_ratio, event_count FROM recorder_overhead
 -- judged when: SELECT count(busy_ratio) > 0 FROM cpu_utilization
 -- not judged: how busy the host was (two snapshots of /proc); perfcase-record takes them by default

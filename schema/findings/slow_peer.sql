@@ -8,6 +8,7 @@
 -- next: perfcase view socket_answer: each request, its answer and who waited
 -- next: record the peer's host as well, and look there for what it waits for
 -- taught by: Identifying an off-CPU bottleneck
+-- source: capture, socket_answer
 -- evidence: SELECT process, peer, count(*) AS answer_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max
 --   FROM socket_answer WHERE is_client AND peer IS NOT NULL GROUP BY ALL ORDER BY waited_ns DESC, process, peer
 WITH threshold AS (

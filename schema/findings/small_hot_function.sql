@@ -7,6 +7,7 @@
 -- next: perfcase view small_hot_functions: callers, paths, and what one path at most would show
 -- next: perfcase view callers: the caller view, which turns the tree around
 -- taught by: A tale of ten bugs (4)
+-- source: frame_label, perf_event, sample, stack_weight
 -- evidence: SELECT event, symbol, self_count, self_ratio, caller_count, path_count, top_caller, top_path_ratio FROM small_hot_functions
 --   WHERE event SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
 -- judged when: SELECT count(*) > 0 FROM stack_weight WHERE event SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?' AND len(labels) > 1

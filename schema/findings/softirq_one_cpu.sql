@@ -5,6 +5,7 @@
 -- next: perfcase view cpu_utilization: soft_ratio of each CPU over time; irq_time: which soft interrupt (net_rx, block, timer)
 -- next: receive queues and their affinity: /proc/interrupts, ethtool -l, RPS (rps_cpus)
 -- taught by: -
+-- source: cpu_utilization
 -- evidence: SELECT cpu, sum(soft_ns) AS soft_ns, sum(irq_ns) AS irq_ns, sum(total_ns) AS total_ns, sum(soft_ns) / sum(total_ns) AS soft_ratio
 --   FROM cpu_utilization GROUP BY cpu ORDER BY soft_ns DESC, cpu
 -- judged when: SELECT count(DISTINCT cpu) > 2 AND count(soft_ns) > 0 FROM cpu_utilization

@@ -5,6 +5,7 @@
 -- next: perfcase view cpu_utilization: which CPUs, and when; on the hypervisor: how many virtual CPUs share one, and whose they are
 -- next: perfcase view ready_time: steal beside the time that each process waited for a CPU inside
 -- taught by: A tale of ten bugs (9)
+-- source: cpu_utilization
 -- evidence: SELECT ts_ns, cpu, steal_ns, steal_ratio, busy_ratio FROM cpu_utilization ORDER BY steal_ns DESC, ts_ns, cpu
 -- judged when: SELECT count(steal_ns) > 0 FROM cpu_utilization
 -- not judged: steal time in two snapshots of /proc/stat; perfcase-record takes them by default

@@ -6,6 +6,7 @@
 -- next: perfcase view tcp_latency: which connections, and their round-trip times
 -- next: perfcase view net_utilization: drops and errors of the interfaces; perfcase findings: whether an accept queue is full
 -- taught by: -
+-- source: tcp_activity, tcp_latency
 -- evidence: SELECT ts_ns, interval_ns, out_segment_count, retransmit_count, retransmit_ratio, timeout_per_s, attempt_fail_per_s
 --   FROM tcp_activity ORDER BY ts_ns
 -- judged when: SELECT count(*) > 0 FROM tcp_activity

@@ -82,7 +82,10 @@ def test_form(name: str, nothing: duckdb.DuckDBPyConnection) -> None:
     for told in re.findall(r"perfcase (\w+)(?: (\w+))?", " ".join(rule.next)):
         assert told[0] in COMMANDS, told
         assert told[0] != "view" or told[1] in known, told
-    assert referenced_names(rule.view()) <= known
+    assert sorted(rule.sources) == sorted(referenced_names(rule.view())), (
+        "the header's 'source' is not what the SELECT reads"
+    )
+    assert known.issuperset(rule.sources)
 
 
 def test_nothing_is_judged_on_nothing_and_it_says_why(empty: Path, nothing: duckdb.DuckDBPyConnection) -> None:

@@ -5,6 +5,7 @@
     -- means: what it means for the user's service
     -- next: what to look at next, a command or a view; may be repeated
     -- taught by: the published investigation that taught it, or -
+    -- source: the tables and views that the SELECT reads
     -- evidence: one SELECT over the views that shows the rows behind it
     -- judged when: one SELECT of a boolean: whether the capture can answer, beyond having rows in the tables (optional)
     -- not judged: what is missing where that is false, and how to record it (with ``judged when``)
@@ -16,6 +17,7 @@ The SELECT has a row for each thing that the rule fired for. The views ``finding
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from perfcase.errors import PerfcaseError
 from perfcase.schema import literal, schema_dir
-from perfcase.views import View, header_entries, referenced_names, split_header
+from perfcase.views import View, header_entries, split_header, split_names
 
 if TYPE_CHECKING:
     from typing import Any
@@ -39,11 +41,12 @@ _ENTRIES = {
     "condition": "condition",
     "means": "means",
     "taught by": "taught_by",
+    "source": "source",
     "evidence": "evidence",
     "judged when": "judged_when",
     "not judged": "not_judged",
 }
-_NEEDED = ("condition", "means", "taught_by", "evidence")
+_NEEDED = ("condition", "means", "taught_by", "source", "evidence")
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Rule:
     means: str
     next: tuple[str, ...]
     taught_by: str
+    sources: tuple[str, ...]
     evidence: str
     judged_when: str | None
     not_judged: str | None
@@ -65,7 +69,15 @@ class Rule:
     def view(self) -> View:
         """The rule as a view, for what works on views."""
         return View(
-            self.name, "findings", self.title, "a thing that the rule fired for", (), (), (), self.sql, self.path
+            self.name,
+            "findings",
+            self.title,
+            "a thing that the rule fired for",
+            self.sources,
+            (),
+            (),
+            self.sql,
+            self.path,
         )
 
 
@@ -100,6 +112,7 @@ def parse_rule(path: Path) -> Rule:
         means=found["means"],
         next=tuple(following),
         taught_by=found["taught_by"],
+        sources=split_names(found["source"]),
         evidence=found["evidence"],
         judged_when=found.get("judged_when"),
         not_judged=found.get("not_judged"),
@@ -110,7 +123,8 @@ def parse_rule(path: Path) -> Rule:
 
 def with_rules(views: Mapping[str, View], rules: Mapping[str, Rule]) -> dict[str, View]:
     """The views, those that are made of the rules completed."""
-    return {name: _completed(view, rules) if "@" in view.sql else view for name, view in views.items()}
+    made_of_rules = re.compile("^@(fired|enough)$", re.MULTILINE)
+    return {name: _completed(view, rules) if made_of_rules.search(view.sql) else view for name, view in views.items()}
 
 
 def _completed(view: View, rules: Mapping[str, Rule]) -> View:
@@ -124,13 +138,12 @@ def _completed(view: View, rules: Mapping[str, Rule]) -> View:
             for rule in rules.values()
         ],
     }
-    sql = view.sql
+    sql, sources = view.sql, set(view.sources)
+    if "@fired" in sql:
+        sources.update(name for rule in rules.values() for name in rule.sources)
     for marker, selects in parts.items():
         sql = sql.replace(marker, "\nUNION ALL\n".join(selects))
-    if sql == view.sql:
-        return view
-    made = replace(view, sql=sql)
-    return replace(made, sources=tuple(sorted(referenced_names(made))))
+    return replace(view, sql=sql, sources=tuple(sorted(sources)))
 
 
 def rule_rows() -> list[dict[str, Any]]:

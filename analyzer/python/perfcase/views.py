@@ -100,7 +100,7 @@ def parse_view(path: Path) -> View:
         group=path.parent.name,
         description=entries[0][1],
         grain=single["grain"],
-        sources=tuple(name.strip() for name in single["source"].split(",") if name.strip()),
+        sources=split_names(single["source"]),
         caveats=tuple(caveats),
         columns=tuple(columns),
         sql=body.strip().rstrip(";").strip(),
@@ -109,6 +109,11 @@ def parse_view(path: Path) -> View:
         diff=compared,
         not_compared=single["diff no"],
     )
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """The names of a header entry, which stand between commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def split_header(text: str) -> tuple[list[str], str]:
@@ -135,8 +140,8 @@ def header_entries(lines: Iterable[str], path: Path) -> list[tuple[str, str]]:
 
 
 def in_dependency_order(views: Mapping[str, View]) -> dict[str, View]:
-    """The views, each after those that its SELECT names."""
-    graph = {name: sorted(referenced_names(view) & views.keys()) for name, view in views.items()}
+    """The views, each after those that it is made from: by its header, as to read 120 SELECTs takes half a second."""
+    graph = {name: sorted(views.keys() & view.sources) for name, view in views.items()}
     try:
         return {name: views[name] for name in TopologicalSorter(graph).static_order()}
     except CycleError as error:
@@ -151,7 +156,7 @@ def with_dependencies(views: Mapping[str, View], wanted: Iterable[str]) -> dict[
         name = pending.pop()
         if name not in needed:
             needed.add(name)
-            pending += referenced_names(views[name]) & views.keys()
+            pending += views.keys() & views[name].sources
     return {name: view for name, view in views.items() if name in needed}
 
 

@@ -1,6 +1,6 @@
 -- finding: what is wrong, by every rule of schema/findings: what each fired for, most severe first
 -- grain: a rule and a thing that it fired for
--- source: every rule
+-- source: finding_rule
 -- caveat: a rule without a row did not fire, or could not be judged: finding_coverage says which
 -- diff no: sentences, no figures; perfcase diff leads with those that are new, gone or changed
 -- column finding: the rule
