@@ -11,7 +11,7 @@ from perfcase.views import load_views
 from tests.support import viewtest
 
 HERE = Path(__file__).parent
-RULES = load_rules()
+VIEWS = load_views() | {name: rule.view() for name, rule in load_rules().items()}
 
 
 def all_cases() -> list:
@@ -23,7 +23,6 @@ def all_cases() -> list:
 
 @pytest.mark.parametrize(("path", "case"), all_cases())
 def test_rule(path: Path, case: viewtest.Case) -> None:
-    views = load_views() | {path.stem: RULES[path.stem].view()}
-    failures = viewtest.check(case, path.stem, views)
+    failures = viewtest.check(case, VIEWS)
     if failures:
         pytest.fail(f"{path.name}, case '{case.name}'\n" + "\n".join(failures), pytrace=False)

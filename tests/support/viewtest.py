@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import duckdb
 
 from perfcase.schema import load_catalogue, load_tables, quote
-from perfcase.views import View, create_view, load_views, with_dependencies
+from perfcase.views import View, create_view, in_dependency_order, load_views
 
 _KEYWORD = re.compile(r"(case|input|query|rows)\b\s*(.*)")
 _INPUT = re.compile(r"(\w+)\s*\((.*)\)", re.DOTALL)
@@ -158,43 +161,57 @@ def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"CREATE TABLE {quote(table.name)} ({columns})")
 
 
-def build(case: Case, reverse: bool, views: dict[str, View]) -> duckdb.DuckDBPyConnection:
-    """A database with every table of the schema, the case's rows, and the views that its queries name."""
+@cache
+def database(views: frozenset[View]) -> duckdb.DuckDBPyConnection:
+    """Every table of the schema, empty, and these views. Made once: DuckDB takes seconds to bind them all."""
     connection = duckdb.connect(config={"threads": 1})
-    tables = {**load_tables(), **load_catalogue()}
-    given: dict[str, list[Input]] = {}
-    for entry in case.inputs:
-        given.setdefault(entry.table, []).append(entry)
     create_tables(connection)
-    for name, entries in given.items():
-        if name not in tables:
-            if None in entries[0].types:
-                raise FormError(f"case '{case.name}': the schema has no table {name}: give its columns types")
-            columns = ", ".join(f"{quote(c)} {t}" for c, t in zip(entries[0].columns, entries[0].types, strict=True))
-            connection.execute(f"CREATE TABLE {quote(name)} ({columns})")
-        for entry in entries:
-            tuples = entry.tuples[::-1] if reverse else entry.tuples
-            columns = ", ".join(map(quote, entry.columns))
-            if entry.select:
-                rows = f"SELECT row_number() OVER () AS row_number, * FROM ({entry.select})"
-                order = "DESC" if reverse else "ASC"
-                connection.execute(
-                    f"INSERT INTO {quote(name)} ({columns}) SELECT * EXCLUDE (row_number) FROM ({rows}) ORDER BY row_number {order}"
-                )
-            elif tuples:
-                connection.execute(f"INSERT INTO {quote(name)} ({columns}) VALUES {', '.join(tuples)}")
-    for view in views.values():
+    for view in in_dependency_order({view.name: view for view in views}).values():
         create_view(connection, view)
     return connection
 
 
-def check(case: Case, under_test: str, views: dict[str, View] | None = None) -> list[str]:
+@contextmanager
+def filled(
+    case: Case, *, reverse: bool = False, views: dict[str, View] | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The database with the case's rows, by a connection with variables of its own; as empty as before afterwards."""
+    with database(frozenset((views or load_views()).values())).cursor() as connection:
+        connection.begin()
+        try:
+            fill(connection, case, reverse)
+            yield connection
+        finally:
+            connection.rollback()
+
+
+def fill(connection: duckdb.DuckDBPyConnection, case: Case, reverse: bool) -> None:
+    """Puts the case's rows into their tables; a table that the schema does not have is made."""
+    made: set[str] = set()
+    for entry in case.inputs:
+        if entry.table not in load_tables() and entry.table not in load_catalogue() and entry.table not in made:
+            if None in entry.types:
+                raise FormError(f"case '{case.name}': the schema has no table {entry.table}: give its columns types")
+            columns = ", ".join(f"{quote(c)} {t}" for c, t in zip(entry.columns, entry.types, strict=True))
+            connection.execute(f"CREATE TABLE {quote(entry.table)} ({columns})")
+            made.add(entry.table)
+        tuples = entry.tuples[::-1] if reverse else entry.tuples
+        columns = ", ".join(map(quote, entry.columns))
+        if entry.select:
+            rows = f"SELECT row_number() OVER () AS row_number, * FROM ({entry.select})"
+            order = "DESC" if reverse else "ASC"
+            connection.execute(
+                f"INSERT INTO {quote(entry.table)} ({columns}) SELECT * EXCLUDE (row_number) FROM ({rows}) ORDER BY row_number {order}"
+            )
+        elif tuples:
+            connection.execute(f"INSERT INTO {quote(entry.table)} ({columns}) VALUES {', '.join(tuples)}")
+
+
+def check(case: Case, views: dict[str, View] | None = None) -> list[str]:
     """Runs a case; the failures, each with the actual result in the form of the file."""
-    views = views or load_views()
-    needed = with_dependencies(views, {under_test, *(n for n in views if any(n in q.sql for q in case.queries))})
     failures = []
     for reverse in (False, True):
-        with build(case, reverse, needed) as connection:
+        with filled(case, reverse=reverse, views=views) as connection:
             for query in case.queries:
                 actual = [[render(v) for v in row] for row in connection.execute(query.sql).fetchall()]
                 if len(actual) > 1 and not re.search(r"\border\s+by\b", query.sql, re.IGNORECASE):

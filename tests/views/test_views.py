@@ -30,7 +30,7 @@ def all_cases() -> list:
 def test_view(path: Path, case: viewtest.Case | viewtest.FormError) -> None:
     if isinstance(case, viewtest.FormError):
         pytest.fail(str(case), pytrace=False)
-    failures = viewtest.check(case, path.stem)
+    failures = viewtest.check(case)
     if failures:
         pytest.fail(f"{path.parent.name}/{path.name}, case '{case.name}'\n" + "\n".join(failures), pytrace=False)
 

@@ -25,7 +25,7 @@ rows
 def run(tmp_path: Path, text: str) -> list[str]:
     path = tmp_path / "things.test"
     path.write_text(text)
-    return [failure for case in viewtest.parse(path) for failure in viewtest.check(case, "things")]
+    return [failure for case in viewtest.parse(path) for failure in viewtest.check(case)]
 
 
 def test_exact_rows_pass(tmp_path: Path) -> None:

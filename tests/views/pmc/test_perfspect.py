@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import re
 
-import duckdb
 import pytest
 
-from perfcase.views import load_views, with_dependencies
-from tests.support.viewtest import Case, Input, build
+from tests.support.viewtest import Case, Input, filled
 
 CORE_CYCLES = "( ( [CPU_CLK_UNHALTED.THREAD_ANY] / 2 ) if [HYPERTHREADING_ON] else ( [cpu-cycles] ) )"
 RECOVERY = "( ( [INT_MISC.RECOVERY_CYCLES_ANY] / 2 ) if [HYPERTHREADING_ON] else [INT_MISC.RECOVERY_CYCLES] )"
@@ -124,17 +122,17 @@ def evaluate(expression: str, values: dict[str, int]) -> float:
     return eval(python, {"__builtins__": {}, "max": max, "min": min, "value": values.__getitem__})
 
 
-def view_of(facts: dict[str, str], counts: dict[str, int]) -> duckdb.DuckDBPyConnection:
+def case_of(facts: dict[str, str], counts: dict[str, int]) -> Case:
     events = [f"(10, 0, '{PERF_NAMES.get(event, event).lower()}', {count})" for event, count in counts.items()]
     inputs = [Input("pmc_interval", ["ts_ns", "source_id", "event", "count"], [None] * 4, events)]
     inputs.append(Input("machine_fact", ["key", "value"], [None] * 2, [f"{fact}" for fact in facts.items()]))
-    return build(Case("", inputs), False, with_dependencies(load_views(), {"top_down"}))
+    return Case("", inputs)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_published_expressions(name: str) -> None:
     source, facts, counts, constants = CASES[name]
-    connection = view_of(facts, counts)
-    for column, expression in PUBLISHED[source].items():
-        (ours,) = connection.execute(f"SELECT 100 * {column} FROM top_down").fetchone()
-        assert ours == pytest.approx(evaluate(expression, counts | constants), rel=1e-12, abs=1e-12), column
+    with filled(case_of(facts, counts)) as connection:
+        for column, expression in PUBLISHED[source].items():
+            (ours,) = connection.execute(f"SELECT 100 * {column} FROM top_down").fetchone()
+            assert ours == pytest.approx(evaluate(expression, counts | constants), rel=1e-12, abs=1e-12), column

@@ -6,11 +6,13 @@ service B, PostgreSQL); how the calls spread over the descriptors is ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import duckdb
 import pytest
 
-from perfcase.views import load_views
-from tests.support.viewtest import Case, build
+from tests.support.viewtest import Case, filled
 
 EVENT_LOOP, EXECUTOR = 1, 2
 # Calls and total ms of each thread and call, as published.
@@ -42,9 +44,15 @@ USED = {
 }
 
 
-def database(request: str) -> duckdb.DuckDBPyConnection:
+@contextmanager
+def database(request: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """The capture of one kind of request."""
-    connection = build(Case(request), False, load_views())
+    with filled(Case(request)) as connection:
+        fill(connection, request)
+        yield connection
+
+
+def fill(connection: duckdb.DuckDBPyConnection, request: str) -> None:
     connection.execute("INSERT INTO process (upid, pid) VALUES (1, 4242)")
     connection.execute("""
         INSERT INTO thread (utid, tid, pid, upid, comm)
@@ -93,7 +101,6 @@ def database(request: str) -> duckdb.DuckDBPyConnection:
                 " WHERE name = 'ppoll'"
             )
         start_ns[utid] += total_ns + (count + 2) * 200
-    return connection
 
 
 @pytest.mark.parametrize("request_kind", list(PUBLISHED))
