@@ -132,6 +132,6 @@ def test_a_share_never_stands_alone(name: str) -> None:
 
 
 def test_one_view_reads_what_strangers_did() -> None:
-    """All others take followed_state, which knows whose times a recording of some processes cannot tell; the rules behind
-    ``finding`` ask for threads of known processes."""
-    assert {n for n, view in load_views().items() if "thread_state" in view.sources} - {"finding"} == {"followed_state"}
+    """All others, and the rules behind ``finding``, take followed_state, which knows whose times a recording of some processes
+    cannot tell."""
+    assert {n for n, view in load_views().items() if "thread_state" in view.sources} == {"followed_state"}

@@ -7,7 +7,7 @@
 -- next: perfcase view preemptions: who takes the CPU from whom
 -- next: perfcase view unclaimed_cpu: whether CPUs were idle meanwhile (affinity); cgroup_activity: whether a quota holds threads back
 -- taught by: An unexplained win
--- source: capture, thread_time, workload_thread
+-- source: recorded_span, thread_time, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, max_run_delay_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY run_queue_ns DESC
 WITH threshold AS (
@@ -31,6 +31,6 @@ SELECT
   t.waiting_ratio AS score
 FROM total AS t
 CROSS JOIN threshold AS h
-CROSS JOIN capture AS c
+JOIN recorded_span AS c ON c.table_name = 'thread_state'
 WHERE t.waiting_ratio >= h.waiting_ratio
   AND t.ran_ns + t.waited_ns >= greatest(h.wanted_ns, h.wanted_cpus * c.duration_ns)

@@ -2,14 +2,14 @@
 -- condition: 10 turns or more on a process's TCP sockets went write, write, read, the last write below a full segment (1448 bytes),
 --   and the answer came after 38 to 60 ms or after 190 to 260 ms (Linux delays acknowledgements by 40 to 200 ms, TCP_DELACK_MIN and
 --   TCP_DELACK_MAX); they are half or more of such turns on these sockets, and the middle half of them is within 10 ms (one length, as
---   a timer has; the longest tick); critical where these sockets waited so for half of the capture
+--   a timer has; the longest tick); critical where these sockets waited so for half of the recording
 -- means: each of these exchanges takes 40 or 200 ms longer than its work: the sender holds the last small piece back until the first one
 --   is acknowledged, and the receiver waits for more before it acknowledges. A service that always takes this long looks the same
 -- next: set TCP_NODELAY on the socket, or write the whole message in one call (writev, a buffer)
 -- next: perfcase view tcp_stalls: each of them, with the writes before it
 -- next: perfcase view socket_answer: the other turns on the same sockets
 -- taught by: A tale of ten bugs (7)
--- source: capture, socket_answer
+-- source: recorded_span, socket_answer
 -- evidence: SELECT pid, comm, fd, local, peer, looks_like, count(*) AS stall_count, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max,
 --   any_value(write_name) AS write_name FROM tcp_stalls WHERE is_write_write_read GROUP BY ALL ORDER BY stall_count DESC, pid, fd
 WITH threshold AS (
@@ -36,7 +36,7 @@ WITH threshold AS (
   SELECT s.*, t.turn_count, least(1, s.stall_ns / (s.socket_count * c.duration_ns)) AS lost_ratio
   FROM stalled AS s
   JOIN turns AS t USING (upid, ms)
-  CROSS JOIN capture AS c
+  JOIN recorded_span AS c ON c.table_name = 'syscall'
 )
 SELECT
   CASE WHEN f.lost_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,

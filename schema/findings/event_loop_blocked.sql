@@ -1,15 +1,15 @@
 -- event_loop_blocked: A thread that serves events makes calls that block: what arrives meanwhile waits
 -- condition: of a thread that alone waits on an epoll descriptor (10 times or more, with a timeout above 0), calls that took 10 ms or more
 --   asleep (a sleep, connect, a blocking read, fsync, a child's end; not futex: runtimes park idle workers there), after which its next
---   epoll_wait returned events at once (within 1 ms: they had been waiting); five or more of them, and 5 % or more of the capture in
+--   epoll_wait returned events at once (within 1 ms: they had been waiting); five or more of them, and 5 % or more of the recording in
 --   all: at that share a request is hit by chance about as often as the slowest of twenty. 10 ms is a tenth of what asyncio's debug mode
---   calls a slow callback. Critical from half of the capture
+--   calls a slow callback. Critical from half of it
 -- means: while the loop is in such a call it serves nobody: every other connection of this loop waits as long
 -- next: perfcase view slow_syscalls and syscall_log: the calls and what came before
 -- next: perfcase view off_cpu_by_stack: where in the code the loop sleeps (stacks of sched_switch)
 -- next: make the call asynchronous, or hand it to a worker thread
 -- taught by: Identifying an off-CPU bottleneck
--- source: capture, syscall, thread, thread_state
+-- source: followed_state, recorded_span, syscall, thread
 -- evidence: SELECT t.comm, t.tid, s.name, count(*) AS call_count, sum(s.duration_ns) AS total_ns, max(s.duration_ns) AS max_ns FROM syscall AS s
 --   JOIN thread AS t USING (utid) WHERE s.duration_ns >= 10000000 AND s.name NOT LIKE 'epoll%' AND s.name NOT LIKE 'futex%' AND s.utid IN (
 --   SELECT utid FROM syscall WHERE name LIKE 'epoll_%wait%') GROUP BY ALL ORDER BY total_ns DESC, t.tid, s.name
@@ -30,7 +30,7 @@ WITH threshold AS (
   HAVING min(utid) = max(utid) AND count(*) >= (SELECT poll_count FROM threshold)
 ), sleep AS (
   SELECT utid, ts_ns, ts_ns + duration_ns AS end_ns, duration_ns
-  FROM thread_state
+  FROM followed_state
   WHERE state IN ('sleeping', 'disk_sleep') AND NOT is_open AND utid IN (SELECT utid FROM loop)
 ), long AS (
   SELECT s.utid, s.name, s.ts_ns, s.exit_ts_ns, s.duration_ns
@@ -60,13 +60,13 @@ WITH threshold AS (
     arg_max(b.name, (b.call_ns, b.name)) AS name, max(b.call_ns) AS most_ns,
     least(1, sum(b.call_ns) / any_value(c.duration_ns)) AS blocked_ratio
   FROM by_call AS b
-  CROSS JOIN capture AS c
+  JOIN recorded_span AS c ON c.table_name = 'syscall'
   GROUP BY b.utid
 )
 SELECT
   CASE WHEN x.blocked_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
   format('{} ({})', t.comm, t.tid) AS subject,
-  format('its event loop was in {} blocking calls for {:.2f} s, {:.1f} % of the capture, the longest {:.1f} ms, and events were waiting when each returned; {:.2f} s of it in {}',
+  format('its event loop was in {} blocking calls for {:.2f} s, {:.1f} % of the recording, the longest {:.1f} ms, and events were waiting when each returned; {:.2f} s of it in {}',
     x.call_count::BIGINT, x.blocked_ns / 1e9, 100 * x.blocked_ratio, x.max_ns / 1e6, x.most_ns / 1e9, x.name) AS message,
   x.blocked_ratio::DOUBLE AS score
 FROM total AS x

@@ -1,6 +1,6 @@
 -- involuntary_switches: A storm of forced switches: threads lose the CPU before they get anything done
 -- condition: a process whose threads were taken off the CPU (or offered it and stayed runnable) 4,000 times or more per second of their CPU
---   time, which is half or more of their switches, 1,000 times in all, and that ran for 5 % of the capture or more. The scheduler's own
+--   time, which is half or more of their switches, 1,000 times in all, and that ran for 5 % of the recording or more. The scheduler's own
 --   turns are 0.7 ms and longer; a switch costs some 5 µs with what it does to the caches, so turns of 250 µs lose 2 %. The published
 --   slow host had most turns below 7 µs, ended involuntarily
 -- means: direct costs of microseconds a switch, and cold caches after each: more CPU time for the same work
@@ -8,7 +8,7 @@
 -- next: perfcase view on_cpu_distribution: how long turns are
 -- next: sched_yield loops and spinning show as system calls (syscall_summary); wakeups of many short threads as slow_wakeups
 -- taught by: An unexplained win
--- source: capture, process, thread_time, workload_thread
+-- source: process, recorded_span, thread_time, workload_thread
 -- evidence: SELECT comm, tid, switch_count, involuntary_count, on_cpu_ns, max_run_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY involuntary_count DESC, utid
 WITH threshold AS (
@@ -29,6 +29,6 @@ SELECT
   least(1.0, 5000 * o.forced / o.on_cpu_ns)::DOUBLE AS score
 FROM of_process AS o
 CROSS JOIN threshold AS h
-CROSS JOIN capture AS c
+JOIN recorded_span AS c ON c.table_name = 'thread_state'
 WHERE o.forced >= h.forced AND o.forced >= h.forced_ratio * o.switches AND o.forced >= h.per_cpu_s * o.on_cpu_ns / 1e9
   AND o.on_cpu_ns >= h.busy_ratio * c.duration_ns AND o.on_cpu_ns > 0

@@ -1,14 +1,14 @@
 -- lock_convoy: Threads queue for one lock
 -- condition: three threads or more waited for one lock whose holder is known (see lock_wait_event: a condition variable has none), 20 waits
 --   or more, and on average half a thread or more stood before it at any moment; critical where the threads that ever waited for it spent
---   half of the capture there
+--   half of the recording there
 -- means: these threads run one after the other: more threads or CPUs change nothing, and each holder that sleeps or is put off the CPU
 --   makes all the others wait as long
 -- next: perfcase view lock_wait: where they waited, who held it, who woke whom
 -- next: perfcase view off_cpu_by_stack and off_wake: what the holder did meanwhile
 -- next: hold the lock for shorter, or split it; do no input, output or sleep under it
 -- taught by: Identifying an off-CPU bottleneck
--- source: capture, lock_wait_event, process, syscall, thread
+-- source: lock_wait_event, process, recorded_span, syscall, thread
 -- evidence: SELECT kind, lock, process, comm, holder_comm, holder_how, wait_count, total_ns, avg_ns, max_ns, stack FROM lock_wait
 --   WHERE holder_how IS NOT NULL ORDER BY total_ns DESC, lock, comm
 WITH threshold AS (
@@ -38,7 +38,7 @@ WITH threshold AS (
     min(m.utid) AS a_utid, mode(m.holder_call ORDER BY m.holder_call) AS holder_call, count(m.holder_call) AS in_call_count,
     sum(m.duration_ns) / any_value(c.duration_ns) AS waiting_threads
   FROM meanwhile AS m
-  CROSS JOIN capture AS c
+  JOIN recorded_span AS c ON c.table_name = CASE m.kind WHEN 'futex' THEN 'syscall' ELSE 'thread_state' END
   GROUP BY ALL
 )
 SELECT

@@ -1,5 +1,5 @@
 -- noisy_neighbour: Another control group takes the CPU that this one waits for
--- condition: the threads of a control group waited 20 % or more of the time that they could run, a second in all and 5 % of the capture or more,
+-- condition: the threads of a control group waited 20 % or more of the time that they could run, a second in all and 5 % of the recording or more,
 --   while another group, which is neither above nor below it, ran at least as long as it did, and half or more of what ran in all; critical
 --   where the group waited longer than it ran
 -- means: the service is slow for what somebody else does: on its own it would not wait
@@ -7,13 +7,13 @@
 -- next: perfcase view cgroup_activity: whether a quota of its own held the group back (throttled_ns) instead
 -- next: CPU weights (cpu.weight, cpu.shares), quotas or pinning of the neighbour; or another host for it
 -- taught by: An unexplained win
--- source: capture, cgroup_activity, ready_time, workload_thread
+-- source: cgroup_activity, ready_time, recorded_span, workload_thread
 -- evidence: SELECT cgroup, sum(ready_ns) AS ready_ns, sum(on_cpu_ns) AS on_cpu_ns FROM ready_time_by_cgroup GROUP BY cgroup
 --   ORDER BY ready_ns DESC
 -- judged when: SELECT count(DISTINCT cgroup) > 1 FROM ready_time_by_cgroup
 -- not judged: context switches of processes in two control groups or more; perfcase-record takes both by default
 WITH threshold AS (
-  SELECT 0.2 AS waiting_ratio, 1000000000 AS ready_ns, 0.05 AS of_capture, 0.5 AS of_all_ratio
+  SELECT 0.2 AS waiting_ratio, 1000000000 AS ready_ns, 0.05 AS of_recording, 0.5 AS of_all_ratio
 ), party AS (
   SELECT coalesce(cgroup, '/') AS cgroup, sum(ready_ns) AS ready_ns, sum(on_cpu_ns) AS on_cpu_ns
   FROM ready_time
@@ -39,8 +39,8 @@ FROM party AS v
 JOIN busiest AS n ON n.cgroup <> v.cgroup AND n.on_cpu_ns >= v.on_cpu_ns
 LEFT JOIN quota AS q ON q.cgroup = v.cgroup
 CROSS JOIN threshold AS h
-CROSS JOIN capture AS c
-WHERE v.ready_ns >= greatest(h.ready_ns, h.of_capture * c.duration_ns) AND v.ready_ns >= h.waiting_ratio * (v.ready_ns + v.on_cpu_ns)
+JOIN recorded_span AS c ON c.table_name = 'thread_state'
+WHERE v.ready_ns >= greatest(h.ready_ns, h.of_recording * c.duration_ns) AND v.ready_ns >= h.waiting_ratio * (v.ready_ns + v.on_cpu_ns)
   AND n.of_all_ratio >= h.of_all_ratio AND coalesce(q.throttled_ns, 0) < v.ready_ns / 2
   AND v.cgroup <> '/' AND n.cgroup <> '/'
   AND NOT starts_with(v.cgroup, n.cgroup || '/') AND NOT starts_with(n.cgroup, v.cgroup || '/')

@@ -11,11 +11,11 @@
 -- next: perfcase view socket_answer, or lock_wait: each request and its answer, or each lock and who held it
 -- next: perfcase view off_wake: where they sleep and who wakes them
 -- taught by: Identifying an off-CPU bottleneck
--- source: capture, lock_wait_event, process, socket_answer, source, thread, thread_state
+-- source: capture, followed_state, lock_wait_event, process, recorded_span, socket_answer, thread
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer
 --   WHERE is_client AND utid = writer_utid GROUP BY ALL ORDER BY waited_ns DESC, tid, peer
 WITH threshold AS (
-  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count, 0.9 AS same_ratio, 2000000000 AS start_ns
+  SELECT 4 AS thread_count, 0.8 AS asleep_ratio, 0.95 AS critical_ratio, 5 AS wait_count, 0.9 AS same_ratio
 ), turn AS (
   SELECT utid, upid, comm, peer, ts_ns, answer_ts_ns, gap_ns,
     max(answer_ts_ns) OVER (PARTITION BY utid ORDER BY ts_ns, answer_ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) > ts_ns AS is_overlapping
@@ -26,7 +26,7 @@ WITH threshold AS (
   SELECT DISTINCT utid FROM turn WHERE is_overlapping
 ), slept AS (
   SELECT s.utid, t.upid, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, s.duration_ns
-  FROM thread_state AS s
+  FROM followed_state AS s
   JOIN thread AS t USING (utid)
   JOIN thread AS w ON w.utid = s.waker_utid AND w.upid = t.upid AND w.utid <> t.utid
   WHERE s.state = 'sleeping' AND NOT s.is_open AND s.utid NOT IN (SELECT utid FROM loop)
@@ -51,10 +51,7 @@ WITH threshold AS (
   WHERE holder_utid IS NOT NULL AND utid IS NOT NULL
   GROUP BY utid, kind, lock_address
 ), began AS (
-  -- The recorder starts its sources one after the other, in two seconds at most: what was before the first event is not known.
-  SELECT least(greatest(coalesce(min(first_ts_ns), 0), 0), (SELECT start_ns FROM threshold)) AS ts_ns
-  FROM source
-  WHERE is_timeline OR is_syscall_source
+  SELECT min(start_ts_ns) AS ts_ns FROM recorded_span
 ), member AS (
   SELECT t.utid, t.upid, t.pid, t.comm, regexp_replace(t.comm, '[0-9]+', '', 'g') AS name,
     least(coalesce(t.end_ts_ns, c.duration_ns), c.duration_ns) - greatest(coalesce(t.start_ts_ns, 0), b.ts_ns) AS life_ns

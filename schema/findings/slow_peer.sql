@@ -8,7 +8,7 @@
 -- next: perfcase view socket_answer: each request, its answer and who waited
 -- next: record the peer's host as well, and look there for what it waits for
 -- taught by: Identifying an off-CPU bottleneck
--- source: capture, socket_answer
+-- source: recorded_span, socket_answer
 -- evidence: SELECT process, peer, count(*) AS answer_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max
 --   FROM socket_answer WHERE is_client AND peer IS NOT NULL GROUP BY ALL ORDER BY waited_ns DESC, process, peer
 WITH threshold AS (
@@ -23,7 +23,7 @@ WITH threshold AS (
   SELECT w.*, w.waited_ns / sum(w.waited_ns) OVER (PARTITION BY w.process) AS share_ratio,
     count(*) OVER (PARTITION BY w.process) AS peer_count, w.waited_ns / c.duration_ns AS outstanding
   FROM waited AS w
-  CROSS JOIN capture AS c
+  JOIN recorded_span AS c ON c.table_name = 'syscall'
 )
 SELECT
   CASE WHEN s.gap_ns_avg >= h.warning_ns THEN 'warning' ELSE 'note' END AS severity,

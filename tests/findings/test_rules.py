@@ -11,7 +11,9 @@ from perfcase.views import load_views
 from tests.support import viewtest
 
 HERE = Path(__file__).parent
-VIEWS = load_views() | {name: rule.view() for name, rule in load_rules().items()}
+RULES = {name: rule.view() for name, rule in load_rules().items()}
+VIEWS = load_views() | RULES
+START_NS = 500_000_000
 
 
 def all_cases() -> list:
@@ -26,3 +28,22 @@ def test_rule(path: Path, case: viewtest.Case) -> None:
     failures = viewtest.check(case, VIEWS)
     if failures:
         pytest.fail(f"{path.name}, case '{case.name}'\n" + "\n".join(failures), pytrace=False)
+
+
+@pytest.mark.parametrize("rule", sorted(name for name, rule in RULES.items() if "recorded_span" in rule.sources))
+def test_the_recorders_start_is_no_part_of_a_share(rule: str) -> None:
+    """The file's first case, which just fires, half a second later: tracing began when it did, the capture before."""
+    case = viewtest.parse(HERE / f"{rule}.test")[0]
+    with viewtest.filled(case, views=VIEWS) as connection:
+        for entry in case.inputs:
+            for column in (c for c in entry.columns if c.endswith("ts_ns")):
+                connection.execute(f"UPDATE {entry.table} SET {column} = {column} + {START_NS}")
+        connection.execute(f"UPDATE capture SET duration_ns = duration_ns + {START_NS}")
+        connection.execute("DELETE FROM source")
+        connection.execute(
+            "INSERT INTO source (source_id, first_ts_ns, is_timeline, is_syscall_source) VALUES (0, $1, true, true)",
+            [START_NS],
+        )
+        (query,) = case.queries
+        rows = [[viewtest.render(cell) for cell in row] for row in connection.execute(query.sql).fetchall()]
+    assert rows == query.rows != []
