@@ -114,7 +114,7 @@ def _recorded(capture: Recorded) -> tuple[bytes, str]:
     return made, script
 
 
-STORED = [Stored(name) for name in ("c", "cxx", "rust", "go", "java", "node", "jit", "c-aarch64")]
+STORED = [Stored(name) for name in ("c", "cxx", "rust", "go", "java", "node", "jit", "ends", "c-aarch64")]
 LIVE = [
     *(Recorded(name, "c", "c") for name in ("c", "c-nopie", "c-static", "c-static-pie", "c-segments", "c-prelinked")),
     *(Recorded(name, "c", "c") for name in ("c-stripped", "c-minidebug")),
@@ -123,7 +123,9 @@ LIVE = [
     Recorded("rust-v0", "rust", "rust"),
     Recorded("jit", "jit", "jit"),
 ]
-STORED_DWARF = [Stored(name) for name in ("c-dwarf", "cxx-dwarf", "rust-dwarf", "python", "c-dwarf-aarch64")]
+STORED_DWARF = [
+    Stored(name) for name in ("c-dwarf", "cxx-dwarf", "rust-dwarf", "ends-dwarf", "python", "c-dwarf-aarch64")
+]
 # The program whole: its DWARF tells inlined functions.
 STORED_INLINED = [Stored("cxx-inlined")]
 Capture = Stored | Recorded

@@ -45,6 +45,8 @@ c_programs() {
             objcopy --add-section .gnu_debugdata=mini.tmp.xz c-minidebug
             rm -f ./*.tmp mini.tmp.xz
         fi
+        gcc $fp -fno-align-functions -o ends "$from/ends.c"
+        gcc $nofp -fno-align-functions -o ends-dwarf "$from/ends.c"
         gcc $nofp -o c-dwarf "$from/work.c" "$from/library.c"
     }
 }

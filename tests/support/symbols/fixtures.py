@@ -36,6 +36,8 @@ class Fixture:
 
 FIXTURES = [
     Fixture("c", "{bin}/c 500"),
+    Fixture("ends", "{bin}/ends 300"),
+    Fixture("ends-dwarf", "{bin}/ends-dwarf 300", 99, DWARF),
     Fixture("cxx", "{bin}/cxx 500", build="cxx"),
     Fixture("rust", "{bin}/rust-v0 1500", build="rust"),
     Fixture("go", "{bin}/go 600", build="go"),
@@ -101,6 +103,10 @@ def main() -> None:
     folder = Path(tempfile.gettempdir()) / "perfcase-symbols"
     shutil.copytree(SOURCES, folder / "src", dirs_exist_ok=True)
     os.chdir(folder)  # node leaves a log where it runs
+    # Copies of stacks hold the environment.
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHON312")}
+    os.environ.clear()
+    os.environ.update(kept)
     for fixture in FIXTURES:
         if not sys.argv[1:] or fixture.name in sys.argv[1:]:
             write(fixture, folder)

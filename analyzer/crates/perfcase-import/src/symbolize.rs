@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use perfcase_symbols::{Missing, Name, Named, Objects, Wanted, name_all};
+use perfcase_symbols::{At, Missing, Name, Named, Objects, Wanted, name_all};
 
 use crate::tables::{DsoRow, FrameRow, StackRow, Table, Tables, batch};
 use crate::writer::{WriteError, Writer};
@@ -81,7 +81,21 @@ struct Frame {
     file: Option<String>,
     line: Option<u32>,
     is_inlined: bool,
+    is_return: bool,
     source: Option<String>,
+}
+
+/// An address of an object, and whether a call returns to it.
+type Place = (Option<u32>, u64, bool);
+
+impl Frame {
+    fn place(&self) -> Place {
+        (self.dso, self.address, self.is_return)
+    }
+
+    fn at(&self) -> At {
+        At { offset: self.address, is_return: self.is_return }
+    }
 }
 
 /// Names what the tables in `tables` leave unnamed by files below `debug_dirs`; writes `frame`, `stack` and `dso` to `out`.
@@ -93,11 +107,11 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
         Objects::new(None, debug_dirs).map_err(|(path, message)| SymbolizeError::DebugDir { path, message })?;
     let mut dsos = read_dsos(tables)?;
     let all = read_frames(tables)?;
-    let mut inlined: HashMap<(Option<u32>, u64), Vec<Frame>> = HashMap::new();
+    let mut inlined: HashMap<Place, Vec<Frame>> = HashMap::new();
     let (of_inlined, mut frames): (Vec<Frame>, Vec<Frame>) = all.into_iter().partition(|frame| frame.is_inlined);
     let is_inlined: std::collections::HashSet<u32> = of_inlined.iter().map(|frame| frame.id).collect();
     for frame in of_inlined {
-        inlined.entry((frame.dso, frame.address)).or_default().push(frame);
+        inlined.entry(frame.place()).or_default().push(frame);
     }
     let mut summaries: Vec<ObjectSummary> = dsos
         .iter()
@@ -127,7 +141,7 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
         .map(|&dso| Wanted {
             path: dsos[dso].path.as_bytes().to_vec(),
             build_id: dsos[dso].build_id.as_deref().and_then(bytes_of_hex),
-            addresses: of_dso[dso].iter().map(|&frame| frames[frame].address).collect(),
+            addresses: of_dso[dso].iter().map(|&frame| frames[frame].at()).collect(),
         })
         .collect();
     for (&dso, named) in order.iter().zip(name_all(&objects, &wanted)) {
@@ -157,7 +171,7 @@ fn apply(
     dso: &mut Dso,
     of_dso: &[usize],
     frames: &mut [Frame],
-    inlined: &mut HashMap<(Option<u32>, u64), Vec<Frame>>,
+    inlined: &mut HashMap<Place, Vec<Frame>>,
     named: Named,
 ) {
     let mut any = false;
@@ -190,7 +204,7 @@ fn apply(
     }
 }
 
-fn take(frame: &mut Frame, inlined: &mut HashMap<(Option<u32>, u64), Vec<Frame>>, name: Name) {
+fn take(frame: &mut Frame, inlined: &mut HashMap<Place, Vec<Frame>>, name: Name) {
     frame.symbol = Some(name.symbol);
     frame.offset = name.offset_bytes;
     frame.missing_reason = None;
@@ -206,7 +220,7 @@ fn take(frame: &mut Frame, inlined: &mut HashMap<(Option<u32>, u64), Vec<Frame>>
         source: Some("dwarf".into()),
         ..frame.clone()
     });
-    inlined.insert((frame.dso, frame.address), places.collect());
+    inlined.insert(frame.place(), places.collect());
 }
 
 fn write(
@@ -214,7 +228,7 @@ fn write(
     out: &Path,
     dsos: &[Dso],
     frames: &[Frame],
-    inlined: &HashMap<(Option<u32>, u64), Vec<Frame>>,
+    inlined: &HashMap<Place, Vec<Frame>>,
     was_inlined: &std::collections::HashSet<u32>,
 ) -> Result<(), SymbolizeError> {
     let mut rows = Tables::default();
@@ -235,7 +249,7 @@ fn write(
     let mut ids: HashMap<u32, std::ops::Range<u32>> = HashMap::new();
     let mut added: Vec<(u32, &Frame)> = Vec::new();
     for frame in frames.iter().filter(|frame| !frame.is_kernel) {
-        let places = inlined.get(&(frame.dso, frame.address)).map_or(&[][..], Vec::as_slice);
+        let places = inlined.get(&frame.place()).map_or(&[][..], Vec::as_slice);
         if !places.is_empty() {
             ids.insert(frame.id, next..next + places.len() as u32);
             added.extend(places.iter().zip(next..).map(|(place, id)| (id, place)));
@@ -254,6 +268,7 @@ fn write(
             source_file: frame.file.as_deref(),
             source_line: frame.line,
             is_inlined: frame.is_inlined,
+            is_return_address: frame.is_return,
             symbol_source: frame.source.as_deref(),
         });
         if rows.frame.len() >= BATCH_ROWS {
@@ -327,6 +342,7 @@ fn read_frames(tables: &Path) -> Result<Vec<Frame>, SymbolizeError> {
         let (symbol, missing) = (column("symbol")?, column("missing_reason")?);
         let (file, source) = (column("source_file")?, column("symbol_source")?);
         let (is_kernel, is_inlined) = (flag("is_kernel")?, flag("is_inlined")?);
+        let is_return = flag("is_return_address")?;
         let (address, offset) = (long("address")?, long("symbol_offset_bytes")?);
         for row in 0..batch.num_rows() {
             frames.push(Frame {
@@ -340,6 +356,7 @@ fn read_frames(tables: &Path) -> Result<Vec<Frame>, SymbolizeError> {
                 file: text(file, row),
                 line: line.is_valid(row).then(|| line.value(row)),
                 is_inlined: is_inlined.value(row),
+                is_return: is_return.value(row),
                 source: text(source, row),
             });
         }

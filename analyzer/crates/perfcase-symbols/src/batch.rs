@@ -4,10 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::names::{Name, names};
+use crate::names::{At, Name, names};
 use crate::objects::{Missing, Object, Objects};
 
-/// Addresses (file offsets) of one object that want names.
+/// Addresses of one object that want names.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The object's path.
@@ -15,7 +15,7 @@ pub struct Wanted {
     /// Its build id.
     pub build_id: Option<Vec<u8>>,
     /// The addresses.
-    pub addresses: Vec<u64>,
+    pub addresses: Vec<At>,
 }
 
 /// What became of a [`Wanted`].

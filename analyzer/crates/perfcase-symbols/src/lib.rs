@@ -20,7 +20,7 @@ mod xz;
 pub use batch::{Named, Wanted, name_all};
 pub use demangle::demangle;
 pub use dwarf::Place;
-pub use names::{Name, names};
+pub use names::{At, Name, names};
 pub use objects::{Missing, Object, Objects};
 pub use perf_map::PerfMap;
 pub use split::Parts;

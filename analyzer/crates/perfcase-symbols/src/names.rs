@@ -5,7 +5,7 @@ use perfcase_archive::Content;
 
 use crate::dwarf::{Dwarf, Lines, Place};
 use crate::objects::Object;
-use crate::symtab::Symtab;
+use crate::symtab::{Function, Symtab};
 use crate::xz;
 
 /// What an address is.
@@ -25,8 +25,28 @@ pub struct Name {
     pub inlined: Vec<Place>,
 }
 
-/// Names for addresses (file offsets) of an object, or why there is none, in their order.
-pub fn names(object: &Object, addresses: &[u64]) -> Vec<Result<Name, &'static str>> {
+/// An address that wants a name.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct At {
+    /// Its offset in the file.
+    pub offset: u64,
+    /// It is where a call returns to: the call is in the byte before it, and may be the last of its function.
+    pub is_return: bool,
+}
+
+impl From<u64> for At {
+    fn from(offset: u64) -> At {
+        At { offset, is_return: false }
+    }
+}
+
+/// Functions that stand as return addresses on the stack and were not called: what handlers return to (glibc, musl, the
+/// kernel's vDSO), and what a context of makecontext() does.
+const NOT_CALLED: [&str; 5] =
+    ["__restore_rt", "__restore", "__kernel_rt_sigreturn", "__kernel_sigreturn", "__start_context"];
+
+/// Names for addresses of an object, or why there is none, in their order.
+pub fn names<A: Copy + Into<At>>(object: &Object, addresses: &[A]) -> Vec<Result<Name, &'static str>> {
     let Ok(main) = object::File::parse(&object.bytes[..]) else {
         return addresses.iter().map(|_| Err("no symbol table")).collect();
     };
@@ -60,7 +80,12 @@ pub fn names(object: &Object, addresses: &[u64]) -> Vec<Result<Name, &'static st
         }
     }
     let mut name_all = |lines: Option<&Lines<'_>>| {
-        let mut name = |&offset: &u64| one(&mut symtab, lines, virtual_address(&segments, offset)?);
+        let mut name = |&at: &A| {
+            let At { offset, is_return } = at.into();
+            let before = u64::from(is_return);
+            let call = virtual_address(&segments, offset.wrapping_sub(before))?;
+            one(&mut symtab, lines, call.wrapping_add(before), is_return)
+        };
         addresses.iter().map(&mut name).collect::<Vec<_>>()
     };
     match dwarf.as_ref().and_then(|dwarf| dwarf.with(|lines| name_all(Some(lines)))) {
@@ -73,19 +98,27 @@ fn parse(content: &Content) -> Option<object::File<'_>> {
     object::File::parse(&content[..]).ok()
 }
 
-fn one(symtab: &mut Symtab<'_>, lines: Option<&Lines<'_>>, address: u64) -> Result<Name, &'static str> {
-    let mut inlined = lines.map(|lines| lines.at(address)).unwrap_or_default();
+fn one(
+    symtab: &mut Symtab<'_>,
+    lines: Option<&Lines<'_>>,
+    address: u64,
+    is_return: bool,
+) -> Result<Name, &'static str> {
+    let is_not_called = |f: Function| f.address == address && NOT_CALLED.contains(&f.name.as_str());
+    let was_called = is_return && !symtab.find(address).is_some_and(is_not_called);
+    let place = address.wrapping_sub(u64::from(was_called));
+    let mut inlined = lines.map(|lines| lines.at(place)).unwrap_or_default();
     let outer = inlined.pop().unwrap_or_default();
     // Without a name an inlined function tells nobody anything.
     inlined.retain(|place| place.function.is_some());
-    let (symbol, start, source) = match (symtab.find(address), outer.function) {
+    let (symbol, start, source) = match (symtab.find(place), outer.function) {
         (Some(function), _) => (function.name, Some(function.address), function.source),
         (None, Some(name)) => (name, None, "dwarf"),
         (None, None) if symtab.has_symtab => return Err("no symbol covers the address"),
         (None, None) if symtab.has_dynsym || !symtab.is_empty() => return Err("stripped"),
         (None, None) => return Err("no symbol table"),
     };
-    let offset_bytes = start.map(|start| address - start);
+    let offset_bytes = start.map(|start| address.wrapping_sub(start));
     Ok(Name { symbol, offset_bytes, source, file: outer.file, line: outer.line, inlined })
 }
 

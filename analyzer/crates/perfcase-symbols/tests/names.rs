@@ -230,7 +230,8 @@ fn a_bomb_in_the_debug_data_is_not_unpacked() {
 
 #[test]
 fn nothing_given_nothing_named() {
-    let wanted = perfcase_symbols::Wanted { path: b"/bin/sh".to_vec(), build_id: None, addresses: vec![1, 2] };
+    let wanted =
+        perfcase_symbols::Wanted { path: b"/bin/sh".to_vec(), build_id: None, addresses: vec![1.into(), 2.into()] };
     let named = perfcase_symbols::name_all(&Objects::default(), &[wanted]);
     assert_eq!(named[0].names, [Err("file not in capture"), Err("file not in capture")]);
 }

@@ -22,7 +22,7 @@ pub use events::{EventAttr, EventId, SourceId, SourceInfo};
 pub use host::HostFacts;
 pub use issues::{Issue, Severity};
 pub use maps::Mapping;
-pub use stacks::EndReason;
+pub use stacks::{Callers, EndReason};
 pub use threads::{Upid, Utid, until_nul};
 pub use unwinding::UserState;
 

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 use perfcase_symbols::listing::Kind;
-use perfcase_symbols::{Name, PerfMap, Wanted, name_all};
+use perfcase_symbols::{At, Name, PerfMap, Wanted, name_all};
 
 use super::Session;
 use super::code::NO_CODE;
@@ -66,7 +66,7 @@ impl Session {
         }
         if let Some(code) = Some(frame.code).filter(|&code| code != NO_CODE).and_then(|id| self.maps.codes.get(id)) {
             let mut name = plain(&code.name, Some(frame.address.wrapping_sub(code.start)), code.source);
-            if let Some(line) = code.line(frame.address) {
+            if let Some(line) = code.line(frame.place()) {
                 (name.file, name.line) = (Some(line.file.to_string()), Some(line.line));
             }
             return Some(Ok(name));
@@ -94,9 +94,10 @@ impl Session {
             let map = content.as_ref().map(|content| PerfMap::parse(content));
             for &id in frames {
                 let frame = &self.stacks.frames[id as usize];
-                let found = map.as_ref().map(|map| map.find(frame.address).ok_or("no symbol covers the address"));
+                let found = map.as_ref().map(|map| map.find(frame.place()).ok_or("no symbol covers the address"));
                 let found = found.unwrap_or(Err("file not in capture"));
-                let named = found.map(|(name, offset)| plain(name, Some(offset), "perf-map"));
+                let named =
+                    found.map(|(name, offset)| plain(name, Some(offset + u64::from(frame.is_return)), "perf-map"));
                 if let Some(origin) = frame.dso.and_then(|dso| origins.get_mut(dso as usize)) {
                     match (&named, member) {
                         (Ok(_), Some(member)) => {
@@ -121,7 +122,11 @@ impl Session {
         files.sort_by_key(|(dso, frames)| (std::cmp::Reverse(frames.len()), *dso));
         let wanted = |(dso, frames): &(DsoId, Vec<FrameId>)| {
             let dso = &self.maps.dsos[*dso as usize];
-            let addresses = frames.iter().map(|&id| self.stacks.frames[id as usize].address).collect();
+            let at = |id: &FrameId| {
+                let Frame { address: offset, is_return, .. } = self.stacks.frames[*id as usize];
+                At { offset, is_return }
+            };
+            let addresses = frames.iter().map(at).collect();
             Wanted { path: dso.path.to_vec(), build_id: dso.build_id.clone(), addresses }
         };
         let wanted: Vec<Wanted> = files.iter().map(wanted).collect();
@@ -158,6 +163,7 @@ impl Session {
                 source_file: found.and_then(|name| name.file.as_deref()),
                 source_line: found.and_then(|name| name.line),
                 is_inlined: false,
+                is_return_address: frame.is_return,
                 symbol_source: found.map(|name| name.source),
             });
         }
@@ -178,6 +184,7 @@ impl Session {
                     source_file: place.file.as_deref(),
                     source_line: place.line,
                     is_inlined: true,
+                    is_return_address: frame.is_return,
                     symbol_source: Some("dwarf"),
                 });
                 inlined.entry(id as FrameId).or_insert(next..next).end = next + 1;

@@ -16,7 +16,7 @@ pub type StackId = u32;
 pub type FrameId = u32;
 
 /// Why a callchain has no further caller, as `stack.end_reason` says it.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct EndReason(u32);
 
 impl EndReason {
@@ -63,6 +63,7 @@ struct Seen {
     generation: (u32, u32),
     kernel_first: bool,
     end: EndReason,
+    callers: Callers,
     start: usize,
     length: u32,
     stack: StackId,
@@ -75,6 +76,25 @@ pub(super) struct Frame {
     pub(super) is_kernel: bool,
     /// The function, where records told it.
     pub(super) code: CodeId,
+    /// It is where a call returns to: the frame is that of the byte before it.
+    pub(super) is_return: bool,
+}
+
+impl Frame {
+    /// A byte of the instruction that the frame is at.
+    pub(super) fn place(&self) -> u64 {
+        self.address.wrapping_sub(u64::from(self.is_return))
+    }
+}
+
+/// What the user addresses of a callchain are, but for the first, which is where the thread was.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum Callers {
+    /// Where calls return to, as the kernel finds it on the stack.
+    #[default]
+    Returns,
+    /// The calls themselves, or the byte before where they return to.
+    Calls,
 }
 
 /// What the input itself says of a frame: its place, its function and the distance from the function's start.
@@ -195,7 +215,7 @@ impl Session {
         match self.stacks.recent[slot] {
             Some((seen, frame)) if seen == at => frame,
             _ => {
-                let frame = self.resolve(upid, is_kernel, address);
+                let frame = self.resolve(upid, is_kernel, address, false);
                 self.stacks.recent[slot] = Some((at, frame));
                 frame
             }
@@ -221,12 +241,14 @@ impl Session {
         (self.stacks.last_space.upid, self.stacks.last_space.generation)
     }
 
-    fn resolve(&mut self, upid: Option<Upid>, is_kernel: bool, address: u64) -> FrameId {
+    fn resolve(&mut self, upid: Option<Upid>, is_kernel: bool, address: u64, is_return: bool) -> FrameId {
+        let before = u64::from(is_return);
         let place = match is_kernel {
             true => self.maps.kernel_address(address),
-            false => self.maps.user_address(upid, address),
+            false => self.maps.user_address(upid, address.wrapping_sub(before)),
         };
-        self.stacks.intern_frame(Frame { dso: place.dso, address: place.address, is_kernel, code: place.code })
+        let address = place.address.wrapping_add(before);
+        self.stacks.intern_frame(Frame { dso: place.dso, address, is_kernel, code: place.code, is_return })
     }
 
     /// A frame that the input names itself: the object by its path, the address as it was printed.
@@ -239,7 +261,7 @@ impl Session {
         offset: Option<u64>,
     ) -> FrameId {
         let dso = object.map(|path| self.maps.named(path));
-        let key = (Frame { dso, address, is_kernel, code: NO_CODE }, symbol.map(Box::from), offset);
+        let key = (Frame { dso, address, is_kernel, code: NO_CODE, is_return: false }, symbol.map(Box::from), offset);
         if let Some(&id) = self.stacks.told.get(&key) {
             return id;
         }
@@ -274,20 +296,26 @@ impl Session {
     ///
     /// `None` when it holds no address.
     #[inline]
-    pub fn stack(&mut self, pid: Option<i32>, cpu_mode: u8, chain: &[u64], end: EndReason) -> Option<StackId> {
+    pub fn stack(
+        &mut self,
+        pid: Option<i32>,
+        cpu_mode: u8,
+        chain: &[u64],
+        (end, callers): (EndReason, Callers),
+    ) -> Option<StackId> {
         let (upid, generation) = self.space_of(pid);
         let kernel_first = is_kernel_mode(cpu_mode);
-        let hash = self.stacks.hasher.hash_one((generation, kernel_first, end, chain));
+        let hash = self.stacks.hasher.hash_one((generation, kernel_first, end, callers, chain));
         let addresses = &self.stacks.addresses;
         let seen = self.stacks.seen.find(hash, |seen| {
             seen.generation == generation
                 && seen.kernel_first == kernel_first
-                && seen.end == end
+                && (seen.end, seen.callers) == (end, callers)
                 && addresses[seen.start..seen.start + seen.length as usize] == *chain
         });
         match seen {
             Some(seen) => Some(seen.stack),
-            None => self.new_stack(upid, generation, (kernel_first, end), hash, chain),
+            None => self.new_stack(upid, generation, (kernel_first, end, callers), hash, chain),
         }
     }
 
@@ -296,11 +324,12 @@ impl Session {
         &mut self,
         upid: Option<Upid>,
         generation: (u32, u32),
-        (kernel_first, end): (bool, EndReason),
+        (kernel_first, end, callers): (bool, EndReason, Callers),
         hash: u64,
         chain: &[u64],
     ) -> Option<StackId> {
         let mut is_kernel = kernel_first;
+        let mut is_caller = false;
         self.stacks.scratch.clear();
         for &address in chain {
             if address >= CONTEXT_MAX {
@@ -310,7 +339,9 @@ impl Session {
                 }
                 continue;
             }
-            let frame = self.resolve(upid, is_kernel, address);
+            let is_return = !is_kernel && is_caller && callers == Callers::Returns;
+            is_caller = !is_kernel;
+            let frame = self.resolve(upid, is_kernel, address, is_return);
             self.stacks.scratch.push(frame);
         }
         if self.stacks.scratch.is_empty() {
@@ -320,11 +351,11 @@ impl Session {
         let stack = stacks.intern_stack(end);
         let start = stacks.addresses.len();
         stacks.addresses.extend_from_slice(chain);
-        let seen = Seen { generation, kernel_first, end, start, length: chain.len() as u32, stack };
+        let seen = Seen { generation, kernel_first, end, callers, start, length: chain.len() as u32, stack };
         let (addresses, hasher) = (&stacks.addresses, &stacks.hasher);
         stacks.seen.insert_unique(hash, seen, |seen| {
             let chain = &addresses[seen.start..seen.start + seen.length as usize];
-            hasher.hash_one((seen.generation, seen.kernel_first, seen.end, chain))
+            hasher.hash_one((seen.generation, seen.kernel_first, seen.end, seen.callers, chain))
         });
         Some(stack)
     }

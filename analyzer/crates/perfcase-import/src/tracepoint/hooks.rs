@@ -240,7 +240,7 @@ impl Session {
     pub(super) fn traced_call(&mut self, hook: &Hook, payload: &[u8]) -> Option<u32> {
         let Hook::Call { function, caller } = *hook else { return None };
         let chain = [function.read(payload)? as u64, caller.read(payload)? as u64];
-        self.stack(None, KERNEL_MODE, &chain, crate::session::EndReason::NONE)
+        self.stack(None, KERNEL_MODE, &chain, Default::default())
     }
 
     #[inline]

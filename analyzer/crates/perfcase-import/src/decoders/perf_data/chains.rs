@@ -7,7 +7,7 @@ use super::attr::Attr;
 use super::bytes::ByteOrder;
 use super::recording::Recording;
 use super::sample::{More, field};
-use crate::session::{EndReason, Session, UserState};
+use crate::session::{Callers, EndReason, Session, UserState};
 
 /// PERF_CONTEXT_USER of perf_event.h.
 const USER: u64 = -512i64 as u64;
@@ -20,7 +20,7 @@ const ABI_32: u64 = 1;
 /// kernel.perf_event_max_stack, unless it was set to something else.
 const USUAL_MAX_STACK: usize = 127;
 
-/// Puts the best user part into a callchain; says why it ends, where that is known.
+/// Puts the best user part into a callchain; says why it ends, where that is known, and what its addresses are.
 pub fn complete(
     chain: &mut Vec<u64>,
     more: Option<&More>,
@@ -28,8 +28,8 @@ pub fn complete(
     recording: &Recording,
     pid: Option<i32>,
     session: &mut Session,
-) -> EndReason {
-    let Some(more) = more else { return kernels_limit(chain, attr, session) };
+) -> (EndReason, Callers) {
+    let Some(more) = more else { return (kernels_limit(chain, attr, session), Callers::Returns) };
     let is_dwarf = attr.sample_type & (field::REGS_USER | field::STACK_USER) == field::REGS_USER | field::STACK_USER;
     if is_dwarf && let Some(registers) = more.regs_user {
         let user_part = chain.iter().position(|&address| address == USER).unwrap_or(chain.len());
@@ -44,7 +44,8 @@ pub fn complete(
             (Some(machine), _) => match Registers::from_perf(machine, registers.mask, registers.values.iter()) {
                 Some(registers) => {
                     let stack = more.stack_user.map_or(&[][..], |stack| stack.bytes);
-                    return session.unwind(pid, &UserState { machine, registers, stack }, chain);
+                    let user = UserState { machine, registers, stack };
+                    return (session.unwind(pid, &user, chain), Callers::Calls);
                 }
                 None => "program counter or stack pointer were not recorded",
             },
@@ -54,7 +55,7 @@ pub fn complete(
         chain.extend(pc);
         let reason = session.end_reason(reason);
         session.count_unwound(reason);
-        return reason;
+        return (reason, Callers::Calls);
     }
     let branches = more.branch_stack.filter(|_| attr.branch_sample_type & BRANCH_CALL_STACK != 0);
     if let Some(branches) = branches
@@ -65,9 +66,9 @@ pub fn complete(
         chain.truncate(user_part + 1);
         chain.push(newest.to);
         chain.extend(branches.iter().map(|branch| branch.from));
-        return EndReason::NONE;
+        return (EndReason::NONE, Callers::Calls);
     }
-    kernels_limit(chain, attr, session)
+    (kernels_limit(chain, attr, session), Callers::Returns)
 }
 
 /// The kernel stops at a number of addresses, which the event may set; markers do not count.
