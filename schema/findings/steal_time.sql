@@ -1,6 +1,7 @@
 -- steal_time: The hypervisor gives the CPUs to others: this machine was ready to run and did not
--- condition: 5 % or more of all CPU time was stolen, and 100 ms or more in all; critical from 20 %. Hypervisor vendors call 5 % of ready
---   time for each CPU a caution and 10 % a problem; the published database suffered when its ready time went from 12.5 % to 20 %
+-- condition: 5 % or more of all CPU time was stolen, over the whole capture or in each of the intervals of a stretch of 2 s or more, and
+--   100 ms or more of it; critical from 20 %. Hypervisor vendors call 5 % of ready time for each CPU a caution and 10 % a problem; the
+--   published database suffered when its ready time went from 12.5 % to 20 %
 -- means: everything takes longer at the same CPU utilization, and no figure inside of this machine says who had the CPU
 -- next: perfcase view cpu_utilization: which CPUs, and when; on the hypervisor: how many virtual CPUs share one, and whose they are
 -- next: perfcase view ready_time: steal beside the time that each process waited for a CPU inside
@@ -10,19 +11,37 @@
 -- judged when: SELECT count(steal_ns) > 0 FROM cpu_utilization
 -- not judged: steal time in two snapshots of /proc/stat; perfcase-record takes them by default
 WITH threshold AS (
-  SELECT 0.05 AS steal_ratio, 0.2 AS critical_ratio, 100000000 AS steal_ns
+  SELECT 0.05 AS steal_ratio, 0.2 AS critical_ratio, 100000000 AS steal_ns, 2000000000 AS burst_ns
+), interval AS (
+  SELECT u.ts_ns, u.interval_ns, u.steal_ns, u.total_ns, u.steal_ns > 0 AND u.steal_ratio >= h.steal_ratio AS is_stolen
+  FROM cpu_utilization AS u
+  CROSS JOIN threshold AS h
+  WHERE u.cpu = 'all'
+), numbered AS (
+  SELECT *, count(*) FILTER (NOT is_stolen) OVER (ORDER BY ts_ns) AS stretch FROM interval
+), worst AS (
+  SELECT min(ts_ns - interval_ns) AS from_ts_ns, max(ts_ns) AS to_ts_ns, sum(steal_ns) AS steal_ns, sum(steal_ns) / sum(total_ns) AS steal_ratio
+  FROM numbered
+  WHERE is_stolen
+  GROUP BY stretch
+  QUALIFY row_number() OVER (ORDER BY sum(steal_ns) DESC, min(ts_ns)) = 1
 ), total AS (
-  SELECT sum(steal_ns) AS steal_ns, sum(total_ns) AS total_ns, sum(steal_ns) / nullif(sum(total_ns), 0) AS steal_ratio,
-    max(steal_ratio) AS worst_ratio, arg_max(ts_ns, (steal_ratio, -ts_ns)) AS worst_ts_ns
-  FROM cpu_utilization
-  WHERE cpu = 'all'
-  HAVING count(*) > 0
+  SELECT sum(steal_ns) AS steal_ns, sum(total_ns) AS total_ns, sum(steal_ns) / nullif(sum(total_ns), 0) AS steal_ratio FROM interval
+), judged AS (
+  SELECT t.steal_ns, t.total_ns, t.steal_ratio, w.from_ts_ns, w.to_ts_ns, w.steal_ns AS worst_ns, w.steal_ratio AS worst_ratio,
+    t.steal_ratio >= h.steal_ratio AND t.steal_ns >= h.steal_ns AS is_steady,
+    w.to_ts_ns - w.from_ts_ns >= h.burst_ns AND w.steal_ns >= h.steal_ns AS is_burst
+  FROM total AS t
+  CROSS JOIN worst AS w
+  CROSS JOIN threshold AS h
 )
 SELECT
-  CASE WHEN t.steal_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity, 'all CPUs' AS subject,
-  format('{:.2f} s of {:.2f} s of CPU time were stolen ({:.1f} %), most in the interval to {:.1f} s ({:.1f} %)',
-    t.steal_ns / 1e9, t.total_ns / 1e9, 100 * t.steal_ratio, t.worst_ts_ns / 1e9, 100 * t.worst_ratio) AS message,
-  t.steal_ratio::DOUBLE AS score
-FROM total AS t
+  CASE WHEN greatest(j.steal_ratio, CASE WHEN j.is_burst THEN j.worst_ratio END) >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  'all CPUs' AS subject,
+  format('{:.2f} s of {:.2f} s of CPU time were stolen ({:.1f} %), most from {:.1f} s to {:.1f} s: {:.2f} s ({:.1f} %)',
+    j.steal_ns / 1e9, j.total_ns / 1e9, 100 * j.steal_ratio, j.from_ts_ns / 1e9, j.to_ts_ns / 1e9, j.worst_ns / 1e9, 100 * j.worst_ratio)
+    AS message,
+  j.steal_ratio::DOUBLE AS score
+FROM judged AS j
 CROSS JOIN threshold AS h
-WHERE t.steal_ratio >= h.steal_ratio AND t.steal_ns >= h.steal_ns
+WHERE j.is_steady OR j.is_burst
