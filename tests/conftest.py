@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import lzma
+import shutil
 import signal
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from perfcase import store
+
+SAMPLES = Path(__file__).parents[1] / "sample-captures"
 DATA = Path(__file__).parent / "data" / "captures"
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -53,3 +58,17 @@ def recorded(tmp_path: Path) -> Callable[[str], Path]:
         return path
 
     return unpack
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """``sample("d-nagle/tcp")``: the imported folder of a sample capture; one for all tests, which only read it."""
+    folder = tmp_path_factory.mktemp("samples")
+
+    @cache
+    def imported(name: str) -> Path:
+        copy = folder / f"{name.replace('/', '-')}.perfcase"
+        shutil.copy(SAMPLES / f"{name}.perfcase", copy)
+        return store.open_case(copy).folder
+
+    return imported

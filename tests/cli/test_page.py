@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from perfcase import query, store
+from perfcase import query
 from perfcase.report import write_report
 from perfcase.report.page import Column, Page
 from perfcase.text import duration, size
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case
 
-ROOT = Path(__file__).parents[2]
 LONG = "a function with a name that is far too long for one line of a table of figures"
 
 
 @pytest.fixture(scope="module")
-def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    copy = tmp_path_factory.mktemp("page") / "x.perfcase"
-    shutil.copy(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase", copy)
-    return store.open_case(copy).folder
+def case(sample: Callable[[str], Path]) -> Path:
+    return sample("d-nagle/tcp")
 
 
 def drawn(case: Path, width: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,18 +9,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query, store
+from perfcase import query
 from tests.support.cli import perfcase
 
-ROOT = Path(__file__).parents[2]
 EVENT = "cpu-clock/freq=99/"
 
 
 @pytest.fixture(scope="session")
-def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    copy = tmp_path_factory.mktemp("export") / "x.perfcase"
-    shutil.copy(ROOT / "sample-captures" / "x86_64-scheduling" / "x.perfcase", copy)
-    return store.open_case(copy).folder
+def case(sample: Callable[[str], Path]) -> Path:
+    return sample("x86_64-scheduling/x")
 
 
 @pytest.fixture

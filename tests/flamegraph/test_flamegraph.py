@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-import shutil
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
+from perfcase import query
 from perfcase.flamegraph import FlameGraph, Frame, svg
 from perfcase.stacks import off_cpu_stacks, sample_stacks
 from perfcase.text import duration, ratio, safe
 from tests.support.cli import fail, perfcase, succeed
 
-ROOT = Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
 STACKS = [(("main", "b"), 30), (("main", "a", "leaf"), 50), (("main",), 20)]
 
@@ -112,10 +111,8 @@ def test_deep_stacks_and_many() -> None:
 
 
 @pytest.fixture(scope="module")
-def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    copy = tmp_path_factory.mktemp("flame") / "x.perfcase"
-    shutil.copy(ROOT / "sample-captures" / "x86_64-scheduling" / "x.perfcase", copy)
-    return store.open_case(copy).folder
+def case(sample: Callable[[str], Path]) -> Path:
+    return sample("x86_64-scheduling/x")
 
 
 def test_figures_are_those_of_the_views(case: Path) -> None:
