@@ -9,12 +9,12 @@ from pathlib import Path
 
 from perfcase import query, store
 from perfcase.errors import PerfcaseError
-from perfcase_api.uploads import clean_ticket
+from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, clean_ticket
 
 _EVERY_S = 0.1
 _COLUMNS = (
     "hostname::VARCHAR, kernel_release::VARCHAR, try_cast(start_realtime_ns AS BIGINT), try_cast(duration_ns AS BIGINT),"
-    " note::VARCHAR, ticket::VARCHAR"
+    " note::VARCHAR, ticket::VARCHAR, coalesce(labels::VARCHAR, '')"
 )
 
 
@@ -32,12 +32,13 @@ def main() -> None:
     try:
         imported = store.open_case(file, case, progress)
         say({"phase": "findings", "records": 0})
-        row = store.table_row(imported.folder, "capture", _COLUMNS) or (None,) * 6
+        row = store.table_row(imported.folder, "capture", _COLUMNS) or (None,) * 7
         names = ("host", "kernel", "started_ns", "duration_ns", "remark", "ticket")
-        capture = {**dict(zip(names, row, strict=True)), "ticket": clean_ticket(row[5] or "")}
+        capture = {**dict(zip(names, row[:6], strict=True)), "ticket": clean_ticket(row[5] or "")}
+        labels = [label for label in (row[6] or "").split(",") if 0 < len(label) <= LABEL_MAX]
         with query.connect(imported.folder) as connection:
             found = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
-        say({"capture": capture, "findings": found})
+        say({"capture": capture, "labels": labels[:LABELS_MAX], "findings": found})
     except PerfcaseError as error:
         say({"error": str(error)})
 

@@ -135,6 +135,9 @@ class Imports:
                 db.executemany(
                     "INSERT INTO finding VALUES (?, ?, ?, ?, ?)", [(capture_id, *row) for row in done["findings"]]
                 )
+                db.executemany(
+                    "INSERT OR IGNORE INTO label VALUES (?, ?)", [(capture_id, label) for label in done["labels"]]
+                )
         if not is_known:
             # Deleted while it was imported.
             self._uploads.delete(capture_id)

@@ -25,6 +25,7 @@ from perfcase_api.who import Who
 
 _CHUNK = 1 << 20
 NAME_MAX = 200
+LABEL_MAX, LABELS_MAX = 100, 100
 
 
 def clean_name(name: str) -> str:

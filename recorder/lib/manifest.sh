@@ -209,7 +209,7 @@ write_manifest() {
     "target":$(json_target),
     "interval_ns":$interval_ns,"duration_ns":$([ "$duration_ns" = 0 ] && echo null || echo "$duration_ns"),"budget_bytes":$([ "$budget_bytes" = 0 ] && echo null || echo "$budget_bytes"),
     "stopped_by":$(json_text "$stopped"),"interrupted_by":$(json_text "$interrupted_by")},
-  "ticket":$(json_text "$ticket"),"note":$(json_text "$note"),
+  "ticket":$(json_text "$ticket"),"note":$(json_text "$note"),"labels":$labels_json,
   "host":$host_json,
   "clock":{"name":"CLOCK_MONOTONIC","anchors":[
     $anchors]},

@@ -10,6 +10,8 @@ budget=
 budget_bytes=0
 ticket=
 note=
+label_words=
+labels_json='[]'
 event_groups=
 check_only=
 numa_maps=
@@ -44,6 +46,7 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
   --ticket ID          an incident number, kept in the capture
   --note TEXT          a remark, kept in the capture
+  --label LABEL        a word to find it by later, such as canary or build=7; may be given several times
   --quiet              say only what went wrong
   --check, --help, --version
 
@@ -86,7 +89,7 @@ parse_options() {
 			shift
 			break
 			;;
-		-o | --output | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --with | --symbols | \
+		-o | --output | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
 			--call-graph)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
@@ -113,6 +116,13 @@ take_option() {
 	--call-graph) call_graph=$2 ;;
 	--ticket) ticket=$2 ;;
 	--note) note=$2 ;;
+	--label)
+		case $2 in
+		'' | *[[:space:],]*) usage_error "--label '$2': one word without commas" ;;
+		esac
+		quote "$2"
+		label_words=$label_words$quoted
+		;;
 	--with) event_groups=${event_groups:+$event_groups,}$2 ;;
 	--pid)
 		[ "$mode" = cgroup ] && usage_error "--pid and --cgroup exclude each other"
@@ -182,6 +192,7 @@ check_options() {
 		[ "${budget_bytes:-0}" -gt 0 ] || usage_error "--budget $budget: a size, such as 200M"
 	fi
 	eval "invocation_json=\$(\"\$helper\" json array perfcase-record $invocation_quoted)"
+	eval "labels_json=\$(\"\$helper\" json array $label_words)"
 	[ "$mode" = command ] && eval "command_json=\$(\"\$helper\" json array $command_words)"
 	[ -n "$output" ] || output=perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
 	[ -d "$output" ] && usage_error "-o $output is a folder"

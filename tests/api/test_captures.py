@@ -61,6 +61,12 @@ def test_labels_and_notes(admin: httpx.Client, tcp: str) -> None:
     admin.patch(f"/v1/captures/{tcp}", json={"labels": []})
 
 
+def test_the_recorders_labels_are_there(admin: httpx.Client) -> None:
+    capture_id = upload(admin, SAMPLES.parent / "tests" / "compat" / "v1.1" / "command.perfcase")
+    assert admin.get(f"/v1/captures/{capture_id}").json()["labels"] == ["build=7", "canary"]
+    assert admin.delete(f"/v1/captures/{capture_id}").status_code == 204
+
+
 def test_the_import_is_told_as_it_goes(admin: httpx.Client) -> None:
     answer = admin.post("/v1/captures", params={"name": "pipe.perfcase"}, content=PIPE.read_bytes())
     capture_id = answer.json()["capture_id"]

@@ -35,6 +35,25 @@ ROWS = {
     "proc_thread": 17,
 }
 
+ROWS_1_1 = {
+    "host_file": 18,
+    "recorder_process": 10,
+    "sample": 178,
+    "sched_switch": 178,
+    "sched_wakeup": 121,
+    "sched_process_fork": 5,
+    "sched_process_exec": 6,
+    "sched_process_exit": 6,
+    "pmc_interval": 688,
+    "proc_cpu": 424,
+    "proc_load": 212,
+    "proc_memory": 212,
+    "proc_system": 212,
+    "proc_thread": 221,
+    "proc_process": 233,
+    "symbol_object": 6,
+}
+
 
 @pytest.fixture(scope="module")
 def v1_0(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
@@ -76,3 +95,13 @@ def test_v1_0_all_sources_lie_on_one_clock(v1_0: duckdb.DuckDBPyConnection) -> N
     # The shell forked five sleeps: perf, ftrace and /proc agree on which processes there were.
     slept = v1_0.execute("SELECT count(DISTINCT upid) FROM process WHERE name = 'sleep'").fetchone()[0]
     assert slept == 5
+
+
+def test_v1_1_has_labels_and_symbols(tmp_path: Path) -> None:
+    case = store.open_case(HERE / "v1.1" / "command.perfcase", tmp_path / "v1.1.case")
+    with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
+        row = connection.execute("SELECT format_version, ticket, note, labels, hostname FROM capture").fetchone()
+        assert row == ("1.1", "T-1", "read me in every later version", "canary,build=7", "guest")
+        counts = {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ROWS_1_1}
+        assert counts == ROWS_1_1
+        assert connection.execute("SELECT * FROM import_issue WHERE severity <> 'info'").fetchall() == []

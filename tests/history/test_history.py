@@ -22,7 +22,7 @@ MACHINES = [("node-1", 0, 1.80), ("node-2", 0, 0.62), ("node-3", 0, 1.75), ("nod
 def described(host: str, hour: int, **more: object) -> dict[str, object]:
     return {
         "capture_id": f"{host} {hour}", "hostname": host, "start_realtime_ns": START_NS + hour * HOUR_NS,
-        "duration_ns": 2 * 10**9, "ticket": f"OPS-{hour}", "note": f"hour={hour} test", "cpu_count": 4, **more,
+        "duration_ns": 2 * 10**9, "ticket": f"OPS-{hour}", "note": f"hour={hour} test", "labels": f"hour={hour},test", "cpu_count": 4, **more,
     }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def test_the_captures_in_the_order_of_time(store: Path) -> None:
         ("node-1", "2026-01-05 01:00:00"),
     ]
     assert listed[0] == {
-        "recorded_at": "2026-01-05 00:00:00", "host": "node-1", "ticket": "OPS-0", "note": "hour=0 test",
+        "recorded_at": "2026-01-05 00:00:00", "host": "node-1", "ticket": "OPS-0", "note": "hour=0 test", "labels": "hour=0, test",
         "capture": "node-1/0.case", "duration_ns": 2 * 10**9, "kernel": None, "cpu_count": 4, "cpu_model": None, "problem": None,
     }  # fmt: skip
 

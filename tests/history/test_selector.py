@@ -15,17 +15,15 @@ DAY_NS = 86_400 * 10**9
 FIRST_NS = 20_458 * DAY_NS  # 2026-01-05 00:00 UTC
 
 
-def capture(
-    name: str, day: float | None, host: str | None, ticket: str | None = None, note: str | None = None
-) -> Capture:
+def capture(name: str, day: float | None, host: str | None, ticket: str | None = None, labels: str = "") -> Capture:
     started = None if day is None else FIRST_NS + int(day * DAY_NS)
-    return Capture(name, Path(name), name, started, 10**9, host, ticket, note, None, None, None)
+    return Capture(name, Path(name), name, started, 10**9, host, ticket, None, tuple(labels.split()), None, None, None)
 
 
 CAPTURES = [
     capture("a", 0, "web-1", "OPS-1", "canary build=7"),
     capture("b", 0.5, "web-2", "OPS-1", "build=7"),
-    capture("c", 1, "db-1", "OPS-2", None),
+    capture("c", 1, "db-1", "OPS-2"),
     capture("d", None, None, None, "canary"),
 ]
 

@@ -28,7 +28,21 @@ def capture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("capture")
     out = folder / "x.perfcase"
     done = run(
-        request.param, "-o", out, "--interval", "0.1", "--ticket", "T-1", f"--note={NOTE}", "--", "sh", "-c", WORKLOAD
+        request.param,
+        "-o",
+        out,
+        "--interval",
+        "0.1",
+        "--ticket",
+        "T-1",
+        f"--note={NOTE}",
+        "--label",
+        "canary",
+        "--label=build='7'",
+        "--",
+        "sh",
+        "-c",
+        WORKLOAD,
     )
     assert done.returncode == 0, done.stderr
     assert f"wrote {out}" in done.stderr
@@ -43,9 +57,10 @@ def test_manifest_and_members_agree(capture: Capture) -> None:
 
 def test_manifest_says_what_was_asked(capture: Capture) -> None:
     manifest = capture.manifest
-    assert manifest["format_version"] == "1.0"
+    assert manifest["format_version"] == "1.1"
     assert manifest["ticket"] == "T-1"
     assert manifest["note"] == NOTE
+    assert manifest["labels"] == ["canary", "build='7'"]
     assert manifest["recorder"]["command"][-3:] == ["sh", "-c", WORKLOAD]
     target = manifest["recorder"]["target"]
     assert (target["mode"], target["command"], target["exit_status"]) == ("command", ["sh", "-c", WORKLOAD], 7)

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.parametrize("shell", SHELLS)
         (["--budget", "5X"], 2, "--budget 5X: a size, such as 200M"),
         (["--with", "page-cache,sched"], 2, "--with sched: there are locks, page-cache, page-faults and tcp"),
         (["--with", "sched:sched_switch"], 2, "--with sched:sched_switch: there are"),
+        (["--label", "two words"], 2, "--label 'two words': one word without commas"),
+        (["--label=a,b"], 2, "--label 'a,b': one word without commas"),
         (["--duration"], 2, "--duration needs a value"),
         (["--frequency", "99"], 2, "unknown option --frequency"),
         (["ls"], 2, "unexpected 'ls'"),
@@ -65,6 +67,7 @@ def test_help_teaches(shell: str) -> None:
         "--budget",
         "--ticket",
         "--note",
+        "--label",
         "--check",
         "Exit status",
     ]:
@@ -73,7 +76,7 @@ def test_help_teaches(shell: str) -> None:
 
 
 def test_version(shell: str) -> None:
-    assert run(shell, "--version").stdout == "perfcase-record 0.1.0 (archive format 1.0)\n"
+    assert run(shell, "--version").stdout == "perfcase-record 0.1.0 (archive format 1.1)\n"
 
 
 def test_check_prints_each_source_and_changes_nothing(shell: str, tmp_path: Path) -> None:

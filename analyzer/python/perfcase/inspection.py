@@ -45,6 +45,7 @@ def facts_of_manifest(manifest: dict[str, Any]) -> list[Fact]:
             "interrupted by": recorder.get("interrupted_by"),
             "ticket": manifest.get("ticket"),
             "note": manifest.get("note"),
+            "labels": ", ".join(manifest.get("labels") or []) or None,
         }
     )
 
@@ -73,6 +74,7 @@ def facts_of_case(connection: duckdb.DuckDBPyConnection) -> list[Fact]:
             "interrupted by": capture.get("interrupted_by"),
             "ticket": capture.get("ticket"),
             "note": capture.get("note"),
+            "labels": ", ".join((capture.get("labels") or "").split(",")) or None,
         }
     )
 

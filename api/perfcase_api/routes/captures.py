@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from perfcase_api.catalogue import Row, now_ns
 from perfcase_api.errors import ApiError
 from perfcase_api.state import Here, Me, sse
-from perfcase_api.uploads import clean_ticket
+from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, clean_ticket
 
 router = APIRouter(prefix="/v1/captures", tags=["captures"])
 
@@ -51,7 +51,7 @@ class Change(BaseModel):
     """What may be changed."""
 
     ticket: str | None = Field(None, max_length=200)
-    labels: list[Annotated[str, Field(min_length=1, max_length=100)]] | None = Field(None, max_length=100)
+    labels: list[Annotated[str, Field(min_length=1, max_length=LABEL_MAX)]] | None = Field(None, max_length=LABELS_MAX)
 
 
 class NewNote(BaseModel):

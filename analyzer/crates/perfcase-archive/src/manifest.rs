@@ -20,6 +20,8 @@ pub struct Manifest {
     pub ticket: Option<String>,
     /// The note given with `--note`.
     pub note: Option<String>,
+    /// The labels given with `--label`.
+    pub labels: Vec<String>,
     /// The recorded machine.
     pub host: Host,
     /// The capture's clock and its anchors.
@@ -263,7 +265,7 @@ pub(crate) enum Parsed {
 /// Major version that this reader knows.
 const MAJOR: u64 = 1;
 /// Highest minor version of it that this reader knows.
-const MINOR: u64 = 0;
+const MINOR: u64 = 1;
 
 /// Reads a manifest. Format and version are looked at before anything else, because a later version
 /// may have changed the types of the rest.

@@ -28,7 +28,7 @@ CAPTURES_MAX = 10_000
 # Cast: whoever made the file chose its types.
 _COLUMNS = (
     "capture_id::VARCHAR, try_cast(start_realtime_ns AS BIGINT), try_cast(duration_ns AS BIGINT), hostname::VARCHAR,"
-    " ticket::VARCHAR, note::VARCHAR, kernel_release::VARCHAR, try_cast(cpu_count AS UINTEGER), cpu_model::VARCHAR"
+    " ticket::VARCHAR, note::VARCHAR, coalesce(labels::VARCHAR, ''), kernel_release::VARCHAR, try_cast(cpu_count AS UINTEGER), cpu_model::VARCHAR"
 )
 
 Progress = Callable[[str, int, int], None]
@@ -53,14 +53,10 @@ class Capture:
     host: str | None
     ticket: str | None
     note: str | None
+    labels: tuple[str, ...]
     kernel: str | None
     cpu_count: int | None
     cpu_model: str | None
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The words of its note: the manifest has no labels of its own."""
-        return tuple((self.note or "").split())
 
     @property
     def time_key(self) -> tuple[bool, int, str]:
@@ -117,7 +113,10 @@ def describe(file: Path, name: str) -> Capture:
     except duckdb.Error as error:
         path = case.folder / "tables" / "capture.parquet"
         raise PerfcaseError("input", f"{path}: {str(error).splitlines()[0]}", "import the capture again") from error
-    return Capture(name, case.folder, *(row or [None] * 9))
+    *facts, labels, kernel, cpu_count, cpu_model = row or [None] * 10
+    return Capture(
+        name, case.folder, *facts, tuple(filter(None, (labels or "").split(","))), kernel, cpu_count, cpu_model
+    )
 
 
 def _find(root: Path, left_out: list[LeftOut]) -> list[Path]:

@@ -64,7 +64,9 @@ class Page:
 
     def _table(self, connection: duckdb.DuckDBPyConnection, limit: int | None) -> None:
         hidden = ("baseline_median", "baseline_mad", "problem")
-        empty = [name for name in ("ticket", "note") if not any(getattr(c, name) for c in self._answer.captures)]
+        empty = [
+            name for name in ("ticket", "note", "labels") if not any(getattr(c, name) for c in self._answer.captures)
+        ]
         names = [name for name in self._answer.columns() if name not in hidden and name not in empty]
         most = render.TABLE_ROWS_MAX if limit is None else limit or len(self._answer.captures)
         most = min(most, len(self._answer.captures))

@@ -1,7 +1,7 @@
 """Which captures are meant: ``host=web-*,ticket=OPS-123,label=canary,after=2026-01-05,before=2026-01-06T12:00``.
 
-Conditions of different keys must all hold, of those of the same key one. Names may hold ``*`` and ``?``. A label is a word
-of the capture's note. Times are UTC unless they name an offset; ``after`` includes its moment, ``before`` does not.
+Conditions of different keys must all hold, of those of the same key one. Names may hold ``*`` and ``?``. A label is one
+that the recorder was given. Times are UTC unless they name an offset; ``after`` includes its moment, ``before`` does not.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ COLUMNS = {
     "host": "VARCHAR",
     "ticket": "VARCHAR",
     "note": "VARCHAR",
+    "labels": "VARCHAR",
     "capture": "VARCHAR",
     "duration_ns": "BIGINT",
     "kernel": "VARCHAR",
@@ -46,7 +47,7 @@ COLUMNS = {
 }
 """Columns and their types; --format json and the like have those that the question has."""
 
-_FACTS = ("recorded_at", "host", "ticket", "note", "capture")
+_FACTS = ("recorded_at", "host", "ticket", "note", "labels", "capture")
 
 
 @dataclass
@@ -106,7 +107,9 @@ class Answer:
 
 def group_of(capture: Capture, order: str) -> str | None:
     """What a capture is ordered by before time."""
-    return {"time": "", "host": capture.host, "ticket": capture.ticket, "label": capture.note}[order]
+    return {"time": "", "host": capture.host, "ticket": capture.ticket, "label": ", ".join(capture.labels) or None}[
+        order
+    ]
 
 
 def wall(realtime_ns: int | None) -> str | None:
@@ -138,6 +141,7 @@ def _row(answer: Answer, capture: Capture, bands: Mapping[str, tuple[str, str]])
         "host": capture.host,
         "ticket": capture.ticket,
         "note": capture.note,
+        "labels": ", ".join(capture.labels) or None,
         "capture": capture.name,
         "duration_ns": capture.duration_ns,
         "kernel": capture.kernel,

@@ -133,6 +133,7 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
     let file_name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let recorder = manifest.map(|manifest| &manifest.recorder);
     let command = recorder.map(|recorder| recorder.command.join(" ")).filter(|text| !text.is_empty());
+    let labels = manifest.map(|manifest| manifest.labels.join(",")).filter(|text| !text.is_empty());
     let number = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
     session.tables.capture.push(CaptureRow {
         capture_id: id,
@@ -157,6 +158,7 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
         command: command.as_deref().or(learned.command.as_deref()),
         ticket: manifest.and_then(|manifest| manifest.ticket.as_deref()),
         note: manifest.and_then(|manifest| manifest.note.as_deref()),
+        labels: labels.as_deref(),
         interrupted_by: recorder.and_then(|recorder| recorder.interrupted_by.as_deref()),
     });
     for cost in manifest.iter().flat_map(|manifest| &manifest.overhead) {
