@@ -45,10 +45,12 @@ pub struct Details {
     pub registers: Vec<Registers>,
     /// Branches, newest first.
     pub branches: Vec<Branch>,
+    /// Older branches, beyond the bound.
+    pub branches_left_out: u64,
 }
 
 /// Branches of one sample that are kept: processors have 32 or 64.
-const MOST_BRANCHES: usize = 1024;
+pub const MOST_BRANCHES: usize = 1024;
 /// Registers of one kind: as many as perf's mask has bits.
 const MOST_REGISTERS: usize = 64;
 /// Longest path of an object that is looked for behind an address.
@@ -141,8 +143,9 @@ impl Details {
             tail = rest.trim_start();
         }
         while let Some((found, rest)) = branch(tail) {
-            if self.branches.len() < MOST_BRANCHES {
-                self.branches.push(found);
+            match self.branches.len() < MOST_BRANCHES {
+                true => self.branches.push(found),
+                false => self.branches_left_out += 1,
             }
             tail = rest.trim_start();
         }

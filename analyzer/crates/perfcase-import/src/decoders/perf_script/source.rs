@@ -3,12 +3,12 @@
 use hashbrown::HashMap;
 use perfcase_archive::Content;
 
-use super::details::{Details, Place, Registers};
+use super::details::{Details, MOST_BRANCHES, Place, Registers};
 use super::frame::{self, Frame};
 use super::head::{self, Head, What};
 use super::layout::Layouts;
 use super::{fields, header};
-use crate::session::{EventAttr, EventId, NO_TIME, Session, Severity, SourceId};
+use crate::session::{EventAttr, EventId, Issue, NO_TIME, Session, Severity, SourceId};
 use crate::source::Source;
 use crate::syscall_names;
 use crate::tables::{BranchRow, SampleDetailRow, SampleRow};
@@ -38,6 +38,7 @@ pub fn open(content: Content, session: &mut Session, source: SourceId) -> Box<dy
         unknown_count: 0,
         untimed_count: 0,
         inlined_count: 0,
+        left_out: LeftOut::default(),
         unclear_registers: 0,
         records_registers: (false, false),
         has_digits: false,
@@ -53,6 +54,15 @@ struct Next {
     start: usize,
     end: usize,
     clock_ns: i64,
+}
+
+/// What was beyond a bound, for hostile texts: perf prints far less.
+#[derive(Default)]
+struct LeftOut {
+    /// Lines of which the end was not looked at.
+    lines: u64,
+    frames: u64,
+    branches: u64,
 }
 
 struct PerfScript {
@@ -72,6 +82,7 @@ struct PerfScript {
     unknown_count: u64,
     untimed_count: u64,
     inlined_count: u64,
+    left_out: LeftOut,
     /// Samples with registers of one kind, where both kinds were recorded.
     unclear_registers: u64,
     /// What the header says is recorded: registers at the interrupt, of the user.
@@ -88,6 +99,7 @@ impl PerfScript {
         let start = self.at;
         self.at = start + length + 1;
         self.line_number += 1;
+        self.left_out.lines += u64::from(length > LINE_BYTES_MAX);
         Some((start, start + length.min(LINE_BYTES_MAX)))
     }
 
@@ -149,7 +161,7 @@ impl PerfScript {
     fn chain(&mut self, session: &mut Session, details: &mut Details) -> Vec<u32> {
         let mut ids = Vec::new();
         loop {
-            let (before, line_number) = (self.at, self.line_number);
+            let before = (self.at, self.line_number, self.left_out.lines);
             let Some((start, end)) = self.line() else { break };
             if self.content[start..end].trim_ascii().is_empty() {
                 break;
@@ -157,7 +169,7 @@ impl PerfScript {
             let line = self.text(start, end).into_owned();
             // A sample without a callchain has no blank line behind it. Heads first: a thread may be called `dd`.
             if line.starts_with('#') || head::parse(&line).is_some() {
-                (self.at, self.line_number) = (before, line_number);
+                (self.at, self.line_number, self.left_out.lines) = before;
                 break;
             }
             if details.of_last_line(&line) {
@@ -165,7 +177,7 @@ impl PerfScript {
             }
             match frame::parse(&line).filter(|_| line.starts_with([' ', '\t'])) {
                 Some(frame) if ids.len() < MOST_FRAMES => ids.push(self.frame(session, &frame)),
-                Some(_) => {}
+                Some(_) => self.left_out.frames += 1,
                 None => self.unknown(session, start),
             }
         }
@@ -261,6 +273,7 @@ impl PerfScript {
         });
         session.row_added();
         self.sample_count += 1;
+        self.left_out.branches += details.branches_left_out;
         self.details(session, sample_id, details);
         let Some((system, name)) = tracepoint else { return };
         if head.clock_ns == NO_TIME {
@@ -399,6 +412,17 @@ impl Source for PerfScript {
             let message = format!("{} tracepoints have no time and are only samples", self.untimed_count);
             note(Severity::Warning, "untimed_tracepoint", message);
         }
+        for (kind, count, message) in [
+            ("long_lines", self.left_out.lines, format!("only the first {LINE_BYTES_MAX} bytes of a line are read")),
+            ("deep_stacks", self.left_out.frames, format!("callers beyond {MOST_FRAMES} frames were left out")),
+            ("long_branch_stacks", self.left_out.branches, format!("branches beyond {MOST_BRANCHES} were left out")),
+        ] {
+            if count > 0 {
+                let (source, severity) = (session.source_name(self.source), Severity::Warning);
+                session.issue(Issue { severity, source, kind, byte_offset: None, count, message, hint: None });
+            }
+        }
+        let mut note = |severity, kind, message| session.note(severity, self.source, kind, None, message);
         if self.unclear_registers > 0 {
             let message = format!(
                 "{} samples have registers of one kind, and the text does not say which: perf script -F iregs,uregs prints both",

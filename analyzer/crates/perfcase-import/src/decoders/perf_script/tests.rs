@@ -89,3 +89,20 @@ fn any_bytes_are_survived() {
         import(&bytes);
     }
 }
+
+#[test]
+fn what_is_beyond_a_bound_is_counted() {
+    let branches = |count: usize| " 0x1/0x2/-/-/-/0 ".repeat(count);
+    let head = "app  10/11 [000]     1.000001:          7 cycles:u:      401136 outer+0x16 (/usr/bin/app)";
+    let text = format!("{head}{}\n{head}{}\n", branches(1024), branches(1027));
+    let (mut session, issues) = import(text.as_bytes());
+    assert_eq!(rows(&mut session.tables.branch, "sample_id").len(), 2048);
+    assert_eq!(issues, [("long_branch_stacks", None), ("rounded_times", None)]);
+    assert_eq!(session.issues.list()[0].count, 3);
+    let deep =
+        "app  10/11 [000]     1.000001:          7 cycles:u: \n".to_string() + &"\t 401136 f (/x)\n".repeat(4098);
+    // The line that ends a callchain is looked at twice, and is one line.
+    let (session, issues) = import(format!("{deep}{head}{}\n", " ".repeat(65536)).as_bytes());
+    assert_eq!(issues, [("long_lines", None), ("deep_stacks", None), ("rounded_times", None)]);
+    assert_eq!((session.issues.list()[0].count, session.issues.list()[1].count), (1, 2));
+}
