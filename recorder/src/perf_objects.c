@@ -71,7 +71,7 @@ static void grow(struct objects *objects)
 	}
 }
 
-static void add(struct objects *objects, pid_t pid, const char *path, const char *build_id, uint64_t inode)
+static void add(struct objects *objects, pid_t pid, const char *path, const char *build_id, uint64_t inode, uint64_t generation)
 {
 	struct object *object;
 	size_t slot;
@@ -81,7 +81,8 @@ static void add(struct objects *objects, pid_t pid, const char *path, const char
 	slot = hash_of(path, build_id, inode) & (objects->slot_count - 1);
 	while (objects->slots[slot]) {
 		object = &objects->list[objects->slots[slot] - 1];
-		if (object->inode == inode && !strcmp(object->path, path) && !strcmp(object->build_id, build_id))
+		if (object->inode == inode && object->generation == generation && !strcmp(object->path, path) &&
+		    !strcmp(object->build_id, build_id))
 			break;
 		slot = (slot + 1) & (objects->slot_count - 1);
 	}
@@ -94,7 +95,7 @@ static void add(struct objects *objects, pid_t pid, const char *path, const char
 			objects->list = checked_realloc(objects->list, (objects->count ? objects->count * 2 : 1) *
 									       sizeof *objects->list);
 		object = &objects->list[objects->count++];
-		*object = (struct object){ .path = checked_strdup(path), .inode = inode };
+		*object = (struct object){ .path = checked_strdup(path), .inode = inode, .generation = generation };
 		strcpy(object->build_id, build_id);
 		objects->slots[slot] = objects->count;
 	}
@@ -109,7 +110,7 @@ static void take_mapping(struct objects *objects, struct record_header record, c
 	struct mapped2 map;
 	char build_id[ELF_BUILD_ID_HEX] = "";
 	size_t head = record.type == RECORD_MMAP ? sizeof map.head : sizeof map;
-	uint64_t inode = 0;
+	uint64_t inode = 0, generation = 0;
 
 	if (length <= head || (record.misc & MISC_CPU_MODE) == MISC_KERNEL)
 		return;
@@ -124,13 +125,13 @@ static void take_mapping(struct objects *objects, struct record_header record, c
 		if (!(map.protection & PROTECTION_EXEC))
 			return;
 		if (!(record.misc & MISC_BUILD_ID))
-			inode = map.inode;
+			inode = map.inode, generation = map.generation;
 		else if (map.build_id_size <= sizeof map.build_id)
 			to_hex(map.build_id, map.build_id_size, build_id);
 	}
 	/* "//anon", "[vdso]", "[heap]" and others are no files */
 	if (body[head] == '/' && body[head + 1] != '/' && strlen(body + head) < 4096)
-		add(objects, (pid_t)map.head.pid, body + head, build_id, inode);
+		add(objects, (pid_t)map.head.pid, body + head, build_id, inode, generation);
 }
 
 /* The build ids that perf found at the end, by path; they hold for objects whose records have none. */
@@ -164,6 +165,35 @@ static int by_use(const void *left, const void *right)
 	if (a->mapped_count != b->mapped_count)
 		return a->mapped_count > b->mapped_count ? -1 : 1;
 	return strcmp(a->path, b->path);
+}
+
+static int by_file(const void *left, const void *right)
+{
+	const struct object *a = left, *b = right;
+	int order = strcmp(a->path, b->path);
+
+	if (!order)
+		order = (a->inode > b->inode) - (a->inode < b->inode);
+	return order ? order : (a->generation > b->generation) - (a->generation < b->generation);
+}
+
+/* Marks files that had the same path, one after the other or in different containers, and no build id in their records. */
+static void find_rivals(struct objects *objects)
+{
+	struct object *list = objects->list;
+
+	for (size_t first = 0, end; first < objects->count; first = end) {
+		int several = 0;
+
+		for (end = first + 1; end < objects->count && !strcmp(list[end].path, list[first].path); end++)
+			several |= list[end - 1].inode && (list[end].inode != list[end - 1].inode ||
+							   (list[end - 1].generation && list[end].generation != list[end - 1].generation));
+		for (size_t i = first; several && i < end; i++)
+			if (list[i].inode) {
+				list[i].rivals = several;
+				several = OTHER_RIVAL;
+			}
+	}
 }
 
 const char *read_perf_objects(const char *path, struct objects *objects)
@@ -213,7 +243,10 @@ const char *read_perf_objects(const char *path, struct objects *objects)
 			index++;
 		}
 	fclose(file);
-	if (objects->count)
+	if (objects->count) {
+		qsort(objects->list, objects->count, sizeof *objects->list, by_file);
+		find_rivals(objects);
 		qsort(objects->list, objects->count, sizeof *objects->list, by_use);
+	}
 	return trouble;
 }

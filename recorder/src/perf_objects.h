@@ -12,11 +12,14 @@ enum { OBJECT_PIDS = 8, PID_MOST = 1 << 22 };
 struct object {
 	char *path;
 	char build_id[ELF_BUILD_ID_HEX]; /* "" where perf does not know it */
-	uint64_t inode;                  /* 0 where perf does not know it */
+	uint64_t inode, generation;      /* 0 where perf does not know them */
 	uint64_t mapped_count;
 	pid_t pids[OBJECT_PIDS]; /* of those that map it: the latest */
 	size_t pid_count;        /* all, of which pids is a ring */
+	int rivals;              /* files of one path, which only their inodes tell apart: FIRST_RIVAL and the others */
 };
+
+enum { FIRST_RIVAL = 1, OTHER_RIVAL };
 
 struct objects {
 	struct object *list;

@@ -5,8 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static int64_t changed_ns(const struct stat *info)
@@ -22,6 +26,27 @@ static int is_same_id(const char *left, const char *right)
 	return !left[strspn(left, "0")] && !right[strspn(right, "0")];
 }
 
+/* Whether the inode says that this is another file than the mapped one. On overlayfs a mapping has the inode of the layer below,
+ * which need not be the one that is seen. */
+static int is_another(int file, const struct wanted *wanted, int is_mapping, const struct stat *info)
+{
+	long generation = 0; /* the kernel writes an int */
+	struct statfs system;
+
+	if (!wanted->inode)
+		return 0;
+	if (info->st_ino != wanted->inode)
+		return !is_mapping && !fstatfs(file, &system) && system.f_type != OVERLAYFS_SUPER_MAGIC;
+	return wanted->generation && !ioctl(file, FS_IOC_GETVERSION, &generation) && (uint32_t)generation &&
+	       (uint32_t)generation != (uint32_t)wanted->generation;
+}
+
+/* Without a build id and a mapping: a file whose inode is not the mapping's for sure must not have changed since the start. */
+static int is_sure(const struct wanted *wanted, const struct stat *info)
+{
+	return (info->st_ino == wanted->inode && wanted->generation) || changed_ns(info) < wanted->start_ns;
+}
+
 /* Keeps the file if it is the wanted one. `is_mapping`: it was opened through the mapping itself. */
 static int judge(int file, const struct wanted *wanted, int is_mapping, const struct stat *info, char *build_id,
 		 const char **reason)
@@ -34,7 +59,9 @@ static int judge(int file, const struct wanted *wanted, int is_mapping, const st
 		*reason = trouble;
 	else if (*wanted->build_id && !is_same_id(build_id, wanted->build_id))
 		*reason = "build id mismatch";
-	else if (!*wanted->build_id && !is_mapping && info->st_ino != wanted->inode && changed_ns(info) >= wanted->start_ns)
+	else if (is_another(file, wanted, is_mapping, info))
+		*reason = "another file is at its path";
+	else if (!*wanted->build_id && !is_mapping && !is_sure(wanted, info))
 		*reason = "changed since it was mapped, and without a build id to compare";
 	else
 		return file;
@@ -80,7 +107,9 @@ int open_mapped(pid_t pid, const struct wanted *wanted, struct stat *info, char 
 	}
 	if (file >= 0 || (is_mapped && mapping.is_deleted) || (root = open_root_of(pid)) < 0)
 		return file;
-	file = judge(open_below(root, wanted->path, info), wanted, 0, info, build_id, reason);
+	file = open_below(root, wanted->path, info);
+	/* as long as it is mapped, its inode is no other file's */
+	file = judge(file, wanted, file >= 0 && is_mapped && info->st_ino == mapping.inode, info, build_id, reason);
 	close(root);
 	return file;
 }

@@ -12,6 +12,7 @@ struct wanted {
 	const char *path;     /* without " (deleted)" */
 	const char *build_id; /* "" where it is not known */
 	uint64_t inode;       /* 0 where it is not known */
+	uint64_t generation;  /* of the inode, which may be used again; 0 where it is not known */
 	int64_t start_ns;     /* of the recording, CLOCK_REALTIME: a file unchanged since is the one that was mapped */
 };
 

@@ -53,9 +53,15 @@ static void take_object(struct bundle *bundle, const struct object *object, int6
 	const char *const unknown = "cannot be opened", *reason = unknown;
 	const struct row *known;
 	struct stat info;
-	struct wanted wanted = { path, object->build_id, object->inode, start_ns };
+	struct wanted wanted = { path, object->build_id, object->inode, object->generation, start_ns };
 	int file = -1, is_deleted = length > sizeof deleted && !strcmp(path + length - (sizeof deleted - 1), deleted);
 
+	if (object->rivals) {
+		if (object->rivals == FIRST_RIVAL)
+			bundle_missing(bundle, "elf", "", object->path, "several files had this path");
+		free(path);
+		return;
+	}
 	if (is_deleted) {
 		path[length - (sizeof deleted - 1)] = 0;
 		reason = "deleted and unreadable";

@@ -113,7 +113,7 @@ static void look_for_perf_map(struct watched *process, int root)
 static void look_at_object(struct watch *watch, const struct watched *process, const struct mapping *mapping, int elsewhere)
 {
 	/* what the mapping itself leads to needs no proof */
-	struct wanted wanted = { mapping->path, "", mapping->inode, 0 };
+	struct wanted wanted = { mapping->path, "", mapping->inode, 0, 0 };
 	int may_vanish = mapping->is_deleted || elsewhere, file;
 	char build_id[ELF_BUILD_ID_HEX];
 	const char *reason = NULL;

@@ -36,8 +36,21 @@ def ksymbol(name: str, time: int, *, is_gone: bool = False) -> bytes:
     return record(KSYMBOL, 0, struct.pack("<QIHH", PROGRAM, 0x100, 1, is_gone) + text(name), 0, time)
 
 
-def mmap(path: str, start: int, length: int, offset: int, pid: int, time: int, build_id: bytes = b"") -> bytes:
-    identity = struct.pack("<B3x20s", len(build_id), build_id) if build_id else bytes(24)
+def mmap(
+    path: str,
+    start: int,
+    length: int,
+    offset: int,
+    pid: int,
+    time: int,
+    build_id: bytes = b"",
+    *,
+    inode: int = 0,
+    generation: int = 0,
+) -> bytes:
+    identity = struct.pack("<IIQQ", 8, 1, inode, generation)
+    if build_id:
+        identity = struct.pack("<B3x20s", len(build_id), build_id)
     body = struct.pack("<IIQQQ", pid, pid, start, length, offset) + identity + struct.pack("<II", 5, 2) + text(path)
     return record(MMAP2, USER | (BUILD_ID if build_id else 0), body, pid, time)
 
@@ -101,6 +114,50 @@ def test_two_builds_of_one_path_are_two_objects(known: str, tmp_path: Path) -> N
         (name, 1, None) if name in known else (None, None, "file not in capture") for name in ("first", "second")
     ]
     assert rows == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "are_several"),
+    [
+        ([(41, 7), (41, 7)], False),
+        ([(41, 7), (42, 8)], True),
+        ([(41, 7), (41, 8)], True),  # the next file got the inode of the one that was deleted
+        ([(41, 0), (41, 7)], False),  # perf does not know the generation in what ran before
+        ([(41, 0), (41, 7), (41, 8)], True),
+        ([(0, 0), (41, 7)], False),
+        ([(41, 7), (42, 8), None], False),  # the build id tells, for what it tells
+    ],
+)
+def test_a_path_that_several_files_had_names_none_of_them(
+    files: list[tuple[int, int] | None], are_several: bool, tmp_path: Path
+) -> None:
+    """Without build ids: neither at the import nor later."""
+    build_id = bytes([0xA0] * 20)
+    flags = [
+        "-nostdlib",
+        "-shared",
+        "-fPIC",
+        f"-Wl,--build-id=0x{build_id.hex()}" if None in files else "-Wl,--build-id=none",
+    ]
+    built = tmp_path / "dir" / "opt" / "libwork.so"
+    built.parent.mkdir(parents=True)
+    source = b"int work(void) { return 0; }"
+    subprocess.run(["gcc", *flags, "-x", "c", "-", "-o", built], input=source, check=True)
+    symbols = subprocess.run(["nm", built], check=True, capture_output=True, text=True).stdout.splitlines()
+    address = next(int(line.split()[0], 16) for line in symbols if line.endswith(" T work"))
+    start, records = 0x7F00_0000_0000, []
+    for pid, of in enumerate(files, 5):
+        inode, generation = of or (0, 0)
+        told = b"" if of else build_id
+        records.append(mmap("/opt/libwork.so", start, 0x8000, 0, pid, 100, told, inode=inode, generation=generation))
+        records.append(sample(USER, start + address + 1, pid, 150))
+    content = perf_data(*records)
+    expected = [(None, None, "several files had this path") if are_several else ("work", 1, None)] * len(files)
+    assert named(tmp_path / "perf.data", content, [tmp_path / "dir"]) == expected
+    if are_several:
+        case = store.open_case(tmp_path / "perf.data", tmp_path / "later.case")
+        with query.connect(store.symbolize(case, [tmp_path / "dir"])[0].folder) as connection:
+            assert connection.execute(NAMES).fetchall() == expected
 
 
 def test_each_process_has_the_perf_map_of_its_own(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ use arrow_array::{Array, BooleanArray, ListArray, PrimitiveArray, RecordBatch, S
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use perfcase_symbols::{At, Missing, Name, Named, Objects, Wanted, name_all};
 
+use crate::session::SEVERAL_FILES;
 use crate::tables::{DsoRow, FrameRow, StackRow, Table, Tables, batch};
 use crate::writer::{WriteError, Writer};
 
@@ -129,7 +130,8 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
         summary.named_before_count += u64::from(frame.symbol.is_some());
         // Text and records of code name their frames themselves: such an address is no offset in a file.
         let is_own = matches!(frame.source.as_deref(), Some("text" | "jitdump" | "perf-map" | "bpf" | "kallsyms"));
-        let is_told = frame.missing_reason.as_deref() == Some("not named in the text");
+        // A path that several files had leads to any of them.
+        let is_told = matches!(frame.missing_reason.as_deref(), Some("not named in the text" | SEVERAL_FILES));
         let dso = frame.dso.unwrap_or_default() as usize;
         if !frame.is_kernel && !is_own && !is_told && matches!(dsos[dso].kind.as_str(), "user" | "vdso") {
             of_dso[dso].push(index);

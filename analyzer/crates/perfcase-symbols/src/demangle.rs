@@ -114,6 +114,8 @@ mod tests {
             ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
             ("_RNvC6_123foo3bar", "123foo::bar"),
             ("foo.cold", "foo.cold"),
+            // perf has no library for D either.
+            ("_D3app4mainFZv", "_D3app4mainFZv"),
         ] {
             assert_eq!(demangle(mangled), name);
         }

@@ -31,6 +31,8 @@ pub struct Mapping<'a> {
     pub page_offset: u64,
     /// Build id of the file, where the record carries it.
     pub build_id: Option<&'a [u8]>,
+    /// Inode of the file and the inode's generation, which may be 0 for unknown, where the record has them instead.
+    pub inode: Option<(u64, u64)>,
     /// The file's path.
     pub path: &'a [u8],
     /// What it is, where that does not follow from the path: `bpf`.
@@ -87,7 +89,16 @@ pub(crate) struct Dso {
     pub(crate) build_id: Option<Vec<u8>>,
     /// The process whose memory it is; `None` for files.
     pub(crate) pid: Option<i32>,
+    /// What mappings without a build id said of the file.
+    inode: Option<(u64, u64)>,
+    /// Mappings said different files of one path.
+    is_several: bool,
+    /// A mapping said the build id.
+    is_proven: bool,
 }
+
+/// Why an object whose file cannot be told has no names.
+pub(crate) const SEVERAL_FILES: &str = "several files had this path";
 
 /// Address spaces and objects.
 pub(crate) struct Maps {
@@ -180,6 +191,24 @@ impl Maps {
         Some((&dso.path, dso.build_id.as_deref()))
     }
 
+    /// Whether only a path, which several files had one after the other or in different containers, tells which one it is.
+    pub(crate) fn is_several(&self, dso: DsoId) -> bool {
+        self.dsos.get(dso as usize).is_some_and(|dso| dso.is_several && !dso.is_proven)
+    }
+
+    fn saw_file(&mut self, dso: DsoId, build_id: Option<&[u8]>, inode: Option<(u64, u64)>) {
+        let Some(dso) = self.dsos.get_mut(dso as usize) else { return };
+        dso.is_proven |= build_id.is_some();
+        let Some(now) = inode.filter(|(number, _)| *number != 0) else { return };
+        let before = *dso.inode.get_or_insert(now);
+        // perf's own records of what ran before the recording have no generation.
+        let is_unknown = before.1 == 0 || now.1 == 0;
+        dso.is_several |= before.0 != now.0 || (before.1 != now.1 && !is_unknown);
+        if before.1 == 0 {
+            dso.inode = Some(now);
+        }
+    }
+
     /// The short name of an object.
     pub(crate) fn name_of(&self, dso: DsoId) -> &str {
         self.dsos.get(dso as usize).map_or("?", |dso| &dso.name)
@@ -246,6 +275,9 @@ impl Maps {
             kind: kind.unwrap_or(guessed),
             build_id: key.build_id.as_deref().map(<[u8]>::to_vec),
             pid: key.pid,
+            inode: None,
+            is_several: false,
+            is_proven: false,
         });
         self.latest.insert(DsoKey { build_id: None, ..key.clone() }, dso);
         self.by_key.insert(key, dso);
@@ -385,6 +417,7 @@ impl Session {
             true => self.maps.kernel_dso(),
             false => self.maps.dso_of(path, mapping.build_id, owner, mapping.kind),
         };
+        self.maps.saw_file(dso, mapping.build_id, mapping.inode);
         if is_identity {
             self.maps.dsos[dso as usize].kind = "anon";
         }

@@ -22,6 +22,7 @@ pub use events::{EventAttr, EventId, SourceId, SourceInfo};
 pub use host::HostFacts;
 pub use issues::{Issue, Severity};
 pub use maps::Mapping;
+pub(crate) use maps::SEVERAL_FILES;
 pub use stacks::{Callers, EndReason};
 pub use threads::{Upid, Utid, until_nul};
 pub use unwinding::UserState;

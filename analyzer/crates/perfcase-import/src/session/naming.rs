@@ -6,7 +6,7 @@ use perfcase_symbols::{At, Name, PerfMap, Wanted, name_all};
 
 use super::Session;
 use super::code::NO_CODE;
-use super::maps::DsoId;
+use super::maps::{DsoId, SEVERAL_FILES};
 use super::stacks::{EndReason, Frame, FrameId};
 use crate::symbols::Kallsyms;
 use crate::tables::{FrameRow, StackRow};
@@ -43,6 +43,11 @@ impl Session {
                 names[id] = told;
                 continue;
             };
+            if self.maps.is_several(dso) {
+                names[id] = Some(Err(SEVERAL_FILES));
+                origins[dso as usize].missing_reason = Some(SEVERAL_FILES.to_string());
+                continue;
+            }
             match self.maps.dsos[dso as usize].pid {
                 Some(pid) => generated.entry(pid).or_default().push(id as FrameId),
                 None => files.entry(dso).or_default().push(id as FrameId),

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use perfcase_symbols::Objects;
 use perfcase_symbols::unwind::{End, Machine, ObjectId, Registers, Space, StackCopy, Tables, Unwinder};
 
-use super::maps::Maps;
+use super::maps::{Maps, SEVERAL_FILES};
 use super::stacks::EndReason;
 use super::threads::Upid;
 use super::{Issue, Session, Severity};
@@ -51,7 +51,7 @@ impl Space for Mapped<'_> {
     }
 
     fn tables(&self, object: ObjectId) -> Option<Tables> {
-        let (path, build_id) = self.maps.file_of(object)?;
+        let (path, build_id) = self.maps.file_of(object).filter(|_| !self.maps.is_several(object))?;
         let found = self.objects.find(path, build_id).ok()?;
         Tables::parse(&found.bytes, found.debug.as_ref())
     }
@@ -94,6 +94,9 @@ impl Session {
             End::StackCopyEnded => "stack copy ended".into(),
             End::NoFile(object) => match self.maps.file_of(object) {
                 None => "no unwind information for generated code".into(),
+                Some(_) if self.maps.is_several(object) => {
+                    format!("no unwind information for {}: {SEVERAL_FILES}", name(object)).into()
+                }
                 Some((path, build_id)) => match self.objects.find(path, build_id) {
                     Ok(_) => format!("no unwind information in {}: not a 64-bit ELF file", name(object)).into(),
                     Err(missing) => format!("no unwind information for {}: {}", name(object), missing.reason()).into(),

@@ -179,6 +179,7 @@ fn apply(record: &Record, header: RecordHeader, clock_ns: i64, session: &mut Ses
                 length: length.into(),
                 page_offset: 0,
                 build_id: None,
+                inode: None,
                 path: name,
                 kind: (kind == KSYMBOL_BPF).then_some("bpf"),
                 is_data: false,
@@ -200,9 +201,10 @@ fn mapping(map: &Mmap, header: RecordHeader, session: &mut Session) {
     if cpu_mode > 3 {
         return;
     }
-    let build_id = match map.more.map(|more| more.identity) {
-        Some(FileIdentity::BuildId(bytes)) => Some(bytes),
-        _ => None,
+    let (build_id, inode) = match map.more.map(|more| more.identity) {
+        Some(FileIdentity::BuildId(bytes)) => (Some(bytes), None),
+        Some(FileIdentity::Inode { inode, generation, .. }) => (None, Some((inode, generation))),
+        None => (None, None),
     };
     session.map(&Mapping {
         pid: if cpu_mode == 1 { None } else { positive(map.pid) },
@@ -210,6 +212,7 @@ fn mapping(map: &Mmap, header: RecordHeader, session: &mut Session) {
         length: map.length,
         page_offset: map.page_offset,
         build_id,
+        inode,
         path: map.path,
         kind: None,
         is_data: header.misc & misc::MMAP_DATA != 0,
