@@ -17,7 +17,7 @@
 static const int64_t table_most_bytes = 64 << 20, full_most_bytes = 256 << 20, disk_reserve_bytes = 64 << 20;
 static const char titles[] = "member\tkind\tbuild_id\tpath\tpid\tnspid\tsize_bytes\toriginal_bytes\treason\n";
 static const char *const kinds[] = { "elf", "elf-table", "debug-table", "vdso", "perf-map", "jitdump" };
-enum { COLUMNS = 9, NAME_SIZE = 4096 };
+enum { COLUMNS = 9, NAME_SIZE = 4096, VDSO_MOST = 1 << 20 };
 
 static void put_text(FILE *out, const char *text)
 {
@@ -309,27 +309,53 @@ void bundle_debug_files(struct bundle *bundle)
 	}
 }
 
-/* Our own vDSO is every 64-bit process's. */
+static void put_vdso(struct bundle *bundle, const char *member, const char *path, const char *image, size_t size)
+{
+	char name[NAME_SIZE], hex[ELF_BUILD_ID_HEX];
+	int out = open(format_path(name, sizeof name, "%s/%s", bundle->folder, member), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (out < 0 || write_all(out, image, size))
+		die("%s: %s", name, strerror(errno));
+	if (elf_build_id(out, hex))
+		unlink(name);
+	else
+		add(bundle, member, "vdso", hex, path, 0, 0, (int64_t)size, (int64_t)size, NULL);
+	close(out);
+}
+
+/* Our own vDSO is every process's of our word size. */
 void bundle_vdso(struct bundle *bundle)
 {
 	const char *image = (const char *)getauxval(AT_SYSINFO_EHDR);
 	struct buffer text = { NULL, 0, 0 };
-	char name[NAME_SIZE], hex[ELF_BUILD_ID_HEX];
 	unsigned long long start, end;
-	int out;
 
 	if (!image || read_file("/proc/self/maps", &text, MAPS_LIMIT) || !text.data)
 		return;
-	for (char *rest = text.data, *line; (line = strsep(&rest, "\n"));) {
-		if (!strstr(line, "[vdso]") || sscanf(line, "%llx-%llx", &start, &end) != 2 || start != (uintptr_t)image ||
-		    end - start > 1 << 20)
-			continue;
-		out = open(format_path(name, sizeof name, "%s/vdso", bundle->folder), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-		if (out < 0 || write_all(out, image, end - start))
-			die("%s: %s", name, strerror(errno));
-		elf_build_id(out, hex);
-		close(out);
-		add(bundle, "vdso", "vdso", hex, "[vdso]", 0, 0, (int64_t)(end - start), (int64_t)(end - start), NULL);
-	}
+	for (char *rest = text.data, *line; (line = strsep(&rest, "\n"));)
+		if (strstr(line, "[vdso]") && sscanf(line, "%llx-%llx", &start, &end) == 2 && start == (uintptr_t)image &&
+		    end - start <= VDSO_MOST)
+			put_vdso(bundle, "vdso", "[vdso]", image, end - start);
 	free(text.data);
+}
+
+void bundle_vdso32(struct bundle *bundle, pid_t pid, const char *maps)
+{
+	static char image[VDSO_MOST];
+	const char *line = strstr(maps, "[vdso]\n");
+	unsigned long long start, end;
+	char path[64];
+	int memory;
+
+	if (sizeof(void *) == 4 || !line || bundle_has_path(bundle, "vdso", "[vdso32]", 0))
+		return;
+	while (line > maps && line[-1] != '\n')
+		line--;
+	if (sscanf(line, "%llx-%llx", &start, &end) != 2 || end > UINT32_MAX || end <= start || end - start > VDSO_MOST)
+		return;
+	memory = open(format_path(path, sizeof path, "/proc/%d/mem", (int)pid), O_RDONLY | O_CLOEXEC);
+	if (memory >= 0 && !read_at(memory, image, end - start, start) && !memcmp(image, "\177ELF\1", 5))
+		put_vdso(bundle, "vdso32", "[vdso32]", image, end - start);
+	if (memory >= 0)
+		close(memory);
 }

@@ -45,5 +45,7 @@ void bundle_missing(struct bundle *bundle, const char *kind, const char *build_i
 /* The symbol tables of the debug files that the host has of objects without one. */
 void bundle_debug_files(struct bundle *bundle);
 void bundle_vdso(struct bundle *bundle);
+/* The vDSO of programs of 32 bits beside ours of 64, once, if the process with these /proc/PID/maps is one. */
+void bundle_vdso32(struct bundle *bundle, pid_t pid, const char *maps);
 
 #endif

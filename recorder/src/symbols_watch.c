@@ -147,6 +147,7 @@ static void look_at_process(struct watch *watch, struct watched *process)
 	format_path(path, sizeof path, "/proc/%d/maps", (int)process->pid);
 	if (!read_file(path, &watch->maps, MAPS_LIMIT) && watch->maps.length) {
 		text = watch->maps.data;
+		bundle_vdso32(watch->bundle, process->pid, text);
 		while (next_mapping(&text, &mapping))
 			if (is_jitdump(mapping.path))
 				hold_jitdump(process, root, mapping.path);

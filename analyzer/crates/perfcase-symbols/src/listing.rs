@@ -128,6 +128,7 @@ fn by_name(member: &str) -> Option<Entry> {
         "elf" => (Kind::Elf, Vec::new()),
         "debug" => (Kind::Debug, Vec::new()),
         "vdso" => (Kind::Vdso, b"[vdso]".to_vec()),
+        "vdso32" => (Kind::Vdso, b"[vdso32]".to_vec()),
         "perf-map" => (Kind::PerfMap, Vec::new()),
         "jitdump" => (Kind::Jitdump, Vec::new()),
         _ => return None,

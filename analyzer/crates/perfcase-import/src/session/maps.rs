@@ -404,7 +404,11 @@ impl Session {
         // Generated code of two processes has nothing in common.
         let owner = mapping.pid.filter(|_| is_identity);
         let name;
-        let path = if let (Some(pid), true) = (mapping.pid, is_anonymous(mapping.path)) {
+        // The vDSO of programs of 32 bits is another image than that of 64.
+        let is_wide = self.host.machine.as_deref().is_some_and(|machine| machine.contains("64") || machine == "s390x");
+        let path = if mapping.path == b"[vdso]" && is_wide && end <= 1 << 32 {
+            &b"[vdso32]"[..]
+        } else if let (Some(pid), true) = (mapping.pid, is_anonymous(mapping.path)) {
             name = match mapping.path {
                 [b'[', ..] => String::from_utf8_lossy(mapping.path).into_owned(),
                 _ => format!("[JIT] tid {pid}"),
