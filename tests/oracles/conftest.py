@@ -9,7 +9,8 @@ import duckdb
 import pytest
 
 from perfcase import store
-from perfcase.window import open_window
+from perfcase.scope import resolve
+from perfcase.window import open_scope, open_window
 from tests.oracles.captures import Capture, Recorded
 from tests.oracles.live import CannotRecordError
 
@@ -26,6 +27,10 @@ class Case:
         """Its part between two times of the recording's clock."""
         began_ns = self.value("SELECT start_clock_ns FROM capture")
         return Case(self._case, open_window(self._case, start_clock_ns - began_ns, end_clock_ns - began_ns))
+
+    def only(self, *conditions: str) -> Case:
+        """What --only leaves of it."""
+        return Case(self._case, open_scope(self._case, resolve(self._connection, conditions)))
 
     def rows(self, sql: str, *parameters: object) -> list[tuple]:
         """All rows."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from perfcase.errors import PerfcaseError
 from perfcase.query import lock_down, sql_errors
 from perfcase.schema import quote
+from perfcase.scope import Scope
 from perfcase.store import Case
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ _KNOWN_ALWAYS = frozenset(
 """Tables of what something is called or may do: rows from outside of the window tell of the time in it."""
 _LAST_BEFORE = frozenset({"proc_fd", "proc_socket"})
 """Tables whose snapshots are rare, and name what others use by number."""
+
+_NAMES = _KNOWN_ALWAYS | {"process", "thread"}
+"""Tables that say what others are called: wakers and peers have their names in any scope."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +115,23 @@ _SPECIAL = {
 }
 
 
-def open_window(case: Case, start_ns: int, end_ns: int) -> duckdb.DuckDBPyConnection:
-    """A connection to the tables and views of ``case``, cut to [start_ns, end_ns); ``move`` makes it another window."""
+def open_scope(case: Case, scope: Scope) -> duckdb.DuckDBPyConnection:
+    """A connection to the tables and views of ``case`` as if it held nothing but that part of it."""
+    start_ns = scope.part.start_ns if scope.part else 0
+    end_ns = _FOREVER if scope.part is None or scope.part.end_ns is None else scope.part.end_ns
+    connection = open_window(case, start_ns, end_ns, scope)
+    ((duration_ns,),) = connection.execute("SELECT duration_ns FROM capture").fetchall()
+    if duration_ns <= 0 < start_ns:
+        raise PerfcaseError("usage", f"{case.name}: it ends before {start_ns / 1e9:g} s")
+    return connection
+
+
+def open_window(case: Case, start_ns: int, end_ns: int, scope: Scope | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection to the tables and views of ``case``, cut to [start_ns, end_ns); ``move`` makes it another window.
+
+    Of ``scope`` all but its time is taken.
+    """
+    kept = _kept(scope or Scope())
     with tempfile.TemporaryDirectory(prefix="perfcase-") as scratch:
         path = Path(scratch) / "window.duckdb"
         try:
@@ -122,10 +141,12 @@ def open_window(case: Case, start_ns: int, end_ns: int) -> duckdb.DuckDBPyConnec
                 with duckdb.connect(str(path)) as writer:
                     writer.execute("SET VARIABLE case_dir = $1", [folder])
                     ((whole_ns,),) = writer.execute("SELECT duration_ns FROM capture").fetchall()
-                    _cut(writer)
+                    _cut(writer, kept)
                 # The file is gone when this returns; DuckDB holds it open for as long as the connection lives.
                 connection = duckdb.connect(str(path), read_only=True)
                 connection.execute(f"SET VARIABLE capture_duration_ns = {int(whole_ns)}::BIGINT")
+                for name, (values, kind) in kept.items():
+                    connection.execute(f"SET VARIABLE scope_{name} = $1::{kind}[]", [list(values)])
                 move(connection, start_ns, end_ns)
                 lock_down(connection, Path(folder))
         except OSError as error:
@@ -142,7 +163,18 @@ def move(connection: duckdb.DuckDBPyConnection, start_ns: int, end_ns: int) -> N
     )
 
 
-def _cut(connection: duckdb.DuckDBPyConnection) -> None:
+def _kept(scope: Scope) -> dict[str, tuple[Sequence[object], str]]:
+    """By column, the values whose rows stay, and their type."""
+    given = {
+        "utid": (scope.utids, "UINTEGER"),
+        "upid": (scope.upids, "UINTEGER"),
+        "cpu": (scope.cpus, "UINTEGER"),
+        "cgroup": (scope.cgroups, "VARCHAR"),
+    }
+    return {column: (values, kind) for column, (values, kind) in given.items() if values is not None}
+
+
+def _cut(connection: duckdb.DuckDBPyConnection, kept: Iterable[str]) -> None:
     """Replaces the tables of a copy of case.duckdb by their windows."""
     found = connection.execute(
         "SELECT view_name, sql, (SELECT list(column_name ORDER BY column_index) FROM duckdb_columns() c"
@@ -151,7 +183,7 @@ def _cut(connection: duckdb.DuckDBPyConnection) -> None:
     ).fetchall()
     connection.begin()
     for name, sql, columns in found:
-        shown = cut(name, _body(sql), columns)
+        shown = cut(name, _body(sql), columns, kept)
         if shown:
             connection.execute(f"CREATE OR REPLACE VIEW {quote(name)} AS {shown}")
     connection.commit()
@@ -162,8 +194,8 @@ def _body(sql: str) -> str:
     return re.sub(r"\A.*?\bAS (?=SELECT\b)", "", sql.strip().rstrip(";"), count=1, flags=re.DOTALL)
 
 
-def cut(table: str, body: str, columns: Sequence[str]) -> str | None:
-    """The SELECT of a table's rows in the window; None where all of them are."""
+def cut(table: str, body: str, columns: Sequence[str], kept: Iterable[str] = ()) -> str | None:
+    """The SELECT of a table's rows in the window; None where all of them are. ``kept``: columns that a scope chooses by."""
     names = set(columns)
     changed = {name: f"{quote(name)} - {_START}" for name in columns if name == "ts_ns" or name.endswith("_ts_ns")}
     condition = None
@@ -180,6 +212,11 @@ def cut(table: str, body: str, columns: Sequence[str]) -> str | None:
         condition = f"ts_ns >= {_START} AND ts_ns < {_END}"
     elif "sample_id" in names:
         condition = "sample_id IN (SELECT sample_id FROM sample)"
+    of_scope = [name for name in kept if name in names and table not in _NAMES]
+    if "utid" in of_scope and "upid" in of_scope:
+        of_scope.remove("upid")
+    chosen = [f"{name} IN (SELECT unnest(getvariable('scope_{name}')))" for name in of_scope]
+    condition = " AND ".join(f"({part})" for part in (condition, *chosen) if part)
     if not changed and not condition:
         return None
     listed = ", ".join(f"{changed[name]} AS {quote(name)}" if name in changed else quote(name) for name in columns)

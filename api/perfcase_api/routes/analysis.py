@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from perfcase.schema import load_tables
 from perfcase.views import load_views
@@ -24,6 +24,25 @@ Limit = Annotated[int, Query(ge=1, description="At most this many rows.")]
 Event = Annotated[str | None, Query(max_length=200, description="The event whose samples count; a clock unless told.")]
 Text = Annotated[str | None, Query(max_length=200)]
 
+Names = Annotated[list[str] | None, Query(max_length=20)]
+
+
+def part(
+    window: Annotated[
+        str | None, Query(max_length=50, description="Only this time of it.", examples=["10s..20s"])
+    ] = None,
+    process: Annotated[Names, Query(description="Only processes of this name or pid.", examples=["java"])] = None,
+    thread: Annotated[Names, Query(description="Only threads of this name or tid.", examples=["worker-*"])] = None,
+    cpu: Annotated[Names, Query(description="Only what happened there.", examples=["0-3"])] = None,
+    cgroup: Annotated[Names, Query(description="Only what is in this control group.", examples=["/web"])] = None,
+) -> list[str]:
+    """The part of the capture that is asked about, as arguments."""
+    given = {"window": [window] if window else None, "process": process, "thread": thread, "cpu": cpu, "cgroup": cgroup}
+    return [f"--only={key}={value}" for key, values in given.items() for value in values or ()]
+
+
+Only = Annotated[list[str], Depends(part)]
+
 EXPORTS = {
     "folded": "text", "speedscope": "json", "firefox": "json", "pprof": "binary", "perfetto": "binary",
 }  # fmt: skip
@@ -37,6 +56,7 @@ async def show_view(
     request: Request,
     capture_id: CaptureId,
     name: str,
+    only: Only,
     fmt: Format = "json",
     where: Where = None,
     order: Annotated[str | None, Query(max_length=1000, examples=["on_cpu_ns DESC"])] = None,
@@ -44,11 +64,13 @@ async def show_view(
         list[str] | None, Query(alias="set", max_length=20, description="A parameter: interval_ns=100000000.")
     ] = None,
     limit: Limit = 1000,
+    offset: Annotated[int, Query(ge=0, le=1 << 40, description="Leave out the first of them.")] = 0,
 ) -> Response:
     """A view or table; GET /v1/schema lists them."""
     if not name.isidentifier():
         raise ApiError("not_found", "there is no such view", "GET /v1/schema lists them")
-    arguments = [name, "{0}", *option("where", where), *option("order", order), *option("limit", rows_max(here, limit))]
+    arguments = [name, "{0}", *only, *option("where", where), *option("order", order)]
+    arguments += [*option("offset", offset or None), *option("limit", rows_max(here, limit))]
     for setting in settings or ():
         arguments += option("set", setting)
     row = here.ready(me, capture_id)
@@ -56,16 +78,18 @@ async def show_view(
 
 
 @router.get("/findings")
-async def show_findings(here: Here, me: Me, request: Request, capture_id: CaptureId, fmt: Format = "json") -> Response:
+async def show_findings(
+    here: Here, me: Me, request: Request, capture_id: CaptureId, only: Only, fmt: Format = "json"
+) -> Response:
     """What is wrong: every rule that fired, most severe first."""
     row = here.ready(me, capture_id)
-    return await ask(here, me, request, [row], "findings", ["{0}", *option("format", fmt)], MEDIA[fmt])
+    return await ask(here, me, request, [row], "findings", ["{0}", *only, *option("format", fmt)], MEDIA[fmt])
 
 
 @router.get("/report")
-async def show_report(here: Here, me: Me, request: Request, capture_id: CaptureId) -> Response:
+async def show_report(here: Here, me: Me, request: Request, capture_id: CaptureId, only: Only) -> Response:
     """The first five minutes of an investigation, as text."""
-    return await ask(here, me, request, [here.ready(me, capture_id)], "report", ["{0}"], MEDIA["text"])
+    return await ask(here, me, request, [here.ready(me, capture_id)], "report", ["{0}", *only], MEDIA["text"])
 
 
 @router.get("/flamegraph")
@@ -74,6 +98,7 @@ async def show_flame_graph(
     me: Me,
     request: Request,
     capture_id: CaptureId,
+    only: Only,
     event: Event = None,
     off_cpu: Annotated[
         bool, Query(description="Where threads left their CPUs, by the time that they stayed away.")
@@ -81,8 +106,33 @@ async def show_flame_graph(
     where: Where = None,
 ) -> Response:
     """A flame graph as SVG."""
-    arguments = ["{0}", "--output=-", *option("event", event), *option("off-cpu", off_cpu), *option("where", where)]
+    arguments = [
+        "{0}",
+        *only,
+        "--output=-",
+        *option("event", event),
+        *option("off-cpu", off_cpu),
+        *option("where", where),
+    ]
     return await ask(here, me, request, [here.ready(me, capture_id)], "flamegraph", arguments, MEDIA["svg"])
+
+
+@router.get("/summary")
+async def show_summary(
+    here: Here,
+    me: Me,
+    request: Request,
+    capture_id: CaptureId,
+    only: Only,
+    to: Annotated[
+        Literal["html", "md"], Query(description="An HTML page that needs nothing else, or Markdown.")
+    ] = "md",
+) -> Response:
+    """One page for the ticket: findings, the report's tables, flame graphs, how far to trust it; to be kept as a file."""
+    arguments = ["{0}", *only, "--output=-", *option("to", to)]
+    answer = await ask(here, me, request, [here.ready(me, capture_id)], "summary", arguments, MEDIA[to])
+    answer.headers["Content-Disposition"] = f'attachment; filename="summary.{to}"'
+    return answer
 
 
 @router.get("/export")
@@ -92,11 +142,12 @@ async def export(
     request: Request,
     capture_id: CaptureId,
     to: Annotated[Literal["folded", "speedscope", "firefox", "pprof", "perfetto"], Query()],
+    only: Only,
     event: Event = None,
     where: Where = None,
 ) -> Response:
     """The capture for another tool."""
-    arguments = ["{0}", *option("to", to), *option("event", event), *option("where", where)]
+    arguments = ["{0}", *only, *option("to", to), *option("event", event), *option("where", where)]
     return await ask(here, me, request, [here.ready(me, capture_id)], "export", arguments, MEDIA[EXPORTS[to]])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -56,6 +57,15 @@ DebugDirOption = Annotated[
         help="Also take names of functions from there: a folder with .build-id/, debuginfod's cache, perf's ~/.debug, a "
         "sysroot (/ is this machine), an ELF file, or what perf archive writes. Only files of the same build id are "
         "used. May be given several times.",
+    ),
+]
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only",
+        metavar="KEY=VALUE",
+        help="Only a part of the capture: window=10s..20s, process=NAME or PID, thread=NAME or TID, cpu=2 or cpu=0-3, "
+        "cgroup=PATH; names may hold * and ?. May be given several times.",
     ),
 ]
 
@@ -121,10 +131,28 @@ def open_file(file: Path, debug_dirs: list[Path] | None = None) -> store.Case:
         return store.open_case(file, progress=progress, debug_dirs=debug_dirs or ())
 
 
+def named(file: Path, only: list[str] | None) -> str:
+    """FILE with its --only, as a command says it again."""
+    return " ".join([str(file), *(f"--only {shlex.quote(condition)}" for condition in only or ())])
+
+
 @contextmanager
-def opened(file: Path, debug_dirs: list[Path] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to the tables and views of FILE."""
-    with query.connect(open_file(file, debug_dirs).folder) as connection:
+def opened(
+    file: Path, debug_dirs: list[Path] | None = None, only: list[str] | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to the tables and views of FILE, or of a part of it."""
+    case = open_file(file, debug_dirs)
+    if only:
+        # Loaded here: most questions are about all of it.
+        from perfcase.scope import resolve
+        from perfcase.window import open_scope
+
+        with query.connect(case.folder) as whole:
+            scope = resolve(whole, only)
+        connected = open_scope(case, scope)
+    else:
+        connected = query.connect(case.folder)
+    with connected as connection:
         yield connection
 
 

@@ -23,9 +23,10 @@ from perfcase.cli.common import (
 from perfcase.diff import page, stack_page
 from perfcase.diff.fired import changes
 from perfcase.diff.rank import rank
-from perfcase.diff.sides import count_per, opened_sides, parse_part
+from perfcase.diff.sides import count_per, opened_sides
 from perfcase.errors import PerfcaseError
 from perfcase.history import usual
+from perfcase.scope import parse_part
 from perfcase.views import load_views
 
 

@@ -15,6 +15,7 @@ import typer
 from perfcase.cli.common import (
     DebugDirOption,
     FileArgument,
+    OnlyOption,
     complete_view,
     event_option,
     import_progress,
@@ -69,6 +70,7 @@ def command(
             autocompletion=complete_view,
         ),
     ] = None,
+    only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
     """Write a capture for another tool. Standard error says what the other format has no place for.
@@ -80,7 +82,7 @@ def command(
     if output == Path("-"):
         output = None
     _check(target, output, event, where, view)
-    with opened(file, debug_dir) as connection, import_progress(file.name) as progress:
+    with opened(file, debug_dir, only) as connection, import_progress(file.name) as progress:
         if target in _TABLES:
             from perfcase.export.tables import write_tables
 

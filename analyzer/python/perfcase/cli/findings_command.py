@@ -14,7 +14,9 @@ from perfcase.cli.common import (
     Format,
     FormatOption,
     LimitOption,
+    OnlyOption,
     OutputOption,
+    named,
     opened,
     write,
 )
@@ -43,6 +45,7 @@ def command(
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
+    only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> int:
     """Say what is wrong: every rule that fired, most severe first, with its figures, and what could not be judged.
@@ -53,11 +56,11 @@ def command(
 
     Example: perfcase findings incident.perfcase --fail-on critical
     """
-    with opened(file, debug_dir) as connection:
+    with opened(file, debug_dir, only) as connection:
         if rules:
             write(connection, "SELECT * FROM finding_coverage", fmt, output, limit)
         elif fmt == Format.table and output is None and limit is None:
-            findings.write(Page(connection, console(), str(file)), in_full=True)
+            findings.write(Page(connection, console(), named(file, only)), in_full=True)
         else:
             write(connection, "SELECT * FROM finding", fmt, output, limit)
             missing = connection.execute("SELECT finding, missing FROM finding_coverage WHERE NOT is_judged").fetchall()

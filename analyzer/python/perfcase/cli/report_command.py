@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from perfcase import render
-from perfcase.cli.common import DebugDirOption, FileArgument, opened
+from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, named, opened
 from perfcase.report import write_report
 
 
@@ -17,6 +17,7 @@ def command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of to standard output.")
     ] = None,
+    only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
     """Read the first five minutes of an investigation: the host, load, threads, waits, calls, counters, profile.
@@ -25,5 +26,5 @@ def command(
 
     Example: perfcase report incident.perfcase
     """
-    with opened(file, debug_dir) as connection, render.page(output) as console:
-        write_report(connection, console, str(file))
+    with opened(file, debug_dir, only) as connection, render.page(output) as console:
+        write_report(connection, console, named(file, only))

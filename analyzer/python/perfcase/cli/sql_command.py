@@ -16,6 +16,7 @@ from perfcase.cli.common import (
     Format,
     FormatOption,
     LimitOption,
+    OnlyOption,
     OutputOption,
     opened,
     write,
@@ -39,6 +40,7 @@ def command(
     capture_id: Annotated[
         bool, typer.Option("--capture-id", help="A first column that says of which capture a row is.")
     ] = False,
+    only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
     """Ask anything in SQL (DuckDB's dialect) of the tables and views.
@@ -50,7 +52,7 @@ def command(
     if statement == "-":
         statement = sys.stdin.read()
     with ExitStack() as stack:
-        connections = [stack.enter_context(opened(each, debug_dir)) for each in (file, *(also or ()))]
+        connections = [stack.enter_context(opened(each, debug_dir, only)) for each in (file, *(also or ()))]
         if also or capture_id:
             render.write_result(
                 query.Gathered(connections, statement, limit), fmt.value, output, limited=limit is not None

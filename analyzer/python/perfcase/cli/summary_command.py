@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import DebugDirOption, FileArgument, opened, writing
+from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, named, opened, writing
 from perfcase.errors import PerfcaseError
 from perfcase.summary import write_html, write_markdown
 
-_WRITERS = {".html": write_html, ".htm": write_html, ".md": write_markdown, ".markdown": write_markdown}
+
+class Form(StrEnum):
+    """What a summary is written as."""
+
+    html = "html"
+    md = "md"
+
+
+_FORMS = {".html": Form.html, ".htm": Form.html, ".md": Form.md, ".markdown": Form.md}
+_WRITERS = {Form.html: write_html, Form.md: write_markdown}
 
 
 def command(
     file: FileArgument,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write: ticket.html or ticket.md.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The page: ticket.html or ticket.md; - for standard output."
+        ),
     ],
+    to: Annotated[
+        Form | None, typer.Option("--to", help="html or md (Markdown); as the name of the page ends unless told.")
+    ] = None,
+    only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
     """Write one page for the ticket: findings, the report's tables, flame graphs, what is missing, how far to trust it.
@@ -27,10 +45,13 @@ def command(
 
     Example: perfcase summary incident.perfcase -o ticket.html
     """
-    write = _WRITERS.get(output.suffix.lower())
-    if write is None:
-        raise PerfcaseError("usage", f"{output}: a summary is .html or .md", "name such a file with -o")
-    with opened(file, debug_dir) as connection:
-        text = write(connection, file.name)
+    form = to or _FORMS.get(output.suffix.lower())
+    if form is None:
+        raise PerfcaseError("usage", f"{output}: a summary is .html or .md", "name such a file with -o, or say --to")
+    with opened(file, debug_dir, only) as connection:
+        text = _WRITERS[form](connection, named(Path(file.name), only))
+    if str(output) == "-":
+        sys.stdout.buffer.write(text.encode(errors="replace"))
+        return
     with writing(output) as partial:
         partial.write_text(text, encoding="utf-8", errors="replace")

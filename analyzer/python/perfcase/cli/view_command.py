@@ -14,6 +14,7 @@ from perfcase.cli.common import (
     Format,
     FormatOption,
     LimitOption,
+    OnlyOption,
     OutputOption,
     complete_view,
     opened,
@@ -49,10 +50,12 @@ def command(
         list[str] | None,
         typer.Option("--set", metavar="NAME=NUMBER", help="A parameter of the view: interval_ns=100000000."),
     ] = None,
+    offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N rows.")] = 0,
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
     plot: plot_option("Histograms as bars, intervals as sparklines.") = None,
+    only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
     """Show a view of FILE: thread_time, off_cpu_by_stack, syscall_summary, …
@@ -62,7 +65,7 @@ def command(
 
     Example: perfcase view off_cpu_by_stack incident.perfcase --where "comm = 'java'" --limit 10
     """
-    with opened(file, debug_dir) as connection:
+    with opened(file, debug_dir, only) as connection:
         known = [
             row[0] for row in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
         ]
@@ -74,6 +77,8 @@ def command(
             sql += f" WHERE ({where}\n)"
         if order:
             sql += f" ORDER BY {order}"
+        if offset:
+            sql += f" OFFSET {offset}"
         wanted = sys.stdout.isatty() if plot is None else plot
         how = (
             plan(load_views()[name]) if wanted and not output and fmt == Format.table and name in load_views() else None

@@ -15,46 +15,18 @@ from perfcase.diff.compare import Side
 from perfcase.errors import PerfcaseError
 from perfcase.query import sql_errors
 from perfcase.schema import literal, load_tables, quote
+from perfcase.scope import Part, Scope
 from perfcase.store import Case
 from perfcase.views import load_views, with_dependencies
-from perfcase.window import open_window
+from perfcase.window import open_scope
 
 if TYPE_CHECKING:
     import duckdb
 else:
     from perfcase.lazy import duckdb
 
-_SCALES = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "m": 60 * 10**9, "h": 3600 * 10**9}
-_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(s|ms|us|ns|m|h|)")
-
 SHARED = ("fd_history", "fd_call")
 """Views that take long and that several compared views are made from: each side works them out once."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A stretch of a capture, in ns since its beginning; no end: until its end."""
-
-    start_ns: int
-    end_ns: int | None
-
-
-def parse_part(text: str) -> Part:
-    """``0s..10s``, ``1.5s..``, ``..500ms``; a number without a unit is seconds."""
-    start, separator, end = text.partition("..")
-    if not separator or not (start or end):
-        raise PerfcaseError("usage", f"{text}: not a window", "such as 0s..10s, 90s.. or ..500ms")
-    part = Part(_time(start, text) if start else 0, _time(end, text) if end else None)
-    if part.end_ns is not None and part.end_ns <= part.start_ns:
-        raise PerfcaseError("usage", f"{text}: ends before it begins")
-    return part
-
-
-def _time(text: str, whole: str) -> int:
-    match = _TIME.fullmatch(text.strip())
-    if not match:
-        raise PerfcaseError("usage", f"{whole}: not a window", "such as 0s..10s, 90s.. or ..500ms")
-    return round(float(match[1]) * _SCALES[match[2]])
 
 
 @contextmanager
@@ -70,11 +42,7 @@ def opened_sides(a: Case, b: Case, in_a: Part | None, in_b: Part | None) -> Iter
 def _connected(case: Case, part: Part | None) -> duckdb.DuckDBPyConnection:
     if part is None:
         return query.connect(case.folder)
-    connection = open_window(case, part.start_ns, part.end_ns if part.end_ns is not None else 1 << 62)
-    ((duration_ns,),) = connection.execute("SELECT duration_ns FROM capture").fetchall()
-    if duration_ns <= 0:
-        raise PerfcaseError("usage", f"{case.name}: it ends before {part.start_ns / 1e9:g} s")
-    return connection
+    return open_scope(case, Scope(part))
 
 
 def _side(connection: duckdb.DuckDBPyConnection, case: Case, part: Part | None) -> Side:

@@ -1,0 +1,105 @@
+"""--only: every command answers of a part of the capture."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import fail, succeed
+from tests.support.fakecase import make_case
+
+MS = 10**6
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two processes; the second has two threads, one of which was once called otherwise; each ran 10 ms, twice."""
+
+    def ran(utid: int, cpu: int, at: int) -> dict[str, object]:
+        return {
+            "utid": utid,
+            "ts_ns": at * MS,
+            "duration_ns": 10 * MS,
+            "state": "running",
+            "cpu": cpu,
+            "is_open": False,
+        }
+
+    return make_case(
+        tmp_path_factory.mktemp("only") / "x.case",
+        {
+            "capture": [{"capture_id": "c", "name": "x", "duration_ns": 100 * MS, "start_clock_ns": 0, "cpu_count": 2}],
+            "source": [{"source_id": 0, "name": "ftrace", "is_timeline": True}],
+            "process": [{"upid": 1, "pid": 100, "name": "java"}, {"upid": 2, "pid": 200, "name": "postgres"}],
+            "thread": [
+                {"utid": 1, "tid": 100, "pid": 100, "upid": 1, "comm": "java"},
+                {"utid": 2, "tid": 200, "pid": 200, "upid": 2, "comm": "postgres"},
+                {"utid": 3, "tid": 201, "pid": 200, "upid": 2, "comm": "writer"},
+            ],
+            "thread_name": [{"utid": 3, "ts_ns": 0, "comm": "postgres"}, {"utid": 3, "ts_ns": 5, "comm": "writer"}],
+            "proc_command": [
+                {"upid": 1, "pid": 100, "ts_ns": 0, "snapshot": 0, "source_id": 0, "cgroup": "/web/java"},
+                {"upid": 2, "pid": 200, "ts_ns": 0, "snapshot": 0, "source_id": 0, "cgroup": "/db"},
+            ],
+            "thread_state": [ran(utid, utid % 2, at) for utid in (1, 2, 3) for at in (10 * utid, 50 + 10 * utid)],
+        },
+    )  # fmt: skip
+
+
+def times(case: Path, *only: str) -> dict[str, int]:
+    """Milliseconds that each thread ran."""
+    asked = [word for condition in only for word in ("--only", condition)]
+    text = succeed(
+        "sql", case, "SELECT comm, on_cpu_ns FROM thread_time WHERE on_cpu_ns > 0", *asked, "--format", "csv"
+    )
+    return {row["comm"]: int(row["on_cpu_ns"]) // MS for row in csv.DictReader(io.StringIO(text))}
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        ([], {"java": 20, "postgres": 20, "writer": 20}),
+        (["process=java"], {"java": 20}),
+        (["process=200"], {"postgres": 20, "writer": 20}),
+        (["process=p*", "process=java"], {"java": 20, "postgres": 20, "writer": 20}),
+        (["thread=writer"], {"writer": 20}),
+        (["thread=postgres"], {"postgres": 20, "writer": 20}),
+        (["thread=201"], {"writer": 20}),
+        (["process=postgres", "thread=w?iter"], {"writer": 20}),
+        (["cpu=0"], {"postgres": 20}),
+        (["cpu=0-1"], {"java": 20, "postgres": 20, "writer": 20}),
+        (["cgroup=/web"], {"java": 20}),
+        (["cgroup=/*"], {"java": 20, "postgres": 20, "writer": 20}),
+        (["window=15ms..35ms"], {"java": 5, "postgres": 10, "writer": 5}),
+        (["window=15ms..35ms", "thread=writer"], {"writer": 5}),
+        (["window=50ms.."], {"java": 10, "postgres": 10, "writer": 10}),
+    ],
+)
+def test_what_it_leaves(case: Path, only: list[str], expected: dict[str, int]) -> None:
+    assert times(case, *only) == expected
+
+
+@pytest.mark.parametrize(
+    ("only", "code", "words"),
+    [
+        ("process", 2, "process: not KEY=VALUE (keys are window, process, thread, cpu, cgroup)"),
+        ("colour=red", 2, "keys are window"),
+        ("window=9", 2, "9: not a window"),
+        ("window=200ms..", 2, "it ends before 0.2 s"),
+        ("cpu=x", 2, "cpu=x: not a CPU"),
+        ("cpu=3-1", 2, "not a CPU"),
+        ("cpu=0-99999", 2, "not a CPU"),
+        ("process=nginx", 6, "there is no process nginx (perfcase view process lists them)"),
+        ("thread=7", 6, "there is no thread 7"),
+        ("cgroup=/nope", 6, "there is no control group /nope"),
+    ],
+)
+def test_what_names_nothing(case: Path, only: str, code: int, words: str) -> None:
+    assert words in fail(code, "view", "thread_time", case, "--only", only)
+
+
+def test_commands_that_are_suggested_ask_of_the_same_part(case: Path) -> None:
+    assert "x.case --only process=java" in succeed("report", case, "--only", "process=java")
