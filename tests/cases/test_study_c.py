@@ -19,9 +19,9 @@ def test_the_findings_name_service_b(told: Told) -> None:
     assert told("sql", GET, "FROM finding") == []
 
 
-def test_diff_has_the_peer_that_only_post_has(told: Told) -> None:
-    lines = [line for line in told("diff", GET, POST)[:5] if line["view"] == "socket_answer"]
-    assert [(SERVICE_B in line["key"], line["a"]) for line in lines] == [(True, "")]
+def test_diff_leads_with_the_peer_that_only_post_has(told: Told) -> None:
+    first = told("diff", GET, POST)[0]
+    assert (first["view"], first["measure"], SERVICE_B in first["key"], first["a"]) == ("socket_answer", "gap_ns", True, "")
 
 
 def test_the_event_loops_wait_at_service_b_and_wake_the_executors(told: Told) -> None:

@@ -22,8 +22,9 @@ EQUAL = 1e-9
 HOW_MEASURED = frozenset({"method", "event"})
 """Key columns that say how something was measured: what only one side measured so is no difference of what was measured."""
 COVERED_RATIO = 0.8
-BUSY_NS_PER_S = 1e7
-"""Of a view whose times are less in all, a hundredth of a second in each, shares are of this: all of next to nothing is little."""
+LEAST_PER_S = {"ns": 1e7, "bytes": 1e6}
+"""Of a view whose amounts are less in all, shares are of this: all of next to nothing is little. A hundredth of a second in each,
+and a hundredth of what a link of 1 Gbit/s or a slow disk moves."""
 OF_ONE = ("_ratio", "_per_cpu", "avg_count", "load_1min")
 """Averages that are 1 where a resource is full, by the end of their name: a difference counts as what it is, up to 1."""
 AMOUNTS = frozenset({"sum", "level"})
@@ -233,20 +234,21 @@ def seconds_of(collected: Collected, duration_ns: int) -> float:
 
 
 class _Shares:
-    """What a difference is of the whole view: of amounts its part in their total, of an average the part of its key."""
+    """What a difference is of the whole view: of amounts its part in their total, of an average the part of its key in the first
+    sum. Where nothing is added up, one of all keys: how much is queued now does not tell how much an average stands for."""
 
     def __init__(self, view: View, divided: Iterable[_Divided], in_a: Collected, in_b: Collected) -> None:
         amounts = [each for each in divided if each.is_amount]
         self._units = {column.name: column.unit for column in view.columns}
         least = {
-            each: BUSY_NS_PER_S if self._units[each.measure.name] == "ns" and each.per == "s" else 0.0
+            each: LEAST_PER_S.get(self._units[each.measure.name] or "", 0.0) if each.per == "s" else 0.0
             for each in amounts
         }
         self._totals = {each.measure.name: max(each.total(), least[each]) for each in amounts}
         self._of_key: dict[Key, float] = {}
-        if amounts and view.diff.keys and self._totals[amounts[0].measure.name]:
-            total = self._totals[amounts[0].measure.name]
-            self._of_key = {key: min(value / total, 1.0) for key, value in amounts[0].all_of()}
+        first = next((each for each in amounts if each.measure.kind == "sum"), None)
+        if first and view.diff.keys and (total := self._totals[first.measure.name]):
+            self._of_key = {key: min(value / total, 1.0) for key, value in first.all_of()}
         self._whole = 0.0
         if view.diff.whole:
             rows = [*in_a.rows.values(), *in_b.rows.values()]
