@@ -20,7 +20,7 @@ compress_members() {
 	find "$staging" -path "$state" -prune -o -type f -size +2 ! -name manifest.json -print >"$state/compress"
 	[ -s "$state/compress" ] || return 0
 	case $(compressor) in
-	zstd) xargs zstd -q -3 --rm -- <"$state/compress" >>"$state/compress.log" 2>&1 ;;
+	zstd) xargs zstd -q --rm -- <"$state/compress" >>"$state/compress.log" 2>&1 ;;
 	gzip) xargs gzip -f <"$state/compress" >>"$state/compress.log" 2>&1 ;;
 	esac || warn "some members stay uncompressed: $(tail -n 1 "$state/compress.log")"
 }

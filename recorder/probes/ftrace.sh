@@ -115,7 +115,8 @@ ftrace_start_trace_cmd() {
 		set -- "$@" -e "$event"
 	done <"$state/ftrace.events"
 	[ -s "$state/ftrace.tids" ] && set -- "$@" -P "$(tr '\n' ',' <"$state/ftrace.tids" | sed 's/,$//')" -c
-	source_run ftrace trace-cmd "$@"
+	# it would keep the kernel's symbols, half of a short file, which are in host/kallsyms
+	source_run ftrace trace-cmd "$helper" without /proc/kallsyms "$@"
 	# its readers' files come before tracing goes on
 	if "$helper" ready "$ftrace_file.${ftrace_instance##*/}.cpu0" "" "$run_pid" "$START_TIMEOUT_S" &&
 		"$helper" ready "$ftrace_instance/tracing_on" 1 "$run_pid" "$START_TIMEOUT_S"; then

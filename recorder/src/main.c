@@ -99,6 +99,7 @@ static const struct {
 	{ "symbols", command_symbols, "bundle what names the addresses of a perf.data" },
 	{ "targets", command_targets, "print processes and all their descendants" },
 	{ "watch", command_watch, "wait for the end of the recording: time, size or target" },
+	{ "without", command_without, "run a command to which one file is empty" },
 };
 
 int main(int argc, char **argv)

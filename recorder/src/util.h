@@ -79,6 +79,7 @@ COMMAND(stop);
 COMMAND(symbols);
 COMMAND(targets);
 COMMAND(watch);
+COMMAND(without);
 #undef COMMAND
 
 #endif

@@ -21,7 +21,12 @@ def test_the_findings_name_service_b(told: Told) -> None:
 
 def test_diff_leads_with_the_peer_that_only_post_has(told: Told) -> None:
     first = told("diff", GET, POST)[0]
-    assert (first["view"], first["measure"], SERVICE_B in first["key"], first["a"]) == ("socket_answer", "gap_ns", True, "")
+    assert (first["view"], first["measure"], SERVICE_B in first["key"], first["a"]) == (
+        "socket_answer",
+        "gap_ns",
+        True,
+        "",
+    )
 
 
 def test_the_event_loops_wait_at_service_b_and_wake_the_executors(told: Told) -> None:

@@ -99,7 +99,7 @@ def test_callers_of_a_recording_are_those_of_the_view(recorded: Path) -> None:
         " FROM sample JOIN perf_event USING (event_id) LEFT JOIN thread USING (utid) WHERE name LIKE 'cpu-clock%'"
         " AND stack_id IN (SELECT stack_id FROM stack_folded WHERE list_contains(labels, 'do_syscall_64'))"
         " AND coalesce(comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"
-        " AND pid NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL) GROUP BY first ORDER BY first DESC",
+        " AND coalesce(pid, -1) NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL) GROUP BY first ORDER BY first DESC",
     ))  # fmt: skip
     row = found[function]
     assert [(float(row["a"]), int(row["a_samples"])), (float(row["b"]), int(row["b_samples"]))] == [

@@ -151,13 +151,13 @@ def test_figures_are_those_of_the_views(case: Path) -> None:
 
 def test_the_command(case: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.svg"
-    assert succeed("flamegraph", case, "-o", out, "--where", "comm = 'stress-ng-cpu' -- them") == ""
+    assert succeed("flamegraph", case, "-o", out, "--where", "comm = 'hog' -- them") == ""
     drawn = boxes(out.read_text(encoding="utf-8"))
-    told = succeed("sql", case, "SELECT sum(period) FROM sample JOIN thread USING (utid) WHERE comm = 'stress-ng-cpu'"
+    told = succeed("sql", case, "SELECT sum(period) FROM sample JOIN thread USING (utid) WHERE comm = 'hog'"
                    " AND event_id = 0 AND (stack_id IS NOT NULL OR frame_id IS NOT NULL)", "-f", "csv")  # fmt: skip
     nanoseconds = int(told.splitlines()[1])
     assert [title for title, *_ in drawn[:2]] == [
-        f"{name} ({duration(nanoseconds)}, {ratio(1)})" for name in ("all", "stress-ng-cpu")
+        f"{name} ({duration(nanoseconds)}, {ratio(1)})" for name in ("all", "hog")
     ]
     assert succeed("flamegraph", case, "-o", out, "--off-cpu", "--where", "state = 'disk_sleep'") == ""
     leaves = {title.partition(" (")[0] for title, *_ in boxes(out.read_text(encoding="utf-8"))}

@@ -44,6 +44,16 @@ def test_numbers(kind: str, text: str, value: int | None) -> None:
     assert (done.returncode, done.stdout) == ((0, f"{value}\n".encode()) if value is not None else (1, b""))
 
 
+def test_a_command_to_which_a_file_is_empty(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("full")
+    done = call("without", file, "sh", "-c", 'cat "$1"; exit 7', "sh", file)
+    alone = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+    assert (done.returncode, done.stdout, file.read_text()) == (7, b"" if alone else b"full", "full")
+    assert call("without", tmp_path / "absent", "echo", "x").stdout == b"x\n"
+    assert call("without", file, tmp_path / "absent").returncode == 127
+
+
 @pytest.mark.parametrize("text", ["", 'a "b" \\ /', "\n\t\x01\x7f", "ü€😀", "\u2028"])
 def test_json_keeps_text(text: str) -> None:
     assert json.loads(call("json", "string", text).stdout) == text

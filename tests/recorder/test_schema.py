@@ -42,6 +42,22 @@ def test_sample_captures_are_valid(path: Path) -> None:
         assert fact in readme, f"{path.parent.name}/README.md does not say {fact}"
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "sample-captures").glob("*/*.perfcase")), ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
+def test_a_sample_capture_is_small(path: Path) -> None:
+    assert path.stat().st_size < 3_000_000
+
+
+def test_the_kernels_symbols_are_in_a_capture_once(tmp_path: Path) -> None:
+    """trace-cmd would keep /proc/kallsyms as well, in trace.dat."""
+    sample = ROOT / "sample-captures" / "x86_64-scheduling" / "x.perfcase"
+    subprocess.run(["tar", "xf", sample, "-C", tmp_path, "ftrace/trace.dat.zst", "host/kallsyms.zst"], check=True)
+    for member, count in (("host/kallsyms", 1), ("ftrace/trace.dat", 0)):
+        text = subprocess.run(["zstd", "-dc", tmp_path / f"{member}.zst"], capture_output=True, check=True).stdout
+        assert text.count(b" T _stext\n") == count, member
+
+
 def test_there_are_sample_captures() -> None:
     assert {path.parent.name for path in SAMPLES} >= {"x86_64-scheduling", "aarch64-counters"}
 
