@@ -12,6 +12,7 @@ mod names;
 pub mod objects;
 mod perf_map;
 mod plt;
+mod relocatable;
 mod split;
 mod symtab;
 pub mod unwind;

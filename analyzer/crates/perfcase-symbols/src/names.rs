@@ -5,6 +5,7 @@ use perfcase_archive::Content;
 
 use crate::dwarf::{Dwarf, Lines, Place};
 use crate::objects::Object;
+use crate::relocatable;
 use crate::symtab::{Function, Symtab};
 use crate::xz;
 
@@ -28,7 +29,7 @@ pub struct Name {
 /// An address that wants a name.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct At {
-    /// Its offset in the file.
+    /// Its offset in the file; of a kernel module that from the module's address.
     pub offset: u64,
     /// It is where a call returns to: the call is in the byte before it, and may be the last of its function.
     pub is_return: bool,
@@ -65,7 +66,11 @@ pub fn names<A: Copy + Into<At>>(object: &Object, addresses: &[A]) -> Vec<Result
         symtab.add(mini, "minidebuginfo");
     }
     let segments = segments(&main);
+    let module = relocatable::is(&main).then(|| relocatable::text(&main));
     let mut dwarf = debug.as_ref().and_then(Dwarf::load).or_else(|| Dwarf::load(&main));
+    if module.is_some() {
+        dwarf = None; // its addresses wait for relocation, too
+    }
     if let (Some(dwarf), Some(shared)) = (&mut dwarf, &shared) {
         dwarf.add_shared(shared);
     }
@@ -83,7 +88,11 @@ pub fn names<A: Copy + Into<At>>(object: &Object, addresses: &[A]) -> Vec<Result
         let mut name = |&at: &A| {
             let At { offset, is_return } = at.into();
             let before = u64::from(is_return);
-            let call = virtual_address(&segments, offset.wrapping_sub(before))?;
+            let call = match &module {
+                None => virtual_address(&segments, offset.wrapping_sub(before))?,
+                Some(Some(text)) if offset < text.size => offset.wrapping_sub(before),
+                Some(_) => return Err("only .text of a module is placed"),
+            };
             one(&mut symtab, lines, call.wrapping_add(before), is_return)
         };
         addresses.iter().map(&mut name).collect::<Vec<_>>()

@@ -7,6 +7,7 @@ use object::elf;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _, SymbolFlags};
 
 use crate::demangle::demangle;
+use crate::relocatable;
 
 /// Symbols that are looked at before the one that starts next below an address: nested ones are rare.
 const MOST_NESTED: usize = 16;
@@ -47,8 +48,13 @@ pub(crate) struct Symtab<'a> {
 impl<'a> Symtab<'a> {
     /// Adds the tables of a file. `source` is what names from its .symtab are said to come from.
     pub(crate) fn add(&mut self, file: &object::File<'a>, source: &'static str) {
-        let text: HashMap<usize, bool> =
+        let mut text: HashMap<usize, bool> =
             file.sections().map(|section| (section.index().0, is_code(&section))).filter(|(_, is)| *is).collect();
+        if relocatable::is(file) {
+            // Addresses are those within a section.
+            let only = relocatable::text(file).map(|text| text.index.0);
+            text.retain(|index, _| Some(*index) == only);
+        }
         let machine = file.architecture();
         if let Some(table) = file.symbol_table() {
             self.has_symtab |= self.collect(table.symbols(), &text, machine, source);

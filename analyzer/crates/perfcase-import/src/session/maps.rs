@@ -165,6 +165,14 @@ impl Maps {
         Place { dso: Some(self.kernel_dso()), address, code: NO_CODE }
     }
 
+    /// How far behind its module's address an address of the kernel is.
+    pub(crate) fn offset_in_module(&self, dso: DsoId, address: u64) -> Option<u64> {
+        let known = self.dsos.get(dso as usize)?;
+        let (start, region) = self.kernel.regions.range(..=address).next_back()?;
+        let is_it = known.kind == "module" && known.build_id.is_some() && region.dso == dso && address < region.end;
+        is_it.then(|| address - start)
+    }
+
     /// Object and address within it (its file offset) of a user address.
     pub(crate) fn user_address(&self, upid: Option<Upid>, address: u64) -> Place {
         let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);

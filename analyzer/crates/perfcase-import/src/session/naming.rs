@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 use perfcase_symbols::listing::Kind;
-use perfcase_symbols::{At, Name, PerfMap, Wanted, name_all};
+use perfcase_symbols::{At, Missing, Name, PerfMap, Wanted, name_all};
 
 use super::Session;
 use super::code::NO_CODE;
@@ -39,6 +39,12 @@ impl Session {
             let (None, Some(dso)) = (&told, frame.dso) else {
                 if let (Some(Ok(name)), Some(dso)) = (&told, frame.dso) {
                     origins[dso as usize].symbols.get_or_insert_with(|| name.source.to_string());
+                }
+                // A module that the kernel's list does not name may be a file that the user gives.
+                if let (Some(Err(_)), Some(dso), true) = (&told, frame.dso, frame.is_kernel)
+                    && self.maps.offset_in_module(dso, frame.address).is_some()
+                {
+                    files.entry(dso).or_default().push(id as FrameId);
                 }
                 names[id] = told;
                 continue;
@@ -126,17 +132,21 @@ impl Session {
         // The largest first, so that the threads end together.
         files.sort_by_key(|(dso, frames)| (std::cmp::Reverse(frames.len()), *dso));
         let wanted = |(dso, frames): &(DsoId, Vec<FrameId>)| {
-            let dso = &self.maps.dsos[*dso as usize];
             let at = |id: &FrameId| {
-                let Frame { address: offset, is_return, .. } = self.stacks.frames[*id as usize];
-                At { offset, is_return }
+                let Frame { address, is_return, .. } = self.stacks.frames[*id as usize];
+                At { offset: self.maps.offset_in_module(*dso, address).unwrap_or(address), is_return }
             };
             let addresses = frames.iter().map(at).collect();
+            let dso = &self.maps.dsos[*dso as usize];
             Wanted { path: dso.path.to_vec(), build_id: dso.build_id.clone(), addresses }
         };
         let wanted: Vec<Wanted> = files.iter().map(wanted).collect();
         for ((dso, frames), named) in files.iter().zip(name_all(&self.objects, &wanted)) {
             let origin = &mut origins[*dso as usize];
+            let have_reasons = frames.iter().all(|&id| names[id as usize].is_some());
+            if have_reasons && matches!(named.object, Err(Missing::NotInCapture)) {
+                continue;
+            }
             match named.object {
                 Ok(object) if named.names.iter().any(Result::is_ok) => origin.symbols = Some(object.origin.clone()),
                 Ok(_) => {
