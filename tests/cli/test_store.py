@@ -78,6 +78,20 @@ def test_new_views_reach_an_old_import(recorded: Recorded, monkeypatch: pytest.M
     assert store.read_info(folder)["views"] == "another"
 
 
+def test_an_import_that_lacks_a_column_says_so(tmp_path: Path) -> None:
+    folder = make_case(tmp_path / "x.case", {})
+    info = json.loads((folder / "import.json").read_text())
+    (folder / "import.json").write_text(json.dumps({**info, "views": "those of before"}))
+    assert succeed("view", "capture", folder, "--format", "csv")
+    path = folder / "tables" / "capture.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT * EXCLUDE (labels) FROM '{path}') TO '{path}.new' (FORMAT parquet)")
+    Path(f"{path}.new").replace(path)
+    (folder / "import.json").write_text(json.dumps({**info, "views": "those of before"}))
+    said = fail(3, "view", "capture", folder)
+    assert said.endswith("another version of perfcase made it: capture has no labels (import the capture again)")
+
+
 def test_an_import_that_is_killed_leaves_nothing_half_done(recorded: Recorded) -> None:
     file = recorded("x86_64/trace-v7-zstd.dat")
     target = file.parent / f"{file.name}.case"

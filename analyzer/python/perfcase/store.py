@@ -26,6 +26,7 @@ from typing import Any
 
 from perfcase import __version__, casedb
 from perfcase.errors import PerfcaseError
+from perfcase.schema import load_tables
 
 Progress = Callable[[str, int], None]
 """Called with the phase and the number of records so far."""
@@ -230,11 +231,32 @@ def _refresh_views(folder: Path, info: dict[str, Any]) -> dict[str, Any]:
     current = casedb.views_hash()
     if info.get("views") == current and (folder / "case.duckdb").is_file():
         return info
+    _check_columns(folder)
     if os.access(folder, os.W_OK):
         casedb.write(folder, info["other_columns"])
         info = {**info, "views": current}
         _write_json(folder / "import.json", info)
     return info
+
+
+def _check_columns(folder: Path) -> None:
+    """Tables of an older perfcase may lack columns that the views ask for."""
+    from perfcase.lazy import duckdb
+
+    with duckdb.cursor() as connection:
+        for table in load_tables().values():
+            path = folder / "tables" / f"{table.name}.parquet"
+            if not path.is_file():
+                raise PerfcaseError("input", f"{path}: is missing", "import the capture again")
+            described = connection.execute(
+                "DESCRIBE SELECT * FROM read_parquet($1)", [glob.escape(str(path))]
+            ).fetchall()
+            lacking = {column.name for column in table.columns} - {row[0] for row in described}
+            if lacking:
+                told = (
+                    f"{folder}: another version of perfcase made it: {table.name} has no {', '.join(sorted(lacking))}"
+                )
+                raise PerfcaseError("input", told, "import the capture again")
 
 
 def _import(

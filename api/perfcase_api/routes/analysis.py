@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from perfcase.schema import load_tables
-from perfcase.views import load_views
+from perfcase.schema import Table, load_tables
+from perfcase.views import View, load_views
 from perfcase_api.asking import MEDIA, TableFormat, ask, option, rows_max
 from perfcase_api.errors import ApiError
 from perfcase_api.routes.captures import CaptureId
@@ -219,22 +219,15 @@ async def history(
 def schema(_here: Here, _me: Me) -> dict[str, list[dict]]:
     """All tables and views with their columns, units and what they mean."""
     return {
-        "views": [
-            {
-                "name": view.name,
-                "group": view.group,
-                "description": view.description,
-                "columns": [{"name": c.name, "unit": c.unit, "description": c.description} for c in view.columns],
-            }
-            for view in load_views().values()
-        ],
-        "tables": [
-            {
-                "name": table.name,
-                "group": table.group,
-                "description": table.description,
-                "columns": [{"name": c.name, "unit": c.unit, "description": c.description} for c in table.columns],
-            }
-            for table in load_tables().values()
-        ],
+        "views": list(map(_described, load_views().values())),
+        "tables": list(map(_described, load_tables().values())),
+    }
+
+
+def _described(entry: View | Table) -> dict:
+    return {
+        "name": entry.name,
+        "group": entry.group,
+        "description": entry.description,
+        "columns": [{"name": c.name, "unit": c.unit, "description": c.description} for c in entry.columns],
     }
