@@ -18,6 +18,7 @@ from pathlib import Path
 import duckdb
 
 from perfcase import _core
+from perfcase.schema import load_tables
 
 OBJECTS, FUNCTIONS, ADDRESSES = 300, 2000, 100_000
 GOAL_S = 2.0
@@ -47,19 +48,24 @@ def make_tables(folder: Path, code: int) -> None:
     """A case's frames, callchains and objects."""
     folder.mkdir()
     rest = BUILD_ID[4:].hex()
-    tables = {
-        "dso": f"SELECT i::UINTEGER AS dso_id, 'a.so' AS name, '/a.so' AS path, 'user' AS kind, "
-        f"printf('%08x', i) || '{rest}' AS build_id, NULL::VARCHAR AS symbols, NULL::VARCHAR AS missing_reason "
-        f"FROM range({OBJECTS}) AS t(i)",
-        "frame": f"SELECT i::UINTEGER AS frame_id, (i % {OBJECTS})::UINTEGER AS dso_id, "
-        f"({code} + 256 + i // {OBJECTS} * 23)::UBIGINT AS address, false AS is_kernel, NULL::VARCHAR AS symbol, "
-        "NULL::UBIGINT AS symbol_offset_bytes, 'file not in capture' AS missing_reason, NULL::VARCHAR AS source_file, "
-        "NULL::UINTEGER AS source_line, false AS is_inlined, NULL::VARCHAR AS symbol_source "
-        f"FROM range({ADDRESSES}) AS t(i)",
-        "stack": "SELECT i::UINTEGER AS stack_id, [i::UINTEGER] AS frame_ids, 1::UINTEGER AS depth, "
-        f"0::UINTEGER AS kernel_depth, NULL::VARCHAR AS end_reason FROM range({ADDRESSES}) AS t(i)",
-    }
-    for name, sql in tables.items():
+    given = {
+        "dso": {
+            "dso_id": "i", "name": "'a.so'", "path": "'/a.so'", "kind": "'user'",
+            "build_id": f"printf('%08x', i) || '{rest}'",
+        },
+        "frame": {
+            "frame_id": "i", "dso_id": f"i % {OBJECTS}", "address": f"{code} + 256 + i // {OBJECTS} * 23",
+            "is_kernel": "false", "missing_reason": "'file not in capture'", "is_inlined": "false",
+            "is_return_address": "false",
+        },
+        "stack": {"stack_id": "i", "frame_ids": "[i]", "depth": "1", "kernel_depth": "0"},
+    }  # fmt: skip
+    for name, values in given.items():
+        columns = ", ".join(
+            f"({values.get(column.name, 'NULL')})::{column.sql_type} AS {column.name}"
+            for column in load_tables()[name].columns
+        )
+        sql = f"SELECT {columns} FROM range({OBJECTS if name == 'dso' else ADDRESSES}) AS t(i)"
         duckdb.connect().sql(sql).write_parquet(str(folder / f"{name}.parquet"), compression="zstd")
 
 
