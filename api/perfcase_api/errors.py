@@ -86,7 +86,7 @@ def install(app: FastAPI) -> None:
     async def _request(_request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        return JSONResponse(body("usage", f"{place}: {first['msg']}", "see /docs"), 400)
+        return JSONResponse(body("usage", f"{place}: {first['msg']}", "see /openapi.json"), 400)
 
     @app.exception_handler(HTTPException)
     async def _http(_request: Request, error: HTTPException) -> JSONResponse:

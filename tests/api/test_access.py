@@ -90,7 +90,7 @@ def test_routes_are_all_there(admin: httpx.Client) -> None:
                 )
                 body = {"token": "x"} if path == "/v1/session" else None
                 status = nobody.request(method.upper(), filled.replace("{name}", "x"), json=body).status_code
-                assert status == (200 if path == "/v1/health" else 401), (method, path, status)
+                assert status == (200 if path in ("/v1/health", "/v1/sign-in") else 401), (method, path, status)
 
 
 def test_a_scope(server: Running, admin: httpx.Client, tcp: str) -> None:
@@ -142,6 +142,11 @@ def test_sessions(server: Running, admin: httpx.Client) -> None:
         assert client.get("/v1/me").status_code == 401
     with server.client(token(admin, "viewer", expires_ns=1)["secret"]) as client:
         assert client.get("/v1/me").status_code == 401
+
+
+def test_how_to_sign_in_is_told_to_anybody(server: Running) -> None:
+    with server.client("") as nobody:
+        assert nobody.get("/v1/sign-in").json() == {"is_open": False, "token": True, "oidc": None}
 
 
 def test_secrets_are_not_kept(server: Running, admin: httpx.Client) -> None:

@@ -9,15 +9,11 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import pytest
-
 from tests.browser.test_browser import CHROMIUM, node
 from tests.support.cli import perfcase
 from tests.support.fakecase import make_case
 
 SPEEDSCOPE = Path(__file__).parents[2] / "target" / "tools" / "node_modules" / "speedscope" / "dist" / "release"
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -23,6 +23,21 @@ class Account(BaseModel):
     ticket_prefix: str
 
 
+class Provider(BaseModel):
+    """An identity provider that people can sign in with."""
+
+    name: str = Field(description="As the page's button calls it.", examples=["Example Inc."])
+    url: str = Field(description="Go there; it leads back to the page, signed in.", examples=["/v1/oidc"])
+
+
+class Ways(BaseModel):
+    """How one may sign in."""
+
+    is_open: bool = Field(description="Nobody is asked for anything.")
+    token: bool = Field(description="With a token: POST /v1/session.")
+    oidc: Provider | None = Field(description="With an account of an identity provider; null where none is configured.")
+
+
 class SignIn(BaseModel):
     """A token, once; a cookie stands for it afterwards."""
 
@@ -65,6 +80,12 @@ class Entry(BaseModel):
     action: str
     subject: str
     status: int
+
+
+@router.get("/sign-in")
+def sign_in_ways(here: Here) -> Ways:
+    """How one may sign in; needs no token."""
+    return Ways(is_open=here.settings.is_open, token=not here.settings.is_open, oidc=None)
 
 
 @router.get("/me")

@@ -32,7 +32,7 @@ class Question(BaseModel):
 async def sql(here: Here, me: Me, request: Request, question: Question) -> Response:
     """Rows of one SELECT, run in a process that can read these captures and nothing else; the first column is capture_id."""
     if (question.capture_id is None) == (question.ticket is None):
-        raise ApiError("usage", "either capture_id or ticket", "see /docs")
+        raise ApiError("usage", "either capture_id or ticket", "see /openapi.json")
     if question.capture_id:
         rows = [here.ready(me, question.capture_id)]
     else:
