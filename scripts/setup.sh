@@ -90,6 +90,7 @@ build() {
     if [ -f recorder/Makefile ]; then
         make --no-print-directory -s -C recorder
     fi
+    scripts/page.sh
     # What the first command of a user would otherwise wait for.
     "$venv/bin/python" -m compileall -q analyzer/python/perfcase api/perfcase_api
     "$venv/bin/python" -c 'from perfcase import casedb; casedb.template()'

@@ -15,7 +15,7 @@ from tests.support.viewtest import create_tables
 
 ROOT = Path(__file__).parents[1]
 LINES_MAX = 500
-SOURCES = {".rs", ".py", ".sh", ".c", ".h", ".sql", ".toml", ".test", ".ts", ".css", ".mk"}
+SOURCES = {".rs", ".py", ".sh", ".c", ".h", ".sql", ".toml", ".test", ".ts", ".tsx", ".mjs", ".css", ".mk"}
 TABLES = {**load_tables(), **load_catalogue()}
 VIEWS = sorted(load_views())
 

@@ -17,7 +17,7 @@ from perfcase_api.answers import Answers
 from perfcase_api.catalogue import Catalogue, now_ns
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
-from perfcase_api.routes import access, analysis, captures, sql, uploads
+from perfcase_api.routes import access, analysis, captures, page, sql, uploads
 from perfcase_api.settings import Settings
 from perfcase_api.state import Server, address
 from perfcase_api.uploads import Uploads
@@ -69,7 +69,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     errors.install(app)
     for router in (uploads.whole, captures.router, uploads.router, sql.router, analysis.router, analysis.comparisons,
-                   access.router):  # fmt: skip
+                   access.router, page.router):  # fmt: skip
         app.include_router(router)
 
     @app.get("/v1/health", tags=["service"])

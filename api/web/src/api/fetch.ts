@@ -1,0 +1,110 @@
+/** Requests to the server that gave this page, and its one shape of errors. */
+
+import type { Row } from "./types";
+
+/** What the server says of a request that it did not answer. */
+export class ApiError extends Error {
+  constructor(
+    readonly kind: string,
+    message: string,
+    readonly hint: string | null = null,
+    readonly status = 0,
+  ) {
+    super(message);
+  }
+}
+
+export type QueryValue = string | number | boolean | null | undefined | readonly string[];
+export type Query = Record<string, QueryValue>;
+
+let onSignedOut: () => void = () => undefined;
+
+/** What is done when the server no longer knows who asks. */
+export function whenSignedOut(act: () => void): void {
+  onSignedOut = act;
+}
+
+/** A route's address; lists become repeated parameters, what is empty is left out. */
+export function address(path: string, query: Query = {}): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === null || value === undefined || value === false || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) given.append(name, String(one));
+  }
+  const text = given.toString();
+  return text ? `/v1/${path}?${text}` : `/v1/${path}`;
+}
+
+export interface Asking {
+  method?: string;
+  query?: Query;
+  body?: BodyInit | null;
+  json?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+}
+
+/** The answer to a request, or an ApiError. */
+export async function ask(path: string, asking: Asking = {}): Promise<Response> {
+  const headers = { ...asking.headers };
+  let body = asking.body ?? null;
+  if (asking.json !== undefined) {
+    headers["Content-Type"] = "application/json";
+    body = JSON.stringify(asking.json);
+  }
+  const init: RequestInit = { method: asking.method ?? "GET", headers, body, credentials: "same-origin" };
+  if (asking.signal) init.signal = asking.signal;
+  let answer: Response;
+  try {
+    answer = await fetch(address(path, asking.query), init);
+  } catch (error) {
+    if (asking.signal?.aborted) throw error;
+    throw new ApiError("network", "the server does not answer", "is perfcase serve still running?");
+  }
+  if (answer.ok) return answer;
+  const told = await refusal(answer);
+  if (told.kind === "unauthorized" && path !== "session") onSignedOut();
+  throw told;
+}
+
+async function refusal(answer: Response): Promise<ApiError> {
+  try {
+    const { error } = await answer.json();
+    return new ApiError(error.kind, error.message, error.hint ?? null, answer.status);
+  } catch {
+    return new ApiError("internal", `${answer.status} ${answer.statusText}`, null, answer.status);
+  }
+}
+
+/** The JSON of an answer. */
+export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+  return (await ask(path, { query, signal })).json();
+}
+
+/** The rows of a table or view. */
+export async function rows<T = Row>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T[]> {
+  return exact(await (await ask(path, { query, signal })).text());
+}
+
+/** JSON whose whole numbers are kept to the last digit: a time of day in ns does not fit a double. */
+export function exact<T>(text: string): T {
+  // TypeScript does not know the reviver's third argument yet.
+  const revive = (_name: string, value: unknown, context?: { source?: string }): unknown =>
+    typeof value === "number" &&
+    !Number.isSafeInteger(value) &&
+    context?.source !== undefined &&
+    /^-?\d+$/.test(context.source)
+      ? BigInt(context.source)
+      : value;
+  try {
+    return JSON.parse(text, revive as (name: string, value: unknown) => unknown);
+  } catch {
+    throw new ApiError("internal", "the answer ended early", "ask again; the server's log says more");
+  }
+}
+
+/** Any error as one that can be shown. */
+export function shown(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  return new ApiError("internal", error instanceof Error ? error.message : String(error));
+}

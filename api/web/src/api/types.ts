@@ -1,0 +1,91 @@
+/** What the server's routes answer; the same names as in its OpenAPI description. */
+
+export type Role = "viewer" | "uploader" | "admin";
+
+export interface Account {
+  name: string;
+  role: Role;
+  ticket_prefix: string;
+}
+
+export interface Capture {
+  capture_id: string;
+  name: string;
+  size_bytes: number;
+  ticket: string;
+  state: "uploaded" | "importing" | "ready" | "failed";
+  reason: string | null;
+  damage: string | null;
+  uploaded_ns: number;
+  host: string | null;
+  kernel: string | null;
+  started_ns: number | null;
+  duration_ns: number | null;
+  remark: string | null;
+  labels: string[];
+  findings: Partial<Record<Severity, number>>;
+}
+
+export interface CapturePage {
+  captures: Capture[];
+  total: number;
+}
+
+export interface Note {
+  note_id: number;
+  author: string;
+  text: string;
+  written_ns: number;
+}
+
+export interface Upload {
+  upload_id: string;
+  name: string;
+  size_bytes: number;
+  offset_bytes: number;
+  capture_id: string | null;
+}
+
+export interface ImportState {
+  state: Capture["state"];
+  phase?: string;
+  records?: number;
+  reason?: string | null;
+}
+
+export type Severity = "critical" | "warning" | "note";
+
+/** A row of the view `finding`. */
+export interface Finding {
+  finding: string;
+  severity: Severity;
+  subject: string;
+  message: string;
+  score: number | null;
+  title: string;
+  next: string[] | string | null;
+  evidence: string | null;
+}
+
+export interface Column {
+  name: string;
+  unit: string | null;
+  description: string;
+}
+
+/** A view or a table, as GET /v1/schema describes it. */
+export interface Entry {
+  name: string;
+  group: string;
+  description: string;
+  columns: Column[];
+}
+
+export interface Schema {
+  views: Entry[];
+  tables: Entry[];
+}
+
+/** A value of a table's cell. Whole numbers that a double cannot hold are BigInt. */
+export type Value = string | number | bigint | boolean | null | Value[] | { [name: string]: Value };
+export type Row = Record<string, Value>;

@@ -1,0 +1,140 @@
+/** The frame around every page. */
+
+import { useEffect } from "preact/hooks";
+import { useGet } from "../api/hooks";
+import type { Capture } from "../api/types";
+import { Captures } from "../pages/captures";
+import { Problem, Waiting } from "../parts/problem";
+import { FilterBar } from "./filters";
+import { Help, help } from "./keys";
+import { Lazy } from "./lazy";
+import { CAPTURE_PAGES, type CaptureProps } from "./pages";
+import { FILTERS, filterParams, filtersOf, go, href, type Route, set, useRoute } from "./route";
+import { session, SignIn, signOut } from "./session";
+import { useStore } from "./store";
+import { switchTheme, theme } from "./theme";
+
+const TOP = [{ id: "captures", title: "Captures", role: "viewer" }];
+
+export function App() {
+  const { state, error } = useStore(session);
+  const route = useRoute();
+  if (state === "asking") return <Waiting />;
+  if (state === "failed") return <Problem error={error!} again={() => location.reload()} />;
+  if (state === "out") return <SignIn />;
+  return (
+    <>
+      <Bar open={route.path[0] ?? "captures"} />
+      <Opened route={route} />
+      <Help />
+    </>
+  );
+}
+
+function Bar({ open }: { open: string }) {
+  const { account } = useStore(session);
+  const { chosen } = useStore(theme);
+  return (
+    <header class="bar">
+      <a class="brand" href={href("captures")}>
+        perfcase
+      </a>
+      <nav aria-label="Pages">
+        {TOP.filter(({ role }) => role === "viewer" || account?.role === role).map(({ id, title }) => (
+          <a
+            key={id}
+            href={href(id)}
+            aria-current={open === id || (id === "captures" && open === "c") ? "page" : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
+      <span class="spring" />
+      <button type="button" class="plain" title="Dark or light (t)" onClick={switchTheme}>
+        {{ auto: "Auto", light: "Light", dark: "Dark" }[chosen]}
+      </button>
+      <button type="button" class="plain" title="Keys (?)" aria-label="Keys" onClick={() => help.set(true)}>
+        ?
+      </button>
+      {account?.name === "open" ? null : (
+        <button type="button" class="plain" title={`${account?.name}, ${account?.role}`} onClick={() => void signOut()}>
+          Sign out
+        </button>
+      )}
+    </header>
+  );
+}
+
+function Opened({ route }: { route: Route }) {
+  const [first = "captures", captureId, page = "overview"] = route.path;
+  useEffect(() => {
+    scrollTo(0, 0);
+  }, [first, captureId, page]);
+  if (first === "captures") return <Captures />;
+  if (first === "c" && captureId) return <OfCapture key={captureId} captureId={captureId} page={page} route={route} />;
+  return (
+    <main>
+      <p class="empty">
+        There is no such page. <a href={href("captures")}>Captures</a>
+      </p>
+    </main>
+  );
+}
+
+function OfCapture({ captureId, page, route }: { captureId: string; page: string; route: Route }) {
+  const { data: capture, error, again } = useGet<Capture>(`captures/${captureId}`);
+  useEffect(() => {
+    document.title = capture ? `${capture.name} – perfcase` : "perfcase";
+  }, [capture]);
+  if (error)
+    return (
+      <main>
+        <Problem error={error} again={again} />
+      </main>
+    );
+  if (!capture)
+    return (
+      <main>
+        <Waiting />
+      </main>
+    );
+  const filters = filtersOf(route.params);
+  const kept = filterParams(filters);
+  const shown = CAPTURE_PAGES.find(({ id }) => id === page);
+  const props: CaptureProps = {
+    captureId,
+    capture,
+    filters,
+    onFilters: (change) =>
+      set(Object.fromEntries(FILTERS.filter((name) => name in change).map((name) => [name, change[name]]))),
+  };
+  return (
+    <>
+      <div class="capture-head">
+        <h1 title={capture.capture_id}>{capture.name}</h1>
+        <p class="quiet">{[capture.ticket, capture.host].filter(Boolean).join(" · ")}</p>
+        <nav class="tabs" aria-label="Pages of this capture">
+          {CAPTURE_PAGES.map(({ id, title }) => (
+            <a key={id} href={href(["c", captureId, id], kept)} aria-current={id === page ? "page" : undefined}>
+              {title}
+            </a>
+          ))}
+        </nav>
+        <FilterBar />
+      </div>
+      <main>
+        {shown ? (
+          <Lazy key={shown.id} load={shown.load} props={props} />
+        ) : (
+          <p class="empty">
+            There is no such page.{" "}
+            <button type="button" onClick={() => go(["c", captureId, "overview"], kept)}>
+              Overview
+            </button>
+          </p>
+        )}
+      </main>
+    </>
+  );
+}

@@ -1,0 +1,87 @@
+/** Keys that work everywhere, and the page that tells them. */
+
+import { useEffect, useRef } from "preact/hooks";
+import { store, useStore } from "./store";
+import { switchTheme } from "./theme";
+
+const HELP: [string, string][] = [
+  ["/", "search, or the filter of a table"],
+  ["?", "this help"],
+  ["t", "dark, light, or as the system has it"],
+  ["g c", "captures"],
+  ["g s", "SQL"],
+  ["g d", "compare two captures"],
+  ["1 … 9", "the pages of a capture"],
+  ["↑ ↓ Home End", "rows of a table; Enter opens one"],
+  ["← →", "columns of a table's head; Enter sorts"],
+  ["Ctrl Enter", "run the SQL"],
+  ["Esc", "close; leave a field"],
+];
+
+const GO: Record<string, string> = { c: "#/captures", s: "#/sql", d: "#/diff" };
+
+export const help = store(false);
+
+function isTyping(target: EventTarget | null): boolean {
+  const element = target instanceof HTMLElement ? (target.shadowRoot?.activeElement ?? target) : null;
+  return element !== null && (element.matches("input, textarea, select") || (element as HTMLElement).isContentEditable);
+}
+
+/** Listens for as long as the page is open. */
+export function startKeys(): void {
+  let before = "";
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      help.set(false);
+      if (isTyping(event.target)) (event.target as HTMLElement).blur();
+      return;
+    }
+    if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const after = before;
+    before = event.key;
+    if (after === "g" && GO[event.key]) {
+      location.hash = GO[event.key]!;
+    } else if (event.key === "/") {
+      const field = [...document.querySelectorAll<HTMLInputElement>("[data-search]")].find((one) => one.offsetParent);
+      if (!field) return;
+      field.focus();
+      field.select();
+    } else if (event.key === "?") {
+      help.set((open) => !open);
+    } else if (event.key === "t") {
+      switchTheme();
+    } else if (/^[1-9]$/.test(event.key)) {
+      document.querySelectorAll<HTMLElement>(".tabs a")[Number(event.key) - 1]?.click();
+      return;
+    } else {
+      return;
+    }
+    event.preventDefault();
+  });
+}
+
+export function Help() {
+  const open = useStore(help);
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (open) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [open]);
+  return (
+    <dialog ref={dialog} class="help" aria-label="Keys" onClose={() => help.set(false)} onClick={() => help.set(false)}>
+      <h2>Keys</h2>
+      <dl>
+        {HELP.map(([keys, what]) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(" ").map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </dialog>
+  );
+}

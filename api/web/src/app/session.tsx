@@ -1,0 +1,83 @@
+/** Who asks: a token is exchanged once for a session that scripts cannot read. */
+
+import { useState } from "preact/hooks";
+import { ApiError, ask, get, shown, whenSignedOut } from "../api/fetch";
+import type { Account } from "../api/types";
+import { Problem } from "../parts/problem";
+import { store } from "./store";
+
+export interface Session {
+  state: "asking" | "out" | "in" | "failed";
+  account?: Account;
+  error?: ApiError;
+}
+
+export const session = store<Session>({ state: "asking" });
+
+/** Finds out whether there is a session, or whether the server wants none. */
+export async function startSession(): Promise<void> {
+  whenSignedOut(() => session.set({ state: "out" }));
+  try {
+    session.set({ state: "in", account: await get<Account>("me") });
+  } catch (error) {
+    const told = shown(error);
+    session.set(told.kind === "unauthorized" ? { state: "out" } : { state: "failed", error: told });
+  }
+}
+
+export async function signOut(): Promise<void> {
+  await ask("session", { method: "DELETE" });
+  session.set({ state: "out" });
+}
+
+/** Whether the signed-in account may do what a role may. */
+export function may(role: "uploader" | "admin"): boolean {
+  const has = session.get().account?.role;
+  return has === "admin" || has === role;
+}
+
+export function SignIn() {
+  const [token, setToken] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      const answer = await ask("session", { method: "POST", json: { token: token.trim() } });
+      session.set({ state: "in", account: await answer.json() });
+    } catch (failure) {
+      setError(shown(failure));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <main class="sign-in">
+      <form onSubmit={submit}>
+        <h1>perfcase</h1>
+        {/* For managers of passwords, which keep pairs. */}
+        <input type="text" autocomplete="username" value="perfcase" hidden readOnly />
+        <label for="token">Token</label>
+        <input
+          id="token"
+          type="password"
+          autocomplete="current-password"
+          spellcheck={false}
+          placeholder="pc_…"
+          autofocus
+          value={token}
+          onInput={(event) => setToken(event.currentTarget.value)}
+        />
+        <button type="submit" class="primary" disabled={busy || !token.trim()}>
+          Sign in
+        </button>
+        <p class="quiet">
+          The first start of perfcase serve prints an administrator’s token; an administrator makes others.
+        </p>
+        {error && <Problem error={error} />}
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,12 @@
+import { render } from "preact";
+import { App } from "./app/app";
+import { startKeys } from "./app/keys";
+import { startSession } from "./app/session";
+import { startTheme } from "./app/theme";
+import "./style/base.css";
+import "./style/shell.css";
+
+startTheme();
+startKeys();
+void startSession();
+render(<App />, document.getElementById("app")!);

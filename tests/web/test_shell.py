@@ -1,0 +1,100 @@
+"""Signing in, the frame around the pages, keys, the theme."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from perfcase_api.app import create_app
+from perfcase_api.routes import page as route
+from perfcase_api.settings import Settings
+
+from tests.api.conftest import Running, start
+from tests.web.chromium import Page
+from tests.web.conftest import Site
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server that wants tokens."""
+    running = start(tmp_path_factory.mktemp("closed") / "store")
+    yield running
+    running.stop()
+
+
+def test_a_token_signs_in_and_the_session_is_out_of_scripts_reach(page: Page, closed: Running) -> None:
+    page.open(f"http://127.0.0.1:{closed.port}/#/captures?text=kept")
+    page.fill("#token", "pc_wrong")
+    page.click("button", "Sign in")
+    page.has("not a valid token", ".problem")
+    page.screenshot("sign-in")
+    page.fill("#token", closed.token)
+    page.press("Enter")
+    page.has("Captures", "nav")
+    assert "kept" in page.see("location.hash")
+    assert page.see("document.cookie") == ""
+    page.click("button", "Sign out")
+    page.until("document.querySelector('#token')")
+    # That nobody is signed in, and that the token was wrong: a browser writes refusals on its console.
+    assert [p for p in page.problems if "401" not in p] == []
+    page.problems.clear()
+    page.requests.clear()
+
+
+def test_an_open_server_wants_no_token(page: Page, site: Site) -> None:
+    page.open(site.at("captures"))
+    page.has("tcp.perfcase")
+    assert page.see("[...document.querySelectorAll('button')].some((one) => one.innerText === 'Sign out')") is False
+
+
+def test_dark_and_light(page: Page, site: Site) -> None:
+    page.open(site.at("captures"))
+    page.until("document.querySelector('.bar')")
+    paper = "getComputedStyle(document.documentElement).backgroundColor"
+    page.scheme("dark")
+    dark = page.see(paper)
+    page.scheme("light")
+    light = page.see(paper)
+    assert dark != light
+    page.press("t")
+    page.press("t")
+    assert page.see("localStorage.getItem('perfcase.theme')") == "dark"
+    assert page.see(paper) == dark
+    page.press("t")
+    assert page.see(paper) == light
+
+
+def test_help_by_a_key(page: Page, site: Site) -> None:
+    page.open(site.at("captures"))
+    page.until("document.querySelector('.bar')")
+    page.press("?")
+    page.until("document.querySelector('dialog.help').open")
+    page.screenshot("help")
+    page.press("Escape")
+    page.until("!document.querySelector('dialog.help').open")
+
+
+def test_a_page_that_was_not_built_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(route, "FOLDER", tmp_path / "nowhere")
+    app = create_app(Settings(store=tmp_path / "store", is_open=True))
+
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
+            return await client.get("/")
+
+    told = asyncio.run(ask())
+    assert told.status_code == 503
+    assert "scripts/page.sh" in told.json()["error"]["hint"]
+
+
+def test_what_never_changes_is_kept_for_good(site: Site) -> None:
+    with site.running.client() as client:
+        index = client.get("/")
+        assert index.headers["cache-control"] == "no-cache"
+        (name,) = [part.split('"')[0] for part in index.text.split('src="')[1:]]
+        assert "immutable" in client.get(name).headers["cache-control"]
+        assert client.get("/assets/..%2f..%2fapp.py").status_code == 404
+        assert client.get("/assets/nothing.js").json()["error"]["kind"] == "not_found"
