@@ -1,6 +1,6 @@
 """Runs analyses in processes of their own, a few at a time: bounded, stoppable, and nobody's keep anybody else waiting.
 
-A process serves one job and ends. Processes are started ahead of time, so that a job does not wait for Python to load.
+A process serves one job and ends. It is a copy of one that has loaded everything (nursery): no job waits for Python to load.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ import contextlib
 import json
 import os
 import shutil
-import sys
 import tempfile
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,8 +18,8 @@ from typing import TypeVar
 
 from perfcase.errors import EXIT_CODES
 from perfcase_api.errors import ApiError
+from perfcase_api.nursery import Child, Nursery
 from perfcase_api.settings import Limits
-from perfcase_api.worker import READY
 
 _T = TypeVar("_T")
 
@@ -33,7 +31,7 @@ _KIND = {code: kind for kind, code in EXIT_CODES.items()}
 class Job:
     """A running analysis. Its output comes by ``output``; a failure before the first byte is an ApiError."""
 
-    def __init__(self, process: asyncio.subprocess.Process, limits: Limits) -> None:
+    def __init__(self, process: Child, limits: Limits) -> None:
         self._process = process
         self._limits = limits
         self._deadline = asyncio.get_running_loop().time() + limits.job_seconds
@@ -41,7 +39,6 @@ class Job:
 
     async def output(self) -> AsyncIterator[bytes]:
         """What the command wrote. Ends with an ApiError if it failed, took too long or wrote too much."""
-        assert self._process.stdout is not None
         total = 0
         try:
             # One wait at a time, and no timeout around all: the first bytes are read by another task than the rest.
@@ -71,12 +68,12 @@ class Job:
     async def end(self) -> None:
         """Kills what still runs."""
         if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+            self._process.kill()
             await self._process.wait()
         self._said.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._said
+        self._process.close()
 
     async def _failure(self, code: int) -> ApiError:
         text = (await self.notes()).strip().splitlines()
@@ -87,7 +84,6 @@ class Job:
         return ApiError(_KIND.get(code, "internal"), message or "the analysis failed")
 
     async def _read_stderr(self) -> bytes:
-        assert self._process.stderr is not None
         kept = bytearray()
         while chunk := await self._process.stderr.read(_CHUNK):
             kept += chunk[: _STDERR_MAX - len(kept)]
@@ -102,35 +98,28 @@ class Jobs:
 
         ``scratch``: where each gets a folder of its own; what a kill left there goes.
         """
-        self._folder = folder
         self._scratch = scratch
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True, mode=0o700)
         self._limits = limits
         self._slots = asyncio.Semaphore(workers)
-        self._ready: deque[asyncio.Task[asyncio.subprocess.Process]] = deque()
+        self._nursery = Nursery(folder)
         self._of_user: dict[str, asyncio.Semaphore] = {}
-        self._spare = workers
-        self._is_closed = False
+        self._starting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Starts processes ahead of time."""
-        while len(self._ready) < self._spare and not self._is_closed:
-            self._ready.append(asyncio.create_task(_spawn(self._folder)))
+        """Loads everything ahead of the first job."""
+        self._starting = asyncio.create_task(self._nursery.start())
 
     @asynccontextmanager
     async def run(self, user: str, arguments: Sequence[str], readable: Sequence[Path]) -> AsyncIterator[Job]:
         """Runs a command line of perfcase that may read these folders; it is killed when the block is left."""
         mine = self._of_user.setdefault(user, asyncio.Semaphore(self._limits.jobs_per_user))
         async with mine, self._slots:
-            self.start()
-            process = await self._ready.popleft()
-            # Its successor loads while it works.
-            self.start()
+            process = await self._nursery.child()
             job = Job(process, self._limits)
             scratch = tempfile.mkdtemp(dir=self._scratch)
             try:
-                assert process.stdin is not None
                 order = {
                     "arguments": list(arguments),
                     "readable": [str(path) for path in readable],
@@ -139,38 +128,16 @@ class Jobs:
                     "memory_bytes": self._limits.job_memory_bytes,
                     "cpu_seconds": max(1, int(self._limits.job_seconds * (os.cpu_count() or 1))),
                 }
-                process.stdin.write(json.dumps(order).encode() + b"\n")
-                with contextlib.suppress(ConnectionError):
-                    await process.stdin.drain()
-                process.stdin.close()
+                # Arguments may be longer than a pipe is wide.
+                await asyncio.to_thread(process.order, json.dumps(order).encode() + b"\n")
                 yield job
             finally:
                 await job.end()
                 await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
     async def close(self) -> None:
-        """Ends the processes that wait."""
-        self._is_closed = True
-        for task in self._ready:
-            with contextlib.suppress(Exception):
-                process = await task
-                process.kill()
-                await process.wait()
-        self._ready.clear()
-
-
-async def _spawn(folder: Path) -> asyncio.subprocess.Process:
-    """A process that has loaded everything. It gets nothing of the server's environment."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "perfcase_api.worker",
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        cwd=folder,
-        limit=_CHUNK,
-    )  # fmt: skip
-    assert process.stderr is not None
-    said = await process.stderr.readline()
-    if said != READY:
-        more = (said + await process.stderr.read()).decode("utf-8", "replace").strip()
-        raise ApiError("environment", f"a process for analyses did not start: {more.splitlines()[-1] if more else '-'}")
-    return process
+        """Ends all processes."""
+        if self._starting is not None:
+            with contextlib.suppress(ApiError):
+                await self._starting
+        await self._nursery.close()

@@ -1,14 +1,19 @@
-"""The process of one analysis: it loads what it needs, waits for a job, gives up its rights, runs a command line, ends.
+"""The process that every analysis is a copy of: it loads what they need, and forks one for each job.
 
-``python -m perfcase_api.worker`` reads one line of JSON from standard input: ``{"arguments", "readable", "memory_bytes",
-"cpu_seconds", "scratch", "scratch_bytes"}``. Output and exit code are the command line's own.
+``python -m perfcase_api.worker SOCKET`` speaks as perfcase_api.nursery says. A child reads one line of JSON from standard
+input: ``{"arguments", "readable", "memory_bytes", "cpu_seconds", "scratch", "scratch_bytes"}``, gives up its rights, runs a
+command line, and ends; output and exit code are the command line's own.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
 import os
+import select
 import signal
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -17,16 +22,73 @@ import perfcase
 
 READY = b"ready\n"
 """Written to standard error when everything is loaded."""
+MESSAGE_MAX = 100
+"""Bytes of a message."""
+
+_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Runs one job."""
+    """Forks children until the server goes away."""
     # The server's own signals (Ctrl-C in a terminal) are not ours: it ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A write beyond RLIMIT_FSIZE shall fail, not kill.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     _load()
+    # What is loaded stays shared: the collector would write to every object of it.
+    gc.collect()
+    gc.freeze()
+    server = socket.socket(fileno=int(sys.argv[1]))
     os.write(2, READY)
+    children: dict[int, int] = {}
+    waiting = select.poll()
+    waiting.register(server, select.POLLIN)
+    while True:
+        for handle, _ in waiting.poll():
+            if handle != server.fileno():
+                waiting.unregister(handle)
+                pid = children.pop(handle)
+                os.close(handle)
+                code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                server.send(f"end {pid} {code}".encode())
+                continue
+            message, pipes, _, _ = socket.recv_fds(server, MESSAGE_MAX, 3)
+            if message == b"fork":
+                handle, pid = _fork(server, pipes, children)
+                children[handle] = pid
+                waiting.register(handle, select.POLLIN)
+                server.send(f"pid {pid}".encode())
+            elif message:
+                number = int(message.split()[1])
+                if number in children.values():
+                    os.kill(number, signal.SIGKILL)
+            else:
+                return
+
+
+def _fork(server: socket.socket, pipes: list[int], others: dict[int, int]) -> tuple[int, int]:
+    """A child with these ends of pipes as its standard input, output and error; its pidfd and its number."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            # Nobody's child works for nobody.
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() == parent:
+                for number, pipe in enumerate(pipes):
+                    os.dup2(pipe, number)
+                for handle in (server.fileno(), *pipes, *others):
+                    os.close(handle)
+                _work()
+        finally:
+            os._exit(70)
+    for pipe in pipes:
+        os.close(pipe)
+    return os.pidfd_open(pid), pid
+
+
+def _work() -> None:
+    """Runs one job."""
     line = sys.stdin.buffer.readline()
     if not line:
         return

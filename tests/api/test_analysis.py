@@ -45,6 +45,8 @@ def printed(server: Running, *arguments: str) -> bytes:
         ("summary", {"thread": "order-client"},
          ["summary", "{}", "--only=thread=order-client", "--output=-", "--to=md"]),
         ("flamegraph", {"off_cpu": "true"}, ["flamegraph", "{}", "--output=-", "--off-cpu"]),
+        ("flamegraph", {"off_cpu": "true", "wakers": "true", "format": "json"},
+         ["flamegraph", "{}", "--output=-", "--off-cpu", "--wakers", "--format=json"]),
         ("export", {"to": "folded"}, ["export", "{}", "--to=folded"]),
         ("export", {"to": "speedscope"}, ["export", "{}", "--to=speedscope"]),
         ("export", {"to": "perfetto"}, ["export", "{}", "--to=perfetto"]),
@@ -74,6 +76,9 @@ def test_two_captures(server: Running, admin: httpx.Client, tcp: str) -> None:
     shown = printed(server, "diff", f"{pipe}/case", f"{tcp}/case", "--limit=5", "--format=json")
     assert rounded(differs.text) == rounded(shown.decode())
     assert differs.json()
+    pictures = {"a": pipe, "b": tcp, "format": "json"}
+    flames = admin.get("/v1/diff/flamegraph", params=pictures).content
+    assert flames == printed(server, "diff", f"{pipe}/case", f"{tcp}/case", "--flamegraph=-", "--format=json")
     history = admin.get("/v1/history", params={"view": "thread_time", "measure": "switch_count"})
     assert {row["capture"].split("/")[0] for row in history.json()} == {pipe, tcp}
     windows = admin.get("/v1/diff", params={"a": tcp, "a_window": "0s..1s", "b_window": "1s..2s", "limit": 5})

@@ -6,7 +6,7 @@ They are fetched as they are asked for: a connection can do nothing else until t
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from perfcase.errors import PerfcaseError
@@ -60,17 +60,27 @@ def event_unit(event: str, *, is_tracepoint: bool = False) -> str:
 
 
 def sampled_events(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The events that have samples with an address or a callchain, and the units of their periods."""
+    """The events that have samples with an address or a callchain, those with the most first, and the units of their periods."""
+    return {name: unit for name, unit, _ in event_counts(connection)}
+
+
+def event_counts(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, int]]:
+    """The events that have samples with an address or a callchain: name, unit of a period, samples; those with the most first."""
     rows = connection.execute(
-        "SELECT name, bool_or(is_tracepoint) FROM perf_event WHERE event_id IN (SELECT event_id FROM sample"
-        " WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL) GROUP BY name ORDER BY name"
+        "SELECT v.name, bool_or(v.is_tracepoint), sum(s.number)::BIGINT AS number FROM (SELECT event_id, count(*) AS number"
+        " FROM sample WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL GROUP BY event_id) AS s"
+        " JOIN perf_event AS v USING (event_id) GROUP BY v.name ORDER BY number DESC, v.name"
     ).fetchall()
-    return {name: event_unit(name, is_tracepoint=is_tracepoint) for name, is_tracepoint in rows}
+    return [(name, event_unit(name, is_tracepoint=is_tracepoint), number) for name, is_tracepoint, number in rows]
 
 
 def choose_event(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> tuple[str, str]:
     """The event that is asked for, or the one that says best where CPU time goes; and its unit."""
-    events = sampled_events(connection)
+    return chosen_event(sampled_events(connection), wanted)
+
+
+def chosen_event(events: Mapping[str, str], wanted: str | None) -> tuple[str, str]:
+    """As choose_event, of what sampled_events gives."""
     if wanted is None:
         chosen = sampling_event(events) or next(iter(events), None)
         if chosen is None:
@@ -101,6 +111,30 @@ def off_cpu_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = No
         f"SELECT comm, stack_id, NULL::UINTEGER AS frame_id, state, duration_ns AS weight FROM ({OFF_CPU}) WHERE true"
     )
     return _stacks(connection, rows, where, state=True)
+
+
+def off_wake_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = None) -> Iterator[Stack]:
+    """The callchains with which threads fell asleep, on each the callchain of who woke them, upside down, as off_wake has them.
+
+    The weight is the time from leaving the CPU to being back on one. Where the two meet stands the state.
+    """
+    sql = (
+        "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.state, w.waker_comm, k.frame_ids, w.weight FROM ("
+        " SELECT comm, stack_id, state, waker_comm, waker_stack_id,"
+        "  sum(duration_ns + coalesce(run_queue_ns, 0))::HUGEINT AS weight"
+        f" FROM (SELECT s.*, k.comm AS waker_comm FROM ({OFF_CPU}) AS s LEFT JOIN thread AS k ON k.utid = s.waker_utid)"
+        f" WHERE state NOT IN ('runnable', 'runnable_preempted'){f' AND ({where}{chr(10)})' if where else ''} GROUP BY ALL"
+        ") AS w LEFT JOIN stack AS s ON s.stack_id = w.stack_id LEFT JOIN stack AS k ON k.stack_id = w.waker_stack_id"
+        " ORDER BY w.comm, w.state, w.stack_id, w.waker_comm, w.waker_stack_id"
+    )
+    if where:
+        gate(connection, sql)
+    frames = frame_names(connection)
+    for comm, ids, (state, waker, waker_ids, weight) in chains(connection, sql):
+        path = [Frame(comm, "label"), *(frames[number] for number in ids), Frame(f"[{state}]", "label")]
+        path += [frames[number] for number in waker_ids or ()]
+        path.append(Frame(f"woken by {waker}" if waker else "[waker not known]", "label"))
+        yield path, weight
 
 
 def _stacks(

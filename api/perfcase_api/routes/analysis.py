@@ -23,6 +23,10 @@ Where = Annotated[
 Limit = Annotated[int, Query(ge=1, description="At most this many rows.")]
 Event = Annotated[str | None, Query(max_length=200, description="The event whose samples count; a clock unless told.")]
 Text = Annotated[str | None, Query(max_length=200)]
+FlameFormat = Annotated[Literal["svg", "json"], Query(alias="format", description="A picture, or its tree as lists.")]
+CaptureA = Annotated[str, Query(pattern="^[0-9a-f]{64}$", description="A capture.")]
+CaptureB = Annotated[str | None, Query(pattern="^[0-9a-f]{64}$", description="Another; not needed with two windows.")]
+Part = Annotated[str | None, Query(max_length=50, description="Only this time of it.", examples=["0s..10s"])]
 
 Names = Annotated[list[str] | None, Query(max_length=20)]
 
@@ -103,18 +107,16 @@ async def show_flame_graph(
     off_cpu: Annotated[
         bool, Query(description="Where threads left their CPUs, by the time that they stayed away.")
     ] = False,
+    wakers: Annotated[
+        bool, Query(description="Of off_cpu: sleeps, on each callchain the one of who woke the thread, upside down.")
+    ] = False,
     where: Where = None,
+    fmt: FlameFormat = "svg",
 ) -> Response:
-    """A flame graph as SVG."""
-    arguments = [
-        "{0}",
-        *only,
-        "--output=-",
-        *option("event", event),
-        *option("off-cpu", off_cpu),
-        *option("where", where),
-    ]
-    return await ask(here, me, request, [here.ready(me, capture_id)], "flamegraph", arguments, MEDIA["svg"])
+    """A flame graph as SVG, or as a tree in JSON."""
+    given = {"event": event, "off-cpu": off_cpu, "wakers": wakers, "where": where, "format": fmt}
+    arguments = ["{0}", *only, "--output=-", *(word for name, value in given.items() for word in option(name, value))]
+    return await ask(here, me, request, [here.ready(me, capture_id)], "flamegraph", arguments, MEDIA[fmt])
 
 
 @router.get("/summary")
@@ -156,12 +158,10 @@ async def diff(
     here: Here,
     me: Me,
     request: Request,
-    a: Annotated[str, Query(pattern="^[0-9a-f]{64}$", description="A capture.")],
-    b: Annotated[
-        str | None, Query(pattern="^[0-9a-f]{64}$", description="Another; not needed with two windows.")
-    ] = None,
-    a_window: Annotated[str | None, Query(max_length=50, examples=["0s..10s"])] = None,
-    b_window: Annotated[str | None, Query(max_length=50, examples=["20s..30s"])] = None,
+    a: CaptureA,
+    b: CaptureB = None,
+    a_window: Part = None,
+    b_window: Part = None,
     view: Text = None,
     per: Text = None,
     callers: Text = None,
@@ -176,6 +176,27 @@ async def diff(
     for name, value in given.items():
         arguments += option(name, value)
     return await ask(here, me, request, rows, "diff", [*arguments, *option("format", fmt)], MEDIA[fmt])
+
+
+@comparisons.get("/diff/flamegraph")
+async def diff_flame_graph(
+    here: Here,
+    me: Me,
+    request: Request,
+    a: CaptureA,
+    b: CaptureB = None,
+    a_window: Part = None,
+    b_window: Part = None,
+    event: Event = None,
+    fmt: FlameFormat = "svg",
+) -> Response:
+    """The flame graph of the second, coloured by the difference from the first: SVG, or the tree of both in JSON."""
+    rows = [here.ready(me, capture_id) for capture_id in (a, b) if capture_id]
+    arguments = [f"{{{number}}}" for number in range(len(rows))]
+    for name, value in {"a": a_window, "b": b_window, "event": event}.items():
+        arguments += option(name, value)
+    arguments += ["--flamegraph=-", *option("format", "json" if fmt == "json" else None)]
+    return await ask(here, me, request, rows, "diff", arguments, MEDIA[fmt])
 
 
 @comparisons.get("/history")

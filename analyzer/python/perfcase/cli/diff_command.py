@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -58,7 +59,11 @@ def command(
     ] = None,
     flamegraph: Annotated[
         Path | None,
-        typer.Option("--flamegraph", metavar="FILE", help="Write OTHER's flame graph, coloured by the difference."),
+        typer.Option(
+            "--flamegraph",
+            metavar="FILE",
+            help="Write OTHER's flame graph, coloured by the difference (- for standard output); with --format json the tree of both.",
+        ),
     ] = None,
     callers: Annotated[
         str | None,
@@ -121,8 +126,12 @@ def command(
     with opened_sides(first, second, in_a and parse_part(in_a), in_b and parse_part(in_b)) as sides:
         old, new = count_per(*sides, per) if per else sides
         if flamegraph:
-            with writing(flamegraph) as partial:
-                partial.write_text(stack_page.flamegraph(old, new, event), encoding="utf-8")
+            picture = stack_page.flamegraph(old, new, event, as_json=fmt == Format.json)
+            if str(flamegraph) == "-":
+                sys.stdout.write(picture)
+            else:
+                with writing(flamegraph) as partial:
+                    partial.write_text(picture, encoding="utf-8")
         if callers:
             stack_page.write_callers(old, new, callers, event, fmt.value, output, limit)
         if flamegraph or callers:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,19 +13,33 @@ import typer
 from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, event_option, opened, where_option, writing
 from perfcase.errors import PerfcaseError
 from perfcase.flamegraph import FlameGraph
-from perfcase.stacks import choose_event, off_cpu_stacks, sample_stacks
+from perfcase.flametree import tree
+from perfcase.stacks import chosen_event, event_counts, off_cpu_stacks, off_wake_stacks, sample_stacks
+from perfcase.text import safe
+
+Form = StrEnum("Form", ["svg", "json"])
 
 
 def command(
     file: FileArgument,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The SVG to write; - for standard output.")
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write; - for standard output.")
     ],
     event: event_option("The event whose samples count; a clock unless told.") = None,
     off_cpu: Annotated[
         bool, typer.Option("--off-cpu", help="Where threads left their CPUs, by the time that they stayed away.")
     ] = False,
+    wakers: Annotated[
+        bool,
+        typer.Option(
+            "--wakers",
+            help="Of --off-cpu: only sleeps, and on each callchain the one of who woke the thread, upside down.",
+        ),
+    ] = False,
     where: where_option("Which samples or waits: comm, tid, pid, cpu, ts_ns; state, duration_ns of waits.") = None,
+    fmt: Annotated[
+        Form, typer.Option("--format", "-f", help="svg, or json: the tree as lists, for a program that draws it.")
+    ] = Form.svg,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
@@ -35,14 +51,24 @@ def command(
     """
     if off_cpu and event:
         raise PerfcaseError("usage", "--off-cpu counts time off the CPU, --event samples", "give one of them")
+    if wakers and not off_cpu:
+        raise PerfcaseError("usage", "--wakers is of --off-cpu")
     with opened(file, debug_dir, only) as connection:
+        events: list[tuple[str, str, int]] = []
         if off_cpu:
-            what, unit, stacks = "time off the CPU", "ns", off_cpu_stacks(connection, where)
+            stacks = off_wake_stacks(connection, where) if wakers else off_cpu_stacks(connection, where)
+            what, unit = "time asleep, with wakers" if wakers else "time off the CPU", "ns"
         else:
-            what, unit = choose_event(connection, event)
+            events = event_counts(connection)
+            what, unit = chosen_event({name: unit for name, unit, _ in events}, event)
             stacks = sample_stacks(connection, what, where)
         title = f"{file.name}: {what}" + "".join(f", {part}" for part in (*(only or ()), where) if part)
-        picture = FlameGraph(stacks, title=title, unit=unit).svg()
+        if fmt == Form.svg:
+            picture = FlameGraph(stacks, title=title, unit=unit).svg()
+        else:
+            listed = [dict(zip(("event", "unit", "sample_count"), each, strict=True)) for each in events]
+            told = {"title": safe(title), "what": what, "unit": unit, "events": listed, **tree(stacks)}
+            picture = json.dumps(told, separators=(",", ":")) + "\n"
         if str(output) == "-":
             sys.stdout.write(picture)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,9 @@ from perfcase.diff.page import times, value
 from perfcase.diff.shape import COUNTER_VIEWS, Shape, differing_counters, sentence, shape
 from perfcase.diff.stacks import common_event, pictured, profile
 from perfcase.flamegraph import FlameGraph
+from perfcase.flametree import tree
 from perfcase.query import Result
-from perfcase.stacks import sampled_events
+from perfcase.stacks import event_counts, sampled_events
 from perfcase.text import ratio, safe
 from perfcase.views import load_views
 
@@ -44,15 +46,31 @@ CALLER_COLUMNS = {
 """Weights are in the event's unit (ns for clocks), rates per second of recording, ratios of all that was sampled."""
 
 
-def flamegraph(a: Side, b: Side, event: str | None) -> str:
-    """B's flame graph as SVG, coloured by the difference from A."""
+def flamegraph(a: Side, b: Side, event: str | None, *, as_json: bool = False) -> str:
+    """B's flame graph, coloured by the difference from A: SVG, or the tree of both."""
     old, new = (
         profile(side.connection, name)
         for side, name in zip((a, b), common_event(a.connection, b.connection, event), strict=True)
     )
     title = f"{b.name}: {new.event}, the colour is the difference from {a.name}"
+    if as_json:
+        told = {
+            "title": safe(title), "what": new.event, "unit": new.unit, "a_name": safe(a.name), "b_name": safe(b.name),
+            "events": _common(a, b), **tree(pictured(new, old), pictured(old, new)),
+        }  # fmt: skip
+        return json.dumps(told, separators=(",", ":")) + "\n"
     picture = FlameGraph(pictured(new, old), title=title, unit=new.unit, base=pictured(old, new), base_title=a.name)
     return picture.svg()
+
+
+def _common(a: Side, b: Side) -> list[dict[str, object]]:
+    """The events that both sampled, with how often."""
+    others = {name: number for name, _, number in event_counts(b.connection)}
+    return [
+        {"event": name, "unit": unit, "sample_count": number + others[name]}
+        for name, unit, number in event_counts(a.connection)
+        if name in others
+    ]
 
 
 def write_callers(

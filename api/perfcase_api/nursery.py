@@ -1,0 +1,179 @@
+"""Processes for analyses that need not load first: one process loads everything once, and each job is a copy of it.
+
+To fork takes 2 ms where to start Python and load DuckDB takes half a second of a CPU. The process that is copied has one
+thread and no connection. ``Nursery`` is the server's end, ``perfcase_api.worker`` the other; between them a socket says
+``fork`` (with the three ends of the child's pipes) and ``kill PID``, and answers ``pid PID`` and ``end PID CODE``. The parent
+of the children is the one that kills them: it knows that a number is still theirs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from pathlib import Path
+
+from perfcase_api.errors import ApiError
+from perfcase_api.worker import MESSAGE_MAX, READY
+
+Pipe = tuple[asyncio.StreamReader, asyncio.ReadTransport]
+
+
+class Child:
+    """A process that waits for its order, with the part of asyncio's Process that a job needs."""
+
+    def __init__(self, nursery: Nursery, stdin: int, output: Pipe, error: Pipe) -> None:
+        self.stdout, self.stderr = output[0], error[0]
+        self.pid = 0
+        self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._nursery = nursery
+        self._stdin: int | None = stdin
+        self._transports = output[1], error[1]
+
+    @property
+    def returncode(self) -> int | None:
+        """None while it runs; below 0: the signal that ended it."""
+        return self.ended.result() if self.ended.done() else None
+
+    def order(self, line: bytes) -> None:
+        """Gives it its one line of input. A pipe takes 64 KiB at once; one that has ended says so by its exit code."""
+        assert self._stdin is not None
+        pipe, self._stdin = self._stdin, None
+        with contextlib.suppress(OSError), os.fdopen(pipe, "wb") as writer:
+            writer.write(line)
+
+    def close(self) -> None:
+        """Lets go of the pipes. One that has not got its order ends."""
+        for transport in self._transports:
+            transport.close()
+        if self._stdin is not None:
+            self.order(b"")
+
+    def kill(self) -> None:
+        """Ends it."""
+        self._nursery.say(f"kill {self.pid}")
+
+    async def wait(self) -> int:
+        """How it ended."""
+        return await asyncio.shield(self.ended)
+
+
+class Nursery:
+    """The server's end of the process that is copied; it is started with the first job, and again if it was killed."""
+
+    def __init__(self, folder: Path) -> None:
+        """``folder``: where the processes work."""
+        self._folder = folder
+        self._lock = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+        self._socket: socket.socket | None = None
+        self._asked: deque[Child] = deque()
+        self._children: dict[int, Child] = {}
+
+    async def child(self) -> Child:
+        """A new process."""
+        async with self._lock:
+            await self._start()
+            assert self._socket is not None
+            near, far = zip(*(os.pipe() if number else os.pipe()[::-1] for number in range(3)), strict=True)
+            try:
+                readers = [await _reader(pipe) for pipe in near[1:]]
+                child = Child(self, near[0], *readers)
+                socket.send_fds(self._socket, [b"fork"], far)
+                self._asked.append(child)
+            finally:
+                for pipe in far:
+                    os.close(pipe)
+        try:
+            await asyncio.shield(child.started)
+        except asyncio.CancelledError:
+            child.close()
+            raise
+        return child
+
+    def say(self, message: str) -> None:
+        """A message without an answer; where nobody hears it, there is nobody left."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.send(message.encode())
+
+    async def close(self) -> None:
+        """Ends it and all of its children."""
+        async with self._lock:
+            self._lose()
+            if self._process is not None:
+                await self._process.wait()
+
+    async def start(self) -> None:
+        """Starts it ahead of the first job."""
+        async with self._lock:
+            await self._start()
+
+    async def _start(self) -> None:
+        if self._socket is not None:
+            return
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            # It gets nothing of the server's environment.
+            path = os.pathsep.join(entry for entry in sys.path if entry)
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "perfcase_api.worker", str(theirs.fileno()),
+                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONPATH": path},
+                cwd=self._folder, pass_fds=[theirs.fileno()],
+            )  # fmt: skip
+        assert self._process.stderr is not None
+        said = await self._process.stderr.readline()
+        if said != READY:
+            ours.close()
+            more = (said + await self._process.stderr.read()).decode("utf-8", "replace").strip().splitlines()
+            raise ApiError("environment", f"the process for analyses did not start: {more[-1] if more else '-'}")
+        ours.setblocking(False)
+        self._socket = ours
+        asyncio.get_running_loop().add_reader(ours, self._heard, ours)
+
+    def _heard(self, ours: socket.socket) -> None:
+        while True:
+            try:
+                words = ours.recv(MESSAGE_MAX).split()
+            except BlockingIOError:
+                return
+            except OSError:
+                words = []
+            if not words:
+                self._lose()
+                return
+            if words[0] == b"pid":
+                child = self._asked.popleft()
+                child.pid = int(words[1])
+                self._children[child.pid] = child
+                child.started.set_result(None)
+            else:
+                self._children.pop(int(words[1])).ended.set_result(int(words[2]))
+
+    def _lose(self) -> None:
+        """Nobody is at the other end, or will be: who has lost its parent is killed by the kernel."""
+        if self._socket is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._socket)
+        self._socket.close()
+        self._socket = None
+        for child in self._asked:
+            child.started.set_result(None)
+        for child in (*self._asked, *self._children.values()):
+            child.ended.set_result(-signal.SIGKILL)
+        self._asked.clear()
+        self._children.clear()
+
+
+async def _reader(pipe: int) -> Pipe:
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    opened = os.fdopen(pipe, "rb", buffering=0)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), opened)
+    return reader, transport
