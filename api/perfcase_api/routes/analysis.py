@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from perfcase.schema import Table, load_tables
-from perfcase.views import View, load_views
+from perfcase.views import View, load_views, parameters
 from perfcase_api.asking import MEDIA, TableFormat, ask, option, rows_max
 from perfcase_api.errors import ApiError
 from perfcase_api.routes.captures import CaptureId
@@ -238,9 +238,10 @@ async def history(
 
 @comparisons.get("/schema")
 def schema(_here: Here, _me: Me) -> dict[str, list[dict]]:
-    """All tables and views with their columns, units and what they mean."""
+    """All tables and views with their columns, units and what they mean, and the parameters of views."""
+    views = load_views()
     return {
-        "views": list(map(_described, load_views().values())),
+        "views": [{**_described(view), "parameters": sorted(parameters(views, name))} for name, view in views.items()],
         "tables": list(map(_described, load_tables().values())),
     }
 

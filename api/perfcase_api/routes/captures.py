@@ -69,6 +69,14 @@ class Note(BaseModel):
     written_ns: int
 
 
+_SORTS = {
+    "started": "coalesce(c.started_ns, c.uploaded_ns)", "name": "lower(c.name)", "ticket": "c.ticket", "host": "c.host",
+    "duration": "c.duration_ns", "size": "c.size_bytes",
+    "findings": "(SELECT sum(CASE f.severity WHEN 'critical' THEN 1000000 WHEN 'warning' THEN 1000 ELSE 1 END)"
+    " FROM finding AS f WHERE f.capture_id = c.capture_id)",
+}  # fmt: skip
+
+
 @router.get("")
 def list_captures(
     here: Here,
@@ -84,8 +92,12 @@ def list_captures(
     text: Annotated[str | None, Query(description="Part of the name, host, ticket, remark or of a note.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
+    sort: Annotated[
+        str, Query(pattern=f"^-?({'|'.join(_SORTS)})$", description="By what; with - the largest or last first.")
+    ] = "-started",
 ) -> Page:
-    """The captures in scope, the latest recording first."""
+    """The captures in scope, the latest recording first unless told."""
+    direction = "DESC" if sort.startswith("-") else "ASC"
     conditions = {
         "substr(c.ticket, 1, length(:scope)) = :scope": me.ticket_prefix,
         "substr(c.ticket, 1, length(:ticket)) = :ticket": ticket,
@@ -103,7 +115,7 @@ def list_captures(
     values: dict[str, Any] = dict(zip(names, conditions.values(), strict=True))
     total = here.catalogue.row(f"SELECT count(*) FROM capture AS c WHERE {where}", values)
     rows = here.catalogue.rows(
-        f"SELECT c.* FROM capture AS c WHERE {where} ORDER BY coalesce(c.started_ns, c.uploaded_ns) DESC, c.capture_id"
+        f"SELECT c.* FROM capture AS c WHERE {where} ORDER BY {_SORTS[sort.lstrip('-')]} {direction} NULLS LAST, c.capture_id"
         " LIMIT :limit OFFSET :offset",
         {**values, "limit": limit, "offset": offset},
     )

@@ -9,11 +9,14 @@ from pydantic import BaseModel, Field
 
 from perfcase_api.asking import MEDIA, TableFormat, ask, option, rows_max
 from perfcase_api.errors import ApiError
+from perfcase_api.routes.analysis import part
 from perfcase_api.state import Here, Me
 
 router = APIRouter(prefix="/v1", tags=["analysis"])
 
 _CAPTURES_MAX = 100
+
+Names = Annotated[list[str] | None, Field(max_length=20)]
 
 
 class Question(BaseModel):
@@ -26,6 +29,13 @@ class Question(BaseModel):
     ticket: str | None = Field(None, max_length=200, description="All captures of this ticket.")
     format: TableFormat = "json"
     limit: int = Field(10_000, ge=1)
+    window: str | None = Field(
+        None, max_length=50, description="Only this time of each capture.", examples=["10s..20s"]
+    )
+    process: Names = Field(None, description="Only processes of these names or pids.")
+    thread: Names = Field(None, description="Only threads of these names or tids.")
+    cpu: Names = Field(None, description="Only what happened there.")
+    cgroup: Names = Field(None, description="Only what is in these control groups.")
 
 
 @router.post("/sql", responses={200: {"content": {kind: {} for kind in MEDIA.values()}}})
@@ -52,5 +62,6 @@ async def sql(here: Here, me: Me, request: Request, question: Question) -> Respo
             raise ApiError("too_large", f"the ticket has {len(rows)} captures; at most {_CAPTURES_MAX}", "ask each")
     also = [argument for number in range(1, len(rows)) for argument in ("--also", f"{{{number}}}")]
     arguments = ["{0}", *also, "--capture-id", *option("limit", rows_max(here, question.limit))]
+    arguments += part(question.window, question.process, question.thread, question.cpu, question.cgroup)
     arguments += [*option("format", question.format), "--", question.sql]
     return await ask(here, me, request, rows, "sql", arguments, MEDIA[question.format])

@@ -4,7 +4,9 @@ import { startKeys } from "./app/keys";
 import { startSession } from "./app/session";
 import { startTheme } from "./app/theme";
 import "./style/base.css";
+import "./style/captures.css";
 import "./style/shell.css";
+import "./style/table.css";
 
 startTheme();
 startKeys();

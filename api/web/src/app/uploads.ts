@@ -1,0 +1,142 @@
+/** Uploads that go on by themselves: in parts, from where the server has them, after anything that interrupts. */
+
+import { ApiError, ask, get, shown } from "../api/fetch";
+import type { ImportState, Upload } from "../api/types";
+import { store } from "./store";
+
+export interface Sending {
+  key: string;
+  name: string;
+  sizeBytes: number;
+  sentBytes: number;
+  state: "sending" | "waiting" | "importing" | "ready" | "failed";
+  captureId?: string;
+  records?: number;
+  error?: ApiError;
+}
+
+const PART_BYTES = 4 << 20;
+const RETRIES = 6;
+const KEPT = "perfcase.upload.";
+
+/** Newest first; told to every list of captures. */
+export const uploads = store<Sending[]>([]);
+/** Counts imports that ended, so that lists are asked for again. */
+export const arrived = store(0);
+
+const files = new Map<string, { file: File; ticket: string; isDamagedTaken: boolean }>();
+const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
+
+function change(key: string, now: Partial<Sending>): void {
+  uploads.set((all) => all.map((one) => (one.key === key ? { ...one, ...now } : one)));
+}
+
+/** Begins to send files, or goes on with those that this browser began to send before. */
+export function send(given: Iterable<File>, ticket: string): void {
+  for (const file of given) {
+    const key = `${file.name} ${file.size} ${file.lastModified}`;
+    const known = uploads.get().find((one) => one.key === key);
+    if (known && known.state !== "failed" && known.state !== "ready") continue;
+    uploads.set((all) => [
+      { key, name: file.name, sizeBytes: file.size, sentBytes: 0, state: "sending" },
+      ...all.filter((one) => one.key !== key),
+    ]);
+    files.set(key, { file, ticket, isDamagedTaken: false });
+    void run(key);
+  }
+}
+
+/** Sends a failed one again; `isDamagedTaken`: although its checksums do not agree. */
+export function sendAgain(key: string, isDamagedTaken = false): void {
+  const known = files.get(key);
+  if (!known) return;
+  known.isDamagedTaken ||= isDamagedTaken;
+  change(key, { state: "sending", sentBytes: 0, error: undefined });
+  void run(key);
+}
+
+export function dismiss(key: string): void {
+  files.delete(key);
+  uploads.set((all) => all.filter((one) => one.key !== key));
+}
+
+async function run(key: string): Promise<void> {
+  try {
+    const captureId = await whole(key);
+    localStorage.removeItem(KEPT + key);
+    files.delete(key);
+    change(key, { state: "importing", captureId });
+    arrived.set((number) => number + 1);
+    follow(key, captureId);
+  } catch (error) {
+    const told = shown(error);
+    // The server forgot it; what is sent next begins anew.
+    if (told.kind !== "network") localStorage.removeItem(KEPT + key);
+    change(key, { state: "failed", error: told });
+  }
+}
+
+async function whole(key: string): Promise<string> {
+  const { file } = files.get(key)!;
+  if (!file.size) throw new ApiError("input", `${file.name} is empty`);
+  let upload = await begun(key);
+  let failures = 0;
+  while (upload.capture_id === null) {
+    change(key, { state: "sending", sentBytes: upload.offset_bytes });
+    try {
+      const answer = await ask(`uploads/${upload.upload_id}`, {
+        method: "PATCH",
+        body: file.slice(upload.offset_bytes, upload.offset_bytes + PART_BYTES),
+        headers: { "Upload-Offset": String(upload.offset_bytes), "Content-Type": "application/octet-stream" },
+      });
+      upload = await answer.json();
+      failures = 0;
+    } catch (error) {
+      const told = shown(error);
+      failures += 1;
+      if (!["network", "conflict", "too_many", "environment"].includes(told.kind) || failures > RETRIES) throw told;
+      change(key, { state: "waiting" });
+      await pause(500 * 2 ** failures);
+      upload = await get<Upload>(`uploads/${upload.upload_id}`).catch(() => upload);
+    }
+  }
+  change(key, { sentBytes: file.size });
+  return upload.capture_id;
+}
+
+async function begun(key: string): Promise<Upload> {
+  const { file, ticket, isDamagedTaken } = files.get(key)!;
+  const kept = localStorage.getItem(KEPT + key);
+  if (kept && !isDamagedTaken) {
+    const known = await get<Upload>(`uploads/${kept}`).catch(() => null);
+    if (known) return known;
+  }
+  const json = { name: file.name, size_bytes: file.size, ticket, accept_damaged: isDamagedTaken };
+  const upload: Upload = await (await ask("uploads", { method: "POST", json })).json();
+  localStorage.setItem(KEPT + key, upload.upload_id);
+  return upload;
+}
+
+function follow(key: string, captureId: string): void {
+  followImport(captureId, (told) => {
+    if (told.state === "ready") change(key, { state: "ready" });
+    else if (told.state === "failed")
+      change(key, {
+        state: "failed",
+        error: new ApiError("input", `not imported: ${told.reason ?? "no reason is known"}`),
+      });
+    else if (told.records !== undefined) change(key, { records: told.records });
+    if (told.state === "ready" || told.state === "failed") arrived.set((number) => number + 1);
+  });
+}
+
+/** Tells how an import goes until it ends; the answer stops listening. */
+export function followImport(captureId: string, tell: (state: ImportState) => void): () => void {
+  const events = new EventSource(`/v1/captures/${captureId}/progress`);
+  events.addEventListener("import", (event) => {
+    const told: ImportState = JSON.parse(event.data);
+    tell(told);
+    if (told.state === "ready" || told.state === "failed") events.close();
+  });
+  return () => events.close();
+}
