@@ -14,6 +14,7 @@ const HELP: [string, string][] = [
   ["1 … 9", "the pages of a capture"],
   ["↑ ↓ Home End", "rows of a table; Enter opens one"],
   ["← →", "columns of a table's head; Enter sorts"],
+  ["↑ ↓ ← → Enter", "frames of a flame graph; Enter zooms, Esc shows all"],
   ["Ctrl Enter", "run the SQL"],
   ["Esc", "close; leave a field"],
 ];

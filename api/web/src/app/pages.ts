@@ -22,6 +22,8 @@ export interface CapturePage {
 
 export const CAPTURE_PAGES: CapturePage[] = [
   { id: "overview", title: "Overview", load: () => import("../pages/overview") },
+  { id: "flame", title: "Flame graph", load: () => import("../pages/flame") },
+  { id: "offcpu", title: "Off-CPU", load: () => import("../pages/offcpu") },
 ];
 
 /** Pictures on the overview, above the findings' tables, in this order. */

@@ -1,0 +1,190 @@
+/** A flame graph that is looked at: wheel and keys move, a click zooms, and the focused frame is said in words. */
+
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useStore } from "../app/store";
+import { colour, theme } from "../app/theme";
+import { ratio } from "../parts/units";
+import { amount, at, Colours, draw, type Port, ROW, rows, type Scene, top } from "./draw";
+import type { FlameTree } from "./tree";
+
+export interface FlameCanvasProps {
+  tree: FlameTree;
+  unit: string;
+  /** What the picture shows, for those who do not see it. */
+  label: string;
+  zoom: number;
+  onZoom: (node: number) => void;
+  /** Told when another frame has the focus. */
+  onFocus?: ((node: number) => void) | undefined;
+  hits?: Uint8Array | null;
+  isUp?: boolean;
+  /** CSS pixels; what does not fit is scrolled. */
+  heightMax?: number;
+}
+
+/** What is said of a frame. */
+export function told(tree: FlameTree, node: number, unit: string): string {
+  let text = `${tree.label(node)}: ${amount(tree.weight[node]!, unit)}, ${ratio(tree.share(node))} of all`;
+  if (tree.self[node]) text += `; in itself ${amount(tree.self[node]!, unit)}`;
+  if (tree.base) text += `; before ${amount(tree.base[node]!, unit)}, ${ratio(tree.baseShare(node))}`;
+  return text;
+}
+
+export function FlameCanvas(props: FlameCanvasProps) {
+  const { tree, unit, zoom, hits = null, isUp = false, heightMax = 620 } = props;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const { isDark } = useStore(theme);
+  const [width, setWidth] = useState(0);
+  const [hover, setHover] = useState<{ node: number; x: number; y: number } | null>(null);
+  const [focus, setFocus] = useState(-1);
+  const colours = useMemo(
+    () =>
+      new Colours(tree, {
+        isDark,
+        ink: colour("--ink"),
+        paper: colour("--paper"),
+        hit: isDark ? "#a3349f" : "#f0a3ee",
+      }),
+    [tree, isDark],
+  );
+  const whole = useMemo(() => Math.max(rows(tree, zoom), 1) * ROW, [tree, zoom]);
+  const height = Math.min(whole, heightMax);
+  const scene: Scene = { tree, zoom, hover: hover?.node ?? -1, focus, hits, isUp };
+  const port = (): Port => ({ width, height, whole, scroll: box.current?.scrollTop ?? 0 });
+
+  useLayoutEffect(() => {
+    const element = box.current!;
+    const measure = () => setWidth(element.clientWidth);
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    measure();
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => setFocus((before) => (before < tree.size ? before : -1)), [tree]);
+  useLayoutEffect(() => {
+    if (box.current) box.current.scrollTop = isUp ? whole : 0;
+  }, [tree, whole, isUp]);
+
+  const paint = () => {
+    const element = canvas.current;
+    const context = element?.getContext("2d");
+    if (!element || !context || !width) return;
+    const density = devicePixelRatio || 1;
+    const size = [Math.round(width * density), Math.round(height * density)] as const;
+    if (element.width !== size[0] || element.height !== size[1]) [element.width, element.height] = size;
+    context.setTransform(density, 0, 0, density, 0, 0);
+    draw(context, scene, port(), colours);
+    // For whoever measures how long a reader waits.
+    if (tree.size > 1 && !element.dataset.painted) element.dataset.painted = String(Math.round(performance.now()));
+  };
+  useLayoutEffect(paint);
+
+  const choose = (node: number) => {
+    setFocus(node);
+    props.onZoom(node);
+    props.onFocus?.(node);
+  };
+  const go = (node: number | undefined) => {
+    if (node === undefined || node < 0 || node >= tree.size) return;
+    setFocus(node);
+    props.onFocus?.(node);
+    const element = box.current!;
+    const y = top({ ...port(), scroll: 0 }, isUp, tree.depth[node]!);
+    if (y < element.scrollTop) element.scrollTop = y;
+    else if (y + ROW > element.scrollTop + height) element.scrollTop = y + ROW - height;
+  };
+  const beside = (node: number, step: number) => {
+    if (node <= 0) return undefined;
+    const row = tree.callees(tree.parent[node]!);
+    return row[row.indexOf(node) + step];
+  };
+  const key = (event: KeyboardEvent) => {
+    const now = focus >= 0 ? focus : zoom;
+    const deeper = () => {
+      const below = tree.callees(now).sort((a, b) => tree.weight[b]! - tree.weight[a]!);
+      go(below[0]);
+    };
+    const moves: Record<string, () => void> = {
+      ArrowUp: () => (isUp ? deeper() : go(tree.parent[now])),
+      ArrowDown: () => (isUp ? go(tree.parent[now]) : deeper()),
+      ArrowLeft: () => go(beside(now, -1)),
+      ArrowRight: () => go(beside(now, 1)),
+      Home: () => go(0),
+      Enter: () => choose(now),
+      " ": () => choose(now),
+      Escape: () => props.onZoom(0),
+    };
+    const move = moves[event.key];
+    if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+    move();
+    event.preventDefault();
+  };
+  const under = (event: MouseEvent) => {
+    const area = canvas.current!.getBoundingClientRect();
+    const [x, y] = [event.clientX - area.left, event.clientY - area.top];
+    return { node: at(scene, port(), x, y), x, y };
+  };
+  const focused = focus >= 0 && focus < tree.size ? focus : zoom;
+  const spot = hover && hover.node >= 0 ? hover : null;
+  return (
+    <div class="flame">
+      <div
+        ref={box}
+        class="flame-box"
+        style={{ height: `${height}px` }}
+        tabIndex={0}
+        role="application"
+        aria-label={`${props.label}. Arrows go from frame to frame, Enter zooms, Escape shows all.`}
+        onKeyDown={key}
+        onScroll={paint}
+        onFocus={() => focus < 0 && setFocus(zoom)}
+        onMouseMove={(event) => setHover(under(event))}
+        onMouseLeave={() => setHover(null)}
+        onClick={(event) => {
+          const { node } = under(event);
+          if (node >= 0) choose(node);
+        }}
+      >
+        <canvas ref={canvas} class="flame-canvas" style={{ width: "100%", height: `${height}px` }} aria-hidden="true" />
+        <div style={{ height: `${whole - height}px` }} />
+      </div>
+      {spot && <Tip tree={tree} unit={unit} node={spot.node} x={spot.x} y={spot.y} width={width} />}
+      <p class="flame-told" aria-live="polite">
+        {tree.size ? told(tree, focused, unit) : ""}
+      </p>
+    </div>
+  );
+}
+
+function Tip({
+  tree,
+  unit,
+  node,
+  x,
+  y,
+  width,
+}: {
+  tree: FlameTree;
+  unit: string;
+  node: number;
+  x: number;
+  y: number;
+  width: number;
+}) {
+  const style = x > width / 2 ? { right: `${width - x + 12}px` } : { left: `${x + 12}px` };
+  return (
+    <div class="flame-tip" style={{ ...style, top: `${y + 16}px` }} aria-hidden="true">
+      <b>{tree.label(node)}</b>
+      <span>
+        {amount(tree.weight[node]!, unit)} · {ratio(tree.share(node))}
+        {tree.self[node] ? ` · in itself ${amount(tree.self[node]!, unit)}` : ""}
+      </span>
+      {tree.base && (
+        <span>
+          before {amount(tree.base[node]!, unit)} · {ratio(tree.baseShare(node))}
+        </span>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,219 @@
+/** A flame graph with its tools: search, which way up, callers and callees of a function. Its state is the caller's. */
+
+import { useMemo, useState } from "preact/hooks";
+import { useStore } from "../app/store";
+import { theme } from "../app/theme";
+import { count, ratio } from "../parts/units";
+import { FlameCanvas } from "./canvas";
+import { amount, difference, kindColour, kindText } from "./draw";
+import { callees, callers, type FlameDoc, FlameTree, search } from "./tree";
+import "./flame.css";
+
+/** What of a flame graph a link holds. */
+export interface FlameState {
+  /** The key of the frame that fills the width; 0: all. */
+  at: number;
+  /** What is searched for. */
+  find: string;
+  /** The function whose callers and callees are shown. */
+  of: string;
+  /** The root is at the bottom. */
+  up: boolean;
+}
+
+export interface FlameGraphProps {
+  doc: FlameDoc;
+  state: FlameState;
+  onState: (change: Partial<FlameState>) => void;
+}
+
+export function FlameGraph({ doc, state, onState }: FlameGraphProps) {
+  const tree = useMemo(() => FlameTree.of(doc), [doc]);
+  const zoom = useMemo(() => tree.find(state.at), [tree, state.at]);
+  const [chosen, setChosen] = useState(zoom);
+  const found = useMemo(() => (state.find ? search(tree, state.find, zoom) : null), [tree, state.find, zoom]);
+  const of = state.of ? doc.names.indexOf(state.of) : -1;
+  const node = chosen < tree.size ? chosen : zoom;
+  if (!(tree.weight[0]! > 0 || (tree.base?.[0] ?? 0) > 0)) {
+    return <p class="empty">No stacks in this part of the capture: nothing to draw.</p>;
+  }
+  return (
+    <section class="flame-graph" aria-label={doc.title}>
+      <div class="row flame-tools">
+        <input
+          data-search
+          type="search"
+          class="flame-search"
+          placeholder="Search frames"
+          aria-label="Search frames"
+          spellcheck={false}
+          value={state.find}
+          onInput={(event) => onState({ find: event.currentTarget.value })}
+        />
+        <span class="quiet" role="status">
+          {found &&
+            `${ratio(tree.weight[zoom] ? found.weight / tree.weight[zoom]! : 0)} matches, ${amount(found.weight, doc.unit)}`}
+        </span>
+        <span class="spring" />
+        <Legend tree={tree} />
+        <button type="button" aria-pressed={state.up} onClick={() => onState({ up: !state.up })}>
+          {state.up ? "Root at the bottom" : "Root at the top"}
+        </button>
+        <button type="button" disabled={zoom === 0} onClick={() => onState({ at: 0 })}>
+          Show all
+        </button>
+      </div>
+      <FlameCanvas
+        tree={tree}
+        unit={doc.unit}
+        label={doc.title}
+        zoom={zoom}
+        hits={found?.hits ?? null}
+        isUp={state.up}
+        onZoom={(to) => onState({ at: tree.key[to]! })}
+        onFocus={setChosen}
+      />
+      <p class="row">
+        {node > 0 && (
+          <button type="button" onClick={() => onState({ of: tree.label(node) })}>
+            Callers and callees of <span class="mono flame-name">{tree.label(node)}</span>
+          </button>
+        )}
+        <span class="spring" />
+        {doc.pruned.nodes > 0 && (
+          <span class="quiet">
+            {count(doc.pruned.nodes)} frames with less than {(100 * doc.pruned.ratio_below).toPrecision(2)} % each are
+            left out.
+          </span>
+        )}
+      </p>
+      {of >= 0 && <Sandwich tree={tree} unit={doc.unit} name={of} onState={onState} />}
+    </section>
+  );
+}
+
+/** Who calls a function, above; what it calls, below. */
+function Sandwich({
+  tree,
+  unit,
+  name,
+  onState,
+}: {
+  tree: FlameTree;
+  unit: string;
+  name: number;
+  onState: (change: Partial<FlameState>) => void;
+}) {
+  const above = useMemo(() => callers(tree, name), [tree, name]);
+  const below = useMemo(() => callees(tree, name), [tree, name]);
+  const [zooms, setZooms] = useState([0, 0]);
+  const label = tree.names[name]!;
+  const weight = below.weight[0]!;
+  const pick = (of: FlameTree) => (node: number) => node > 0 && onState({ of: of.label(node) });
+  return (
+    <section class="flame-sandwich" aria-label={`Callers and callees of ${label}`}>
+      <div class="row">
+        <h2 class="mono flame-name">{label}</h2>
+        <span class="quiet">
+          {amount(weight, unit)}, {ratio(tree.weight[0] ? weight / tree.weight[0]! : 0)} of all; in itself{" "}
+          {amount(selfOf(tree, name), unit)}
+        </span>
+        <span class="spring" />
+        <button type="button" onClick={() => onState({ of: "" })}>
+          Close
+        </button>
+      </div>
+      <h3>Callers</h3>
+      <FlameCanvas
+        key={`callers ${name}`}
+        tree={above}
+        unit={unit}
+        label={`Callers of ${label}`}
+        zoom={Math.min(zooms[0]!, above.size - 1)}
+        onZoom={(to) => setZooms([to, zooms[1]!])}
+        isUp
+        heightMax={320}
+      />
+      <h3>Callees</h3>
+      <FlameCanvas
+        key={`callees ${name}`}
+        tree={below}
+        unit={unit}
+        label={`Callees of ${label}`}
+        zoom={Math.min(zooms[1]!, below.size - 1)}
+        onZoom={(to) => setZooms([zooms[0]!, to])}
+        heightMax={320}
+      />
+      <div class="flame-lists">
+        <Neighbours title="Called by" of={above} unit={unit} onPick={pick(above)} />
+        <Neighbours title="Calls" of={below} unit={unit} onPick={pick(below)} />
+      </div>
+    </section>
+  );
+}
+
+/** The functions next to one, the heaviest first. */
+function Neighbours({
+  title,
+  of,
+  unit,
+  onPick,
+}: {
+  title: string;
+  of: FlameTree;
+  unit: string;
+  onPick: (node: number) => void;
+}) {
+  const heaviest = of
+    .callees(0)
+    .sort((a, b) => of.weight[b]! - of.weight[a]!)
+    .slice(0, 12);
+  return (
+    <div>
+      <h3>{title}</h3>
+      {heaviest.length === 0 && <p class="quiet">nobody</p>}
+      <ol class="flame-list">
+        {heaviest.map((node) => (
+          <li key={node}>
+            <button type="button" class="plain mono" title={of.label(node)} onClick={() => onPick(node)}>
+              {of.label(node)}
+            </button>
+            <span>{amount(of.weight[node]!, unit)}</span>
+            <span>{ratio(of.share(node))}</span>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+function selfOf(tree: FlameTree, name: number): number {
+  let self = 0;
+  for (let node = 0; node < tree.size; node++) if (tree.name[node] === name) self += tree.self[node]!;
+  return self;
+}
+
+function Legend({ tree }: { tree: FlameTree }) {
+  const { isDark } = useStore(theme);
+  const entries = useMemo(() => {
+    if (tree.base) {
+      return [
+        [difference(1, 1, isDark), "larger share"],
+        [difference(-1, 1, isDark), "smaller share"],
+      ] as const;
+    }
+    const seen = new Set<string>();
+    for (let node = 1; node < tree.size; node++) seen.add(tree.kinds[tree.kind[node]!]!);
+    return [...seen].map((kind) => [kindColour(kind, isDark), kindText(kind)] as const);
+  }, [tree, isDark]);
+  return (
+    <span class="flame-legend">
+      {entries.map(([colour, text]) => (
+        <span key={text}>
+          <i style={{ background: colour }} />
+          {text}
+        </span>
+      ))}
+    </span>
+  );
+}

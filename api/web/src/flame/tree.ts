@@ -1,0 +1,269 @@
+/** The tree of a flame graph as the server lists it (perfcase/flametree.py), and the trees that are made from it. */
+
+export interface SampledEvent {
+  event: string;
+  unit: string;
+  sample_count: number;
+}
+
+/** Node n of the lists is below `parent[n]`; parents come first. */
+export interface FlameDoc {
+  title: string;
+  what: string;
+  unit: string;
+  events: SampledEvent[];
+  a_name?: string;
+  b_name?: string;
+  names: string[];
+  kinds: string[];
+  parent: number[];
+  name: number[];
+  kind: number[];
+  weight: number[];
+  self: number[];
+  base?: number[];
+  base_self?: number[];
+  pruned: { nodes: number; ratio_below: number };
+}
+
+/** A tree with what its drawing needs: siblings in the order of their names, each node's place and depth. */
+export class FlameTree {
+  readonly size: number;
+  readonly depth: Uint16Array;
+  /** Where a node begins, in units of weight from the left. */
+  readonly start: Float64Array;
+  /** Nodes from left to right, callers before what they call. */
+  readonly order: Uint32Array;
+  /** A node's place in `order`. */
+  readonly position: Uint32Array;
+  /** Where in `order` what a node calls ends. */
+  readonly end: Uint32Array;
+  readonly levels: number;
+  /** Names a node by its path, so that a link finds it in another answer as well. */
+  readonly key: Uint32Array;
+
+  constructor(
+    readonly names: readonly string[],
+    readonly kinds: readonly string[],
+    readonly parent: ArrayLike<number>,
+    readonly name: ArrayLike<number>,
+    readonly kind: ArrayLike<number>,
+    readonly weight: ArrayLike<number>,
+    readonly self: ArrayLike<number>,
+    /** Of the other capture, in a difference. */
+    readonly base: ArrayLike<number> | null,
+  ) {
+    const size = (this.size = parent.length);
+    this.depth = new Uint16Array(size);
+    this.start = new Float64Array(size);
+    this.order = new Uint32Array(size);
+    this.position = new Uint32Array(size);
+    this.end = new Uint32Array(size);
+    this.key = new Uint32Array(size);
+    const hashes = names.map(hash);
+    const below: number[][] = Array.from({ length: size }, () => []);
+    let levels = 0;
+    for (let node = 1; node < size; node++) {
+      const above = parent[node]!;
+      below[above]!.push(node);
+      this.depth[node] = this.depth[above]! + 1;
+      levels = Math.max(levels, this.depth[node]!);
+      this.key[node] = mix(this.key[above]!, hashes[name[node]!]!);
+    }
+    this.levels = size ? levels + 1 : 0;
+    const rank = byName(names);
+    let number = 0;
+    const waiting: number[] = size ? [0] : [];
+    while (waiting.length) {
+      const node = waiting.pop()!;
+      if (node < 0) {
+        this.end[~node] = number;
+        continue;
+      }
+      this.position[node] = number;
+      this.order[number++] = node;
+      waiting.push(~node);
+      const callees = below[node]!.sort((a, b) => rank[name[a]!]! - rank[name[b]!]!);
+      let x = this.start[node]!;
+      for (const callee of callees) {
+        this.start[callee] = x;
+        x += weight[callee]!;
+      }
+      for (let index = callees.length - 1; index >= 0; index--) waiting.push(callees[index]!);
+    }
+  }
+
+  static of(doc: FlameDoc): FlameTree {
+    return new FlameTree(doc.names, doc.kinds, doc.parent, doc.name, doc.kind, doc.weight, doc.self, doc.base ?? null);
+  }
+
+  label(node: number): string {
+    return this.names[this.name[node]!]!;
+  }
+
+  share(node: number): number {
+    return this.weight[0] ? this.weight[node]! / this.weight[0]! : 0;
+  }
+
+  baseShare(node: number): number {
+    return this.base?.[0] ? this.base[node]! / this.base[0]! : 0;
+  }
+
+  /** The node of a key; the root where there is none of it any more. */
+  find(key: number): number {
+    const found = key ? this.key.indexOf(key) : 0;
+    return found < 0 ? 0 : found;
+  }
+
+  isWithin(node: number, outer: number): boolean {
+    while (this.depth[node]! > this.depth[outer]!) node = this.parent[node]!;
+    return node === outer;
+  }
+
+  callees(node: number): number[] {
+    const found: number[] = [];
+    for (let other = 1; other < this.size; other++) if (this.parent[other] === node) found.push(other);
+    return found.sort((a, b) => this.start[a]! - this.start[b]!);
+  }
+}
+
+/** Builds a tree by paths; equal names below the same caller are one node. */
+class Builder {
+  readonly parent = [-1];
+  readonly name: number[];
+  readonly kind: number[];
+  readonly weight = [0];
+  readonly self = [0];
+  readonly base = [0];
+  private readonly found = new Map<number, number>();
+
+  constructor(
+    private readonly tree: FlameTree,
+    name: number,
+    kind: number,
+  ) {
+    this.name = [name];
+    this.kind = [kind];
+  }
+
+  /** The node for a node of the whole tree, below one of this. */
+  below(above: number, node: number): number {
+    const name = this.tree.name[node]!;
+    const key = above * this.tree.names.length + name;
+    let at = this.found.get(key);
+    if (at === undefined) {
+      at = this.parent.length;
+      this.found.set(key, at);
+      this.parent.push(above);
+      this.name.push(name);
+      this.kind.push(this.tree.kind[node]!);
+      this.weight.push(0);
+      this.self.push(0);
+      this.base.push(0);
+    }
+    return at;
+  }
+
+  add(at: number, weight: number, base: number): void {
+    this.weight[at]! += weight;
+    this.base[at]! += base;
+  }
+
+  done(): FlameTree {
+    const { names, kinds, base } = this.tree;
+    return new FlameTree(
+      names,
+      kinds,
+      this.parent,
+      this.name,
+      this.kind,
+      this.weight,
+      this.self,
+      base ? this.base : null,
+    );
+  }
+}
+
+/** What a function calls, wherever it is called from. Where it is in a stack twice, the outer one counts (the view callees). */
+export function callees(tree: FlameTree, name: number): FlameTree {
+  const builder = new Builder(tree, name, kindOf(tree, name));
+  // Of each node the node that stands for it in the new tree; -1: outside of the function.
+  const at = new Int32Array(tree.size).fill(-1);
+  for (let node = 1; node < tree.size; node++) {
+    const above = at[tree.parent[node]!]!;
+    if (above >= 0) at[node] = builder.below(above, node);
+    else if (tree.name[node] === name) at[node] = 0;
+    else continue;
+    builder.add(at[node]!, tree.weight[node]!, tree.base?.[node] ?? 0);
+    builder.self[at[node]!]! += tree.self[node]!;
+  }
+  return builder.done();
+}
+
+/** Who calls a function, upside down. Where it is in a stack twice, the one nearest to the leaf counts (the view callers). */
+export function callers(tree: FlameTree, name: number): FlameTree {
+  const builder = new Builder(tree, name, kindOf(tree, name));
+  const nested = new Float64Array(tree.size);
+  const nestedBase = new Float64Array(tree.size);
+  // Callees before their callers, so that what is nested in a node is known when it is reached.
+  for (let node = tree.size - 1; node > 0; node--) {
+    const above = tree.parent[node]!;
+    if (tree.name[node] !== name) {
+      nested[above]! += nested[node]!;
+      nestedBase[above]! += nestedBase[node]!;
+      continue;
+    }
+    nested[above]! += tree.weight[node]!;
+    nestedBase[above]! += tree.base?.[node] ?? 0;
+    const weight = tree.weight[node]! - nested[node]!;
+    const base = (tree.base?.[node] ?? 0) - nestedBase[node]!;
+    if (!(weight > 0) && !(base > 0)) continue;
+    let at = 0;
+    builder.add(0, weight, base);
+    for (let caller = above; caller > 0; caller = tree.parent[caller]!) {
+      at = builder.below(at, caller);
+      builder.add(at, weight, base);
+    }
+    builder.self[at]! += weight;
+  }
+  return builder.done();
+}
+
+function kindOf(tree: FlameTree, name: number): number {
+  for (let node = 0; node < tree.size; node++) if (tree.name[node] === name) return tree.kind[node]!;
+  return 0;
+}
+
+/** Which nodes a search finds, and how much of what is below `within` is in them. */
+export function search(tree: FlameTree, text: string, within: number): { hits: Uint8Array; weight: number } {
+  const wanted = text.toLowerCase();
+  const names = tree.names.map((name) => (name.toLowerCase().includes(wanted) ? 1 : 0));
+  const hits = new Uint8Array(tree.size);
+  let weight = 0;
+  for (let place = tree.position[within]!, end = tree.end[within]!, counted = place; place < end; place++) {
+    const node = tree.order[place]!;
+    if (!names[tree.name[node]!] || node === 0) continue;
+    hits[node] = 1;
+    if (place < counted) continue;
+    weight += tree.weight[node]!;
+    counted = tree.end[node]!;
+  }
+  return { hits, weight };
+}
+
+/** FNV-1a. */
+export function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+  return value >>> 0;
+}
+
+function mix(above: number, name: number): number {
+  return (Math.imul(above ^ name, 0x01000193) ^ (name >>> 15)) >>> 0 || 1;
+}
+
+function byName(names: readonly string[]): Uint32Array {
+  const rank = new Uint32Array(names.length);
+  [...names.keys()].sort((a, b) => (names[a]! < names[b]! ? -1 : 1)).forEach((name, place) => (rank[name] = place));
+  return rank;
+}

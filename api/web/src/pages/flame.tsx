@@ -1,0 +1,3 @@
+/** `#/c/<id>/flame`: where CPU time goes. */
+
+export { OnCpu as default } from "../flame/page";

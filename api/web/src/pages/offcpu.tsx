@@ -1,0 +1,3 @@
+/** `#/c/<id>/offcpu`: where threads wait, and who ended it. */
+
+export { OffCpu as default } from "../flame/page";

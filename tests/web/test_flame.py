@@ -1,0 +1,153 @@
+"""Flame graphs in the page: what is drawn and said, zoom, search, keys, callers and callees against the views, links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from perfcase.text import duration, ratio
+from tests.web.chromium import Page
+from tests.web.conftest import Site
+
+ROW = 18
+TOLD = "document.querySelector('.flame-told').innerText"
+PAINTED = "document.querySelector('.flame-canvas')?.dataset.painted && document.querySelector('.flame-told').innerText"
+
+
+@pytest.fixture(scope="module")
+def client(site: Site) -> httpx.Client:
+    with site.running.client() as given:
+        yield given
+
+
+def corner(page: Page) -> tuple[float, float, float]:
+    """Where the first picture begins, and its width."""
+    page.see("document.querySelector('.flame-box').scrollIntoView({block: 'center'})")
+    found = "document.querySelector('.flame-canvas').getBoundingClientRect()"
+    return page.see(f"(({{x, y, width}}) => [x, y, width])({found})")
+
+
+def heaviest(doc: dict, kind: str) -> int:
+    """The heaviest node of a kind, and of those the outermost."""
+    nodes = [n for n in range(1, len(doc["parent"])) if doc["kinds"][doc["kind"][n]] == kind]
+    return max(nodes, key=lambda n: (doc["weight"][n], -n))
+
+
+def depth(doc: dict, node: int) -> int:
+    return 0 if node == 0 else 1 + depth(doc, doc["parent"][node])
+
+
+def test_frames_are_drawn_clicked_and_walked(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
+    capture = site.ids["x86_64"]
+    doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
+    page.open(site.at(f"c/{capture}/flame"))
+    assert page.until(PAINTED) == f"all: {duration(doc['weight'][0])}, 100.0 % of all"
+    x, y, width = corner(page)
+    # The thread that took most, at its place among its siblings by name.
+    node = heaviest(doc, "label")
+    siblings = sorted(
+        (n for n in range(len(doc["parent"])) if doc["parent"][n] == 0), key=lambda n: doc["names"][doc["name"][n]]
+    )
+    before = sum(doc["weight"][n] for n in siblings[: siblings.index(node)])
+    place = (before + doc["weight"][node] / 2) / doc["weight"][0]
+    page.mouse("mouseMoved", x + place * width, y + 1.5 * ROW)
+    name = doc["names"][doc["name"][node]]
+    page.has(name, ".flame-tip b")
+    look("flame")
+    x, y, width = corner(page)
+    page.click_at(x + place * width, y + 1.5 * ROW)
+    said = f"{name}: {duration(doc['weight'][node])}, {ratio(doc['weight'][node] / doc['weight'][0])} of all"
+    page.until(f"{TOLD}.startsWith({said!r})")
+    assert "at=" in page.see("location.hash")
+    link = page.see("location.href")
+    page.press("ArrowDown")
+    page.until(f"!{TOLD}.startsWith({said!r})")
+    page.press("ArrowUp")
+    page.until(f"{TOLD}.startsWith({said!r})")
+    page.press("Escape")
+    page.until("!location.hash.includes('at=')")
+    # The link shows the same frame.
+    page.open(site.at("captures"))
+    page.until("!document.querySelector('.flame')")
+    page.open(link)
+    page.until(f"{TOLD}.startsWith({said!r})")
+
+
+def test_a_search_says_how_much_it_found(page: Page, site: Site, client: httpx.Client) -> None:
+    capture = site.ids["x86_64"]
+    doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
+    page.open(site.at(f"c/{capture}/flame"))
+    page.until(PAINTED)
+    page.press("/")
+    page.type("DO_SYSCALL")
+    hits = {n for n in range(1, len(doc["parent"])) if "do_syscall" in doc["names"][doc["name"][n]]}
+
+    def inside(node: int) -> bool:
+        return node > 0 and (doc["parent"][node] in hits or inside(doc["parent"][node]))
+
+    weight = sum(doc["weight"][n] for n in hits if not inside(n))
+    assert weight > 0
+    page.has(f"{ratio(weight / doc['weight'][0])} matches, {duration(weight)}", ".flame-tools")
+    assert "find=DO_SYSCALL" in page.see("location.hash")
+    page.screenshot("flame-search")
+
+
+def test_callers_and_callees_are_those_of_the_views(
+    page: Page, site: Site, client: httpx.Client, look: Callable
+) -> None:
+    capture = site.ids["x86_64"]
+    doc = client.get(f"/v1/captures/{capture}/flamegraph", params={"format": "json"}).json()
+    name = "do_syscall_64"
+    page.open(site.at(f"c/{capture}/flame?of={name}"))
+    page.has(name, ".flame-sandwich h2")
+    lists = page.until("document.querySelectorAll('.flame-list').length === 2 && [...document.querySelectorAll('.flame-list')]"
+                       ".map((list) => [...list.children].map((row) => [...row.children].map((cell) => cell.innerText)))")  # fmt: skip
+    for view, column, shown in (("callers", "caller", lists[0]), ("callees", "callee", lists[1])):
+        condition = {"where": f"event = '{doc['what']}' AND symbol = '{name}' AND depth = 1", "order": "weight DESC"}
+        rows = client.get(f"/v1/captures/{capture}/views/{view}", params=condition).json()
+        # The twelve heaviest. Threads call the outermost functions; for the view these have no caller.
+        threads = {doc["names"][doc["name"][n]] for n in range(len(doc["parent"])) if doc["parent"][n] == 0}
+        weights = [weight for _, weight, _ in shown]
+        told = {name: weight for name, weight, _ in shown if name not in threads}
+        assert told.items() <= {row[column]: duration(row["weight"]) for row in rows}.items()
+        assert len(shown) == 12 or len(told) == len(rows)
+        assert weights[0] == duration(rows[0]["weight"])
+    page.see("document.querySelector('.flame-sandwich').scrollIntoView()")
+    look("flame-sandwich", whole=True)
+    page.click(".flame-list button", lists[1][0][0])
+    page.has(lists[1][0][0], ".flame-sandwich h2")
+
+
+def test_time_off_the_cpu_with_who_ended_it(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
+    capture = site.ids["tcp"]
+    page.open(site.at(f"c/{capture}/offcpu?process=order-client"))
+    page.until(PAINTED)
+    page.click(".flame-modes button", "who woke them")
+    wanted = {"off_cpu": "true", "wakers": "true", "format": "json", "process": "order-client"}
+    doc = client.get(f"/v1/captures/{capture}/flamegraph", params=wanted).json()
+    page.until(f"{TOLD} === {('all: ' + duration(doc['weight'][0]) + ', 100.0 % of all')!r}")
+    look("offcpu")
+    page.fill(".flame-search", "woken by")
+    page.until("/^[0-9.]+ % matches/.test(document.querySelector('.flame-tools [role=status]').innerText)")
+
+
+def test_a_screen_of_more_pixels_gets_them(page: Page, site: Site) -> None:
+    page.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=2, mobile=False)
+    page.open(site.at(f"c/{site.ids['x86_64']}/flame?up=1"))
+    page.until(PAINTED)
+    sizes = page.see(
+        "((c) => [c.width, c.clientWidth, c.height, c.clientHeight])(document.querySelector('.flame-canvas'))"
+    )
+    assert sizes[0] == 2 * sizes[1]
+    assert sizes[2] == 2 * sizes[3]
+    page.screenshot("flame-up-2x")
+
+
+def test_a_part_without_stacks_says_so(page: Page, site: Site) -> None:
+    page.open(site.at(f"c/{site.ids['x86_64']}/flame?window=..1ns"))
+    page.until("/nothing to draw|no samples/.test(document.querySelector('main').innerText)")
+    # A refusal is on the browser's console as well.
+    page.problems[:] = [problem for problem in page.problems if not re.search("404", problem)]
