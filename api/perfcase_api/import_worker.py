@@ -1,15 +1,22 @@
-"""The process of one import: ``python -m perfcase_api.import_worker FILE CASE``; a line of JSON for each step, the last says how it ended."""
+"""The process of one import: ``python -m perfcase_api.import_worker FILE FOLDER LIMITS``; it makes ``FOLDER/case``.
+
+A line of JSON for each step, the last says how it ended. A capture is a stranger's file: before it is opened, the process keeps
+the right to read it, to write into FOLDER, and no other (perfcase_api.sandbox).
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
-from perfcase import query, store
+from perfcase import casedb, query, store
 from perfcase.errors import PerfcaseError
-from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, clean_ticket
+from perfcase_api import sandbox
 
 _EVERY_S = 0.1
 _COLUMNS = (
@@ -20,7 +27,8 @@ _COLUMNS = (
 
 def main() -> None:
     """Imports, then reads what the catalogue lists."""
-    file, case = Path(sys.argv[1]), Path(sys.argv[2])
+    file, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    enclose(file, folder, json.loads(sys.argv[3]))
     last = 0.0
 
     def progress(phase: str, records: int) -> None:
@@ -30,17 +38,31 @@ def main() -> None:
             say({"phase": phase, "records": records})
 
     try:
-        imported = store.open_case(file, case, progress)
+        imported = store.open_case(file, folder / "case", progress)
         say({"phase": "findings", "records": 0})
         row = store.table_row(imported.folder, "capture", _COLUMNS) or (None,) * 7
         names = ("host", "kernel", "started_ns", "duration_ns", "remark", "ticket")
-        capture = {**dict(zip(names, row[:6], strict=True)), "ticket": clean_ticket(row[5] or "")}
-        labels = [label for label in (row[6] or "").split(",") if 0 < len(label) <= LABEL_MAX]
+        labels = (row[6] or "").split(",")
         with query.connect(imported.folder) as connection:
             found = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
-        say({"capture": capture, "labels": labels[:LABELS_MAX], "findings": found})
+        say({"capture": dict(zip(names, row[:6], strict=True)), "labels": labels, "findings": found})
     except PerfcaseError as error:
         say({"error": str(error)})
+
+
+def enclose(file: Path, folder: Path, limits: dict[str, int]) -> None:
+    """Gives up every right but that to import."""
+    # The template is made by whoever may write the cache; an import gets a copy, in a cache of its own.
+    template = casedb.template()
+    cache, scratch = folder / "cache" / "perfcase", folder / "tmp"
+    for place in (cache, scratch):
+        place.mkdir(parents=True)
+    shutil.copyfile(template, cache / template.name)
+    os.environ.update(XDG_CACHE_HOME=str(cache.parent), TMPDIR=str(scratch))
+    tempfile.tempdir = str(scratch)
+    store.import_core()
+    sandbox.fence([file, *sandbox.OWN], folder)
+    sandbox.limit(**limits)
 
 
 def say(what: dict) -> None:

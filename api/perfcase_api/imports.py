@@ -1,6 +1,7 @@
 """Imports uploaded captures, one at a time, in a process of their own; whoever listens is told how far it is.
 
-The import is made in a folder of its own and renamed (perfcase.store), so a kill leaves none that is half done.
+The process may write into one folder only, ``importing`` beside the original; what it made there is renamed when it is whole, so
+a kill leaves none that is half done.
 """
 
 from __future__ import annotations
@@ -8,16 +9,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
+import os
+import shutil
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
+from perfcase_api import sandbox
 from perfcase_api.catalogue import Catalogue
 from perfcase_api.settings import Settings
-from perfcase_api.uploads import Uploads
+from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, Uploads, clean_ticket
 
 State = dict[str, Any]
 _MESSAGE_MAX = 2000
+_LINE_MAX = 1 << 22
+
+
+WORKING = "importing"
+"""The folder of an import at work, beside the original."""
 
 
 class Imports:
@@ -79,6 +90,10 @@ class Imports:
             capture_id = await self._queue.get()
             try:
                 await self._import(capture_id)
+            except Exception as error:
+                # One capture's import, whose process a hostile file may have taken over, is not to end all others.
+                logging.getLogger("perfcase").exception("import of %s", capture_id)
+                self._failed(capture_id, f"the import failed: {type(error).__name__}")
             finally:
                 self._progress.pop(capture_id, None)
                 await self._tell()
@@ -90,58 +105,99 @@ class Imports:
             "UPDATE capture SET state = 'importing', reason = NULL WHERE capture_id = ?", (capture_id,)
         )
         await self._tell()
+        case = self._uploads.case(capture_id)
+        working = case.with_name(WORKING)
+        await asyncio.to_thread(_empty, working)
+        try:
+            done = await self._run(capture_id, working)
+            if "error" in done:
+                self._failed(capture_id, str(done["error"]))
+            else:
+                await asyncio.to_thread(_put_in_place, working, case)
+                self._ready(capture_id, done)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, working, ignore_errors=True)
+            if not self._catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
+                # Deleted while it was imported.
+                self._uploads.delete(capture_id)
+
+    async def _run(self, capture_id: str, working: Path) -> State:
+        """What the process said last."""
+        limits = self._settings.limits
+        allowed = {
+            "memory_bytes": limits.import_memory_bytes,
+            "cpu_seconds": int(limits.import_seconds * (os.cpu_count() or 1)),
+            "file_bytes": limits.import_file_bytes,
+        }
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "perfcase_api.import_worker",
-            str(self._uploads.file(capture_id)), str(self._uploads.case(capture_id)),
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, limit=1 << 22,
+            sys.executable, "-P", "-m", "perfcase_api.import_worker",
+            str(self._uploads.file(capture_id)), str(working), json.dumps(allowed),
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+            env=sandbox.environment(), limit=_LINE_MAX,
         )  # fmt: skip
         done: State | None = None
         try:
             assert process.stdout is not None
-            async with asyncio.timeout(self._settings.limits.import_seconds):
+            async with asyncio.timeout(limits.import_seconds):
                 async for line in process.stdout:
                     said = json.loads(line)
                     if "phase" in said:
-                        self._progress[capture_id] = said
+                        self._progress[capture_id] = {
+                            "phase": str(said["phase"])[:100],
+                            "records": int(said["records"]),
+                        }
                         await self._tell()
                     else:
                         done = said
                 code = await process.wait()
-            if done is None:
-                done = {"error": f"the import was killed (signal {-code})" if code < 0 else "the import failed"}
         except TimeoutError:
-            done = {"error": f"the import took longer than {self._settings.limits.import_seconds:g} s"}
+            return {"error": f"the import took longer than {limits.import_seconds:g} s"}
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-        self._finish(capture_id, done)
+        return done or {"error": f"the import was killed (signal {-code})" if code < 0 else "the import failed"}
 
-    def _finish(self, capture_id: str, done: State) -> None:
+    def _failed(self, capture_id: str, reason: str) -> None:
+        self._catalogue.write(
+            "UPDATE capture SET state = 'failed', reason = ? WHERE capture_id = ?", (reason[:_MESSAGE_MAX], capture_id)
+        )
+
+    def _ready(self, capture_id: str, done: State) -> None:
+        """Writes down what the process read. Its word is a stranger's: the columns' types refuse what is not theirs."""
+        capture = {**done["capture"], "ticket": clean_ticket(done["capture"]["ticket"] or "")}
+        labels = [label for label in done["labels"] if 0 < len(label) <= LABEL_MAX][:LABELS_MAX]
         with self._catalogue.writing() as db:
-            if "error" in done:
-                reason = str(done["error"])[:_MESSAGE_MAX]
-                db.execute("UPDATE capture SET state = 'failed', reason = ? WHERE capture_id = ?", (reason, capture_id))
-                return
             changed = db.execute(
                 "UPDATE capture SET state = 'ready', host = :host, kernel = :kernel, started_ns = :started_ns,"
                 " duration_ns = :duration_ns, remark = :remark, ticket = CASE WHEN ticket = '' THEN :ticket ELSE ticket END"
                 " WHERE capture_id = :capture_id",
-                {**done["capture"], "capture_id": capture_id},
+                {**capture, "capture_id": capture_id},
             )
-            is_known = changed.rowcount > 0
-            if is_known:
-                db.execute("DELETE FROM finding WHERE capture_id = ?", (capture_id,))
-                db.executemany(
-                    "INSERT INTO finding VALUES (?, ?, ?, ?, ?)", [(capture_id, *row) for row in done["findings"]]
-                )
-                db.executemany(
-                    "INSERT OR IGNORE INTO label VALUES (?, ?)", [(capture_id, label) for label in done["labels"]]
-                )
-        if not is_known:
-            # Deleted while it was imported.
-            self._uploads.delete(capture_id)
+            if not changed.rowcount:
+                return
+            db.execute("DELETE FROM finding WHERE capture_id = ?", (capture_id,))
+            db.executemany(
+                "INSERT INTO finding VALUES (?, ?, ?, ?, ?)", [(capture_id, *row) for row in done["findings"]]
+            )
+            db.executemany("INSERT OR IGNORE INTO label VALUES (?, ?)", [(capture_id, label) for label in labels])
 
     async def _tell(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+
+def _empty(folder: Path) -> None:
+    """A new folder, also where a kill has left one."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o700)
+
+
+def _put_in_place(working: Path, case: Path) -> None:
+    """The import gets its name; an older one, of a server that was killed before it could say so, goes with the rest."""
+    made = [working / "case", *(working / "case").rglob("*")]
+    if any(path.is_symlink() or not (path.is_file() or path.is_dir()) for path in made):
+        raise ValueError("the import made links")
+    if case.exists():
+        case.rename(working / "old")
+    (working / "case").rename(case)

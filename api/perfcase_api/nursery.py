@@ -17,6 +17,7 @@ import sys
 from collections import deque
 from pathlib import Path
 
+from perfcase_api import sandbox
 from perfcase_api.errors import ApiError
 from perfcase_api.worker import MESSAGE_MAX, READY
 
@@ -119,13 +120,11 @@ class Nursery:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            # It gets nothing of the server's environment.
-            path = os.pathsep.join(entry for entry in sys.path if entry)
+            # -P: the working directory, where all captures are, is none of the folders that code comes from.
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "perfcase_api.worker", str(theirs.fileno()),
+                sys.executable, "-P", "-m", "perfcase_api.worker", str(theirs.fileno()),
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONPATH": path},
-                cwd=self._folder, pass_fds=[theirs.fileno()],
+                env=sandbox.environment(), cwd=self._folder, pass_fds=[theirs.fileno()],
             )  # fmt: skip
         assert self._process.stderr is not None
         said = await self._process.stderr.readline()

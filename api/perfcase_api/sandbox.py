@@ -1,8 +1,9 @@
-"""What a process of an analysis gives up before it touches a capture or a stranger's SQL.
+"""What a process of an analysis or of an import gives up before it touches a capture or a stranger's SQL.
 
-Landlock leaves it the named folders to read, one to write, and no TCP; limits bound its memory, time and files. Where the
-kernel has no Landlock no file may grow at all: what needs a scratch file then fails, and nothing can be written still. All of
-this stands behind the connection's own fences (perfcase.query): DuckDB's are not relied on alone.
+Landlock leaves it the named folders to read, one to write, and no TCP; seccomp no sockets, programs and processes at all;
+limits bound its memory, time and files. Where the kernel has no Landlock no file of an analysis may grow at all: what needs a
+scratch file then fails, and nothing can be written still. For SQL all of this stands behind the connection's own fences
+(perfcase.query): DuckDB's are not relied on alone.
 """
 
 from __future__ import annotations
@@ -11,12 +12,35 @@ import ctypes
 import os
 import resource
 import struct
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import perfcase
+from perfcase_api import seccomp
+
+_PACKAGE = Path(perfcase.__file__).parent
+OWN = tuple(
+    dict.fromkeys(
+        Path(path)
+        for path in (*sys.path, sys.prefix, sys.base_prefix, *_PACKAGE.glob("_*"), "/usr/lib", "/lib", "/lib64",
+                     "/usr/share/zoneinfo", "/dev/null", "/proc/self", "/proc/meminfo", "/sys/fs/cgroup", "/etc/ld.so.cache")
+        if str(path)
+    )
+)  # fmt: skip
+"""Code and its data, which a clone has behind links, and what libraries read when they are used first."""
+
+
+def environment() -> dict[str, str]:
+    """What such a process gets of the server's environment: where code is and where the cache is, no secrets."""
+    kept = {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME") if name in os.environ}
+    path = os.pathsep.join(path for path in sys.path if path)
+    return {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONPATH": path, **kept}
+
+
 # linux/landlock.h; the numbers of the calls are the same on every architecture.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_READ_FILE, _READ_DIR = 1 << 2, 1 << 3
+_EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
 _FS_RIGHTS_BY_ABI = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _NET_TCP = 0b11
 _PATH_BENEATH = 1
@@ -32,11 +56,15 @@ def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int) -> None:
 
 
 def fence(readable: Iterable[Path], writable: Path) -> bool:
-    """Leaves this process these files and folders to read, one folder to write, no other; False where the kernel cannot."""
+    """Leaves this process these files and folders to read, one folder to write, no other; False where the kernel cannot.
+
+    It must have one thread only: Landlock holds for the thread that asks and for those that it starts.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         return False
+    seccomp.refuse()
     abi = libc.syscall(_CREATE_RULESET, None, 0, 1)
     if abi < 1:
         return False
@@ -48,7 +76,7 @@ def fence(readable: Iterable[Path], writable: Path) -> bool:
     try:
         for path in readable:
             _allow(libc, ruleset, path, _READ_FILE | _READ_DIR)
-        _allow(libc, ruleset, writable, rights)
+        _allow(libc, ruleset, writable, rights & ~_EXECUTE)
         return libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0
     finally:
         os.close(ruleset)

@@ -30,6 +30,10 @@ class Limits:
     jobs_per_user: int = field(default_factory=lambda: max(1, (os.cpu_count() or 2) - 1))
     """At once; more wait. Below the number of processes, so that nobody keeps the others waiting."""
     import_seconds: float = 3600.0
+    import_memory_bytes: int = 24 * GIB
+    """Address space of the process of an import: what it decompresses is mapped from a file."""
+    import_file_bytes: int = 64 * GIB
+    """Of one file that an import writes."""
     cache_bytes: int = 2 * GIB
     """Of answers that are kept."""
 

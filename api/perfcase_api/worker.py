@@ -18,8 +18,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import perfcase
-
 READY = b"ready\n"
 """Written to standard error when everything is loaded."""
 MESSAGE_MAX = 100
@@ -96,7 +94,7 @@ def _work() -> None:
     from perfcase_api import sandbox
 
     tempfile.tempdir = job["scratch"]
-    is_fenced = sandbox.fence([Path(path) for path in (*job["readable"], *_OWN)], Path(job["scratch"]))
+    is_fenced = sandbox.fence([Path(path) for path in job["readable"]] + [*sandbox.OWN], Path(job["scratch"]))
     sandbox.limit(
         memory_bytes=job["memory_bytes"],
         cpu_seconds=job["cpu_seconds"],
@@ -108,18 +106,6 @@ def _work() -> None:
     sys.stdout.flush()
     # Not sys.exit: threads of DuckDB need not be waited for, nobody will miss what they do.
     os._exit(code)
-
-
-# Code and its data, which a clone has behind links, and what libraries read when they are used first.
-_PACKAGE = Path(perfcase.__file__).parent
-_OWN = tuple(
-    dict.fromkeys(
-        str(path)
-        for path in (*sys.path, sys.prefix, sys.base_prefix, *_PACKAGE.glob("_*"), "/usr/lib", "/lib", "/lib64",
-                     "/usr/share/zoneinfo", "/dev/null", "/proc/self", "/proc/meminfo", "/sys/fs/cgroup", "/etc/ld.so.cache")
-        if str(path)
-    )
-)  # fmt: skip
 
 
 def _load() -> None:
