@@ -37,6 +37,9 @@ def connect(case_dir: Path) -> duckdb.DuckDBPyConnection:
 def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     """Leaves a connection the tables of an imported folder and nothing else of this machine. ``folder`` is absolute."""
     connection.execute(f"SET VARIABLE case_dir = {literal(str(folder))}")
+    if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
+        # The file is open in this process already: DuckDB gave us that database, as it was locked down then.
+        return
     connection.execute(f"SET allowed_directories = [{literal(str(folder / 'tables'))}]")
     connection.execute("SET temp_directory = ''")
     if (SLOW_OPTIMIZER,) in connection.execute("FROM duckdb_optimizers()").fetchall():

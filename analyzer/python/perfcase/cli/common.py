@@ -15,6 +15,7 @@ import typer
 
 from perfcase import query, render, store
 from perfcase.errors import PerfcaseError
+from perfcase.opening import connect
 from perfcase.plot import Plan
 from perfcase.text import safe
 from perfcase.views import load_views
@@ -141,18 +142,7 @@ def opened(
     file: Path, debug_dirs: list[Path] | None = None, only: list[str] | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to the tables and views of FILE, or of a part of it."""
-    case = open_file(file, debug_dirs)
-    if only:
-        # Loaded here: most questions are about all of it.
-        from perfcase.scope import resolve
-        from perfcase.window import open_scope
-
-        with query.connect(case.folder) as whole:
-            scope = resolve(whole, only)
-        connected = open_scope(case, scope)
-    else:
-        connected = query.connect(case.folder)
-    with connected as connection:
+    with connect(open_file(file, debug_dirs), only or ()) as connection:
         yield connection
 
 

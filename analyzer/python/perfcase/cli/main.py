@@ -18,7 +18,7 @@ from perfcase.text import safe
 
 COMMANDS = (
     "record", "import", "symbolize", "report", "findings", "diff", "summary", "sql", "view", "views", "flamegraph", "export",
-    "tables", "events", "info", "history", "serve",
+    "tables", "events", "info", "history", "attach", "serve",
 )  # fmt: skip
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
 

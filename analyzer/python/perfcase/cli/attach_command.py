@@ -1,0 +1,115 @@
+"""perfcase attach: a capture, or what was found in it, to a ticket."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfcase.attach import CREDENTIALS, Attachment, adapter, authorization
+from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, named, opened
+from perfcase.cli.summary_command import _WRITERS, Form
+from perfcase.errors import PerfcaseError
+from perfcase.text import safe
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    from perfcase.lazy import duckdb
+
+_MEDIA = {Form.html: "text/html; charset=utf-8", Form.md: "text/markdown; charset=utf-8"}
+_FINDINGS_MAX = 20
+
+
+def command(
+    file: FileArgument,
+    tracker: Annotated[
+        str, typer.Option("--tracker", metavar="URL", help="The tracker's address.", show_default=False)
+    ],
+    issue: Annotated[str, typer.Option("--issue", metavar="N", help="The ticket's number.", show_default=False)],
+    by: Annotated[
+        str, typer.Option("--adapter", metavar="NAME", help="How it is talked to: roundup, webhook, or one installed.")
+    ] = "roundup",
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Attach the summary's page instead of the capture.", show_default=False)
+    ] = False,
+    to: Annotated[Form, typer.Option("--to", help="The summary as html or md (Markdown).")] = Form.html,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="URL",
+            help="Also upload the capture to this perfcase server, and say where it is there.",
+        ),
+    ] = None,
+    credentials: Annotated[
+        Path | None,
+        typer.Option(
+            "--credentials", metavar="FILE", help=f"USER:PASSWORD or a token of the tracker's; else ${CREDENTIALS}."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be sent, and send nothing.", show_default=False)
+    ] = False,
+    only: OnlyOption = None,
+    debug_dir: DebugDirOption = None,
+) -> None:
+    """Attach a capture to a ticket, with a message that says what was found in it.
+
+    With --server the capture goes there under the ticket's number, by the token in PERFCASE_TOKEN, and the message links to it;
+    with --summary as well the ticket gets the page and the link. A webhook gets a POST of a form: issue, text, file.
+
+    Example: perfcase attach incident.perfcase --tracker https://bugs.example.org/tracker/ --issue 123 --summary
+    """
+    if not issue.isalnum():
+        raise PerfcaseError("usage", f"{issue}: not the number of an issue", "--issue 123")
+    sender = adapter(by)(tracker, authorization(credentials))
+    with opened(file, debug_dir, only) as connection:
+        told = _told(connection, named(Path(file.name), only))
+        if summary:
+            page = _WRITERS[to](connection, named(Path(file.name), only)).encode(errors="replace")
+            attachment = Attachment(f"{file.name}.summary.{to.value}", _MEDIA[to], page)
+        else:
+            attachment = Attachment(file.name, "application/octet-stream", _file(file))
+    if server:
+        told += f"\n{_uploaded(_file(file), server, issue, dry_run=dry_run)}\n"
+    if dry_run:
+        for line in sender.plan(issue, told, attachment):
+            sys.stdout.write(safe(line) + "\n")
+        sys.stdout.write(f"\n{told}")
+        return
+    place = sender.attach(issue, told, attachment)
+    sys.stdout.write(f"{safe(attachment.name)} ({attachment.size_bytes:,} bytes) is attached: {safe(place)}\n")
+
+
+def _file(file: Path) -> Path:
+    """The one file that a capture is."""
+    if not file.is_file():
+        raise PerfcaseError(
+            "usage", f"{file}: a folder cannot be attached", "name the .perfcase file, or use --summary"
+        )
+    return file
+
+
+def _told(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    """The findings, a line each. Names in them are a stranger's: no control characters, no lines of their own."""
+    rows = connection.execute("SELECT severity, title, subject, message FROM finding").fetchall()
+    lines = [
+        f"- {severity}: {title} ({subject}): {message}" for severity, title, subject, message in rows[:_FINDINGS_MAX]
+    ]
+    if len(rows) > _FINDINGS_MAX:
+        lines.append(f"- and {len(rows) - _FINDINGS_MAX} more: perfcase findings {name}")
+    head = f"perfcase: {name}: " + (f"{len(rows)} findings" if rows else "no finding")
+    return "\n".join([safe(head), *map(safe, lines)]) + "\n"
+
+
+def _uploaded(file: Path, server: str, ticket: str, *, dry_run: bool) -> str:
+    """The link to the capture on a server, once it is there."""
+    from perfcase.client import Client
+    from perfcase.store import import_core
+
+    client = Client(server)
+    capture_id = import_core().hash_file(str(file)) if dry_run else client.upload(file, ticket=ticket)["capture_id"]
+    return f"{client.url}/#/c/{capture_id}/overview"

@@ -1,0 +1,33 @@
+"""A capture as a DuckDB connection, for Python: ``perfcase.open``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfcase import query, store
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def open_capture(
+    file: str | PathLike[str], *, only: Sequence[str] = (), debug_dirs: Sequence[str | PathLike[str]] = ()
+) -> duckdb.DuckDBPyConnection:
+    """See ``perfcase.open``."""
+    return connect(store.open_case(Path(file), debug_dirs=[Path(place) for place in debug_dirs]), only)
+
+
+def connect(case: store.Case, only: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:
+    """A connection to an imported capture, or to a part of it."""
+    if not only:
+        return query.connect(case.folder)
+    # Loaded here: most questions are about all of it.
+    from perfcase.scope import resolve
+    from perfcase.window import open_scope
+
+    with query.connect(case.folder) as whole:
+        scope = resolve(whole, list(only))
+    return open_scope(case, scope)
