@@ -55,10 +55,10 @@ def mmap(
     return record(MMAP2, USER | (BUILD_ID if build_id else 0), body, pid, time)
 
 
-def perf_data(*records: bytes) -> bytes:
+def perf_data(*records: bytes, fields: int = IP_TID_TIME) -> bytes:
     data = b"".join(records)
     head = struct.pack("<8s12Q", b"PERFILE2", 104, 144, 104, 144, 256, len(data), 0, 0, 0, 0, 0, 0)
-    attr = struct.pack("<II5Q10Q2Q", 1, 128, 0, 1000, IP_TID_TIME, 0, 1 << 18, *[0] * 10, 248, 8)
+    attr = struct.pack("<II5Q10Q2Q", 1, 128, 0, 1000, fields, 0, 1 << 18, *[0] * 10, 248, 8)
     return head + attr + struct.pack("<Q", 1) + data
 
 

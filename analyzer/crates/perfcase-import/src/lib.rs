@@ -13,7 +13,6 @@ mod order;
 pub mod session;
 pub mod source;
 mod symbolize;
-pub mod symbols;
 mod syscall_arguments;
 pub mod syscall_names;
 pub mod tables;

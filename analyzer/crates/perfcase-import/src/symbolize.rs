@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use perfcase_symbols::{At, Missing, Name, Named, Objects, Wanted, name_all};
+use perfcase_symbols::{At, Missing, Name, Named, Objects, Placement, Wanted, name_all};
 
-use crate::session::SEVERAL_FILES;
+use crate::session::{SEVERAL_FILES, placement};
 use crate::tables::{DsoRow, FrameRow, StackRow, Table, Tables, batch};
 use crate::writer::{WriteError, Writer};
 
@@ -66,8 +66,16 @@ struct Dso {
     path: String,
     kind: String,
     build_id: Option<String>,
+    load_symbol: Option<String>,
+    load_address: Option<u64>,
     symbols: Option<String>,
     missing_reason: Option<String>,
+}
+
+impl Dso {
+    fn placement(&self) -> Option<Placement> {
+        placement(&self.kind, self.build_id.is_some(), self.load_symbol.as_deref(), self.load_address)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -95,7 +103,7 @@ impl Frame {
     }
 
     fn at(&self) -> At {
-        At { offset: self.address, is_return: self.is_return }
+        At { address: self.address, is_return: self.is_return }
     }
 }
 
@@ -123,17 +131,18 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
             ..ObjectSummary::default()
         })
         .collect();
+    let placements: Vec<Option<Placement>> = dsos.iter().map(Dso::placement).collect();
     let mut of_dso: Vec<Vec<usize>> = vec![Vec::new(); dsos.len()];
     for (index, frame) in frames.iter().enumerate() {
         let Some(summary) = frame.dso.and_then(|dso| summaries.get_mut(dso as usize)) else { continue };
         summary.frame_count += 1;
         summary.named_before_count += u64::from(frame.symbol.is_some());
         // Text and records of code name their frames themselves: such an address is no offset in a file.
-        let is_own = matches!(frame.source.as_deref(), Some("text" | "jitdump" | "perf-map" | "bpf" | "kallsyms"));
+        let is_own = matches!(frame.source.as_deref(), Some("text" | "jitdump" | "perf-map" | "bpf"));
         // A path that several files had leads to any of them.
         let is_told = matches!(frame.missing_reason.as_deref(), Some("not named in the text" | SEVERAL_FILES));
         let dso = frame.dso.unwrap_or_default() as usize;
-        if !frame.is_kernel && !is_own && !is_told && matches!(dsos[dso].kind.as_str(), "user" | "vdso") {
+        if !is_own && !is_told && placements[dso].is_some() {
             of_dso[dso].push(index);
         }
     }
@@ -143,6 +152,7 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
         .map(|&dso| Wanted {
             path: dsos[dso].path.as_bytes().to_vec(),
             build_id: dsos[dso].build_id.as_deref().and_then(bytes_of_hex),
+            placement: placements[dso].clone().unwrap_or_default(),
             addresses: of_dso[dso].iter().map(|&frame| frames[frame].at()).collect(),
         })
         .collect();
@@ -182,8 +192,7 @@ fn apply(
         match name {
             Ok(name) => {
                 any = true;
-                let says_more = name.file.is_some() || !name.inlined.is_empty();
-                if frame.symbol.is_none() || says_more {
+                if frame.symbol.is_none() || name.has_source() {
                     take(frame, inlined, name);
                 }
             }
@@ -242,6 +251,8 @@ fn write(
             path: &dso.path,
             kind: &dso.kind,
             build_id: dso.build_id.as_deref(),
+            load_symbol: dso.load_symbol.as_deref(),
+            load_address: dso.load_address,
             symbols: dso.symbols.as_deref(),
             missing_reason: dso.missing_reason.as_deref(),
         });
@@ -250,7 +261,7 @@ fn write(
     let mut next = frames.iter().map(|frame| frame.id + 1).max().unwrap_or(0);
     let mut ids: HashMap<u32, std::ops::Range<u32>> = HashMap::new();
     let mut added: Vec<(u32, &Frame)> = Vec::new();
-    for frame in frames.iter().filter(|frame| !frame.is_kernel) {
+    for frame in frames {
         let places = inlined.get(&frame.place()).map_or(&[][..], Vec::as_slice);
         if !places.is_empty() {
             ids.insert(frame.id, next..next + places.len() as u32);
@@ -286,17 +297,23 @@ fn write(
         for row in 0..batch.num_rows() {
             let list = lists.value(row);
             expanded.clear();
-            for &frame in list.as_any().downcast_ref::<PrimitiveArray<UInt32Type>>()?.values() {
+            let mut kernel_depth = 0;
+            for (index, &frame) in
+                list.as_any().downcast_ref::<PrimitiveArray<UInt32Type>>()?.values().iter().enumerate()
+            {
                 if !was_inlined.contains(&frame) {
                     expanded.extend(ids.get(&frame).cloned().into_iter().flatten());
                     expanded.push(frame);
+                    if index < kernel.value(row) as usize {
+                        kernel_depth = expanded.len() as u32;
+                    }
                 }
             }
             rows.stack.push(StackRow {
                 stack_id: stacks.value(row),
                 frame_ids: &expanded,
                 depth: expanded.len() as u32,
-                kernel_depth: kernel.value(row),
+                kernel_depth,
                 end_reason: end_reason.is_valid(row).then(|| end_reason.value(row)),
             });
         }
@@ -319,12 +336,15 @@ fn read_dsos(tables: &Path) -> Result<Vec<Dso>, SymbolizeError> {
         let column = |name| texts(batch, name);
         let (name, path, kind) = (column("name")?, column("path")?, column("kind")?);
         let (build_id, symbols, missing) = (column("build_id")?, column("symbols")?, column("missing_reason")?);
+        let (load_symbol, load_address) = (column("load_symbol")?, longs(batch, "load_address")?);
         for row in 0..batch.num_rows() {
             dsos.push(Dso {
                 name: name.value(row).to_string(),
                 path: path.value(row).to_string(),
                 kind: kind.value(row).to_string(),
                 build_id: text(build_id, row),
+                load_symbol: text(load_symbol, row),
+                load_address: load_address.is_valid(row).then(|| load_address.value(row)),
                 symbols: text(symbols, row),
                 missing_reason: text(missing, row),
             });
@@ -339,13 +359,12 @@ fn read_frames(tables: &Path) -> Result<Vec<Frame>, SymbolizeError> {
     each(tables, "frame", |batch| {
         let column = |name| texts(batch, name);
         let flag = |name| batch.column_by_name(name)?.as_any().downcast_ref::<BooleanArray>();
-        let long = |name| batch.column_by_name(name)?.as_any().downcast_ref::<UInt64Array>();
         let (id, dso, line) = (numbers(batch, "frame_id")?, numbers(batch, "dso_id")?, numbers(batch, "source_line")?);
         let (symbol, missing) = (column("symbol")?, column("missing_reason")?);
         let (file, source) = (column("source_file")?, column("symbol_source")?);
         let (is_kernel, is_inlined) = (flag("is_kernel")?, flag("is_inlined")?);
         let is_return = flag("is_return_address")?;
-        let (address, offset) = (long("address")?, long("symbol_offset_bytes")?);
+        let (address, offset) = (longs(batch, "address")?, longs(batch, "symbol_offset_bytes")?);
         for row in 0..batch.num_rows() {
             frames.push(Frame {
                 id: id.value(row),
@@ -386,6 +405,10 @@ fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a StringArray> {
 
 fn text(column: &StringArray, row: usize) -> Option<String> {
     column.is_valid(row).then(|| column.value(row).to_string())
+}
+
+fn longs<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a UInt64Array> {
+    batch.column_by_name(name)?.as_any().downcast_ref()
 }
 
 fn numbers<'a>(batch: &'a RecordBatch, name: &str) -> Option<&'a UInt32Array> {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::names::{At, Name, names};
 use crate::objects::{Missing, Object, Objects};
+use crate::placement::Placement;
 
 /// Addresses of one object that want names.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +15,8 @@ pub struct Wanted {
     pub path: Vec<u8>,
     /// Its build id.
     pub build_id: Option<Vec<u8>>,
+    /// What the addresses are.
+    pub placement: Placement,
     /// The addresses.
     pub addresses: Vec<At>,
 }
@@ -60,9 +63,8 @@ fn name_one(objects: &Objects, one: &Wanted) -> Named {
         Err(missing) => none(missing.reason()),
         // The libraries that read ELF and DWARF are tested against damage; should one panic all the same, an object
         // without names is what that costs.
-        Ok(object) => {
-            catch_unwind(AssertUnwindSafe(|| names(object, &one.addresses))).unwrap_or_else(|_| none("no symbol table"))
-        }
+        Ok(object) => catch_unwind(AssertUnwindSafe(|| names(object, &one.placement, &one.addresses)))
+            .unwrap_or_else(|_| none("no symbol table")),
     };
     Named { object, names }
 }

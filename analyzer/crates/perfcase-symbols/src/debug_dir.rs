@@ -11,10 +11,14 @@ use object::Object as _;
 use perfcase_archive::{Capture, Content};
 
 use crate::build_id::{self, BuildId};
+use crate::compressed;
 use crate::objects::Missing;
 
 /// Most bytes that a compressed archive of debug files may unpack to.
 const MOST_ARCHIVE_BYTES: u64 = 8 << 30;
+
+/// Entries of a folder of the user that are looked at.
+const MOST_ENTRIES: usize = 10_000;
 
 /// A file and what to call it.
 pub(crate) type Found = (Content, String);
@@ -23,8 +27,8 @@ pub(crate) type Found = (Content, String);
 pub(crate) enum DebugDir {
     /// A folder: looked into when something is asked for.
     Folder(PathBuf),
-    /// A file, or the files of an archive, by their own build ids.
-    Files { by_build_id: HashMap<BuildId, Vec<Found>> },
+    /// A file, or the files of an archive, by their own build ids; lists of kernels' symbols by the ids of their paths.
+    Files { by_build_id: HashMap<BuildId, Vec<Found>>, kernels: HashMap<BuildId, Found> },
 }
 
 impl DebugDir {
@@ -35,7 +39,7 @@ impl DebugDir {
             return Ok(DebugDir::Folder(path.to_path_buf()));
         }
         let content = Content::map_file(path).map_err(|error| error.to_string())?;
-        let mut by_build_id = HashMap::new();
+        let (mut by_build_id, mut kernels) = (HashMap::new(), HashMap::new());
         let mut add = |content: Content, name: String| {
             if let Some(id) = build_id::of_file(&content) {
                 by_build_id.entry(id).or_insert_with(Vec::new).push((content, name));
@@ -54,16 +58,18 @@ impl DebugDir {
             };
             let archive = Capture::open(tar).map_err(|_| "neither a folder, an ELF file nor an archive".to_string())?;
             for member in &archive.members {
-                if let Ok(content) = archive.read(member)
-                    && content.starts_with(b"\x7fELF")
-                {
-                    add(content, format!("{}: {}", path.display(), member.path));
+                let Ok(content) = archive.read(member) else { continue };
+                let name = format!("{}: {}", path.display(), member.path);
+                if content.starts_with(b"\x7fELF") {
+                    add(content, name);
+                } else if let Some(id) = of_kernel_list(&member.path) {
+                    kernels.insert(id, (content, name));
                 }
             }
         }
-        match by_build_id.is_empty() {
+        match by_build_id.is_empty() && kernels.is_empty() {
             true => Err("holds no ELF file with a build id".into()),
-            false => Ok(DebugDir::Files { by_build_id }),
+            false => Ok(DebugDir::Files { by_build_id, kernels }),
         }
     }
 
@@ -71,7 +77,7 @@ impl DebugDir {
     pub(crate) fn object(&self, path: &[u8], build_id: Option<&BuildId>) -> Result<Found, Missing> {
         let folder = match self {
             DebugDir::Folder(folder) => folder,
-            DebugDir::Files { by_build_id } => {
+            DebugDir::Files { by_build_id, .. } => {
                 let files = build_id.and_then(|id| by_build_id.get(id)).map_or(&[][..], Vec::as_slice);
                 return files.iter().find(|(file, _)| has_code(file)).cloned().ok_or(Missing::NotInCapture);
             }
@@ -94,6 +100,7 @@ impl DebugDir {
         }
         let file = below(folder, path).ok_or(Missing::NotInCapture)?;
         let content = Content::map_file(&file).map_err(|_| Missing::NotInCapture)?;
+        let content = compressed::unpacked(content).ok_or(Missing::NotInCapture)?;
         let own = build_id::of_file(&content);
         match build_id {
             Some(_) if own.as_ref() != build_id => Err(Missing::BuildIdMismatch),
@@ -102,13 +109,45 @@ impl DebugDir {
         }
     }
 
+    /// A kernel: its `vmlinux` where distributions put it, or the copy of its own list that `perf buildid-cache` and
+    /// `perf archive` keep, which states no build id and lies below it.
+    pub(crate) fn kernel(&self, id: &BuildId) -> Option<Found> {
+        let folder = match self {
+            DebugDir::Folder(folder) => folder,
+            DebugDir::Files { by_build_id, kernels } => {
+                return by_build_id.get(id).and_then(|files| files.first()).or_else(|| kernels.get(id)).cloned();
+            }
+        };
+        let named = |place: &str| files_named(&folder.join(place), "vmlinux");
+        let mut images = ["", "boot", "usr/lib/debug", "usr/lib/debug/boot"]
+            .iter()
+            .flat_map(|place| named(place))
+            .chain(["lib/modules", "usr/lib/debug/lib/modules"].iter().flat_map(|place| {
+                let releases = files_named(&folder.join(place), "");
+                releases.into_iter().flat_map(|release| [release.join("vmlinux"), release.join("build/vmlinux")])
+            }));
+        let lists = id.hex_forms().into_iter().flat_map(|hex| {
+            let (first, rest) = (&hex[..2], &hex[2..]);
+            [
+                format!(".build-id/{first}/{rest}/kallsyms"),
+                format!(".debug/.build-id/{first}/{rest}/kallsyms"),
+                format!("[kernel.kallsyms]/{hex}/kallsyms"),
+                format!(".debug/[kernel.kallsyms]/{hex}/kallsyms"),
+            ]
+        });
+        images.find_map(|image| of_build(&image, id)).or_else(|| {
+            let mut files = lists.map(|place| folder.join(place));
+            files.find_map(|file| Some((Content::map_file(&file).ok()?, file.display().to_string())))
+        })
+    }
+
     /// What was stripped from the object. `main` is the object, where there is one.
     pub(crate) fn debug_file(&self, path: &[u8], build_id: Option<&BuildId>, main: Option<&Content>) -> Option<Found> {
         let own = main.and_then(|main| build_id::of_file(main));
         let build_id = build_id.or(own.as_ref());
         let folder = match self {
             DebugDir::Folder(folder) => folder,
-            DebugDir::Files { by_build_id } => {
+            DebugDir::Files { by_build_id, .. } => {
                 return by_build_id.get(build_id?)?.iter().find(|(file, _)| !has_code(file)).cloned();
             }
         };
@@ -126,6 +165,13 @@ impl DebugDir {
                 }
             }
         }
+        // Debian keeps those of kernel modules by their paths alone.
+        for suffix in [&b""[..], b".debug"] {
+            let place = below(folder, &[b"usr/lib/debug/", path, suffix].concat());
+            if let Some(found) = place.zip(build_id).and_then(|(place, id)| of_build(&place, id)) {
+                return Some(found);
+            }
+        }
         linked(folder, path, main?, build_id)
     }
 }
@@ -136,7 +182,9 @@ impl DebugDir {
     pub(crate) fn shared(&self, link: &[u8], id: &BuildId) -> Option<Content> {
         let folder = match self {
             DebugDir::Folder(folder) => folder,
-            DebugDir::Files { by_build_id } => return by_build_id.get(id)?.first().map(|(content, _)| content.clone()),
+            DebugDir::Files { by_build_id, .. } => {
+                return by_build_id.get(id)?.first().map(|(content, _)| content.clone());
+            }
         };
         let by_id = self.debug_file(b"", Some(id), None);
         let by_path = || {
@@ -186,6 +234,27 @@ fn linked(folder: &Path, path: &[u8], main: &Content, build_id: Option<&BuildId>
         };
         is_same.then(|| (content, file.display().to_string()))
     })
+}
+
+/// Entries of a folder whose names begin so, in the order of their names.
+fn files_named(folder: &Path, start: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST_ENTRIES).flatten();
+    let fits = |entry: &std::fs::DirEntry| entry.file_name().as_bytes().starts_with(start.as_bytes());
+    let mut found: Vec<PathBuf> = entries.filter(fits).map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// The kernel that a list belongs to, by the path that it has in a cache: `…/<build id>/kallsyms`.
+fn of_kernel_list(path: &str) -> Option<BuildId> {
+    let mut parts = path.rsplit('/');
+    let (name, id, above) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_link = above.len() == 2; // .build-id/ab/cdef…
+    match name {
+        "kallsyms" if is_link => BuildId::from_hex(format!("{above}{id}").as_bytes()),
+        "kallsyms" => BuildId::from_hex(id.as_bytes()),
+        _ => None,
+    }
 }
 
 /// The file at `path` if it is of that build.

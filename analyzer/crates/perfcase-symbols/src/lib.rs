@@ -4,13 +4,16 @@
 
 mod batch;
 pub mod build_id;
+mod compressed;
 mod debug_dir;
 mod demangle;
 mod dwarf;
+mod kallsyms;
 pub mod listing;
 mod names;
 pub mod objects;
 mod perf_map;
+mod placement;
 mod plt;
 mod relocatable;
 mod split;
@@ -21,7 +24,9 @@ mod xz;
 pub use batch::{Named, Wanted, name_all};
 pub use demangle::demangle;
 pub use dwarf::Place;
+pub use kallsyms::Kallsyms;
 pub use names::{At, Name, names};
 pub use objects::{Missing, Object, Objects};
 pub use perf_map::PerfMap;
+pub use placement::Placement;
 pub use split::Parts;

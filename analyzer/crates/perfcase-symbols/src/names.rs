@@ -1,11 +1,12 @@
 //! Names for the addresses of one object.
 
-use object::{Object as _, ObjectSection as _, ObjectSegment as _};
+use object::{Object as _, ObjectSection as _};
 use perfcase_archive::Content;
 
 use crate::dwarf::{Dwarf, Lines, Place};
+use crate::kallsyms::Kallsyms;
 use crate::objects::Object;
-use crate::relocatable;
+use crate::placement::{Layout, Placement};
 use crate::symtab::{Function, Symtab};
 use crate::xz;
 
@@ -16,7 +17,7 @@ pub struct Name {
     pub symbol: String,
     /// Distance from its start in bytes, where its start is known.
     pub offset_bytes: Option<u64>,
-    /// What told it: symtab, dynsym, minidebuginfo, plt, dwarf.
+    /// What told it: symtab, dynsym, minidebuginfo, plt, dwarf, kallsyms.
     pub source: &'static str,
     /// Source file of the address.
     pub file: Option<String>,
@@ -26,18 +27,25 @@ pub struct Name {
     pub inlined: Vec<Place>,
 }
 
+impl Name {
+    /// Whether it tells the place in the source, too.
+    pub fn has_source(&self) -> bool {
+        self.file.is_some() || !self.inlined.is_empty()
+    }
+}
+
 /// An address that wants a name.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct At {
-    /// Its offset in the file; of a kernel module that from the module's address.
-    pub offset: u64,
+    /// What the object's [`Placement`] says that it is.
+    pub address: u64,
     /// It is where a call returns to: the call is in the byte before it, and may be the last of its function.
     pub is_return: bool,
 }
 
 impl From<u64> for At {
-    fn from(offset: u64) -> At {
-        At { offset, is_return: false }
+    fn from(address: u64) -> At {
+        At { address, is_return: false }
     }
 }
 
@@ -47,9 +55,13 @@ const NOT_CALLED: [&str; 5] =
     ["__restore_rt", "__restore", "__kernel_rt_sigreturn", "__kernel_sigreturn", "__start_context"];
 
 /// Names for addresses of an object, or why there is none, in their order.
-pub fn names<A: Copy + Into<At>>(object: &Object, addresses: &[A]) -> Vec<Result<Name, &'static str>> {
+pub fn names<A: Copy + Into<At>>(
+    object: &Object,
+    placement: &Placement,
+    addresses: &[A],
+) -> Vec<Result<Name, &'static str>> {
     let Ok(main) = object::File::parse(&object.bytes[..]) else {
-        return addresses.iter().map(|_| Err("no symbol table")).collect();
+        return listed(&object.bytes, placement, addresses);
     };
     let debug = object.debug.as_ref().and_then(parse);
     let shared = object.parts.shared.as_ref().and_then(parse);
@@ -65,10 +77,9 @@ pub fn names<A: Copy + Into<At>>(object: &Object, addresses: &[A]) -> Vec<Result
     if let Some(mini) = &mini {
         symtab.add(mini, "minidebuginfo");
     }
-    let segments = segments(&main);
-    let module = relocatable::is(&main).then(|| relocatable::text(&main));
+    let layout = Layout::of(&main, placement);
     let mut dwarf = debug.as_ref().and_then(Dwarf::load).or_else(|| Dwarf::load(&main));
-    if module.is_some() {
+    if layout.is_relocatable() {
         dwarf = None; // its addresses wait for relocation, too
     }
     if let (Some(dwarf), Some(shared)) = (&mut dwarf, &shared) {
@@ -86,14 +97,15 @@ pub fn names<A: Copy + Into<At>>(object: &Object, addresses: &[A]) -> Vec<Result
     }
     let mut name_all = |lines: Option<&Lines<'_>>| {
         let mut name = |&at: &A| {
-            let At { offset, is_return } = at.into();
+            let At { address, is_return } = at.into();
             let before = u64::from(is_return);
-            let call = match &module {
-                None => virtual_address(&segments, offset.wrapping_sub(before))?,
-                Some(Some(text)) if offset < text.size => offset.wrapping_sub(before),
-                Some(_) => return Err("only .text of a module is placed"),
-            };
-            one(&mut symtab, lines, call.wrapping_add(before), is_return)
+            let call = layout.virtual_address(address.wrapping_sub(before))?;
+            // The kernel's callchains do not tell callers from what an interrupt stopped. Where no function is, one that
+            // ends there called another that does not return.
+            let place = call.wrapping_add(before);
+            let is_behind =
+                layout.is_kernel() && symtab.find(place).is_none() && symtab.find(place.wrapping_sub(1)).is_some();
+            one(&mut symtab, lines, place, is_return || is_behind)
         };
         addresses.iter().map(&mut name).collect::<Vec<_>>()
     };
@@ -101,6 +113,22 @@ pub fn names<A: Copy + Into<At>>(object: &Object, addresses: &[A]) -> Vec<Result
         Some(named) => named,
         None => name_all(None),
     }
+}
+
+/// The same from a copy of the kernel's own list, which may be of another boot of that kernel.
+fn listed<A: Copy + Into<At>>(bytes: &[u8], placement: &Placement, addresses: &[A]) -> Vec<Result<Name, &'static str>> {
+    let list = std::str::from_utf8(bytes).ok().and_then(Kallsyms::parse);
+    let Placement::Kernel { symbol, address } = placement else {
+        return addresses.iter().map(|_| Err("no symbol table")).collect();
+    };
+    let shift = list.as_ref().and_then(|list| Some(list.anchor(symbol)?.wrapping_sub(*address)));
+    let name = |&at: &A| {
+        let At { address, .. } = at.into();
+        let (list, shift) = list.as_ref().zip(shift).ok_or("no symbol table")?;
+        let found = list.find_in_kernel(address.wrapping_add(shift)).ok_or("not in kallsyms")?;
+        Ok(Name { symbol: found.0.to_string(), offset_bytes: Some(found.1), source: "kallsyms", ..Name::default() })
+    };
+    addresses.iter().map(name).collect()
 }
 
 fn parse(content: &Content) -> Option<object::File<'_>> {
@@ -129,48 +157,4 @@ fn one(
     };
     let offset_bytes = start.map(|start| address.wrapping_sub(start));
     Ok(Name { symbol, offset_bytes, source, file: outer.file, line: outer.line, inlined })
-}
-
-/// A loaded part of a file: offset in it, size in it, address.
-struct Segment {
-    offset: u64,
-    size: u64,
-    address: u64,
-    is_code: bool,
-}
-
-fn segments(file: &object::File<'_>) -> Vec<Segment> {
-    let base = file.segments().next().map_or(0, |first| first.address() & !4095);
-    let is_lld = || {
-        let comment = file.section_by_name(".comment").and_then(|section| section.data().ok()).unwrap_or_default();
-        comment.windows(4).any(|word| word == b"LLD " || word == b"mold")
-    };
-    let mut segments: Vec<Segment> = file
-        .segments()
-        .filter_map(|segment| {
-            let (offset, size) = segment.file_range();
-            let is_code = segment.permissions().executable();
-            let (offset, size) = match size {
-                // A file of debug information alone: its offsets are not the program's. GNU ld puts code at the same
-                // distance from the start in the file as in memory; other linkers do not, and nothing tells the offset.
-                0 if is_code && !is_lld() => (segment.address().wrapping_sub(base), segment.size()),
-                _ => (offset, size),
-            };
-            (size > 0).then_some(Segment { offset, size, address: segment.address(), is_code })
-        })
-        .collect();
-    segments.sort_by_key(|segment| !segment.is_code);
-    segments
-}
-
-/// The address of a byte of the file, by the program headers: code first, for a page at the seam of two segments is
-/// mapped by both.
-fn virtual_address(segments: &[Segment], offset: u64) -> Result<u64, &'static str> {
-    let exact = segments.iter().find(|s| offset.checked_sub(s.offset).is_some_and(|into| into < s.size));
-    // What is mapped beyond a segment's end is the rest of its last page.
-    let page = 4095u64;
-    let in_page =
-        || segments.iter().find(|s| offset >= s.offset & !page && offset < s.offset.saturating_add(s.size) | page);
-    let segment = exact.or_else(in_page).ok_or("no symbol covers the address")?;
-    Ok(offset.wrapping_sub(segment.offset).wrapping_add(segment.address))
 }

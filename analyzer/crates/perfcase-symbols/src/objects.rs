@@ -23,6 +23,9 @@ pub struct Object {
     pub parts: Parts,
 }
 
+/// The path of a kernel, as recordings have it.
+const KERNEL: &[u8] = b"[kernel.kallsyms]";
+
 /// Why there is no file for an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Missing {
@@ -74,6 +77,11 @@ impl Objects {
         self.listing.entries.is_empty() && self.dirs.is_empty()
     }
 
+    /// True when the user gave directories or files.
+    pub fn has_dirs(&self) -> bool {
+        !self.dirs.is_empty()
+    }
+
     /// The file of a mapped object, by the build id that the recording states of it; without one by its path.
     ///
     /// # Errors
@@ -103,7 +111,8 @@ impl Objects {
             if object.is_some() {
                 break;
             }
-            match dir.object(path, build_id) {
+            let kernel = build_id.filter(|_| path == KERNEL).and_then(|id| dir.kernel(id));
+            match kernel.map_or_else(|| dir.object(path, build_id), Ok) {
                 Ok((bytes, origin)) => object = Some(Object { bytes, origin, debug: None, parts: Parts::default() }),
                 Err(Missing::BuildIdMismatch) => missing = Missing::BuildIdMismatch,
                 Err(Missing::NotInCapture) => {}
@@ -115,6 +124,10 @@ impl Objects {
         });
         let debug = debug.or_else(|| self.kept_debug_file(object.as_ref()?, build_id));
         let object = match (object, debug) {
+            // A list of the kernel's symbols says less than the kernel without its code.
+            (Some(object), Some((bytes, origin))) if !object.bytes.starts_with(b"\x7fELF") => {
+                Object { bytes, origin, debug: None, parts: Parts::default() }
+            }
             (Some(object), debug) => Object { debug: debug.map(|(bytes, _)| bytes), ..object },
             (None, Some((bytes, origin))) => Object { bytes, origin, debug: None, parts: Parts::default() },
             (None, None) => return Err(missing),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use perfcase_archive::Content;
-use perfcase_symbols::{Name, Object, Objects, Parts, names};
+use perfcase_symbols::{Name, Object, Objects, Parts, Placement, names};
 use support::{run, write};
 
 const SOURCE: &str = r#"
@@ -29,7 +29,7 @@ fn object(path: &Path) -> Object {
 }
 
 fn name(object: &Object, offset: u64) -> Result<Name, &'static str> {
-    names(object, &[offset]).remove(0)
+    names(object, &Placement::File, &[offset]).remove(0)
 }
 
 /// Address, size, name of the functions in code.
@@ -210,7 +210,7 @@ fn any_bytes_are_survived() {
                 debug: None,
                 parts: Parts::default(),
             };
-            assert_eq!(names(&object, &addresses).len(), addresses.len());
+            assert_eq!(names(&object, &Placement::File, &addresses).len(), addresses.len());
         }
     }
 }
@@ -230,8 +230,12 @@ fn a_bomb_in_the_debug_data_is_not_unpacked() {
 
 #[test]
 fn nothing_given_nothing_named() {
-    let wanted =
-        perfcase_symbols::Wanted { path: b"/bin/sh".to_vec(), build_id: None, addresses: vec![1.into(), 2.into()] };
+    let wanted = perfcase_symbols::Wanted {
+        path: b"/bin/sh".to_vec(),
+        build_id: None,
+        addresses: vec![1.into(), 2.into()],
+        placement: Placement::File,
+    };
     let named = perfcase_symbols::name_all(&Objects::default(), &[wanted]);
     assert_eq!(named[0].names, [Err("file not in capture"), Err("file not in capture")]);
 }

@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 use std::sync::Arc;
 
-use perfcase_symbols::{Name, Object, Objects, names};
+use perfcase_symbols::{Name, Object, Objects, Placement, names};
 use support::{run, write};
 
 const SOURCE: &str = r#"
@@ -30,7 +30,7 @@ fn found(dir: &Path) -> Arc<Object> {
 
 /// The names of every fourth byte of the code, which is the same in all.
 fn all(object: &Object) -> Vec<Result<Name, &'static str>> {
-    names(object, &(0x1000..0x3000).step_by(4).collect::<Vec<_>>())
+    names(object, &Placement::File, &(0x1000..0x3000).step_by(4).collect::<Vec<_>>())
 }
 
 fn inlined(names: &[Result<Name, &'static str>]) -> usize {

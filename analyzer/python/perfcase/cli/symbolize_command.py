@@ -34,7 +34,8 @@ def command(
     DIR is a folder with .build-id/xx/yyyy[.debug], debuginfod's cache, perf's ~/.debug, a sysroot (/ is this machine), an
     ELF file, or the archive that perf archive writes. A file counts only if its build id is the recorded one; an object
     that was recorded without a build id is found by its path alone. Inlined functions and source lines come where there
-    is debug information.
+    is debug information. The kernel is named by its vmlinux, or by the list that perf archive keeps of it; its modules by
+    their .ko files, compressed or not.
 
     Prints every object: how many of its addresses had a name before and have one now, where the names are from, and why
     the rest has none. A run that is stopped leaves FILE as it was; a second one gives the same.

@@ -8,8 +8,8 @@ use super::{Options, note_problems};
 use crate::decoders::host::Host;
 use crate::decoders::proc::{CLOCK_STEP_NS, signed_seconds};
 use crate::session::{Issue, Session, Severity};
-use crate::symbols::Kallsyms;
 use crate::tables::{CaptureRow, HostFileRow, RecorderProcessRow};
+use perfcase_symbols::Kallsyms;
 
 /// Largest host file whose text becomes a cell, in bytes.
 const MOST_TEXT_BYTES: usize = 1 << 20;

@@ -14,8 +14,8 @@ use perfcase_symbols::Objects;
 
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 use crate::source::{self, Source};
-use crate::symbols::Kallsyms;
 use crate::writer::WriteError;
+use perfcase_symbols::Kallsyms;
 
 /// What the caller may choose.
 #[derive(Clone, Debug, Default)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hashbrown::HashMap;
+use perfcase_symbols::Placement;
 
 use super::Session;
 use super::code::{CodeId, Codes, NO_CODE};
@@ -95,6 +96,55 @@ pub(crate) struct Dso {
     is_several: bool,
     /// A mapping said the build id.
     is_proven: bool,
+    /// Where the kernel or a module was loaded.
+    load: Load,
+}
+
+/// Where something of the kernel was loaded.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Load {
+    #[default]
+    Unknown,
+    /// What is there, and its address.
+    At(&'static str, u64),
+    /// At one place after the other.
+    Several,
+}
+
+impl Load {
+    fn saw(&mut self, symbol: &'static str, address: u64) {
+        *self = match *self {
+            Load::Unknown => Load::At(symbol, address),
+            known if known == Load::At(symbol, address) => known,
+            _ => Load::Several,
+        };
+    }
+}
+
+impl Dso {
+    fn loaded(&self) -> Option<(&'static str, u64)> {
+        match self.load {
+            Load::At(symbol, address) => Some((symbol, address)),
+            Load::Unknown | Load::Several => None,
+        }
+    }
+}
+
+/// What the addresses of an object are, by the columns of `dso`.
+pub(crate) fn placement(
+    kind: &str,
+    has_build_id: bool,
+    load_symbol: Option<&str>,
+    load_address: Option<u64>,
+) -> Option<Placement> {
+    match (kind, load_symbol.zip(load_address)) {
+        ("user" | "vdso", _) => Some(Placement::File),
+        ("module", Some((_, text))) if has_build_id => Some(Placement::Module { text }),
+        ("kernel", Some((symbol, address))) if has_build_id => {
+            Some(Placement::Kernel { symbol: symbol.to_string(), address })
+        }
+        _ => None,
+    }
 }
 
 /// Why an object whose file cannot be told has no names.
@@ -165,12 +215,11 @@ impl Maps {
         Place { dso: Some(self.kernel_dso()), address, code: NO_CODE }
     }
 
-    /// How far behind its module's address an address of the kernel is.
-    pub(crate) fn offset_in_module(&self, dso: DsoId, address: u64) -> Option<u64> {
-        let known = self.dsos.get(dso as usize)?;
-        let (start, region) = self.kernel.regions.range(..=address).next_back()?;
-        let is_it = known.kind == "module" && known.build_id.is_some() && region.dso == dso && address < region.end;
-        is_it.then(|| address - start)
+    /// What the addresses of an object are, for its file; `None` where nothing proves that a file is it.
+    pub(crate) fn placement(&self, dso: DsoId) -> Option<Placement> {
+        let dso = self.dsos.get(dso as usize)?;
+        let (symbol, address) = dso.loaded().unzip();
+        placement(dso.kind, dso.build_id.is_some(), symbol, address)
     }
 
     /// Object and address within it (its file offset) of a user address.
@@ -286,6 +335,7 @@ impl Maps {
             inode: None,
             is_several: false,
             is_proven: false,
+            load: Load::Unknown,
         });
         self.latest.insert(DsoKey { build_id: None, ..key.clone() }, dso);
         self.by_key.insert(key, dso);
@@ -312,7 +362,8 @@ impl Maps {
         space.regions.insert(start, region);
     }
 
-    pub(crate) fn set_build_id(&mut self, path: &[u8], build_id: &[u8]) {
+    fn set_build_id(&mut self, path: &[u8], build_id: Option<&[u8]>) {
+        let Some(build_id) = build_id else { return };
         // perf names the kernel's build id [kernel.kallsyms], its mapping [kernel.kallsyms]_text.
         if path.starts_with(b"[kernel.kallsyms]") {
             let dso = self.kernel_dso();
@@ -332,6 +383,8 @@ impl Maps {
                 path: &String::from_utf8_lossy(&dso.path),
                 kind: dso.kind,
                 build_id: hex.as_deref(),
+                load_symbol: dso.loaded().map(|(symbol, _)| symbol),
+                load_address: dso.loaded().map(|(_, address)| address),
                 symbols: origin.and_then(|origin| origin.symbols.as_deref()),
                 missing_reason: origin.and_then(|origin| origin.missing_reason.as_deref()),
             });
@@ -426,10 +479,21 @@ impl Session {
             mapping.path
         };
         let dso = match is_kernel_text {
-            true => self.maps.kernel_dso(),
+            true => {
+                self.maps.set_build_id(mapping.path, mapping.build_id);
+                self.maps.kernel_dso()
+            }
             false => self.maps.dso_of(path, mapping.build_id, owner, mapping.kind),
         };
         self.maps.saw_file(dso, mapping.build_id, mapping.inode);
+        let known = &mut self.maps.dsos[dso as usize];
+        match mapping.path.strip_prefix(b"[kernel.kallsyms]") {
+            // perf writes the address of the symbol that it names into the offset.
+            Some(b"_text") if is_kernel_text => known.load.saw("_text", mapping.page_offset),
+            Some(b"_stext") if is_kernel_text => known.load.saw("_stext", mapping.page_offset),
+            _ if upid.is_none() && known.kind == "module" => known.load.saw(".text", mapping.start),
+            _ => {}
+        }
         if is_identity {
             self.maps.dsos[dso as usize].kind = "anon";
         }
@@ -453,6 +517,6 @@ impl Session {
 
     /// The build id of an object, from a build-id table.
     pub fn build_id(&mut self, path: &[u8], build_id: &[u8]) {
-        self.maps.set_build_id(path, build_id);
+        self.maps.set_build_id(path, Some(build_id));
     }
 }

@@ -22,16 +22,16 @@ pub use events::{EventAttr, EventId, SourceId, SourceInfo};
 pub use host::HostFacts;
 pub use issues::{Issue, Severity};
 pub use maps::Mapping;
-pub(crate) use maps::SEVERAL_FILES;
+pub(crate) use maps::{SEVERAL_FILES, placement};
 pub use stacks::{Callers, EndReason};
 pub use threads::{Upid, Utid, until_nul};
 pub use unwinding::UserState;
 
-use crate::symbols::Kallsyms;
 use crate::tables::{self, Table, Tables};
 use crate::timeline::Timelines;
 use crate::tracepoint::Tracepoints;
 use crate::writer::{Build, WriteError, Writer};
+use perfcase_symbols::Kallsyms;
 
 /// A time that a record does not have. It sorts before every other.
 pub const NO_TIME: i64 = i64::MIN;

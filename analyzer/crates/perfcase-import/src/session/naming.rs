@@ -2,13 +2,12 @@
 
 use hashbrown::HashMap;
 use perfcase_symbols::listing::Kind;
-use perfcase_symbols::{At, Missing, Name, PerfMap, Wanted, name_all};
+use perfcase_symbols::{At, Kallsyms, Missing, Name, PerfMap, Wanted, name_all};
 
 use super::Session;
 use super::code::NO_CODE;
 use super::maps::{DsoId, SEVERAL_FILES};
 use super::stacks::{EndReason, Frame, FrameId};
-use crate::symbols::Kallsyms;
 use crate::tables::{FrameRow, StackRow};
 
 /// How an object's functions got their names.
@@ -40,9 +39,12 @@ impl Session {
                 if let (Some(Ok(name)), Some(dso)) = (&told, frame.dso) {
                     origins[dso as usize].symbols.get_or_insert_with(|| name.source.to_string());
                 }
-                // A module that the kernel's list does not name may be a file that the user gives.
-                if let (Some(Err(_)), Some(dso), true) = (&told, frame.dso, frame.is_kernel)
-                    && self.maps.offset_in_module(dso, frame.address).is_some()
+                // The kernel and its modules may be files that the user gives: they name what the kernel's list does not,
+                // and tell lines and inlined functions.
+                if let (Some(dso), true) = (frame.dso, frame.is_kernel && frame.code == NO_CODE)
+                    && !self.stacks.told_names.contains_key(&(id as FrameId))
+                    && self.objects.has_dirs()
+                    && self.maps.placement(dso).is_some()
                 {
                     files.entry(dso).or_default().push(id as FrameId);
                 }
@@ -134,11 +136,12 @@ impl Session {
         let wanted = |(dso, frames): &(DsoId, Vec<FrameId>)| {
             let at = |id: &FrameId| {
                 let Frame { address, is_return, .. } = self.stacks.frames[*id as usize];
-                At { offset: self.maps.offset_in_module(*dso, address).unwrap_or(address), is_return }
+                At { address, is_return }
             };
             let addresses = frames.iter().map(at).collect();
+            let placement = self.maps.placement(*dso).unwrap_or_default();
             let dso = &self.maps.dsos[*dso as usize];
-            Wanted { path: dso.path.to_vec(), build_id: dso.build_id.clone(), addresses }
+            Wanted { path: dso.path.to_vec(), build_id: dso.build_id.clone(), placement, addresses }
         };
         let wanted: Vec<Wanted> = files.iter().map(wanted).collect();
         for ((dso, frames), named) in files.iter().zip(name_all(&self.objects, &wanted)) {
@@ -147,16 +150,22 @@ impl Session {
             if have_reasons && matches!(named.object, Err(Missing::NotInCapture)) {
                 continue;
             }
-            match named.object {
-                Ok(object) if named.names.iter().any(Result::is_ok) => origin.symbols = Some(object.origin.clone()),
-                Ok(_) => {
-                    origin.missing_reason =
-                        named.names.iter().find_map(|name| name.as_ref().err()).map(|why| why.to_string())
-                }
-                Err(missing) => origin.missing_reason = Some(missing.reason().to_string()),
-            }
+            let mut is_used = false;
+            let mut why = None;
             for (&id, name) in frames.iter().zip(named.names) {
-                names[id as usize] = Some(name);
+                let known = &mut names[id as usize];
+                // What the kernel's list named stays, unless the file says more.
+                let stays = matches!(known, Some(Ok(_))) && !name.as_ref().is_ok_and(Name::has_source);
+                if !stays {
+                    is_used |= name.is_ok();
+                    why = why.or(name.as_ref().err().copied());
+                    *known = Some(name);
+                }
+            }
+            match named.object {
+                Ok(object) if is_used => origin.symbols = Some(object.origin.clone()),
+                Ok(_) => origin.missing_reason = why.map(str::to_string),
+                Err(missing) => origin.missing_reason = Some(missing.reason().to_string()),
             }
         }
     }
@@ -209,11 +218,15 @@ impl Session {
         let mut expanded: Vec<FrameId> = Vec::new();
         for (id, stack) in stacks.stacks.iter().enumerate() {
             let (mut frame_ids, end) = stack.of(&stacks.members);
+            let mut kernel_depth = stack.kernel_depth;
             if frame_ids.iter().any(|frame| inlined.contains_key(frame)) {
                 expanded.clear();
-                for frame in frame_ids {
+                for (index, frame) in frame_ids.iter().enumerate() {
                     expanded.extend(inlined.get(frame).cloned().into_iter().flatten());
                     expanded.push(*frame);
+                    if index < stack.kernel_depth as usize {
+                        kernel_depth = expanded.len() as u32;
+                    }
                 }
                 frame_ids = &expanded;
             }
@@ -221,7 +234,7 @@ impl Session {
                 stack_id: id as u32,
                 frame_ids,
                 depth: frame_ids.len() as u32,
-                kernel_depth: stack.kernel_depth,
+                kernel_depth,
                 end_reason: (end != EndReason::NONE).then(|| stacks.reason(end)),
             });
         }

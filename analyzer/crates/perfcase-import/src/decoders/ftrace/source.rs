@@ -11,8 +11,8 @@ use super::stream::Loss;
 use crate::format::EventFormat;
 use crate::session::{EventAttr, EventId, Issue, NO_TIME, Session, Severity, SourceId};
 use crate::source::Source;
-use crate::symbols::Kallsyms;
 use crate::tracepoint::{Record, TracepointId};
+use perfcase_symbols::Kallsyms;
 
 /// The events of a trace as a source of records.
 pub struct FtraceSource<B> {

@@ -7,7 +7,12 @@
 /// 6.1 has a rule of its own (`choose_best_symbol`) but gives all names but the last no length, so that the last remains.
 pub struct Kallsyms {
     symbols: Vec<Symbol>,
+    /// Where the symbols are that recordings place the kernel by.
+    anchors: Vec<(&'static str, u64)>,
 }
+
+/// Symbols whose address in memory a recording of perf states, to tell where the kernel was loaded.
+pub(crate) const ANCHORS: [&str; 2] = ["_text", "_stext"];
 
 struct Symbol {
     start: u64,
@@ -27,10 +32,14 @@ impl Kallsyms {
     /// the kernel hides addresses from readers without privilege (kptr_restrict).
     pub fn parse(text: &str) -> Option<Kallsyms> {
         let mut symbols: Vec<Symbol> = Vec::new();
+        let mut anchors = Vec::new();
         for line in text.lines() {
             let mut words = line.split_ascii_whitespace();
             let (Some(address), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else { continue };
             let Ok(start) = u64::from_str_radix(address, 16) else { continue };
+            if let Some(anchor) = ANCHORS.into_iter().find(|anchor| *anchor == name && anchors.len() < ANCHORS.len()) {
+                anchors.push((anchor, start));
+            }
             if matches!(kind, "t" | "T" | "w" | "W") && !is_marker(name) {
                 symbols.push(Symbol { start, name: name.to_string(), is_module: words.next().is_some() });
             }
@@ -40,7 +49,19 @@ impl Kallsyms {
         }
         symbols.sort_by_key(|symbol| symbol.start);
         symbols.dedup_by_key(|symbol| symbol.start);
-        Some(Kallsyms { symbols })
+        Some(Kallsyms { symbols, anchors })
+    }
+
+    /// Where `_text` or `_stext` is.
+    pub(crate) fn anchor(&self, name: &str) -> Option<u64> {
+        self.anchors.iter().find(|(anchor, _)| *anchor == name).map(|(_, address)| *address)
+    }
+
+    /// The kernel's own symbol that covers an address, without those of modules.
+    pub(crate) fn find_in_kernel(&self, address: u64) -> Option<(&str, u64)> {
+        let after = self.symbols.partition_point(|symbol| symbol.start <= address);
+        let is_module = self.symbols.get(after.checked_sub(1)?)?.is_module;
+        if is_module { None } else { self.find(address) }
     }
 
     /// The symbol that covers an address, and the distance from its start in bytes.

@@ -1,5 +1,0 @@
-//! Names for addresses.
-
-mod kallsyms;
-
-pub use kallsyms::Kallsyms;
