@@ -7,7 +7,7 @@ export default defineConfig({
   build: {
     outDir: "../perfcase_api/page",
     emptyOutDir: true,
-    target: "es2023",
+    target: "es2024",
     // The page's content policy allows no script and no style that stands in the HTML.
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,

@@ -194,6 +194,16 @@ class Page:
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.call("DOM.setFileInputFiles", nodeId=node, files=[str(file) for file in files])
 
+    def downloaded(self) -> Path:
+        """The one file that was downloaded, once it is whole; who asks removes it."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            found = list(self.downloads.iterdir())
+            if len(found) == 1 and found[0].suffix != ".crdownload":
+                return found[0]
+            time.sleep(0.05)
+        raise AssertionError(f"not downloaded: {found}")
+
     def resize(self, width: int, height: int = 900) -> None:
         """The size of the window."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)

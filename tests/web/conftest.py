@@ -9,8 +9,11 @@ import pytest
 
 from tests.api.conftest import SAMPLES, Running, start, upload
 from tests.web.chromium import Page, chromium
+from tests.web.hostile import TEXT, hostile
 
 WIDTHS = (1280, 400)
+SYMBOLS = (b"tcp_rcv_established", b"try_to_wake_up")
+"""Kernel functions that the capture ``hostile`` calls otherwise."""
 
 
 @dataclass
@@ -37,6 +40,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             ("x86_64", "x86_64-scheduling/x.perfcase", "OPS-4"),
         ):
             here.ids[name] = upload(client, SAMPLES / file, ticket=ticket)
+        bad = running.store.parent / f"{TEXT.replace('/', '')}.perfcase"
+        bad.write_bytes(hostile(SAMPLES / "d-nagle" / "tcp.perfcase", b"order-client", SYMBOLS))
+        here.ids["hostile"] = upload(client, bad, ticket="<b>OPS-66</b>")
     yield here
     running.stop()
 

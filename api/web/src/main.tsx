@@ -5,6 +5,7 @@ import { startSession } from "./app/session";
 import { startTheme } from "./app/theme";
 import "./style/base.css";
 import "./style/captures.css";
+import "./style/pages.css";
 import "./style/shell.css";
 import "./style/table.css";
 

@@ -63,7 +63,10 @@ export interface Finding {
   message: string;
   score: number | null;
   title: string;
-  next: string[] | string | null;
+  means: string | null;
+  /** Steps, with "; " between them. */
+  next: string | null;
+  /** One SELECT. */
   evidence: string | null;
 }
 
@@ -79,6 +82,8 @@ export interface Entry {
   group: string;
   description: string;
   columns: Column[];
+  /** Of a view: numbers that one may set. */
+  parameters?: string[];
 }
 
 export interface Schema {

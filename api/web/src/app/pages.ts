@@ -24,6 +24,10 @@ export const CAPTURE_PAGES: CapturePage[] = [
   { id: "overview", title: "Overview", load: () => import("../pages/overview") },
   { id: "flame", title: "Flame graph", load: () => import("../pages/flame") },
   { id: "offcpu", title: "Off-CPU", load: () => import("../pages/offcpu") },
+  { id: "threads", title: "Threads", load: () => import("../pages/threads") },
+  { id: "syscalls", title: "System calls", load: () => import("../pages/syscalls") },
+  { id: "views", title: "Views", load: () => import("../pages/views") },
+  { id: "report", title: "Report", load: () => import("../pages/report") },
 ];
 
 /** Pictures on the overview, above the findings' tables, in this order. */

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { ApiError, ask, get, shown, whenSignedOut } from "../api/fetch";
 import type { Account } from "../api/types";
+import { useGet } from "../api/hooks";
 import { Problem } from "../parts/problem";
 import { store } from "./store";
 
@@ -36,8 +37,16 @@ export function may(role: "uploader" | "admin"): boolean {
   return has === "admin" || has === role;
 }
 
+/** How one may sign in. */
+interface Ways {
+  is_open: boolean;
+  token: boolean;
+  oidc: { name: string; url: string } | null;
+}
+
 export function SignIn() {
   const [token, setToken] = useState("");
+  const { data: ways } = useGet<Ways>("sign-in");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError>();
   const submit = async (event: Event) => {
@@ -77,6 +86,11 @@ export function SignIn() {
           The first start of perfcase serve prints an administrator’s token; an administrator makes others.
         </p>
         {error && <Problem error={error} />}
+        {ways?.oidc && (
+          <a class="button" href={ways.oidc.url}>
+            Sign in with {ways.oidc.name}
+          </a>
+        )}
       </form>
     </main>
   );

@@ -1,7 +1,144 @@
-/** What a capture is, and what is wrong in it. */
+/** What a capture is, what is wrong in it, how far to trust it, and what to take away. */
 
-import type { CaptureProps } from "../app/pages";
+import { useState } from "preact/hooks";
+import { address } from "../api/fetch";
+import { useRows } from "../api/hooks";
+import type { Row } from "../api/types";
+import { Lazy } from "../app/lazy";
+import { type CaptureProps, OVERVIEW_PICTURES } from "../app/pages";
+import { filterParams, go, href } from "../app/route";
+import { CaptureCard } from "../parts/capture-card";
+import { Findings } from "../parts/findings";
+import { Problem } from "../parts/problem";
+import { safe } from "../parts/safe";
+import { count, ratio, size } from "../parts/units";
 
-export default function Overview({ capture }: CaptureProps) {
-  return <p class="quiet">{capture.kernel}</p>;
+const EXPORTS: [string, string, string][] = [
+  ["speedscope", "speedscope.json", "for speedscope"],
+  ["firefox", "firefox.json", "for Firefox Profiler"],
+  ["perfetto", "perfetto-trace", "for Perfetto"],
+  ["pprof", "pb.gz", "for pprof"],
+  ["folded", "folded", "as folded stacks"],
+];
+
+export default function Overview(props: CaptureProps) {
+  const { captureId, filters } = props;
+  const [capture, setCapture] = useState(props.capture);
+  const stem = safe(capture.name).replace(/\.perfcase$/, "");
+  const kept = filterParams(filters);
+  return (
+    <div class="overview">
+      <div class="overview-main">
+        {OVERVIEW_PICTURES.map(({ id, load }) => (
+          <Lazy key={id} load={load} props={props} />
+        ))}
+        <Findings captureId={captureId} filters={filters} />
+      </div>
+      <aside>
+        <section>
+          <h2>Capture</h2>
+          <Machine captureId={captureId} />
+          <CaptureCard capture={capture} onChange={setCapture} onDeleted={() => go("captures")} />
+        </section>
+        <Quality captureId={captureId} filters={filters} />
+        <section>
+          <h2>To take away</h2>
+          <ul class="links">
+            <li>
+              <a href={address(`captures/${captureId}/summary`, { ...kept, to: "html" })} download={`${stem}.html`}>
+                Summary for the ticket, HTML
+              </a>
+            </li>
+            <li>
+              <a href={address(`captures/${captureId}/summary`, { ...kept, to: "md" })} download={`${stem}.md`}>
+                Summary for the ticket, Markdown
+              </a>
+            </li>
+            {EXPORTS.map(([to, ending, name]) => (
+              <li key={to}>
+                <a href={address(`captures/${captureId}/export`, { ...kept, to })} download={`${stem}.${ending}`}>
+                  Samples {name}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </section>
+      </aside>
+    </div>
+  );
+}
+
+function Machine({ captureId }: { captureId: string }) {
+  const { data } = useRows<Row>(`captures/${captureId}/views/capture`);
+  const row = data?.[0];
+  if (!row) return null;
+  const facts: [string, string | null][] = [
+    ["CPUs", row.cpu_count === null ? null : `${count(Number(row.cpu_count))} × ${row.cpu_model ?? "?"}`],
+    ["Memory", row.memory_bytes === null ? null : size(Number(row.memory_bytes))],
+    ["System", [row.os, row.machine].filter(Boolean).join(", ")],
+    ["Recorded by", row.command === null ? null : String(row.command)],
+  ];
+  return (
+    <dl class="facts">
+      {facts.map(([name, text]) =>
+        text ? (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd class={name === "Recorded by" ? "mono" : ""}>{safe(text)}</dd>
+          </div>
+        ) : null,
+      )}
+    </dl>
+  );
+}
+
+interface Source extends Row {
+  source: string;
+  status: string;
+  lost_count: number | null;
+  lost_ratio: number | null;
+  error_count: number | null;
+  warning_count: number | null;
+  meaning: string | null;
+  remedy: string | null;
+}
+
+/** What a reader must know before believing a figure. */
+function Quality({ captureId, filters }: Pick<CaptureProps, "captureId" | "filters">) {
+  const { data, error } = useRows<Source>(`captures/${captureId}/views/data_quality`);
+  const notices = data?.filter(
+    (one) => one.status !== "available" || one.lost_count || one.error_count || one.warning_count,
+  );
+  return (
+    <section class="quality">
+      <h2>How far to trust it</h2>
+      {error && <Problem error={error} />}
+      {notices && !notices.length && <p class="quiet">Every source is complete.</p>}
+      <dl>
+        {notices?.map((one) => (
+          <div key={one.source}>
+            <dt>
+              {safe(one.source)} <span class={`badge ${tone(one)}`}>{one.status}</span>
+            </dt>
+            <dd>
+              {one.meaning && safe(one.meaning)}
+              {one.lost_count ? ` (${count(one.lost_count)} lost, ${ratio(one.lost_ratio)})` : null}
+              {one.remedy && <p class="quiet">{safe(one.remedy)}</p>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <p>
+        <a href={href(["c", captureId, "views"], { ...filterParams(filters), view: "data_quality" })}>All sources</a>,{" "}
+        <a href={href(["c", captureId, "views"], { ...filterParams(filters), view: "import_issue" })}>
+          what the import noticed
+        </a>
+      </p>
+    </section>
+  );
+}
+
+function tone({ status, error_count, lost_count }: Source): string {
+  if (status === "failed" || error_count) return "critical";
+  return status === "degraded" || lost_count ? "warning" : "note";
 }

@@ -188,7 +188,7 @@ function Cell({ column, row, own, isNumeric }: CellProps) {
   const share = column.unit === "ratio" && typeof value === "number" && value > 0 && value <= 1 ? value : null;
   return (
     <td
-      class={isNumeric ? "number" : ""}
+      class={`${isNumeric ? "number" : ""} ${value === 0 ? "zero" : ""}`}
       title={exactly(value, column.unit)}
       style={share === null ? {} : { "--share": `${100 * share}%` }}
       data-share={share === null ? undefined : ""}
@@ -238,7 +238,8 @@ function measured(columns: readonly Column[], rows: readonly Row[], given: Recor
   let wide: string | null = null;
   for (const column of columns) {
     if (some.some((row) => isNumeric(row[column.name]))) numeric.add(column.name);
-    let chars = column.name.length + 2;
+    // Heads are set smaller than cells, and letters are narrower than the digits that ch counts.
+    let chars = Math.ceil(column.name.length * 0.9) + 1;
     for (const row of some) chars = Math.max(chars, written(row[column.name], column).length);
     const width = given[column.name] ?? Math.min(WIDEST, Math.max(NARROWEST, chars)) + 2;
     widths.set(column.name, width);

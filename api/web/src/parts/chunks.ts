@@ -1,0 +1,69 @@
+/** Rows of a view in portions: the next comes when the reader gets there. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, type Query, rows as fetchRows, shown } from "../api/fetch";
+import type { Row } from "../api/types";
+
+const PORTION = 500;
+
+export interface Chunks {
+  rows: Row[];
+  /** There are no more. */
+  isWhole: boolean;
+  isLoading: boolean;
+  error: ApiError | undefined;
+  more: () => void;
+  again: () => void;
+}
+
+export function useChunks(path: string | null, query: Query): Chunks {
+  const key = JSON.stringify([path, query]);
+  const [turn, setTurn] = useState(0);
+  const [state, setState] = useState<Omit<Chunks, "more" | "again"> & { key: string }>({
+    key: "",
+    rows: [],
+    isWhole: false,
+    isLoading: path !== null,
+    error: undefined,
+  });
+  const abort = useRef<AbortController | undefined>(undefined);
+  const isAsked = useRef(false);
+
+  const fetch = (offset: number) => {
+    if (path === null || isAsked.current) return;
+    isAsked.current = true;
+    const { signal } = (abort.current = new AbortController());
+    setState((before) => ({ ...before, isLoading: true, error: undefined }));
+    fetchRows(path, { ...query, limit: PORTION, offset: offset || null }, signal).then(
+      (found) => {
+        isAsked.current = false;
+        setState((before) => ({
+          key,
+          rows: offset ? [...before.rows, ...found] : found,
+          isWhole: found.length < PORTION,
+          isLoading: false,
+          error: undefined,
+        }));
+      },
+      (error) => {
+        if (signal.aborted) return;
+        isAsked.current = false;
+        setState({ key, rows: [], isWhole: false, isLoading: false, error: shown(error) });
+      },
+    );
+  };
+  useEffect(() => {
+    fetch(0);
+    return () => {
+      abort.current?.abort();
+      isAsked.current = false;
+    };
+  }, [key, turn]);
+  return {
+    ...state,
+    more: () => {
+      if (!state.isWhole && !state.isLoading && state.key === key) fetch(state.rows.length);
+    },
+    again: () => setTurn((before) => before + 1),
+  };
+}

@@ -1,0 +1,147 @@
+/** What is wrong: every rule that fired, most severe first; what it means, what to look at next, the rows behind it. */
+
+import { useState } from "preact/hooks";
+import { useRows, useSchema } from "../api/hooks";
+import type { Finding, Row } from "../api/types";
+import type { CaptureProps } from "../app/pages";
+import { filterParams, type Filters, href } from "../app/route";
+import { Problem, Waiting } from "./problem";
+import { safe } from "./safe";
+import { SqlRows } from "./sql-rows";
+
+export function Findings({ captureId, filters }: Pick<CaptureProps, "captureId" | "filters">) {
+  const { data, error, loading, again } = useRows<Finding>(`captures/${captureId}/findings`, filterParams(filters));
+  if (error) return <Problem error={error} again={again} />;
+  if (!data) return <Waiting what="Judging" />;
+  const rules = Map.groupBy(data, ({ finding }) => finding);
+  return (
+    <section class={loading ? "findings dim" : "findings"} aria-label="Findings">
+      {!data.length && <p class="findings-none">Nothing is wrong by any of the rules that could be judged.</p>}
+      {[...rules.values()].map((fired) => (
+        <Fired key={fired[0]!.finding} fired={fired} captureId={captureId} filters={filters} />
+      ))}
+      <NotJudged captureId={captureId} filters={filters} />
+    </section>
+  );
+}
+
+const SUBJECTS_SHOWN = 5;
+
+function Fired({ fired, captureId, filters }: { fired: Finding[]; captureId: string; filters: Filters }) {
+  const [isOpen, setOpen] = useState(false);
+  const [isAll, setAll] = useState(false);
+  const first = fired[0]!;
+  const subjects = isAll ? fired : fired.slice(0, SUBJECTS_SHOWN);
+  return (
+    <article class={`finding ${first.severity}`} data-finding={first.finding}>
+      <header>
+        <span class={`badge ${first.severity}`}>{first.severity}</span>
+        <h3>{first.title}</h3>
+      </header>
+      <ul>
+        {subjects.map(({ subject, message }) => (
+          <li key={subject}>
+            <strong>{safe(subject)}</strong>: {safe(message)}
+          </li>
+        ))}
+      </ul>
+      {fired.length > SUBJECTS_SHOWN && (
+        <button type="button" class="plain" onClick={() => setAll(!isAll)}>
+          {isAll ? "Fewer" : `${fired.length - SUBJECTS_SHOWN} more`}
+        </button>
+      )}
+      <dl>
+        {first.means && (
+          <div>
+            <dt>Means</dt>
+            <dd>{first.means}</dd>
+          </div>
+        )}
+        {first.next && (
+          <div>
+            <dt>Next</dt>
+            <dd>
+              <ul>
+                {first.next.split("; ").map((step) => (
+                  <li key={step}>
+                    <Step text={step} captureId={captureId} filters={filters} />
+                  </li>
+                ))}
+              </ul>
+            </dd>
+          </div>
+        )}
+      </dl>
+      {first.evidence && (
+        <div class="row">
+          <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {isOpen ? "Hide the evidence" : "Evidence"}
+          </button>
+          <a class="button" href={href("sql", { capture: captureId, sql: first.evidence, ...filterParams(filters) })}>
+            Open in SQL
+          </a>
+        </div>
+      )}
+      {isOpen && first.evidence && (
+        <div class="evidence">
+          <SqlRows
+            captureId={captureId}
+            sql={first.evidence}
+            filters={filters}
+            label={`Evidence of ${first.finding}`}
+          />
+        </div>
+      )}
+    </article>
+  );
+}
+
+/** A step whose views are links. */
+function Step({ text, captureId, filters }: { text: string; captureId: string; filters: Filters }) {
+  const schema = useSchema();
+  const known = new Set([...(schema?.views ?? []), ...(schema?.tables ?? [])].map(({ name }) => name));
+  const parts = text.split(/((?:perfcase (?:view|tables) )?\b[a-z][a-z0-9_]+\b)/);
+  return (
+    <>
+      {parts.map((part) => {
+        const name = /^(?:perfcase (?:view|tables) )?([a-z0-9_]+)$/.exec(part)?.[1];
+        // One word alone, such as "thread", is more often a word than a table.
+        const isLink = name && known.has(name) && (part !== name || name.includes("_"));
+        return isLink ? (
+          <a href={href(["c", captureId, "views"], { ...filterParams(filters), view: name })}>{name}</a>
+        ) : (
+          part
+        );
+      })}
+    </>
+  );
+}
+
+interface Coverage extends Row {
+  finding: string;
+  title: string;
+  missing: string | null;
+  reason: string | null;
+  how: string | null;
+}
+
+function NotJudged({ captureId, filters }: { captureId: string; filters: Filters }) {
+  const { data } = useRows<Coverage>(`captures/${captureId}/views/finding_coverage`, {
+    ...filterParams(filters),
+    where: "NOT is_judged",
+  });
+  if (!data?.length) return null;
+  return (
+    <details class="not-judged">
+      <summary>{data.length === 1 ? "One rule" : `${data.length} rules`} could not be judged</summary>
+      <dl>
+        {data.map(({ finding, title, missing, reason, how }) => (
+          <div key={finding}>
+            <dt>{title}</dt>
+            <dd class="quiet">{[missing && `needs ${missing}`, reason, how].filter(Boolean).join("; ")}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}

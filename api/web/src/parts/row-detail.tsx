@@ -1,0 +1,93 @@
+/** One row of a table with every column to the last digit, and what one may do with its values. */
+
+import { type ComponentChildren, Fragment } from "preact";
+import type { Column, Row, Value } from "../api/types";
+import type { Filters } from "../app/route";
+import { exactly, written } from "./cell";
+import { Dialog } from "./dialog";
+import { safe } from "./safe";
+import { condition } from "./sql";
+
+interface DetailProps {
+  title: string;
+  columns: readonly Column[];
+  row: Row;
+  onClose: () => void;
+  /** Takes a condition in SQL on the table's columns. */
+  onWhere?: ((condition: string) => void) | undefined;
+  filters?: Filters;
+  onFilters?: ((change: Partial<Filters>) => void) | undefined;
+  children?: ComponentChildren;
+}
+
+/** Which filter of the whole capture a column's value can be. */
+const FILTER: Record<string, "process" | "thread" | "cpu" | "cgroup"> = {
+  pid: "process",
+  process: "process",
+  tid: "thread",
+  comm: "thread",
+  thread: "thread",
+  cpu: "cpu",
+  cgroup: "cgroup",
+};
+
+export function RowDetail({ title, columns, row, onClose, onWhere, filters, onFilters, children }: DetailProps) {
+  return (
+    <Dialog label={title} class="wide" onClose={onClose}>
+      <h2>{safe(title)}</h2>
+      {children}
+      <dl class="fields">
+        {columns.map((column) => {
+          const value = row[column.name];
+          const exact = exactly(value, column.unit);
+          const rounded = written(value, column);
+          const filter = FILTER[column.name];
+          return (
+            <Fragment key={column.name}>
+              <dt title={column.description}>{safe(column.name)}</dt>
+              <dd>
+                {value === null || value === undefined ? <span class="exact">NULL: unknown</span> : rounded}
+                {value !== null && rounded !== exact && typeof value !== "boolean" && (
+                  <span class="exact"> = {exact}</span>
+                )}
+              </dd>
+              <span class="row">
+                {onWhere && isPlain(value) && (
+                  <>
+                    <button
+                      type="button"
+                      title="Only rows with this value"
+                      onClick={() => onWhere(condition(column.name, value))}
+                    >
+                      =
+                    </button>
+                    <button
+                      type="button"
+                      title="Only rows with another value"
+                      onClick={() => onWhere(condition(column.name, value, true))}
+                    >
+                      ≠
+                    </button>
+                  </>
+                )}
+                {filter && filters && onFilters && (typeof value === "string" || typeof value === "number") && (
+                  <button
+                    type="button"
+                    title={`The whole capture: only this ${filter}`}
+                    onClick={() => onFilters({ [filter]: [...new Set([...filters[filter], String(value)])] })}
+                  >
+                    {filter}
+                  </button>
+                )}
+              </span>
+            </Fragment>
+          );
+        })}
+      </dl>
+    </Dialog>
+  );
+}
+
+function isPlain(value: Value | undefined): value is Value {
+  return value !== undefined && (value === null || typeof value !== "object");
+}

@@ -1,0 +1,48 @@
+/** A thread: its figures, and where to look next. */
+
+import type { Column, Row } from "../api/types";
+import { CAPTURE_PAGES } from "../app/pages";
+import { filterParams, type Filters, href } from "../app/route";
+import { RowDetail } from "./row-detail";
+
+interface ThreadLinksProps {
+  captureId: string;
+  row: Row;
+  columns: readonly Column[];
+  filters: Filters;
+  onClose: () => void;
+  onFilters: (change: Partial<Filters>) => void;
+}
+
+/** Pages that say more of one thread, by the name that they have in the address. */
+const PAGES = ["lanes", "timeline", "flame", "offcpu", "syscalls"];
+
+export function ThreadLinks({ captureId, row, columns, filters, onClose, onFilters }: ThreadLinksProps) {
+  const only = filterParams({ ...filters, thread: [String(row.tid)] });
+  const pages = CAPTURE_PAGES.filter(({ id }) => PAGES.includes(id));
+  return (
+    <RowDetail
+      title={`${row.comm ?? "?"} (${row.tid})`}
+      columns={columns}
+      row={row}
+      onClose={onClose}
+      filters={filters}
+      onFilters={onFilters}
+    >
+      <p class="row">
+        <span class="quiet">This thread alone:</span>
+        {pages.map(({ id, title }) => (
+          <a class="button" key={id} href={href(["c", captureId, id], only)}>
+            {title}
+          </a>
+        ))}
+        <a class="button" href={href(["c", captureId, "views"], { ...only, view: "off_cpu_by_thread" })}>
+          Off-CPU
+        </a>
+        <a class="button" href={href(["c", captureId, "views"], { ...only, view: "run_queue_wait" })}>
+          Waits for a CPU
+        </a>
+      </p>
+    </RowDetail>
+  );
+}

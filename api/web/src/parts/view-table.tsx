@@ -1,0 +1,199 @@
+/** A view of a capture as a table: sorted, filtered and paged by the server; downloads; why it is empty. */
+
+import type { ComponentChild } from "preact";
+import { useState } from "preact/hooks";
+import { address } from "../api/fetch";
+import { useRows } from "../api/hooks";
+import type { Column, Entry, Row } from "../api/types";
+import type { CaptureProps } from "../app/pages";
+import { FILTERS, filterParams } from "../app/route";
+import { useChunks } from "./chunks";
+import { Problem, Waiting } from "./problem";
+import { RowDetail } from "./row-detail";
+import { both, ordering, type Sort } from "./sql";
+import { Table } from "./table";
+import { plural } from "./units";
+
+const FORMATS = ["csv", "parquet", "arrow", "json"];
+const DOWNLOAD_ROWS = 1_000_000;
+
+export interface ViewTableProps extends Pick<CaptureProps, "captureId" | "filters" | "onFilters"> {
+  view: Entry;
+  where: string | null;
+  onWhere: (where: string | null) => void;
+  sort: Sort | null;
+  onSort: (sort: Sort | null) => void;
+  /** Parameters of the view: `interval_ns=100000000`. */
+  settings?: string[];
+  /** Only these, in this order; a row's details have all. */
+  show?: readonly string[];
+  cells?: Record<string, (row: Row) => ComponentChild>;
+  widths?: Record<string, number>;
+  /** A column that the view has not, made by `cells`. */
+  extra?: readonly Column[];
+  /** Instead of the row's details. */
+  onRow?: (row: Row) => void;
+}
+
+export function ViewTable(props: ViewTableProps) {
+  const { captureId, filters, view, where, sort, settings = [], show, extra = [] } = props;
+  const path = `captures/${captureId}/views/${view.name}`;
+  const query = { ...filterParams(filters), where, order: ordering(sort), set: settings };
+  const { rows, isWhole, isLoading, error, more, again } = useChunks(path, query);
+  const [open, setOpen] = useState<Row>();
+  const known = [...view.columns, ...extra];
+  const columns = show
+    ? show.map((name) => known.find((column) => column.name === name)).filter((one) => one !== undefined)
+    : known;
+  return (
+    <div class="view-table">
+      <WhereField value={where} onChange={props.onWhere} />
+      {error ? (
+        <Problem error={error} again={again} />
+      ) : rows.length ? (
+        <Table
+          label={view.name}
+          columns={columns}
+          rows={rows}
+          sort={sort}
+          onSort={props.onSort}
+          onEnd={more}
+          onRow={props.onRow ?? setOpen}
+          isDim={isLoading && !rows.length}
+          {...(props.cells && { cells: props.cells })}
+          {...(props.widths && { widths: props.widths })}
+        />
+      ) : isLoading ? (
+        <Waiting />
+      ) : (
+        <WhyEmpty {...props} />
+      )}
+      {rows.length > 0 && (
+        <div class="table-foot">
+          <span role="status">
+            {isWhole ? plural(rows.length, "row") : `first ${plural(rows.length, "row")}; more as you scroll`}
+          </span>
+          <span class="spring" />
+          <span>Download</span>
+          {FORMATS.map((format) => (
+            <a
+              key={format}
+              href={address(path, { ...query, format, limit: DOWNLOAD_ROWS })}
+              download={`${view.name}.${format}`}
+            >
+              {format}
+            </a>
+          ))}
+        </div>
+      )}
+      {open && (
+        <RowDetail
+          title={view.name}
+          columns={view.columns}
+          row={open}
+          onClose={() => setOpen(undefined)}
+          filters={filters}
+          onFilters={(change) => {
+            setOpen(undefined);
+            props.onFilters(change);
+          }}
+          onWhere={(condition) => {
+            setOpen(undefined);
+            props.onWhere(both(where, condition));
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+/** A condition in SQL; it counts when the reader leaves the field or presses Enter. */
+function WhereField({ value, onChange }: { value: string | null; onChange: (where: string | null) => void }) {
+  return (
+    <form
+      class="where"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const field = event.currentTarget.elements.namedItem("where") as HTMLInputElement;
+        onChange(field.value.trim() || null);
+      }}
+    >
+      <label>
+        <span class="where-name">where</span>
+        <input
+          key={value ?? ""}
+          name="where"
+          class="mono"
+          data-search=""
+          spellcheck={false}
+          autocomplete="off"
+          placeholder="comm = 'java' AND on_cpu_ns > 1e6"
+          defaultValue={value ?? ""}
+        />
+      </label>
+      <button type="submit">Apply</button>
+      {value && (
+        <button type="button" class="plain" onClick={() => onChange(null)}>
+          Clear
+        </button>
+      )}
+    </form>
+  );
+}
+
+/** What the view `view_coverage` says. */
+interface Coverage {
+  is_fed: boolean;
+  missing_tables: string | null;
+  sources: string | null;
+  reason: string | null;
+  how: string | null;
+  remedy: string | null;
+}
+
+function WhyEmpty({ captureId, view, where, filters, onWhere, onFilters }: ViewTableProps) {
+  const { data } = useRows<Coverage>(`captures/${captureId}/views/view_coverage`, {
+    where: `view_name = '${view.name}'`,
+  });
+  const isFiltered = FILTERS.some((name) => filters[name]?.length);
+  const told = data?.[0];
+  return (
+    <div class="empty why-empty">
+      <p>
+        <strong>No rows.</strong>{" "}
+        {where ? "None meets the condition." : isFiltered ? "None in this part of the capture." : null}
+      </p>
+      {where && (
+        <button type="button" onClick={() => onWhere(null)}>
+          Without the condition
+        </button>
+      )}
+      {isFiltered && (
+        <button type="button" onClick={() => onFilters({ window: null, process: [], thread: [], cpu: [], cgroup: [] })}>
+          The whole capture
+        </button>
+      )}
+      {told?.sources && (
+        <dl>
+          <Why name="Missing">
+            {told.is_fed
+              ? "Its tables have rows, but none of the kind that it shows."
+              : `Nothing in ${told.missing_tables}.`}
+          </Why>
+          <Why name="Why">{told.reason}</Why>
+          <Why name={told.is_fed ? "Such rows come from" : "To record it"}>{told.how}</Why>
+          <Why name="On that host">{told.remedy}</Why>
+        </dl>
+      )}
+    </div>
+  );
+}
+
+function Why({ name, children }: { name: string; children: string | null }) {
+  return children ? (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  ) : null;
+}
