@@ -8,6 +8,7 @@ use perfcase_symbols::Placement;
 
 use super::Session;
 use super::code::{CodeId, Codes, NO_CODE};
+use super::load::{Load, placement};
 use super::threads::Upid;
 use crate::tables::{DsoRow, Tables};
 
@@ -100,53 +101,6 @@ pub(crate) struct Dso {
     load: Load,
 }
 
-/// Where something of the kernel was loaded.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-enum Load {
-    #[default]
-    Unknown,
-    /// What is there, and its address.
-    At(&'static str, u64),
-    /// At one place after the other.
-    Several,
-}
-
-impl Load {
-    fn saw(&mut self, symbol: &'static str, address: u64) {
-        *self = match *self {
-            Load::Unknown => Load::At(symbol, address),
-            known if known == Load::At(symbol, address) => known,
-            _ => Load::Several,
-        };
-    }
-}
-
-impl Dso {
-    fn loaded(&self) -> Option<(&'static str, u64)> {
-        match self.load {
-            Load::At(symbol, address) => Some((symbol, address)),
-            Load::Unknown | Load::Several => None,
-        }
-    }
-}
-
-/// What the addresses of an object are, by the columns of `dso`.
-pub(crate) fn placement(
-    kind: &str,
-    has_build_id: bool,
-    load_symbol: Option<&str>,
-    load_address: Option<u64>,
-) -> Option<Placement> {
-    match (kind, load_symbol.zip(load_address)) {
-        ("user" | "vdso", _) => Some(Placement::File),
-        ("module", Some((_, text))) if has_build_id => Some(Placement::Module { text }),
-        ("kernel", Some((symbol, address))) if has_build_id => {
-            Some(Placement::Kernel { symbol: symbol.to_string(), address })
-        }
-        _ => None,
-    }
-}
-
 /// Why an object whose file cannot be told has no names.
 pub(crate) const SEVERAL_FILES: &str = "several files had this path";
 
@@ -218,7 +172,7 @@ impl Maps {
     /// What the addresses of an object are, for its file; `None` where nothing proves that a file is it.
     pub(crate) fn placement(&self, dso: DsoId) -> Option<Placement> {
         let dso = self.dsos.get(dso as usize)?;
-        let (symbol, address) = dso.loaded().unzip();
+        let (symbol, address) = dso.load.at().unzip();
         placement(dso.kind, dso.build_id.is_some(), symbol, address)
     }
 
@@ -383,8 +337,8 @@ impl Maps {
                 path: &String::from_utf8_lossy(&dso.path),
                 kind: dso.kind,
                 build_id: hex.as_deref(),
-                load_symbol: dso.loaded().map(|(symbol, _)| symbol),
-                load_address: dso.loaded().map(|(_, address)| address),
+                load_symbol: dso.load.at().map(|(symbol, _)| symbol),
+                load_address: dso.load.at().map(|(_, address)| address),
                 symbols: origin.and_then(|origin| origin.symbols.as_deref()),
                 missing_reason: origin.and_then(|origin| origin.missing_reason.as_deref()),
             });
