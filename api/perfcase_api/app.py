@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from starlette.datastructures import MutableHeaders
@@ -17,11 +18,14 @@ from perfcase_api.answers import Answers
 from perfcase_api.catalogue import Catalogue, now_ns
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
-from perfcase_api.routes import access, analysis, captures, page, sql, uploads
-from perfcase_api.settings import Settings
+from perfcase_api.routes import access, analysis, captures, oidc, page, sql, uploads
+from perfcase_api.settings import Oidc, Settings
 from perfcase_api.state import Server, address
 from perfcase_api.uploads import Uploads
 from perfcase_api.who import Rates, Tokens
+
+if TYPE_CHECKING:
+    from perfcase_api.oidc import Provider
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
@@ -36,6 +40,7 @@ HEADERS = {
 """Of every answer."""
 
 _AUDITED = ("POST", "PUT", "PATCH", "DELETE")
+_SIGNING_IN = ("/v1/oidc/callback",)
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -69,7 +74,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     errors.install(app)
     for router in (uploads.whole, captures.router, uploads.router, sql.router, analysis.router, analysis.comparisons,
-                   access.router, page.router):  # fmt: skip
+                   access.router, oidc.router, page.router):  # fmt: skip
         app.include_router(router)
 
     @app.get("/v1/health", tags=["service"])
@@ -103,7 +108,7 @@ class _Guard:
         try:
             await self._app(scope, receive, guarded)
         finally:
-            if scope["method"] in _AUDITED:
+            if scope["method"] in _AUDITED or scope["path"] in _SIGNING_IN:
                 _audit(Request(scope), status)
 
 
@@ -121,7 +126,17 @@ def build(settings: Settings) -> Server:
         imports=Imports(settings, catalogue, kept),
         jobs=Jobs(settings.workers, settings.limits, kept.captures, settings.store / "scratch"),
         answers=Answers(settings.store / "answers", settings.limits.cache_bytes),
+        provider=_provider(settings.oidc),
     )
+
+
+def _provider(oidc: Oidc | None) -> Provider | None:
+    if oidc is None:
+        return None
+    # Loaded where it is configured: who does without needs none of its libraries.
+    from perfcase_api.oidc import Provider
+
+    return Provider(oidc)
 
 
 def _audit(request: Request, status: int) -> None:

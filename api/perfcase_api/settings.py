@@ -39,6 +39,34 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """Who may what of those who sign in with an account of an identity provider."""
+
+    value: str
+    """Of the claim; * for everybody who has an account."""
+    role: str
+    ticket_prefix: str = ""
+
+
+@dataclass(frozen=True)
+class Oidc:
+    """An identity provider."""
+
+    issuer: str
+    client_id: str
+    url: str
+    """Where browsers find this server."""
+    rules: tuple[Rule, ...]
+    """The first that fits counts; whom none fits may not sign in."""
+    name: str = "single sign-on"
+    """What the page's button says."""
+    client_secret: str = field(default="", repr=False)
+    scope: str = "openid profile email"
+    claim: str = "groups"
+    """Of the ID token: what the rules are about; a.b is b in a."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """A server's settings."""
 
@@ -50,6 +78,7 @@ class Settings:
     workers: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
     """Processes for analyses."""
     limits: Limits = Limits()
+    oidc: Oidc | None = None
 
     @property
     def is_loopback(self) -> bool:

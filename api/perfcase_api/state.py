@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPBearer
@@ -19,6 +19,9 @@ from perfcase_api.settings import Settings
 from perfcase_api.uploads import Uploads
 from perfcase_api.who import COOKIE, NOBODY_ASKED, Rates, Tokens, Who
 
+if TYPE_CHECKING:
+    from perfcase_api.oidc import Provider
+
 
 @dataclass(frozen=True)
 class Server:
@@ -32,6 +35,8 @@ class Server:
     imports: Imports
     jobs: Jobs
     answers: Answers
+    provider: Provider | None = None
+    """Of identities, where one is configured."""
 
     def capture(self, who: Who, capture_id: str) -> Row:
         """A capture in scope. Those out of scope are not told from those that are not there."""

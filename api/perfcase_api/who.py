@@ -17,6 +17,8 @@ _RANK = {"viewer": 0, "uploader": 1, "admin": 2}
 
 COOKIE = "perfcase_session"
 SESSION_S = 12 * 3600
+BEGUN_S = 600
+"""How long one may take to sign in at an identity provider."""
 _BUCKETS_MAX = 10_000
 
 
@@ -63,6 +65,18 @@ class Tokens:
             (name, _hash(secret), role, ticket_prefix, now_ns(), expires_ns),
         )
         return number, secret
+
+    def person(self, issuer: str, subject: str, name: str, role: str, ticket_prefix: str) -> int | None:
+        """The token that stands for a person of an identity provider, as the provider describes them now; None if it was revoked."""
+        with self._catalogue.writing() as db:
+            row = db.execute(
+                "INSERT INTO token (name, hash, role, ticket_prefix, created_ns, issuer, subject) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (issuer, subject) DO UPDATE SET name = excluded.name, role = excluded.role,"
+                " ticket_prefix = excluded.ticket_prefix RETURNING token_id, revoked_ns",
+                # The hash of a secret that nobody has.
+                (name, _hash(secrets.token_urlsafe(32)), role, ticket_prefix, now_ns(), issuer, subject),
+            ).fetchone()
+        return None if row["revoked_ns"] is not None else row["token_id"]
 
     def revoke(self, token_id: int) -> bool:
         """Ends a token and its sessions; whether there was one to end."""

@@ -63,6 +63,7 @@ class Token(BaseModel):
     created_ns: int
     expires_ns: int | None
     revoked_ns: int | None
+    issuer: str | None = Field(description="Of a person who signs in with an account of an identity provider: which.")
 
 
 class CreatedToken(Token):
@@ -85,7 +86,9 @@ class Entry(BaseModel):
 @router.get("/sign-in")
 def sign_in_ways(here: Here) -> Ways:
     """How one may sign in; needs no token."""
-    return Ways(is_open=here.settings.is_open, token=not here.settings.is_open, oidc=None)
+    oidc = here.settings.oidc
+    provider = Provider(name=oidc.name, url="/v1/oidc") if oidc and not here.settings.is_open else None
+    return Ways(is_open=here.settings.is_open, token=not here.settings.is_open, oidc=provider)
 
 
 @router.get("/me")

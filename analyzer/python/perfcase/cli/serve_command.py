@@ -27,6 +27,12 @@ def command(
     requests_per_minute: Annotated[
         int, typer.Option(min=1, metavar="N", help="Of one token, or of one address without.")
     ] = 600,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", metavar="FILE", help="Settings in TOML: [oidc], signing in with an identity provider."
+        ),
+    ] = None,
     is_open: Annotated[
         bool, typer.Option("--open", help="Ask nobody for a token. On loopback only.", show_default=False)
     ] = False,
@@ -44,6 +50,7 @@ def command(
     try:
         import uvicorn
         from perfcase_api.app import create_app
+        from perfcase_api.configuration import read
         from perfcase_api.settings import Limits, Settings
     except ImportError as error:
         raise PerfcaseError(
@@ -55,6 +62,7 @@ def command(
         host=host,
         port=port,
         is_open=is_open,
+        oidc=read(config) if config else None,
         limits=Limits(job_seconds=job_seconds, requests_per_minute=requests_per_minute),
         **given,
     )

@@ -1,0 +1,80 @@
+"""Signing in with an account of an identity provider, where one is configured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Cookie, Query, Request
+from fastapi.responses import RedirectResponse
+
+from perfcase_api.errors import ApiError
+from perfcase_api.state import Here, Server, address
+from perfcase_api.who import BEGUN_S, COOKIE, SESSION_S, Who
+
+if TYPE_CHECKING:
+    from perfcase_api.oidc import Provider
+
+router = APIRouter(prefix="/v1/oidc", tags=["access"])
+
+_BEGUN = "perfcase_oidc"
+_PATH = "/v1/oidc"
+
+
+@router.get("", status_code=303, response_class=RedirectResponse)
+async def begin_oidc(here: Here, request: Request) -> RedirectResponse:
+    """Sends the browser to the identity provider."""
+    here.rates.take(address(request))
+    url, secret = await _provider(here).begin()
+    answer = RedirectResponse(url, 303, headers={"Cache-Control": "no-store"})
+    # Lax: the provider's page leads back here, from another site.
+    answer.set_cookie(
+        _BEGUN, secret, max_age=BEGUN_S, path=_PATH, httponly=True, samesite="lax", secure=_is_https(here)
+    )
+    return answer
+
+
+@router.get("/callback", status_code=303, response_class=RedirectResponse)
+async def finish_oidc(
+    here: Here,
+    request: Request,
+    state: Annotated[str, Query(max_length=1000, description="As GET /v1/oidc gave it to the provider.")] = "",
+    code: Annotated[str, Query(max_length=10_000, description="What the provider exchanges for an ID token.")] = "",
+    error: Annotated[str, Query(max_length=1000, description="Why the provider signed nobody in.")] = "",
+    iss: Annotated[str | None, Query(max_length=1000, description="Who answers (RFC 9207).")] = None,
+    begun: Annotated[str, Cookie(alias=_BEGUN, max_length=200, description="What GET /v1/oidc set.")] = "",
+) -> RedirectResponse:
+    """Where the provider sends the browser back to: the page, signed in."""
+    here.rates.take(address(request))
+    provider = _provider(here)
+    if error or not code:
+        shown = "".join(char for char in error if char.isprintable())[:200]
+        raise ApiError(
+            "unauthorized", f"the provider signed nobody in: {shown or 'no code'}", "begin again: GET /v1/oidc"
+        )
+    person = await provider.finish(begun, state, code, iss)
+    rule = person.rule
+    token_id = here.tokens.person(person.issuer, person.subject, person.name, rule.role, rule.ticket_prefix)
+    if token_id is None:
+        raise ApiError("not_permitted", f"{person.name} may no longer sign in", "an admin revoked it")
+    request.state.who = Who(person.name, rule.role, rule.ticket_prefix, token_id)
+    answer = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
+    answer.delete_cookie(_BEGUN, path=_PATH)
+    answer.set_cookie(
+        COOKIE,
+        here.tokens.open_session(token_id),
+        max_age=SESSION_S,
+        httponly=True,
+        samesite="strict",
+        secure=_is_https(here),
+    )
+    return answer
+
+
+def _provider(here: Server) -> Provider:
+    if here.provider is None:
+        raise ApiError("not_found", "no identity provider is configured", "GET /v1/sign-in says how to sign in")
+    return here.provider
+
+
+def _is_https(here: Server) -> bool:
+    return here.settings.oidc is not None and here.settings.oidc.url.startswith("https:")
