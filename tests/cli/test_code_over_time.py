@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from perfcase import query, store
+from tests.support.cli import succeed
 from tests.support.symbols.bundle import archive
 
 SAMPLE, MMAP2, KSYMBOL = 9, 10, 17
@@ -62,10 +63,16 @@ def perf_data(*records: bytes, fields: int = IP_TID_TIME) -> bytes:
     return head + attr + struct.pack("<Q", 1) + data
 
 
-def named(file: Path, content: bytes, debug_dirs: list[Path] | None = None) -> list[tuple]:
+def named(
+    file: Path, content: bytes, debug_dirs: list[Path] | None = None, question: str = NAMES, *, is_later: bool = False
+) -> list[tuple]:
+    """What an import with these directories says; ``is_later``: ``symbolize`` after an import without them."""
     file.write_bytes(content)
-    with query.connect(store.open_case(file, debug_dirs=debug_dirs or ()).folder) as connection:
-        return connection.execute(NAMES).fetchall()
+    given = debug_dirs or []
+    if is_later:
+        succeed("symbolize", file, *(word for place in given for word in ("--debug-dir", place)))
+    with query.connect(store.open_case(file, debug_dirs=() if is_later else given).folder) as connection:
+        return connection.execute(question).fetchall()
 
 
 def test_a_program_that_the_kernel_unloads_gives_its_place_away(tmp_path: Path) -> None:

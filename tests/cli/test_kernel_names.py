@@ -12,9 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
-from tests.cli.test_code_over_time import BUILD_ID, IP_TID_TIME, KERNEL, MMAP2, SAMPLE, perf_data, record, sample, text
-from tests.support.cli import succeed
+from perfcase import query
+from tests.cli.test_code_over_time import (
+    BUILD_ID,
+    IP_TID_TIME,
+    KERNEL,
+    MMAP2,
+    SAMPLE,
+    perf_data,
+    record,
+    sample,
+    text,
+)
+from tests.cli.test_code_over_time import named as names
 
 ID = bytes([0xB7] * 20)
 LINKED = 0xFFFF_FFFF_8100_0000
@@ -89,13 +99,7 @@ def recording(*offsets: int, first: bytes = b"") -> bytes:
 
 
 def named(folder: Path, content: bytes, debug_dir: Path, *, is_later: bool = False) -> list[tuple]:
-    """Names that an import finds, or ``symbolize`` after one."""
-    file = folder / "perf.data"
-    file.write_bytes(content)
-    if is_later:
-        succeed("symbolize", file, "--debug-dir", debug_dir)
-    with query.connect(store.open_case(file, debug_dirs=() if is_later else [debug_dir]).folder) as connection:
-        return connection.execute(NAMES).fetchall()
+    return names(folder / "perf.data", content, [debug_dir], NAMES, is_later=is_later)
 
 
 def put(vmlinux: Vmlinux, place: Path) -> Path:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
 from tests.cli.test_code_over_time import BUILD_ID, KERNEL, MMAP2, perf_data, record, sample, text
-from tests.support.cli import succeed
+from tests.cli.test_code_over_time import named as names
 
 PATH = "/lib/modules/6.1.0/kernel/fs/some-fs.ko"
 ID = bytes([0xA7] * 20)
@@ -64,13 +63,7 @@ def recording(*offsets: int, build_id: bytes = ID, path: str = PATH) -> bytes:
 
 
 def named(folder: Path, content: bytes, debug_dir: Path, *, is_later: bool = False) -> list[tuple]:
-    """Names that an import finds, or ``symbolize`` after one."""
-    file = folder / "perf.data"
-    file.write_bytes(content)
-    if is_later:
-        succeed("symbolize", file, "--debug-dir", debug_dir)
-    with query.connect(store.open_case(file, debug_dirs=() if is_later else [debug_dir]).folder) as connection:
-        return connection.execute(NAMES).fetchall()
+    return names(folder / "perf.data", content, [debug_dir], NAMES, is_later=is_later)
 
 
 @pytest.mark.parametrize("is_later", [False, True], ids=["import", "symbolize"])
