@@ -24,6 +24,8 @@ export const CAPTURE_PAGES: CapturePage[] = [
   { id: "overview", title: "Overview", load: () => import("../pages/overview") },
   { id: "flame", title: "Flame graph", load: () => import("../pages/flame") },
   { id: "offcpu", title: "Off-CPU", load: () => import("../pages/offcpu") },
+  { id: "lanes", title: "Lanes", load: () => import("../pages/lanes") },
+  { id: "histograms", title: "Histograms", load: () => import("../pages/histograms") },
   { id: "threads", title: "Threads", load: () => import("../pages/threads") },
   { id: "syscalls", title: "System calls", load: () => import("../pages/syscalls") },
   { id: "views", title: "Views", load: () => import("../pages/views") },
@@ -31,4 +33,6 @@ export const CAPTURE_PAGES: CapturePage[] = [
 ];
 
 /** Pictures on the overview, above the findings' tables, in this order. */
-export const OVERVIEW_PICTURES: { id: string; title: string; load: Load<CaptureProps> }[] = [];
+export const OVERVIEW_PICTURES: { id: string; title: string; load: Load<CaptureProps> }[] = [
+  { id: "timeline", title: "Time line", load: () => import("../timeline/timeline") },
+];

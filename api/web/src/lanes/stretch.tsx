@@ -1,0 +1,138 @@
+/** What is known of a stretch of a thread's lane: which states, how long, where it waited, who woke it and from where. */
+
+import { useEffect, useState } from "preact/hooks";
+import { ask, exact, shown, type ApiError } from "../api/fetch";
+import { Problem, Waiting } from "../parts/problem";
+import { count, duration } from "../parts/units";
+import { GROUPS } from "./draw";
+import type { Picked } from "./lanes";
+
+interface Interval {
+  ts_ns: number;
+  duration_ns: number;
+  state: string;
+  cpu: number | null;
+  next_state: string | null;
+  is_open: boolean;
+  is_ambiguous: boolean;
+  run_queue_ns: number | null;
+  stack: string | null;
+  waker_comm: string | null;
+  waker_tid: number | null;
+  waker_cpu: number | null;
+  waker_stack: string | null;
+}
+
+/** The interval at a moment, or the one that began last before it. */
+function question({ row, lane, at }: Picked): string {
+  const end = row.ts_ns + row.duration_ns;
+  return (
+    "SELECT s.ts_ns, s.duration_ns, s.state, s.cpu, s.next_state, s.is_open, s.is_ambiguous, s.run_queue_ns, f.folded AS stack," +
+    " k.comm AS waker_comm, k.tid AS waker_tid, s.waker_cpu, w.folded AS waker_stack" +
+    ` FROM (SELECT * FROM followed_state WHERE utid = ${lane.utid} AND ts_ns <= ${Math.round(Math.min(Math.max(at, row.ts_ns), end))}` +
+    " ORDER BY ts_ns DESC, duration_ns DESC LIMIT 1) AS s" +
+    " LEFT JOIN stack_folded AS f ON f.stack_id = s.stack_id LEFT JOIN stack_folded AS w ON w.stack_id = s.waker_stack_id" +
+    " LEFT JOIN thread AS k ON k.utid = s.waker_utid"
+  );
+}
+
+export function Stretch({ captureId, picked, onClose }: { captureId: string; picked: Picked; onClose: () => void }) {
+  const [told, setTold] = useState<{ of: Picked; interval: Interval | null; error: ApiError | null } | null>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    const give = (interval: Interval | null, error: ApiError | null) => {
+      if (!abort.signal.aborted) setTold({ of: picked, interval, error });
+    };
+    ask("sql", { method: "POST", json: { capture_id: captureId, sql: question(picked) }, signal: abort.signal })
+      .then(async (answer) => give(exact<Interval[]>(await answer.text())[0] ?? null, null))
+      .catch((error) => give(null, shown(error)));
+    return () => abort.abort();
+  }, [picked]);
+  const { lane, row } = picked;
+  const now = told?.of === picked ? told : null;
+  return (
+    <section class="stretch" aria-label="Stretch">
+      <div class="row">
+        <h2>{lane.name}</h2>
+        <span class="quiet">
+          {row.interval_count > 1 ? `${count(row.interval_count)} intervals in ${duration(row.duration_ns)}` : ""}
+        </span>
+        <span class="spring" />
+        <button type="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+      {row.interval_count > 1 && (
+        <p class="row">
+          {GROUPS.filter(({ column }) => Number(row[column]) > 0).map(({ text, column, colour }) => (
+            <span key={text} class="lanes-legend">
+              <i style={{ background: `var(${colour})` }} />
+              {text} {duration(Number(row[column]))}
+            </span>
+          ))}
+        </p>
+      )}
+      {now?.error ? (
+        <Problem error={now.error} />
+      ) : now ? (
+        now.interval && <Told interval={now.interval} />
+      ) : (
+        <Waiting />
+      )}
+    </section>
+  );
+}
+
+function Told({ interval }: { interval: Interval }) {
+  const facts: [string, string | null][] = [
+    ["State", interval.state + (interval.is_ambiguous ? ", but switches were lost here" : "")],
+    ["From", `${(interval.ts_ns / 1e9).toFixed(6)} s`],
+    ["For", duration(interval.duration_ns) + (interval.is_open ? ", cut by the recording's edge" : "")],
+    ["CPU", interval.cpu === null ? null : String(interval.cpu)],
+    ["Left it", interval.next_state],
+    ["Then waited for a CPU", interval.run_queue_ns === null ? null : duration(interval.run_queue_ns)],
+    [
+      "Woken by",
+      interval.waker_comm === null && interval.waker_tid === null
+        ? null
+        : `${interval.waker_comm ?? "?"} ${interval.waker_tid ?? ""}${interval.waker_cpu === null ? "" : `, on CPU ${interval.waker_cpu}`}`,
+    ],
+  ];
+  return (
+    <>
+      <dl class="stretch-facts">
+        {facts
+          .filter(([, value]) => value !== null)
+          .map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+      <div class="stretch-stacks">
+        {interval.stack !== null && (
+          <Chain title={interval.state === "running" ? "Left its CPU in" : "Waited in"} folded={interval.stack} />
+        )}
+        {interval.waker_stack !== null && <Chain title="Was woken from" folded={interval.waker_stack} />}
+      </div>
+    </>
+  );
+}
+
+/** A callchain, the innermost function first. */
+function Chain({ title, folded }: { title: string; folded: string }) {
+  return (
+    <div>
+      <h3>{title}</h3>
+      <ol class="chain mono">
+        {folded
+          .split(";")
+          .reverse()
+          .map((name, number) => (
+            <li key={number}>{name}</li>
+          ))}
+      </ol>
+    </div>
+  );
+}

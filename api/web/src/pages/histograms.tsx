@@ -1,0 +1,3 @@
+/** `#/c/<id>/histograms`: how long things took. */
+
+export { default } from "../histogram/histograms";

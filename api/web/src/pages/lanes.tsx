@@ -1,0 +1,3 @@
+/** `#/c/<id>/lanes`: what each thread did, over time. */
+
+export { default } from "../lanes/lanes";

@@ -1,0 +1,137 @@
+/** One chart of the time line: lines over the seconds of a recording; dragging over it chooses a part. */
+
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { useStore } from "../app/store";
+import { colour, theme } from "../app/theme";
+import { figure, ratio, size } from "../parts/units";
+import type { Lines, Unit } from "./series";
+
+const COLOURS = ["--accent", "--note", "--good", "--warning", "--critical", "--state-other"];
+const HEIGHT = 84;
+const AXIS_HEIGHT = 26;
+/** Steps of an axis of bytes: 1, 2, 4, … */
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+/** What an axis reaches at least: an idle network is no hill. */
+const LEAST: Record<Unit, number> = { ratio: 1, bytes: 1024, "bytes/s": 1024, count: 1, figure: 1 };
+
+export function spelled(unit: Unit, value: number): string {
+  if (unit === "ratio") return ratio(value);
+  if (unit === "bytes") return size(value);
+  if (unit === "bytes/s") return `${size(value)}/s`;
+  return figure(value);
+}
+
+export interface PlotProps {
+  title: string;
+  unit: Unit;
+  lines: Lines;
+  /** Seconds of the whole recording. */
+  end: number;
+  /** The part that is chosen, in seconds. */
+  part: [number, number] | null;
+  onPart: (part: [number, number] | null) => void;
+  hasAxis: boolean;
+}
+
+export function Plot({ title, unit, lines, end, part, onPart, hasAxis }: PlotProps) {
+  const mount = useRef<HTMLDivElement>(null);
+  const { isDark } = useStore(theme);
+  // What the chart's own listeners see: the part of now, not of when it was made.
+  const now = useRef({ part, onPart });
+  now.current = { part, onPart };
+  const chart = useRef<uPlot | null>(null);
+  useEffect(() => {
+    const element = mount.current!;
+    const [ink, line, wash, edge] = ["--ink-2", "--line", "--accent-wash", "--accent"].map(colour);
+    const height = () => HEIGHT + (hasAxis ? AXIS_HEIGHT : 0);
+    const axis: uPlot.Axis = {
+      stroke: ink!,
+      grid: { stroke: line!, width: 1 },
+      ticks: { stroke: line!, width: 1, size: 4 },
+      font: "11px system-ui, sans-serif",
+    };
+    const made = new uPlot(
+      {
+        width: element.clientWidth,
+        height: height(),
+        padding: [6, 10, hasAxis ? 0 : 7, 0],
+        cursor: { sync: { key: "timeline" }, drag: { x: true, y: false, setScale: false }, points: { size: 5 } },
+        legend: { live: true },
+        scales: {
+          x: { time: false, range: () => [0, end] },
+          y: { range: (_self, low, high) => [Math.min(0, low ?? 0), Math.max(LEAST[unit], high ?? 0)] },
+        },
+        axes: [
+          {
+            ...axis,
+            size: hasAxis ? AXIS_HEIGHT : 0,
+            ticks: { ...axis.ticks, show: hasAxis },
+            values: (_self, splits) => splits.map((split) => (hasAxis ? `${figure(split)} s` : "")),
+          },
+          {
+            ...axis,
+            size: 68,
+            space: 22,
+            ...(unit.startsWith("bytes") ? { incrs: POWERS } : {}),
+            values: (_self, splits) =>
+              splits.map((split) => (unit === "ratio" ? `${Math.round(100 * split)} %` : spelled(unit, split))),
+          },
+        ],
+        series: [
+          { label: "", value: (_self, value) => (value === null ? "" : `${value.toFixed(3)} s`) },
+          ...lines.lines.map(({ label }, index) => ({
+            label,
+            stroke: colour(COLOURS[index % COLOURS.length]!),
+            width: 1.4,
+            points: { show: false },
+            value: (_self: uPlot, value: number | null) => (value === null ? "–" : spelled(unit, value)),
+          })),
+        ],
+        hooks: {
+          drawClear: [
+            (self) => {
+              const chosen = now.current.part;
+              if (!chosen) return;
+              const [left, right] = chosen.map((at) => self.valToPos(at, "x", true)) as [number, number];
+              self.ctx.fillStyle = wash!;
+              self.ctx.fillRect(left, self.bbox.top, Math.max(right - left, 1), self.bbox.height);
+              self.ctx.fillStyle = edge!;
+              for (const x of [left, right]) self.ctx.fillRect(x - 0.5, self.bbox.top, 1, self.bbox.height);
+            },
+          ],
+          setSelect: [
+            (self) => {
+              const { left, width } = self.select;
+              if (width < 3) return;
+              const from = Math.max(0, self.posToVal(left, "x"));
+              const to = Math.min(end, self.posToVal(left + width, "x"));
+              self.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+              now.current.onPart([from, to]);
+            },
+          ],
+        },
+      },
+      [lines.x, ...lines.lines.map(({ y }) => y)],
+      element,
+    );
+    made.over.addEventListener("dblclick", () => now.current.onPart(null));
+    chart.current = made;
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth !== made.width) made.setSize({ width: element.clientWidth, height: height() });
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+    };
+  }, [lines, end, unit, hasAxis, isDark]);
+  useEffect(() => chart.current?.redraw(false), [part?.[0], part?.[1]]);
+  return (
+    <figure class="timeline-chart">
+      <figcaption>{title}</figcaption>
+      <div ref={mount} class="timeline-plot" role="img" aria-label={`${title} over the time of the recording`} />
+    </figure>
+  );
+}

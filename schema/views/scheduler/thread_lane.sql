@@ -1,0 +1,61 @@
+-- thread_lane: what each thread did over a stretch of time, no finer than a screen shows
+-- grain: a thread and a bucket: what began there and was shorter than a bucket, together; or what began there and was longer, alone
+-- source: followed_state, thread, capture
+-- caveat: SET VARIABLE start_ns, end_ns and buckets say which stretch, in how many buckets; the whole capture in 1,000 if they are not set
+-- caveat: what was longer than a bucket is exact; within a bucket the parts are known, not their order
+-- caveat: an interval that crosses the stretch's edges is cut there
+-- diff no: a picture of intervals; thread_time adds them up
+-- column utid: the thread
+-- column tid: thread id, a label
+-- column pid: process id, a label
+-- column comm: the thread's last name
+-- column ts_ns [ns]: when the first of them began
+-- column duration_ns [ns]: from there to the end of the last
+-- column state: the state that took most of it
+-- column interval_count [count]: how many intervals
+-- column running_ns [ns]: time on a CPU
+-- column runnable_ns [ns]: time of waiting for one
+-- column sleeping_ns [ns]: time asleep, idle kernel threads (idle_sleep) too
+-- column disk_sleep_ns [ns]: time asleep without being interruptible
+-- column other_ns [ns]: time in other states: the idle task's, stopped, traced, parked, …
+WITH asked AS (
+  SELECT
+    greatest(coalesce(getvariable('start_ns')::BIGINT, 0), 0) AS start_ns,
+    coalesce(getvariable('end_ns')::BIGINT, max(duration_ns)) AS end_ns,
+    least(greatest(coalesce(getvariable('buckets')::BIGINT, 1000), 1), 10000) AS buckets
+  FROM capture
+), setting AS (
+  SELECT start_ns, end_ns, greatest((end_ns - start_ns + buckets - 1) // buckets, 1) AS bucket_ns FROM asked
+), clipped AS (
+  SELECT s.utid, s.state, g.bucket_ns, g.start_ns,
+    greatest(s.ts_ns, g.start_ns) AS ts_ns,
+    least(s.ts_ns + s.duration_ns, g.end_ns) AS end_ns
+  FROM followed_state AS s
+  CROSS JOIN setting AS g
+  WHERE s.ts_ns < g.end_ns AND s.ts_ns + s.duration_ns > g.start_ns AND g.start_ns < g.end_ns
+), part AS (
+  -- At most one interval that is longer than a bucket begins in it.
+  SELECT utid, (ts_ns - start_ns) // bucket_ns AS bucket, end_ns - ts_ns >= bucket_ns AS is_long, state,
+    min(ts_ns) AS ts_ns, max(end_ns) AS end_ns, sum(end_ns - ts_ns)::BIGINT AS ns, count(*) AS interval_count
+  FROM clipped
+  GROUP BY ALL
+), lane AS (
+  SELECT utid,
+    min(ts_ns) AS ts_ns,
+    max(end_ns) - min(ts_ns) AS duration_ns,
+    first(state ORDER BY ns DESC, state) AS state,
+    sum(interval_count)::BIGINT AS interval_count,
+    coalesce(sum(ns) FILTER (state = 'running'), 0)::BIGINT AS running_ns,
+    coalesce(sum(ns) FILTER (state IN ('runnable', 'runnable_preempted')), 0)::BIGINT AS runnable_ns,
+    coalesce(sum(ns) FILTER (state IN ('sleeping', 'idle_sleep')), 0)::BIGINT AS sleeping_ns,
+    coalesce(sum(ns) FILTER (state = 'disk_sleep'), 0)::BIGINT AS disk_sleep_ns,
+    sum(ns)::BIGINT AS all_ns
+  FROM part
+  GROUP BY utid, bucket, is_long
+)
+SELECT
+  l.utid, t.tid, t.pid, t.comm, l.ts_ns, l.duration_ns, l.state, l.interval_count, l.running_ns, l.runnable_ns, l.sleeping_ns,
+  l.disk_sleep_ns, l.all_ns - l.running_ns - l.runnable_ns - l.sleeping_ns - l.disk_sleep_ns AS other_ns
+FROM lane AS l
+JOIN thread AS t USING (utid)
+ORDER BY l.utid, l.ts_ns, l.duration_ns, l.state

@@ -1,0 +1,32 @@
+-- syscall_latency: how long system calls took, as a histogram in powers of two
+-- grain: a name of threads, a call and a power of two
+-- source: syscall, thread
+-- caveat: only calls whose own entry and return are both in the capture count, as in syscall_summary's strict_count
+-- diff no: syscall_summary compares the calls
+-- column comm: name of the threads
+-- column name: the call
+-- column bucket_ns_min [ns]: the range begins here: 0, 2, 4, 8, …
+-- column bucket_ns_max [ns]: and ends before this: 2, 4, 8, 16, …
+-- column count [count]: how many calls
+-- column error_count [count]: how many of them returned a negative value
+-- column total_ns [ns]: these calls together
+-- column max_ns [ns]: the longest of them
+WITH call AS (
+  SELECT t.comm, s.name, s.duration_ns, s.ret,
+    -- length(bin(n)) is exact where log2 rounds.
+    length(bin(greatest(s.duration_ns, 1))) - 1 AS power
+  FROM syscall AS s
+  JOIN thread AS t USING (utid)
+  WHERE s.duration_ns IS NOT NULL
+)
+SELECT
+  comm, name,
+  CASE power WHEN 0 THEN 0 ELSE 1::BIGINT << power END AS bucket_ns_min,
+  CASE power WHEN 62 THEN 9223372036854775807 ELSE 1::BIGINT << (power + 1) END AS bucket_ns_max,
+  count(*) AS count,
+  count(*) FILTER (ret < 0) AS error_count,
+  sum(duration_ns)::BIGINT AS total_ns,
+  max(duration_ns) AS max_ns
+FROM call
+GROUP BY comm, name, power
+ORDER BY comm, name, bucket_ns_min

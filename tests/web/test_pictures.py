@@ -1,0 +1,145 @@
+"""The time line and its brush, the lanes of threads and what a click on them tells, histograms: figures against the views."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from perfcase.scope import parse_part
+from perfcase.text import duration
+from tests.web.chromium import Page
+from tests.web.conftest import Site
+
+BOX = "(({x, y, width, height}) => [x, y, width, height])(document.querySelector(%r).getBoundingClientRect())"
+NAMES = 150
+"""Pixels of the threads' names beside the lanes."""
+
+
+@pytest.fixture(scope="module")
+def client(site: Site) -> Iterator[httpx.Client]:
+    with site.running.client() as given:
+        yield given
+
+
+def rows(client: httpx.Client, capture: str, view: str, **query: object) -> list[dict]:
+    answer = client.get(f"/v1/captures/{capture}/views/{view}", params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def sql(client: httpx.Client, capture: str, statement: str) -> list[dict]:
+    return client.post("/v1/sql", json={"capture_id": capture, "sql": statement}).json()
+
+
+def test_the_time_line_chooses_a_part(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
+    capture = site.ids["x86_64"]
+    page.open(site.at(f"c/{capture}/overview"))
+    page.until("document.querySelectorAll('.timeline-plot canvas').length === 5")
+    charts = page.see("[...document.querySelectorAll('.timeline-chart figcaption')].map((one) => one.innerText)")
+    assert charts == ["CPU", "Run queue", "Disks", "Memory", "Network"]
+    page.has("Not in this capture: Instructions per cycle", ".timeline-missing")
+    page.click(".timeline-missing summary")
+    (told,) = rows(client, capture, "view_coverage", where="view_name = 'pmcarch'")
+    page.has(told["reason"], ".timeline-missing")
+    ((length),) = (row["duration_ns"] for row in rows(client, capture, "capture"))
+    page.see("document.querySelector('.u-over').scrollIntoView({block: 'center'})")
+    x, y, width, height = page.see(BOX % ".u-over")
+    page.mouse("mouseMoved", x + width / 2, y + height / 2)
+    # What is beside the lines is the figure of the interval that the cursor is in.
+    page.until("/^[0-9.]+ %$/.test(document.querySelector('.timeline-plot .u-series:nth-child(2) .u-value').innerText)")
+    page.drag((x + 0.25 * width, y + 20), (x + 0.5 * width, y + 20))
+    page.until("location.hash.includes('window=')")
+    part = parse_part(page.see("new URLSearchParams(location.hash.split('?')[1]).get('window')"))
+    # A pixel either way.
+    assert abs(part.start_ns - 0.25 * length) < 2 * length / width
+    assert abs(part.end_ns - 0.5 * length) < 2 * length / width
+    page.has("chosen", ".timeline")
+    look("timeline")
+    page.see("document.querySelector('.u-over').scrollIntoView({block: 'center'})")
+    x, y, *_ = page.see(BOX % ".u-over")
+    page.click_at(x + 30, y + 20, count=2)
+    page.until("!location.hash.includes('window=')")
+
+
+def test_a_capture_without_counters_says_what_would_record_them(page: Page, site: Site) -> None:
+    page.open(site.at(f"c/{site.ids['pipe']}/overview"))
+    page.until("document.querySelector('.timeline')")
+    page.has("Instructions per cycle", ".timeline-missing")
+    assert not page.see(
+        "[...document.querySelectorAll('.timeline-chart')].length === 0 && !document.querySelector('.timeline-missing')"
+    )
+
+
+def test_lanes_tell_of_a_wait(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
+    capture = site.ids["tcp"]
+    page.open(site.at(f"c/{capture}/lanes?process=order-client"))
+    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
+    (thread, *_) = rows(client, capture, "thread_time", order="on_cpu_ns DESC, utid", where="coalesce(pid, 1) <> 0",
+                        process="order-client")  # fmt: skip
+    (length,) = (row["duration_ns"] for row in rows(client, capture, "capture"))
+    (sleep, *_) = sql(client, capture, "SELECT s.ts_ns, s.duration_ns, s.run_queue_ns, f.folded, k.comm FROM followed_state AS s"
+                      " JOIN stack_folded AS f USING (stack_id) JOIN thread AS k ON k.utid = s.waker_utid"
+                      f" WHERE s.utid = {thread['utid']} AND state = 'sleeping' ORDER BY s.duration_ns DESC LIMIT 1")  # fmt: skip
+    page.see("document.querySelector('.lanes-canvas').scrollIntoView({block: 'center'})")
+    x, y, width, _ = page.see(BOX % ".lanes-canvas")
+    middle = (sleep["ts_ns"] + sleep["duration_ns"] / 2) / length
+    page.click_at(x + NAMES + middle * (width - NAMES), y + 1.5 * 17)
+    page.has(f"{thread['comm']} {thread['tid']}", ".stretch h2")
+    page.has(duration(sleep["duration_ns"]), ".stretch-facts")
+    page.has(sleep["comm"], ".stretch-facts")
+    chain = page.until("[...document.querySelector('.chain').children].map((one) => one.innerText)")
+    assert chain == sleep["folded"].split(";")[::-1]
+    look("lanes", whole=True)
+    page.see("document.querySelector('.lanes-canvas').scrollIntoView({block: 'center'})")
+    x, y, width, _ = page.see(BOX % ".lanes-canvas")
+    page.drag((x + NAMES + 100, y + 26), (x + NAMES + 300, y + 26))
+    page.until("location.hash.includes('zoom=')")
+    zoom = parse_part(page.see("new URLSearchParams(location.hash.split('?')[1]).get('zoom')"))
+    assert abs((zoom.end_ns - zoom.start_ns) - 200 / (width - NAMES) * length) < 0.02 * length
+    page.click("button", "Only this part")
+    page.has("window", ".chip")
+    page.press("Escape")
+    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
+
+
+def test_lanes_by_keys(page: Page, site: Site) -> None:
+    page.open(site.at(f"c/{site.ids['x86_64']}/lanes"))
+    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
+    page.see("document.querySelector('.lanes').focus()")
+    page.press("ArrowDown")
+    page.press("ArrowRight")
+    page.until("document.querySelector('.stretch-facts')")
+    told = page.see("document.querySelector('.stretch h2').innerText")
+    assert told in page.see("document.querySelector('.lanes + .visually-hidden').innerText")
+    page.press("+")
+    page.until("location.hash.includes('zoom=')")
+    page.press("Escape")
+    page.until("!location.hash.includes('zoom=')")
+
+
+def test_histograms_add_up(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
+    capture = site.ids["x86_64"]
+    page.open(site.at(f"c/{capture}/histograms"))
+    page.until("document.querySelectorAll('.bars').length === 5")
+    for number, (view, noun) in enumerate(
+        [("run_queue_latency", "waits"), ("on_cpu_distribution", "stretches"), ("syscall_latency", "calls"),
+         ("block_latency", "requests"), ("block_size", "requests")]
+    ):  # fmt: skip
+        (total,) = (row["n"] for row in sql(client, capture, f"SELECT sum(count)::BIGINT AS n FROM {view}"))
+        said = page.see(f"document.querySelectorAll('.histogram > p:last-child')[{number}].innerText")
+        assert said.startswith(f"{total:,} {noun}; half below ")
+        bars = page.see(f"[...document.querySelectorAll('.bars')[{number}].children].map((bar) => bar.title)")
+        assert sum(int(re.search(r": ([0-9,]+) ", bar)[1].replace(",", "")) for bar in bars) == total
+    look("histograms", whole=True)
+    (most, *_) = sql(
+        client,
+        capture,
+        "SELECT comm, sum(count)::BIGINT AS n FROM run_queue_latency GROUP BY comm ORDER BY n DESC, comm",
+    )
+    page.see(f"(([first]) => {{ first.value = {most['comm']!r}; first.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
+             "(document.querySelectorAll('.histogram select'))")  # fmt: skip
+    page.has(f"{most['n']:,} waits; half below", ".histogram")
+    assert f"run-queue={most['comm']}" in page.see("location.hash")
