@@ -13,9 +13,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perfcase import __version__
 from perfcase.errors import PerfcaseError
-from perfcase_api import errors
+from perfcase_api import errors, openapi
 from perfcase_api.answers import Answers
 from perfcase_api.catalogue import Catalogue, now_ns
+from perfcase_api.etags import Tags
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
 from perfcase_api.routes import access, analysis, captures, oidc, page, sql, uploads
@@ -82,6 +83,8 @@ def create_app(settings: Settings) -> FastAPI:
         """Whether the server answers; needs no token and says nothing else."""
         return {"status": "ok"}
 
+    openapi.install(app)
+    app.add_middleware(Tags)
     app.add_middleware(_Guard)
     return app
 

@@ -30,6 +30,7 @@ MEDIA = {
     "html": "text/html; charset=utf-8",
     "md": "text/markdown; charset=utf-8",
     "binary": "application/octet-stream",
+    "tar": "application/x-tar",
 }
 _KEPT_MAX = 32 << 20
 _LOOK_S = 0.25

@@ -7,7 +7,10 @@ import json
 import os
 import re
 import subprocess
+import tarfile
+from pathlib import Path
 
+import duckdb
 import httpx
 import pytest
 from nanoarrow import ArrayStream
@@ -50,6 +53,11 @@ def printed(server: Running, *arguments: str) -> bytes:
         ("export", {"to": "folded"}, ["export", "{}", "--to=folded"]),
         ("export", {"to": "speedscope"}, ["export", "{}", "--to=speedscope"]),
         ("export", {"to": "perfetto"}, ["export", "{}", "--to=perfetto"]),
+        ("export", {"to": "csv", "view": ["thread", "tcp_stalls"], "process": "order-client"},
+         ["export", "{}", "--only=process=order-client", "--to=csv", "--view=thread", "--view=tcp_stalls", "--output=-"]),
+        ("export", {"to": "parquet", "view": "socket"}, ["export", "{}", "--to=parquet", "--view=socket", "--output=-"]),
+        ("findings", {"rules": "true", "limit": "5"}, ["findings", "{}", "--rules", "--limit=5", "--format=json"]),
+        ("info", {}, ["info", "{}", "--json"]),
     ],
 )  # fmt: skip
 def test_every_route(
@@ -63,6 +71,24 @@ def test_every_route(
     assert again.content == answer.content
     same = admin.get(f"/v1/captures/{tcp}/{route}", params=query, headers={"If-None-Match": answer.headers["etag"]})
     assert (same.status_code, same.content) == (304, b"")
+
+
+def test_all_tables_come_as_one_archive(admin: httpx.Client, tcp: str, tmp_path: Path) -> None:
+    """Those of the command line, in a tar that is made while it is sent."""
+    answer = admin.get(f"/v1/captures/{tcp}/export", params={"to": "parquet"})
+    assert answer.headers["content-type"] == "application/x-tar"
+    with tarfile.open(fileobj=io.BytesIO(answer.content)) as archive:
+        archive.extractall(tmp_path, filter="data")
+    made = sorted(path.stem for path in (tmp_path / "tables").iterdir())
+    listed = admin.get("/v1/schema").json()
+    assert set(made) >= {table["name"] for table in listed["tables"]}
+    views = {path.stem for path in (tmp_path / "views").iterdir()}
+    assert views == {view["name"] for view in listed["views"]} - {"call_path", "callees", "callers"}
+    with duckdb.connect() as connection:
+        (count,) = connection.execute(
+            "SELECT count(*) FROM read_parquet(?)", [str(tmp_path / "tables/thread.parquet")]
+        ).fetchone()
+    assert count == len(admin.get(f"/v1/captures/{tcp}/views/thread").json())
 
 
 def rounded(text: str) -> str:
@@ -104,7 +130,10 @@ def test_nothing_says_where_the_store_is(server: Running, admin: httpx.Client, t
         ("flamegraph?event=nothing", 404, "not_found"),
         ("flamegraph?process=nothing", 404, "not_found"),
         ("views/thread?window=soon", 400, "usage"),
-        ("export?to=csv", 400, "usage"),
+        ("export?to=csv&event=cpu-clock", 400, "usage"),
+        ("export?to=csv&view=nothing", 404, "not_found"),
+        ("export?to=folded&view=thread", 400, "usage"),
+        ("export?to=xlsx", 400, "usage"),
         ("nothing", 404, "not_found"),
     ],
 )
@@ -137,3 +166,8 @@ def test_the_schema_names_every_view(admin: httpx.Client) -> None:
     listed = json.loads(subprocess.run([PERFCASE, "views", "--json"], capture_output=True, check=True).stdout)
     assert [view["name"] for view in told["views"]] == [view["name"] for view in listed]
     assert all(column["description"] for view in told["views"] for column in view["columns"])
+    one = admin.get("/v1/schema/thread_time").json()
+    assert one.pop("sql").lstrip().startswith(("SELECT", "WITH"))
+    assert one == next(view for view in told["views"] if view["name"] == "thread_time")
+    assert admin.get("/v1/schema/thread").json() == next(table for table in told["tables"] if table["name"] == "thread")
+    assert admin.get("/v1/schema/nothing").status_code == 404

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from pydantic import BaseModel, Field
 
 from perfcase_api.errors import ApiError
+from perfcase_api.routes.captures import After, AtMost
 from perfcase_api.state import Here, Me, address
 from perfcase_api.uploads import clean_ticket
 from perfcase_api.who import COOKIE, SESSION_S, Role
@@ -126,10 +127,13 @@ def sign_out(here: Here, request: Request, _me: Me) -> Response:
 
 
 @router.get("/tokens")
-def list_tokens(here: Here, me: Me) -> list[Token]:
+def list_tokens(here: Here, me: Me, limit: AtMost = 1000, offset: After = 0) -> list[Token]:
     """All tokens, without their secrets."""
     me.needs("admin")
-    return [_token(row) for row in here.catalogue.rows("SELECT * FROM token ORDER BY token_id")]
+    return [
+        _token(row)
+        for row in here.catalogue.rows("SELECT * FROM token ORDER BY token_id LIMIT ? OFFSET ?", (limit, offset))
+    ]
 
 
 @router.post("/tokens", status_code=201)
@@ -145,7 +149,9 @@ def create_token(here: Here, me: Me, new: NewToken) -> CreatedToken:
 
 
 @router.delete("/tokens/{token_id}", status_code=204)
-def revoke_token(here: Here, me: Me, token_id: Annotated[int, Path(ge=1, lt=1 << 62)]) -> Response:
+def revoke_token(
+    here: Here, me: Me, token_id: Annotated[int, Path(ge=1, lt=1 << 62, description="As GET /v1/tokens lists it.")]
+) -> Response:
     """Ends a token and its sessions."""
     me.needs("admin")
     if not here.tokens.revoke(token_id):
@@ -157,8 +163,8 @@ def revoke_token(here: Here, me: Me, token_id: Annotated[int, Path(ge=1, lt=1 <<
 def audit(
     here: Here,
     me: Me,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
+    limit: AtMost = 100,
+    offset: After = 0,
 ) -> list[Entry]:
     """Who did what, the latest first."""
     me.needs("admin")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from perfcase.schema import Table, load_tables
 from perfcase.views import View, load_views, parameters
@@ -28,6 +28,16 @@ CaptureA = Annotated[str, Query(pattern="^[0-9a-f]{64}$", description="A capture
 CaptureB = Annotated[str | None, Query(pattern="^[0-9a-f]{64}$", description="Another; not needed with two windows.")]
 Part = Annotated[str | None, Query(max_length=50, description="Only this time of it.", examples=["0s..10s"])]
 
+ViewName = Annotated[str, Path(max_length=200, description="A view or table; GET /v1/schema lists them.")]
+
+
+def _as(*kinds: str) -> dict:
+    """For OpenAPI: as what an answer comes, the usual one first."""
+    return {200: {"description": "What the command line prints.", "content": {MEDIA[kind]: {} for kind in kinds}}}
+
+
+TABLE = _as("json", "csv", "arrow", "parquet")
+
 Names = Annotated[list[str] | None, Query(max_length=20)]
 
 
@@ -49,21 +59,25 @@ Only = Annotated[list[str], Depends(part)]
 
 EXPORTS = {
     "folded": "text", "speedscope": "json", "firefox": "json", "pprof": "binary", "perfetto": "binary",
+    "csv": "tar", "parquet": "tar",
 }  # fmt: skip
+Target = Literal["folded", "speedscope", "firefox", "pprof", "perfetto", "csv", "parquet"]
 _CAPTURES_MAX = 1000
 
 
-@router.get("/views/{name}", responses={200: {"content": {kind: {} for kind in MEDIA.values()}}})
+@router.get("/views/{name}", responses=TABLE)
 async def show_view(
     here: Here,
     me: Me,
     request: Request,
     capture_id: CaptureId,
-    name: str,
+    name: ViewName,
     only: Only,
     fmt: Format = "json",
     where: Where = None,
-    order: Annotated[str | None, Query(max_length=1000, examples=["on_cpu_ns DESC"])] = None,
+    order: Annotated[
+        str | None, Query(max_length=1000, description="What to sort by, in SQL.", examples=["on_cpu_ns DESC"])
+    ] = None,
     settings: Annotated[
         list[str] | None, Query(alias="set", max_length=20, description="A parameter: interval_ns=100000000.")
     ] = None,
@@ -81,22 +95,35 @@ async def show_view(
     return await ask(here, me, request, [row], "view", [*arguments, *option("format", fmt)], MEDIA[fmt])
 
 
-@router.get("/findings")
+@router.get("/findings", responses=TABLE)
 async def show_findings(
-    here: Here, me: Me, request: Request, capture_id: CaptureId, only: Only, fmt: Format = "json"
+    here: Here,
+    me: Me,
+    request: Request,
+    capture_id: CaptureId,
+    only: Only,
+    rules: Annotated[bool, Query(description="Every rule instead: whether it could be judged, else why not.")] = False,
+    limit: Limit = 1000,
+    fmt: Format = "json",
 ) -> Response:
     """What is wrong: every rule that fired, most severe first."""
-    row = here.ready(me, capture_id)
-    return await ask(here, me, request, [row], "findings", ["{0}", *only, *option("format", fmt)], MEDIA[fmt])
+    arguments = ["{0}", *only, *option("rules", rules), *option("limit", rows_max(here, limit)), *option("format", fmt)]
+    return await ask(here, me, request, [here.ready(me, capture_id)], "findings", arguments, MEDIA[fmt])
 
 
-@router.get("/report")
+@router.get("/info", responses=_as("json"))
+async def show_info(here: Here, me: Me, request: Request, capture_id: CaptureId) -> Response:
+    """What the capture is: host, kernel, command; its sources, what each lost, what is missing and how to record it."""
+    return await ask(here, me, request, [here.ready(me, capture_id)], "info", ["{0}", "--json"], MEDIA["json"])
+
+
+@router.get("/report", responses=_as("text"))
 async def show_report(here: Here, me: Me, request: Request, capture_id: CaptureId, only: Only) -> Response:
     """The first five minutes of an investigation, as text."""
     return await ask(here, me, request, [here.ready(me, capture_id)], "report", ["{0}", *only], MEDIA["text"])
 
 
-@router.get("/flamegraph")
+@router.get("/flamegraph", responses=_as("svg", "json"))
 async def show_flame_graph(
     here: Here,
     me: Me,
@@ -119,7 +146,7 @@ async def show_flame_graph(
     return await ask(here, me, request, [here.ready(me, capture_id)], "flamegraph", arguments, MEDIA[fmt])
 
 
-@router.get("/summary")
+@router.get("/summary", responses=_as("md", "html"))
 async def show_summary(
     here: Here,
     me: Me,
@@ -137,23 +164,34 @@ async def show_summary(
     return answer
 
 
-@router.get("/export")
+@router.get("/export", responses=_as("json", "text", "binary", "tar"))
 async def export(
     here: Here,
     me: Me,
     request: Request,
     capture_id: CaptureId,
-    to: Annotated[Literal["folded", "speedscope", "firefox", "pprof", "perfetto"], Query()],
+    to: Annotated[
+        Target,
+        Query(description="folded, speedscope, firefox, pprof, perfetto; csv and parquet: a tar of tables and views."),
+    ],
     only: Only,
     event: Event = None,
     where: Where = None,
+    view: Annotated[
+        list[str] | None,
+        Query(max_length=1000, description="csv and parquet: only this view or table.", examples=["thread"]),
+    ] = None,
 ) -> Response:
-    """The capture for another tool."""
+    """The capture for another tool, or its tables and views as files: ``curl … | tar x``."""
     arguments = ["{0}", *only, *option("to", to), *option("event", event), *option("where", where)]
+    for name in view or ():
+        arguments += option("view", name)
+    if to in ("csv", "parquet"):
+        arguments.append("--output=-")
     return await ask(here, me, request, [here.ready(me, capture_id)], "export", arguments, MEDIA[EXPORTS[to]])
 
 
-@comparisons.get("/diff")
+@comparisons.get("/diff", responses=TABLE)
 async def diff(
     here: Here,
     me: Me,
@@ -162,9 +200,11 @@ async def diff(
     b: CaptureB = None,
     a_window: Part = None,
     b_window: Part = None,
-    view: Text = None,
-    per: Text = None,
-    callers: Text = None,
+    view: Annotated[Text, Query(description="Only this view.", examples=["thread_time"])] = None,
+    per: Annotated[
+        Text, Query(description="Divide by how often this event came: counts of both sides become those of one.")
+    ] = None,
+    callers: Annotated[Text, Query(description="Who calls this function, on either side.")] = None,
     event: Event = None,
     limit: Limit = 20,
     fmt: Format = "json",
@@ -178,7 +218,7 @@ async def diff(
     return await ask(here, me, request, rows, "diff", [*arguments, *option("format", fmt)], MEDIA[fmt])
 
 
-@comparisons.get("/diff/flamegraph")
+@comparisons.get("/diff/flamegraph", responses=_as("svg", "json"))
 async def diff_flame_graph(
     here: Here,
     me: Me,
@@ -199,19 +239,27 @@ async def diff_flame_graph(
     return await ask(here, me, request, rows, "diff", arguments, MEDIA[fmt])
 
 
-@comparisons.get("/history")
+@comparisons.get("/history", responses=TABLE)
 async def history(
     here: Here,
     me: Me,
     request: Request,
-    view: Text = None,
-    measure: Text = None,
+    view: Annotated[Text, Query(description="The view that has the figure; none: the captures.")] = None,
+    measure: Annotated[Text, Query(description="The figure: a column of the view.", examples=["on_cpu_ns"])] = None,
     where: Where = None,
-    agg: Annotated[Literal["sum", "level", "mean", "max", "min", "median", "count"] | None, Query()] = None,
-    by: Literal["time", "host", "ticket", "label"] = "time",
-    only: Text = None,
-    baseline: Text = None,
-    bands: bool = False,
+    agg: Annotated[
+        Literal["sum", "level", "mean", "max", "min", "median", "count"] | None,
+        Query(description="How a capture's rows become one figure; by the view's header unless told."),
+    ] = None,
+    by: Annotated[
+        Literal["time", "host", "ticket", "label"], Query(description="In which order, and by what grouped.")
+    ] = "time",
+    only: Annotated[Text, Query(description="Only these captures.", examples=["host=web-*,after=2026-01-05"])] = None,
+    baseline: Annotated[
+        Text,
+        Query(description="What the others are held against: captures, chosen as with only.", examples=["label=good"]),
+    ] = None,
+    bands: Annotated[bool, Query(description="Whether the figure lies in two bands, and who is in which.")] = False,
     ticket: Annotated[str, Query(max_length=200, description="Captures whose tickets begin with this.")] = "",
     limit: Limit = 1000,
     fmt: Format = "json",
@@ -244,6 +292,18 @@ def schema(_here: Here, _me: Me) -> dict[str, list[dict]]:
         "views": [{**_described(view), "parameters": sorted(parameters(views, name))} for name, view in views.items()],
         "tables": list(map(_described, load_tables().values())),
     }
+
+
+@comparisons.get("/schema/{name}")
+def schema_of(_here: Here, _me: Me, name: ViewName) -> dict:
+    """One table or view, with the view's SQL."""
+    views, tables = load_views(), load_tables()
+    if name in views:
+        view = views[name]
+        return {**_described(view), "parameters": sorted(parameters(views, name)), "sql": view.sql}
+    if name in tables:
+        return _described(tables[name])
+    raise ApiError("not_found", f"there is no view or table {name}", "GET /v1/schema lists them")
 
 
 def _described(entry: View | Table) -> dict:

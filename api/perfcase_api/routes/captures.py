@@ -19,6 +19,9 @@ router = APIRouter(prefix="/v1/captures", tags=["captures"])
 
 CaptureId = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="As in the table capture: a hash of the file.")]
 
+AtMost = Annotated[int, Query(ge=1, le=1000, description="At most this many.")]
+After = Annotated[int, Query(ge=0, lt=1 << 62, description="Leave out the first of them.")]
+
 
 class Capture(BaseModel):
     """A capture, as the catalogue knows it."""
@@ -83,15 +86,19 @@ def list_captures(
     me: Me,
     ticket: Annotated[str | None, Query(description="Tickets that begin with this.")] = None,
     host: Annotated[str | None, Query(description="Hosts; * stands for anything.", examples=["web-*"])] = None,
-    after_ns: Annotated[int | None, Query(ge=-(1 << 63), lt=1 << 63)] = None,
-    before_ns: Annotated[int | None, Query(ge=-(1 << 63), lt=1 << 63)] = None,
-    label: str | None = None,
+    after_ns: Annotated[
+        int | None, Query(ge=-(1 << 63), lt=1 << 63, description="Recorded then or later, ns since 1970.")
+    ] = None,
+    before_ns: Annotated[
+        int | None, Query(ge=-(1 << 63), lt=1 << 63, description="Recorded before, ns since 1970.")
+    ] = None,
+    label: Annotated[str | None, Query(description="Captures that have this label.", examples=["canary"])] = None,
     finding: Annotated[
         str | None, Query(description="Captures in which this rule fired.", examples=["lock_convoy"])
     ] = None,
     text: Annotated[str | None, Query(description="Part of the name, host, ticket, remark or of a note.")] = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    offset: Annotated[int, Query(ge=0, lt=1 << 62)] = 0,
+    limit: AtMost = 100,
+    offset: After = 0,
     sort: Annotated[
         str, Query(pattern=f"^-?({'|'.join(_SORTS)})$", description="By what; with - the largest or last first.")
     ] = "-started",
@@ -159,7 +166,11 @@ async def delete_capture(here: Here, me: Me, capture_id: CaptureId) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/{capture_id}/original", response_class=FileResponse)
+@router.get(
+    "/{capture_id}/original",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
 def download(here: Here, me: Me, capture_id: CaptureId) -> FileResponse:
     """The file as it was uploaded. Ranges are answered."""
     row = here.capture(me, capture_id)
@@ -172,10 +183,12 @@ def download(here: Here, me: Me, capture_id: CaptureId) -> FileResponse:
 
 
 @router.get("/{capture_id}/notes")
-def list_notes(here: Here, me: Me, capture_id: CaptureId) -> list[Note]:
+def list_notes(here: Here, me: Me, capture_id: CaptureId, limit: AtMost = 1000, offset: After = 0) -> list[Note]:
     """The notes, the oldest first."""
     here.capture(me, capture_id)
-    rows = here.catalogue.rows("SELECT * FROM note WHERE capture_id = ? ORDER BY note_id", (capture_id,))
+    rows = here.catalogue.rows(
+        "SELECT * FROM note WHERE capture_id = ? ORDER BY note_id LIMIT ? OFFSET ?", (capture_id, limit, offset)
+    )
     return [_note(row) for row in rows]
 
 
@@ -193,7 +206,11 @@ def add_note(here: Here, me: Me, capture_id: CaptureId, note: NewNote) -> Note:
     return _note(row)
 
 
-@router.get("/{capture_id}/progress", response_class=StreamingResponse)
+@router.get(
+    "/{capture_id}/progress",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}}},
+)
 async def follow_import(here: Here, me: Me, capture_id: CaptureId) -> StreamingResponse:
     """The import as server-sent events ``import``: ``{"state", "phase", "records", "reason"}``, until it is done."""
     here.capture(me, capture_id)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from perfcase_api.asking import MEDIA, TableFormat, ask, option, rows_max
 from perfcase_api.errors import ApiError
-from perfcase_api.routes.analysis import part
+from perfcase_api.routes.analysis import TABLE, part
 from perfcase_api.state import Here, Me
 
 router = APIRouter(prefix="/v1", tags=["analysis"])
@@ -38,7 +38,7 @@ class Question(BaseModel):
     cgroup: Names = Field(None, description="Only what is in these control groups.")
 
 
-@router.post("/sql", responses={200: {"content": {kind: {} for kind in MEDIA.values()}}})
+@router.post("/sql", responses=TABLE)
 async def sql(here: Here, me: Me, request: Request, question: Question) -> Response:
     """Rows of one SELECT, run in a process that can read these captures and nothing else; the first column is capture_id."""
     if (question.capture_id is None) == (question.ticket is None):

@@ -16,7 +16,7 @@ from perfcase_api.who import Who
 
 router = APIRouter(prefix="/v1/uploads", tags=["uploads"])
 
-UploadId = Annotated[str, Path(pattern="^[0-9a-f]{32}$")]
+UploadId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="As POST /v1/uploads answered.")]
 
 
 class NewUpload(BaseModel):
@@ -88,10 +88,12 @@ async def upload_whole(
     here: Here,
     me: Me,
     request: Request,
-    name: Annotated[str, Query(min_length=1, max_length=1000, examples=["incident.perfcase"])],
+    name: Annotated[
+        str, Query(min_length=1, max_length=1000, description="The file's name.", examples=["incident.perfcase"])
+    ],
     content_length: Annotated[int, Header(ge=1, lt=1 << 62, include_in_schema=False)],
-    ticket: Annotated[str, Query(max_length=200)] = "",
-    accept_damaged: bool = False,
+    ticket: Annotated[str, Query(max_length=200, description="Else the manifest's.")] = "",
+    accept_damaged: Annotated[bool, Query(description="Take the file although its checksums do not agree.")] = False,
 ) -> Capture:
     """Uploads a capture in one request: ``curl --data-binary @incident.perfcase '…/v1/captures?name=incident.perfcase'``."""
     row = here.uploads.begin(me, name, content_length, clean_ticket(ticket), accept_damaged=accept_damaged)

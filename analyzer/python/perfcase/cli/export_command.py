@@ -56,7 +56,7 @@ def command(
             "--output",
             "-o",
             metavar="OUT",
-            help="The file to write; - or none: standard output. For csv and parquet a folder.",
+            help="The file to write; - or none: standard output. For csv and parquet a folder, or - for a tar of it.",
         ),
     ] = None,
     event: event_option("The event whose samples are written; a clock unless told.") = None,
@@ -79,14 +79,18 @@ def command(
 
     Example: perfcase export incident.perfcase --to perfetto -o incident.perfetto-trace
     """
+    is_tar = target in _TABLES and output == Path("-")
     if output == Path("-"):
         output = None
-    _check(target, output, event, where, view)
+    _check(target, output, event, where, view, is_tar=is_tar)
     with opened(file, debug_dir, only) as connection, import_progress(file.name) as progress:
         if target in _TABLES:
-            from perfcase.export.tables import write_tables
+            from perfcase.export.tables import write_tables, write_tar
 
-            lost = write_tables(connection, target.value, output, view or (), progress)
+            if is_tar:
+                lost = write_tar(connection, target.value, sys.stdout.buffer, view or (), progress)
+            else:
+                lost = write_tables(connection, target.value, output, view or (), progress)
         else:
             module = import_module(f"perfcase.export.{target.value}")
             lost = [module.KEEPS_NOT]
@@ -99,10 +103,16 @@ def command(
         sys.stderr.write(f"perfcase: not in the {target.value} export: {safe(what)}\n")
 
 
-def _check(target: Target, output: Path | None, event: str | None, where: str | None, view: list[str] | None) -> None:
+def _check(
+    target: Target, output: Path | None, event: str | None, where: str | None, view: list[str] | None, *, is_tar: bool
+) -> None:
+    if is_tar and sys.stdout.isatty():
+        raise PerfcaseError("usage", "a tar archive is binary", "name a folder with -o")
     if target in _TABLES:
-        if output is None:
-            raise PerfcaseError("usage", f"--to {target.value} writes many files", "name a folder with -o")
+        if output is None and not is_tar:
+            raise PerfcaseError(
+                "usage", f"--to {target.value} writes many files", "name a folder with -o, or - for a tar"
+            )
         if event or where:
             raise PerfcaseError("usage", "--event and --where choose samples", "csv and parquet take --view")
     elif view:

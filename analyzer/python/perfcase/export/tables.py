@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tarfile
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from perfcase.errors import PerfcaseError
 from perfcase.query import Result
@@ -22,14 +24,37 @@ EXPANDED = ("call_path", "callees", "callers")
 """Views that list every path from every function: many times the size of all others. They are written when named."""
 
 
+def write_tar(
+    connection: duckdb.DuckDBPyConnection,
+    fmt: str,
+    out: BinaryIO,
+    wanted: Sequence[str] = (),
+    progress: Callable[[str, int], None] = lambda _name, _number: None,
+) -> list[str]:
+    """The same files as a tar archive that is written as it is made: no more than one of them is on the disk at a time."""
+    with tempfile.TemporaryDirectory() as working, tarfile.open(fileobj=out, mode="w|") as archive:
+
+        def add(path: Path) -> None:
+            member = tarfile.TarInfo(str(path.relative_to(working)))
+            member.size, member.mode = path.stat().st_size, 0o644
+            with path.open("rb") as file:
+                archive.addfile(member, file)
+            path.unlink()
+
+        return write_tables(connection, fmt, Path(working), wanted, progress, add)
+
+
 def write_tables(
     connection: duckdb.DuckDBPyConnection,
     fmt: str,
     folder: Path,
     wanted: Sequence[str] = (),
     progress: Callable[[str, int], None] = lambda _name, _number: None,
+    written: Callable[[Path], None] = lambda _path: None,
 ) -> list[str]:
     """Writes every table and view, or those that are wanted, into ``folder``; what is left out and why, in words.
+
+    ``written`` is called with each file when it is whole.
 
     A Parquet file has the views' types. CSV has none: lists are JSON, unknown is an empty field.
     """
@@ -56,6 +81,7 @@ def write_tables(
         except OSError as error:
             raise PerfcaseError("environment", f"{place}: cannot be written: {error.strerror}") from error
         write_result(Result(connection, f"SELECT * FROM {quote(name)}"), fmt, place / f"{name}.{fmt}", limited=True)
+        written(place / f"{name}.{fmt}")
     if not wanted:
         lost.append(
             f"{', '.join(EXPANDED)}: every path from every function, many times the size of the rest; --view writes them"
