@@ -23,8 +23,8 @@ class Limits:
     """Of one token, or of one address without."""
     job_seconds: float = 60.0
     """An analysis is killed after this time."""
-    job_memory_bytes: int = 4 * GIB
-    """Address space of the process of an analysis."""
+    job_memory_bytes: int = 8 * GIB
+    """Address space of the process of an analysis: several times what it uses. A diff of two captures of 1 MB takes 5 GiB."""
     job_output_bytes: int = 256 * MIB
     job_rows: int = 1_000_000
     jobs_per_user: int = field(default_factory=lambda: max(1, (os.cpu_count() or 2) - 1))

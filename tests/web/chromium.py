@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import time
@@ -15,6 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "build" / "screenshots"
+ANSWER_S = 60
 WAIT_S = 20
 """A busy machine takes its time; what is not there by then does not come."""
 
@@ -71,6 +73,7 @@ class Page:
 
     def _read(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
+            assert select.select([self._from], [], [], ANSWER_S)[0], "Chromium does not answer"
             data = os.read(self._from, 1 << 20)
             assert data, "Chromium ended"
             self._rest += data
@@ -183,10 +186,17 @@ class Page:
         text = {} if len(key) > 1 or modifiers else {"text": key}
         if key == "Enter" and not modifiers:
             text = {"text": "\r"}
-        code = KEYS.get(key) or ord(key.upper())
+        # A key's number is the character's for letters and digits alone: 46 is Delete and not a full stop.
+        code = KEYS.get(key) or (ord(key.upper()) if key.isalnum() else 0)
         given = {"key": key, "code": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
         self.call("Input.dispatchKeyEvent", type="keyDown", **given, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", **given)
+
+    def keys(self, text: str) -> None:
+        """Key by key, at the speed of fast fingers: an editor reads what the browser wrote a moment later."""
+        for char in text:
+            self.press(char)
+            time.sleep(0.02)
 
     def choose_files(self, selector: str, *files: Path) -> None:
         """Gives files to a file picker."""

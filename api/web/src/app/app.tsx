@@ -2,19 +2,22 @@
 
 import { useEffect } from "preact/hooks";
 import { useGet } from "../api/hooks";
-import type { Capture } from "../api/types";
+import type { Capture, Role } from "../api/types";
 import { Captures } from "../pages/captures";
 import { Problem, Waiting } from "../parts/problem";
 import { FilterBar } from "./filters";
 import { Help, help } from "./keys";
-import { Lazy } from "./lazy";
+import { Lazy, type Load } from "./lazy";
 import { CAPTURE_PAGES, type CaptureProps } from "./pages";
 import { FILTERS, filterParams, filtersOf, go, href, type Route, set, useRoute } from "./route";
 import { session, SignIn, signOut } from "./session";
 import { useStore } from "./store";
 import { switchTheme, theme } from "./theme";
 
-const TOP = [{ id: "captures", title: "Captures", role: "viewer" }];
+const TOP: { id: string; title: string; role: Role; load?: Load<object> }[] = [
+  { id: "captures", title: "Captures", role: "viewer" },
+  { id: "sql", title: "SQL", role: "viewer", load: () => import("../pages/sql") },
+];
 
 export function App() {
   const { state, error } = useStore(session);
@@ -72,6 +75,8 @@ function Opened({ route }: { route: Route }) {
     scrollTo(0, 0);
   }, [first, captureId, page]);
   if (first === "captures") return <Captures />;
+  const load = TOP.find(({ id }) => id === first)?.load;
+  if (load) return <Lazy key={first} load={load} props={{}} />;
   if (first === "c" && captureId) return <OfCapture key={captureId} captureId={captureId} page={page} route={route} />;
   return (
     <main>

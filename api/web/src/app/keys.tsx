@@ -32,6 +32,8 @@ function isTyping(target: EventTarget | null): boolean {
 export function startKeys(): void {
   let before = "";
   addEventListener("keydown", (event) => {
+    // A field of its own kind has answered it, and closed what it had open.
+    if (event.defaultPrevented) return;
     if (event.key === "Escape") {
       help.set(false);
       if (isTyping(event.target)) (event.target as HTMLElement).blur();

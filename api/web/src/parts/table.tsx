@@ -83,7 +83,7 @@ export function Table(props: TableProps) {
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   return (
     <div
-      class={props.isDim ? "table dim" : "table"}
+      class={`table ${shape.isStretched ? "wide" : ""} ${props.isDim ? "dim" : ""}`}
       ref={scroll}
       tabIndex={0}
       role="region"

@@ -1,0 +1,235 @@
+/** SQL over one capture or over all of a ticket. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type ApiError, ask, exact, shown } from "../api/fetch";
+import { useGet, useSchema } from "../api/hooks";
+import type { CapturePage, Row } from "../api/types";
+import { FilterBar } from "../app/filters";
+import { filtersOf, href, useRoute } from "../app/route";
+import { columnsOf } from "../parts/columns";
+import { Problem, Waiting } from "../parts/problem";
+import { RowDetail } from "../parts/row-detail";
+import { safe } from "../parts/safe";
+import { given } from "../parts/sql-rows";
+import { Table } from "../parts/table";
+import { duration, plural } from "../parts/units";
+import { Editor } from "../sql/editor";
+import { keep, kept } from "../sql/history";
+
+const ROWS_MAX = 10_000;
+const DOWNLOAD_ROWS = 1_000_000;
+const FORMATS = ["csv", "parquet", "arrow", "json"];
+
+interface Result {
+  rows: Row[];
+  tookNs: number;
+}
+
+export default function Sql() {
+  const { params, set } = useRoute();
+  const asked = params.get("sql") ?? "";
+  const [text, setText] = useState(asked);
+  const schema = useSchema();
+  const { data: captures, error: failure } = useGet<CapturePage>("captures", { limit: 1000 });
+  const ready = captures?.captures.filter(({ state }) => state === "ready") ?? [];
+  const ticket = params.get("ticket");
+  const capture = params.get("capture") ?? (ticket ? null : (ready[0]?.capture_id ?? null));
+  const filters = filtersOf(params);
+  const question = { ...(ticket ? { ticket } : { capture_id: capture }), ...given(filters) };
+  const { result, error, isRunning, run, cancel } = useRun(question);
+  const [open, setOpen] = useState<Row>();
+  const names = useMemo(() => new Map(ready.map(({ capture_id, name }) => [capture_id, safe(name)])), [captures]);
+
+  useEffect(() => {
+    document.title = "SQL – perfcase";
+  }, []);
+  // What the address asks is run: a link shows what its sender saw.
+  useEffect(() => setText(asked), [asked]);
+  useEffect(() => {
+    if (asked.trim() && (ticket || capture)) run(asked);
+  }, [asked, JSON.stringify(question)]);
+
+  const start = () => {
+    if (!text.trim()) return;
+    keep(text);
+    if (text === asked) run(text);
+    else set({ sql: text });
+  };
+  const columns = columnsOf(result?.rows ?? [], schema, ticket ? [] : ["capture_id"]);
+  return (
+    <main class="sql">
+      <div class="row">
+        <label class="row">
+          <span class="quiet">of</span>
+          <select
+            aria-label="Capture or ticket"
+            value={ticket ? `t ${ticket}` : `c ${capture}`}
+            onChange={(event) => {
+              const [kind, id] = [event.currentTarget.value[0], event.currentTarget.value.slice(2)];
+              set(kind === "t" ? { ticket: id, capture: null } : { capture: id, ticket: null });
+            }}
+          >
+            <optgroup label="Captures">
+              {ready.map(({ capture_id, name, ticket: its }) => (
+                <option key={capture_id} value={`c ${capture_id}`}>
+                  {safe(name)}
+                  {its && ` (${safe(its)})`}
+                </option>
+              ))}
+            </optgroup>
+            <optgroup label="All captures of a ticket">
+              {[...new Set(ready.map((one) => one.ticket).filter(Boolean))].map((one) => (
+                <option key={one} value={`t ${one}`}>
+                  {safe(one)}
+                </option>
+              ))}
+            </optgroup>
+          </select>
+        </label>
+        {capture && <a href={href(["c", capture, "overview"])}>Overview</a>}
+        <span class="spring" />
+        <History onChoose={setText} />
+      </div>
+      <FilterBar />
+      {failure && <Problem error={failure} />}
+      <Editor text={text} schema={schema} onChange={setText} onRun={start} />
+      <div class="row">
+        {isRunning ? (
+          <button type="button" class="danger" onClick={cancel}>
+            Cancel
+          </button>
+        ) : (
+          <button
+            type="button"
+            class="primary"
+            disabled={!text.trim() || !(ticket || capture)}
+            onClick={start}
+            title="Ctrl+Enter"
+          >
+            Run
+          </button>
+        )}
+        <span class="quiet" role="status">
+          {isRunning
+            ? "running …"
+            : result &&
+              `${result.rows.length < ROWS_MAX ? "" : "first "}${plural(result.rows.length, "row")} in ${duration(result.tookNs)}`}
+        </span>
+        <span class="spring" />
+        {result && result.rows.length > 0 && <Downloads question={question} sql={asked} />}
+      </div>
+      {error && <Problem error={error} />}
+      {isRunning && !result && <Waiting what="Running" />}
+      {result &&
+        !error &&
+        (result.rows.length ? (
+          <Table
+            label="Result"
+            columns={columns}
+            rows={result.rows}
+            onRow={setOpen}
+            isDim={isRunning}
+            cells={
+              ticket ? { capture_id: (row) => names.get(String(row.capture_id)) ?? safe(String(row.capture_id)) } : {}
+            }
+            widths={ticket ? { capture_id: 22 } : {}}
+          />
+        ) : (
+          <p class="empty">No rows.</p>
+        ))}
+      {open && <RowDetail title="Row" columns={columns} row={open} onClose={() => setOpen(undefined)} />}
+    </main>
+  );
+}
+
+function useRun(question: object) {
+  const [result, setResult] = useState<Result>();
+  const [error, setError] = useState<ApiError>();
+  const [isRunning, setRunning] = useState(false);
+  const abort = useRef<AbortController | null>(null);
+  useEffect(() => () => abort.current?.abort(), []);
+  const run = async (sql: string) => {
+    abort.current?.abort();
+    const own = (abort.current = new AbortController());
+    setRunning(true);
+    setError(undefined);
+    const began = performance.now();
+    try {
+      const answer = await ask("sql", {
+        method: "POST",
+        json: { ...question, sql, limit: ROWS_MAX },
+        signal: own.signal,
+      });
+      const rows = exact<Row[]>(await answer.text());
+      setResult({ rows, tookNs: (performance.now() - began) * 1e6 });
+    } catch (failure) {
+      if (own.signal.aborted) return;
+      setResult(undefined);
+      setError(shown(failure));
+    } finally {
+      if (abort.current === own) setRunning(false);
+    }
+  };
+  // The server stops an analysis that nobody waits for.
+  const cancel = () => {
+    abort.current?.abort();
+    setRunning(false);
+  };
+  return { result, error, isRunning, run, cancel };
+}
+
+function Downloads({ question, sql }: { question: object; sql: string }) {
+  const [error, setError] = useState<ApiError>();
+  const download = async (format: string) => {
+    setError(undefined);
+    try {
+      const answer = await ask("sql", { method: "POST", json: { ...question, sql, format, limit: DOWNLOAD_ROWS } });
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(await answer.blob());
+      link.download = `result.${format}`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    } catch (failure) {
+      setError(shown(failure));
+    }
+  };
+  return (
+    <>
+      <span class="quiet">Download</span>
+      {FORMATS.map((format) => (
+        <button type="button" class="plain" key={format} onClick={() => void download(format)}>
+          {format}
+        </button>
+      ))}
+      {error && <Problem error={error} />}
+    </>
+  );
+}
+
+function History({ onChoose }: { onChoose: (sql: string) => void }) {
+  const menu = useRef<HTMLDetailsElement>(null);
+  const [all, setAll] = useState<string[]>([]);
+  return (
+    <details class="menu" ref={menu} onToggle={() => setAll(kept())}>
+      <summary class="button">Earlier queries</summary>
+      <ul>
+        {!all.length && <li class="quiet">None yet.</li>}
+        {all.map((one) => (
+          <li key={one}>
+            <button
+              type="button"
+              class="plain mono"
+              title={one}
+              onClick={() => {
+                onChoose(one);
+                menu.current?.removeAttribute("open");
+              }}
+            >
+              {one.replace(/\s+/g, " ")}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
