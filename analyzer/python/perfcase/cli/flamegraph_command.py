@@ -59,7 +59,7 @@ def command(
             stacks = off_wake_stacks(connection, where) if wakers else off_cpu_stacks(connection, where)
             what, unit = "time asleep, with wakers" if wakers else "time off the CPU", "ns"
         else:
-            events = event_counts(connection)
+            events = event_counts(connection, is_whole=not only)
             what, unit = chosen_event({name: unit for name, unit, _ in events}, event)
             stacks = sample_stacks(connection, what, where)
         title = f"{file.name}: {what}" + "".join(f", {part}" for part in (*(only or ()), where) if part)
