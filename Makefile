@@ -46,6 +46,7 @@ bench: setup
 	$(PYTHON) analyzer/benches/symbols.py
 	$(PYTHON) analyzer/benches/naming.py
 	$(PYTHON) analyzer/benches/flamegraph.py
+	$(PYTHON) analyzer/benches/server.py
 
 bless: setup
 	$(PYTHON) -m perfcase.docgen docs

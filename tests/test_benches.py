@@ -33,3 +33,14 @@ def test_flame_graphs_at_the_server_and_in_a_browser(tmp_path: Path) -> None:
         "on the CPU", "on the CPU, kept", "off the CPU", "off the CPU, kept", "off the CPU with wakers",
         "off the CPU with wakers, kept", "difference of two captures", "painted in Chromium",
     ]  # fmt: skip
+
+
+def test_routes_of_the_server() -> None:
+    sample = BENCHES.parents[1] / "sample-captures" / "d-nagle" / "pipe.perfcase"
+    done = subprocess.run(
+        [sys.executable, BENCHES / "server.py", sample, "--runs", "1"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("pipe.perfcase: uploaded and imported in ")
+    assert len(lines) == 12

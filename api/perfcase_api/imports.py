@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from perfcase import store
 from perfcase_api import sandbox
 from perfcase_api.catalogue import Catalogue
 from perfcase_api.settings import Settings
@@ -44,7 +45,12 @@ class Imports:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins with what waits."""
+        """Begins with what waits; imports of another perfcase are made again, for no analysis may write into one."""
+        for row in self._catalogue.rows("SELECT capture_id FROM capture WHERE state = 'ready'"):
+            if not store.is_current(self._uploads.case(row["capture_id"])):
+                self._catalogue.write(
+                    "UPDATE capture SET state = 'uploaded' WHERE capture_id = ?", (row["capture_id"],)
+                )
         for row in self._catalogue.rows("SELECT capture_id FROM capture WHERE state = 'uploaded' ORDER BY uploaded_ns"):
             self._queue.put_nowait(row["capture_id"])
         self._task = asyncio.create_task(self._work())

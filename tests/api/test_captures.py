@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 
@@ -150,6 +151,23 @@ def test_nothing_is_left_of_a_deleted_capture(admin: httpx.Client, server: Runni
     assert len(list((server.store / "answers").glob(f"*{capture_id[:32]}*"))) == 2
     assert admin.delete(f"/v1/captures/{capture_id}").status_code == 204
     assert set(server.store.rglob("*")) - set(server.store.glob("catalogue*")) <= before
+
+
+def test_imports_of_another_version_are_made_again(tmp_path: Path) -> None:
+    """As after an update: no analysis may put the views of an import in order, so it would be of no use."""
+    running = start(tmp_path / "store")
+    with running.client() as client:
+        capture_id = upload(client, PIPE)
+    running.stop()
+    case = tmp_path / "store" / "captures" / capture_id / "case"
+    info = json.loads((case / "import.json").read_text())
+    (case / "import.json").write_text(json.dumps({**info, "views": "of another version"}))
+    running = start(tmp_path / "store", running.token)
+    with running.client() as client:
+        assert wait_ready(client, capture_id)["state"] == "ready"
+        assert client.get(f"/v1/captures/{capture_id}/views/thread").status_code == 200
+    assert json.loads((case / "import.json").read_text())["views"] == info["views"]
+    running.stop()
 
 
 def test_too_large(tmp_path: Path) -> None:

@@ -138,6 +138,16 @@ def importer_id() -> str:
     return f"{__version__}:{core.st_size}:{core.st_mtime_ns}"
 
 
+def is_current(folder: Path) -> bool:
+    """Whether an imported folder is as this version of perfcase makes it: its tables and its views."""
+    try:
+        info = read_info(folder)
+    except PerfcaseError:
+        return False
+    made = (info.get("format"), info.get("perfcase_version"), info.get("views"))
+    return made == (IMPORT_FORMAT, __version__, casedb.views_hash()) and (folder / "case.duckdb").is_file()
+
+
 def read_info(folder: Path) -> dict[str, Any]:
     """The import.json of an imported folder."""
     path = folder / "import.json"
