@@ -151,3 +151,21 @@ def test_a_part_without_stacks_says_so(page: Page, site: Site) -> None:
     page.until("/nothing to draw|no samples/.test(document.querySelector('main').innerText)")
     # A refusal is on the browser's console as well.
     page.problems[:] = [problem for problem in page.problems if not re.search("404", problem)]
+
+
+def test_another_capture_is_the_base(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
+    tcp, pipe = site.ids["tcp"], site.ids["pipe"]
+    page.open(site.at(f"c/{tcp}/flame"))
+    page.until("[...document.querySelectorAll('.flame-against option')].some((one) => one.innerText.includes('pipe'))")
+    page.see(f"((one) => {{ one.value = '{pipe}'; one.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
+             "(document.querySelector('.flame-against'))")  # fmt: skip
+    page.has("larger share", ".flame-legend")
+    doc = client.get("/v1/diff/flamegraph", params={"a": pipe, "b": tcp, "format": "json"}).json()
+    page.until(f"{TOLD}.endsWith('; before {doc['base'][0]:,} {doc['unit']}, 100.0 %')")
+    page.has("the difference from pipe.perfcase", ".flame-graph")
+    only_before = sum(
+        doc["base"][n] for n in range(1, len(doc["parent"])) if not doc["weight"][n] and doc["weight"][doc["parent"][n]]
+    )
+    page.has(f"{ratio(only_before / doc['base'][0])} is in paths that are not here", ".flame-graph")
+    assert f"base={pipe}" in page.see("location.hash")
+    look("flame-difference")

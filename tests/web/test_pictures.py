@@ -143,3 +143,24 @@ def test_histograms_add_up(page: Page, site: Site, client: httpx.Client, look: C
              "(document.querySelectorAll('.histogram select'))")  # fmt: skip
     page.has(f"{most['n']:,} waits; half below", ".histogram")
     assert f"run-queue={most['comm']}" in page.see("location.hash")
+
+
+def test_names_are_text_in_pictures_too(page: Page, site: Site) -> None:
+    capture = site.ids["hostile"]
+    page.open(site.at(f"c/{capture}/offcpu?wakers=1&of=%3Cimg%20src%3Dx%3E"))
+    page.has("<img src=x>", ".flame-sandwich h2")
+    x, y, width, _ = page.see(BOX % ".flame-canvas")
+    for part in range(1, 20):
+        page.mouse("mouseMoved", x + part * width / 20, y + 1.5 * 18)
+        if "<img" in (page.see("document.querySelector('.flame-tip')?.innerText") or ""):
+            break
+    page.has("<img src=x>", ".flame-tip b")
+    page.open(site.at(f"c/{capture}/lanes"))
+    page.until("document.querySelector('.lanes-canvas')?.dataset.painted")
+    page.see("document.querySelector('.lanes').focus()")
+    page.press("ArrowRight")
+    page.until("document.querySelector('.stretch-facts')")
+    page.open(site.at(f"c/{capture}/histograms"))
+    page.until("[...document.querySelectorAll('option')].some((one) => one.innerText.startsWith('<img src=x>'))")
+    assert page.see("document.querySelectorAll('img, [onerror]').length") == 0
+    assert page.see("document.title") != "hit"

@@ -80,6 +80,12 @@ export function FlameGraph({ doc, state, onState }: FlameGraphProps) {
           </button>
         )}
         <span class="spring" />
+        {tree.base && (
+          <span class="quiet">
+            Width: {doc.b_name}; colour: the difference from {doc.a_name}, of which {ratio(gone(tree))} is in paths that
+            are not here.
+          </span>
+        )}
         {doc.pruned.nodes > 0 && (
           <span class="quiet">
             {count(doc.pruned.nodes)} frames with less than {(100 * doc.pruned.ratio_below).toPrecision(2)} % each are
@@ -185,6 +191,15 @@ function Neighbours({
       </ol>
     </div>
   );
+}
+
+/** The share of the base that is in paths which only it has. */
+function gone(tree: FlameTree): number {
+  let weight = 0;
+  for (let node = 1; node < tree.size; node++) {
+    if (!tree.weight[node] && tree.weight[tree.parent[node]!]) weight += tree.base![node]!;
+  }
+  return tree.base?.[0] ? weight / tree.base[0]! : 0;
 }
 
 function selfOf(tree: FlameTree, name: number): number {

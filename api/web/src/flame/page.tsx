@@ -1,9 +1,12 @@
 /** Pages with flame graphs: CPU time, time off the CPU with or without wakers, and the difference of two captures. */
 
+import { useMemo } from "preact/hooks";
 import { useGet } from "../api/hooks";
+import type { Capture, CapturePage } from "../api/types";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, type Params, useRoute } from "../app/route";
 import { Problem, Waiting } from "../parts/problem";
+import { safe } from "../parts/safe";
 import { count } from "../parts/units";
 import { FlameGraph, type FlameState } from "./graph";
 import type { FlameDoc } from "./tree";
@@ -29,15 +32,32 @@ export function useFlameState(isUp = false): [FlameState, (change: Partial<Flame
   return [state, change, params];
 }
 
-export function OnCpu({ captureId, filters }: CaptureProps) {
+export function OnCpu({ captureId, capture, filters }: CaptureProps) {
   const [state, change, params] = useFlameState();
   const { set } = useRoute();
   const event = params.get("event");
-  const { data, error, loading, again } = useGet<FlameDoc>(`captures/${captureId}/flamegraph`, {
+  const base = params.get("base");
+  const ofOne = useGet<FlameDoc>(base ? null : `captures/${captureId}/flamegraph`, {
     format: "json",
     event,
     ...filterParams(filters),
   });
+  const ofTwo = useGet<FlameDoc>(base ? "diff/flamegraph" : null, {
+    format: "json",
+    a: base,
+    b: captureId,
+    b_window: filters.window,
+    event,
+  });
+  const { data, error, loading, again } = base ? ofTwo : ofOne;
+  const captures = useGet<CapturePage>("captures", { limit: 500 }).data?.captures ?? [];
+  const other = captures.find((one) => one.capture_id === base);
+  // The server's name of it is that of the file as it lies there.
+  const named = useMemo(
+    () => (data && base ? { ...data, a_name: safe(other?.name ?? "the other"), b_name: safe(capture.name) } : data),
+    [data, other?.name],
+  );
+  const isNarrowed = [filters.process, filters.thread, filters.cpu, filters.cgroup].some(({ length }) => length > 0);
   return (
     <>
       <div class="row flame-head">
@@ -55,10 +75,46 @@ export function OnCpu({ captureId, filters }: CaptureProps) {
             ))}
           </select>
         )}
+        <Against
+          captures={captures.filter((one) => one.capture_id !== captureId && one.state === "ready")}
+          base={base}
+          onBase={(to) => set({ base: to, event: null, at: null, of: null })}
+        />
         {data && loading && <span class="quiet">Loading …</span>}
       </div>
-      <Shown data={data} error={error} again={again} state={state} change={change} />
+      {base && isNarrowed && (
+        <p class="quiet">Of the filters only the window counts here: a difference is of all threads.</p>
+      )}
+      <Shown data={named} error={error} again={again} state={state} change={change} />
     </>
+  );
+}
+
+/** Which other capture this one is compared with. */
+function Against({
+  captures,
+  base,
+  onBase,
+}: {
+  captures: Capture[];
+  base: string | null;
+  onBase: (to: string | null) => void;
+}) {
+  if (captures.length === 0) return null;
+  return (
+    <select
+      class="flame-against"
+      aria-label="Compare with"
+      value={base ?? ""}
+      onChange={(event) => onBase(event.currentTarget.value || null)}
+    >
+      <option value="">not compared</option>
+      {captures.map((one) => (
+        <option key={one.capture_id} value={one.capture_id}>
+          compared with {safe([one.name, one.ticket].filter(Boolean).join(", "))}
+        </option>
+      ))}
+    </select>
   );
 }
 

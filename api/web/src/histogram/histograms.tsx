@@ -5,6 +5,7 @@ import { useRows } from "../api/hooks";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, useRoute } from "../app/route";
 import { Problem, Waiting } from "../parts/problem";
+import { safe } from "../parts/safe";
 import { count, duration, ratio, size } from "../parts/units";
 import { below, buckets, groups, type Bucket, type Source, SOURCES } from "./data";
 import "./histogram.css";
@@ -49,12 +50,12 @@ function Histogram({ source, captureId, filters }: CaptureProps & { source: Sour
             <option value="">all ({count(known.reduce((sum, group) => sum + group.count, 0))})</option>
             {known.slice(0, GROUPS_MAX).map(({ name, count: number }) => (
               <option key={name} value={name}>
-                {name} ({count(number)})
+                {safe(name)} ({count(number)})
               </option>
             ))}
           </select>
           {shown.length === 0 ? (
-            <p class="empty">There is no {chosen} in this part of the capture.</p>
+            <p class="empty">There is no {safe(chosen)} in this part of the capture.</p>
           ) : (
             <>
               <Bars of={shown} noun={source.noun} spelled={spelled} total={total} />

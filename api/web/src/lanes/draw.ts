@@ -1,5 +1,6 @@
 /** Draws lanes: long intervals as they were, what is shorter than a pixel by the state that took most of it. */
 
+import { safe } from "../parts/safe";
 import { figure } from "../parts/units";
 import type { Picked } from "./lanes";
 
@@ -56,7 +57,7 @@ interface Named {
 /** The rows of each thread, the threads in the order given. */
 export function lanesOf(threads: readonly Named[], rows: LaneRow[]): Lane[] {
   const found = new Map(
-    threads.map(({ utid, tid, comm }) => [utid, { utid, name: `${comm ?? "?"} ${tid}`, rows: [] as LaneRow[] }]),
+    threads.map(({ utid, tid, comm }) => [utid, { utid, name: safe(`${comm ?? "?"} ${tid}`), rows: [] as LaneRow[] }]),
   );
   for (const row of rows) found.get(row.utid)?.rows.push(row);
   return [...found.values()];

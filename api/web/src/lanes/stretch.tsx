@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, exact, shown, type ApiError } from "../api/fetch";
 import { Problem, Waiting } from "../parts/problem";
+import { safe } from "../parts/safe";
 import { count, duration } from "../parts/units";
 import { GROUPS } from "./draw";
 import type { Picked } from "./lanes";
@@ -95,7 +96,7 @@ function Told({ interval }: { interval: Interval }) {
       "Woken by",
       interval.waker_comm === null && interval.waker_tid === null
         ? null
-        : `${interval.waker_comm ?? "?"} ${interval.waker_tid ?? ""}${interval.waker_cpu === null ? "" : `, on CPU ${interval.waker_cpu}`}`,
+        : `${safe(interval.waker_comm ?? "?")} ${interval.waker_tid ?? ""}${interval.waker_cpu === null ? "" : `, on CPU ${interval.waker_cpu}`}`,
     ],
   ];
   return (
@@ -130,7 +131,7 @@ function Chain({ title, folded }: { title: string; folded: string }) {
           .split(";")
           .reverse()
           .map((name, number) => (
-            <li key={number}>{name}</li>
+            <li key={number}>{safe(name)}</li>
           ))}
       </ol>
     </div>

@@ -2,6 +2,7 @@
 
 import type { Query } from "../api/fetch";
 import type { Row } from "../api/types";
+import { safe } from "../parts/safe";
 
 export type Unit = "ratio" | "bytes" | "bytes/s" | "count" | "figure";
 
@@ -135,7 +136,7 @@ export function linesOf(chart: Chart, rows: Row[]): Lines {
       }
       for (const time of at.keys()) times.add(time);
       const label = chart.by ? (chart.columns.length > 1 ? `${name} ${text}` : `${chart.by} ${name}`) : text;
-      return { label, at };
+      return { label: safe(label), at };
     }),
   );
   const x = [...times].sort((a, b) => a - b);
