@@ -8,6 +8,7 @@ import "./style/captures.css";
 import "./style/pages.css";
 import "./style/shell.css";
 import "./style/table.css";
+import "./style/tools.css";
 
 startTheme();
 startKeys();

@@ -16,7 +16,10 @@ import { switchTheme, theme } from "./theme";
 
 const TOP: { id: string; title: string; role: Role; load?: Load<object> }[] = [
   { id: "captures", title: "Captures", role: "viewer" },
+  { id: "diff", title: "Compare", role: "viewer", load: () => import("../pages/diff") },
+  { id: "history", title: "History", role: "viewer", load: () => import("../pages/history") },
   { id: "sql", title: "SQL", role: "viewer", load: () => import("../pages/sql") },
+  { id: "admin", title: "Admin", role: "admin", load: () => import("../pages/admin") },
 ];
 
 export function App() {

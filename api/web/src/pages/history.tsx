@@ -1,0 +1,148 @@
+/** One figure over many captures, in the order of time. */
+
+import { useEffect, useState } from "preact/hooks";
+import { useGet, useRows, useSchema } from "../api/hooks";
+import type { CapturePage, Row } from "../api/types";
+import { href, useRoute } from "../app/route";
+import { columnsOf } from "../parts/columns";
+import { Problem, Waiting } from "../parts/problem";
+import { RowDetail } from "../parts/row-detail";
+import { safe } from "../parts/safe";
+import { Table } from "../parts/table";
+import { plural } from "../parts/units";
+
+const AGGREGATES = ["sum", "level", "mean", "max", "min", "median", "count"];
+
+export default function History() {
+  const { params, set } = useRoute();
+  const schema = useSchema();
+  const asked = (name: string) => params.get(name) ?? "";
+  const view = schema?.views.find(({ name }) => name === asked("view"));
+  const query = {
+    view: asked("view"),
+    measure: asked("measure"),
+    where: asked("where"),
+    agg: asked("agg"),
+    by: asked("by"),
+    ticket: asked("ticket"),
+    bands: params.get("bands") === "true",
+  };
+  // A view without a figure is no question yet.
+  const isAsked = !query.view || Boolean(query.measure);
+  const { data, error, loading, again } = useRows<Row>(isAsked && schema ? "history" : null, query);
+  const [open, setOpen] = useState<Row>();
+  useEffect(() => {
+    document.title = "History – perfcase";
+  }, []);
+  const { data: captures } = useGet<CapturePage>("captures", { limit: 1000 });
+  const names = new Map(captures?.captures.map(({ capture_id, name }) => [capture_id, name]));
+  const columns = columnsOf(data ?? [], schema);
+  const field = (name: string, label: string, hint: string) => (
+    <input
+      aria-label={label}
+      placeholder={label}
+      title={hint}
+      spellcheck={false}
+      key={`${name} ${asked(name)}`}
+      defaultValue={asked(name)}
+      onChange={(event) => set({ [name]: event.currentTarget.value.trim() })}
+    />
+  );
+  return (
+    <main class="history">
+      <div class="row">
+        <select
+          aria-label="View"
+          value={asked("view")}
+          onChange={(event) => set({ view: event.currentTarget.value, measure: null, where: null, agg: null })}
+        >
+          <option value="">the captures themselves</option>
+          {schema?.views.map(({ name }) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+        </select>
+        {view && (
+          <>
+            <select
+              aria-label="Figure"
+              value={asked("measure")}
+              onChange={(event) => set({ measure: event.currentTarget.value })}
+            >
+              <option value="">choose a figure</option>
+              {view.columns
+                .filter(({ unit }) => unit)
+                .map(({ name }) => (
+                  <option key={name} value={name}>
+                    {name}
+                  </option>
+                ))}
+            </select>
+            <select
+              aria-label="Taken together by"
+              value={asked("agg")}
+              onChange={(event) => set({ agg: event.currentTarget.value })}
+            >
+              <option value="">as it is declared</option>
+              {AGGREGATES.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+            {field("where", "where: comm = 'java'", "A condition in SQL on the view's columns")}
+          </>
+        )}
+        <select
+          aria-label="Order"
+          value={asked("by") || "time"}
+          onChange={(event) => set({ by: event.currentTarget.value })}
+        >
+          {["time", "host", "ticket", "label"].map((name) => (
+            <option key={name} value={name}>
+              by {name}
+            </option>
+          ))}
+        </select>
+        {field("ticket", "Ticket", "Captures whose tickets begin with this")}
+        {query.measure && (
+          <label class="row">
+            <input
+              type="checkbox"
+              checked={query.bands}
+              onChange={(event) => set({ bands: event.currentTarget.checked ? "true" : null })}
+            />
+            two bands
+          </label>
+        )}
+      </div>
+      {error && <Problem error={error} again={again} />}
+      {!isAsked && <p class="empty">Choose a figure of the view.</p>}
+      {isAsked && !data && !error && <Waiting what="Asking every capture" />}
+      {data &&
+        !error &&
+        (data.length ? (
+          <>
+            <Table
+              label="History"
+              columns={columns}
+              rows={data}
+              onRow={setOpen}
+              isDim={loading}
+              cells={{ capture: (row) => <CaptureLink path={String(row.capture)} names={names} /> }}
+              widths={{ capture: 24 }}
+            />
+            <p class="table-foot">{plural(data.length, "row")}</p>
+          </>
+        ) : (
+          <p class="empty">No capture.</p>
+        ))}
+      {open && <RowDetail title="History" columns={columns} row={open} onClose={() => setOpen(undefined)} />}
+    </main>
+  );
+}
+
+/** The command line names a capture by its folder, which the server names after the capture. */
+function CaptureLink({ path, names }: { path: string; names: Map<string, string> }) {
+  const id = path.split("/")[0] ?? "";
+  return <a href={href(["c", id, "overview"])}>{safe(names.get(id) ?? id.slice(0, 12))}</a>;
+}

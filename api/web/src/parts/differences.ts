@@ -1,0 +1,125 @@
+/** The lines of a diff as GET /v1/diff answers them, and how their figures are written (perfcase/diff/page.py). */
+
+import type { ComponentChild } from "preact";
+import type { Column, Row, Severity, Value } from "../api/types";
+import { safe } from "./safe";
+import { figure, ratio } from "./units";
+
+interface Side {
+  severity: Severity;
+  subject: string;
+  message: string;
+}
+
+export interface Difference {
+  rank: number;
+  view: string;
+  key: string;
+  key_names: string[];
+  key_values: (string | null)[];
+  measure: string;
+  unit: string | null;
+  per: string | null;
+  state: string;
+  a: number | null;
+  b: number | null;
+  a_per: number | null;
+  b_per: number | null;
+  difference: number;
+  ratio: number | null;
+  noise_ratio: number | null;
+  why: string;
+}
+
+export interface Diff {
+  a: { name: string; duration_ns: number };
+  b: { name: string; duration_ns: number };
+  findings: { finding: string; title: string; state: string; a: Side | null; b: Side | null }[];
+  comparability: { name: string; a: string | null; b: string | null; is_same: boolean; means: string }[];
+  settings: { key: string; a: string | null; b: string | null }[];
+  not_compared: { view: string; lacks: "A" | "B" | "both" }[];
+  stacks: { sentence: string; counters: string[]; moved: string[] } | null;
+  noise_count: number | null;
+  differences: Difference[];
+}
+
+const SCALES: Record<string, [string, number][]> = {
+  ns: [
+    ["s", 1e9],
+    ["ms", 1e6],
+    ["µs", 1e3],
+    ["ns", 1],
+  ],
+  bytes: [
+    ["TiB", 2 ** 40],
+    ["GiB", 2 ** 30],
+    ["MiB", 2 ** 20],
+    ["KiB", 2 ** 10],
+    ["B", 1],
+  ],
+};
+
+/** A figure of three digits, in the unit of the largest that it stands beside, unless it is less than a thousandth of one. */
+export function scaled(unit: string | null, value: number, ...beside: (number | null)[]): string {
+  const others = beside.filter((one) => one !== null).map(Math.abs);
+  const largest = others.length ? Math.max(...others) : Math.abs(value);
+  if (unit === "ratio" && Math.max(largest, Math.abs(value)) <= 1) return ratio(value);
+  const [base = "", ...rest] = (unit ?? "").split(" ");
+  const scales = SCALES[base];
+  if (!scales) return unit && unit !== "count" && unit !== "ratio" ? `${figure(value)} ${unit}` : figure(value);
+  const [name, scale] = scales.find(([, each]) => largest >= each) ?? scales.at(-1)!;
+  if (value !== 0 && Math.abs(value) < scale / 1000 && beside.length) return scaled(unit, value);
+  return `${figure(value / scale)} ${name}${rest.join(" ").replace("per hour", "/h")}`;
+}
+
+/** One side: the divided figure, and the absolute one behind it. */
+export function amount(one: Difference, side: "a" | "b"): string {
+  const [absolute, divided] = side === "a" ? [one.a, one.a_per] : [one.b, one.b_per];
+  if (absolute === null || divided === null) return "-";
+  const shown = scaled(one.unit, divided, one.a_per, one.b_per);
+  return one.per ? `${shown}/${one.per} (${scaled(one.unit, absolute, one.a, one.b)})` : shown;
+}
+
+export function difference(one: Difference): string {
+  const shown = scaled(one.unit, one.difference, one.a_per, one.b_per);
+  return `${one.difference > 0 ? "+" : ""}${shown}${one.per ? `/${one.per}` : ""}`;
+}
+
+const column = (name: string, description: string): Column => ({ name, unit: null, description });
+
+export const COLUMNS: Column[] = [
+  column("#", "The rank: what matters most first."),
+  column("view", "Where the figure is from."),
+  column("key", "Which thread, device, file …: names, never numbers of one recording."),
+  column("measure", "Which figure."),
+  column("A", "Per second or per event where that makes sense, with the absolute figure behind it."),
+  column("B", "Per second or per event where that makes sense, with the absolute figure behind it."),
+  column("difference", "B less A."),
+  column("noise", "How much the figure differs between parts of one and the same capture."),
+  column("why", "Why it ranks here."),
+];
+
+/** What a table sorts by; what it shows instead is in SHOWN. */
+export function tableRow(one: Difference): Row {
+  return {
+    "#": one.rank,
+    view: one.view,
+    key: one.key,
+    measure: one.measure,
+    A: one.a_per,
+    B: one.b_per,
+    difference: one.difference,
+    noise: one.noise_ratio === null ? "?" : `± ${ratio(one.noise_ratio)}`,
+    why: one.why,
+    line: one as unknown as Value,
+  };
+}
+
+const line = (row: Row) => row.line as unknown as Difference;
+
+export const SHOWN: Record<string, (row: Row) => ComponentChild> = {
+  key: (row) => safe(line(row).key),
+  A: (row) => amount(line(row), "a"),
+  B: (row) => amount(line(row), "b"),
+  difference: (row) => difference(line(row)),
+};

@@ -1,0 +1,92 @@
+"""Two captures compared, one figure over all of them, and who may do what."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.conftest import start
+from tests.web.chromium import Page
+from tests.web.conftest import Site
+
+CELLS = "[...document.querySelectorAll('.table tbody tr:not([aria-hidden])')].map((row) => [...row.cells].map((cell) => cell.innerText))"
+
+
+@pytest.fixture(scope="module")
+def line(site: Site) -> dict:
+    """The first line of the diff of the two: asked for here, so that the page finds it kept."""
+    with site.running.client() as client:
+        answer = client.get("/v1/diff", params={"a": site.ids["tcp"], "b": site.ids["pipe"], "limit": 200})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["differences"][0]
+
+
+def test_what_changed_between_two_captures(page: Page, site: Site, line: dict, look) -> None:
+    page.open(site.at(f"diff?a={site.ids['tcp']}&b={site.ids['pipe']}"))
+    page.has("Can they be compared?")
+    page.until(f"{CELLS}.length > 5")
+    first = page.see(f"{CELLS}[0]")
+    assert first[1] == line["view"]
+    assert first[3] == line["measure"]
+    assert first[-1] == line["why"]
+    assert (first[4] == "-") == (line["a"] is None)
+    look("diff")
+    page.click(".table tbody tr:not([aria-hidden]) td")
+    page.has("Why it ranks here", "dialog")
+    page.screenshot("diff-details")
+    page.click("dialog a", "All of this view")
+    page.until(f"location.hash.includes('view={line['view']}') && !document.querySelector('dialog.wide')")
+    page.until(f"{CELLS}.length && {CELLS}.every((row) => row[1] === '{line['view']}')")
+
+
+def test_the_flame_graph_of_the_difference_is_a_click_away(page: Page, site: Site, line: dict) -> None:
+    page.open(site.at(f"diff?a={site.ids['tcp']}&b={site.ids['pipe']}"))
+    page.click(".segments a", "Flame graph")
+    page.until("location.hash.includes('as=flame') && document.querySelector('canvas')")
+    page.screenshot("diff-flame")
+
+
+def test_two_windows_of_one_capture(page: Page, site: Site, look) -> None:
+    page.open("about:blank")
+    page.open(site.at(f"diff?a={site.ids['tcp']}&view=thread_time"))
+    page.has("two windows of one", ".empty")
+    for side, window in (("A", "0s..2s"), ("B", "2s..4s")):
+        page.fill(f"[aria-label='Window of {side}']", window)
+        page.press("Enter")
+    page.until("location.hash.includes('a_window=0s..2s') && location.hash.includes('b_window=2s..4s')")
+    page.until(f"{CELLS}.length && {CELLS}.every((row) => row[1] === 'thread_time')")
+    page.screenshot("diff-windows")
+
+
+def test_one_figure_over_all_captures(page: Page, site: Site, look) -> None:
+    page.open(site.at("history?view=cpu_utilization&measure=busy_ratio"))
+    page.until(f"{CELLS}.length >= 4")
+    page.has("tcp.perfcase", ".table a")
+    look("history")
+
+
+def test_tokens_are_made_shown_once_and_revoked(page: Page, tmp_path, look) -> None:
+    running = start(tmp_path / "store")
+    page.open(f"http://127.0.0.1:{running.port}/#/admin")
+    page.fill("#token", running.token)
+    page.press("Enter")
+    page.fill("[aria-label=Name]", "<b>on call</b>")
+    page.click("button", "Make a token")
+    page.has("It is shown this once", "dialog")
+    secret = page.see("document.querySelector('.secret').innerText")
+    page.screenshot("admin-secret")
+    with running.client(secret) as client:
+        assert client.get("/v1/me").json() == {"name": "<b>on call</b>", "role": "viewer", "ticket_prefix": ""}
+    page.press("Escape")
+    page.until("!document.querySelector('.secret')")
+    look("admin")
+    page.click(".list tbody tr:nth-child(2) button", "Revoke")
+    page.click("dialog button", "Revoke")
+    page.has("revoked", ".list")
+    with running.client(secret) as client:
+        assert client.get("/v1/me").status_code == 401
+    page.has("POST /v1/tokens", ".list")
+    assert [p for p in page.problems if "401" not in p] == []
+    page.problems.clear()
+    page.requests.clear()
+    page.open("about:blank")
+    running.stop()
