@@ -161,6 +161,20 @@ def test_sql_of_a_ticket(admin: httpx.Client) -> None:
     assert both.status_code == 400
 
 
+def test_against_what_is_usual(server: Running, admin: httpx.Client, tcp: str) -> None:
+    names = ("d-nagle/pipe", "e-page-cache/fits", "e-page-cache/larger")
+    usual = [upload(admin, SAMPLES / f"{name}.perfcase", ticket="USUAL") for name in names]
+    also = [f"--also={capture_id}/case" for capture_id in sorted(usual)]
+    view = "--view=load_average"
+    shown = printed(server, "diff", f"{tcp}/case", "--baseline=:", *also, view, "--limit=20", "--format=json")
+    query = {"a": tcp, "baseline": "", "ticket": "USUAL", "view": "load_average"}
+    answer = admin.get("/v1/diff", params=query)
+    assert (answer.status_code, rounded(answer.text)) == (200, rounded(shown.decode())), answer.text
+    assert answer.json()
+    few = admin.get("/v1/diff", params={**query, "ticket": "OPS-1"})
+    assert (few.status_code, few.json()["error"]["message"]) == (400, ":: 0 captures to compare with (3 are needed)")
+
+
 def test_the_schema_names_every_view(admin: httpx.Client) -> None:
     told = admin.get("/v1/schema").json()
     listed = json.loads(subprocess.run([PERFCASE, "views", "--json"], capture_output=True, check=True).stdout)

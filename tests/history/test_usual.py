@@ -92,6 +92,17 @@ def test_the_selector_and_itself(store: Path) -> None:
     )
 
 
+def test_captures_that_are_named_one_by_one(store: Path) -> None:
+    """As the server names them: their folders, and the selector alone."""
+    also = [word for number in range(6) for word in ("--also", store / "s" / f"{number}.case")]
+    options = ("--view", "load_average", "--format", "json")
+    told = succeed("diff", store / "high.case", "--baseline", ":host=web-[0-2]", *also, *options)
+    assert json.loads(told) == compared(store, "high", "load_average", ":host=web-[0-2]")
+    told = succeed("diff", store / "high.case", "--baseline", ":", *also, *options)
+    assert json.loads(told) == compared(store, "high", "load_average")
+    assert "--also is of --baseline" in fail(2, "diff", store / "high.case", store / "same.case", "--also", store / "s")
+
+
 def test_a_folder_and_times_have_colons(tmp_path: Path) -> None:
     folder = tmp_path / "a:b"
     folder.mkdir()

@@ -9,9 +9,11 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from perfcase.schema import Table, load_tables
 from perfcase.views import View, load_views, parameters
 from perfcase_api.asking import MEDIA, TableFormat, ask, option, rows_max
+from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
 from perfcase_api.routes.captures import CaptureId
-from perfcase_api.state import Here, Me
+from perfcase_api.state import Here, Me, Server
+from perfcase_api.who import Who
 
 router = APIRouter(prefix="/v1/captures/{capture_id}", tags=["analysis"])
 comparisons = APIRouter(prefix="/v1", tags=["analysis"])
@@ -63,6 +65,7 @@ EXPORTS = {
 }  # fmt: skip
 Target = Literal["folded", "speedscope", "firefox", "pprof", "perfetto", "csv", "parquet"]
 _CAPTURES_MAX = 1000
+Ticket = Annotated[str, Query(max_length=200, description="Captures whose tickets begin with this.")]
 
 
 @router.get("/views/{name}", responses=TABLE)
@@ -206,12 +209,26 @@ async def diff(
     ] = None,
     callers: Annotated[Text, Query(description="Who calls this function, on either side.")] = None,
     event: Event = None,
+    baseline: Annotated[
+        str | None,
+        Query(
+            max_length=1000,
+            description="Instead of another capture the median of these, chosen as history does; empty: all in scope.",
+            examples=["host=web-*,before=2026-01-05"],
+        ),
+    ] = None,
+    ticket: Ticket = "",
     limit: Limit = 20,
     fmt: Format = "json",
 ) -> Response:
-    """What differs between two captures, or between two parts of one: what changed most comes first."""
+    """What differs between two captures, two parts of one, or one and what is usual: what changed most comes first."""
     rows = [here.ready(me, capture_id) for capture_id in (a, b) if capture_id]
     arguments = [f"{{{number}}}" for number in range(len(rows))]
+    if baseline is not None:
+        first = len(rows)
+        rows += _ready_ones(here, me, ticket)
+        arguments.append(f"--baseline=:{baseline}")
+        arguments += [word for number in range(first, len(rows)) for word in ("--also", f"{{{number}}}")]
     given = {"a": a_window, "b": b_window, "view": view, "per": per, "callers": callers, "event": event, "limit": limit}
     for name, value in given.items():
         arguments += option(name, value)
@@ -260,11 +277,24 @@ async def history(
         Query(description="What the others are held against: captures, chosen as with only.", examples=["label=good"]),
     ] = None,
     bands: Annotated[bool, Query(description="Whether the figure lies in two bands, and who is in which.")] = False,
-    ticket: Annotated[str, Query(max_length=200, description="Captures whose tickets begin with this.")] = "",
+    ticket: Ticket = "",
     limit: Limit = 1000,
     fmt: Format = "json",
 ) -> Response:
     """One figure over all captures in scope, in the order of time; without a view, the captures."""
+    rows = _ready_ones(here, me, ticket)
+    arguments = [f"{{{number}}}" for number in range(len(rows))]
+    given = {
+        "view": view, "measure": measure, "where": where, "agg": agg, "by": by, "only": only, "baseline": baseline,
+        "bands": bands, "limit": rows_max(here, limit),
+    }  # fmt: skip
+    for name, value in given.items():
+        arguments += option(name, value)
+    return await ask(here, me, request, rows, "history", [*arguments, *option("format", fmt)], MEDIA[fmt])
+
+
+def _ready_ones(here: Server, me: Who, ticket: str) -> list[Row]:
+    """The imported captures in scope whose tickets begin so."""
     rows = [
         row
         for row in here.catalogue.rows("SELECT * FROM capture WHERE state = 'ready' ORDER BY capture_id")
@@ -274,14 +304,7 @@ async def history(
         raise ApiError("not_found", "there is no capture", "POST /v1/uploads")
     if len(rows) > _CAPTURES_MAX:
         raise ApiError("too_large", f"{len(rows):,} captures; at most {_CAPTURES_MAX:,}", "say which, with ticket")
-    arguments = [f"{{{number}}}" for number in range(len(rows))]
-    given = {
-        "view": view, "measure": measure, "where": where, "agg": agg, "by": by, "only": only, "baseline": baseline,
-        "bands": bands, "limit": rows_max(here, limit),
-    }  # fmt: skip
-    for name, value in given.items():
-        arguments += option(name, value)
-    return await ask(here, me, request, rows, "history", [*arguments, *option("format", fmt)], MEDIA[fmt])
+    return rows
 
 
 @comparisons.get("/schema")

@@ -78,6 +78,14 @@ def command(
             help="Compare FILE with the median of the captures below a folder, all or host=…,ticket=…,label=…,before=…,after=….",
         ),
     ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--also",
+            metavar="STORE",
+            help="Of --baseline: captures there, too; :SELECTOR alone then means all of them.",
+        ),
+    ] = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=0, metavar="N", help="At most N lines; 0: all.")
     ] = page.LINES,
@@ -103,6 +111,8 @@ def command(
     """
     if event and not (flamegraph or callers):
         raise PerfcaseError("usage", "--event is of --flamegraph and --callers")
+    if also and baseline is None:
+        raise PerfcaseError("usage", "--also is of --baseline")
     if baseline is not None and any((b, in_b, per, flamegraph, callers)):
         raise PerfcaseError(
             "usage", "--baseline stands for the other capture", "FILE, --a, --view, --limit and --format go with it"
@@ -119,7 +129,7 @@ def command(
         part = in_a and parse_part(in_a)
         with opened_sides(first, first, part, part) as (side, _), capture_progress() as progress:
             wanted = [views[name] for name in views if views[name].diff and view in (None, name)]
-            found = usual.against_baseline(side, baseline, wanted, progress)
+            found = usual.against_baseline(side, baseline, wanted, progress, also or ())
             usual.write(side, found, baseline, fmt.value, output, limit)
         return
     second = open_file(b, debug_dir) if b is not None else first

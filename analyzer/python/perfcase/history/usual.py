@@ -65,10 +65,15 @@ def parse(text: str) -> tuple[Path, str | None]:
     )
 
 
-def against_baseline(side: Side, text: str, views: Sequence[View], progress: Progress) -> Usual:
-    """Compares a capture with the captures of a store that a selector means; itself is none of them."""
-    store, selector = parse(text)
-    fleet = load([store], progress)
+def against_baseline(
+    side: Side, text: str, views: Sequence[View], progress: Progress, also: Sequence[Path] = ()
+) -> Usual:
+    """Compares a capture with the captures of a store that a selector means; itself is none of them.
+
+    ``also`` are more stores, or captures; with them the text may be ``:SELECTOR`` alone.
+    """
+    store, selector = (None, text[1:]) if also and text.startswith(":") else parse(text)
+    fleet = load([*([store] if store else []), *also], progress)
     chosen = select(fleet.captures, selector) if selector else fleet.captures
     (capture_id,) = side.connection.execute("SELECT capture_id FROM capture").fetchone()
     chosen = [capture for capture in chosen if capture.capture_id != capture_id]
