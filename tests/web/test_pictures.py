@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from perfcase.scope import parse_part
 from perfcase.text import duration
+from tests.api.conftest import wait_ready
 from tests.web.chromium import Page
 from tests.web.conftest import Site
 
 BOX = "(({x, y, width, height}) => [x, y, width, height])(document.querySelector(%r).getBoundingClientRect())"
+DATA = Path(__file__).parents[1] / "data" / "captures"
 NAMES = 150
 """Pixels of the threads' names beside the lanes."""
 
@@ -64,13 +68,27 @@ def test_the_time_line_chooses_a_part(page: Page, site: Site, client: httpx.Clie
     page.until("!location.hash.includes('window=')")
 
 
-def test_a_capture_without_counters_says_what_would_record_them(page: Page, site: Site) -> None:
-    page.open(site.at(f"c/{site.ids['pipe']}/overview"))
-    page.until("document.querySelector('.timeline')")
-    page.has("Instructions per cycle", ".timeline-missing")
-    assert not page.see(
-        "[...document.querySelectorAll('.timeline-chart')].length === 0 && !document.querySelector('.timeline-missing')"
-    )
+def test_a_bare_recording_has_what_its_switches_tell(page: Page, site: Site, client: httpx.Client) -> None:
+    """Without /proc the CPUs' shares are those of the switches, and what is missing is said with what would record it."""
+    capture = upload(client, lzma.decompress((DATA / "aarch64" / "offcpu.data.xz").read_bytes()))
+    page.open(site.at(f"c/{capture}/overview"))
+    page.has("CPU, by switches", ".timeline")
+    page.has("Run queue", ".timeline")
+    page.click(".timeline-missing summary")
+    (told,) = rows(client, capture, "view_coverage", where="view_name = 'memory' AND kind = 'view'")
+    page.has(told["reason"], ".timeline-missing")
+    page.has(told["how"], ".timeline-missing")
+    x, y, width, height = page.see(BOX % ".u-over")
+    page.mouse("mouseMoved", x + 0.6 * width, y + height / 2)
+    page.until("/^[0-9.]+ %$/.test(document.querySelector('.timeline-plot .u-series:nth-child(2) .u-value').innerText)")
+    page.screenshot("timeline-bare")
+
+
+def upload(client: httpx.Client, data: bytes) -> str:
+    """The id of an imported file."""
+    capture = client.post("/v1/captures", params={"name": "bare.data"}, content=data).json()["capture_id"]
+    assert wait_ready(client, capture)["state"] == "ready"
+    return capture
 
 
 def test_lanes_tell_of_a_wait(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:

@@ -32,10 +32,12 @@ export interface PlotProps {
   /** The part that is chosen, in seconds. */
   part: [number, number] | null;
   onPart: (part: [number, number] | null) => void;
+  /** Moments, in seconds, and the colours that they are marked with. */
+  marks: { at: number; colour: string }[];
   hasAxis: boolean;
 }
 
-export function Plot({ title, unit, lines, end, part, onPart, hasAxis }: PlotProps) {
+export function Plot({ title, unit, lines, end, part, onPart, marks, hasAxis }: PlotProps) {
   const mount = useRef<HTMLDivElement>(null);
   const { isDark } = useStore(theme);
   // What the chart's own listeners see: the part of now, not of when it was made.
@@ -101,6 +103,15 @@ export function Plot({ title, unit, lines, end, part, onPart, hasAxis }: PlotPro
               for (const x of [left, right]) self.ctx.fillRect(x - 0.5, self.bbox.top, 1, self.bbox.height);
             },
           ],
+          draw: [
+            (self) => {
+              const unit = devicePixelRatio || 1;
+              for (const { at, colour: name } of marks) {
+                self.ctx.fillStyle = colour(name);
+                self.ctx.fillRect(self.valToPos(at, "x", true) - unit, self.bbox.top, 2 * unit, 8 * unit);
+              }
+            },
+          ],
           setSelect: [
             (self) => {
               const { left, width } = self.select;
@@ -126,7 +137,7 @@ export function Plot({ title, unit, lines, end, part, onPart, hasAxis }: PlotPro
       observer.disconnect();
       made.destroy();
     };
-  }, [lines, end, unit, hasAxis, isDark]);
+  }, [lines, end, unit, marks, hasAxis, isDark]);
   useEffect(() => chart.current?.redraw(false), [part?.[0], part?.[1]]);
   return (
     <figure class="timeline-chart">

@@ -11,8 +11,8 @@ export interface Chart {
   title: string;
   view: string;
   unit: Unit;
-  /** Columns and how they are called. */
-  columns: [string, string][];
+  /** Columns, or what is made of a row, and how they are called. */
+  columns: [string | ((row: Row) => number | null), string][];
   /** A line for each value of this column, the busiest ones. */
   by?: string;
   query?: (durationNs: number) => Query;
@@ -20,7 +20,11 @@ export interface Chart {
   isMoment?: boolean;
   /** Intervals are told by their beginning. */
   isBeginning?: boolean;
+  /** What shows nearly the same where this has no rows: a bare perf.data has no /proc. */
+  instead?: Chart;
 }
+
+const fine = (durationNs: number): Query => ({ set: `interval_ns=${step(durationNs)}` });
 
 export const CHARTS: Chart[] = [
   {
@@ -36,6 +40,16 @@ export const CHARTS: Chart[] = [
       ["steal_ratio", "steal"],
     ],
     query: () => ({ where: "cpu = 'all'" }),
+    instead: {
+      id: "cpu-switches",
+      title: "CPU, by switches",
+      view: "run_queue_length",
+      unit: "ratio",
+      columns: [[(row) => Number(row.busy_ns) / Number(row.known_ns), "busy"]],
+      by: "cpu",
+      query: fine,
+      isBeginning: true,
+    },
   },
   {
     id: "run-queue",
@@ -44,7 +58,7 @@ export const CHARTS: Chart[] = [
     unit: "figure",
     columns: [["avg_count", "waiting"]],
     by: "cpu",
-    query: (durationNs) => ({ set: `interval_ns=${step(durationNs)}` }),
+    query: fine,
     isBeginning: true,
   },
   {
@@ -54,6 +68,16 @@ export const CHARTS: Chart[] = [
     unit: "ratio",
     columns: [["util_ratio", "in use"]],
     by: "device",
+    instead: {
+      id: "disk-requests",
+      title: "Disks, by requests",
+      view: "block_latency_over_time",
+      unit: "ratio",
+      columns: [["busy_ratio", "in use"]],
+      by: "device",
+      query: fine,
+      isBeginning: true,
+    },
   },
   {
     id: "memory",
@@ -120,11 +144,12 @@ export function linesOf(chart: Chart, rows: Row[]): Lines {
     chart.columns.map(([column, text]) => {
       const at = new Map<number, number | null>();
       let before = Number.NaN;
+      const usual = usualInterval(group);
       for (const row of group) {
         const time = Number(row.ts_ns);
-        const value = typeof row[column] === "number" || typeof row[column] === "bigint" ? Number(row[column]) : null;
+        const value = valueOf(row, column);
         if (!chart.isMoment) {
-          const length = Number(row.interval_ns ?? 0);
+          const length = Number(row.interval_ns ?? usual);
           const begin = chart.isBeginning ? time : time - length;
           const end = begin + length;
           // Clocks of snapshots differ by less than a twentieth of an interval.
@@ -132,7 +157,11 @@ export function linesOf(chart: Chart, rows: Row[]): Lines {
           at.set(Math.max(begin, Number.isNaN(before) ? begin : before) / 1e9 + 1e-9, value);
           at.set(end / 1e9, value);
           before = end;
-        } else at.set(time / 1e9, value);
+        } else {
+          if (time - before > 3 * usual) at.set((before + time) / 2e9, null);
+          at.set(time / 1e9, value);
+          before = time;
+        }
       }
       for (const time of at.keys()) times.add(time);
       const label = chart.by ? (chart.columns.length > 1 ? `${name} ${text}` : `${chart.by} ${name}`) : text;
@@ -145,6 +174,12 @@ export function linesOf(chart: Chart, rows: Row[]): Lines {
     .filter(({ at }) => [...at.values()].some((value) => value !== null))
     .map(({ label, at }) => ({ label, y: fill(x, at) }));
   return { x, lines, leftOut: (busy.length || ranked.length) - kept.length };
+}
+
+/** The median time from a row to the next, of views that do not say how long their intervals are. */
+function usualInterval(rows: Row[]): number {
+  const steps = rows.slice(1).map((row, number) => Number(row.ts_ns) - Number(rows[number]!.ts_ns));
+  return steps.sort((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;
 }
 
 /** A line's values at all times of the chart: between two points of its own it goes on, in a gap it does not. */
@@ -163,8 +198,14 @@ function fill(x: number[], at: Map<number, number | null>): (number | null)[] {
   });
 }
 
+function valueOf(row: Row, column: Chart["columns"][number][0]): number | null {
+  if (typeof column === "function") return column(row);
+  const value = row[column];
+  return typeof value === "number" || typeof value === "bigint" ? Number(value) : null;
+}
+
 function most(chart: Chart, rows: Row[]): number {
   let found = 0;
-  for (const row of rows) for (const [column] of chart.columns) found = Math.max(found, Number(row[column] ?? 0));
+  for (const row of rows) for (const [column] of chart.columns) found = Math.max(found, valueOf(row, column) ?? 0);
   return found;
 }

@@ -3,13 +3,16 @@
 import { useMemo } from "preact/hooks";
 import { useRows } from "../api/hooks";
 import type { CaptureProps } from "../app/pages";
-import { filterParams } from "../app/route";
+import { type Filters, filterParams } from "../app/route";
 import { Problem } from "../parts/problem";
-import { duration } from "../parts/units";
+import { safe } from "../parts/safe";
+import { duration, plural } from "../parts/units";
 import { type Chart, CHARTS, linesOf } from "./series";
 import { Plot } from "./plot";
 import { seconds, windowText } from "./window";
 import "./timeline.css";
+
+const MESSAGES_MAX = 200;
 
 export default function Timeline({ captureId, capture, filters, onFilters }: CaptureProps) {
   const length = Number(capture.duration_ns ?? 0);
@@ -18,11 +21,23 @@ export default function Timeline({ captureId, capture, filters, onFilters }: Cap
   // The charts show the whole recording: the part is what is chosen in them.
   const scope = { ...filters, window: null };
   const charts = CHARTS.map((chart) => {
-    const query = { limit: 20000, ...chart.query?.(length), ...filterParams(scope) };
-    const answer = useRows(length > 0 ? `captures/${captureId}/views/${chart.view}` : null, query);
-    const lines = useMemo(() => (answer.data ? linesOf(chart, answer.data) : null), [answer.data]);
-    return { chart, answer, lines };
+    const first = useChart(captureId, chart, length, scope);
+    const isEmpty = first.lines !== null && first.lines.lines.length === 0;
+    const second = useChart(captureId, chart.instead ?? chart, isEmpty && chart.instead ? length : 0, scope);
+    return isEmpty && second.lines?.lines.length ? second : first;
   });
+  const log = useRows<Message>(length > 0 ? `captures/${captureId}/views/kernel_log` : null, {
+    where: "level IN ('emerg', 'alert', 'crit', 'err', 'warn') AND is_in_capture",
+    limit: MESSAGES_MAX,
+  });
+  const marks = useMemo(
+    () =>
+      (log.data ?? []).map(({ ts_ns, level }) => ({
+        at: Number(ts_ns) / 1e9,
+        colour: level === "warn" ? "--warning" : "--critical",
+      })),
+    [log.data],
+  );
   const shown = charts.filter(({ lines }) => lines && lines.lines.length > 0);
   const missing = charts.filter(({ lines }) => lines && lines.lines.length === 0).map(({ chart }) => chart);
   const failed = charts.find(({ answer }) => answer.error);
@@ -57,10 +72,25 @@ export default function Timeline({ captureId, capture, filters, onFilters }: Cap
           lines={lines!}
           end={end}
           part={part}
+          marks={marks}
           onPart={(to) => onFilters({ window: to && windowText(to) })}
           hasAxis={index === shown.length - 1}
         />
       ))}
+      {log.data && log.data.length > 0 && (
+        <details class="timeline-log">
+          <summary>
+            {plural(log.data.length, "message")} of the kernel{log.data.length === MESSAGES_MAX ? " and more" : ""}
+          </summary>
+          <ol>
+            {log.data.map(({ ts_ns, level, text }, number) => (
+              <li key={number}>
+                <span>{(Number(ts_ns) / 1e9).toFixed(3)} s</span> <b>{level}</b> <span class="mono">{safe(text)}</span>
+              </li>
+            ))}
+          </ol>
+        </details>
+      )}
       {missing.length > 0 && <Missing captureId={captureId} charts={missing} />}
     </section>
   );
@@ -72,6 +102,20 @@ interface Coverage {
   reason: string | null;
   how: string | null;
   remedy: string | null;
+}
+
+/** What a chart shows; nothing is asked for while `length` is 0. */
+function useChart(captureId: string, chart: Chart, length: number, scope: Filters) {
+  const query = { limit: 20000, ...chart.query?.(length), ...filterParams(scope) };
+  const answer = useRows(length > 0 ? `captures/${captureId}/views/${chart.view}` : null, query);
+  const lines = useMemo(() => (answer.data ? linesOf(chart, answer.data) : null), [answer.data]);
+  return { chart, answer, lines };
+}
+
+interface Message {
+  ts_ns: number;
+  level: string;
+  text: string;
 }
 
 /** Why charts are empty, in the capture's own words, and what would fill them. */
