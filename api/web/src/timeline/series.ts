@@ -139,6 +139,8 @@ export function linesOf(chart: Chart, rows: Row[]): Lines {
   // Lines that are 0 all the time say nothing, as long as others say something.
   const busy = ranked.filter(({ most }) => most > 0);
   const kept = (busy.length ? busy : ranked).slice(0, Math.max(1, Math.floor(LINES_MAX / chart.columns.length)));
+  // By name, so that a CPU has its colour in every chart.
+  kept.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   const times = new Set<number>();
   const points = kept.flatMap(({ name, group }) =>
     chart.columns.map(([column, text]) => {
