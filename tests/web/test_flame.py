@@ -154,18 +154,22 @@ def test_a_part_without_stacks_says_so(page: Page, site: Site) -> None:
 
 
 def test_another_capture_is_the_base(page: Page, site: Site, client: httpx.Client, look: Callable) -> None:
-    tcp, pipe = site.ids["tcp"], site.ids["pipe"]
-    page.open(site.at(f"c/{tcp}/flame"))
-    page.until("[...document.querySelectorAll('.flame-against option')].some((one) => one.innerText.includes('pipe'))")
-    page.see(f"((one) => {{ one.value = '{pipe}'; one.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
+    mine, other = site.ids["pipe"], site.ids["tcp"]
+    page.open(site.at(f"c/{mine}/flame"))
+    page.until("[...document.querySelectorAll('.flame-against option')].some((one) => one.innerText.includes('tcp'))")
+    page.see(f"((one) => {{ one.value = '{other}'; one.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
              "(document.querySelector('.flame-against'))")  # fmt: skip
     page.has("larger share", ".flame-legend")
-    doc = client.get("/v1/diff/flamegraph", params={"a": pipe, "b": tcp, "format": "json"}).json()
+    doc = client.get("/v1/diff/flamegraph", params={"a": other, "b": mine, "format": "json"}).json()
     page.until(f"{TOLD}.endsWith('; before {doc['base'][0]:,} {doc['unit']}, 100.0 %')")
-    page.has("the difference from pipe.perfcase", ".flame-graph")
+    page.has("the difference from tcp.perfcase", ".flame-graph")
     only_before = sum(
         doc["base"][n] for n in range(1, len(doc["parent"])) if not doc["weight"][n] and doc["weight"][doc["parent"][n]]
     )
     page.has(f"{ratio(only_before / doc['base'][0])} is in paths that are not here", ".flame-graph")
-    assert f"base={pipe}" in page.see("location.hash")
+    assert f"base={other}" in page.see("location.hash")
+    # Rows of what only the base has would be empty.
+    deepest = max(depth(doc, n) for n in range(len(doc["parent"])) if doc["weight"][n])
+    assert deepest < max(depth(doc, n) for n in range(len(doc["parent"])))
+    assert page.see("document.querySelector('.flame-canvas').clientHeight") == (deepest + 1) * ROW
     look("flame-difference")

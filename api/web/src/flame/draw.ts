@@ -55,11 +55,12 @@ export function strongest(tree: FlameTree): number {
   return most;
 }
 
-/** Rows that a zoomed tree needs: those above the frame, too. */
+/** Rows that a zoomed tree needs: those above the frame, too. What only the base of a difference has is not drawn. */
 export function rows(tree: FlameTree, zoom: number): number {
   let deepest = tree.depth[zoom] ?? 0;
-  for (let place = tree.position[zoom]!, end = tree.end[zoom] ?? 0; place < end; place++) {
-    deepest = Math.max(deepest, tree.depth[tree.order[place]!]!);
+  for (let place = tree.position[zoom] ?? 0, end = tree.end[zoom] ?? 0; place < end; place++) {
+    const node = tree.order[place]!;
+    if (tree.weight[node]) deepest = Math.max(deepest, tree.depth[node]!);
   }
   return tree.size ? deepest + 1 : 0;
 }

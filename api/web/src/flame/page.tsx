@@ -62,19 +62,7 @@ export function OnCpu({ captureId, capture, filters }: CaptureProps) {
     <>
       <div class="row flame-head">
         <h2>Flame graph</h2>
-        {data && data.events.length > 0 && (
-          <select
-            aria-label="Event"
-            value={data.what}
-            onChange={(changed) => set({ event: changed.currentTarget.value, at: null, of: null })}
-          >
-            {data.events.map((one) => (
-              <option key={one.event} value={one.event}>
-                {one.event} ({count(one.sample_count)} samples)
-              </option>
-            ))}
-          </select>
-        )}
+        <EventChoice doc={data} />
         <Against
           captures={captures.filter((one) => one.capture_id !== captureId && one.state === "ready")}
           base={base}
@@ -87,6 +75,25 @@ export function OnCpu({ captureId, capture, filters }: CaptureProps) {
       )}
       <Shown data={named} error={error} again={again} state={state} change={change} />
     </>
+  );
+}
+
+/** Whose samples are shown. */
+function EventChoice({ doc }: { doc: FlameDoc | undefined }) {
+  const { set } = useRoute();
+  if (!doc?.events.length) return null;
+  return (
+    <select
+      aria-label="Event"
+      value={doc.what}
+      onChange={(changed) => set({ event: changed.currentTarget.value, at: null, of: null })}
+    >
+      {doc.events.map((one) => (
+        <option key={one.event} value={one.event}>
+          {safe(one.event)} ({count(one.sample_count)} samples)
+        </option>
+      ))}
+    </select>
   );
 }
 
@@ -172,7 +179,16 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
     b_window: props.bWindow ?? null,
     event: params.get("event"),
   });
-  return <Shown data={data} error={error} again={again} state={state} change={change} />;
+  // The page around it calls them A and B.
+  const named = useMemo(() => data && { ...data, a_name: "A", b_name: "B" }, [data]);
+  return (
+    <>
+      <div class="flame-head">
+        <EventChoice doc={data} />
+      </div>
+      <Shown data={named} error={error} again={again} state={state} change={change} />
+    </>
+  );
 }
 
 function Shown({
