@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,35 @@ def test_upload_describe_delete(shown: Page, tmp_path: Path, look) -> None:
     downloaded = shown.downloaded()
     assert downloaded.read_bytes() == file.read_bytes()
     downloaded.unlink()
+
+
+def test_an_upload_goes_on_after_the_connection_broke(shown: Page, site: Site, tmp_path: Path) -> None:
+    file = tmp_path / "resumed.perfcase"
+    file.write_bytes(hostile(SAMPLES / "x86_64-scheduling" / "x.perfcase", b"hog", ()))
+    # The first part is there long before the page hears of it, and then never does.
+    shown.call(
+        "Network.emulateNetworkConditions", offline=False, latency=3000, downloadThroughput=-1, uploadThroughput=-1
+    )
+    shown.choose_files("input[type=file]", file)
+    with site.running.client() as client:
+        store = site.running.store / "uploads"
+        while not any(part.stat().st_size == 1 << 20 for part in store.iterdir()):
+            time.sleep(0.05)
+        shown.call(
+            "Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0
+        )
+        shown.has("the connection broke, trying again", ".uploads")
+        shown.call(
+            "Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1
+        )
+        shown.has("ready", ".uploads")
+        (found,) = [c for c in client.get("/v1/captures").json()["captures"] if c["name"] == file.name]
+        assert client.get(f"/v1/captures/{found['capture_id']}/original").content == file.read_bytes()
+        client.delete(f"/v1/captures/{found['capture_id']}")
+    began = [url for url in shown.requests if url.endswith("/v1/uploads")]
+    assert len(began) == 1, "what had arrived was kept"
+    assert all("ERR_INTERNET_DISCONNECTED" in problem for problem in shown.problems)
+    shown.problems.clear()
 
 
 def test_what_is_no_capture_is_refused_with_a_reason(shown: Page, tmp_path: Path) -> None:

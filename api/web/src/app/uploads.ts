@@ -15,7 +15,8 @@ export interface Sending {
   error?: ApiError;
 }
 
-const PART_BYTES = 4 << 20;
+/** Parts grow while all goes well: a reader sees progress at once, and a large file needs few requests. */
+const [PART_BYTES, PART_BYTES_MAX] = [1 << 20, 32 << 20];
 const RETRIES = 6;
 const KEPT = "perfcase.upload.";
 
@@ -81,19 +82,22 @@ async function whole(key: string): Promise<string> {
   if (!file.size) throw new ApiError("input", `${file.name} is empty`);
   let upload = await begun(key);
   let failures = 0;
+  let part = PART_BYTES;
   while (upload.capture_id === null) {
     change(key, { state: "sending", sentBytes: upload.offset_bytes });
     try {
       const answer = await ask(`uploads/${upload.upload_id}`, {
         method: "PATCH",
-        body: file.slice(upload.offset_bytes, upload.offset_bytes + PART_BYTES),
+        body: file.slice(upload.offset_bytes, upload.offset_bytes + part),
         headers: { "Upload-Offset": String(upload.offset_bytes), "Content-Type": "application/octet-stream" },
       });
       upload = await answer.json();
       failures = 0;
+      part = Math.min(2 * part, PART_BYTES_MAX);
     } catch (error) {
       const told = shown(error);
       failures += 1;
+      part = PART_BYTES;
       if (!["network", "conflict", "too_many", "environment"].includes(told.kind) || failures > RETRIES) throw told;
       change(key, { state: "waiting" });
       await pause(500 * 2 ** failures);

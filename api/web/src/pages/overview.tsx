@@ -8,7 +8,7 @@ import { Lazy } from "../app/lazy";
 import { type CaptureProps, OVERVIEW_PICTURES } from "../app/pages";
 import { filterParams, go, href } from "../app/route";
 import { CaptureCard } from "../parts/capture-card";
-import { Findings } from "../parts/findings";
+import { Findings, Headlines, useFindings } from "../parts/findings";
 import { Problem } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { count, ratio, size } from "../parts/units";
@@ -20,19 +20,25 @@ const EXPORTS: [string, string, string][] = [
   ["pprof", "pb.gz", "for pprof"],
   ["folded", "folded", "as folded stacks"],
 ];
+const TABLES: [string, string][] = [
+  ["parquet", "Parquet"],
+  ["csv", "CSV"],
+];
 
 export default function Overview(props: CaptureProps) {
   const { captureId, filters } = props;
   const [capture, setCapture] = useState(props.capture);
   const stem = safe(capture.name).replace(/\.perfcase$/, "");
   const kept = filterParams(filters);
+  const findings = useFindings(props);
   return (
     <div class="overview">
       <div class="overview-main">
+        <Headlines answer={findings} />
         {OVERVIEW_PICTURES.map(({ id, load }) => (
           <Lazy key={id} load={load} props={props} />
         ))}
-        <Findings captureId={captureId} filters={filters} />
+        <Findings captureId={captureId} filters={filters} answer={findings} />
       </div>
       <aside>
         <section>
@@ -58,6 +64,13 @@ export default function Overview(props: CaptureProps) {
               <li key={to}>
                 <a href={address(`captures/${captureId}/export`, { ...kept, to })} download={`${stem}.${ending}`}>
                   Samples {name}
+                </a>
+              </li>
+            ))}
+            {TABLES.map(([to, name]) => (
+              <li key={to}>
+                <a href={address(`captures/${captureId}/export`, { ...kept, to })} download={`${stem}-${to}.tar`}>
+                  All tables and views as {name}
                 </a>
               </li>
             ))}

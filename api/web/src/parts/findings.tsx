@@ -1,7 +1,7 @@
 /** What is wrong: every rule that fired, most severe first; what it means, what to look at next, the rows behind it. */
 
 import { useState } from "preact/hooks";
-import { useRows, useSchema } from "../api/hooks";
+import { type Answer, useRows, useSchema } from "../api/hooks";
 import type { Finding, Row } from "../api/types";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, type Filters, href } from "../app/route";
@@ -9,14 +9,46 @@ import { Problem, Waiting } from "./problem";
 import { safe } from "./safe";
 import { SqlRows } from "./sql-rows";
 
-export function Findings({ captureId, filters }: Pick<CaptureProps, "captureId" | "filters">) {
-  const { data, error, loading, again } = useRows<Finding>(`captures/${captureId}/findings`, filterParams(filters));
+interface FindingsProps extends Pick<CaptureProps, "captureId" | "filters"> {
+  answer: Answer<Finding[]>;
+}
+
+/** What `Headlines` and `Findings` show: asked once. */
+export function useFindings({ captureId, filters }: Pick<CaptureProps, "captureId" | "filters">): Answer<Finding[]> {
+  return useRows<Finding>(`captures/${captureId}/findings`, filterParams(filters));
+}
+
+/** The titles alone, for the top of a page: each leads to the rest of it. */
+export function Headlines({ answer: { data, loading } }: { answer: Answer<Finding[]> }) {
+  if (!data) return loading ? <Waiting what="Judging" /> : null;
+  const rules = Map.groupBy(data, ({ finding }) => finding);
+  if (!rules.size) return <p class="findings-none">Nothing is wrong by any of the rules that could be judged.</p>;
+  return (
+    <ul class={loading ? "headlines dim" : "headlines"} aria-label="What is wrong">
+      {[...rules].map(([finding, [first]]) => (
+        <li key={finding}>
+          <button
+            type="button"
+            onClick={() =>
+              document.querySelector(`[data-finding="${CSS.escape(finding)}"]`)?.scrollIntoView({ block: "start" })
+            }
+          >
+            <span class={`badge ${first!.severity}`}>{first!.severity}</span>
+            <strong>{first!.title}</strong>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Findings({ captureId, filters, answer }: FindingsProps) {
+  const { data, error, loading, again } = answer;
   if (error) return <Problem error={error} again={again} />;
-  if (!data) return <Waiting what="Judging" />;
+  if (!data) return null;
   const rules = Map.groupBy(data, ({ finding }) => finding);
   return (
     <section class={loading ? "findings dim" : "findings"} aria-label="Findings">
-      {!data.length && <p class="findings-none">Nothing is wrong by any of the rules that could be judged.</p>}
       {[...rules.values()].map((fired) => (
         <Fired key={fired[0]!.finding} fired={fired} captureId={captureId} filters={filters} />
       ))}
