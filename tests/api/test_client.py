@@ -120,7 +120,12 @@ class Hostile(BaseHTTPRequestHandler):
 
     def upload(self) -> dict:
         is_whole = len(self.got) == TCP.stat().st_size
-        return {"upload_id": "x", "offset_bytes": len(self.got), "capture_id": "c" if is_whole else None}
+        return {
+            "upload_id": self.path.rpartition("/")[2],
+            "size_bytes": TCP.stat().st_size,
+            "offset_bytes": len(self.got),
+            "capture_id": "c" if is_whole else None,
+        }
 
     def do_PATCH(self) -> None:
         assert int(self.headers["Upload-Offset"]) == len(self.got)
@@ -132,6 +137,10 @@ class Hostile(BaseHTTPRequestHandler):
             self.connection.close()
             return
         type(self).got += data
+        if self.path.endswith("/last") and self.upload()["capture_id"]:
+            # The word that all has arrived is lost.
+            self.connection.close()
+            return
         self.answer(200, self.upload())
 
     def do_GET(self) -> None:
@@ -142,6 +151,8 @@ class Hostile(BaseHTTPRequestHandler):
             self.wfile.write(b"short")
         elif self.path.endswith("/away"):
             self.answer(302, {}, Location=f"http://127.0.0.1:{self.server.server_port}/v1/uploads/x")
+        elif self.path.endswith("/last") and self.upload()["capture_id"]:
+            self.answer(404, {"error": {"kind": "not_found", "message": "there is no upload", "hint": None}})
         elif "uploads" in self.path:
             self.answer(200, self.upload())
         elif "views" in self.path:
@@ -168,6 +179,29 @@ def test_an_upload_goes_on_where_it_stopped(hostile: perfcase.Client) -> None:
     hostile.upload(TCP, wait=False)
     assert bytes(Hostile.got) == TCP.read_bytes()
     assert Hostile.failures > 2
+
+
+def test_an_upload_whose_end_nobody_heard_of(hostile: perfcase.Client) -> None:
+    Hostile.got.clear()
+    assert hostile.upload(TCP, resume="last") == {"name": "x", "state": "ready"}
+    assert bytes(Hostile.got) == TCP.read_bytes()
+
+
+def test_an_upload_goes_on_another_day(hostile: perfcase.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    Hostile.got.clear()
+    Hostile.failures = 0
+    monkeypatch.setattr(client_module, "_TRIES", 1)
+    with pytest.raises(PerfcaseError, match=r"go on with resume='uploads'"):
+        hostile.upload(TCP, wait=False)
+    with pytest.raises(PerfcaseError, match="is not the file of upload x"):
+        hostile.upload(PIPE, wait=False, resume="x")
+    begun = len(Hostile.got)
+    monkeypatch.setattr(client_module, "_TRIES", 8)
+    told = []
+    hostile.upload(TCP, wait=False, resume="x", progress=lambda *step: told.append(step))
+    assert told[0] == ("sending", begun, TCP.stat().st_size)
+    assert begun > 0
+    assert bytes(Hostile.got) == TCP.read_bytes()
 
 
 def test_an_answer_that_is_cut_is_none(hostile: perfcase.Client, tmp_path: Path) -> None:

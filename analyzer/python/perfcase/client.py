@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from perfcase import web
 from perfcase.errors import EXIT_CODES, PerfcaseError
 from perfcase.render import replacing
+from perfcase.store import import_core
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,17 +54,23 @@ class Client:
         accept_damaged: bool = False,
         wait: bool = True,
         progress: Progress | None = None,
+        resume: str | None = None,
     ) -> dict[str, Any]:
         """Sends a capture, in parts that go on where they stopped, and waits for its import; the capture.
 
-        A capture that is there already is not imported again. An import that failed is an error that says why.
+        A capture that is there already is not imported again. An import that failed is an error that says why. What could not
+        be sent at all says under which number it goes on later: ``resume``.
         """
         path = Path(file)
         told = progress or (lambda _phase, _done, _of: None)
         size = path.stat().st_size
         new = {"name": path.name, "size_bytes": size, "ticket": ticket, "accept_damaged": accept_damaged}
-        upload = self.json("POST", "/v1/uploads", body=new)
-        place = f"/v1/uploads/{upload['upload_id']}"
+        place = f"/v1/uploads/{_quoted(resume)}" if resume else "/v1/uploads"
+        upload = self.json("GET", place) if resume else self.json("POST", place, body=new)
+        if upload["size_bytes"] != size:
+            raise PerfcaseError("usage", f"{path}: is not the file of upload {resume}", "send it anew, without resume")
+        number = upload["upload_id"]
+        place = f"/v1/uploads/{number}"
         failures = 0
         with path.open("rb") as source:
             while not upload.get("capture_id"):
@@ -78,13 +85,23 @@ class Client:
                     upload, failures = _read_json(sent), 0
                 except PerfcaseError as error:
                     failures += 1
-                    if error.kind != "environment" or failures >= _TRIES:
+                    if error.kind != "environment":
                         raise
+                    if failures >= _TRIES:
+                        raise PerfcaseError(error.kind, error.message, f"go on with resume={number!r}") from error
                     time.sleep(min(_WAIT_MAX_S, 0.2 * 2**failures))
-                    # How much of the part arrived only the server knows.
-                    upload = self.json("GET", place)
+                    upload = self._reached(upload, path)
         told("sending", size, size)
         return self.wait(upload["capture_id"], progress) if wait else self.capture(upload["capture_id"])
+
+    def _reached(self, upload: dict[str, Any], path: Path) -> dict[str, Any]:
+        """How far an upload is, which only the server knows; where nobody answers, as far as we heard last."""
+        try:
+            return self.json("GET", f"/v1/uploads/{upload['upload_id']}")
+        except PerfcaseError as error:
+            # It is a capture by now, and the word of that was lost.
+            is_done = error.kind == "not_found"
+            return {**upload, "capture_id": import_core().hash_file(str(path))} if is_done else upload
 
     def wait(self, capture_id: str, progress: Progress | None = None) -> dict[str, Any]:
         """The capture, when its import is done."""
