@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import duckdb
@@ -30,7 +31,7 @@ class Case:
 
     def only(self, *conditions: str) -> Case:
         """What --only leaves of it."""
-        return Case(self._case, open_scope(self._case, resolve(self._connection, conditions)))
+        return Case(self._case, open_scope(self._case, resolve(lambda: nullcontext(self._connection), conditions)))
 
     def rows(self, sql: str, *parameters: object) -> list[tuple]:
         """All rows."""

@@ -28,6 +28,4 @@ def connect(case: store.Case, only: Sequence[str] = ()) -> duckdb.DuckDBPyConnec
     from perfcase.scope import resolve
     from perfcase.window import open_scope
 
-    with query.connect(case.folder) as whole:
-        scope = resolve(whole, list(only))
-    return open_scope(case, scope)
+    return open_scope(case, resolve(lambda: query.connect(case.folder), list(only)))

@@ -11,7 +11,7 @@ name, a control group its path with what lies below; names and paths may hold ``
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -74,8 +74,8 @@ class _Asked:
     names: dict[str, list[str]] = field(default_factory=dict)
 
 
-def resolve(connection: duckdb.DuckDBPyConnection, conditions: Iterable[str]) -> Scope:
-    """The part of a capture that the conditions name.
+def resolve(connect: Callable[[], duckdb.DuckDBPyConnection], conditions: Iterable[str]) -> Scope:
+    """The part of a capture that the conditions name. It is opened only where names have to be looked up.
 
     Raises:
         PerfcaseError: a condition is none (usage), or names nothing that is there (not_found).
@@ -84,6 +84,11 @@ def resolve(connection: duckdb.DuckDBPyConnection, conditions: Iterable[str]) ->
     cpus = {cpu for text in asked.names.get("cpu", ()) for cpu in _cpus(text)}
     if not asked.names.keys() - {"cpu"}:
         return Scope(asked.part, cpus=sorted(cpus) or None)
+    with connect() as connection:
+        return _found_in(connection, asked, sorted(cpus) or None)
+
+
+def _found_in(connection: duckdb.DuckDBPyConnection, asked: _Asked, cpus: Sequence[int] | None) -> Scope:
     processes = connection.execute("SELECT upid, pid, name FROM process").fetchall()
     threads = connection.execute("SELECT utid, upid, tid, comm FROM thread").fetchall()
     renamed = connection.execute("SELECT utid, comm FROM thread_name").fetchall()
@@ -108,7 +113,7 @@ def resolve(connection: duckdb.DuckDBPyConnection, conditions: Iterable[str]) ->
         utids &= {utid for utid, _, tid, _ in threads if any(_is(text, tid, names[utid]) for text in wanted)}
         _found(utids, "thread", wanted)
         upids &= {upid for utid, upid, _, _ in threads if utid in utids}
-    return Scope(asked.part, sorted(utids), sorted(upids), sorted(cpus) or None, cgroups)
+    return Scope(asked.part, sorted(utids), sorted(upids), cpus, cgroups)
 
 
 def _parse(conditions: Iterable[str]) -> _Asked:

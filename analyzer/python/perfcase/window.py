@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,7 +141,7 @@ def open_window(case: Case, start_ns: int, end_ns: int, scope: Scope | None = No
                 with duckdb.connect(str(path)) as writer:
                     writer.execute("SET VARIABLE case_dir = $1", [folder])
                     ((whole_ns,),) = writer.execute("SELECT duration_ns FROM capture").fetchall()
-                    _cut(writer, kept)
+                    _cut(writer, kept, {name for name, rows in case.info["tables"].items() if rows == 0})
                 # The file is gone when this returns; DuckDB holds it open for as long as the connection lives.
                 connection = duckdb.connect(str(path), read_only=True)
                 connection.execute(f"SET VARIABLE capture_duration_ns = {int(whole_ns)}::BIGINT")
@@ -174,8 +174,8 @@ def _kept(scope: Scope) -> dict[str, tuple[Sequence[object], str]]:
     return {column: (values, kind) for column, (values, kind) in given.items() if values is not None}
 
 
-def _cut(connection: duckdb.DuckDBPyConnection, kept: Iterable[str]) -> None:
-    """Replaces the tables of a copy of case.duckdb by their windows."""
+def _cut(connection: duckdb.DuckDBPyConnection, kept: Iterable[str], empty: Set[str]) -> None:
+    """Replaces the tables of a copy of case.duckdb by their windows, but those without rows: each takes DuckDB 2 ms."""
     found = connection.execute(
         "SELECT view_name, sql, (SELECT list(column_name ORDER BY column_index) FROM duckdb_columns() c"
         " WHERE c.database_name = v.database_name AND c.table_name = v.view_name)"
@@ -183,6 +183,8 @@ def _cut(connection: duckdb.DuckDBPyConnection, kept: Iterable[str]) -> None:
     ).fetchall()
     connection.begin()
     for name, sql, columns in found:
+        if name in empty:
+            continue
         shown = cut(name, _body(sql), columns, kept)
         if shown:
             connection.execute(f"CREATE OR REPLACE VIEW {quote(name)} AS {shown}")
