@@ -107,7 +107,9 @@ def test_an_upload_goes_on_after_the_connection_broke(shown: Page, site: Site, t
         shown.call(
             "Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1
         )
-        shown.has("ready", ".uploads")
+        shown.until(
+            "[...document.querySelectorAll('.uploads li')].some((one) => /resumed.perfcase\\s+ready/.test(one.innerText))"
+        )
         (found,) = [c for c in client.get("/v1/captures").json()["captures"] if c["name"] == file.name]
         assert client.get(f"/v1/captures/{found['capture_id']}/original").content == file.read_bytes()
         client.delete(f"/v1/captures/{found['capture_id']}")
