@@ -83,7 +83,7 @@ function Bars({
   total: number;
 }) {
   const most = Math.max(...of.map((bucket) => bucket.count));
-  // About as many labels as there is room for.
+  // About as many labels as there is room for; at the last bar there is none.
   const every = Math.ceil(of.length / 8);
   return (
     <ol class="bars">
@@ -96,7 +96,7 @@ function Bars({
               <span style={{ height: bucket.count ? `max(2px, ${(100 * bucket.count) / most}%)` : "0" }} />
             </span>
             <span class="bar-label" aria-hidden="true">
-              {number % every === 0 ? spelled(bucket.min) : ""}
+              {number % every === 0 && number < of.length - 1 ? spelled(bucket.min) : ""}
             </span>
           </li>
         );
