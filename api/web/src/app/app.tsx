@@ -1,6 +1,6 @@
 /** The frame around every page. */
 
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useGet } from "../api/hooks";
 import type { Capture, Role } from "../api/types";
 import { Captures } from "../pages/captures";
@@ -95,6 +95,11 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
   useEffect(() => {
     document.title = capture ? `${capture.name} – perfcase` : "perfcase";
   }, [capture]);
+  const tabs = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // In a narrow window the pages' names are a strip of which a part is seen.
+    tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [page, capture]);
   if (error)
     return (
       <main>
@@ -122,7 +127,7 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
       <div class="capture-head">
         <h1 title={capture.capture_id}>{capture.name}</h1>
         <p class="quiet">{[capture.ticket, capture.host].filter(Boolean).join(" · ")}</p>
-        <nav class="tabs" aria-label="Pages of this capture">
+        <nav ref={tabs} class="tabs" aria-label="Pages of this capture">
           {CAPTURE_PAGES.map(({ id, title }) => (
             <a key={id} href={href(["c", captureId, id], kept)} aria-current={id === page ? "page" : undefined}>
               {title}

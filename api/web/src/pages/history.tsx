@@ -11,6 +11,10 @@ import { safe } from "../parts/safe";
 import { Table } from "../parts/table";
 import { plural } from "../parts/units";
 
+const FIRST = ["capture", "recorded_at", "host"];
+const LAST = ["ticket", "labels", "note"];
+/** Columns that have the unit of the figure that was asked for. */
+const FIGURES = ["value", "median", "mad", "low", "high", "a", "b"];
 const AGGREGATES = ["sum", "level", "mean", "max", "min", "median", "count"];
 
 export default function History() {
@@ -36,7 +40,12 @@ export default function History() {
   }, []);
   const { data: captures } = useGet<CapturePage>("captures", { limit: 1000 });
   const names = new Map(captures?.captures.map(({ capture_id, name }) => [capture_id, name]));
-  const columns = columnsOf(data ?? [], schema);
+  const measure = view?.columns.find(({ name }) => name === query.measure);
+  // Which capture, then the figures; what people wrote comes last.
+  const place = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) - 9 : LAST.indexOf(name) + 1);
+  const columns = columnsOf(data ?? [], schema)
+    .map((column) => (measure && FIGURES.includes(column.name) ? { ...column, unit: measure.unit } : column))
+    .sort((a, b) => place(a.name) - place(b.name));
   const field = (name: string, label: string, hint: string) => (
     <input
       aria-label={label}
@@ -84,7 +93,7 @@ export default function History() {
               value={asked("agg")}
               onChange={(event) => set({ agg: event.currentTarget.value })}
             >
-              <option value="">as it is declared</option>
+              <option value="">in its usual way</option>
               {AGGREGATES.map((name) => (
                 <option key={name}>{name}</option>
               ))}

@@ -3,7 +3,9 @@
 import { useSchema } from "../api/hooks";
 import type { Row } from "../api/types";
 import type { CaptureProps } from "../app/pages";
+import { narrow } from "../app/media";
 import { filterParams, go, useRoute } from "../app/route";
+import { useStore } from "../app/store";
 import { Waiting } from "../parts/problem";
 import { sortOf, sortText } from "../parts/sql";
 import { duration, ratio } from "../parts/units";
@@ -38,6 +40,7 @@ const STATES_COLUMN = {
 
 export default function Threads({ captureId, filters, onFilters }: CaptureProps) {
   const { params, set } = useRoute();
+  const isNarrow = useStore(narrow);
   const schema = useSchema();
   const [open, setOpen] = useState<Row>();
   const view = schema?.views.find(({ name }) => name === "thread_time");
@@ -61,10 +64,10 @@ export default function Threads({ captureId, filters, onFilters }: CaptureProps)
         sort={sortOf(params.get("sort") ?? "-on_cpu_ns")}
         // What is sorted by a picture is sorted by what it shows first.
         onSort={(sort) => set({ sort: sortText(sort?.name === "states" ? { ...sort, name: "on_cpu_ratio" } : sort) })}
-        show={SHOW}
+        show={isNarrow ? SHOW.filter((name) => name !== "pid") : SHOW}
         extra={[STATES_COLUMN]}
         cells={{ states: (row) => <StateBar row={row} /> }}
-        widths={{ states: 28 }}
+        widths={isNarrow ? { comm: 13, states: 18 } : { states: 28 }}
         onRow={setOpen}
       />
       {open && (

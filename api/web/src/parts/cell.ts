@@ -47,7 +47,7 @@ export function exactly(value: Value | undefined, unit: string | null): string {
       : typeof value === "string"
         ? safe(value)
         : String(value);
-  return unit && unit !== "count" && typeof value !== "string" ? `${text} ${unit}` : text;
+  return unit && unit !== "count" && unit !== "ratio" && typeof value !== "string" ? `${text} ${unit}` : text;
 }
 
 export function isNumeric(value: Value | undefined): boolean {

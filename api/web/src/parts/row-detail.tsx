@@ -47,7 +47,7 @@ export function RowDetail({ title, columns, row, onClose, onWhere, filters, onFi
               <dt title={column.description}>{safe(column.name)}</dt>
               <dd>
                 {value === null || value === undefined ? <span class="exact">NULL: unknown</span> : rounded}
-                {value !== null && rounded !== exact && typeof value !== "boolean" && (
+                {value !== null && value !== 0 && rounded !== exact && typeof value !== "boolean" && (
                   <span class="exact"> = {exact}</span>
                 )}
               </dd>

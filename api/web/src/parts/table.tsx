@@ -42,7 +42,10 @@ export function Table(props: TableProps) {
   const scroll = useRef<HTMLDivElement>(null);
   const virtual = useVirtual(rows.length, scroll);
   const items = virtual.getVirtualItems();
-  const shape = useMemo(() => measured(columns, props.rows, props.widths ?? {}), [columns, props.rows]);
+  const shape = useMemo(
+    () => measured(columns, props.rows, props.widths ?? {}),
+    [columns, props.rows, JSON.stringify(props.widths)],
+  );
   const last = items.at(-1)?.index ?? -1;
 
   useEffect(() => {

@@ -37,7 +37,7 @@ export function ThreadLinks({ captureId, row, columns, filters, onClose, onFilte
           </a>
         ))}
         <a class="button" href={href(["c", captureId, "views"], { ...only, view: "off_cpu_by_thread" })}>
-          Off-CPU
+          Sleeps by state
         </a>
         <a class="button" href={href(["c", captureId, "views"], { ...only, view: "run_queue_wait" })}>
           Waits for a CPU

@@ -47,7 +47,7 @@ export function ViewTable(props: ViewTableProps) {
     : known;
   return (
     <div class="view-table">
-      <WhereField value={where} onChange={props.onWhere} />
+      <WhereField value={where} onChange={props.onWhere} example={example(view)} />
       {error ? (
         <Problem error={error} again={again} />
       ) : rows.length ? (
@@ -107,8 +107,18 @@ export function ViewTable(props: ViewTableProps) {
   );
 }
 
+/** A condition on columns that the view has. */
+function example({ columns }: Entry): string {
+  const has = (wanted: string) => columns.some(({ name }) => name === wanted);
+  const name = ["comm", "process", "device_name", "name", "view_name"].find(has);
+  const amount = columns.find(({ unit }) => unit === "ns" || unit === "bytes" || unit === "count")?.name;
+  const parts = [name && `${name} = '…'`, amount && `${amount} > 1e6`].filter(Boolean);
+  return parts.join(" AND ") || "a condition in SQL";
+}
+
 /** A condition in SQL; it counts when the reader leaves the field or presses Enter. */
-function WhereField({ value, onChange }: { value: string | null; onChange: (where: string | null) => void }) {
+function WhereField(props: { value: string | null; onChange: (where: string | null) => void; example: string }) {
+  const { value, onChange } = props;
   return (
     <form
       class="where"
@@ -127,7 +137,7 @@ function WhereField({ value, onChange }: { value: string | null; onChange: (wher
           data-search=""
           spellcheck={false}
           autocomplete="off"
-          placeholder="comm = 'java' AND on_cpu_ns > 1e6"
+          placeholder={props.example}
           defaultValue={value ?? ""}
         />
       </label>
