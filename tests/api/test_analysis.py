@@ -185,3 +185,22 @@ def test_the_schema_names_every_view(admin: httpx.Client) -> None:
     assert one == next(view for view in told["views"] if view["name"] == "thread_time")
     assert admin.get("/v1/schema/thread").json() == next(table for table in told["tables"] if table["name"] == "thread")
     assert admin.get("/v1/schema/nothing").status_code == 404
+
+
+def test_sql_of_a_part_of_a_capture(admin: httpx.Client, tcp: str) -> None:
+    question = {"sql": "SELECT DISTINCT comm FROM thread_time ORDER BY 1", "capture_id": tcp}
+    for part, comms in (
+        ({}, ["order-client", "order-server"]),
+        ({"thread": ["*-server"]}, ["order-server"]),
+        ({"process": ["order-client"], "window": "0s..3s"}, ["order-client"]),
+    ):
+        found = admin.post("/v1/sql", json={**question, **part}).json()
+        assert [row["comm"] for row in found] == comms, part
+    refused = admin.post("/v1/sql", json={**question, "window": "soon"})
+    assert (refused.status_code, refused.json()["error"]["kind"]) == (400, "usage")
+
+
+def test_the_schema_names_the_parameters_of_views(admin: httpx.Client) -> None:
+    views = {view["name"]: view for view in admin.get("/v1/schema").json()["views"]}
+    assert views["page_cache"]["parameters"] == ["interval_ns"]
+    assert views["thread_time"]["parameters"] == []

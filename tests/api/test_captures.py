@@ -51,6 +51,16 @@ def test_search(admin: httpx.Client, tcp: str, query: dict, is_found: bool) -> N
     assert found["total"] == int(is_found)
 
 
+def test_sorted_by_the_server(short: Running) -> None:
+    with short.client() as client:
+        upload(client, TCP, ticket="A-1")
+        for name, ids in {"size": ["pipe", "tcp"], "-size": ["tcp", "pipe"], "-findings": ["tcp", "pipe"], "started": ["pipe", "tcp"],
+                          "-name": ["tcp", "pipe"], "-ticket": ["tcp", "pipe"]}.items():  # fmt: skip
+            found = client.get("/v1/captures", params={"sort": name}).json()["captures"]
+            assert [capture["name"] for capture in found] == [f"{each}.perfcase" for each in ids], name
+        assert client.get("/v1/captures", params={"sort": "size; DROP TABLE capture"}).status_code == 400
+
+
 def test_labels_and_notes(admin: httpx.Client, tcp: str) -> None:
     changed = admin.patch(f"/v1/captures/{tcp}", json={"labels": ["slow", "before <b>"]}).json()
     assert changed["labels"] == ["before <b>", "slow"]
