@@ -61,7 +61,7 @@ def test_what_else_there_is(client: perfcase.Client, capture: dict, tmp_path: Pa
     other = client.upload(PIPE)["capture_id"]
     assert {each["capture_id"] for each in client.captures()} == {capture["capture_id"], other}
     assert [each["name"] for each in client.captures(ticket="OPS-1")] == ["tcp.perfcase"]
-    assert client.diff(other, capture["capture_id"], limit=3).fetchall()
+    assert client.diff(other, capture["capture_id"], view="thread_time", limit=3).fetchall()
     assert client.get(f"/v1/captures/{other}/flamegraph", off_cpu=True).startswith(b"<svg")
     assert client.download(other, tmp_path / "x").read_bytes() == PIPE.read_bytes()
     client.delete(other)

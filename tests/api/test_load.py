@@ -13,7 +13,7 @@ import pytest
 
 from tests.api.conftest import SAMPLES, Running, start, upload, wait_ready
 
-READERS, ASKS, TOKENS = 50, 4, 5
+READERS, ASKS, TOKENS = 50, 3, 5
 STORED = [SAMPLES / "d-nagle" / name for name in ("tcp.perfcase", "pipe.perfcase")]
 SENT = [
     SAMPLES / "e-page-cache" / "fits.perfcase", SAMPLES / "e-page-cache" / "larger.perfcase",
