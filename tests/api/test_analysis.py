@@ -107,6 +107,13 @@ def test_two_captures(server: Running, admin: httpx.Client, tcp: str) -> None:
     assert flames == printed(server, "diff", f"{pipe}/case", f"{tcp}/case", "--flamegraph=-", "--format=json")
     history = admin.get("/v1/history", params={"view": "thread_time", "measure": "switch_count"})
     assert {row["capture"].split("/")[0] for row in history.json()} == {pipe, tcp}
+    # As they are on the server, not as they were recorded.
+    assert admin.patch(f"/v1/captures/{pipe}", json={"ticket": "NEW-7", "labels": ["b", "a"]}).status_code == 200
+    kept = {row["capture"].split("/")[0]: row for row in admin.get("/v1/history").json()}
+    assert (kept[pipe]["ticket"], kept[pipe]["labels"]) == ("NEW-7", "a, b")
+    only = admin.get("/v1/history", params={"view": "thread_time", "measure": "switch_count", "only": "label=b"}).json()
+    assert [row["capture"] for row in only] == [f"{pipe}/case"]
+    assert admin.patch(f"/v1/captures/{pipe}", json={"ticket": "OPS-1", "labels": []}).status_code == 200
     windows = admin.get("/v1/diff", params={"a": tcp, "a_window": "0s..1s", "b_window": "1s..2s", "limit": 5})
     assert windows.status_code == 200, windows.text
 

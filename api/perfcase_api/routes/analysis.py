@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -11,7 +12,7 @@ from perfcase.views import View, load_views, parameters
 from perfcase_api.asking import MEDIA, TableFormat, ask, option, rows_max
 from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
-from perfcase_api.routes.captures import CaptureId
+from perfcase_api.routes.captures import CaptureId, labels_of
 from perfcase_api.state import Here, Me, Server
 from perfcase_api.who import Who
 
@@ -284,6 +285,9 @@ async def history(
     """One figure over all captures in scope, in the order of time; without a view, the captures."""
     rows = _ready_ones(here, me, ticket)
     arguments = [f"{{{number}}}" for number in range(len(rows))]
+    # Ticket and labels may have changed since they were recorded.
+    for row in rows:
+        arguments += option("filed", json.dumps([row["ticket"], labels_of(here, row["capture_id"])]))
     given = {
         "view": view, "measure": measure, "where": where, "agg": agg, "by": by, "only": only, "baseline": baseline,
         "bands": bands, "limit": rows_max(here, limit),

@@ -234,13 +234,18 @@ def import_again(here: Here, me: Me, capture_id: CaptureId) -> Capture:
     return described(here, here.capture(me, capture_id))
 
 
+def labels_of(here: Here, capture_id: str) -> list[str]:
+    """A capture's labels, in the order of the alphabet."""
+    rows = here.catalogue.rows("SELECT label FROM label WHERE capture_id = ? ORDER BY label", (capture_id,))
+    return [label for (label,) in rows]
+
+
 def described(here: Here, row: Row) -> Capture:
-    labels = here.catalogue.rows("SELECT label FROM label WHERE capture_id = ? ORDER BY label", (row["capture_id"],))
     findings = here.catalogue.rows(
         "SELECT severity, count(*) FROM finding WHERE capture_id = ? GROUP BY 1", (row["capture_id"],)
     )
     fields = {name: row[name] for name in row.keys() if name in Capture.model_fields}  # noqa: SIM118 - a Row has no "in"
-    return Capture(**fields, labels=[label for (label,) in labels], findings=dict(map(tuple, findings)))
+    return Capture(**fields, labels=labels_of(here, row["capture_id"]), findings=dict(map(tuple, findings)))
 
 
 def _note(row: Row) -> Note:

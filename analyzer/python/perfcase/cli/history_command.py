@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from enum import StrEnum
@@ -60,7 +61,7 @@ def command(
         typer.Option(help="How the rows become one figure; by default amounts are added, levels averaged."),
     ] = None,
     by: Annotated[
-        Order, typer.Option(help="What to order by before time. Labels are the words of --note.")
+        Order, typer.Option(help="What to order by before time. Labels are those of perfcase-record --label.")
     ] = Order.time,
     only: Annotated[
         str | None, typer.Option(metavar="SELECTOR", help="Only these captures: host=web-*,after=2026-01-05.")
@@ -80,6 +81,10 @@ def command(
             help="Whether the figures lie in two bands; who is in which, and since when. Without --measure: which figures do.",
         ),
     ] = False,
+    filed: Annotated[
+        list[str] | None,
+        typer.Option(help="JSON of each STORE's [ticket, [label, ...]], where they are kept beside it.", hidden=True),
+    ] = None,
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
@@ -99,7 +104,9 @@ def command(
     if wanted is None and usual:
         raise PerfcaseError("usage", "--baseline needs a figure", "--view NAME --measure COLUMN")
     with capture_progress() as progress:
-        fleet = captures.load(stores, progress)
+        fleet = captures.load(
+            stores, progress, dict(zip(stores, map(json.loads, filed), strict=True)) if filed else None
+        )
         if not fleet.captures:
             reason = f"{fleet.left_out[0].name}: {fleet.left_out[0].reason}" if fleet.left_out else None
             raise PerfcaseError("input", f"{stores[0]}: holds no capture that can be read", reason)

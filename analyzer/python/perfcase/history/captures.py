@@ -6,8 +6,8 @@ A store belongs to whoever filled it: links are not followed, and what is looked
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,8 +81,12 @@ class Fleet:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-def load(stores: Sequence[Path], progress: Progress | None = None) -> Fleet:
-    """Every capture of these folders, by time."""
+def load(
+    stores: Sequence[Path],
+    progress: Progress | None = None,
+    filed: Mapping[Path, tuple[str, Sequence[str]]] | None = None,
+) -> Fleet:
+    """Every capture of these folders, by time. ``filed``: ticket and labels that one is kept under, instead of its own."""
     fleet = Fleet()
     found = [(place, root) for root in stores for place in _find(root, fleet.left_out)]
     by_id: dict[str, str] = {}
@@ -96,6 +100,9 @@ def load(stores: Sequence[Path], progress: Progress | None = None) -> Fleet:
         except PerfcaseError as error:
             fleet.left_out.append(LeftOut(name, str(error)))
             continue
+        if filed and root in filed:
+            ticket, labels = filed[root]
+            capture = replace(capture, ticket=ticket or None, labels=tuple(labels))
         same = by_id.setdefault(capture.capture_id, name) if capture.capture_id else name
         if same != name:
             fleet.left_out.append(LeftOut(name, f"is the same capture as {same}"))
