@@ -45,6 +45,25 @@ def test_the_flame_graph_of_the_difference_is_a_click_away(page: Page, site: Sit
     page.screenshot("diff-flame")
 
 
+@pytest.mark.parametrize(
+    ("shown", "view"),
+    [
+        ("threads", "thread_time"),
+        ("syscalls", "syscall_summary"),
+        ("views?view=load_average", "load_average"),
+        ("overview", None),
+    ],
+)
+def test_every_page_of_a_capture_leads_to_the_same_of_two(shown: str, view: str | None, page: Page, site: Site) -> None:
+    page.open(site.at(f"c/{site.ids['tcp']}/{shown}"))
+    choice = "document.querySelector('[aria-label=\"Compare this with\"]')"
+    page.until(choice)
+    page.see(f"{choice}.value = '{site.ids['pipe']}', {choice}.dispatchEvent(new Event('change', {{ bubbles: true }}))")
+    page.until("location.hash.startsWith('#/diff')")
+    asked = page.see("Object.fromEntries(new URLSearchParams(location.hash.split('?')[1]))")
+    assert asked == {"a": site.ids["pipe"], "b": site.ids["tcp"], **({"view": view} if view else {})}
+
+
 def test_two_windows_of_one_capture(page: Page, site: Site, look) -> None:
     page.open("about:blank")
     page.open(site.at(f"diff?a={site.ids['tcp']}&view=thread_time"))

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useGet } from "../api/hooks";
 import type { Capture, Role } from "../api/types";
 import { Captures } from "../pages/captures";
+import { CompareWith } from "../parts/compare-with";
 import { Problem, Waiting } from "../parts/problem";
 import { FilterBar } from "./filters";
 import { Help, help } from "./keys";
@@ -127,6 +128,7 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
       <div class="capture-head">
         <h1 title={capture.capture_id}>{capture.name}</h1>
         <p class="quiet">{[capture.ticket, capture.host].filter(Boolean).join(" · ")}</p>
+        <CompareWith captureId={captureId} page={page} view={route.params.get("view")} />
         <nav ref={tabs} class="tabs" aria-label="Pages of this capture">
           {CAPTURE_PAGES.map(({ id, title }) => (
             <a key={id} href={href(["c", captureId, id], kept)} aria-current={id === page ? "page" : undefined}>
