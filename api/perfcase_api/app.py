@@ -143,7 +143,7 @@ def _provider(oidc: Oidc | None) -> Provider | None:
 
 
 def _audit(request: Request, status: int) -> None:
-    who = getattr(request.state, "who", None)
+    who, status = getattr(request.state, "who", None), getattr(request.state, "status", status)
     route = request.scope.get("route")
     action = f"{request.method} {getattr(route, 'path', '-')}"
     subject = "/".join(str(value)[:100] for value in request.path_params.values())

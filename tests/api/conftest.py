@@ -43,11 +43,16 @@ class Running:
         self.process.wait(30)
 
 
-def start(store: Path, token: str = "", *options: str) -> Running:
-    """Starts a server and waits until it answers."""
+def free_port() -> int:
+    """A port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        return probe.getsockname()[1]
+
+
+def start(store: Path, token: str = "", *options: str, port: int = 0) -> Running:
+    """Starts a server and waits until it answers; on a free port unless told."""
+    port = port or free_port()
     log = (store.parent / f"{store.name}.log").open("w+")
     process = subprocess.Popen([PERFCASE, "serve", "--store", store, "--port", str(port), *options], stderr=log)
     running = Running(store, port, process, token)

@@ -104,7 +104,15 @@ def test_two_captures(server: Running, admin: httpx.Client, tcp: str) -> None:
     assert differs.json()
     pictures = {"a": pipe, "b": tcp, "format": "json"}
     flames = admin.get("/v1/diff/flamegraph", params=pictures).content
-    assert flames == printed(server, "diff", f"{pipe}/case", f"{tcp}/case", "--flamegraph=-", "--format=json")
+    drawn = ("diff", f"{pipe}/case", f"{tcp}/case", "--flamegraph=-", "--format=json")
+    assert flames == printed(server, *drawn)
+    waits = admin.get("/v1/diff/flamegraph", params={**pictures, "off_cpu": True, "wakers": True}).content
+    assert waits == printed(server, *drawn, "--off-cpu", "--wakers") != flames
+    asked = {"a": pipe, "b": tcp, "callers": "schedule", "off_cpu": True, "limit": 3}
+    shown = printed(
+        server, "diff", f"{pipe}/case", f"{tcp}/case", "--callers=schedule", "--off-cpu", "--limit=3", "--format=json"
+    )
+    assert admin.get("/v1/diff", params=asked).content == shown
     history = admin.get("/v1/history", params={"view": "thread_time", "measure": "switch_count"})
     assert {row["capture"].split("/")[0] for row in history.json()} == {pipe, tcp}
     # As they are on the server, not as they were recorded.

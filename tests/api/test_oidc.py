@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from collections.abc import Iterator
+from http.cookies import SimpleCookie
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import httpx
 import pytest
@@ -114,6 +116,20 @@ def test_whom_no_rule_fits_stays_out(browser: httpx.Client, idp: Idp, groups: ob
     refused = go(browser)
     assert (refused.status_code, refused.json()["error"]["kind"]) == (403, "not_permitted")
     assert browser.get("/v1/me").status_code == 401
+
+
+def test_a_browser_is_sent_to_the_page_which_says_why(browser: httpx.Client, idp: Idp, server: Running) -> None:
+    idp.claims = {"groups": []}
+    browser.headers["Accept"] = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"
+    refused = go(browser)
+    assert (refused.status_code, refused.headers["location"]) == (303, "/")
+    cookie = SimpleCookie(refused.headers["set-cookie"])["perfcase_refused"]
+    assert json.loads(unquote(cookie.value))["error"]["kind"] == "not_permitted"
+    assert (cookie["samesite"], cookie["max-age"]) == ("strict", "60")
+    assert browser.get("/v1/me").status_code == 401
+    with server.client() as admin:
+        signed = [each for each in admin.get("/v1/audit").json() if each["action"] == "GET /v1/oidc/callback"]
+    assert signed[0]["status"] == 403
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -128,5 +129,76 @@ def test_a_differential_flame_graph_of_a_recording(recorded: Path, tmp_path: Pat
     assert set(colours) == {"#f2f2f2"}
 
 
+@pytest.mark.parametrize("wakers", [False, True])
+def test_time_off_the_cpu_is_that_of_the_views(recorded: Path, wakers: bool) -> None:
+    told = json.loads(succeed(
+        "diff", recorded, *PARTS, "--flamegraph", "-", "--format", "json", "--off-cpu", *(["--wakers"] if wakers else [])
+    ))  # fmt: skip
+    assert (told["what"], told["unit"], told["events"]) == (
+        "time asleep, with wakers" if wakers else "time off the CPU", "ns", []
+    )  # fmt: skip
+    names = [told["names"][name] for name in told["name"]]
+    kinds = [told["kinds"][kind] for kind in told["kind"]]
+
+    def labels(node: int) -> tuple[str, ...]:
+        above = labels(told["parent"][node]) if told["parent"][node] > 0 else ()
+        return (*above, names[node]) if kinds[node] == "label" else above
+
+    # off_wake has no pids to leave the idle loop and the recorder out by: that is the view's own sum.
+    slept = (
+        "SELECT t.comm, t.pid, s.state, k.comm AS waker, s.duration_ns + coalesce(s.run_queue_ns, 0) AS off_cpu_ns"
+        " FROM followed_state AS s JOIN thread AS t USING (utid) LEFT JOIN thread AS k ON k.utid = s.waker_utid"
+        " WHERE s.state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted') AND NOT s.is_open"
+    )
+    counted = f"({slept})" if wakers else "(SELECT *, NULL AS waker FROM off_cpu_by_stack)"
+    for side, window in (("base_self", "0s..8s"), ("self", "8s..")):
+        found: Counter[tuple[str, ...]] = Counter()
+        for node, weight in enumerate(told[side]):
+            if weight:
+                found[labels(node)] += weight
+        rows = json.loads(succeed(
+            "sql", recorded, "--only", f"window={window}", "--format", "json",
+            f"SELECT comm, state, waker, sum(off_cpu_ns)::BIGINT AS ns FROM {counted}"
+            " WHERE coalesce(pid <> 0, true) AND coalesce(comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"
+            " AND coalesce(pid NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL), true) GROUP BY ALL",
+        ))  # fmt: skip
+        wanted: Counter[tuple[str, ...]] = Counter()
+        for row in rows:
+            end = [f"woken by {row['waker']}" if row["waker"] else "[waker not known]"] if wakers else []
+            path = (row["comm"], f"[{row['state']}]", *end)
+            wanted[tuple(re.sub(r"([-/:#_])[0-9]+", r"\1*", name) for name in path)] += row["ns"]
+        assert len(wanted) > 10
+        # What is narrower than the tree's bound is not in it.
+        assert found.keys() <= wanted.keys()
+        total = sum(wanted.values())
+        for path, ns in wanted.items():
+            assert 0 <= ns - found[path] <= total * told["pruned"]["nodes"] * told["pruned"]["ratio_below"], path
+
+
+def test_callers_of_time_off_the_cpu(recorded: Path) -> None:
+    function = "schedule"
+    told = succeed(
+        "diff", recorded, *PARTS, "--callers", function, "--off-cpu", "--format", "csv", "--limit", "0"
+    )  # fmt: skip
+    row = next(row for row in csv.DictReader(io.StringIO(told)) if row["path"] == function)
+    (seen,) = json.loads(succeed(
+        "sql", recorded, "--only", "window=8s..", "--format", "json",
+        "SELECT sum(duration_ns)::BIGINT AS ns, count(*) AS number FROM followed_state JOIN thread AS t USING (utid)"
+        " WHERE state NOT IN ('running', 'idle') AND NOT is_open AND t.pid <> 0"
+        " AND coalesce(t.comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"
+        " AND t.pid NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL)"
+        f" AND stack_id IN (SELECT stack_id FROM stack_folded WHERE list_contains(labels, '{function}'))",
+    ))  # fmt: skip
+    assert (float(row["b"]), int(row["b_samples"])) == (seen["ns"], seen["number"])
+
+
+def test_time_off_the_cpu_that_one_does_not_have(recorded: Path, tmp_path: Path) -> None:
+    said = fail(6, "diff", recorded, "--a", "0s..8s", "--b", "0s..1ns", "--flamegraph", tmp_path / "x.svg", "--off-cpu")
+    assert "one of the two has no time off the CPU" in said
+    assert not (tmp_path / "x.svg").exists()
+
+
 def test_what_only_these_take(recorded: Path) -> None:
     assert "--event is of --flamegraph and --callers" in fail(2, "diff", recorded, *PARTS, "--event", "cpu-clock")
+    assert "--off-cpu is of --flamegraph and --callers" in fail(2, "diff", recorded, *PARTS, "--off-cpu")
+    assert "--wakers is of --off-cpu" in fail(2, "diff", recorded, *PARTS, "--wakers", "--flamegraph", "-")

@@ -15,7 +15,7 @@ from perfcase import query, store
 from perfcase.diff.shape import SAMPLES_MIN, shape
 from perfcase.diff.sides import opened_sides
 from perfcase.diff.stack_page import said_of_stacks
-from perfcase.diff.stacks import Chain, Named, Profile, Weight, common_event, profile
+from perfcase.diff.stacks import Chain, Named, Profile, Weight, profile, profiles
 from perfcase.errors import PerfcaseError
 from tests.support.fakecase import make_case
 
@@ -88,7 +88,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_two_random_halves_of_a_recording_have_the_same_shape(recorded: Path) -> None:
     with query.connect(recorded) as connection:
-        event, _ = common_event(connection, connection, None)
+        event = profiles(connection, connection)[0].event
         halves = [profile(connection, event, f"hash(sample_id) % 2 = {half}") for half in (0, 1)]
         whole = profile(connection, event, None)
         counted = connection.execute(
@@ -196,6 +196,6 @@ def test_stacks_are_matched_by_names(two: tuple[duckdb.DuckDBPyConnection, duckd
 
 
 def test_an_event_that_only_one_has(two: tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection]) -> None:
-    assert common_event(*two, None) == ("cpu-clock", "cpu-clock")
+    assert [side.event for side in profiles(*two)] == ["cpu-clock", "cpu-clock"]
     with pytest.raises(PerfcaseError, match="no samples of an event cycles"):
-        common_event(*two, "cycles")
+        profiles(*two, "cycles")

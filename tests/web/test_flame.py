@@ -173,3 +173,21 @@ def test_another_capture_is_the_base(page: Page, site: Site, client: httpx.Clien
     assert deepest < max(depth(doc, n) for n in range(len(doc["parent"])))
     assert page.see("document.querySelector('.flame-canvas').clientHeight") == (deepest + 1) * ROW
     look("flame-difference")
+
+
+def test_time_off_the_cpu_beside_that_of_another_capture(
+    page: Page, site: Site, client: httpx.Client, look: Callable
+) -> None:
+    mine, other = site.ids["pipe"], site.ids["tcp"]
+    page.open(site.at(f"c/{mine}/offcpu?wakers=1&base={other}"))
+    asked = {"a": other, "b": mine, "format": "json", "off_cpu": "true", "wakers": "true"}
+    doc = client.get("/v1/diff/flamegraph", params=asked).json()
+    page.until(f"{TOLD}?.endsWith('; before {duration(doc['base'][0])}, 100.0 %')")
+    page.has("the difference from tcp.perfcase", ".flame-graph")
+    look("offcpu-difference")
+    # The page of differences has the same, and samples beside it.
+    page.open(site.at(f"diff?a={other}&b={mine}&as=flame"))
+    page.until(PAINTED)
+    page.click(".flame-modes button", "who woke them")
+    page.until(f"{TOLD}?.endsWith('; before {duration(doc['base'][0])}, 100.0 %')")
+    assert "counted=wakers" in page.see("location.hash")

@@ -6,8 +6,8 @@ They are fetched as they are asked for: a connection can do nothing else until t
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from perfcase.errors import PerfcaseError
 from perfcase.flamegraph import Frame, Stack
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     import duckdb
 else:
     from perfcase.lazy import duckdb
+
+Step = TypeVar("Step")
+"""A frame, or a label among frames, as who asks for paths wants it."""
 
 _BATCH_ROWS = 10_000
 
@@ -38,6 +41,10 @@ OFF_CPU = (
     " WHERE s.state NOT IN ('running', 'idle') AND NOT s.is_open"
 )
 """What off_cpu_by_stack counts."""
+
+OFF_CPU_TITLE = "time off the CPU"
+OFF_WAKE_TITLE = "time asleep, with wakers"
+"""What is counted in pictures of it, as an event is where samples are."""
 
 
 def sampling_event(events: Iterable[str]) -> str | None:
@@ -118,16 +125,14 @@ def sample_stacks(
     connection: duckdb.DuckDBPyConnection, event: str, where: str | None = None, weight: str = "coalesce(period, 1)"
 ) -> Iterator[Stack]:
     """The callchains of an event's samples; the weight is their period unless told otherwise."""
-    rows = f"SELECT comm, stack_id, frame_id, {weight} AS weight FROM ({SAMPLES}) WHERE event = {literal(event)}"
-    return _stacks(connection, rows, where)
+    for path, total, _ in sample_paths(connection, event, frame_names(connection), _label, where, weight):
+        yield path, total
 
 
 def off_cpu_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = None) -> Iterator[Stack]:
     """The callchains with which threads left their CPUs, with the time that they stayed away; the state is the leaf."""
-    rows = (
-        f"SELECT comm, stack_id, NULL::UINTEGER AS frame_id, state, duration_ns AS weight FROM ({OFF_CPU}) WHERE true"
-    )
-    return _stacks(connection, rows, where, state=True)
+    for path, ns, _ in off_cpu_paths(connection, frame_names(connection), _label, where):
+        yield path, ns
 
 
 def off_wake_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = None) -> Iterator[Stack]:
@@ -135,47 +140,85 @@ def off_wake_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = N
 
     The weight is the time from leaving the CPU to being back on one. Where the two meet stands the state.
     """
+    for path, ns, _ in off_wake_paths(connection, frame_names(connection), _label, where):
+        yield path, ns
+
+
+def _label(text: str) -> Frame:
+    return Frame(text, "label")
+
+
+def sample_paths(
+    connection: duckdb.DuckDBPyConnection,
+    event: str,
+    frames: Mapping[int, Step],
+    label: Callable[[str], Step],
+    where: str | None = None,
+    weight: str = "coalesce(period, 1)",
+) -> Iterator[tuple[list[Step], int, int]]:
+    """As sample_stacks, of steps that ``frames`` has by frame_id and ``label`` makes of other text; with the number of samples."""
     sql = (
-        "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.state, w.waker_comm, k.frame_ids, w.weight FROM ("
+        "SELECT w.comm, s.frame_ids, w.frame_id, w.weight, w.number FROM ("
+        " SELECT comm, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END AS frame_id,"
+        f"  sum({weight})::HUGEINT AS weight, count(*) AS number"
+        f" FROM ({SAMPLES}) WHERE event = {literal(event)}{_and(where)} GROUP BY ALL"
+        ") AS w LEFT JOIN stack AS s USING (stack_id) ORDER BY w.comm, w.stack_id, w.frame_id"
+    )
+    for comm, ids, (total, number) in _chains(connection, sql, where):
+        yield [label(comm), *(frames[each] for each in ids)], total, number
+
+
+def off_cpu_paths(
+    connection: duckdb.DuckDBPyConnection,
+    frames: Mapping[int, Step],
+    label: Callable[[str], Step],
+    where: str | None = None,
+) -> Iterator[tuple[list[Step], int, int]]:
+    """As off_cpu_stacks, of steps as sample_paths has them; with the number of times that the CPU was left."""
+    sql = (
+        "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.state, w.weight, w.number FROM ("
+        " SELECT comm, stack_id, state, sum(duration_ns)::HUGEINT AS weight, count(*) AS number"
+        f" FROM ({OFF_CPU}) WHERE true{_and(where)} GROUP BY ALL"
+        ") AS w LEFT JOIN stack AS s USING (stack_id) ORDER BY w.comm, w.state, w.stack_id"
+    )
+    for comm, ids, (state, ns, number) in _chains(connection, sql, where):
+        yield [label(comm), *(frames[each] for each in ids), label(f"[{state}]")], ns, number
+
+
+def off_wake_paths(
+    connection: duckdb.DuckDBPyConnection,
+    frames: Mapping[int, Step],
+    label: Callable[[str], Step],
+    where: str | None = None,
+) -> Iterator[tuple[list[Step], int, int]]:
+    """As off_wake_stacks, of steps as sample_paths has them; with the number of sleeps."""
+    sql = (
+        "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.state, w.waker_comm, k.frame_ids, w.weight, w.number FROM ("
         " SELECT comm, stack_id, state, waker_comm, waker_stack_id,"
-        "  sum(duration_ns + coalesce(run_queue_ns, 0))::HUGEINT AS weight"
+        "  sum(duration_ns + coalesce(run_queue_ns, 0))::HUGEINT AS weight, count(*) AS number"
         f" FROM (SELECT s.*, k.comm AS waker_comm FROM ({OFF_CPU}) AS s LEFT JOIN thread AS k ON k.utid = s.waker_utid)"
-        f" WHERE state NOT IN ('runnable', 'runnable_preempted'){f' AND ({where}{chr(10)})' if where else ''} GROUP BY ALL"
+        f" WHERE state NOT IN ('runnable', 'runnable_preempted'){_and(where)} GROUP BY ALL"
         ") AS w LEFT JOIN stack AS s ON s.stack_id = w.stack_id LEFT JOIN stack AS k ON k.stack_id = w.waker_stack_id"
         " ORDER BY w.comm, w.state, w.stack_id, w.waker_comm, w.waker_stack_id"
     )
-    if where:
-        gate(connection, sql)
-    frames = frame_names(connection)
-    for comm, ids, (state, waker, waker_ids, weight) in chains(connection, sql):
-        path = [Frame(comm, "label"), *(frames[number] for number in ids), Frame(f"[{state}]", "label")]
-        path += [frames[number] for number in waker_ids or ()]
-        path.append(Frame(f"woken by {waker}" if waker else "[waker not known]", "label"))
-        yield path, weight
+    for comm, ids, (state, waker, waker_ids, ns, number) in _chains(connection, sql, where):
+        path = [label(comm), *(frames[each] for each in ids), label(f"[{state}]")]
+        path += [frames[each] for each in waker_ids or ()]
+        path.append(label(f"woken by {waker}" if waker else "[waker not known]"))
+        yield path, ns, number
 
 
-def _stacks(
-    connection: duckdb.DuckDBPyConnection, rows: str, where: str | None, *, state: bool = False
-) -> Iterator[Stack]:
-    sql = (
-        "SELECT w.comm, s.frame_ids, w.frame_id, w.state, w.weight FROM ("
-        " SELECT comm, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END AS frame_id,"
-        f" {'state' if state else 'NULL'} AS state, sum(weight)::HUGEINT AS weight"
-        f" FROM ({rows}{f' AND ({where}{chr(10)})' if where else ''}) GROUP BY ALL"
-        ") AS w LEFT JOIN stack AS s USING (stack_id) ORDER BY w.comm, w.state, w.stack_id, w.frame_id"
-    )
-    if where:
-        gate(connection, sql)
-    frames = frame_names(connection)
-    for comm, ids, (left_in, weight) in chains(connection, sql):
-        path = [Frame(comm, "label"), *(frames[number] for number in ids)]
-        if left_in is not None:
-            path.append(Frame(f"[{left_in}]", "label"))
-        yield path, weight
+def _and(where: str | None) -> str:
+    """A condition that was given, to be appended to others; it may end in a comment."""
+    return f" AND ({where}\n)" if where else ""
 
 
-def chains(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[tuple[str, Iterable[int], list[Any]]]:
+def _chains(
+    connection: duckdb.DuckDBPyConnection, sql: str, where: str | None
+) -> Iterator[tuple[str, Iterable[int], list[Any]]]:
     """Of a SELECT of comm, frame_ids, frame_id and more: the thread's name, its frames, the outermost first, and the rest."""
+    if where:
+        gate(connection, sql)
     with sql_errors():
         cursor = connection.execute(sql)
         while batch := cursor.fetchmany(_BATCH_ROWS):

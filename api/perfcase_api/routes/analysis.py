@@ -27,6 +27,10 @@ Limit = Annotated[int, Query(ge=1, description="At most this many rows.")]
 Event = Annotated[str | None, Query(max_length=200, description="The event whose samples count; a clock unless told.")]
 Text = Annotated[str | None, Query(max_length=200)]
 FlameFormat = Annotated[Literal["svg", "json"], Query(alias="format", description="A picture, or its tree as lists.")]
+OffCpu = Annotated[bool, Query(description="Where threads left their CPUs, by the time that they stayed away.")]
+Wakers = Annotated[
+    bool, Query(description="Of off_cpu: sleeps, on each callchain the one of who woke the thread, upside down.")
+]
 CaptureA = Annotated[str, Query(pattern="^[0-9a-f]{64}$", description="A capture.")]
 CaptureB = Annotated[str | None, Query(pattern="^[0-9a-f]{64}$", description="Another; not needed with two windows.")]
 Part = Annotated[str | None, Query(max_length=50, description="Only this time of it.", examples=["0s..10s"])]
@@ -135,12 +139,8 @@ async def show_flame_graph(
     capture_id: CaptureId,
     only: Only,
     event: Event = None,
-    off_cpu: Annotated[
-        bool, Query(description="Where threads left their CPUs, by the time that they stayed away.")
-    ] = False,
-    wakers: Annotated[
-        bool, Query(description="Of off_cpu: sleeps, on each callchain the one of who woke the thread, upside down.")
-    ] = False,
+    off_cpu: OffCpu = False,
+    wakers: Wakers = False,
     where: Where = None,
     fmt: FlameFormat = "svg",
 ) -> Response:
@@ -210,6 +210,7 @@ async def diff(
     ] = None,
     callers: Annotated[Text, Query(description="Who calls this function, on either side.")] = None,
     event: Event = None,
+    off_cpu: Annotated[bool, Query(description="Of callers: time off the CPU, not samples.")] = False,
     baseline: Annotated[
         str | None,
         Query(
@@ -231,6 +232,7 @@ async def diff(
         arguments.append(f"--baseline=:{baseline}")
         arguments += [word for number in range(first, len(rows)) for word in ("--also", f"{{{number}}}")]
     given = {"a": a_window, "b": b_window, "view": view, "per": per, "callers": callers, "event": event, "limit": limit}
+    given["off-cpu"] = off_cpu
     for name, value in given.items():
         arguments += option(name, value)
     return await ask(here, me, request, rows, "diff", [*arguments, *option("format", fmt)], MEDIA[fmt])
@@ -246,12 +248,14 @@ async def diff_flame_graph(
     a_window: Part = None,
     b_window: Part = None,
     event: Event = None,
+    off_cpu: OffCpu = False,
+    wakers: Wakers = False,
     fmt: FlameFormat = "svg",
 ) -> Response:
     """The flame graph of the second, coloured by the difference from the first: SVG, or the tree of both in JSON."""
     rows = [here.ready(me, capture_id) for capture_id in (a, b) if capture_id]
     arguments = [f"{{{number}}}" for number in range(len(rows))]
-    for name, value in {"a": a_window, "b": b_window, "event": event}.items():
+    for name, value in {"a": a_window, "b": b_window, "event": event, "off-cpu": off_cpu, "wakers": wakers}.items():
         arguments += option(name, value)
     arguments += ["--flamegraph=-", *option("format", "json" if fmt == "json" else None)]
     return await ask(here, me, request, rows, "diff", arguments, MEDIA[fmt])

@@ -2,22 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import json
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Cookie, Query, Request
+from fastapi import APIRouter, Cookie, Query, Request, Response
 from fastapi.responses import RedirectResponse
+from fastapi.routing import APIRoute
 
-from perfcase_api.errors import ApiError
+from perfcase_api.errors import ApiError, body
 from perfcase_api.state import Here, Server, address
 from perfcase_api.who import BEGUN_S, COOKIE, SESSION_S, Who
 
 if TYPE_CHECKING:
     from perfcase_api.oidc import Provider
 
-router = APIRouter(prefix="/v1/oidc", tags=["access"])
-
 _BEGUN = "perfcase_oidc"
 _PATH = "/v1/oidc"
+_REFUSED = "perfcase_refused"
+_REFUSED_S = 60
+_MESSAGE_MAX = 500
+
+
+class _ForPeople(APIRoute):
+    """Here browsers come by themselves, not for a script: who is refused is sent to the page, which says why.
+
+    The reason travels in a cookie, which no link of a stranger's can set. A program is told in JSON as everywhere.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+
+        async def told(request: Request) -> Response:
+            try:
+                return await answer(request)
+            except ApiError as error:
+                if "text/html" not in request.headers.get("accept", ""):
+                    raise
+                # The audit log has what came of it, not how it was said.
+                request.state.status = error.status
+                said = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
+                reason = json.dumps(body(error.kind, error.message[:_MESSAGE_MAX], error.hint))
+                said.set_cookie(_REFUSED, quote(reason, safe=""), max_age=_REFUSED_S, samesite="strict")
+                return said
+
+        return told
+
+
+router = APIRouter(prefix="/v1/oidc", tags=["access"], route_class=_ForPeople)
 
 
 @router.get("", status_code=303, response_class=RedirectResponse)

@@ -71,6 +71,26 @@ OnlyOption = Annotated[
 ]
 
 
+OffCpuOption = Annotated[
+    bool,
+    typer.Option("--off-cpu", help="Where threads left their CPUs, by the time that they stayed away; not samples."),
+]
+WakersOption = Annotated[
+    bool,
+    typer.Option(
+        "--wakers", help="Of --off-cpu: only sleeps, and on each callchain the one of who woke the thread, upside down."
+    ),
+]
+
+
+def check_off_cpu(off_cpu: bool, wakers: bool, event: str | None) -> None:
+    """What of --off-cpu, --wakers and --event goes together."""
+    if off_cpu and event:
+        raise PerfcaseError("usage", "--off-cpu counts time off the CPU, --event samples", "give one of them")
+    if wakers and not off_cpu:
+        raise PerfcaseError("usage", "--wakers is of --off-cpu")
+
+
 def event_option(told: str) -> object:
     """--event of a command that takes samples of one event; ``told``: what it does there."""
     return Annotated[str | None, typer.Option("--event", "-e", metavar="NAME", help=told)]

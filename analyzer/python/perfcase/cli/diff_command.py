@@ -13,8 +13,11 @@ from perfcase.cli.common import (
     FileArgument,
     Format,
     FormatOption,
+    OffCpuOption,
     OutputOption,
+    WakersOption,
     capture_progress,
+    check_off_cpu,
     complete_view,
     event_option,
     open_file,
@@ -25,6 +28,7 @@ from perfcase.diff import page, stack_page
 from perfcase.diff.fired import changes
 from perfcase.diff.rank import rank
 from perfcase.diff.sides import count_per, opened_sides
+from perfcase.diff.stacks import profiles
 from perfcase.errors import PerfcaseError
 from perfcase.history import usual
 from perfcase.scope import parse_part
@@ -70,6 +74,8 @@ def command(
         typer.Option("--callers", metavar="FUNCTION", help="Who calls it in each, and what of that changed most."),
     ] = None,
     event: event_option("Of --flamegraph and --callers: whose samples; a clock unless told.") = None,
+    off_cpu: OffCpuOption = False,
+    wakers: WakersOption = False,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -106,11 +112,13 @@ def command(
 
     Example: perfcase diff incident.perfcase --a 0s..10s --b 20s..30s --view thread_time
     Example: perfcase diff good.perfcase bad.perfcase --flamegraph changed.svg
+    Example: perfcase diff good.perfcase bad.perfcase --flamegraph waits.svg --off-cpu --wakers
     Example: perfcase diff good.perfcase bad.perfcase --callers malloc
     Example: perfcase diff bad.perfcase --baseline incidents/:host=web-*,before=2026-01-05
     """
-    if event and not (flamegraph or callers):
-        raise PerfcaseError("usage", "--event is of --flamegraph and --callers")
+    if (event or off_cpu) and not (flamegraph or callers):
+        raise PerfcaseError("usage", f"--{'event' if event else 'off-cpu'} is of --flamegraph and --callers")
+    check_off_cpu(off_cpu, wakers, event)
     if also and baseline is None:
         raise PerfcaseError("usage", "--also is of --baseline")
     if baseline is not None and any((b, in_b, per, flamegraph, callers)):
@@ -135,20 +143,22 @@ def command(
     second = open_file(b, debug_dir) if b is not None else first
     with opened_sides(first, second, in_a and parse_part(in_a), in_b and parse_part(in_b)) as sides:
         old, new = count_per(*sides, per) if per else sides
+        if flamegraph or callers:
+            stacks = profiles(old.connection, new.connection, event, off_cpu=off_cpu, wakers=wakers)
         if flamegraph:
-            picture = stack_page.flamegraph(old, new, event, as_json=fmt == Format.json)
+            picture = stack_page.flamegraph(old, new, *stacks, as_json=fmt == Format.json)
             if str(flamegraph) == "-":
                 sys.stdout.write(picture)
             else:
                 with writing(flamegraph) as partial:
                     partial.write_text(picture, encoding="utf-8")
         if callers:
-            stack_page.write_callers(old, new, callers, event, fmt.value, output, limit)
+            stack_page.write_callers(old, new, *stacks, callers, fmt.value, output, limit)
         if flamegraph or callers:
             return
         ranking = rank(old, new, None if view is None else [view])
-        stacks = stack_page.said_of_stacks(old, new) if view is None else None
+        said = stack_page.said_of_stacks(old, new) if view is None else None
         findings = changes(old, new) if view is None else None
         page.write(
-            old, new, ranking, fmt.value, output, limit, is_one_view=view is not None, stacks=stacks, findings=findings
+            old, new, ranking, fmt.value, output, limit, is_one_view=view is not None, stacks=said, findings=findings
         )

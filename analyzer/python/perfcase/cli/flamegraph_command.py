@@ -10,11 +10,29 @@ from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, event_option, opened, where_option, writing
-from perfcase.errors import PerfcaseError
+from perfcase.cli.common import (
+    DebugDirOption,
+    FileArgument,
+    OffCpuOption,
+    OnlyOption,
+    WakersOption,
+    check_off_cpu,
+    event_option,
+    opened,
+    where_option,
+    writing,
+)
 from perfcase.flamegraph import FlameGraph
 from perfcase.flametree import tree
-from perfcase.stacks import chosen_event, event_counts, off_cpu_stacks, off_wake_stacks, sample_stacks
+from perfcase.stacks import (
+    OFF_CPU_TITLE,
+    OFF_WAKE_TITLE,
+    chosen_event,
+    event_counts,
+    off_cpu_stacks,
+    off_wake_stacks,
+    sample_stacks,
+)
 from perfcase.text import safe
 
 Form = StrEnum("Form", ["svg", "json"])
@@ -26,16 +44,8 @@ def command(
         Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write; - for standard output.")
     ],
     event: event_option("The event whose samples count; a clock unless told.") = None,
-    off_cpu: Annotated[
-        bool, typer.Option("--off-cpu", help="Where threads left their CPUs, by the time that they stayed away.")
-    ] = False,
-    wakers: Annotated[
-        bool,
-        typer.Option(
-            "--wakers",
-            help="Of --off-cpu: only sleeps, and on each callchain the one of who woke the thread, upside down.",
-        ),
-    ] = False,
+    off_cpu: OffCpuOption = False,
+    wakers: WakersOption = False,
     where: where_option("Which samples or waits: comm, tid, pid, cpu, ts_ns; state, duration_ns of waits.") = None,
     fmt: Annotated[
         Form, typer.Option("--format", "-f", help="svg, or json: the tree as lists, for a program that draws it.")
@@ -49,15 +59,12 @@ def command(
 
     Example: perfcase flamegraph incident.perfcase --where "comm = 'java'" -o java.svg
     """
-    if off_cpu and event:
-        raise PerfcaseError("usage", "--off-cpu counts time off the CPU, --event samples", "give one of them")
-    if wakers and not off_cpu:
-        raise PerfcaseError("usage", "--wakers is of --off-cpu")
+    check_off_cpu(off_cpu, wakers, event)
     with opened(file, debug_dir, only) as connection:
         events: list[tuple[str, str, int]] = []
         if off_cpu:
             stacks = off_wake_stacks(connection, where) if wakers else off_cpu_stacks(connection, where)
-            what, unit = "time asleep, with wakers" if wakers else "time off the CPU", "ns"
+            what, unit = OFF_WAKE_TITLE if wakers else OFF_CPU_TITLE, "ns"
         else:
             events = event_counts(connection, is_whole=not only)
             what, unit = chosen_event({name: unit for name, unit, _ in events}, event)

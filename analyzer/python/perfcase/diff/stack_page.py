@@ -13,7 +13,7 @@ from perfcase.diff.callers import callers
 from perfcase.diff.compare import Side, diff_view
 from perfcase.diff.page import times, value
 from perfcase.diff.shape import COUNTER_VIEWS, Shape, differing_counters, sentence, shape
-from perfcase.diff.stacks import common_event, pictured, profile
+from perfcase.diff.stacks import Profile, pictured, profiles
 from perfcase.flamegraph import FlameGraph
 from perfcase.flametree import tree
 from perfcase.query import Result
@@ -46,17 +46,13 @@ CALLER_COLUMNS = {
 """Weights are in the event's unit (ns for clocks), rates per second of recording, ratios of all that was sampled."""
 
 
-def flamegraph(a: Side, b: Side, event: str | None, *, as_json: bool = False) -> str:
+def flamegraph(a: Side, b: Side, old: Profile, new: Profile, *, as_json: bool = False) -> str:
     """B's flame graph, coloured by the difference from A: SVG, or the tree of both."""
-    old, new = (
-        profile(side.connection, name)
-        for side, name in zip((a, b), common_event(a.connection, b.connection, event), strict=True)
-    )
     title = f"{b.name}: {new.event}, the colour is the difference from {a.name}"
     if as_json:
         told = {
             "title": safe(title), "what": new.event, "unit": new.unit, "a_name": safe(a.name), "b_name": safe(b.name),
-            "events": _common(a, b), **tree(pictured(new, old), pictured(old, new)),
+            "events": [] if new.is_off_cpu else _common(a, b), **tree(pictured(new, old), pictured(old, new)),
         }  # fmt: skip
         return json.dumps(told, separators=(",", ":")) + "\n"
     picture = FlameGraph(pictured(new, old), title=title, unit=new.unit, base=pictured(old, new), base_title=a.name)
@@ -74,11 +70,9 @@ def _common(a: Side, b: Side) -> list[dict[str, object]]:
 
 
 def write_callers(
-    a: Side, b: Side, function: str, event: str | None, fmt: str, output: Path | None, limit: int
+    a: Side, b: Side, old: Profile, new: Profile, function: str, fmt: str, output: Path | None, limit: int
 ) -> None:
     """The caller view of a function in both captures, what changed most first."""
-    events = common_event(a.connection, b.connection, event)
-    old, new = profile(a.connection, events[0]), profile(b.connection, events[1])
     rows = callers(old, new, a.duration_ns, b.duration_ns, function)
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(
@@ -98,9 +92,9 @@ def write_callers(
         if fmt == "table" and output is None:
             unit = f" of {new.event}, weights in {new.unit}"
             console = render.console()
-            console.print(
-                safe(f"callers of {function}, A {a.name}, B {b.name}: samples{unit}"), markup=False, soft_wrap=True
-            )
+            what = "stacks" if new.is_off_cpu else "samples"
+            told = safe(f"callers of {function}, A {a.name}, B {b.name}: {what}{unit}")
+            console.print(told, markup=False, soft_wrap=True)
         render.write_result(Result(connection, "SELECT * FROM caller"), fmt, output, limited=True)
 
 
@@ -126,8 +120,8 @@ def said_of_stacks(a: Side, b: Side) -> Said | None:
     """The stacks of both beside each other; None where they sampled nothing in common."""
     if not sampled_events(a.connection).keys() & sampled_events(b.connection).keys():
         return None
-    events = common_event(a.connection, b.connection, None)
-    found = shape(profile(a.connection, events[0]), profile(b.connection, events[1]))
+    old, new = profiles(a.connection, b.connection)
+    found = shape(old, new)
     views = load_views()
     differences = [each for name in COUNTER_VIEWS for each in diff_view(views[name], a, b)]
     counters = tuple(

@@ -9,14 +9,22 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfcase.errors import PerfcaseError
 from perfcase.flamegraph import Frame, Stack
-from perfcase.query import gate, sql_errors
-from perfcase.schema import literal
-from perfcase.stacks import SAMPLES, chains, choose_event, sampled_events, sampling_event
+from perfcase.query import sql_errors
+from perfcase.stacks import (
+    OFF_CPU_TITLE,
+    OFF_WAKE_TITLE,
+    choose_event,
+    off_cpu_paths,
+    off_wake_paths,
+    sample_paths,
+    sampled_events,
+    sampling_event,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,7 +47,7 @@ class Named(NamedTuple):
 
     name: str
     dso: str
-    """Empty for a thread's name."""
+    """Empty for a label: a thread's name, the state that it was in, who woke it."""
     kind: str
 
 
@@ -53,6 +61,7 @@ class Weight(NamedTuple):
     weight: float
     """In the event's unit."""
     samples: int
+    """Of time off the CPU: how often the CPU was left."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +72,26 @@ class Profile:
     event: str
     unit: str
     total: Weight
+    is_off_cpu: bool = False
+    """What is counted is time off the CPU, not samples of an event."""
 
 
-def common_event(a: duckdb.DuckDBPyConnection, b: duckdb.DuckDBPyConnection, wanted: str | None) -> tuple[str, str]:
+def profiles(
+    a: duckdb.DuckDBPyConnection,
+    b: duckdb.DuckDBPyConnection,
+    event: str | None = None,
+    *,
+    off_cpu: bool = False,
+    wakers: bool = False,
+) -> tuple[Profile, Profile]:
+    """The stacks of both: samples of an event that both have, or where threads left their CPUs."""
+    if off_cpu:
+        return off_cpu_profile(a, wakers=wakers), off_cpu_profile(b, wakers=wakers)
+    events = _common_event(a, b, event)
+    return profile(a, events[0]), profile(b, events[1])
+
+
+def _common_event(a: duckdb.DuckDBPyConnection, b: duckdb.DuckDBPyConnection, wanted: str | None) -> tuple[str, str]:
     """The event whose samples are compared, as each of the two calls it."""
     if wanted is not None:
         return choose_event(a, wanted)[0], choose_event(b, wanted)[0]
@@ -81,28 +107,38 @@ def common_event(a: duckdb.DuckDBPyConnection, b: duckdb.DuckDBPyConnection, wan
 def profile(connection: duckdb.DuckDBPyConnection, event: str, where: str | None = NOT_IDLE) -> Profile:
     """The samples of an event; of which threads, a condition on sample and thread says."""
     unit = sampled_events(connection).get(event, "samples")
+    return _profile(event, unit, sample_paths(connection, event, _frames(connection), _label, where))
+
+
+def off_cpu_profile(connection: duckdb.DuckDBPyConnection, *, wakers: bool = False) -> Profile:
+    """Where threads left their CPUs, by the time that they stayed away; with wakers only sleeps, and who ended them.
+
+    Raises PerfcaseError: the capture has no such time, which says nothing of whether there was any.
+    """
+    paths = off_wake_paths if wakers else off_cpu_paths
+    title = OFF_WAKE_TITLE if wakers else OFF_CPU_TITLE
+    found = _profile(title, "ns", paths(connection, _frames(connection), _label, NOT_IDLE))
+    if not found.stacks:
+        raise PerfcaseError(
+            "not_found", f"one of the two has no {title}", "perfcase view view_coverage says what to record"
+        )
+    return replace(found, is_off_cpu=True)
+
+
+def _profile(event: str, unit: str, paths: Iterable[tuple[list[Named], int, int]]) -> Profile:
     weights: defaultdict[Chain, float] = defaultdict(float)
     samples: Counter[Chain] = Counter()
-    for path, weight, number in _paths(connection, event, where):
-        weights[path] += weight
-        samples[path] += number
-    stacks = {path: Weight(weights[path], samples[path]) for path in weights}
+    for path, weight, number in paths:
+        chain = tuple(path)
+        weights[chain] += weight
+        samples[chain] += number
+    stacks = {chain: Weight(weights[chain], samples[chain]) for chain in weights}
     return Profile(stacks, event, unit, Weight(sum(weights.values()), sum(samples.values())))
 
 
-def _paths(connection: duckdb.DuckDBPyConnection, event: str, where: str | None) -> Iterator[tuple[Chain, float, int]]:
-    sql = (
-        "SELECT w.comm, s.frame_ids, w.frame_id, w.weight, w.samples FROM ("
-        " SELECT comm, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END AS frame_id,"
-        "  sum(coalesce(period, 1))::DOUBLE AS weight, count(*) AS samples"
-        f" FROM ({SAMPLES}) WHERE event = {literal(event)}{f' AND ({where}{chr(10)})' if where else ''} GROUP BY ALL"
-        ") AS w LEFT JOIN stack AS s USING (stack_id)"
-    )
-    gate(connection, sql)
-    frames = _frames(connection)
-    for comm, ids, (weight, samples) in chains(connection, sql):
-        thread = Named(_NUMBER.sub(r"\1*", comm), "", "label")
-        yield (thread, *(frames[number] for number in ids)), weight, samples
+def _label(text: str) -> Named:
+    """A thread's name, a state, a waker: without the number that it has in its pool."""
+    return Named(_NUMBER.sub(r"\1*", text), "", "label")
 
 
 @sql_errors()

@@ -44,11 +44,22 @@ interface Ways {
   oidc: { name: string; url: string } | null;
 }
 
+const REFUSED = /(?:^|; )perfcase_refused=([^;]*)/;
+
+/** Why the identity provider's answer let nobody in; said once. The server writes it (routes/oidc.py). */
+function refusal(): ApiError | undefined {
+  const found = REFUSED.exec(document.cookie)?.[1];
+  if (!found) return undefined;
+  document.cookie = "perfcase_refused=; Max-Age=0; Path=/; SameSite=Strict";
+  const { kind, message, hint } = JSON.parse(decodeURIComponent(found)).error;
+  return new ApiError(kind, message, hint);
+}
+
 export function SignIn() {
   const [token, setToken] = useState("");
   const { data: ways } = useGet<Ways>("sign-in");
   const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError>();
+  const [error, setError] = useState(refusal);
   const submit = async (event: Event) => {
     event.preventDefault();
     setBusy(true);

@@ -32,14 +32,13 @@ export function useFlameState(isUp = false): [FlameState, (change: Partial<Flame
   return [state, change, params];
 }
 
-export function OnCpu({ captureId, capture, filters }: CaptureProps) {
-  const [state, change, params] = useFlameState();
-  const { set } = useRoute();
-  const event = params.get("event");
+/** The graph of a capture, or, where another one is chosen, how it differs from that; and the choice. */
+function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
+  const { params, set } = useRoute();
   const base = params.get("base");
   const ofOne = useGet<FlameDoc>(base ? null : `captures/${captureId}/flamegraph`, {
     format: "json",
-    event,
+    ...what,
     ...filterParams(filters),
   });
   const ofTwo = useGet<FlameDoc>(base ? "diff/flamegraph" : null, {
@@ -47,33 +46,46 @@ export function OnCpu({ captureId, capture, filters }: CaptureProps) {
     a: base,
     b: captureId,
     b_window: filters.window,
-    event,
+    ...what,
   });
-  const { data, error, loading, again } = base ? ofTwo : ofOne;
+  const { data, ...state } = base ? ofTwo : ofOne;
   const captures = useGet<CapturePage>("captures", { limit: 500 }).data?.captures ?? [];
   const other = captures.find((one) => one.capture_id === base);
   // The server's name of it is that of the file as it lies there.
-  const named = useMemo(
+  const doc = useMemo(
     () => (data && base ? { ...data, a_name: safe(other?.name ?? "the other"), b_name: safe(capture.name) } : data),
     [data, other?.name],
   );
   const isNarrowed = [filters.process, filters.thread, filters.cpu, filters.cgroup].some(({ length }) => length > 0);
+  return {
+    ...state,
+    doc,
+    choice: (
+      <Against
+        captures={captures.filter((one) => one.capture_id !== captureId && one.state === "ready")}
+        base={base}
+        onBase={(to) => set({ base: to, event: null, at: null, of: null })}
+      />
+    ),
+    hint: base && isNarrowed && (
+      <p class="quiet">Of the filters only the window counts here: a difference is of all threads.</p>
+    ),
+  };
+}
+
+export function OnCpu(props: CaptureProps) {
+  const [state, change, params] = useFlameState();
+  const { doc, error, loading, again, choice, hint } = useFlame(props, counted("samples", params.get("event")));
   return (
     <>
       <div class="row flame-head">
         <h2>Flame graph</h2>
-        <EventChoice doc={data} />
-        <Against
-          captures={captures.filter((one) => one.capture_id !== captureId && one.state === "ready")}
-          base={base}
-          onBase={(to) => set({ base: to, event: null, at: null, of: null })}
-        />
-        {data && loading && <span class="quiet">Loading …</span>}
+        <EventChoice doc={doc} />
+        {choice}
+        {doc && loading && <span class="quiet">Loading …</span>}
       </div>
-      {base && isNarrowed && (
-        <p class="quiet">Of the filters only the window counts here: a difference is of all threads.</p>
-      )}
-      <Shown data={named} error={error} again={again} state={state} change={change} />
+      {hint}
+      <Shown data={doc} error={error} again={again} state={state} change={change} />
     </>
   );
 }
@@ -125,45 +137,54 @@ function Against({
   );
 }
 
-const OFF = [
-  ["", "All time off the CPU"],
-  ["1", "Sleeps, with who woke them"],
-] as const;
+const COUNTED = {
+  samples: "Samples",
+  off: "All time off the CPU",
+  wakers: "Sleeps, with who woke them",
+} as const;
+type Counted = keyof typeof COUNTED;
 
-export function OffCpu({ captureId, filters }: CaptureProps) {
+/** What a route counts. */
+function counted(what: Counted, event: string | null): Params {
+  return what === "samples" ? { event } : { off_cpu: true, wakers: what === "wakers" };
+}
+
+function Modes({ of, now, onMode }: { of: readonly Counted[]; now: Counted; onMode: (to: Counted) => void }) {
+  return (
+    <span class="flame-modes" role="group" aria-label="What is counted">
+      {of.map((one) => (
+        <button key={one} type="button" aria-pressed={one === now} onClick={() => onMode(one)}>
+          {COUNTED[one]}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+export function OffCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
   const { set } = useRoute();
-  const wakers = params.get("wakers") === "1";
-  const { data, error, loading, again } = useGet<FlameDoc>(`captures/${captureId}/flamegraph`, {
-    format: "json",
-    off_cpu: true,
-    wakers,
-    ...filterParams(filters),
-  });
+  const what = params.get("wakers") === "1" ? "wakers" : "off";
+  const { doc, error, loading, again, choice, hint } = useFlame(props, counted(what, null));
   return (
     <>
       <div class="row flame-head">
         <h2>Off the CPU</h2>
-        <span class="flame-modes" role="group" aria-label="What is counted">
-          {OFF.map(([value, text]) => (
-            <button
-              key={value}
-              type="button"
-              aria-pressed={wakers === (value === "1")}
-              onClick={() => set({ wakers: value, at: null, of: null })}
-            >
-              {text}
-            </button>
-          ))}
-        </span>
-        {data && loading && <span class="quiet">Loading …</span>}
+        <Modes
+          of={["off", "wakers"]}
+          now={what}
+          onMode={(to) => set({ wakers: to === "wakers" ? "1" : null, at: null, of: null })}
+        />
+        {choice}
+        {doc && loading && <span class="quiet">Loading …</span>}
       </div>
       <p class="quiet flame-what">
-        {wakers
+        {what === "wakers"
           ? "Each sleep by the callchain it began with; beyond the state, from leaf to root, the callchain that ended it."
           : "Where threads left their CPUs, by how long they stayed away; the state is the last frame."}
       </p>
-      <Shown data={data} error={error} again={again} state={state} change={change} />
+      {hint}
+      <Shown data={doc} error={error} again={again} state={state} change={change} />
     </>
   );
 }
@@ -171,19 +192,27 @@ export function OffCpu({ captureId, filters }: CaptureProps) {
 /** B's flame graph, coloured by the difference from A; windows make parts of one capture of them. */
 export function DiffFlame(props: { a: string; b?: string | null; aWindow?: string | null; bWindow?: string | null }) {
   const [state, change, params] = useFlameState();
+  const { set } = useRoute();
+  const asked = params.get("counted") ?? "";
+  const what: Counted = asked === "off" || asked === "wakers" ? asked : "samples";
   const { data, error, again } = useGet<FlameDoc>("diff/flamegraph", {
     format: "json",
     a: props.a,
     b: props.b ?? null,
     a_window: props.aWindow ?? null,
     b_window: props.bWindow ?? null,
-    event: params.get("event"),
+    ...counted(what, params.get("event")),
   });
   // The page around it calls them A and B.
   const named = useMemo(() => data && { ...data, a_name: "A", b_name: "B" }, [data]);
   return (
     <>
-      <div class="flame-head">
+      <div class="row flame-head">
+        <Modes
+          of={["samples", "off", "wakers"]}
+          now={what}
+          onMode={(to) => set({ counted: to === "samples" ? null : to, event: null, at: null, of: null })}
+        />
         <EventChoice doc={data} />
       </div>
       <Shown data={named} error={error} again={again} state={state} change={change} />

@@ -23,8 +23,8 @@ export interface CompareWithProps {
 export function CompareWith({ captureId, page, view }: CompareWithProps) {
   const { data } = useGet<CapturePage>("captures", { limit: 1000 });
   const others = data?.captures.filter((one) => one.state === "ready" && one.capture_id !== captureId) ?? [];
-  // The flame graph is compared where it stands.
-  if (others.length === 0 || page === "flame") return null;
+  // Flame graphs are compared where they stand.
+  if (others.length === 0 || page === "flame" || page === "offcpu") return null;
   return (
     <select
       class="compare-with"
