@@ -44,6 +44,15 @@ def option(name: str, value: object) -> list[str]:
     return [f"--{name}"] if value is True else [f"--{name}={value}"]
 
 
+def only_options(**conditions: str | Sequence[str] | None) -> list[str]:
+    """--only of what is given by the keys of perfcase.scope, one value or several of a key."""
+    return [
+        f"--only={key}={value}"
+        for key, given in conditions.items()
+        for value in ([given] if isinstance(given, str) else given or ())
+    ]
+
+
 async def ask(
     here: Server,
     who: Who,

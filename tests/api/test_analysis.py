@@ -108,6 +108,11 @@ def test_two_captures(server: Running, admin: httpx.Client, tcp: str) -> None:
     assert flames == printed(server, *drawn)
     waits = admin.get("/v1/diff/flamegraph", params={**pictures, "off_cpu": True, "wakers": True}).content
     assert waits == printed(server, *drawn, "--off-cpu", "--wakers") != flames
+    one = admin.get("/v1/diff", params={"a": pipe, "b": tcp, "thread": "order-client", "limit": 3}).text
+    shown = printed(
+        server, "diff", f"{pipe}/case", f"{tcp}/case", "--only=thread=order-client", "--limit=3", "--format=json"
+    )
+    assert rounded(one) == rounded(shown.decode())
     asked = {"a": pipe, "b": tcp, "callers": "schedule", "off_cpu": True, "limit": 3}
     shown = printed(
         server, "diff", f"{pipe}/case", f"{tcp}/case", "--callers=schedule", "--off-cpu", "--limit=3", "--format=json"

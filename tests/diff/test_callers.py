@@ -202,3 +202,33 @@ def test_what_only_these_take(recorded: Path) -> None:
     assert "--event is of --flamegraph and --callers" in fail(2, "diff", recorded, *PARTS, "--event", "cpu-clock")
     assert "--off-cpu is of --flamegraph and --callers" in fail(2, "diff", recorded, *PARTS, "--off-cpu")
     assert "--wakers is of --off-cpu" in fail(2, "diff", recorded, *PARTS, "--wakers", "--flamegraph", "-")
+
+
+def test_a_part_of_both_is_compared(recorded: Path) -> None:
+    """What --only leaves is compared as two captures of nothing else."""
+    only = "thread=dd"
+    told = json.loads(
+        succeed("diff", recorded, *PARTS, "--only", only, "--view", "syscall_summary", "--format", "json", "-n", "0")
+    )
+    counts = {
+        (line["key_values"][1], side): line[side]
+        for line in told["differences"]
+        for side in ("a", "b")
+        if line["measure"] == "call_count"
+    }
+    assert {line["key_values"][0] for line in told["differences"]} == {"dd"}
+    for side, window in (("a", "0s..8s"), ("b", "8s..")):
+        rows = json.loads(succeed(
+            "sql", recorded, "--only", f"window={window}", "--format", "json",
+            "SELECT name, sum(call_count)::BIGINT AS n FROM syscall_summary WHERE comm = 'dd' GROUP BY name",
+        ))  # fmt: skip
+        seen = {row["name"]: row["n"] for row in rows}
+        shown = {name: count for (name, of), count in counts.items() if of == side and count is not None}
+        # What is the same on both sides is no difference.
+        assert len(shown) > 3
+        assert shown.items() <= seen.items()
+    headed = succeed("diff", recorded, *PARTS, "--only", only, "--view", "syscall_summary")
+    assert f"A  x.perfcase 0s..8s, {only}" in headed
+    assert "x.perfcase: there is no thread nobody" in fail(6, "diff", recorded, *PARTS, "--only", "thread=nobody")
+    assert "windows of their own" in fail(2, "diff", recorded, *PARTS, "--only", "window=1s..")
+    assert "--baseline stands for" in fail(2, "diff", recorded, "--baseline", ".", "--only", "cpu=0")

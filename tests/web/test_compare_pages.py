@@ -64,6 +64,23 @@ def test_every_page_of_a_capture_leads_to_the_same_of_two(shown: str, view: str 
     assert asked == {"a": site.ids["pipe"], "b": site.ids["tcp"], **({"view": view} if view else {})}
 
 
+def test_a_thread_of_both_is_compared(page: Page, site: Site, look) -> None:
+    # The filters of the page that it began on go along; the window stays that capture's own.
+    page.open(site.at(f"c/{site.ids['tcp']}/syscalls?thread=order-client&window=0s..2s"))
+    choice = "document.querySelector('[aria-label=\"Compare this with\"]')"
+    page.until(choice)
+    page.see(f"{choice}.value = '{site.ids['pipe']}', {choice}.dispatchEvent(new Event('change', {{ bubbles: true }}))")
+    page.until("location.hash.includes('thread=order-client') && location.hash.includes('b_window=0s..2s')")
+    page.until(f"{CELLS}.length && {CELLS}.every((row) => row[2].includes('order-client'))")
+    look("diff-thread")
+    page.click(".segments a", "Flame graph")
+    page.until(
+        "location.hash.includes('thread=order-client') && document.querySelector('.flame-canvas')?.dataset.painted"
+    )
+    page.click(".chip button")
+    page.until("!location.hash.includes('thread=')")
+
+
 def test_two_windows_of_one_capture(page: Page, site: Site, look) -> None:
     page.open("about:blank")
     page.open(site.at(f"diff?a={site.ids['tcp']}&view=thread_time"))

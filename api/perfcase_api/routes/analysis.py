@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from perfcase.schema import Table, load_tables
 from perfcase.views import View, load_views, parameters
-from perfcase_api.asking import MEDIA, TableFormat, ask, option, rows_max
+from perfcase_api.asking import MEDIA, TableFormat, ask, only_options, option, rows_max
 from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
 from perfcase_api.routes.captures import CaptureId, labels_of
@@ -48,18 +48,27 @@ TABLE = _as("json", "csv", "arrow", "parquet")
 Names = Annotated[list[str] | None, Query(max_length=20)]
 
 
-def part(
-    window: Annotated[
-        str | None, Query(max_length=50, description="Only this time of it.", examples=["10s..20s"])
-    ] = None,
+def of_both(
     process: Annotated[Names, Query(description="Only processes of this name or pid.", examples=["java"])] = None,
     thread: Annotated[Names, Query(description="Only threads of this name or tid.", examples=["worker-*"])] = None,
     cpu: Annotated[Names, Query(description="Only what happened there.", examples=["0-3"])] = None,
     cgroup: Annotated[Names, Query(description="Only what is in this control group.", examples=["/web"])] = None,
 ) -> list[str]:
+    """The part of each capture that is compared, as arguments; windows are each side's own."""
+    return only_options(process=process, thread=thread, cpu=cpu, cgroup=cgroup)
+
+
+OfBoth = Annotated[list[str], Depends(of_both)]
+
+
+def part(
+    others: OfBoth,
+    window: Annotated[
+        str | None, Query(max_length=50, description="Only this time of it.", examples=["10s..20s"])
+    ] = None,
+) -> list[str]:
     """The part of the capture that is asked about, as arguments."""
-    given = {"window": [window] if window else None, "process": process, "thread": thread, "cpu": cpu, "cgroup": cgroup}
-    return [f"--only={key}={value}" for key, values in given.items() for value in values or ()]
+    return [*only_options(window=window), *others]
 
 
 Only = Annotated[list[str], Depends(part)]
@@ -201,6 +210,7 @@ async def diff(
     me: Me,
     request: Request,
     a: CaptureA,
+    only: OfBoth,
     b: CaptureB = None,
     a_window: Part = None,
     b_window: Part = None,
@@ -233,6 +243,7 @@ async def diff(
         arguments += [word for number in range(first, len(rows)) for word in ("--also", f"{{{number}}}")]
     given = {"a": a_window, "b": b_window, "view": view, "per": per, "callers": callers, "event": event, "limit": limit}
     given["off-cpu"] = off_cpu
+    arguments += only
     for name, value in given.items():
         arguments += option(name, value)
     return await ask(here, me, request, rows, "diff", [*arguments, *option("format", fmt)], MEDIA[fmt])
@@ -244,6 +255,7 @@ async def diff_flame_graph(
     me: Me,
     request: Request,
     a: CaptureA,
+    only: OfBoth,
     b: CaptureB = None,
     a_window: Part = None,
     b_window: Part = None,
@@ -257,7 +269,7 @@ async def diff_flame_graph(
     arguments = [f"{{{number}}}" for number in range(len(rows))]
     for name, value in {"a": a_window, "b": b_window, "event": event, "off-cpu": off_cpu, "wakers": wakers}.items():
         arguments += option(name, value)
-    arguments += ["--flamegraph=-", *option("format", "json" if fmt == "json" else None)]
+    arguments += [*only, "--flamegraph=-", *option("format", "json" if fmt == "json" else None)]
     return await ask(here, me, request, rows, "diff", arguments, MEDIA[fmt])
 
 

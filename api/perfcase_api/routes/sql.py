@@ -7,9 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from perfcase_api.asking import MEDIA, TableFormat, ask, option, rows_max
+from perfcase.scope import KEYS
+from perfcase_api.asking import MEDIA, TableFormat, ask, only_options, option, rows_max
 from perfcase_api.errors import ApiError
-from perfcase_api.routes.analysis import TABLE, part
+from perfcase_api.routes.analysis import TABLE
 from perfcase_api.state import Here, Me
 
 router = APIRouter(prefix="/v1", tags=["analysis"])
@@ -62,6 +63,6 @@ async def sql(here: Here, me: Me, request: Request, question: Question) -> Respo
             raise ApiError("too_large", f"the ticket has {len(rows)} captures; at most {_CAPTURES_MAX}", "ask each")
     also = [argument for number in range(1, len(rows)) for argument in ("--also", f"{{{number}}}")]
     arguments = ["{0}", *also, "--capture-id", *option("limit", rows_max(here, question.limit))]
-    arguments += part(question.window, question.process, question.thread, question.cpu, question.cgroup)
+    arguments += only_options(**{key: getattr(question, key) for key in KEYS})
     arguments += [*option("format", question.format), "--", question.sql]
     return await ask(here, me, request, rows, "sql", arguments, MEDIA[question.format])

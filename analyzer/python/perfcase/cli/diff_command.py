@@ -14,6 +14,7 @@ from perfcase.cli.common import (
     Format,
     FormatOption,
     OffCpuOption,
+    OnlyOption,
     OutputOption,
     WakersOption,
     capture_progress,
@@ -92,6 +93,7 @@ def command(
             help="Of --baseline: captures there, too; :SELECTOR alone then means all of them.",
         ),
     ] = None,
+    only: OnlyOption = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=0, metavar="N", help="At most N lines; 0: all.")
     ] = page.LINES,
@@ -106,22 +108,24 @@ def command(
     it. What is no more than the noise between the intervals of the captures is counted, not listed; --view NAME lists that,
     too. Missing sources are said. The exit code is 0 whenever the two could be compared, whatever was found.
 
-    Example: perfcase diff good.perfcase bad.perfcase
     Stacks are matched by function and object. The same shape with other counters is said: then the cause is in the hardware
     and not in the code.
 
-    Example: perfcase diff incident.perfcase --a 0s..10s --b 20s..30s --view thread_time
-    Example: perfcase diff good.perfcase bad.perfcase --flamegraph changed.svg
-    Example: perfcase diff good.perfcase bad.perfcase --flamegraph waits.svg --off-cpu --wakers
-    Example: perfcase diff good.perfcase bad.perfcase --callers malloc
-    Example: perfcase diff bad.perfcase --baseline incidents/:host=web-*,before=2026-01-05
+    \b
+    Examples:
+      perfcase diff good.perfcase bad.perfcase
+      perfcase diff good.perfcase bad.perfcase --only process=java
+      perfcase diff incident.perfcase --a 0s..10s --b 20s..30s --view thread_time
+      perfcase diff good.perfcase bad.perfcase --flamegraph waits.svg --off-cpu
+      perfcase diff good.perfcase bad.perfcase --callers malloc
+      perfcase diff bad.perfcase --baseline incidents/:host=web-*
     """
     if (event or off_cpu) and not (flamegraph or callers):
         raise PerfcaseError("usage", f"--{'event' if event else 'off-cpu'} is of --flamegraph and --callers")
     check_off_cpu(off_cpu, wakers, event)
     if also and baseline is None:
         raise PerfcaseError("usage", "--also is of --baseline")
-    if baseline is not None and any((b, in_b, per, flamegraph, callers)):
+    if baseline is not None and any((b, in_b, per, flamegraph, callers, only)):
         raise PerfcaseError(
             "usage", "--baseline stands for the other capture", "FILE, --a, --view, --limit and --format go with it"
         )
@@ -141,7 +145,7 @@ def command(
             usual.write(side, found, baseline, fmt.value, output, limit)
         return
     second = open_file(b, debug_dir) if b is not None else first
-    with opened_sides(first, second, in_a and parse_part(in_a), in_b and parse_part(in_b)) as sides:
+    with opened_sides(first, second, in_a and parse_part(in_a), in_b and parse_part(in_b), only or ()) as sides:
         old, new = count_per(*sides, per) if per else sides
         if flamegraph or callers:
             stacks = profiles(old.connection, new.connection, event, off_cpu=off_cpu, wakers=wakers)

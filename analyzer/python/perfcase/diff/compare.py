@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from perfcase.diff.collect import Collected, Figure, Key, collect
 from perfcase.diff.declared import Measure
+from perfcase.scope import Scope
 from perfcase.store import Case
 from perfcase.views import View
 
@@ -48,6 +49,8 @@ class Side:
     case: Case | None = None
     start_ns: int = 0
     """Where it begins in its capture."""
+    scope: Scope | None = None
+    """What of its capture it is; None: all."""
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Colle
     parts: list[list[Collected]] = [[] for _ in views]
     counts: list[float] = []
     bounds = [side.start_ns + side.duration_ns * n // PARTS for n in range(PARTS + 1)]
-    with open_window(side.case, bounds[0], bounds[1]) as window:
+    with open_window(side.case, bounds[0], bounds[1], side.scope) as window:
         for start_ns, end_ns in pairwise(bounds):
             move(window, start_ns, end_ns)
             if side.per:

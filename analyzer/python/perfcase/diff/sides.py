@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from perfcase.diff.compare import Side
 from perfcase.errors import PerfcaseError
 from perfcase.query import sql_errors
 from perfcase.schema import literal, load_tables, quote
-from perfcase.scope import Part, Scope
+from perfcase.scope import Part, Scope, resolve
 from perfcase.store import Case
 from perfcase.views import load_views, with_dependencies
 from perfcase.window import open_scope
@@ -30,26 +30,42 @@ SHARED = ("fd_history", "fd_call")
 
 
 @contextmanager
-def opened_sides(a: Case, b: Case, in_a: Part | None, in_b: Part | None) -> Iterator[tuple[Side, Side]]:
-    """Both sides. Of one capture against itself they are the same connection: DuckDB opens a file once in a process."""
+def opened_sides(
+    a: Case, b: Case, in_a: Part | None, in_b: Part | None, only: Sequence[str] = ()
+) -> Iterator[tuple[Side, Side]]:
+    """Both sides, of each the part that ``only`` names (perfcase.scope). Of one capture against itself they are the same
+    connection: DuckDB opens a file once in a process."""
+    scopes = _scope(a, in_a, only), _scope(b, in_b, only)
     with ExitStack() as stack:
-        first = stack.enter_context(_connected(a, in_a))
-        is_same = a.folder.resolve() == b.folder.resolve() and in_a == in_b
-        second = first if is_same else stack.enter_context(_connected(b, in_b))
-        yield _side(first, a, in_a), _side(second, b, in_b)
+        first = stack.enter_context(_connected(a, scopes[0]))
+        is_same = a.folder.resolve() == b.folder.resolve() and scopes[0] == scopes[1]
+        second = first if is_same else stack.enter_context(_connected(b, scopes[1]))
+        yield _side(first, a, scopes[0], only), _side(second, b, scopes[1], only)
 
 
-def _connected(case: Case, part: Part | None) -> duckdb.DuckDBPyConnection:
-    if part is None:
-        return query.connect(case.folder)
-    return open_scope(case, Scope(part))
+def _scope(case: Case, part: Part | None, only: Sequence[str]) -> Scope | None:
+    if not only:
+        return Scope(part) if part else None
+    try:
+        found = resolve(lambda: query.connect(case.folder), only)
+    except PerfcaseError as error:
+        raise PerfcaseError(error.kind, f"{case.name}: {error.message}", error.hint) from error
+    if found.part:
+        raise PerfcaseError("usage", "the sides of a diff have windows of their own", "--a and --b")
+    return replace(found, part=part)
 
 
-def _side(connection: duckdb.DuckDBPyConnection, case: Case, part: Part | None) -> Side:
+def _connected(case: Case, scope: Scope | None) -> duckdb.DuckDBPyConnection:
+    return query.connect(case.folder) if scope is None else open_scope(case, scope)
+
+
+def _side(connection: duckdb.DuckDBPyConnection, case: Case, scope: Scope | None, only: Sequence[str]) -> Side:
     duration_ns, cpu_count = connection.execute("SELECT duration_ns, cpu_count FROM capture").fetchone()
+    part = scope.part if scope else None
     start_ns = part.start_ns if part else 0
     name = case.name if part is None else f"{case.name} {start_ns / 1e9:g}s..{(start_ns + duration_ns) / 1e9:g}s"
-    return Side(connection, name, duration_ns, cpu_count, case=case, start_ns=start_ns)
+    name = ", ".join((name, *only))
+    return Side(connection, name, duration_ns, cpu_count, case=case, start_ns=start_ns, scope=scope)
 
 
 def share_views(connection: duckdb.DuckDBPyConnection, wanted: set[str]) -> None:

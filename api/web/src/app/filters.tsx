@@ -11,10 +11,11 @@ const HINTS: Record<(typeof FILTERS)[number], [string, string]> = {
   cgroup: ["/web", "Only what is in this control group."],
 };
 
-export function FilterBar() {
+/** `kinds`: which there are. */
+export function FilterBar({ kinds = FILTERS }: { kinds?: readonly (typeof FILTERS)[number][] }) {
   const { params, set } = useRoute();
   const filters = filtersOf(params);
-  const [kind, setKind] = useState<(typeof FILTERS)[number]>("window");
+  const [kind, setKind] = useState(kinds[0]!);
   const [value, setValue] = useState("");
   const add = (event: Event) => {
     event.preventDefault();
@@ -23,7 +24,7 @@ export function FilterBar() {
     set({ [kind]: kind === "window" ? given : [...new Set([...filters[kind], given])] });
     setValue("");
   };
-  const chips = FILTERS.flatMap((name) =>
+  const chips = kinds.flatMap((name) =>
     (name === "window" ? (filters.window ? [filters.window] : []) : filters[name]).map((one) => [name, one] as const),
   );
   const drop = (name: (typeof FILTERS)[number], one: string) =>
@@ -44,7 +45,7 @@ export function FilterBar() {
         value={kind}
         onChange={(event) => setKind(event.currentTarget.value as (typeof FILTERS)[number])}
       >
-        {FILTERS.map((name) => (
+        {kinds.map((name) => (
           <option key={name} value={name}>
             {name}
           </option>
@@ -62,11 +63,7 @@ export function FilterBar() {
         Add
       </button>
       {chips.length > 1 && (
-        <button
-          type="button"
-          class="plain"
-          onClick={() => set(Object.fromEntries(FILTERS.map((name) => [name, null])))}
-        >
+        <button type="button" class="plain" onClick={() => set(Object.fromEntries(kinds.map((name) => [name, null])))}>
           Clear all
         </button>
       )}

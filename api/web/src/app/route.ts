@@ -44,6 +44,12 @@ export function filterParams(filters: Filters): Record<string, string | string[]
   return { ...filters };
 }
 
+/** The filters that the sides of a comparison share: windows are each side's own. */
+export function sharedParams(filters: Filters): Record<string, string[]> {
+  const { window: _, ...shared } = filters;
+  return shared;
+}
+
 /** What is open, and how to open something else. */
 export function useRoute(): Route {
   const [hash, setHash] = useState(location.hash);

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { useGet } from "../api/hooks";
 import type { Capture, CapturePage } from "../api/types";
 import type { CaptureProps } from "../app/pages";
-import { filterParams, type Params, useRoute } from "../app/route";
+import { filterParams, filtersOf, type Params, sharedParams, useRoute } from "../app/route";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { count } from "../parts/units";
@@ -46,6 +46,7 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
     a: base,
     b: captureId,
     b_window: filters.window,
+    ...sharedParams(filters),
     ...what,
   });
   const { data, ...state } = base ? ofTwo : ofOne;
@@ -56,7 +57,6 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
     () => (data && base ? { ...data, a_name: safe(other?.name ?? "the other"), b_name: safe(capture.name) } : data),
     [data, other?.name],
   );
-  const isNarrowed = [filters.process, filters.thread, filters.cpu, filters.cgroup].some(({ length }) => length > 0);
   return {
     ...state,
     doc,
@@ -67,15 +67,12 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
         onBase={(to) => set({ base: to, event: null, at: null, of: null })}
       />
     ),
-    hint: base && isNarrowed && (
-      <p class="quiet">Of the filters only the window counts here: a difference is of all threads.</p>
-    ),
   };
 }
 
 export function OnCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
-  const { doc, error, loading, again, choice, hint } = useFlame(props, counted("samples", params.get("event")));
+  const { doc, error, loading, again, choice } = useFlame(props, counted("samples", params.get("event")));
   return (
     <>
       <div class="row flame-head">
@@ -84,7 +81,6 @@ export function OnCpu(props: CaptureProps) {
         {choice}
         {doc && loading && <span class="quiet">Loading …</span>}
       </div>
-      {hint}
       <Shown data={doc} error={error} again={again} state={state} change={change} />
     </>
   );
@@ -165,7 +161,7 @@ export function OffCpu(props: CaptureProps) {
   const [state, change, params] = useFlameState();
   const { set } = useRoute();
   const what = params.get("wakers") === "1" ? "wakers" : "off";
-  const { doc, error, loading, again, choice, hint } = useFlame(props, counted(what, null));
+  const { doc, error, loading, again, choice } = useFlame(props, counted(what, null));
   return (
     <>
       <div class="row flame-head">
@@ -183,7 +179,6 @@ export function OffCpu(props: CaptureProps) {
           ? "Each sleep by the callchain it began with; beyond the state, from leaf to root, the callchain that ended it."
           : "Where threads left their CPUs, by how long they stayed away; the state is the last frame."}
       </p>
-      {hint}
       <Shown data={doc} error={error} again={again} state={state} change={change} />
     </>
   );
@@ -201,6 +196,7 @@ export function DiffFlame(props: { a: string; b?: string | null; aWindow?: strin
     b: props.b ?? null,
     a_window: props.aWindow ?? null,
     b_window: props.bWindow ?? null,
+    ...sharedParams(filtersOf(params)),
     ...counted(what, params.get("event")),
   });
   // The page around it calls them A and B.

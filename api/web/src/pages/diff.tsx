@@ -4,7 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 import { useGet, useSchema } from "../api/hooks";
 import type { CapturePage, Row } from "../api/types";
 import { Lazy } from "../app/lazy";
-import { href, useRoute } from "../app/route";
+import { FilterBar } from "../app/filters";
+import { filtersOf, FILTERS, href, type Params, sharedParams, useRoute } from "../app/route";
 import { Dialog } from "../parts/dialog";
 import { amount, COLUMNS, type Diff, type Difference, difference, SHOWN, tableRow } from "../parts/differences";
 import { Problem, Waiting } from "../parts/problem";
@@ -13,6 +14,8 @@ import { Table } from "../parts/table";
 import { count, plural, ratio } from "../parts/units";
 
 const LINES = 200;
+/** Windows are each side's own. */
+const SHARED = FILTERS.filter((kind) => kind !== "window");
 const FLAME = async () => ({ default: (await import("../flame/page")).DiffFlame });
 
 export default function DiffPage() {
@@ -36,7 +39,7 @@ export default function DiffPage() {
             ].map(([id, title]) => (
               <a
                 key={id}
-                href={href("diff", { ...Object.fromEntries(params), as: id! })}
+                href={href("diff", { ...Object.fromEntries(params), ...sharedParams(filtersOf(params)), as: id! })}
                 aria-current={(params.get("as") ?? "") === id ? "true" : undefined}
               >
                 {title}
@@ -47,7 +50,15 @@ export default function DiffPage() {
             <Lazy load={FLAME} props={{ a: a!, b: b ?? null, aWindow: aWindow ?? null, bWindow: bWindow ?? null }} />
           ) : (
             <Compared
-              query={{ a, b, a_window: aWindow, b_window: bWindow, view: params.get("view"), per: params.get("per") }}
+              query={{
+                a: a!,
+                b: b ?? null,
+                a_window: aWindow ?? null,
+                b_window: bWindow ?? null,
+                ...sharedParams(filtersOf(params)),
+                view: params.get("view"),
+                per: params.get("per"),
+              }}
             />
           )}
         </>
@@ -123,11 +134,15 @@ function Sides() {
           onChange={(event) => set({ per: event.currentTarget.value.trim() })}
         />
       </div>
+      <FilterBar kinds={SHARED} />
     </div>
   );
 }
 
-function Compared({ query }: { query: Record<string, string | null | undefined> }) {
+/** What is asked of GET /v1/diff. */
+type Asked = { a: string; b: string | null; a_window: string | null; b_window: string | null } & Params;
+
+function Compared({ query }: { query: Asked }) {
   const { data, error, loading, again } = useGet<Diff>("diff", { ...query, limit: LINES });
   const [open, setOpen] = useState<Difference>();
   if (error) return <Problem error={error} again={again} />;
@@ -267,20 +282,13 @@ function Lacking({ diff }: { diff: Diff }) {
   );
 }
 
-function Details({
-  one,
-  query,
-  onClose,
-}: {
-  one: Difference;
-  query: Record<string, string | null | undefined>;
-  onClose: () => void;
-}) {
+function Details({ one, query, onClose }: { one: Difference; query: Asked; onClose: () => void }) {
+  const { params } = useRoute();
   const where = one.key_names.length === one.key_values.length ? one.key_names : [];
   const side = (name: "a" | "b") => {
     const id = name === "a" ? query.a : (query.b ?? query.a);
     const window = name === "a" ? query.a_window : query.b_window;
-    return href(["c", id!, "views"], { window, view: one.view });
+    return href(["c", id, "views"], { ...sharedParams(filtersOf(params)), window, view: one.view });
   };
   return (
     <Dialog label={`${one.view} ${one.measure}`} class="wide" onClose={onClose}>

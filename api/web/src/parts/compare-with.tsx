@@ -2,7 +2,7 @@
 
 import { useGet } from "../api/hooks";
 import type { CapturePage } from "../api/types";
-import { go } from "../app/route";
+import { filtersOf, go, sharedParams, useRoute } from "../app/route";
 import { safe } from "./safe";
 
 /** The view whose differences are those of a page; other pages lead to all of them, ranked. */
@@ -21,6 +21,7 @@ export interface CompareWithProps {
 }
 
 export function CompareWith({ captureId, page, view }: CompareWithProps) {
+  const { params } = useRoute();
   const { data } = useGet<CapturePage>("captures", { limit: 1000 });
   const others = data?.captures.filter((one) => one.state === "ready" && one.capture_id !== captureId) ?? [];
   // Flame graphs are compared where they stand.
@@ -31,7 +32,13 @@ export function CompareWith({ captureId, page, view }: CompareWithProps) {
       aria-label="Compare this with"
       value=""
       onChange={(event) =>
-        go("diff", { a: event.currentTarget.value, b: captureId, view: page === "views" ? view : VIEWS[page] })
+        go("diff", {
+          a: event.currentTarget.value,
+          b: captureId,
+          b_window: params.get("window"),
+          ...sharedParams(filtersOf(params)),
+          view: page === "views" ? view : VIEWS[page],
+        })
       }
     >
       <option value="">Compare with</option>
