@@ -117,10 +117,13 @@ def test_the_kernel_log_is_dmesgs(rows: Rows) -> None:
     theirs = []
     for line in ask("dmesg", "-x", "-f", "kern").splitlines():
         head = re.match(r"kern *:(\w+) *: \[ *(\d+)\.(\d{6})\] (.*)$", line)
-        if head and not head[4].startswith("audit: "):
-            theirs.append((head[1], "kern", int(head[2]) * 1_000_000 + int(head[3]), head[4]))
-    # Messages of one line; dmesg was asked later: what came since then is not ours, what was overwritten not its.
-    ours = [row for row in log if "\n" not in row[3] and row[2] >= theirs[0][2]]
-    theirs = [row for row in theirs if row[2] <= log[-1][2] and (row[2], row[3]) != ("", "")]
+        if head:
+            theirs.append((head[1], "kern", int(head[2]) * 1_000_000 + int(head[3]), [head[4].strip()]))
+        else:
+            # Further lines of a message are indented.
+            theirs[-1][3].append(line.strip())
+    # dmesg was asked later: what came since then is not ours, what was overwritten not its.
+    ours = [(*row[:3], [line.strip() for line in row[3].split("\n")]) for row in log if row[2] >= theirs[0][2]]
+    theirs = [row for row in theirs if row[2] <= log[-1][2] and not row[3][0].startswith("audit: ")]
     assert len(ours) > 10
-    assert [(*row[:3], row[3].rstrip()) for row in ours] == [(*row[:3], row[3].rstrip()) for row in theirs]
+    assert ours == theirs
