@@ -27,6 +27,7 @@ busybox busybox
 chromium chromium
 stress-ng stress-ng
 dash dash
+shellcheck shellcheck
 mpstat sysstat
 unshare util-linux
 ss iproute2

@@ -79,11 +79,17 @@ def test_what_two_sources_recorded_counts_once(sample: Path, tmp_path: Path) -> 
 
 
 # Two threads share each CPU; each at its beginning and end writes the clock and its schedstat: time on a CPU, in a run queue, runs.
+# Both are of one moment: between them it did not leave the CPU.
 CONTENDED = """
 import os, sys, threading, time
-def account():
+def schedstat():
     with open("/proc/thread-self/schedstat") as file:
-        return time.clock_gettime_ns(time.CLOCK_MONOTONIC), *map(int, file.read().split())
+        return list(map(int, file.read().split()))
+def account():
+    while True:
+        before, now, after = schedstat(), time.clock_gettime_ns(time.CLOCK_MONOTONIC), schedstat()
+        if before[2] == after[2]:
+            return now, *after
 for worker in range(2 * os.cpu_count()):
     if os.fork() == 0:
         before = account()
@@ -103,12 +109,32 @@ while True:
 """
 
 
+# Waits, and the thread that the one that waited after a wakeup took the CPU from.
+WAITS = """
+CREATE TEMP TABLE wait AS
+WITH lost AS (
+    SELECT r.cpu, r.ts_ns + r.duration_ns AS end_ns, any_value(t.tid) AS lost_tid
+    FROM thread_state AS r JOIN thread AS t USING (utid)
+    WHERE r.state = 'running' AND r.next_state IN ('runnable', 'runnable_preempted')
+    GROUP BY ALL
+)
+SELECT w.tid, w.state, w.ts_ns, w.wait_ns, w.ts_ns + w.wait_ns AS end_ns, CASE WHEN w.state = 'runnable' THEN l.lost_tid END AS lost_tid
+FROM run_queue_wait AS w LEFT JOIN lost AS l ON l.cpu = w.cpu AND l.end_ns = w.ts_ns + w.wait_ns
+"""
+
+
 @pytest.mark.skipif(TRACEFS is None or not Path("/proc/self/schedstat").exists(), reason="no tracefs, or no schedstat")
 def test_time_in_run_queues_of_each_thread(tmp_path: Path) -> None:
-    """The kernel's clock of run queues runs apart from the trace's, and a wait begins with sched_wakeup, just after the enqueue.
+    """Time on a CPU and in its queue are together what the kernel counts, but for 10 µs a run and 1 % for the clocks' rates.
 
-    So each wait, and each run, may differ by some microseconds: 20 are allowed, and 1 % for the clocks' rates. The number of
-    runs is exact. Where ftrace's list of pids let a switch to the thread slip, the beginning of its run is doubtful
+    How that divides differs in one way. Where a wakeup has the CPU switch at once, the kernel does not read its clock again
+    (rq_clock_skip_update in kernel/sched/core.c): its switch is at the wakeup, so that the woken thread's wait is 0 and lies in
+    its run; the trace's switch is where it happens. So of the woken thread's waits up to all are in the kernel's run, and the
+    thread that lost the CPU waits, to the kernel, up to that much longer.
+
+    A thread that loses the CPU on its way to sleep, when its state is no longer running, is to the kernel's account in no queue, and
+    its next run not counted (sched_info_depart in kernel/sched/stats.h): that happens once in hundreds of runs; else the
+    number of runs is exact. Where ftrace's list of pids let a switch to the thread slip, the beginning of its run is doubtful
     (is_ambiguous): such runs are allowed for.
     """
     helper()
@@ -132,25 +158,34 @@ def test_time_in_run_queues_of_each_thread(tmp_path: Path) -> None:
         ((start_ns,),) = case.execute("SELECT start_clock_ns FROM capture").fetchall()
         accounts = {int(path.name): path.read_text().split() for path in (tmp_path / "accounts").iterdir()}
         assert len(accounts) >= 2
+        case.execute(WAITS)
         waited = 0
         for tid, fields in accounts.items():
             from_ns, cpu0, wait0, runs0, to_ns, cpu1, wait1, runs1 = map(int, fields)
-            ((ready_ns,),) = case.execute(
-                "SELECT coalesce(sum(wait_ns), 0)::BIGINT FROM run_queue_wait WHERE tid = ? AND ts_ns BETWEEN ? AND ?",
-                [tid, from_ns - start_ns, to_ns - start_ns],
+            between = {"tid": tid, "from": from_ns - start_ns, "to": to_ns - start_ns}
+            ((ready_ns, after_wakeup_ns),) = case.execute(
+                "SELECT coalesce(sum(wait_ns), 0)::BIGINT, coalesce(sum(wait_ns) FILTER (state = 'runnable'), 0)::BIGINT"
+                " FROM wait WHERE tid = $tid AND ts_ns BETWEEN $from AND $to",
+                between,
+            ).fetchall()
+            ((lost_ns,),) = case.execute(
+                "SELECT coalesce(sum(wait_ns), 0)::BIGINT FROM wait WHERE lost_tid = $tid AND end_ns BETWEEN $from AND $to",
+                between,
             ).fetchall()
             ((on_cpu_ns, run_count, doubtful_ns),) = case.execute(
                 "SELECT coalesce(sum(least(ts_ns + duration_ns, $to) - greatest(ts_ns, $from)), 0)::BIGINT,"
                 "  count(*) FILTER (ts_ns > $from), coalesce(sum(duration_ns) FILTER (is_ambiguous), 0)::BIGINT"
                 " FROM thread_state JOIN thread USING (utid)"
                 " WHERE tid = $tid AND state = 'running' AND ts_ns < $to AND ts_ns + duration_ns > $from",
-                {"tid": tid, "from": from_ns - start_ns, "to": to_ns - start_ns},
+                between,
             ).fetchall()
-            told = (tid, wait1 - wait0, ready_ns, cpu1 - cpu0, on_cpu_ns, runs1 - runs0, run_count)
-            allowed = 20_000 * (run_count + 1) + doubtful_ns
-            assert abs(wait1 - wait0 - ready_ns) <= allowed + (wait1 - wait0) // 100, told
-            assert abs(cpu1 - cpu0 - on_cpu_ns) <= allowed + (cpu1 - cpu0) // 100, told
-            assert runs1 - runs0 == run_count, told
+            told = (wait1 - wait0, ready_ns, cpu1 - cpu0, on_cpu_ns, runs1 - runs0, run_count, after_wakeup_ns, lost_ns)
+            allowed = 10_000 * (run_count + 1) + doubtful_ns + (cpu1 - cpu0) // 100
+            longer_wait, longer_run = wait1 - wait0 - ready_ns, cpu1 - cpu0 - on_cpu_ns
+            assert abs(longer_wait + longer_run) <= allowed, told
+            assert -after_wakeup_ns - allowed <= longer_wait <= lost_ns + allowed, told
+            assert -lost_ns - allowed <= longer_run <= after_wakeup_ns + allowed, told
+            assert 0 <= run_count - (runs1 - runs0) <= run_count // 500, told
             waited += wait1 - wait0
         assert waited > 100_000_000, "nobody had to wait"
         ready = case.execute("SELECT sum(ready_ns)::BIGINT FROM ready_time").fetchone()[0]

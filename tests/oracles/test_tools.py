@@ -8,8 +8,8 @@ from tests.oracles.captures import RECORDED, Recorded, recorded_with
 from tests.oracles.tools import perf_report, perf_script, perf_trace, run, timehist, trace_cmd
 from tests.oracles.tools.timehist import Task
 
-# The versions that wrote the recorded texts: another one may print another form.
-RECORDED_BY = {"perf": "perf version 6.1.192", "trace-cmd": "trace-cmd version 3.1.6 (not-a-git-repo)"}
+# The versions that wrote the recorded texts: another one may print another form, a patch of the same one does not.
+RECORDED_BY = {"perf": "perf version 6.1.", "trace-cmd": "trace-cmd version 3.1."}
 
 
 def test_timehist_lines() -> None:
@@ -203,7 +203,7 @@ def test_the_tool_still_says_what_is_recorded(capture: Recorded, tool: str, tmp_
     program = run.TOOLS[tool].program
     if not run.available(program):
         pytest.skip(f"{program} is not installed: the recorded text stands for it")
-    if run.version(program) != RECORDED_BY[program]:
+    if not run.version(program).startswith(RECORDED_BY[program]):
         pytest.skip(f"{run.version(program)} is installed, the texts are of {RECORDED_BY[program]}")
     path = tmp_path / f"capture.{capture.suffix}"
     path.write_bytes(capture.bytes())

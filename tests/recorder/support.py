@@ -20,9 +20,17 @@ ROOT = Path(__file__).parents[2]
 RECORDER = ROOT / "recorder" / "perfcase-record"
 SCHEMA = json.loads((ROOT / "schema" / "manifest.schema.json").read_text())
 SHELLS = {"dash": ["dash"], "busybox": ["busybox", "sh"]}
-TRACEFS = next(
-    (p for p in map(Path, ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]) if (p / "instances").is_dir()), None
-)
+
+
+def _tracefs() -> Path | None:
+    """Where the kernel's tracing is; mounted where nobody has done so since the machine started."""
+    places = [Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing")]
+    if not any((place / "instances").is_dir() for place in places) and os.geteuid() == 0 and places[0].is_dir():
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", places[0]], capture_output=True, check=False)
+    return next((place for place in places if (place / "instances").is_dir()), None)
+
+
+TRACEFS = _tracefs()
 
 
 @cache

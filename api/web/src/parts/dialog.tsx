@@ -1,7 +1,7 @@
 /** Something to look at or to answer before going on. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface DialogProps {
   label: string;
@@ -12,7 +12,8 @@ interface DialogProps {
 
 export function Dialog({ label, onClose, class: name = "", children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => element.current?.showModal(), []);
+  // At once: a key that comes before it would go to the page behind.
+  useLayoutEffect(() => element.current?.showModal(), []);
   return (
     <dialog
       ref={element}
