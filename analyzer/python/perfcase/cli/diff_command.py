@@ -112,13 +112,12 @@ def command(
     and not in the code.
 
     \b
-    Examples:
-      perfcase diff good.perfcase bad.perfcase
-      perfcase diff good.perfcase bad.perfcase --only process=java
-      perfcase diff incident.perfcase --a 0s..10s --b 20s..30s --view thread_time
-      perfcase diff good.perfcase bad.perfcase --flamegraph waits.svg --off-cpu
-      perfcase diff good.perfcase bad.perfcase --callers malloc
-      perfcase diff bad.perfcase --baseline incidents/:host=web-*
+    Example: perfcase diff good.perfcase bad.perfcase
+             perfcase diff good.perfcase bad.perfcase --only process=java
+             perfcase diff incident.perfcase --a 0s..10s --b 20s..30s --view thread_time
+             perfcase diff good.perfcase bad.perfcase --flamegraph waits.svg --off-cpu
+             perfcase diff good.perfcase bad.perfcase --callers malloc
+             perfcase diff bad.perfcase --baseline incidents/:host=web-*
     """
     if (event or off_cpu) and not (flamegraph or callers):
         raise PerfcaseError("usage", f"--{'event' if event else 'off-cpu'} is of --flamegraph and --callers")
