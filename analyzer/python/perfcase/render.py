@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -254,8 +255,13 @@ def _arrow(result: Result, path: Path) -> None:
 
 def _parquet(result: Result, path: Path) -> None:
     """Parquet, by a second connection that may write: the one with the user's SQL may not."""
-    with duckdb.connect() as writer:
-        writer.from_arrow(result.arrow()).write_parquet(str(path), compression="zstd")
+    _writer().from_arrow(result.arrow()).write_parquet(str(path), compression="zstd")
+
+
+@cache
+def _writer() -> duckdb.DuckDBPyConnection:
+    """One for all files: an export writes hundreds, and a database takes longer to make than most of them."""
+    return duckdb.connect()
 
 
 class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as partial
