@@ -105,7 +105,8 @@ class Imports:
                 await self._tell()
 
     async def _import(self, capture_id: str) -> None:
-        if not self._catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
+        # Uploaded again while it is there: the same bytes have the same import, which analyses read meanwhile.
+        if not self._catalogue.row("SELECT 1 FROM capture WHERE capture_id = ? AND state <> 'ready'", (capture_id,)):
             return
         self._catalogue.write(
             "UPDATE capture SET state = 'importing', reason = NULL WHERE capture_id = ?", (capture_id,)

@@ -11,6 +11,8 @@ import pytest
 
 from tests.api.conftest import SAMPLES, Running, start, upload, wait_ready
 
+COUNTS_CAPTURES = True
+
 TCP = SAMPLES / "d-nagle" / "tcp.perfcase"
 PIPE = SAMPLES / "d-nagle" / "pipe.perfcase"
 
@@ -31,9 +33,15 @@ def test_the_original_comes_back(admin: httpx.Client, tcp: str) -> None:
     assert (part.status_code, part.content) == (206, TCP.read_bytes()[512:1024])
 
 
-def test_uploaded_twice_it_is_one(admin: httpx.Client, tcp: str) -> None:
+def test_uploaded_twice_it_is_one(server: Running, admin: httpx.Client, tcp: str) -> None:
+    made = (server.store / "captures" / tcp / "case" / "import.json").stat()
     assert upload(admin, TCP) == tcp
     assert admin.get("/v1/captures").json()["total"] == 1
+    # What comes after it in the queue is done: the import is not made again under those who read it.
+    other = admin.post("/v1/captures", params={"name": "x"}, content=b"no capture").json()["capture_id"]
+    assert wait_ready(admin, other)["state"] == "failed"
+    assert admin.delete(f"/v1/captures/{other}").status_code == 204
+    assert (server.store / "captures" / tcp / "case" / "import.json").stat() == made
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfcase import query, render
 from perfcase.diff import page
@@ -24,15 +23,10 @@ from perfcase.errors import PerfcaseError
 from perfcase.history.baseline import baseline
 from perfcase.history.captures import Capture, LeftOut, Progress, load
 from perfcase.history.selector import select
+from perfcase.lazy import duckdb, rich
 from perfcase.query import Result
 from perfcase.text import plural, safe, shorten
 from perfcase.views import View
-
-if TYPE_CHECKING:
-    import duckdb
-    import rich.text
-else:
-    from perfcase.lazy import duckdb, rich
 
 CAPTURES_MIN = 3
 """Of fewer captures there is no spread."""
@@ -40,6 +34,9 @@ SIGMA_OF_MAD = 1.4826
 
 _SECOND_NS = 10**9
 """The length of the baseline: its amounts are per second already."""
+
+_LEFT_OUT_SHOWN = 3
+"""Captures that an error names."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,10 @@ def against_baseline(
     (capture_id,) = side.connection.execute("SELECT capture_id FROM capture").fetchone()
     chosen = [capture for capture in chosen if capture.capture_id != capture_id]
     if len(chosen) < CAPTURES_MIN:
-        raise PerfcaseError("usage", f"{text}: {len(chosen)} captures to compare with", f"{CAPTURES_MIN} are needed")
+        lost = "".join(f"; {each.name} is left out: {each.reason}" for each in fleet.left_out[:_LEFT_OUT_SHOWN])
+        raise PerfcaseError(
+            "usage", f"{text}: {len(chosen)} captures to compare with{lost}", f"{CAPTURES_MIN} are needed"
+        )
     seen: defaultdict[str, list[tuple[Collected, Capture]]] = defaultdict(list)
     for number, capture in enumerate(chosen):
         progress(capture.name, number, len(chosen))
