@@ -311,16 +311,6 @@ fn checksum_problem(member: &Member, actual: &str) -> Option<Problem> {
     })
 }
 
-impl Member {
-    /// Offset of the stored bytes in the archive file; `None` in a folder.
-    pub fn archive_offset(&self) -> Option<u64> {
-        match self.place {
-            Place::Archive { offset } => Some(offset),
-            Place::File(_) => None,
-        }
-    }
-}
-
 impl std::fmt::Debug for Backing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} bytes", self.bytes().len())

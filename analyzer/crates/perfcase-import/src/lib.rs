@@ -6,10 +6,17 @@
 
 mod columns;
 pub mod decoders;
+#[cfg(test)]
+#[path = "../tests/all/support/fixture.rs"]
+#[allow(dead_code)]
+mod fixture;
 pub mod format;
 mod import;
 mod memory;
 mod order;
+#[cfg(test)]
+#[path = "../../../testing/scale.rs"]
+mod scale;
 pub mod session;
 pub mod source;
 mod symbolize;

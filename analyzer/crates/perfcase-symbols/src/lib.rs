@@ -16,6 +16,9 @@ mod perf_map;
 mod placement;
 mod plt;
 mod relocatable;
+#[cfg(test)]
+#[path = "../../../testing/scale.rs"]
+mod scale;
 mod split;
 mod symtab;
 pub mod unwind;

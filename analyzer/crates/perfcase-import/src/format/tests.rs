@@ -1,4 +1,5 @@
 use super::*;
+use crate::scale::scaled;
 
 const SCHED_SWITCH: &str = "name: sched_switch\nID: 316\nformat:\n\
 \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
@@ -127,7 +128,7 @@ fn damaged_text_never_panics() {
         state as usize
     };
     let mut parsed = 0;
-    for _ in 0..20_000 {
+    for _ in 0..scaled(200_000) {
         let mut bytes = SCHED_SWITCH.as_bytes().to_vec();
         for _ in 0..1 + next() % 4 {
             let at = next() % bytes.len();

@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use super::ffi::TepField;
 use super::printer::{Printer, Setup, Style};
 use crate::decoders::ftrace::trace_dat;
+use crate::fixture::{fixture, text};
 use crate::format::{EventFormat, Field, FieldKind, LocElem};
 
 // Flags of tep_format_field, from event-parse.h.
@@ -100,14 +101,9 @@ fn compare(formats: &[(String, String)], what: &str) -> (usize, usize, usize) {
     (formats.len(), fields, elements)
 }
 
-fn fixture(path: &str) -> Vec<u8> {
-    let path = format!("{}/tests/data/{path}.zst", env!("CARGO_MANIFEST_DIR"));
-    zstd::decode_all(&std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"))[..]).unwrap()
-}
-
 #[test]
 fn fields_are_those_of_libtraceevent_on_a_whole_kernel() {
-    let bundle = String::from_utf8(fixture("formats-x86_64-6.18.txt")).unwrap();
+    let bundle = text("formats-x86_64-6.18.txt");
     let split = bundle.split("### ").skip(1).map(|part| part.split_once('\n').unwrap());
     let formats: Vec<_> = split.map(|(system, text)| (system.to_owned(), text.to_owned())).collect();
     assert_eq!(compare(&formats, "bundle"), (2323, 21094, 7));

@@ -5,6 +5,7 @@ use super::compression::Compression;
 use super::layout::PageLayout;
 use super::page::{Missed, PageCursor, PageDamage, PageEvent};
 use super::stream::{CpuStream, Loss, Segment};
+use crate::scale::scaled;
 
 /// Writes one page.
 struct Page {
@@ -190,7 +191,7 @@ fn random_pages_never_panic() {
         state
     };
     let mut found = 0;
-    for round in 0..4000 {
+    for round in 0..scaled(40_000) {
         let layout = layouts()[round % 4];
         let mut page: Vec<u8> = (0..4096).map(|_| random() as u8).collect();
         // A believable commit word, or nothing but the header would be reached.

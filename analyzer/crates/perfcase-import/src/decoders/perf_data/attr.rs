@@ -77,14 +77,6 @@ impl AttrFlags {
     pub fn inherit(self) -> bool {
         self.bit(1)
     }
-    /// User mode is not counted.
-    pub fn exclude_user(self) -> bool {
-        self.bit(4)
-    }
-    /// Kernel mode is not counted.
-    pub fn exclude_kernel(self) -> bool {
-        self.bit(5)
-    }
     /// `period_or_freq` is a frequency.
     pub fn freq(self) -> bool {
         self.bit(10)

@@ -1,5 +1,6 @@
 //! Whole texts through the decoder.
 
+use crate::scale::scaled;
 use perfcase_archive::Content;
 
 use crate::decoders::testing::rows;
@@ -78,7 +79,7 @@ fn a_text_without_a_sample_says_so() {
 #[test]
 fn any_bytes_are_survived() {
     let mut seed = 7u64;
-    for _ in 0..2_000 {
+    for _ in 0..scaled(20_000) {
         let mut bytes = TEXT.as_bytes().to_vec();
         for _ in 0..6 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,5 +1,6 @@
 //! Whole files through the decoder.
 
+use crate::scale::scaled;
 use perfcase_archive::Content;
 
 use super::*;
@@ -121,7 +122,7 @@ fn a_run_that_counted_nothing_is_a_warning() {
 fn any_bytes_are_survived() {
     let good = "     1.000000000,CPU0,500,,cpu/a=1,b=2/,cycles,1000,100.00,1.000,GHz\n{\"interval\" : 1.0, \"cpu\" : \"0\", \"counter-value\" : \"1\", \"event\" : \"x\"}\n";
     let mut seed = 1u64;
-    for _ in 0..3_000 {
+    for _ in 0..scaled(30_000) {
         let mut bytes = good.as_bytes().to_vec();
         for _ in 0..3 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

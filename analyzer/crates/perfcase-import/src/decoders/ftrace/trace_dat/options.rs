@@ -17,6 +17,7 @@ pub(super) mod id {
     pub(crate) const CPUCOUNT: u16 = 8;
     pub(crate) const VERSION: u16 = 9;
     pub(crate) const TSC2NSEC: u16 = 14;
+    pub(crate) const STRINGS: u16 = 15;
     pub(crate) const HEADER_INFO: u16 = 16;
     pub(crate) const FTRACE_EVENTS: u16 = 17;
     pub(crate) const EVENT_FORMATS: u16 = 18;

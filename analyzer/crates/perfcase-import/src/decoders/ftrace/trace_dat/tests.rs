@@ -4,14 +4,9 @@
 use super::*;
 use crate::decoders::ftrace::merge::Merge;
 use crate::decoders::ftrace::stream::CpuStream;
+use crate::fixture::{fixture, text};
+use crate::scale::scaled;
 use std::collections::HashMap;
-
-/// A file of `tests/data/ftrace`, unpacked.
-pub(crate) fn fixture(name: &str) -> Vec<u8> {
-    let path = format!("{}/tests/data/ftrace/{name}.zst", env!("CARGO_MANIFEST_DIR"));
-    let packed = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    zstd::decode_all(&packed[..]).unwrap()
-}
 
 fn merge<'a>(data: &'a [u8], capture: &Capture) -> Merge<&'a [u8]> {
     let streams = capture.buffers.iter().flat_map(|buffer| {
@@ -72,9 +67,9 @@ fn every_row_is_the_one_that_trace_cmd_reports() {
         ("instances-v7-none", "instances", 4234),
         ("instances-16k-pages", "instances-16k-pages", 3181),
     ] {
-        let (rows, damages) = rows(&fixture(&format!("{name}.dat")));
+        let (rows, damages) = rows(&fixture(&format!("ftrace/{name}.dat")));
         assert_eq!(damages, [], "{name}");
-        let report = String::from_utf8(fixture(&format!("{report}.report.txt"))).unwrap();
+        let report = text(&format!("ftrace/{report}.report.txt"));
         let events = report.lines().filter(|line| !line.starts_with("cpus=") && !line.ends_with("EVENTS DROPPED]"));
         let expected: Vec<_> = events.map(reported).collect();
         for (index, (row, expected)) in rows.iter().zip(&expected).enumerate() {
@@ -87,7 +82,7 @@ fn every_row_is_the_one_that_trace_cmd_reports() {
 #[test]
 fn instances_have_names_and_losses_have_times_and_numbers() {
     for name in ["instances-v6", "instances-v7-zstd", "instances-v7-none"] {
-        let data = fixture(&format!("{name}.dat"));
+        let data = fixture(&format!("ftrace/{name}.dat"));
         let capture = parse(&data).unwrap();
         let names: Vec<_> = capture.buffers.iter().map(|b| (b.name.as_str(), b.cpus.len())).collect();
         assert_eq!(
@@ -145,14 +140,14 @@ fn all_events(data: &[u8]) -> (Vec<(u64, Vec<u8>)>, usize) {
 #[test]
 fn a_file_cut_anywhere_keeps_what_is_before_the_cut_and_says_so() {
     for (name, seed) in [("instances-v6", 1), ("instances-v7-zstd", 2), ("instances-v7-none", 3)] {
-        let whole = fixture(&format!("{name}.dat"));
+        let whole = fixture(&format!("ftrace/{name}.dat"));
         let (all, told) = all_events(&whole);
         assert_eq!((all.len(), told), (4234, 0));
         let mut all = all;
         all.sort();
         let mut next = random(seed);
         let mut kept = 0;
-        for _ in 0..200 {
+        for _ in 0..scaled(1000) {
             let cut = next() as usize % whole.len();
             let (events, told) = all_events(&whole[..cut]);
             assert!(told > 0, "{name} cut at {cut} must be told");
@@ -171,9 +166,9 @@ fn a_file_cut_anywhere_keeps_what_is_before_the_cut_and_says_so() {
 #[test]
 fn flipped_bytes_never_panic() {
     for (name, seed) in [("instances-v6", 4), ("instances-v7-zstd", 5)] {
-        let whole = fixture(&format!("{name}.dat"));
+        let whole = fixture(&format!("ftrace/{name}.dat"));
         let mut next = random(seed);
-        for round in 0..500 {
+        for round in 0..scaled(2500) {
             let mut data = whole.clone();
             // Half of them in the first bytes, where every byte is a length or an offset.
             let reach = if round % 2 == 0 { 512 } else { data.len() };

@@ -48,6 +48,7 @@ pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -
     let mut collected = Collected::default();
     let mut buffers = Vec::new();
     let chain = read_option_chain(cursor, first, capture, &mut collected, &mut buffers);
+    let chain = chain.and_then(|last| trailing_strings(cursor, last));
     if let Err(damage) = chain {
         capture.damages.push(damage);
         // The options stand at the end of the file: a file that was cut has none, but all that was before it.
@@ -65,13 +66,31 @@ pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -
     Ok(())
 }
 
+/// Behind the last section of options, at `last`, only the names of the sections follow. Nothing here needs them, but a file
+/// that ends within them was cut, and that is said.
+fn trailing_strings(file: &Cursor, last: u64) -> Result<(), Damage> {
+    let (options, body) = section_header(file, last)?;
+    let Some(end) = body.offset().checked_add(options.size) else { return Ok(()) };
+    let mut at = file.clone();
+    at.seek(end)?;
+    if at.remaining() == 0 {
+        return Ok(());
+    }
+    let (header, mut body) = section_header(file, end)?;
+    if header.id == id::STRINGS {
+        body.bytes(header.size, "the names of the sections")?;
+    }
+    Ok(())
+}
+
+/// Where the last of the sections of options is.
 fn read_option_chain(
     cursor: &mut Cursor,
     first: u64,
     capture: &mut Capture,
     collected: &mut Collected,
     buffers: &mut Vec<BufferOption>,
-) -> Result<(), Damage> {
+) -> Result<u64, Damage> {
     let mut next = first;
     for _ in 0..MAX_OPTION_SECTIONS {
         let (body, base) = section(cursor, next, id::DONE, capture.compression)?;
@@ -88,7 +107,7 @@ fn read_option_chain(
             capture.damages.extend(outcome.err());
         };
         if done == 0 {
-            return Ok(());
+            return Ok(next);
         }
         next = done;
     }

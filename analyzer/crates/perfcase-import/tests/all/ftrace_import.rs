@@ -1,21 +1,14 @@
 //! Whole traces through the importer: what lands in the tables, what is said about losses.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use perfcase_archive::{Capture, MemberKind};
 use perfcase_import::decoders::ftrace::Events;
 use perfcase_import::decoders::ftrace::events::CommonFields;
 use perfcase_import::{Options, Summary};
 
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
-}
-
-fn unpacked(name: &str) -> Vec<u8> {
-    let path = data(name);
-    zstd::decode_all(&std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))[..]).unwrap()
-}
+use crate::support::fixture::{data, fixture, text};
 
 fn import(file: &Path, folder: &Path) -> Summary {
     perfcase_import::import(file, folder, &Options::default(), &mut |_| true).unwrap()
@@ -56,7 +49,7 @@ fn raw_pages_hold_what_the_kernel_prints_of_them() {
         rows.push((common.pid(record).unwrap(), stream.cpu, (ts + 500) / 1000, name));
         events.merge.advance();
     }
-    let text = String::from_utf8(unpacked("raw_folder.trace.txt.zst")).unwrap();
+    let text = text("raw_folder.trace.txt");
     let expected: Vec<_> = text.lines().map(kernel_row).collect();
     for (number, (row, expected)) in rows.iter().zip(&expected).enumerate() {
         assert_eq!(row, expected, "row {number}");
@@ -68,7 +61,7 @@ fn raw_pages_hold_what_the_kernel_prints_of_them() {
 fn raw_pages_become_rows_and_their_losses_issues() {
     let out = tempfile::tempdir().unwrap();
     let summary = import(&data("raw_folder"), out.path());
-    let text = String::from_utf8(unpacked("raw_folder.trace.txt.zst")).unwrap();
+    let text = text("raw_folder.trace.txt");
     let count = |event: &str| text.lines().map(kernel_row).filter(|row| row.3 == event).count() as u64;
     for event in ["sched_waking", "kernel_stack", "sched_switch"] {
         assert_eq!(summary.tables[event], count(event), "{event}");
@@ -81,9 +74,9 @@ fn raw_pages_become_rows_and_their_losses_issues() {
 fn every_event_of_a_trace_has_its_row() {
     let out = tempfile::tempdir().unwrap();
     let file = out.path().join("trace.dat");
-    std::fs::write(&file, unpacked("ftrace/aarch64-fgraph.dat.zst")).unwrap();
+    std::fs::write(&file, fixture("ftrace/aarch64-fgraph.dat")).unwrap();
     let graph = import(&file, &out.path().join("graph"));
-    let report = String::from_utf8(unpacked("ftrace/aarch64-fgraph.report.txt.zst")).unwrap();
+    let report = text("ftrace/aarch64-fgraph.report.txt");
     let entries = report.lines().filter(|line| line.contains(": funcgraph_entry: ")).count() as u64;
     // trace-cmd prints a call that calls nothing and its return in one line, `name();`.
     let leaves = report.lines().filter(|line| line.ends_with("();")).count() as u64;
@@ -91,11 +84,11 @@ fn every_event_of_a_trace_has_its_row() {
     assert_eq!((graph.tables["funcgraph_entry"], graph.tables["funcgraph_exit"]), (entries, exits + leaves));
     assert!(graph.issues.is_empty(), "{:?}", graph.issues);
 
-    std::fs::write(&file, unpacked("ftrace/instances-v7-zstd.dat.zst")).unwrap();
+    std::fs::write(&file, fixture("ftrace/instances-v7-zstd.dat")).unwrap();
     let instances = import(&file, &out.path().join("instances"));
     let told: Vec<_> = instances.issues.iter().map(|issue| (issue.kind, issue.count)).collect();
     assert_eq!(told, [("lost_events", 3203)], "{:?}", instances.issues);
-    let report = String::from_utf8(unpacked("ftrace/instances.report.txt.zst")).unwrap();
+    let report = text("ftrace/instances.report.txt");
     for event in ["sched_waking", "softirq_raise", "softirq_entry", "sched_switch"] {
         let lines = report.lines().filter(|line| line.contains(&format!(": {event}: "))).count() as u64;
         assert_eq!(instances.tables[event], lines, "{event}");
@@ -119,7 +112,7 @@ fn damaged_traces_are_imported_as_far_as_they_go() {
     let file = out.path().join("trace.dat");
     let mut rows = 0;
     for (name, seed) in [("instances-v6", 1), ("instances-v7-zstd", 2), ("stack", 3)] {
-        let whole = unpacked(&format!("ftrace/{name}.dat.zst"));
+        let whole = fixture(&format!("ftrace/{name}.dat"));
         let mut next = random(seed);
         for round in 0..25 {
             let mut data = whole.clone();

@@ -1,16 +1,14 @@
 //! Recordings that perf 6.1 cannot make give the same tables as the ones they were made from: other attribute sizes,
 //! COMPRESSED2, big-endian machines.
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::fixture::fixture;
+use crate::support::rebuild::{with_attr_size, with_compressed_2};
+use crate::support::swap::to_big_endian;
+use crate::support::tables::Table;
 use arrow_array::RecordBatch;
 use perfcase_import::{Options, Summary, import};
-use support::fixture::bytes;
-use support::rebuild::{with_attr_size, with_compressed_2};
-use support::swap::to_big_endian;
-use support::tables::Table;
 
 /// Tables that say which file they come from.
 const ABOUT_THE_FILE: [&str; 3] = ["capture", "source", "import_issue"];
@@ -53,7 +51,7 @@ fn assert_same(got: &Imported, want: &Imported, except: &[(&str, &str)], what: &
 fn attributes_of_every_size() {
     for (name, sizes) in [("file", &[104, 112, 120, 136, 144, 200][..]), ("rich", &[112, 136]), ("no-time", &[72, 80])]
     {
-        let file = bytes(&format!("{name}.data.zst"));
+        let file = fixture(&format!("perf/{name}.data"));
         let want = imported(&file);
         for &size in sizes {
             let got = imported(&with_attr_size(&file, size));
@@ -64,7 +62,7 @@ fn attributes_of_every_size() {
 
 #[test]
 fn a_newer_attribute_is_reported() {
-    let mut file = with_attr_size(&bytes("no-time.data.zst"), 160);
+    let mut file = with_attr_size(&fixture("perf/no-time.data"), 160);
     let at = file.len() - 16 - 4;
     file[at] = 1;
     let issues = imported(&file).summary.issues;
@@ -75,7 +73,7 @@ fn a_newer_attribute_is_reported() {
 
 #[test]
 fn compressed_2_in_both_layouts() {
-    let file = bytes("compressed.data.zst");
+    let file = fixture("perf/compressed.data");
     let want = imported(&file);
     for overflow in [false, true] {
         let got = imported(&with_compressed_2(&file, overflow));
@@ -86,7 +84,7 @@ fn compressed_2_in_both_layouts() {
 #[test]
 fn a_big_endian_machine_would_have_recorded_the_same() {
     for name in ["build-id-mmap", "file", "group", "no-time", "rich", "switch-cpu-wide"] {
-        let file = bytes(&format!("{name}.data.zst"));
+        let file = fixture(&format!("perf/{name}.data"));
         let got = imported(&to_big_endian(&file));
         assert_same(&got, &imported(&file), &[], name);
     }
@@ -96,7 +94,7 @@ fn a_big_endian_machine_would_have_recorded_the_same() {
 /// unwinding adds is the same.
 #[test]
 fn stacks_of_a_big_endian_machine_are_not_unwound() {
-    let file = bytes("dwarf.data.zst");
+    let file = fixture("perf/dwarf.data");
     let (mut got, mut want) = (imported(&to_big_endian(&file)), imported(&file));
     let reasons = got.tables["stack"][0].column_by_name("end_reason").unwrap().clone();
     let reasons = reasons.as_any().downcast_ref::<arrow_array::StringArray>().unwrap();

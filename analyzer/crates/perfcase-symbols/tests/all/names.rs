@@ -1,13 +1,11 @@
 //! Names of addresses, against nm and addr2line.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::support::{run, write};
 use perfcase_archive::Content;
 use perfcase_symbols::{Name, Object, Objects, Parts, Placement, names};
-use support::{run, write};
 
 const SOURCE: &str = r#"
 #include <cstdio>

@@ -1,14 +1,12 @@
 //! Recordings of every kind against what perf itself says of them (`data/perf/README.md`).
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::fixture::{fixture, text};
+use crate::support::tables::Table;
 use perfcase_import::decoders::perf_data::record::kind;
 use perfcase_import::decoders::perf_data::scan::scan_parts;
 use perfcase_import::{Options, import};
-use support::fixture::{bytes, lines};
-use support::tables::Table;
 
 const ALL: [&str; 13] = [
     "build-id-mmap",
@@ -43,12 +41,12 @@ struct Line {
 /// `31168/31168 [000]  3815.304164472:         10 page-faults:     7efc20c02c40`, then a line a caller.
 fn perf_script(name: &str) -> Vec<Line> {
     let mut list: Vec<Line> = Vec::new();
-    for line in lines(&format!("{name}.script.zst")) {
+    for line in text(&format!("perf/{name}.script")).lines() {
         if let Some(frame) = line.strip_prefix('\t') {
             let address = frame.split_whitespace().next().expect("an address");
             list.last_mut().expect("a sample").chain.push(u64::from_str_radix(address, 16).expect("hex"));
         } else if !line.trim().is_empty() {
-            list.push(parse(&line).unwrap_or_else(|| panic!("{name}: {line}")));
+            list.push(parse(line).unwrap_or_else(|| panic!("{name}: {line}")));
         }
     }
     list
@@ -84,10 +82,10 @@ fn imported(name: &str) -> Vec<Line> {
     if name == "directory" {
         std::fs::create_dir(&file).unwrap();
         for part in ["data", "data.0", "data.1"] {
-            std::fs::write(file.join(part), bytes(&format!("{name}.{part}.zst"))).unwrap();
+            std::fs::write(file.join(part), fixture(&format!("perf/{name}.{part}"))).unwrap();
         }
     } else {
-        std::fs::write(&file, bytes(&format!("{name}.data.zst"))).unwrap();
+        std::fs::write(&file, fixture(&format!("perf/{name}.data"))).unwrap();
     }
     let out = folder.path().join("out");
     import(&file, &out, &Options::default(), &mut |_| true).unwrap();
@@ -124,15 +122,15 @@ fn imported(name: &str) -> Vec<Line> {
 #[test]
 fn every_record_is_counted_as_perf_counts_it() {
     for name in ALL {
-        let file = bytes(&format!("{name}.data.zst"));
+        let file = fixture(&format!("perf/{name}.data"));
         let parts = if name == "directory" {
-            vec![bytes("directory.data.0.zst"), bytes("directory.data.1.zst")]
+            vec![fixture("perf/directory.data.0"), fixture("perf/directory.data.1")]
         } else {
             vec![]
         };
         let mut counts = counts(&file, &parts);
-        let want: BTreeMap<String, u64> = lines(&format!("{name}.stats"))
-            .iter()
+        let want: BTreeMap<String, u64> = text(&format!("perf/{name}.stats"))
+            .lines()
             .map(|line| line.split_once(' ').unwrap())
             .filter(|(kind, _)| *kind != "TOTAL")
             .map(|(kind, count)| (kind.to_string(), count.parse().unwrap()))
@@ -189,7 +187,7 @@ fn every_sample_is_as_perf_script_prints_it() {
 #[test]
 fn a_killed_recording_is_decoded_by_the_formats_beside_it() {
     let folder = tempfile::tempdir().unwrap();
-    let whole = bytes("file.data.zst");
+    let whole = fixture("perf/file.data");
     let recording = scan_parts(&whole, &[]).unwrap();
     let mut killed = whole.clone();
     killed[48..56].fill(0);

@@ -1,13 +1,11 @@
 //! Which file is taken for an object, and above all which is not.
 
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::{run, write};
 use perfcase_archive::Capture;
 use perfcase_symbols::{Missing, Object, Objects};
-use support::{run, write};
 
 const ID: [u8; 20] = [0xab; 20];
 const HEX: &str = "abababababababababababababababababababab";

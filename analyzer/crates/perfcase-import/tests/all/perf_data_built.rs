@@ -1,14 +1,12 @@
 //! Every field of samples and the layouts that no machine at hand records, built by hand in both byte orders.
 
-mod support;
-
+use crate::support::build::{Attr, Bytes, file};
 use perfcase_import::decoders::perf_data::bytes::ByteOrder;
 use perfcase_import::decoders::perf_data::deferred::join;
 use perfcase_import::decoders::perf_data::record::kind;
 use perfcase_import::decoders::perf_data::recording::Recording;
 use perfcase_import::decoders::perf_data::sample::{Sample, field};
 use perfcase_import::decoders::perf_data::scan::scan;
-use support::build::{Attr, Bytes, file};
 
 const ORDERS: [ByteOrder; 2] = [ByteOrder::Little, ByteOrder::Big];
 /// READ of a group with times, ids and losses.

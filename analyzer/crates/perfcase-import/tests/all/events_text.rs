@@ -7,11 +7,7 @@ use perfcase_import::traceevent::client::{CommandLine, PrintError};
 use perfcase_import::traceevent::output::{PrintOptions, Printed};
 use perfcase_import::traceevent::{perf_text, trace_text};
 
-fn fixture(name: &str) -> Vec<u8> {
-    let path = format!("{}/tests/data/{name}.zst", env!("CARGO_MANIFEST_DIR"));
-    let packed = std::fs::read(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    zstd::decode_all(&packed[..]).unwrap()
-}
+use crate::support::fixture::{fixture, text};
 
 /// The printed lines of a trace.dat, and the problems.
 fn printed(name: &str, options: &PrintOptions) -> (Vec<String>, Vec<Printed>) {
@@ -45,7 +41,7 @@ fn every_line_is_the_one_that_trace_cmd_reports() {
     ] {
         let (lines, problems) = printed(name, &PrintOptions::default());
         assert_eq!(problems, [], "{name}");
-        let report = String::from_utf8(fixture(&format!("ftrace/{report}.report.txt"))).unwrap();
+        let report = text(&format!("ftrace/{report}.report.txt"));
         let expected: Vec<&str> = report.lines().collect();
         for (number, (line, expected)) in lines.iter().zip(&expected).enumerate() {
             assert_eq!(line, expected, "{name}, line {}", number + 1);
@@ -60,7 +56,7 @@ fn one_event_and_a_limit() {
         let options = PrintOptions { event: Some(event.into()), limit: Some(5), ..PrintOptions::default() };
         let (lines, problems) = printed("aarch64-v6", &options);
         assert_eq!(problems, []);
-        let report = String::from_utf8(fixture("ftrace/aarch64-v6.report.txt")).unwrap();
+        let report = text("ftrace/aarch64-v6.report.txt");
         let switches: Vec<&str> = report.lines().filter(|line| line.contains(" sched_switch: ")).take(5).collect();
         assert_eq!(lines[1..], switches);
     }
@@ -89,7 +85,7 @@ fn every_line_is_the_one_that_perf_script_prints() {
         };
         perf_text::print(&file, None, &PrintOptions::default(), &mut child, &mut sink).unwrap();
         assert_eq!(problems, [], "{name}");
-        let script = String::from_utf8(fixture(&format!("perf_text/{name}.script.txt"))).unwrap();
+        let script = text(&format!("perf_text/{name}.script.txt"));
         let mut expected: Vec<&str> = script.lines().collect();
         // perf prints a record that its buffers gave late where it came, behind younger ones: once in aarch64-offcpu.
         let inversions = expected.windows(2).filter(|pair| time(pair[1]) < time(pair[0])).count();

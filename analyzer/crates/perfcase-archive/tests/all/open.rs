@@ -1,8 +1,6 @@
 //! What `Capture::open` makes of good captures of every form.
 
-mod common;
-
-use common::{entry, file, gz, kinds, manifest, tar, zst};
+use crate::common::{entry, file, gz, kinds, manifest, tar, zst};
 use perfcase_archive::{ArchiveError, Capture, CaptureKind, Compression, Limits, MemberKind};
 
 const SNAPSHOT: &[u8] = b"S 5 6 0\nF 5 3 /proc/stat\ncpu\nZ 9 0 1 3\n";

@@ -1,17 +1,16 @@
 //! Cut and damaged recordings: nothing panics, hangs or grows; what lies before the damage is kept; the end is reported.
 
-mod support;
-
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
+use crate::scale::scaled;
+use crate::support::fixture::fixture;
 use perfcase_import::decoders::perf_data::record::kind;
 use perfcase_import::decoders::perf_data::recording::Recording;
 use perfcase_import::decoders::perf_data::{Options, open, scan::scan};
 use perfcase_import::import;
 use perfcase_import::session::{Session, SourceInfo};
 use perfcase_import::source::Source;
-use support::fixture::bytes;
 
 const FIXTURES: [&str; 6] = ["compressed", "compressed-pipe", "file", "pipe", "rich", "dwarf"];
 /// Far more than any of these files takes (some milliseconds), far less than a hang.
@@ -72,11 +71,11 @@ fn ends(recording: &Recording, file: &[u8]) -> Vec<u64> {
 fn cut_anywhere() {
     let mut numbers = Numbers(1);
     for name in FIXTURES {
-        let file = bytes(&format!("{name}.data.zst"));
+        let file = fixture(&format!("perf/{name}.data"));
         let whole = scan(&file).unwrap();
         let ends = ends(&whole, &file);
         let first_record = ends.iter().min().copied().unwrap();
-        for _ in 0..200 {
+        for _ in 0..scaled(400) {
             let cut = numbers.below(file.len());
             let started = Instant::now();
             let Ok(recording) = scan(&file[..cut]) else {
@@ -98,7 +97,7 @@ fn cut_anywhere() {
 
 #[test]
 fn a_cut_says_where() {
-    let file = bytes("file.data.zst");
+    let file = fixture("perf/file.data");
     let whole = scan(&file).unwrap();
     let last = whole.index.iter().map(|&entry| whole.file_offset(entry)).max().unwrap();
     let cut = last as usize + 12;
@@ -112,8 +111,8 @@ fn a_cut_says_where() {
 fn flipped_anywhere() {
     let mut numbers = Numbers(2);
     for name in FIXTURES {
-        let file = bytes(&format!("{name}.data.zst"));
-        for round in 0..170 {
+        let file = fixture(&format!("perf/{name}.data"));
+        for round in 0..scaled(340) {
             let mut damaged = file.clone();
             let flips = 1 + numbers.below(8);
             for _ in 0..flips {
@@ -136,11 +135,11 @@ fn flipped_anywhere() {
 fn records_around_damage_are_kept() {
     let mut numbers = Numbers(3);
     for name in ["file", "rich", "dwarf"] {
-        let file = bytes(&format!("{name}.data.zst"));
+        let file = fixture(&format!("perf/{name}.data"));
         let whole = scan(&file).unwrap();
         let ends = ends(&whole, &file);
         let (first, last) = (ends.iter().min().unwrap(), ends.iter().max().unwrap());
-        for _ in 0..200 {
+        for _ in 0..scaled(400) {
             let mut damaged = file.clone();
             let at = *first as usize + numbers.below((last - first) as usize - 8);
             damaged[at..at + 8].fill(0xff);
@@ -158,7 +157,7 @@ fn records_around_damage_are_kept() {
 #[test]
 fn hostile_counts_in_samples() {
     for name in ["file", "rich", "dwarf", "group"] {
-        let file = bytes(&format!("{name}.data.zst"));
+        let file = fixture(&format!("perf/{name}.data"));
         let whole = scan(&file).unwrap();
         let sample = |entry: &&_| whole.record(&file, **entry).unwrap().0.kind == kind::SAMPLE;
         for &entry in whole.index.iter().filter(sample).take(20) {
@@ -180,8 +179,8 @@ fn damaged_recordings_are_imported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("perf.data");
     for name in ["file", "compressed", "group"] {
-        let file = bytes(&format!("{name}.data.zst"));
-        for round in 0..100 {
+        let file = fixture(&format!("perf/{name}.data"));
+        for round in 0..scaled(200) {
             let mut damaged = file.clone();
             for _ in 0..1 + numbers.below(20) {
                 // The first bytes say that it is a perf.data at all.
@@ -198,7 +197,7 @@ fn damaged_recordings_are_imported() {
 
 #[test]
 fn an_impossible_time_costs_its_record_only() {
-    let file = bytes("file.data.zst");
+    let file = fixture("perf/file.data");
     let whole = scan(&file).unwrap();
     let sample = |entry: &&_| whole.record(&file, **entry).unwrap().0.kind == kind::SAMPLE;
     let entry = *whole.index.iter().filter(sample).nth(500).unwrap();

@@ -1,13 +1,11 @@
 //! Debug information outside the program: .dwo, .dwp, and what dwz shares. The same program with all of it within tells
 //! what to find.
 
-mod support;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::{run, write};
 use perfcase_symbols::{Name, Object, Objects, Placement, names};
-use support::{run, write};
 
 const SOURCE: &str = r#"
 #include <map>

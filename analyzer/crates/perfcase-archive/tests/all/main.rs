@@ -1,0 +1,7 @@
+//! Every integration test of this crate, in one program: linked once.
+
+mod common;
+mod hostile;
+mod open;
+#[path = "../../../../testing/scale.rs"]
+mod scale;
