@@ -205,7 +205,7 @@ write_manifest() {
 	# a manifest that is there is replaced by a whole one only
 	if ! cat >"$staging/manifest.json.new" <<JSON
 {"format":"perfcase","format_version":"$PERFCASE_FORMAT_VERSION",
-  "recorder":{"version":"$PERFCASE_RECORDER_VERSION","command":$invocation_json,
+  "recorder":{"version":"$version","command":$invocation_json,
     "target":$(json_target),
     "interval_ns":$interval_ns,"duration_ns":$([ "$duration_ns" = 0 ] && echo null || echo "$duration_ns"),"budget_bytes":$([ "$budget_bytes" = 0 ] && echo null || echo "$budget_bytes"),
     "stopped_by":$(json_text "$stopped"),"interrupted_by":$(json_text "$interrupted_by")},

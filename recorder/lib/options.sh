@@ -81,7 +81,7 @@ parse_options() {
 			continue
 			;;
 		--help | -h) usage && exit 0 ;;
-		--version) echo "perfcase-record $PERFCASE_RECORDER_VERSION (archive format $PERFCASE_FORMAT_VERSION)" && exit 0 ;;
+		--version) find_helper && echo "perfcase-record $version (archive format $PERFCASE_FORMAT_VERSION)" && exit 0 ;;
 		--check) check_only=1 ;;
 		--numa-maps) numa_maps=numa ;;
 		--quiet | -q) quiet=1 ;;

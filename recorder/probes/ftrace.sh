@@ -34,7 +34,7 @@ probe_ftrace_check() {
 	tracefs=$(find_tracefs)
 	source_set ftrace kind ftrace_raw
 	source_set ftrace tool perfcase-helper
-	source_set ftrace tool_version "$PERFCASE_RECORDER_VERSION"
+	source_set ftrace tool_version "$version"
 	if [ "$(id -u)" != 0 ]; then
 		source_is ftrace missing "only root may use tracefs" "run as root"
 		return

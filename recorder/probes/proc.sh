@@ -4,7 +4,7 @@
 probe_proc_check() {
 	source_set proc kind proc_snapshots
 	source_set proc tool perfcase-helper
-	source_set proc tool_version "$PERFCASE_RECORDER_VERSION"
+	source_set proc tool_version "$version"
 	if [ ! -r /proc/stat ]; then
 		source_is proc missing "/proc is not mounted" "mount -t proc proc /proc"
 	elif [ ! -e /proc/pressure/cpu ]; then

@@ -5,7 +5,7 @@
 probe_process_check() {
 	source_set process kind proc_snapshots
 	source_set process tool perfcase-helper
-	source_set process tool_version "$PERFCASE_RECORDER_VERSION"
+	source_set process tool_version "$version"
 	if [ ! -r /proc/self/stat ]; then
 		source_is process missing "/proc is not mounted" "mount -t proc proc /proc"
 	elif [ "$(id -u)" != 0 ]; then

@@ -1,13 +1,11 @@
 # shellcheck shell=sh
 # symbols.sh: what names the addresses of perf.data elsewhere: symbol tables of the mapped objects, perf maps, jitdumps, the
 # vDSO. Function names and addresses of the kernel are in host.sh.
-SYMBOLS_MOST_TABLE=536870912
-SYMBOLS_MOST_FULL=1073741824
 
 probe_symbols_check() {
 	source_set symbols kind symbol_file
 	source_set symbols tool perfcase-helper
-	source_set symbols tool_version "$PERFCASE_RECORDER_VERSION"
+	source_set symbols tool_version "$version"
 	source_set symbols clock ''
 	if [ "$symbols" = none ]; then
 		source_is symbols missing "--symbols none" "--symbols table"

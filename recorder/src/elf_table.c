@@ -326,28 +326,3 @@ const char *elf_write_table(int in, int out, uint64_t limit_bytes, int all_unwin
 	free(table.pieces);
 	return trouble;
 }
-
-/* elf-table IN OUT [unwind]: prints the build id, or - */
-int command_elf_table(int argc, char **argv)
-{
-	char hex[ELF_BUILD_ID_HEX];
-	const char *trouble;
-	uint64_t size_bytes;
-	int in, out;
-
-	if (argc < 3 || argc > 4 || (argc == 4 && strcmp(argv[3], "unwind")))
-		die("usage: elf-table IN OUT [unwind]");
-	if ((in = open(argv[1], O_RDONLY | O_CLOEXEC)) < 0)
-		die("%s: %s", argv[1], strerror(errno));
-	if ((trouble = elf_build_id(in, hex)))
-		die("%s: %s", argv[1], trouble);
-	if ((out = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0)
-		die("%s: %s", argv[2], strerror(errno));
-	if ((trouble = elf_write_table(in, out, INT64_MAX, argc == 4, &size_bytes)))
-		die("%s: %s", argv[1], trouble);
-	close(in);
-	if (close(out))
-		die("%s: %s", argv[2], strerror(errno));
-	puts(*hex ? hex : "-");
-	return 0;
-}

@@ -122,17 +122,3 @@ int sha256_file(const char *path, char hex[65])
 	sha256_finish(&hash, hex);
 	return 0;
 }
-
-/* sha256 FILE... : prints as sha256sum does. */
-int command_sha256(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		char hex[65];
-		int error = sha256_file(argv[i], hex);
-
-		if (error)
-			die("%s: %s", argv[i], strerror(error));
-		printf("%s  %s\n", hex, argv[i]);
-	}
-	return 0;
-}

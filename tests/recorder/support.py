@@ -16,6 +16,8 @@ from pathlib import Path
 
 import jsonschema
 
+from tests.support.alone import alone
+
 ROOT = Path(__file__).parents[2]
 RECORDER = ROOT / "recorder" / "perfcase-record"
 SCHEMA = json.loads((ROOT / "schema" / "manifest.schema.json").read_text())
@@ -36,8 +38,20 @@ TRACEFS = _tracefs()
 @cache
 def helper() -> Path:
     """perfcase-helper, built when it is older than its sources."""
-    subprocess.run(["make", "-s", "-C", ROOT / "recorder"], check=True)
+    with alone("recorder"):
+        subprocess.run(["make", "-s", "-C", ROOT / "recorder"], check=True)
     return ROOT / "recorder" / "build" / "perfcase-helper"
+
+
+@cache
+def parts() -> Path:
+    """A program that calls parts of perfcase-helper by themselves (parts.c)."""
+    program = ROOT / "build" / "tests" / "recorder-parts"
+    sources = [ROOT / "recorder" / "src" / f"{name}.c" for name in ("elf_table", "elf_file", "sha256", "util")]
+    with alone("recorder-parts"):
+        options = ["-std=gnu11", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-I", sources[0].parent]
+        subprocess.run(["gcc", *options, "-o", program, Path(__file__).with_name("parts.c"), *sources], check=True)
+    return program
 
 
 def command(shell: str, *options: str | Path) -> list[str]:

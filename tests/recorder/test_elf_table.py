@@ -1,4 +1,4 @@
-"""perfcase-helper elf-table: what it keeps of an ELF file is what names addresses, and no input makes it fall over."""
+"""The recorder's ELF tables: what it keeps of an ELF file is what names addresses, and no input makes it fall over."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorder.support import helper
+from tests.recorder.support import parts
+from tests.support.scale import scaled
 
 BUILD_ID = bytes(range(20))
 FORMS = {f"{bits}-{order}": (bits, order) for bits in (32, 64) for order in ("little", "big")}
@@ -82,7 +83,7 @@ def made_elf(bits: int, order: str, text: bytes = b"\x90" * 5000, unwind: bytes 
 
 
 def elf_table(source: Path, out: Path, *options: str) -> str:
-    done = subprocess.run([helper(), "elf-table", source, out, *options], capture_output=True, text=True, check=True)
+    done = subprocess.run([parts(), "elf-table", source, out, *options], capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 
@@ -176,14 +177,14 @@ def test_large_unwind_tables_are_kept_where_they_are_needed(tmp_path: Path) -> N
 )
 def test_what_cannot_be_used_is_named(content: bytes, why: str, tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(content)
-    done = subprocess.run([helper(), "elf-table", tmp_path / "in", tmp_path / "out"], capture_output=True, text=True)
+    done = subprocess.run([parts(), "elf-table", tmp_path / "in", tmp_path / "out"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, f"perfcase-helper: {tmp_path / 'in'}: {why}\n")
 
 
 def test_damaged_files_do_no_harm(tmp_path: Path) -> None:
     source = random.Random(4)
     seen = set()
-    for number in range(200):
+    for number in range(scaled(1000, 200)):
         bits, order = source.choice(list(FORMS.values()))
         damaged = bytearray(made_elf(bits, order, b"\x90" * 64))
         places = [*range(4, 64), *range(64, 180), *range(len(damaged) - 500, len(damaged))]
@@ -192,7 +193,7 @@ def test_damaged_files_do_no_harm(tmp_path: Path) -> None:
         if number % 5 == 0:
             del damaged[source.randrange(len(damaged)) :]
         (tmp_path / "in").write_bytes(damaged)
-        done = subprocess.run([helper(), "elf-table", tmp_path / "in", tmp_path / "out"], capture_output=True)
+        done = subprocess.run([parts(), "elf-table", tmp_path / "in", tmp_path / "out"], capture_output=True)
         assert done.returncode in (0, 1), done
         seen.add(done.stderr.split(b": ")[-1])
         if done.returncode == 0:
