@@ -1,4 +1,7 @@
-"""Writes docs/tables.md, docs/views.md and docs/findings.md from schema/: ``python -m perfcase.docgen docs``. A test says when they are stale."""
+"""Writes docs/tables, docs/views and docs/findings from schema/: ``python -m perfcase.docgen docs``. A test says when they are stale.
+
+A file in schema/ has a page of the same place and name: who adds one adds a page, and touches no line of another's.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from pathlib import Path
 
 from perfcase.findings import Rule, load_rules
 from perfcase.schema import Table, load_catalogue, load_tables
-from perfcase.views import View, load_views
+from perfcase.views import View, load_views, parse_view
 
 _GENERATED = "<!-- Made by `make docs` from schema/: do not edit. -->"
 
@@ -21,12 +24,9 @@ the same name), with `ts_ns`, `cpu`, `utid`, `tid`, `stack_id` and the tracepoin
 
 Units come last in a column's name. `ts_ns` is nanoseconds since the capture's start, on its one clock. `utid` and `upid` are the
 capture's own keys of threads and processes; `tid` and `pid` are only labels, for the kernel uses them again. Unknown is NULL.
-"""
 
-_CATALOGUE_INTRO = """\
-## catalogue
-
-Tables of `case.duckdb` itself, about views and not about the capture, for `metric_definition` and `view_coverage`.
+A page for each table, by group; [catalogue](tables/catalogue) has the tables of `case.duckdb` itself, about views and not about
+the capture, for `metric_definition` and `view_coverage`. `perfcase tables` lists them all.
 """
 
 _VIEWS_INTRO = """\
@@ -35,9 +35,11 @@ _VIEWS_INTRO = """\
 Every answer of perfcase is a SQL view over the [tables](tables.md): `perfcase view NAME FILE`, or
 `perfcase sql FILE "SELECT … FROM NAME"`, or the stock `duckdb` on an imported folder's `case.duckdb`.
 
-A view whose source is not in the capture has no rows; [view_coverage](#view_coverage) says which table and source is missing
-and how to record it, [data_quality](#data_quality) what each source is worth. [metric_definition](#metric_definition) is this
-page as rows, with the formula of each column.
+A view whose source is not in the capture has no rows; [view_coverage](views/about/view_coverage.md) says which table and source is
+missing and how to record it, [data_quality](views/about/data_quality.md) what each source is worth.
+[metric_definition](views/about/metric_definition.md) is all of this as rows, with the formula of each column.
+
+A page for each view, by group. `perfcase views` lists them all.
 """
 
 
@@ -50,37 +52,34 @@ could not be judged, and what would have to be recorded. A rule that did not fir
 
 Every rule gives a severity (`critical`, `warning`, `note`), what it is about, a sentence with the figures, and a score: the share of
 the time or capacity that is lost, from 0 to 1, which orders the findings of one severity.
+
+[A page for each rule](findings); `perfcase findings --rules` lists them all.
 """
 
 
-def tables_page() -> str:
-    """docs/tables.md."""
-    parts = [_GENERATED, _TABLES_INTRO]
-    for group, tables in _by_group(load_tables().values()):
-        parts.append(f"## {group}\n")
-        parts += [_table(table) for table in tables]
-    parts.append(_CATALOGUE_INTRO)
-    parts += [_table(table) for table in load_catalogue().values()]
-    return "\n".join(parts)
+def pages() -> dict[str, str]:
+    """Every page: its path below docs/, and its text."""
+    views = load_views().values()
+    tables = load_tables().values()
+    found = {
+        "tables.md": _TABLES_INTRO + _groups("tables", (table.group for table in tables)),
+        "views.md": _VIEWS_INTRO + _groups("views", (view.group for view in views)),
+        "findings.md": _FINDINGS_INTRO,
+    }
+    found |= {f"tables/{table.group}/{table.name}.md": _table(table) for table in tables}
+    found |= {f"tables/catalogue/{table.name}.md": _table(table) for table in load_catalogue().values()}
+    found |= {f"views/{view.group}/{view.name}.md": _view(view) for view in views}
+    found |= {f"findings/{rule.name}.md": _rule(rule) for rule in load_rules().values()}
+    return {path: f"{_GENERATED}\n{text}" for path, text in found.items()}
 
 
-def views_page() -> str:
-    """docs/views.md."""
-    parts = [_GENERATED, _VIEWS_INTRO]
-    for group, views in _by_group(load_views().values()):
-        parts.append(f"## {group}\n")
-        parts += [_view(view) for view in views]
-    return "\n".join(parts)
-
-
-def findings_page() -> str:
-    """docs/findings.md."""
-    return "\n".join([_GENERATED, _FINDINGS_INTRO, *map(_rule, load_rules().values())])
+def _groups(folder: str, groups: Iterable[str]) -> str:
+    return "\n" + "".join(f"- [{group}]({folder}/{group})\n" for group in sorted(set(groups)))
 
 
 def _rule(rule: Rule) -> str:
     lines = [
-        f"## {rule.name}\n",
+        f"# {rule.name}\n",
         f"**{_cell(rule.title)}**\n",
         f"Fires when: {_cell(rule.condition)}.\n",
         f"Means: {_cell(rule.means)}.\n",
@@ -92,17 +91,7 @@ def _rule(rule: Rule) -> str:
         lines.append(f"Not judged without {_cell(rule.not_judged)}.\n")
     if rule.taught_by != "-":
         lines.append(f"Taught by: {_cell(rule.taught_by)}.\n")
-    return "\n".join([*lines, f"```sql\n{rule.evidence}\n```\n"])
-
-
-PAGES = {"tables.md": tables_page, "views.md": views_page, "findings.md": findings_page}
-
-
-def _by_group(entries: Iterable[Table | View]) -> list[tuple[str, list]]:
-    groups: dict[str, list] = {}
-    for entry in sorted(entries, key=lambda entry: (entry.group, entry.name)):
-        groups.setdefault(entry.group, []).append(entry)
-    return list(groups.items())
+    return "\n".join([*lines, f"```sql\n{rule.evidence}\n```", ""])
 
 
 def _table(table: Table) -> str:
@@ -113,14 +102,17 @@ def _table(table: Table) -> str:
     head = ["| column | type | unit | NULL | what it is |", "|---|---|---|---|---|"]
     order = f" In the order of {', '.join(f'`{name}`' for name in table.order)}." if table.order else ""
     grain = table.grain.removeprefix("one row is ").rstrip(".")
-    return "\n".join([f"### {table.name}\n", f"{table.description} One row is {grain}.{order}\n", *head, *rows, ""])
+    return "\n".join([f"# {table.name}\n", f"{table.description} One row is {grain}.{order}\n", *head, *rows, ""])
 
 
 def _view(view: View) -> str:
     rows = [f"| `{c.name}` | {c.unit or ''} | {_cell(c.description)} |" for c in view.columns]
-    sources = ", ".join(f"`{name}`" for name in view.sources)
+    own = parse_view(view.path).sources
+    sources = ", ".join(f"`{name}`" for name in own)
+    # What the rules read would make this one line change with every rule.
+    sources += " and what each [rule](../../findings.md) reads" if set(view.sources) - set(own) else ""
     lines = [
-        f"### {view.name}\n",
+        f"# {view.name}\n",
         f"{_sentence(view.description)} One row is {view.grain.rstrip('.')}. Made from {sources}.\n",
     ]
     lines += [f"- {_sentence(caveat)}" for caveat in view.caveats]
@@ -155,10 +147,14 @@ def _cell(text: str) -> str:
 
 
 def main(folder: str) -> None:
-    """Writes the pages into ``folder``."""
-    for name, page in PAGES.items():
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        (Path(folder) / name).write_text(page(), encoding="utf-8")
+    """Writes the pages into ``folder``, and removes those of what is not there any more."""
+    made = {Path(folder) / path: text for path, text in pages().items()}
+    for page in {*Path(folder).rglob("*.md")} - made.keys():
+        if page.read_text(encoding="utf-8").startswith(_GENERATED):
+            page.unlink()
+    for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
