@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "open"]
 
-__version__ = "0.1.0"
-
 
 def open(  # noqa: A001 - as perfcase.open
     file: str | PathLike[str], *, only: Sequence[str] = (), debug_dirs: Sequence[str | PathLike[str]] = ()
@@ -43,4 +41,8 @@ def __getattr__(name: str) -> object:
         from perfcase.client import Client
 
         return Client
+    if name == "__version__":
+        from perfcase.store import import_core
+
+        return import_core().__version__
     raise AttributeError(f"module 'perfcase' has no attribute {name!r}")

@@ -13,17 +13,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfcase import catalogue
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.schema import Table, literal, load_catalogue, load_tables, package_data, quote, schema_dir
 from perfcase.views import comment, create_view, describe, load_views
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 STORAGE_VERSION = "v1.2.0"
 """The oldest storage version that holds our views: duckdb 1.2 and later can open the file."""

@@ -9,19 +9,15 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfcase.errors import PerfcaseError
 from perfcase.findings import load_rules, rule_rows
 from perfcase.formula import formulas
+from perfcase.lazy import duckdb
 from perfcase.needs import view_needs
 from perfcase.schema import Column, Table, literal, load_catalogue, load_tables, package_data, quote, schema_dir
 from perfcase.views import View, comment, describe, load_views
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 VERSION = 4
 """Raised when this module says other things than before of the same schema: then case.duckdb is written anew."""

@@ -13,17 +13,13 @@ from collections.abc import Callable, Iterator
 from http.client import HTTPResponse
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfcase import web
 from perfcase.errors import EXIT_CODES, PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.render import replacing
 from perfcase.store import import_core
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the phase, how much is done and of how much: bytes while it is sent, records while it is imported."""

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
+from perfcase.lazy import duckdb
 
 
 def why_empty(connection: duckdb.DuckDBPyConnection, view: str) -> str | None:

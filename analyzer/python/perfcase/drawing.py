@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from perfcase.lazy import rich
 from perfcase.plot import Histogram, Intervals, Plan
 from perfcase.text import count, duration, figure, plural, ratio, safe, shorten, size
-
-if TYPE_CHECKING:
-    import rich.console
-    import rich.table
-    import rich.text
-else:
-    from perfcase.lazy import rich
 
 INTERVALS_MIN = 4
 """Fewer are better read as numbers."""

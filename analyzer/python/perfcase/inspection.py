@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfcase import text
+from perfcase.lazy import duckdb
 from perfcase.store import import_core
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 Fact = tuple[str, str]
 """A label and a value for people."""

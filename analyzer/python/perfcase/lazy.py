@@ -1,4 +1,7 @@
-"""Modules that are loaded when they are first used: an import runs for most of its time without them."""
+"""Modules that are loaded when they are first used: an import runs for most of its time without them.
+
+lazy.pyi says to type checkers what they are.
+"""
 
 from __future__ import annotations
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfcase import query, store
-
-if TYPE_CHECKING:
-    import duckdb
+from perfcase.lazy import duckdb
 
 
 def open_capture(

@@ -13,21 +13,13 @@ from contextlib import contextmanager
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb, rich
 from perfcase.plot import Plan
 from perfcase.query import Result, sql_errors
 from perfcase.text import plural, safe, safe_lines
-
-if TYPE_CHECKING:
-    import duckdb
-    import rich.box
-    import rich.console
-    import rich.table
-    import rich.text
-else:
-    from perfcase.lazy import duckdb, rich
 
 FORMATS = ("table", "csv", "json", "arrow", "parquet")
 BINARY_FORMATS = ("arrow", "parquet")

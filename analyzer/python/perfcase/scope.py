@@ -14,12 +14,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from perfcase.errors import PerfcaseError
-
-if TYPE_CHECKING:
-    import duckdb
+from perfcase.lazy import duckdb
 
 KEYS = ("window", "process", "thread", "cpu", "cgroup")
 CPU_MAX = 1 << 16

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from perfcase.errors import PerfcaseError
 from perfcase.flamegraph import Frame, Stack
+from perfcase.lazy import duckdb
 from perfcase.query import gate, sql_errors
 from perfcase.schema import literal
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 Step = TypeVar("Step")
 """A frame, or a label among frames, as who asks for paths wants it."""

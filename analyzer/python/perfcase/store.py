@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from perfcase import __version__, casedb
+from perfcase import casedb
 from perfcase.errors import PerfcaseError
 from perfcase.schema import load_tables
 
@@ -135,7 +135,7 @@ def default_folder(file: Path) -> Path:
 def importer_id() -> str:
     """What the tables of an import depend on apart from the file: the version and the very build of the core."""
     core = Path(import_core().__file__).stat()
-    return f"{__version__}:{core.st_size}:{core.st_mtime_ns}"
+    return f"{import_core().__version__}:{core.st_size}:{core.st_mtime_ns}"
 
 
 def is_current(folder: Path) -> bool:
@@ -145,7 +145,9 @@ def is_current(folder: Path) -> bool:
     except PerfcaseError:
         return False
     made = (info.get("format"), info.get("perfcase_version"), info.get("views"))
-    return made == (IMPORT_FORMAT, __version__, casedb.views_hash()) and (folder / "case.duckdb").is_file()
+    return (
+        made == (IMPORT_FORMAT, import_core().__version__, casedb.views_hash()) and (folder / "case.duckdb").is_file()
+    )
 
 
 def read_info(folder: Path) -> dict[str, Any]:
@@ -292,7 +294,7 @@ def _import(
         casedb.write(working, result["other_columns"])
         info = {
             **wanted,
-            "perfcase_version": __version__,
+            "perfcase_version": import_core().__version__,
             "views": casedb.views_hash(),
             "source": {
                 "name": file.name,

@@ -21,17 +21,13 @@ from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfcase.diff import declared
 from perfcase.diff.declared import Declared
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.schema import Column, literal, quote, schema_dir
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 _COLUMN = re.compile(r"column (?P<name>\w+)(?: \[(?P<unit>[^\]]+)\])?$")
 

@@ -20,18 +20,13 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.query import lock_down, sql_errors
 from perfcase.schema import quote
 from perfcase.scope import Scope
 from perfcase.store import Case
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 _START = "getvariable('window_start_ns')::BIGINT"
 _END = "getvariable('window_end_ns')::BIGINT"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,12 +12,8 @@ from perfcase.attach import CREDENTIALS, Attachment, adapter, authorization
 from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, named, opened
 from perfcase.cli.summary_command import _WRITERS, Form
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.text import safe
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 _MEDIA = {Form.html: "text/html; charset=utf-8", Form.md: "text/markdown; charset=utf-8"}
 _FINDINGS_MAX = 20

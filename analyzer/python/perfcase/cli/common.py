@@ -9,23 +9,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from perfcase import query, render, store
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb, rich
 from perfcase.opening import connect
 from perfcase.plot import Plan
 from perfcase.text import safe
 from perfcase.views import load_views
-
-if TYPE_CHECKING:
-    import duckdb
-    import rich.markup
-    import rich.progress
-else:
-    from perfcase.lazy import duckdb, rich
 
 Format = StrEnum("Format", {name: name for name in render.FORMATS})
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import Annotated, BinaryIO
 
 import typer
 
@@ -24,13 +24,9 @@ from perfcase.cli.common import (
     writing,
 )
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.stacks import choose_event, sampled_events
 from perfcase.text import safe
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 Target = StrEnum("Target", {n: n for n in ("folded", "speedscope", "firefox", "pprof", "perfetto", "csv", "parquet")})
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from perfcase import render, store
 from perfcase.cli.common import DebugDirOption, import_progress
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import rich
 from perfcase.text import plural, safe
-
-if TYPE_CHECKING:
-    import rich.console
-    import rich.text
-else:
-    from perfcase.lazy import rich
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 

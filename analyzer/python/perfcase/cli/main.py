@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer import exceptions as typer_exceptions
 
-from perfcase import __version__
+import perfcase
 from perfcase.errors import EXIT_CODES, FOUND, KIND_MEANINGS, PerfcaseError
 from perfcase.text import safe
 
@@ -63,7 +63,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        sys.stdout.write(f"perfcase {__version__}\n")
+        sys.stdout.write(f"perfcase {perfcase.__version__}\n")
         raise typer.Exit
     if context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")

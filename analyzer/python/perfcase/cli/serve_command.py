@@ -49,6 +49,7 @@ def command(
     """
     try:
         import uvicorn
+
         from perfcase_api.app import create_app
         from perfcase_api.configuration import read
         from perfcase_api.settings import Limits, Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -25,15 +25,11 @@ from perfcase.cli.common import (
 )
 from perfcase.coverage import why_empty
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.plot import plan
 from perfcase.schema import load_tables, quote
 from perfcase.text import safe
 from perfcase.views import load_views, parameters
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 
 def command(

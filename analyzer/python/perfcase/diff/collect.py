@@ -6,17 +6,12 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfcase.diff.declared import Measure
+from perfcase.lazy import duckdb
 from perfcase.query import sql_errors
 from perfcase.schema import quote
 from perfcase.views import View
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 Key = tuple[str | None, ...]
 

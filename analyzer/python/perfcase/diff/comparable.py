@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfcase import text
 from perfcase.diff.compare import Side
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
+from perfcase.lazy import duckdb
 
 DURATION_RATIO = 1.1
 """Durations that are further apart than this are told to be different: rates are divided by time, maxima are not."""

@@ -5,18 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfcase.diff.collect import Collected, Figure, Key, collect
 from perfcase.diff.declared import Measure
+from perfcase.lazy import duckdb
 from perfcase.scope import Scope
 from perfcase.store import Case
 from perfcase.views import View
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 EQUAL = 1e-9
 """Relative: sums of floating point numbers differ by that with the order in which threads add them."""

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfcase.diff.compare import Side
 from perfcase.diff.rank import on_both
 from perfcase.findings import SEVERITIES
+from perfcase.lazy import rich
 from perfcase.query import sql_errors
 from perfcase.text import safe
-
-if TYPE_CHECKING:
-    import rich.console
-    import rich.text
-else:
-    from perfcase.lazy import rich
 
 SCORE_CHANGE_MIN = 0.1
 """From which on another score is a change: scores are shares of time or capacity."""

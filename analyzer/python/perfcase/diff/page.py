@@ -16,16 +16,12 @@ from perfcase.diff.comparable import Condition, Setting, conditions, settings
 from perfcase.diff.compare import Difference, Side
 from perfcase.diff.fired import Change
 from perfcase.diff.rank import NotCompared, Ranked, Ranking
+from perfcase.lazy import duckdb, rich
 from perfcase.query import Result
 from perfcase.text import safe, shorten
 
 if TYPE_CHECKING:
-    import duckdb
-    import rich.text
-
     from perfcase.diff.stack_page import Said
-else:
-    from perfcase.lazy import duckdb, rich
 
 LINES = 20
 """Differences that are shown unless --limit says otherwise."""

@@ -6,24 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from perfcase import query
 from perfcase.catalogue import is_tracepoint
 from perfcase.diff.collect import key_sql
 from perfcase.diff.compare import Side
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.query import sql_errors
 from perfcase.schema import literal, load_tables, quote
 from perfcase.scope import Part, Scope, resolve
 from perfcase.store import Case
 from perfcase.views import load_views, with_dependencies
 from perfcase.window import open_scope
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 SHARED = ("fd_history", "fd_call")
 """Views that take long and that several compared views are made from: each side works them out once."""

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfcase import render
 from perfcase.diff.callers import callers
@@ -16,16 +15,11 @@ from perfcase.diff.shape import COUNTER_VIEWS, Shape, differing_counters, senten
 from perfcase.diff.stacks import Profile, pictured, profiles
 from perfcase.flamegraph import FlameGraph
 from perfcase.flametree import tree
+from perfcase.lazy import duckdb
 from perfcase.query import Result
 from perfcase.stacks import event_counts, sampled_events
 from perfcase.text import ratio, safe
 from perfcase.views import load_views
-
-if TYPE_CHECKING:
-    import duckdb
-
-else:
-    from perfcase.lazy import duckdb
 
 FRAMES_SHOWN = 6
 CALLER_COLUMNS = {

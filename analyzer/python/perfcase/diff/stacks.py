@@ -10,10 +10,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from perfcase.errors import PerfcaseError
 from perfcase.flamegraph import Frame, Stack
+from perfcase.lazy import duckdb
 from perfcase.query import sql_errors
 from perfcase.stacks import (
     OFF_CPU_TITLE,
@@ -25,11 +26,6 @@ from perfcase.stacks import (
     sampled_events,
     sampling_event,
 )
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 NOT_IDLE = (
     "coalesce(pid <> 0, true) AND coalesce(comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"

@@ -9,7 +9,6 @@ from typing import BinaryIO
 from perfcase import __version__
 from perfcase.export.source import NO_SAMPLES, Samples
 
-EXTENSION = "firefox.json"
 KEEPS_NOT = (
     f"{NO_SAMPLES}; the CPUs of samples, addresses (frames have their names), units but time: it calls other weights"
     " samples"

@@ -13,7 +13,6 @@ from perfcase.export import protobuf as pb
 from perfcase.export.source import Samples
 from perfcase.text import plural
 
-EXTENSION = "perfetto-trace"
 KEEPS_NOT = (
     "what a sample stands for (its period: Perfetto counts samples), source lines, callchains of switches and waits, disks,"
     " networks, memory"

@@ -14,7 +14,6 @@ from typing import BinaryIO
 from perfcase.export.protobuf import message, number, packed, text
 from perfcase.export.source import NO_SAMPLES, Samples
 
-EXTENSION = "pb.gz"
 KEEPS_NOT = f"{NO_SAMPLES}; the moments and CPUs of samples; addresses of objects are offsets in their files"
 
 

@@ -6,17 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from perfcase.lazy import duckdb
 from perfcase.query import gate, sql_errors
 from perfcase.schema import literal
 from perfcase.stacks import SAMPLES
 from perfcase.text import plural
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 _BATCH_ROWS = 10_000
 

@@ -7,18 +7,14 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.query import Result
 from perfcase.render import write_result
 from perfcase.schema import load_tables, quote
 from perfcase.views import load_views, parameters
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 EXPANDED = ("call_path", "callees", "callers")
 """Views that list every path from every function: many times the size of all others. They are written when named."""

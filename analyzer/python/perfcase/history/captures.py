@@ -9,15 +9,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfcase import store
 from perfcase.errors import PerfcaseError
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
+from perfcase.lazy import duckdb
 
 DEPTH_MAX = 16
 """Folders below STORE."""

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfcase import query
 from perfcase.coverage import why_empty
 from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.schema import Table, quote
 from perfcase.views import View
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 WAYS = ("sum", "level", "mean", "max", "min", "median", "count")
 """How rows become one figure. level: added up over the rows of one time, then averaged over time."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from perfcase import render
 from perfcase.drawing import SPARK_MAX, spark
@@ -12,14 +11,8 @@ from perfcase.history.captures import Capture, LeftOut
 from perfcase.history.metric import Metric
 from perfcase.history.scan import COLUMNS, Scan
 from perfcase.history.timeline import Answer
+from perfcase.lazy import duckdb, rich
 from perfcase.text import plural, safe, shorten
-
-if TYPE_CHECKING:
-    import duckdb
-    import rich.console
-    import rich.text
-else:
-    from perfcase.lazy import duckdb, rich
 
 _NAMES_MAX = 20
 """Hosts of a band, or captures with the same problem, that are named."""

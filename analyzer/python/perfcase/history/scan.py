@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfcase import query
 from perfcase.diff.collect import Key, collect
@@ -13,12 +12,8 @@ from perfcase.diff.compare import seconds_of
 from perfcase.errors import PerfcaseError
 from perfcase.history.bands import STRICT, VALUES_MIN, Split, split
 from perfcase.history.captures import Capture, Progress
+from perfcase.lazy import duckdb
 from perfcase.views import View
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 PRESENT_RATIO_MIN = 0.75
 """Of the captures, those that a figure has to be known of: a process of a few hosts has no bands."""

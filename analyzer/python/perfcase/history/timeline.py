@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from perfcase.history.bands import Split, run_starts
 from perfcase.history.baseline import Baseline
 from perfcase.history.captures import Capture, LeftOut
 from perfcase.history.metric import Reading
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
+from perfcase.lazy import duckdb
 
 ORDERS = ("time", "host", "ticket", "label")
 

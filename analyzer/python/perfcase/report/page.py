@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -12,13 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from perfcase.coverage import why_empty
+from perfcase.lazy import duckdb
 from perfcase.schema import literal
 from perfcase.text import safe, shorten
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 Format = Callable[[Any], str]
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.console import Console
 
+from perfcase.lazy import duckdb
 from perfcase.report import (
     checklist,
     counters,
@@ -22,11 +21,6 @@ from perfcase.report import (
     use,
 )  # fmt: skip
 from perfcase.report.page import Page
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 SECTIONS = (
     findings, host, checklist, use,

@@ -10,22 +10,18 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
 from perfcase.errors import PerfcaseError
 from perfcase.flamegraph import SCRIPT, FlameGraph
+from perfcase.lazy import duckdb
 from perfcase.report.page import Column, Page, written
 from perfcase.report.writer import write_sections
 from perfcase.stacks import choose_event, off_cpu_stacks, sample_stacks
 from perfcase.summary import missing
 from perfcase.text import safe, shorten
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 SIZE_MAX = 1_000_000
 """Bytes of a page: what a mail or a ticket takes."""

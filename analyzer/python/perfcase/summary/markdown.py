@@ -9,18 +9,13 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from perfcase.lazy import duckdb
 from perfcase.report.page import Page
 from perfcase.report.writer import write_sections
 from perfcase.summary import missing
-
-if TYPE_CHECKING:
-    import duckdb
-else:
-    from perfcase.lazy import duckdb
 
 _WIDTH = 110
 

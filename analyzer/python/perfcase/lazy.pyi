@@ -1,0 +1,3 @@
+# What the lazily loaded modules are, to type checkers and editors.
+import duckdb as duckdb
+import rich as rich
