@@ -8,11 +8,9 @@ RUN apt-get update -qq \
     && apt-get install -qq -y --no-install-recommends gcc libc6-dev make python3 python3-venv \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-COPY requirements-dev.txt scripts/build-requirements.sh ./
+COPY requirements-build.txt .
 # Node, maturin and hatchling, by the versions and hashes that the tests use.
-RUN python3 -m venv .venv \
-    && sh build-requirements.sh requirements-dev.txt > /tmp/build.txt \
-    && .venv/bin/pip install --quiet --no-cache-dir --require-hashes -r /tmp/build.txt
+RUN python3 -m venv .venv && .venv/bin/pip install --quiet --no-cache-dir --require-hashes -r requirements-build.txt
 
 FROM tools AS page
 COPY scripts/page.sh scripts/
@@ -20,6 +18,8 @@ COPY api/web api/web
 RUN scripts/page.sh
 
 FROM tools AS recorder
+# The version.
+COPY Cargo.toml .
 COPY recorder recorder
 RUN make --no-print-directory -s -C recorder
 

