@@ -1,21 +1,26 @@
-"""Fixtures that all tests share."""
+"""Fixtures that all tests share, and which tests may run beside each other."""
 
 from __future__ import annotations
 
-import lzma
-import shutil
+import os
 import signal
+import zlib
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
-from perfcase import store
+from tests.recorder.support import SHELLS
+from tests.support import imports
+from tests.support.scale import SCALE
+from tests.support.studies import Studies
 
-SAMPLES = Path(__file__).parents[1] / "sample-captures"
-DATA = Path(__file__).parent / "data" / "captures"
-GOLDEN = Path(__file__).parent / "golden"
+HERE = Path(__file__).parent
+DATA = HERE / "data" / "captures"
+GOLDEN = HERE / "golden"
 
 
 # A shell that starts us in the background has us ignore SIGINT, and every process that a test starts would inherit that.
@@ -26,24 +31,106 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="write the golden files anew: look at the diff")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: what another test asserts in another way; only make test-long runs it")
+
+
+# What goes to one worker, by what its node ids hold; everything else goes module by module. Recordings do not overlap with
+# others of their kind, nor browsers; one server answers all who only ask; the studies print the same comparisons.
+GROUPS = {
+    "recordings of code": (
+        "tests/recorder/test_symbols",
+        "tests/oracles/test_allocations.py",
+        "tests/oracles/test_symbols.py",
+        "tests/oracles/test_unwind_live.py",
+        "tests/oracles/test_vdso32.py",
+        "[live/",
+    ),
+    "recordings": (
+        "tests/recorder/",
+        "tests/oracles/test_kernel_accounts.py",
+        "tests/oracles/test_machine.py",
+        "tests/test_benches.py",
+    ),
+    "browser": ("tests/web/", "tests/browser/"),
+    "server": ("tests/api/test_analysis.py", "tests/api/test_hostile_sql.py", "tests/api/test_openapi.py"),
+    "studies": ("tests/cases/", "tests/docs/test_case_studies.py", "tests/diff/test_findings_of_both.py"),
+}
+# What takes longest, after the groups: a worker that begins it at the end keeps the others waiting.
+LONGEST = ("tests/api/", "tests/docs/", "tests/cli/test_wheel.py", "tests/diff/", "tests/oracles/")
+
+
+def group(nodeid: str) -> str:
+    """The group of a test, by its node id."""
+    for name, parts in GROUPS.items():
+        if any(part in nodeid for part in parts):
+            return name
+    return nodeid.partition("::")[0]
+
+
+def rank(item: pytest.Item) -> int:
+    """Where a test stands in the queue: the groups, what takes longest, everything else."""
+    first = [*GROUPS, *LONGEST]
+    name = group(item.nodeid)
+    return next((place for place, start in enumerate(first) if name.startswith(start)), len(first))
+
+
+def is_in_its_shell(item: pytest.Item) -> bool:
+    """Whether a test of the recorder, which is there for each shell, is that of the one shell that make test runs it in."""
+    shell = item.callspec.params.get("shell") if hasattr(item, "callspec") else None
+    name = item.nodeid.replace(str(shell), "")
+    return shell is None or shell == list(SHELLS)[zlib.crc32(name.encode()) % len(SHELLS)]
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --bless only what has a golden file runs: to write them anew takes a minute, not a test run."""
+    """Chooses what runs, and in which order."""
+    wanted = items
     if config.getoption("--bless"):
-        others = [item for item in items if "golden" not in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in others]
+        # Only what has a golden file: to write them again takes a minute, not a test run.
+        wanted = [item for item in wanted if "golden" in getattr(item, "fixturenames", ())]
+    if SCALE < 1:
+        wanted = [item for item in wanted if not item.get_closest_marker("long") and is_in_its_shell(item)]
+    chosen = set(wanted)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = sorted(wanted, key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """``-n auto``: a worker more than there are CPUs, for recordings sleep most of the time."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Hands out whole groups, in the order of the collection."""
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group(nodeid)
+
+    config.option.loadscopereorder = False
+    return Groups(config, log)
+
+
+class Golden(Protocol):
+    """``golden(name, text)``: the text is that of tests/golden/<name>; with --bless it becomes it. A set's lines may stand anyhow."""
+
+    def __call__(self, name: str, text: str, *, is_set: bool = False) -> None: ...
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """``golden(name, text)``: the text is that of tests/golden/<name>; with --bless it becomes it."""
-
-    def check(name: str, text: str) -> None:
+def golden(request: pytest.FixtureRequest) -> Golden:
+    def check(name: str, text: str, *, is_set: bool = False) -> None:
         path = GOLDEN / name
         if request.config.getoption("--bless"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        assert text == path.read_text(encoding="utf-8"), f"tests/golden/{name} differs: see make bless"
+        kept = path.read_text(encoding="utf-8")
+        if is_set:
+            text, kept = ("\n".join(sorted(each.splitlines())) for each in (text, kept))
+        assert text == kept, f"tests/golden/{name} differs: see make bless"
 
     return check
 
@@ -51,24 +138,16 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 @pytest.fixture
 def recorded(tmp_path: Path) -> Callable[[str], Path]:
     """``recorded("x86_64/sched.data")``: a copy of a recorded capture of tests/data, in a folder of the test's own."""
-
-    def unpack(name: str) -> Path:
-        path = tmp_path / Path(name).name
-        path.write_bytes(lzma.decompress((DATA / f"{name}.xz").read_bytes()))
-        return path
-
-    return unpack
+    return lambda name: imports.unpacked(DATA / f"{name}.xz", tmp_path)
 
 
 @pytest.fixture(scope="session")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def sample() -> Callable[[str], Path]:
     """``sample("d-nagle/tcp")``: the imported folder of a sample capture; one for all tests, which only read it."""
-    folder = tmp_path_factory.mktemp("samples")
+    return lambda name: imports.imported(imports.SAMPLES / f"{name}.perfcase").folder
 
-    @cache
-    def imported(name: str) -> Path:
-        copy = folder / f"{name.replace('/', '-')}.perfcase"
-        shutil.copy(SAMPLES / f"{name}.perfcase", copy)
-        return store.open_case(copy).folder
 
-    return imported
+@pytest.fixture(scope="session")
+def studies(tmp_path_factory: pytest.TempPathFactory) -> Studies:
+    """The samples that the case studies compare, and what the commands print of them."""
+    return Studies(tmp_path_factory.mktemp("studies"))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import lzma
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import duckdb
 import pytest
 
+import perfcase
 from perfcase.schema import load_catalogue, load_tables, quote
 from perfcase.views import View, create_view, load_views, referenced_names
 from tests.support.viewtest import create_tables
@@ -71,6 +75,38 @@ def test_nothing_names_the_place_where_it_was_written() -> None:
             continue
         found += [f"{path.relative_to(ROOT)}: {match[0].decode()}" for match in forbidden.finditer(data)]
     assert found == []
+
+
+def test_pinned_requirements_hold_no_addresses() -> None:
+    """Names, versions and hashes: where packages come from is each machine's own affair."""
+    files = [path for path in tracked() if re.fullmatch(r"requirements.*\.txt", path.name)]
+    assert len(files) >= 4
+    line = re.compile(r"(#.*|[a-z0-9-]+(\[[a-z,]+\])?==\S+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?|)")
+    other = [(path.name, told) for path in files for told in path.read_text().splitlines() if not line.fullmatch(told)]
+    assert other == [], "make requirements pins without addresses"
+    assert '"resolved"' not in (ROOT / "api" / "web" / "package-lock.json").read_text()
+
+
+def test_the_version_stands_in_one_place() -> None:
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    told = re.compile(rf"(?<![\d.]){re.escape(version)}(?![\d.])".encode())
+    places = {path.relative_to(ROOT) for path in sources() if told.search(path.read_bytes())}
+    # The archives of tests/compat keep the version that wrote them.
+    assert {str(path) for path in places if "compat" not in path.parts} == {"Cargo.toml"}
+    assert perfcase.__version__ == version
+
+
+def test_no_recording_is_stored_twice() -> None:
+    unpack = {
+        ".xz": lzma.decompress,
+        ".zst": lambda data: subprocess.run(["zstd", "-dcq"], input=data, capture_output=True, check=True).stdout,
+    }
+    seen: dict[bytes, list[str]] = {}
+    for path in tracked():
+        if re.search(r"\.(data|dat|perfcase)(\.xz|\.zst)?$", path.name):
+            content = unpack.get(path.suffix, bytes)(path.read_bytes())
+            seen.setdefault(hashlib.sha256(content).digest(), []).append(str(path.relative_to(ROOT)))
+    assert [paths for paths in seen.values() if len(paths) > 1] == []
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,12 +93,29 @@ def wait_ready(client: httpx.Client, capture_id: str) -> dict:
     raise AssertionError(f"not imported in time: {capture}")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+@contextmanager
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server on an empty store."""
     # As long as an analysis takes on a busy machine.
     running = start(tmp_path_factory.mktemp("server") / "store", "", "--job-seconds", "300")
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def common_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with serving(tmp_path_factory) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server. It is one for all modules but those that say ``COUNTS_CAPTURES``: theirs has what they uploaded and nothing else."""
+    if not getattr(request.module, "COUNTS_CAPTURES", False):
+        yield request.getfixturevalue("common_server")
+        return
+    with serving(tmp_path_factory) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +133,7 @@ def tcp(admin: httpx.Client) -> str:
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server that stops an analysis after a few seconds, with one capture."""
-    running = start(tmp_path_factory.mktemp("short") / "store", "", "--job-seconds", "4")
+    running = start(tmp_path_factory.mktemp("short") / "store", "", "--job-seconds", "2")
     with running.client() as client:
         upload(client, SAMPLES / "d-nagle" / "pipe.perfcase")
     yield running

@@ -11,6 +11,8 @@ import pytest
 
 from tests.api.conftest import PERFCASE, SAMPLES, Running, start, upload
 
+COUNTS_CAPTURES = True
+
 TCP = SAMPLES / "d-nagle" / "tcp.perfcase"
 
 VIEWER, UPLOADER, ADMIN = 0, 1, 2

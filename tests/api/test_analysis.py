@@ -6,7 +6,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import tarfile
 from pathlib import Path
 
@@ -15,15 +14,17 @@ import httpx
 import pytest
 from nanoarrow import ArrayStream
 
-from tests.api.conftest import PERFCASE, SAMPLES, Running, upload
+from tests.api.conftest import SAMPLES, Running, upload
+from tests.support.cli import run_here, succeed
 
 VIEW = ("view", "thread_time")
 
 
 def printed(server: Running, *arguments: str) -> bytes:
     """What the command line prints, run in the folder of the captures."""
-    done = subprocess.run([PERFCASE, *arguments], capture_output=True, cwd=server.store / "captures", check=True)
-    return done.stdout
+    code, out, said = run_here(arguments, cwd=server.store / "captures")
+    assert code == 0, said
+    return out
 
 
 @pytest.mark.parametrize(
@@ -108,11 +109,10 @@ def test_two_captures(server: Running, admin: httpx.Client, tcp: str) -> None:
     assert flames == printed(server, *drawn)
     waits = admin.get("/v1/diff/flamegraph", params={**pictures, "off_cpu": True, "wakers": True}).content
     assert waits == printed(server, *drawn, "--off-cpu", "--wakers") != flames
-    one = admin.get("/v1/diff", params={"a": pipe, "b": tcp, "thread": "order-client", "limit": 3}).text
-    shown = printed(
-        server, "diff", f"{pipe}/case", f"{tcp}/case", "--only=thread=order-client", "--limit=3", "--format=json"
-    )
-    assert rounded(one) == rounded(shown.decode())
+    client = {"thread": "order-client", "view": "syscall_summary", "limit": 3}
+    one = admin.get("/v1/diff", params={"a": pipe, "b": tcp, **client}).text
+    only = ("--only=thread=order-client", "--view=syscall_summary", "--limit=3", "--format=json")
+    assert rounded(one) == rounded(printed(server, "diff", f"{pipe}/case", f"{tcp}/case", *only).decode())
     asked = {"a": pipe, "b": tcp, "callers": "schedule", "off_cpu": True, "limit": 3}
     shown = printed(
         server, "diff", f"{pipe}/case", f"{tcp}/case", "--callers=schedule", "--off-cpu", "--limit=3", "--format=json"
@@ -127,8 +127,11 @@ def test_two_captures(server: Running, admin: httpx.Client, tcp: str) -> None:
     only = admin.get("/v1/history", params={"view": "thread_time", "measure": "switch_count", "only": "label=b"}).json()
     assert [row["capture"] for row in only] == [f"{pipe}/case"]
     assert admin.patch(f"/v1/captures/{pipe}", json={"ticket": "OPS-1", "labels": []}).status_code == 200
-    windows = admin.get("/v1/diff", params={"a": tcp, "a_window": "0s..1s", "b_window": "1s..2s", "limit": 5})
+    windows = admin.get(
+        "/v1/diff", params={"a": tcp, "a_window": "0s..1s", "b_window": "1s..2s", "view": "thread_time"}
+    )
     assert windows.status_code == 200, windows.text
+    assert windows.json()
 
 
 def test_nothing_says_where_the_store_is(server: Running, admin: httpx.Client, tcp: str) -> None:
@@ -200,7 +203,7 @@ def test_against_what_is_usual(server: Running, admin: httpx.Client, tcp: str) -
 
 def test_the_schema_names_every_view(admin: httpx.Client) -> None:
     told = admin.get("/v1/schema").json()
-    listed = json.loads(subprocess.run([PERFCASE, "views", "--json"], capture_output=True, check=True).stdout)
+    listed = json.loads(succeed("views", "--json"))
     assert [view["name"] for view in told["views"]] == [view["name"] for view in listed]
     assert all(column["description"] for view in told["views"] for column in view["columns"])
     one = admin.get("/v1/schema/thread_time").json()

@@ -16,6 +16,8 @@ from perfcase import client as client_module
 from perfcase.errors import PerfcaseError
 from tests.api.conftest import SAMPLES, Running
 
+COUNTS_CAPTURES = True
+
 TCP = SAMPLES / "d-nagle" / "tcp.perfcase"
 PIPE = SAMPLES / "d-nagle" / "pipe.perfcase"
 

@@ -16,6 +16,8 @@ import pytest
 
 from tests.api.conftest import SAMPLES, Running, wait_ready
 
+COUNTS_CAPTURES = True
+
 FILE = Path(str(files("perfcase_api").joinpath("examples.json")))
 TCP = SAMPLES / "d-nagle" / "tcp.perfcase"
 SAMPLED = SAMPLES.parent / "tests" / "compat" / "v1.1" / "command.perfcase"

@@ -12,14 +12,16 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import httpx
 import pytest
+
+from perfcase.errors import PerfcaseError
 from perfcase_api import configuration, oidc
 from perfcase_api.errors import ApiError
 from perfcase_api.oidc import Provider
 from perfcase_api.settings import Oidc, Rule
-
-from perfcase.errors import PerfcaseError
 from tests.api.conftest import PERFCASE, Running, start
 from tests.api.provider import CLIENT, SECRET, Idp
+
+COUNTS_CAPTURES = True
 
 RULES = """
 [[oidc.rule]]

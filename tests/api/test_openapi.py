@@ -9,8 +9,11 @@ from pathlib import Path
 import httpx
 
 from tests.api.conftest import SAMPLES, start, upload
+from tests.support.scale import SCALE, scaled
 
-EXAMPLES = 5
+EXAMPLES = scaled(20)
+# Its third phase tries each boundary of each parameter, 2,000 requests whatever the count: the others ask the same of the same routes.
+PHASES = "examples,fuzzing,stateful" + (",coverage" if SCALE >= 1 else "")
 
 
 def test_no_request_finds_a_fault(tmp_path: Path) -> None:
@@ -24,7 +27,7 @@ def test_no_request_finds_a_fault(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [Path(sys.executable).with_name("schemathesis"), "run", f"http://127.0.0.1:{running.port}/openapi.json",
-         "--header", f"Authorization: Bearer {running.token}", "--checks", "not_a_server_error", "--max-examples", str(EXAMPLES), "--request-timeout", "120",
+         "--header", f"Authorization: Bearer {running.token}", "--checks", "not_a_server_error", "--max-examples", str(EXAMPLES), "--phases", PHASES, "--request-timeout", "120",
          "--exclude-path-regex", "^/v1/(tokens|session)", "--exclude-method", "DELETE", "--seed", "4711", "--generation-database", "none", "--suppress-health-check", "all", "--no-color"],
         capture_output=True, text=True, cwd=tmp_path, check=False,
     )  # fmt: skip

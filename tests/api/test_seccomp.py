@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+
 from perfcase_api import seccomp
 
 REFUSED, ALLOWED, NO_SUCH = seccomp._ERRNO | errno.EPERM, seccomp._ALLOW, seccomp._ERRNO | errno.ENOSYS

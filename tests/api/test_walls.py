@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from perfcase_api import sandbox
 from perfcase_api.catalogue import Catalogue
 from perfcase_api.errors import ApiError
@@ -17,7 +18,6 @@ from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
 from perfcase_api.settings import Limits, Settings
 from perfcase_api.uploads import Uploads
-
 from tests.api.conftest import SAMPLES, Running, upload
 
 READY = 'mkdir "$5/case"'

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from tests.support.cli import perfcase
+from tests.support.imports import SAMPLES, placed
 
 PASSWORD = "a:secret"
 START_S = 60
@@ -57,8 +58,15 @@ def roundup() -> Iterator[Running]:
     as_user = []
     if os.getuid() == 0:
         subprocess.run(["chown", "-R", "nobody", home], check=True)
-        as_user = ["-u", "nobody"]
-    command = [scripts / "roundup-server", *as_user, "-p", str(port), f"tracker={home / 't'}"]
+        # It may read the modules of a clone that lies where others may not look.
+        as_user = [
+            "setpriv",
+            "--reuid=nobody",
+            "--clear-groups",
+            "--inh-caps=+dac_read_search",
+            "--ambient-caps=+dac_read_search",
+        ]
+    command = [*as_user, scripts / "roundup-server", "-p", str(port), f"tracker={home / 't'}"]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     headers = {"X-Requested-With": "rest", "Origin": f"http://127.0.0.1:{port}", "Referer": url}
     client = httpx.Client(base_url=f"{url}rest/", auth=("admin", PASSWORD), headers=headers, timeout=60)
@@ -86,9 +94,9 @@ def attach(url: str, issue: str, *more: object, credentials: str = f"admin:{PASS
 
 
 @pytest.fixture(scope="module")
-def case(sample: Callable[[str], Path]) -> Path:
-    """The capture that is imported already, beside its import."""
-    return sample("d-nagle/tcp").with_suffix(".perfcase")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A capture that is imported already, beside its import."""
+    return placed(SAMPLES / "d-nagle" / "tcp.perfcase", tmp_path_factory.mktemp("roundup"))
 
 
 def test_the_capture_and_what_was_found(roundup: Running, case: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from email.message import EmailMessage
@@ -15,7 +14,12 @@ from pathlib import Path
 import pytest
 
 import perfcase
-from tests.api.conftest import PERFCASE, start
+from tests.api.conftest import start
+from tests.support.cli import Done, process
+from tests.support.cli import perfcase as perfcase_command
+from tests.support.imports import SAMPLES, placed
+
+TCP = SAMPLES / "d-nagle" / "tcp.perfcase"
 
 
 class Receiver(BaseHTTPRequestHandler):
@@ -46,15 +50,13 @@ def receiver() -> Iterator[str]:
     served.shutdown()
 
 
-def attach(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+def attach(*arguments: object, **environment: str) -> Done:
     """Runs the command."""
-    given = {**os.environ, "PERFCASE_TRACKER_CREDENTIALS": "token", **environment}
-    command = [PERFCASE, "attach", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=given)
+    return perfcase_command("attach", *arguments, **{"PERFCASE_TRACKER_CREDENTIALS": "token", **environment})
 
 
-def test_a_form_with_the_file_and_a_link(receiver: str, sample: Callable[[str], Path], tmp_path: Path) -> None:
-    file = sample("d-nagle/tcp").with_suffix(".perfcase")
+def test_a_form_with_the_file_and_a_link(receiver: str, tmp_path: Path) -> None:
+    file = placed(TCP, tmp_path)
     server = start(tmp_path / "store")
     url = f"http://127.0.0.1:{server.port}"
     done = attach(
@@ -81,8 +83,8 @@ def test_a_form_with_the_file_and_a_link(receiver: str, sample: Callable[[str], 
     assert form["file"].get_content() == file.read_bytes()
 
 
-def test_a_refusal(receiver: str, sample: Callable[[str], Path]) -> None:
-    file = sample("d-nagle/tcp").with_suffix(".perfcase")
+def test_a_refusal(receiver: str, tmp_path: Path) -> None:
+    file = placed(TCP, tmp_path)
     arguments = (file, "--tracker", receiver, "--issue", "7", "--adapter", "webhook")
     done = attach(*arguments, PERFCASE_TRACKER_CREDENTIALS="other")
     assert (done.returncode, "HTTP 403" in done.stderr, "--credentials FILE" in done.stderr) == (7, True, True)
@@ -100,7 +102,17 @@ def test_an_adapter_that_another_package_brings(sample: Callable[[str], Path], t
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
     (installed / "entry_points.txt").write_text("[perfcase.tracker]\nmine = mine:Adapter\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    done = attach(
-        sample("d-nagle/tcp"), "--tracker", "x", "--issue", "7", "--adapter", "mine", "--summary", PYTHONPATH=path
+    done = process(
+        "attach",
+        sample("d-nagle/tcp"),
+        "--tracker",
+        "x",
+        "--issue",
+        "7",
+        "--adapter",
+        "mine",
+        "--summary",
+        PYTHONPATH=path,
+        PERFCASE_TRACKER_CREDENTIALS="token",
     )
-    assert done.stdout.endswith("x 7 d-nagle-tcp.case.summary.html\n"), done.stderr
+    assert done.stdout.endswith("x 7 tcp.case.summary.html\n"), done.stderr

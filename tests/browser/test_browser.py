@@ -20,7 +20,7 @@ HOSTILE = "</title></script><script>alert(1)</script><img src=x onerror=alert(2)
 
 def test_chromium_is_installed() -> None:
     """No test is left out without it: they fail, and this one says why."""
-    assert CHROMIUM, "Chromium is not installed: make setup installs it"
+    assert CHROMIUM, "Chromium is not installed: make setup-tests installs it"
 
 
 def node() -> Path:

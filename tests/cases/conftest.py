@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.support.cli import perfcase
-
-SAMPLES = Path(__file__).parents[2] / "sample-captures"
+from tests.support.studies import Studies
 
 Told = Callable[..., list[dict[str, str]]]
 Printed = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> Printed:
-    """``printed("diff", "a-neighbours/alone.perfcase", …)``: what a command prints of samples; each sample is imported once."""
-    copies = tmp_path_factory.mktemp("cases")
+def printed(studies: Studies) -> Printed:
+    """``printed("diff", "a-neighbours/alone.perfcase", …)``: what a command prints of samples."""
 
     def run(*words: str) -> str:
-        for word in words:
-            if (SAMPLES / word).is_file() and not (copies / word).exists():
-                (copies / word).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(SAMPLES / word, copies / word)
         # Standard error says what could not be compared or judged.
-        done = perfcase(*words, cwd=copies)
+        done = studies.run(*words)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -6,13 +6,13 @@ import pytest
 
 from perfcase.cli.main import COMMANDS
 from perfcase.views import load_views
-from tests.support.cli import perfcase, succeed
+from tests.support.cli import process, succeed
 
 
 def completed(words: str) -> list[str]:
     """What bash would offer for the last word."""
     count = str(len(words.split(" ")) - 1)
-    done = perfcase(_PERFCASE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=count)
+    done = process(_PERFCASE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=count)
     return done.stdout.split()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -11,30 +12,43 @@ from pathlib import Path
 import pytest
 
 from perfcase.cli.main import run
+from tests.conftest import Golden
 from tests.support.cli import succeed
 from tests.support.fakecase import make_case
+from tests.support.imports import placed
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "sample-captures").glob("*/x.perfcase"))
 
 
-def test_report_of_a_recorded_capture(
-    recorded: Callable[[str], Path], tmp_path: Path, golden: Callable[[str, str], None]
-) -> None:
+def test_report_of_a_recorded_capture(recorded: Callable[[str], Path], tmp_path: Path, golden: Golden) -> None:
     file = recorded("aarch64/offcpu.data")
-    golden("report-aarch64-offcpu.txt", succeed("report", file.name, cwd=tmp_path))
+    golden("report-aarch64-offcpu.txt", without_rules(succeed("report", file.name, cwd=tmp_path), file))
 
 
-def test_report_of_a_capture_of_nothing(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    make_case(tmp_path / "empty.case", {})
-    golden("report-empty.txt", succeed("report", "empty.case", cwd=tmp_path))
+def test_report_of_a_capture_of_nothing_on_a_page_and_in_a_file(tmp_path: Path, golden: Golden) -> None:
+    """In a file it has no colour."""
+    case = make_case(tmp_path / "empty.case", {})
+    told = succeed("report", "empty.case", cwd=tmp_path)
+    golden("report-empty.txt", without_rules(told, case))
+    assert succeed("report", "empty.case", "-o", "report.txt", cwd=tmp_path) == ""
+    assert (tmp_path / "report.txt").read_text() == told
+
+
+def without_rules(report: str, file: Path) -> str:
+    """A report without the list of rules that were not judged, which every new rule changes. It is what finding_coverage has."""
+    (judged, lacking) = re.findall(r"^  (\d+) rules judged, \d+ fired; not judged: (.*)$", report, re.MULTILINE)[0]
+    rules = json.loads(succeed("findings", file, "--rules", "--format", "json", "--limit", "0"))
+    assert int(judged) == sum(rule["is_judged"] for rule in rules)
+    assert lacking.split(", ") == sorted(rule["finding"] for rule in rules if not rule["is_judged"])
+    return report.replace(f"  {judged} rules judged", "  … rules judged").replace(lacking, "…")
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.parent.name)
 def test_what_the_report_says_to_run_runs(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copy(sample, tmp_path / "x.perfcase")
+    placed(sample, tmp_path)
     told = succeed("report", "x.perfcase", cwd=tmp_path)
     commands = re.findall(r"↳ perfcase (.*)", told)
     named = sorted(set(re.findall(r"↳ (?!perfcase )(\w+)\s*$", told, re.MULTILINE)))
@@ -61,12 +75,6 @@ def test_the_clock_of_counts_without_busy_time(tmp_path: Path) -> None:
     told = succeed("report", "stat.csv", cwd=tmp_path)
     (line,) = (line.split() for line in told.splitlines() if line.rstrip().endswith("cycles/task-clock"))
     assert line == ["all", "2.33", "-", "-", "-", "-", "cycles/task-clock"]
-
-
-def test_report_into_a_file_has_no_colour(tmp_path: Path) -> None:
-    make_case(tmp_path / "empty.case", {})
-    assert succeed("report", "empty.case", "-o", "report.txt", cwd=tmp_path) == ""
-    assert (tmp_path / "report.txt").read_text() == succeed("report", "empty.case", cwd=tmp_path)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.parent.name)

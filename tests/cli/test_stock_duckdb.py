@@ -24,9 +24,12 @@ connection = duckdb.connect(sys.argv[1], read_only=True)
 views = [row[0] for row in connection.execute(
     "SELECT view_name FROM duckdb_views() WHERE NOT internal AND schema_name = 'main' ORDER BY 1").fetchall()]
 print(duckdb.__version__)
-for view in views:
+for view in [view for view in views if view in sys.argv[2:]] or views:
     print(view, connection.execute(f'SELECT count(*) FROM "{view}"').fetchone()[0])
 """
+
+
+FEW = ("sched_switch", "thread_time", "view_coverage")
 
 
 @pytest.fixture(scope="session")
@@ -45,9 +48,9 @@ def lts() -> Path:
     return LTS
 
 
-def ask(database: Path, cwd: Path, **environment: str) -> list[str]:
+def ask(database: Path, cwd: Path, *views: str, **environment: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", STRANGER, database],
+        [sys.executable, "-c", STRANGER, database, *views],
         cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -60,11 +63,13 @@ def test_stock_duckdb_old_and_new_from_anywhere(recorded: Callable[[str], Path],
     moved.parent.mkdir()
     shutil.move(case.folder, moved)
     new = ask(moved / "case.duckdb", tmp_path)
-    relative = ask(Path("case.duckdb"), moved)
+    # Each view finds the tables by the same means.
+    relative = ask(Path("case.duckdb"), moved, *FEW)
     old = ask(moved / "case.duckdb", Path("/"), PYTHONPATH=str(lts))
     assert new[0].startswith("2.")
     assert old[0].startswith("1.4.")
-    assert new[1:] == relative[1:] == old[1:]
+    assert new[1:] == old[1:]
+    assert relative == [new[0], *(line for line in new[1:] if line.split()[0] in FEW)]
     counts = dict(line.rsplit(" ", 1) for line in new[1:])
     assert {name: int(counts[name]) for name in case.info["tables"]} == case.info["tables"]
     assert counts.keys() == case.info["tables"].keys() | load_views().keys() | {"table_rows"}

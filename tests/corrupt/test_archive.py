@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from perfcase import store
+from tests.support.scale import scaled
 
 ARCHIVE = Path(__file__).parents[1] / "compat" / "v1.0" / "command.perfcase"
 # The source that each recording belongs to.
@@ -46,7 +47,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
     return rows
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(scaled(12, 3)))
 def test_a_cut_archive_keeps_the_members_before(number: int, whole: dict[str, int], tmp_path: Path) -> None:
     data = ARCHIVE.read_bytes()
     places = members(data)
@@ -73,7 +74,7 @@ def test_a_flipped_byte_is_found_by_the_checksum(member: str, whole: dict[str, i
             assert rows[source] == whole[source], f"{other} is not damaged"
 
 
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(scaled(8, 3)))
 def test_headers_of_random_bytes_are_survived(number: int, whole: dict[str, int], tmp_path: Path) -> None:
     rng = random.Random(number)
     data = bytearray(ARCHIVE.read_bytes())

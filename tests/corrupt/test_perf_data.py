@@ -15,10 +15,11 @@ import pytest
 
 from tests.corrupt.damage import Layout, cut_offset, flips, layout
 from tests.oracles.captures import RECORDED, Recorded
+from tests.support.scale import scaled
 
 ROOT = Path(__file__).parent.parent.parent
-CUTS = 200
-FLIPS = 1000
+CUTS = scaled(200)
+FLIPS = scaled(1000)
 # A copy of 1 MB imports in a few hundredths of a second; this is for a loaded machine.
 LONGEST_S = 20.0
 

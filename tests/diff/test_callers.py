@@ -6,8 +6,8 @@ import csv
 import io
 import json
 import re
-import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -78,12 +78,9 @@ def test_a_function_that_neither_has() -> None:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def recorded(sample: Callable[[str], Path]) -> Path:
     """A recorded capture, imported, whose first and second half are compared."""
-    file = tmp_path_factory.mktemp("recorded") / "x.perfcase"
-    shutil.copy(SAMPLES / "x86_64-scheduling" / "x.perfcase", file)
-    succeed("import", file)
-    return file
+    return sample("x86_64-scheduling/x")
 
 
 PARTS = ("--a", "0s..8s", "--b", "8s..")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -12,20 +10,13 @@ from perfcase import store
 from perfcase.diff import fired
 from perfcase.diff.fired import Change, Fired, changes, sentences
 from perfcase.diff.sides import opened_sides
-from tests.support.cli import succeed
+from tests.support.studies import Studies
 
-SAMPLES = Path(__file__).parents[2] / "sample-captures" / "a-neighbours"
-
-
-@pytest.fixture(scope="module")
-def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("findings")
-    alone, crowded = (Path(shutil.copy(SAMPLES / f"{name}.perfcase", folder)) for name in ("alone", "crowded"))
-    return alone, crowded
+ALONE, CROWDED = "a-neighbours/alone.perfcase", "a-neighbours/crowded.perfcase"
 
 
-def test_the_neighbours_are_new(captures: tuple[Path, Path]) -> None:
-    told = json.loads(succeed("diff", *captures, "--format", "json"))
+def test_the_neighbours_are_new(studies: Studies) -> None:
+    told = json.loads(studies.run("diff", ALONE, CROWDED, "--format", "json").stdout)
     assert [(each["finding"], each["state"]) for each in told["findings"]] == [
         ("cpu_saturation", "new in B"), ("noisy_neighbour", "new in B"), ("recorder_cost", "in both"),
     ]  # fmt: skip
@@ -35,11 +26,8 @@ def test_the_neighbours_are_new(captures: tuple[Path, Path]) -> None:
     assert list(told).index("findings") < list(told).index("differences")
 
 
-def test_the_other_way_round_they_are_gone(captures: tuple[Path, Path], tmp_path: Path) -> None:
-    alone, crowded = captures
-    page = tmp_path / "page"
-    succeed("diff", crowded, alone, "--limit", 1, "--output", page)
-    text = page.read_text(encoding="utf-8")
+def test_the_other_way_round_they_are_gone(studies: Studies) -> None:
+    text = studies.run("diff", CROWDED, ALONE, "--limit", 1).stdout
     gone = "gone in B: critical: Another control group takes the CPU that this one waits for\n    A  /service: its threads waited"
     assert gone in text
     assert text.index(gone) < text.index("What changed most")
@@ -47,8 +35,8 @@ def test_the_other_way_round_they_are_gone(captures: tuple[Path, Path], tmp_path
     assert "in both: recorder_cost\n" in text
 
 
-def test_of_a_capture_and_itself_nothing_changed(captures: tuple[Path, Path]) -> None:
-    case = store.open_case(captures[1])
+def test_of_a_capture_and_itself_nothing_changed(studies: Studies) -> None:
+    case = store.open_case(studies.path(CROWDED))
     with opened_sides(case, case, None, None) as sides:
         assert {each.state for each in changes(*sides)} == {"in both"}
 

@@ -6,6 +6,7 @@ import json
 import lzma
 import tarfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def compare(tmp_path_factory: pytest.TempPathFactory) -> Compare:
                 archive.extractall(folder, filter="data")
         return path
 
+    @cache
     def run(a: str, b: str) -> dict[str, Any]:
         return json.loads(succeed("diff", unpacked(a), unpacked(b), "--format", "json", "--limit", 0))
 

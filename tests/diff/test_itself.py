@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.cli import fail, succeed
+from tests.support.scale import scaled
 
 SAMPLES = Path(__file__).parents[2] / "sample-captures"
 
 
-@pytest.mark.parametrize("sample", ["x86_64-scheduling", "aarch64-counters"])
-def test_a_capture_against_itself_gives_nothing(sample: str, tmp_path: Path) -> None:
-    capture = shutil.copy(SAMPLES / sample / "x.perfcase", tmp_path)
+@pytest.mark.parametrize("name", ["aarch64-counters/x", "x86_64-scheduling/x"][: scaled(2)])
+def test_a_capture_against_itself_gives_nothing(name: str, sample: Callable[[str], Path]) -> None:
+    capture = sample(name)
     told = json.loads(succeed("diff", capture, capture, "--format", "json"))
     assert told["differences"] == []
     assert told["noise_count"] == 0

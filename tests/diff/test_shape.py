@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
@@ -79,11 +79,9 @@ def test_what_chance_leaves_is_what_samples_of_one_distribution_have(moved: floa
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def recorded(sample: Callable[[str], Path]) -> Path:
     """A recorded capture with samples and hardware counters, imported."""
-    file = tmp_path_factory.mktemp("recorded") / "x.perfcase"
-    shutil.copy(SAMPLES / "aarch64-counters" / "x.perfcase", file)
-    return store.open_case(file).folder
+    return sample("aarch64-counters/x")
 
 
 def test_two_random_halves_of_a_recording_have_the_same_shape(recorded: Path) -> None:
@@ -113,14 +111,9 @@ def edited(folder: Path, target: Path, table: str, change: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def counters(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def counters(sample: Callable[[str], Path]) -> tuple[Path, Path]:
     """The recordings of two counters on a line each and on one line, imported; the emulation has no caches."""
-    folder = tmp_path_factory.mktemp("counters")
-    files = [
-        Path(shutil.copy(SAMPLES / "b-false-sharing" / f"{name}.perfcase", folder)) for name in ("padded", "shared")
-    ]
-    padded, shared = (store.open_case(file).folder for file in files)
-    return padded, shared
+    return sample("b-false-sharing/padded"), sample("b-false-sharing/shared")
 
 
 def test_two_recordings_of_the_same_code_have_the_same_shape(counters: tuple[Path, Path]) -> None:

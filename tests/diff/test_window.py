@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from perfcase.schema import load_tables, quote
 from perfcase.store import Case
 from perfcase.window import move, open_window
 from tests.support.fakecase import make_case
+from tests.support.imports import imported
 
 SAMPLES = Path(__file__).parents[2] / "sample-captures"
 WHOLE = (0, 1 << 60)
@@ -128,10 +128,8 @@ def test_a_window_can_be_moved(window: duckdb.DuckDBPyConnection) -> None:
 
 
 @pytest.fixture(scope="module", params=["x86_64-scheduling", "aarch64-counters"])
-def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
-    folder = tmp_path_factory.mktemp("window")
-    shutil.copy(SAMPLES / request.param / "x.perfcase", folder)
-    return store.open_case(folder / "x.perfcase")
+def sample(request: pytest.FixtureRequest) -> Case:
+    return imported(SAMPLES / request.param / "x.perfcase")
 
 
 def test_the_whole_is_a_window_of_itself(sample: Case) -> None:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.support.cli import perfcase
+from tests.support.studies import Studies
 
 ROOT = Path(__file__).parents[2]
-SAMPLES = ROOT / "sample-captures"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SECTION = README.partition("\n## The case studies\n")[2].partition("\n## ")[0]
 STEPS = [
@@ -26,16 +24,6 @@ STEPS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copies of the captures that the section names."""
-    folder = tmp_path_factory.mktemp("samples")
-    for name in {word for command, _ in STEPS for word in shlex.split(command) if (SAMPLES / word).is_file()}:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(SAMPLES / name, folder / name)
-    return folder
-
-
 def squeezed(text: str) -> list[str]:
     """Lines without the rank of a difference, which every new view may change."""
     lines = (re.sub(r"^ *\d+ {3}", "", line) for line in text.splitlines())
@@ -43,8 +31,8 @@ def squeezed(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("command", "shown"), STEPS, ids=[command for command, _ in STEPS])
-def test_a_walk_through_shows_what_is_printed(command: str, shown: str, samples: Path) -> None:
-    done = perfcase(*shlex.split(command), cwd=samples)
+def test_a_walk_through_shows_what_is_printed(command: str, shown: str, studies: Studies) -> None:
+    done = studies.run(*shlex.split(command))
     assert done.returncode == 0, done.stderr
     printed = iter(squeezed(done.stdout))
     lines = [line for line in squeezed(shown) if line != "…"]

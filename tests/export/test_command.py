@@ -11,21 +11,20 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query, store
+from perfcase import query
 from perfcase.export.tables import EXPANDED
 from perfcase.views import load_views
-from tests.oracles.captures import Recorded
+from tests.oracles.captures import DATA
 from tests.support.cli import fail, perfcase
 from tests.support.fakecase import make_case
+from tests.support.imports import imported
 
 HOSTILE = 'a;b\n"c" \x1b[2J</script>\u202e'
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("small") / "x.data"
-    path.write_bytes(Recorded("x86_64", "hw-cycles", ()).bytes())
-    return store.open_case(path).folder
+def small() -> Path:
+    return imported(DATA / "x86_64" / "hw-cycles.data.xz").folder
 
 
 @pytest.fixture(scope="module")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import lzma
 import re
 import shlex
-import shutil
 import tomllib
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from perfcase import query, store
+from perfcase import query
 from perfcase.cli.main import COMMANDS
 from perfcase.errors import FOUND
 from perfcase.findings import COLUMNS, SEVERITIES, load_rules
@@ -23,6 +20,7 @@ from perfcase.views import load_views, parsed, referenced_names
 from tests.support import viewtest
 from tests.support.cli import perfcase
 from tests.support.fakecase import make_case
+from tests.support.imports import imported
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -98,27 +96,9 @@ def test_nothing_is_judged_on_nothing_and_it_says_why(empty: Path, nothing: duck
     assert done.stdout.count("not judged: ") >= 1
 
 
-@cache
-def opened(name: str, folder: Path) -> store.Case:
-    """A capture of captures.toml, imported."""
-    source = ROOT / name
-    packed = source.suffix == ".xz"
-    copy = folder / name.replace("/", "-").removesuffix(".xz")
-    if source.is_dir():
-        shutil.copytree(source, copy)
-    else:
-        copy.write_bytes(lzma.decompress(source.read_bytes()) if packed else source.read_bytes())
-    return store.open_case(copy)
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("findings")
-
-
 @pytest.mark.parametrize(("name", "capture"), sorted(CAPTURES["fires"].items()))
-def test_a_real_capture_fires_it(name: str, capture: str, folder: Path) -> None:
-    with query.connect(opened(capture, folder).folder) as connection:
+def test_a_real_capture_fires_it(name: str, capture: str) -> None:
+    with query.connect(imported(ROOT / capture).folder) as connection:
         rows = connection.execute(f"SELECT * FROM (\n{RULES[name].sql}\n)").fetchall()
         assert rows
         assert {row[0] for row in rows} <= set(SEVERITIES)
@@ -127,15 +107,15 @@ def test_a_real_capture_fires_it(name: str, capture: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "capture"), sorted(CAPTURES["silent"].items()))
-def test_a_real_capture_does_not_fire_it(name: str, capture: str, folder: Path) -> None:
-    with query.connect(opened(capture, folder).folder) as connection:
+def test_a_real_capture_does_not_fire_it(name: str, capture: str) -> None:
+    with query.connect(imported(ROOT / capture).folder) as connection:
         assert connection.execute(f"SELECT * FROM (\n{RULES[name].sql}\n)").fetchall() == []
         judged = connection.execute("SELECT is_judged FROM finding_coverage WHERE finding = ?", [name]).fetchall()
         assert judged == [(True,)], "not fired for want of data says nothing"
 
 
-def test_it_tells_a_stall_of_200_ms(folder: Path) -> None:
-    with query.connect(opened("tests/data/findings/stall200.perfcase.xz", folder).folder) as connection:
+def test_it_tells_a_stall_of_200_ms() -> None:
+    with query.connect(imported(ROOT / "tests/data/findings/stall200.perfcase.xz").folder) as connection:
         rows = connection.execute(f"SELECT severity, message FROM (\n{RULES['delayed_ack'].sql}\n)").fetchall()
     assert rows == [
         (
@@ -147,15 +127,15 @@ def test_it_tells_a_stall_of_200_ms(folder: Path) -> None:
     ]
 
 
-def test_nothing_fires_on_an_idle_machine(folder: Path) -> None:
-    with query.connect(opened(IDLE, folder).folder) as connection:
+def test_nothing_fires_on_an_idle_machine() -> None:
+    with query.connect(imported(ROOT / IDLE).folder) as connection:
         assert connection.execute("SELECT * FROM finding").fetchall() == []
         judged = connection.execute("SELECT count(*) FILTER (is_judged) FROM finding_coverage").fetchone()[0]
     assert judged >= 7
 
 
-def test_exit_codes_and_the_view(folder: Path) -> None:
-    case = opened(CAPTURES["fires"]["cpu_saturation"], folder).folder
+def test_exit_codes_and_the_view() -> None:
+    case = imported(ROOT / CAPTURES["fires"]["cpu_saturation"]).folder
     done = perfcase("findings", case, "--format", "csv")
     assert done.returncode == 0
     assert done.stdout.startswith("finding,severity,subject,message,score,title,means,next,evidence\n")

@@ -41,9 +41,14 @@ class Recorded:
         """How tests name it."""
         return f"{self.arch}/{self.name}"
 
+    @property
+    def packed(self) -> Path:
+        """The file, as it is kept."""
+        return DATA / self.arch / f"{self.name}.{self.suffix}.xz"
+
     def bytes(self) -> bytes:
         """The capture itself."""
-        return lzma.decompress((DATA / self.arch / f"{self.name}.{self.suffix}.xz").read_bytes())
+        return lzma.decompress(self.packed.read_bytes())
 
     def text_path(self, tool: str) -> Path:
         """Where the tool's text lies."""

@@ -1,4 +1,4 @@
-"""Imports each capture once per test session."""
+"""The imports that the oracle tests compare."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase import query, store
 from perfcase.scope import resolve
 from perfcase.window import open_scope, open_window
 from tests.oracles.captures import Capture, Recorded
 from tests.oracles.live import CannotRecordError
+from tests.support.imports import imported
 
 
 class Case:
@@ -23,6 +24,8 @@ class Case:
         self._case = case
         folder = case if isinstance(case, Path) else case.folder
         self._connection = connection or duckdb.connect(str(folder / "case.duckdb"), read_only=True)
+        if connection is None:
+            query.tune(self._connection)
 
     def window(self, start_clock_ns: int, end_clock_ns: int) -> Case:
         """Its part between two times of the recording's clock."""
@@ -51,16 +54,14 @@ def case_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Capture], Cas
 
     def get(capture: Capture) -> Case:
         if capture.id not in cases:
-            name = capture.id.replace("/", "-")
             if isinstance(capture, Recorded):
-                path = folder / f"{name}.{capture.suffix}"
-                path.write_bytes(capture.bytes())
+                cases[capture.id] = Case(imported(capture.packed))
             else:
                 try:
                     path = capture.path()
                 except CannotRecordError as reason:
                     pytest.skip(str(reason))
-            cases[capture.id] = Case(store.open_case(path, folder / f"{name}.case"))
+                cases[capture.id] = Case(store.open_case(path, folder / f"{capture.name}.case"))
         return cases[capture.id]
 
     return get

@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase import query, store
 from perfcase.views import load_views
 
 START_NS = 5_000_000_000_000
@@ -101,6 +101,7 @@ def archive(path: Path, wall_of: list[int], end_boottime_ns: int) -> Path:
 def imported(path: Path) -> tuple[dict[str, list], list[tuple], list[int]]:
     """The rows of every view, the issues about clocks, and the capture's start in wall time."""
     with duckdb.connect(str(store.open_case(path).folder / "case.duckdb"), read_only=True) as case:
+        query.tune(case)
         views = {name: case.execute(f"SELECT * FROM {name}").fetchall() for name in load_views() if name not in ABOUT}
         issues = case.execute(
             "SELECT severity, source, message FROM import_issue WHERE kind = 'clock_step' ORDER BY source NULLS FIRST"
@@ -108,15 +109,20 @@ def imported(path: Path) -> tuple[dict[str, list], list[tuple], list[int]]:
         return views, issues, [case.execute("SELECT start_realtime_ns FROM capture").fetchone()[0]]
 
 
+@pytest.fixture(scope="module")
+def even(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, list], list[tuple], list[int]]:
+    """A wall clock that goes on evenly."""
+    wall = [WALL_NS + number * SECOND for number in range(5)]
+    return imported(archive(tmp_path_factory.mktemp("even") / "x.perfcase", wall, START_NS + 77 + 4 * SECOND))
+
+
 @pytest.mark.parametrize("step_ns", STEPS_NS)
-def test_a_step_of_the_wall_clock_moves_nothing_and_is_told(step_ns: int, tmp_path: Path) -> None:
-    even = [WALL_NS + number * SECOND for number in range(5)]
-    stepped = [wall + (step_ns if number >= 3 else 0) for number, wall in enumerate(even)]
-    end = START_NS + 77 + 4 * SECOND
-    (tmp_path / "even").mkdir()
-    (tmp_path / "stepped").mkdir()
-    views, none, start = imported(archive(tmp_path / "even" / "x.perfcase", even, end))
-    same_views, issues, same_start = imported(archive(tmp_path / "stepped" / "x.perfcase", stepped, end))
+def test_a_step_of_the_wall_clock_moves_nothing_and_is_told(
+    step_ns: int, even: tuple[dict[str, list], list[tuple], list[int]], tmp_path: Path
+) -> None:
+    stepped = [WALL_NS + number * SECOND + (step_ns if number >= 3 else 0) for number in range(5)]
+    views, none, start = even
+    same_views, issues, same_start = imported(archive(tmp_path / "x.perfcase", stepped, START_NS + 77 + 4 * SECOND))
     assert none == []
     assert {name for name in views if views[name] != same_views[name]} == set()
     assert start == same_start

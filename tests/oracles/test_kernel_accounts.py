@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from perfcase import store
 from tests.recorder.support import RECORDER, TRACEFS, environment, helper
+from tests.support.imports import imported
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample-captures").glob("*/x.perfcase"))
 
@@ -40,11 +40,10 @@ ORDER BY t.tid
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=[path.parent.name for path in SAMPLES])
-def test_voluntary_and_involuntary_switches_of_each_thread(sample: Path, tmp_path: Path) -> None:
+def test_voluntary_and_involuntary_switches_of_each_thread(sample: Path) -> None:
     """Exactly the counters of status, of 19 threads in 20. A thread's files are read one after the other, under one time: who
     switches meanwhile may be off by two."""
-    shutil.copy(sample, tmp_path / "x.perfcase")
-    with duckdb.connect(str(store.open_case(tmp_path / "x.perfcase").folder / "case.duckdb"), read_only=True) as case:
+    with duckdb.connect(str(imported(sample).folder / "case.duckdb"), read_only=True) as case:
         rows = case.execute(SWITCHES).fetchall()
     assert len(rows) > 20
     assert sum(row[2] + row[4] for row in rows) > 500
@@ -54,10 +53,9 @@ def test_voluntary_and_involuntary_switches_of_each_thread(sample: Path, tmp_pat
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=[path.parent.name for path in SAMPLES])
-def test_what_two_sources_recorded_counts_once(sample: Path, tmp_path: Path) -> None:
+def test_what_two_sources_recorded_counts_once(sample: Path) -> None:
     """perf and ftrace both have the switches of these captures: one is chosen, data_quality says which."""
-    shutil.copy(sample, tmp_path / "x.perfcase")
-    with duckdb.connect(str(store.open_case(tmp_path / "x.perfcase").folder / "case.duckdb"), read_only=True) as case:
+    with duckdb.connect(str(imported(sample).folder / "case.duckdb"), read_only=True) as case:
         counts = dict(case.execute("SELECT source_id, count(*) FROM sched_switch GROUP BY source_id").fetchall())
         assert len(counts) == 2
         ((chosen, name),) = case.execute("SELECT source_id, name FROM source WHERE is_timeline").fetchall()
@@ -118,9 +116,13 @@ WITH lost AS (
     WHERE r.state = 'running' AND r.next_state IN ('runnable', 'runnable_preempted')
     GROUP BY ALL
 )
-SELECT w.tid, w.state, w.ts_ns, w.wait_ns, w.ts_ns + w.wait_ns AS end_ns, CASE WHEN w.state = 'runnable' THEN l.lost_tid END AS lost_tid
+SELECT w.tid, w.cpu, w.state, w.ts_ns, w.wait_ns, w.ts_ns + w.wait_ns AS end_ns, CASE WHEN w.state = 'runnable' THEN l.lost_tid END AS lost_tid
 FROM run_queue_wait AS w LEFT JOIN lost AS l ON l.cpu = w.cpu AND l.end_ns = w.ts_ns + w.wait_ns
 """
+
+
+# Between the wakeup of a thread that takes the CPU and the switch to it, traced, at most: 13 to 25 µs were seen in the median.
+STRANGER_NS = 50_000
 
 
 @pytest.mark.skipif(TRACEFS is None or not Path("/proc/self/schedstat").exists(), reason="no tracefs, or no schedstat")
@@ -130,11 +132,11 @@ def test_time_in_run_queues_of_each_thread(tmp_path: Path) -> None:
     How that divides differs in one way. Where a wakeup has the CPU switch at once, the kernel does not read its clock again
     (rq_clock_skip_update in kernel/sched/core.c): its switch is at the wakeup, so that the woken thread's wait is 0 and lies in
     its run; the trace's switch is where it happens. So of the woken thread's waits up to all are in the kernel's run, and the
-    thread that lost the CPU waits, to the kernel, up to that much longer.
+    thread that lost the CPU waits, to the kernel, up to that much longer: for each loss to a thread that is not recorded 50 µs.
 
-    A thread that loses the CPU on its way to sleep, when its state is no longer running, is to the kernel's account in no queue, and
-    its next run not counted (sched_info_depart in kernel/sched/stats.h): that happens once in hundreds of runs; else the
-    number of runs is exact. Where ftrace's list of pids let a switch to the thread slip, the beginning of its run is doubtful
+    The number of runs is exact for threads that never sleep. Of those that do one run in 500 may be missing from the kernel's: who
+    loses the CPU on the way to sleep, when its state is no longer running, is in no queue to the kernel (sched_info_depart in
+    kernel/sched/stats.h), and its next run is, we think, not counted. One such run was seen, its cause was not. Where ftrace's list of pids let a switch to the thread slip, the beginning of its run is doubtful
     (is_ambiguous): such runs are allowed for.
     """
     helper()
@@ -179,13 +181,21 @@ def test_time_in_run_queues_of_each_thread(tmp_path: Path) -> None:
                 " WHERE tid = $tid AND state = 'running' AND ts_ns < $to AND ts_ns + duration_ns > $from",
                 between,
             ).fetchall()
+            # To a thread that is not recorded: how long that one had waited, the capture cannot say.
+            ((to_strangers,),) = case.execute(
+                "SELECT count(*) FROM thread_state AS r JOIN thread USING (utid) WHERE tid = $tid AND state = 'running'"
+                " AND next_state IN ('runnable', 'runnable_preempted') AND r.ts_ns + r.duration_ns BETWEEN $from AND $to"
+                " AND NOT EXISTS (SELECT 1 FROM wait AS w WHERE w.cpu = r.cpu AND w.end_ns = r.ts_ns + r.duration_ns)",
+                between,
+            ).fetchall()
+            lost_ns += STRANGER_NS * to_strangers
             told = (wait1 - wait0, ready_ns, cpu1 - cpu0, on_cpu_ns, runs1 - runs0, run_count, after_wakeup_ns, lost_ns)
             allowed = 10_000 * (run_count + 1) + doubtful_ns + (cpu1 - cpu0) // 100
             longer_wait, longer_run = wait1 - wait0 - ready_ns, cpu1 - cpu0 - on_cpu_ns
             assert abs(longer_wait + longer_run) <= allowed, told
             assert -after_wakeup_ns - allowed <= longer_wait <= lost_ns + allowed, told
             assert -lost_ns - allowed <= longer_run <= after_wakeup_ns + allowed, told
-            assert 0 <= run_count - (runs1 - runs0) <= run_count // 500, told
+            assert 0 <= run_count - (runs1 - runs0) <= (run_count // 500 if after_wakeup_ns else 0), told
             waited += wait1 - wait0
         assert waited > 100_000_000, "nobody had to wait"
         ready = case.execute("SELECT sum(ready_ns)::BIGINT FROM ready_time").fetchone()[0]

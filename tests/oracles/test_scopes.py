@@ -12,6 +12,7 @@ from tests.oracles.captures import Capture, each_with
 from tests.oracles.compare import assert_same
 from tests.oracles.test_samples import script_samples
 from tests.oracles.tools.perf_script import Sample
+from tests.support.scale import scaled
 
 SAMPLES = """
     SELECT s.ts_ns + c.start_clock_ns, s.cpu, t.pid, t.tid, e.name, s.period
@@ -33,7 +34,7 @@ def test_every_sample_of_it(capture: Capture, case_of, key: str) -> None:
     case = case_of(capture)
     # The idle task's tid 0 is a thread on each CPU; a thread whose process has another number only later is of the later one.
     known = {number for (number,) in case.rows(f"SELECT DISTINCT {'tid' if key == 'thread' else 'pid'} FROM thread")}
-    for number, _ in Counter(filter(None, map(OF[key], samples))).most_common(3):
+    for number, _ in Counter(filter(None, map(OF[key], samples))).most_common(scaled(3)):
         if key == "cpu" or number in known:
             theirs = [sample for sample in samples if OF[key](sample) == number]
             ours = case.only(f"{key}={number}").rows(SAMPLES)
@@ -51,6 +52,6 @@ def test_threads_add_up_to_the_whole(capture: Capture, case_of) -> None:
         whole = case.rows(
             f"SELECT t.pid, f.* FROM ({sql}) AS f JOIN (SELECT DISTINCT tid, pid FROM thread) AS t USING (tid)"
         )
-        pids = sorted({row[0] for row in whole if row[0]})[:5]
+        pids = sorted({row[0] for row in whole if row[0]})[: scaled(5, 2)]
         parts = [(pid, *row) for pid in pids for row in case.only(f"process={pid}").rows(sql)]
         assert_same(Counter(parts), Counter(row for row in whole if row[0] in pids))

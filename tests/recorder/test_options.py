@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from perfcase import __version__
 from tests.recorder.support import RECORDER, SHELLS, Capture, command, environment, parse_snapshots, path_without, run
 
 pytestmark = pytest.mark.parametrize("shell", SHELLS)
@@ -76,7 +77,7 @@ def test_help_teaches(shell: str) -> None:
 
 
 def test_version(shell: str) -> None:
-    assert run(shell, "--version").stdout == "perfcase-record 0.1.0 (archive format 1.1)\n"
+    assert run(shell, "--version").stdout == f"perfcase-record {__version__} (archive format 1.1)\n"
 
 
 def test_check_prints_each_source_and_changes_nothing(shell: str, tmp_path: Path) -> None:

@@ -23,8 +23,9 @@ from tests.recorder.support import (
     host_settings,
     processes_that_mention,
 )
+from tests.support.scale import scaled
 
-RUNS_PER_SHELL_AND_SIGNAL = 6
+RUNS_PER_SHELL_AND_SIGNAL = scaled(6)
 # from before the first line of the script to well into the packing
 LATEST_S = 4.0
 

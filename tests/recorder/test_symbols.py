@@ -331,7 +331,7 @@ def test_processes_that_run_already(program: Path, tmp_path: Path) -> None:
         while moved.exists():
             time.sleep(0.05)
         pids = subprocess.run([helper(), "targets", str(running.pid)], capture_output=True, text=True, check=True)
-        capture = record(tmp_path, options=("--pid", str(running.pid), "--duration", "0.5"))
+        capture = record(tmp_path, options=("--pid", str(running.pid), "--duration", "1.5"))
     finally:
         for pid in pids.stdout.split():
             os.kill(int(pid), signal.SIGKILL)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from perfcase.summary.html import SIZE_MAX
 from perfcase.text import safe
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case
+from tests.support.imports import SAMPLES, placed
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "</title></script><script>alert(1)</script><img src=x onerror=alert(2)>``` \x1b[2J\u202e&lt; |"
@@ -74,16 +74,23 @@ def check_self_contained(text: str) -> Reader:
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    copy = tmp_path_factory.mktemp("summary") / "incident.perfcase"
-    shutil.copy(ROOT / "sample-captures" / "x86_64-scheduling" / "x.perfcase", copy)
-    return store.open_case(copy).folder
+    return store.default_folder(
+        placed(SAMPLES / "x86_64-scheduling" / "x.perfcase", tmp_path_factory.mktemp("summary"))
+    )
+
+
+@pytest.fixture(scope="module")
+def body(case: Path) -> str:
+    """The report after its findings."""
+    report = succeed("report", case.name, cwd=case.parent)
+    return report[report.index("What this is") :]
 
 
 def words(text: str) -> list[str]:
     return re.findall(r"[^\s│─↳]+", text)
 
 
-def test_the_page_says_what_the_report_says(case: Path) -> None:
+def test_the_page_says_what_the_report_says(case: Path, body: str) -> None:
     """Every table cell and line of the report is on the page, in the same order."""
     with query.connect(case) as connection:
         page = check_self_contained(write_html(connection, case.name))
@@ -98,18 +105,14 @@ def test_the_page_says_what_the_report_says(case: Path) -> None:
             assert " ".join(words(safe(text))) in " ".join(words(said))
     assert coverage
     assert {name for (name,) in coverage} <= set(re.findall(r"\w+", said))
-    report = succeed("report", case.name, cwd=case.parent)
-    body = report[report.index("What this is") :]
     remaining = iter(words(said))
     assert [word for word in words(body) if word not in remaining] == []
     assert len(words(body)) > 1500
 
 
-def test_markdown_says_what_the_report_says(case: Path) -> None:
+def test_markdown_says_what_the_report_says(case: Path, body: str) -> None:
     with query.connect(case) as connection:
         text = write_markdown(connection, case.name)
-    report = succeed("report", case.name, cwd=case.parent)
-    body = report[report.index("What this is") :]
     headings = [line[3:] for line in text.splitlines() if line.startswith("## ")]
     assert headings[:3] == ["Findings", "What this is", "The first 60 seconds"]
     assert headings[-1] == "What this capture cannot answer"

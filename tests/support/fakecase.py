@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import duckdb
 
 from perfcase import casedb
 from perfcase.schema import load_tables, quote
+from tests.support.alone import BUILD, alone
 
 
 def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) -> Path:
     """Writes every table of the schema into ``folder``, those in ``rows`` filled; columns not given are NULL."""
     (folder / "tables").mkdir(parents=True)
-    with duckdb.connect() as connection:
-        for table in load_tables().values():
-            _fill(connection, table.name, rows.get(table.name, ()))
-            connection.table(table.name).write_parquet(str(folder / "tables" / f"{table.name}.parquet"))
+    for table in _empty().iterdir():
+        if table.stem not in rows:
+            shutil.copyfile(table, folder / "tables" / table.name)
+    for table, filled in rows.items():
+        put(folder, table, filled)
     casedb.write(folder, {})
     info = {
         "views": casedb.views_hash(),
@@ -35,6 +39,23 @@ def put(folder: Path, table: str, rows: Sequence[Mapping[str, object]]) -> None:
     with duckdb.connect() as connection:
         _fill(connection, table, rows)
         connection.table(table).write_parquet(str(folder / "tables" / f"{table}.parquet"))
+
+
+@cache
+def _empty() -> Path:
+    """Every table of the schema without rows, made once."""
+    folder = BUILD / "empty" / casedb.views_hash()
+    with alone("empty"):
+        if not folder.is_dir():
+            shutil.rmtree(folder.parent, ignore_errors=True)
+            making = folder.with_suffix(".making")
+            making.mkdir(parents=True)
+            with duckdb.connect() as connection:
+                for table in load_tables():
+                    _fill(connection, table, ())
+                    connection.table(table).write_parquet(str(making / f"{table}.parquet"))
+            making.rename(folder)
+    return folder
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, object]]) -> None:

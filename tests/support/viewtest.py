@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 
+from perfcase import query
 from perfcase.schema import load_catalogue, load_tables, quote
 from perfcase.views import View, create_view, in_dependency_order, load_views
 
@@ -165,6 +166,7 @@ def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
 def database(views: frozenset[View]) -> duckdb.DuckDBPyConnection:
     """Every table of the schema, empty, and these views. Made once: DuckDB takes seconds to bind them all."""
     connection = duckdb.connect(config={"threads": 1})
+    query.tune(connection)
     create_tables(connection)
     for view in in_dependency_order({view.name: view for view in views}).values():
         create_view(connection, view)

@@ -31,7 +31,7 @@ class Page:
 
     def __init__(self, profile: Path) -> None:
         chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-        assert chromium, "Chromium is not installed: make setup installs it"
+        assert chromium, "Chromium is not installed: make setup-tests installs it"
         ours, theirs = os.pipe(), os.pipe()
         # The protocol is spoken over its descriptors 3 and 4: no port that another test could take. Not sh: dash knows 0 to 9.
         options = "--headless --no-sandbox --disable-gpu --remote-debugging-pipe --hide-scrollbars --no-first-run --mute-audio"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -62,9 +63,13 @@ def test_the_time_line_chooses_a_part(page: Page, site: Site, client: httpx.Clie
     assert abs(part.end_ns - 0.5 * length) < 2 * length / width
     page.has("chosen", ".timeline")
     look("timeline")
-    page.see("document.querySelector('.u-over').scrollIntoView({block: 'center'})")
-    x, y, *_ = page.see(BOX % ".u-over")
-    page.click_at(x + 30, y + 20, count=2)
+    # The page moves while the figures of the part come in.
+    place, before = page.see(BOX % ".u-over"), None
+    while place != before:
+        page.see("document.querySelector('.u-over').scrollIntoView({block: 'center'})")
+        time.sleep(0.3)
+        place, before = page.see(BOX % ".u-over"), place
+    page.click_at(place[0] + 30, place[1] + 20, count=2)
     page.until("!location.hash.includes('window=')")
 
 

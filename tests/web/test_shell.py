@@ -8,10 +8,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from perfcase_api.app import create_app
 from perfcase_api.routes import page as route
 from perfcase_api.settings import Settings
-
 from tests.api.conftest import Running, start
 from tests.web.chromium import Page
 from tests.web.conftest import Site
