@@ -27,7 +27,7 @@ help:
 	@echo 'make setup      build everything into .venv; PROFILE=release for the speed of a release'
 	@echo 'make lint       rustfmt, clippy, ruff, prettier, shellcheck, cargo-deny (make check and make test begin with it)'
 	@echo 'make bench      speed of the import, of naming and of flame graphs against perf, on a large capture that it records'
-	@echo 'make bless      write the golden files and the generated docs anew (look at the diff)'
+	@echo 'make bless      write the golden files and the generated docs again (look at the diff)'
 	@echo 'make docs       docs/ from schema/'
 	@echo 'make wheel      build/wheel/perfcase-*.whl'
 

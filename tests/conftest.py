@@ -28,7 +28,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--bless", action="store_true", help="write the golden files anew: look at the diff")
+    parser.addoption("--bless", action="store_true", help="write the golden files again: look at the diff")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,6 +1,6 @@
 """Every route is described whole: each parameter in words, each body and answer by an example that is of its shape.
 
-``pytest --bless tests/api/test_examples.py`` writes the examples anew, as the server answers now.
+``pytest --bless tests/api/test_examples.py`` writes the examples again, as the server answers now.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def test_nothing_is_lost(busy: Running) -> None:
         asked = [(capture_id, number) for capture_id in stored for number in range(len(QUESTIONS))]
         alone = {each: ask(admin, *each) for each in asked}
         assert {status for status, _ in alone.values()} == {200}
-        # Made anew, and not what is kept of the answers above.
+        # Made again, and not what is kept of the answers above.
         for kept in (busy.store / "answers").iterdir():
             kept.unlink()
         begin = threading.Barrier(READERS + len(SENT))

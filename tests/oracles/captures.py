@@ -2,7 +2,7 @@
 
 The recorded ones lie compressed in tests/data/captures/<arch>/<name>.{data,dat}.xz with the tools' texts beside them
 in <name>/<tool>.txt.xz, so that the comparison needs neither perf nor trace-cmd. Whoever changes a tool's arguments
-writes the texts anew: `python -m tests.oracles.captures`.
+writes the texts again: `python -m tests.oracles.captures`.
 """
 
 from __future__ import annotations
