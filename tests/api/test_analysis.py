@@ -119,7 +119,7 @@ def test_two_captures(server: Running, admin: httpx.Client, tcp: str) -> None:
     )
     assert admin.get("/v1/diff", params=asked).content == shown
     history = admin.get("/v1/history", params={"view": "thread_time", "measure": "switch_count"})
-    assert {row["capture"].split("/")[0] for row in history.json()} == {pipe, tcp}
+    assert {row["capture"].split("/")[0] for row in history.json()} >= {pipe, tcp}
     # As they are on the server, not as they were recorded.
     assert admin.patch(f"/v1/captures/{pipe}", json={"ticket": "NEW-7", "labels": ["b", "a"]}).status_code == 200
     kept = {row["capture"].split("/")[0]: row for row in admin.get("/v1/history").json()}

@@ -35,8 +35,9 @@ def test_the_original_comes_back(admin: httpx.Client, tcp: str) -> None:
 
 def test_uploaded_twice_it_is_one(server: Running, admin: httpx.Client, tcp: str) -> None:
     made = (server.store / "captures" / tcp / "case" / "import.json").stat()
+    before = admin.get("/v1/captures").json()["total"]
     assert upload(admin, TCP) == tcp
-    assert admin.get("/v1/captures").json()["total"] == 1
+    assert admin.get("/v1/captures").json()["total"] == before
     # What comes after it in the queue is done: the import is not made again under those who read it.
     other = admin.post("/v1/captures", params={"name": "x"}, content=b"no capture").json()["capture_id"]
     assert wait_ready(admin, other)["state"] == "failed"
@@ -55,8 +56,9 @@ def test_uploaded_twice_it_is_one(server: Running, admin: httpx.Client, tcp: str
 )  # fmt: skip
 def test_search(admin: httpx.Client, tcp: str, query: dict, is_found: bool) -> None:
     found = admin.get("/v1/captures", params=query).json()
-    assert [capture["capture_id"] for capture in found["captures"]] == ([tcp] if is_found else [])
-    assert found["total"] == int(is_found)
+    # Other tests may have uploaded others, which have no ticket.
+    listed = [capture["capture_id"] for capture in found["captures"]]
+    assert (listed.count(tcp), found["total"]) == (int(is_found), len(listed))
 
 
 def test_sorted_by_the_server(short: Running) -> None:

@@ -61,7 +61,7 @@ def test_the_same_lines_here_and_there(client: perfcase.Client, capture: dict, s
 
 def test_what_else_there_is(client: perfcase.Client, capture: dict, tmp_path: Path) -> None:
     other = client.upload(PIPE)["capture_id"]
-    assert {each["capture_id"] for each in client.captures()} == {capture["capture_id"], other}
+    assert {each["capture_id"] for each in client.captures()} >= {capture["capture_id"], other}
     assert [each["name"] for each in client.captures(ticket="OPS-1")] == ["tcp.perfcase"]
     assert client.diff(other, capture["capture_id"], view="thread_time", limit=3).fetchall()
     assert client.get(f"/v1/captures/{other}/flamegraph", off_cpu=True).startswith(b"<svg")
@@ -73,8 +73,10 @@ def test_what_else_there_is(client: perfcase.Client, capture: dict, tmp_path: Pa
 
 def test_pages_are_followed(client: perfcase.Client, capture: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     client.upload(PIPE)
+    whole = list(client.captures())
+    assert len(whole) >= 2
     monkeypatch.setattr(client_module, "_PAGE", 1)
-    assert len(list(client.captures())) == 2
+    assert list(client.captures()) == whole
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from perfcase import query
 from perfcase.catalogue import recordings
 from perfcase.coverage import why_empty
 from perfcase.schema import load_catalogue, load_tables, quote
@@ -27,7 +28,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def database(empty: Path) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(str(empty / "case.duckdb"), read_only=True)
+    return query.connect(empty)
 
 
 def test_every_column_is_defined_in_sql(database: duckdb.DuckDBPyConnection) -> None:

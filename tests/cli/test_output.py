@@ -13,6 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from perfcase import query
 from perfcase.cli.main import COMMANDS
 from perfcase.errors import EXIT_CODES
 from tests.support.cli import PERFCASE, fail, perfcase, succeed
@@ -64,7 +65,8 @@ def test_json(case: Path) -> None:
 
 
 def test_parquet_and_arrow(case: Path, tmp_path: Path) -> None:
-    expected = duckdb.connect(str(case / "case.duckdb"), read_only=True).execute(SQL).fetchall()
+    with query.connect(case) as connection:
+        expected = connection.execute(SQL).fetchall()
     succeed("sql", case, SQL, "-f", "parquet", "-o", tmp_path / "x.parquet")
     assert duckdb.connect().sql(f"FROM '{tmp_path}/x.parquet'").fetchall() == expected
     from nanoarrow import ArrayStream

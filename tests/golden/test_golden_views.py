@@ -70,8 +70,7 @@ def case(request: pytest.FixtureRequest) -> Sample:
 
 @pytest.fixture(scope="module")
 def connection(case: Sample) -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as opened:
-        query.tune(opened)
+    with query.connect(case.folder) as opened:
         yield opened
 
 

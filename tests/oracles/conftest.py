@@ -18,14 +18,12 @@ from tests.support.imports import imported
 
 
 class Case:
-    """An imported capture: rows of a SELECT, by the stock duckdb on case.duckdb."""
+    """An imported capture: rows of a SELECT, by DuckDB on case.duckdb."""
 
     def __init__(self, case: store.Case | Path, connection: duckdb.DuckDBPyConnection | None = None) -> None:
         self._case = case
         folder = case if isinstance(case, Path) else case.folder
-        self._connection = connection or duckdb.connect(str(folder / "case.duckdb"), read_only=True)
-        if connection is None:
-            query.tune(self._connection)
+        self._connection = connection or query.connect(folder)
 
     def window(self, start_clock_ns: int, end_clock_ns: int) -> Case:
         """Its part between two times of the recording's clock."""

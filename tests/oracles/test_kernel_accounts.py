@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase import query, store
 from tests.recorder.support import RECORDER, TRACEFS, environment, helper
 from tests.support.imports import imported
 
@@ -43,7 +43,7 @@ ORDER BY t.tid
 def test_voluntary_and_involuntary_switches_of_each_thread(sample: Path) -> None:
     """Exactly the counters of status, of 19 threads in 20. A thread's files are read one after the other, under one time: who
     switches meanwhile may be off by two."""
-    with duckdb.connect(str(imported(sample).folder / "case.duckdb"), read_only=True) as case:
+    with query.connect(imported(sample).folder) as case:
         rows = case.execute(SWITCHES).fetchall()
     assert len(rows) > 20
     assert sum(row[2] + row[4] for row in rows) > 500
@@ -55,7 +55,7 @@ def test_voluntary_and_involuntary_switches_of_each_thread(sample: Path) -> None
 @pytest.mark.parametrize("sample", SAMPLES, ids=[path.parent.name for path in SAMPLES])
 def test_what_two_sources_recorded_counts_once(sample: Path) -> None:
     """perf and ftrace both have the switches of these captures: one is chosen, data_quality says which."""
-    with duckdb.connect(str(imported(sample).folder / "case.duckdb"), read_only=True) as case:
+    with query.connect(imported(sample).folder) as case:
         counts = dict(case.execute("SELECT source_id, count(*) FROM sched_switch GROUP BY source_id").fetchall())
         assert len(counts) == 2
         ((chosen, name),) = case.execute("SELECT source_id, name FROM source WHERE is_timeline").fetchall()
