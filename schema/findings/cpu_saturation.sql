@@ -4,7 +4,7 @@
 --   0.77 / 1.77 = 43 % waiting
 -- means: every request takes longer than its work does, by the time it waits for a CPU, and latencies grow faster than the load
 -- next: perfcase view run_queue_latency_by_thread: who waits, how long, and when longest
--- next: perfcase view preemptions: who takes the CPU from whom
+-- next: perfcase view preemptions: which thread takes the CPU from which
 -- next: perfcase view unclaimed_cpu: whether CPUs were idle meanwhile (affinity); cgroup_activity: whether a quota holds threads back
 -- taught by: An unexplained win
 -- source: recorded_span, thread_time, workload_thread

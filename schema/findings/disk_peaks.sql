@@ -2,7 +2,7 @@
 -- condition: a disk completed a read or a write with an error, or the kernel's log names it in an error while it was recorded (critical
 --   where requests also took 100 ms or more, 10 times the interval's median or more: the published controller's took 100 to
 --   1100 ms); or three intervals or more have such a request (a warning)
--- means: an average hides them: most requests are quick, and whoever meets the slow one waits for a tenth of a second or longer. With errors,
+-- means: an average hides them: most requests are quick, and a thread that meets a slow one waits for a tenth of a second or longer. With errors,
 --   the device, its cable or its controller tries again: it may be about to fail
 -- next: perfcase view block_latency_over_time: the longest request of each interval beside the median
 -- next: perfcase view kernel_log: what the device said, and when

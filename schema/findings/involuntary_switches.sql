@@ -4,7 +4,7 @@
 --   turns are 0.7 ms and longer; a switch costs some 5 µs with what it does to the caches, so turns of 250 µs lose 2 %. The published
 --   slow host had most turns below 7 µs, ended involuntarily
 -- means: direct costs of microseconds a switch, and cold caches after each: more CPU time for the same work
--- next: perfcase view preemptions: who takes the CPU from whom
+-- next: perfcase view preemptions: which thread takes the CPU from which
 -- next: perfcase view on_cpu_distribution: how long turns are
 -- next: sched_yield loops and spinning show as system calls (syscall_summary); wakeups of many short threads as slow_wakeups
 -- taught by: An unexplained win

@@ -5,7 +5,7 @@
 -- means: each miss waits about a hundred nanoseconds for memory: the same work takes more cycles, and the CPUs look busy with it
 -- next: perfcase view pmcarch: when it was low, and what instructions per cycle did
 -- next: perfcase view machine_config: the size of the caches; compare with another host: the working set, or neighbours that share the cache
--- next: perfcase view on_cpu_distribution: threads that are moved off every few microseconds bring their data anew each time
+-- next: perfcase view on_cpu_distribution: threads that are moved off every few microseconds have to load their data into the caches again each time
 -- taught by: An unexplained win
 -- source: pmcarch
 -- evidence: SELECT ts_ns, cycles, instructions, ipc, llc_references, llc_misses, llc_hit_ratio FROM pmcarch ORDER BY ts_ns

@@ -4,7 +4,7 @@
 --   half of the recording there
 -- means: these threads run one after the other: more threads or CPUs change nothing, and each holder that sleeps or is put off the CPU
 --   makes all the others wait as long
--- next: perfcase view lock_wait: where they waited, who held it, who woke whom
+-- next: perfcase view lock_wait: where they waited, which thread held it, which one woke them
 -- next: perfcase view off_cpu_by_stack and off_wake: what the holder did meanwhile
 -- next: hold the lock for shorter, or split it; do no input, output or sleep under it
 -- taught by: Identifying an off-CPU bottleneck

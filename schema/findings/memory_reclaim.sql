@@ -6,7 +6,7 @@
 -- means: an allocation that should take nanoseconds waits for reclaim or the disk: latencies jump anywhere in the program
 -- next: perfcase view paging: scans, reclaim and refaults over time
 -- next: perfcase view memory, process_activity: who has the memory; cgroup_activity: which limit was hit
--- next: perfcase view kernel_log: whom the kernel killed
+-- next: perfcase view kernel_log: which process the kernel killed
 -- taught by: A high rate of paging
 -- source: capture, paging, pressure
 -- evidence: SELECT ts_ns, scan_direct_per_s, scan_kswapd_per_s, swap_in_per_s, swap_out_per_s, refault_count, oom_kill_count FROM paging

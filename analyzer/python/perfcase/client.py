@@ -64,7 +64,7 @@ class Client:
         place = f"/v1/uploads/{_quoted(resume)}" if resume else "/v1/uploads"
         upload = self.json("GET", place) if resume else self.json("POST", place, body=new)
         if upload["size_bytes"] != size:
-            raise PerfcaseError("usage", f"{path}: is not the file of upload {resume}", "send it anew, without resume")
+            raise PerfcaseError("usage", f"{path}: is not the file of upload {resume}", "send it again, without resume")
         number = upload["upload_id"]
         place = f"/v1/uploads/{number}"
         failures = 0

@@ -3,7 +3,7 @@
 -- source: followed_state, thread
 -- caveat: each thread's longest sleep, if no variable is set; SET VARIABLE wakeup_chain_min_ns = 1000000 shows all sleeps from 1 ms, SET VARIABLE wakeup_chain_utid = 7 those of one thread
 -- caveat: a chain has at most 10 steps: SET VARIABLE wakeup_chain_depth = 50; the last step holds what remains
--- caveat: the waker is the thread that ran on the waking CPU; in an interrupt that is whoever was interrupted, often the idle task (utid 0)
+-- caveat: the waker is the thread that ran on the waking CPU; in an interrupt that is the thread that was interrupted, often the idle task (utid 0)
 -- diff no: chains of single waits; off_wake adds them up by name
 -- column utid: the capture's own key of the thread that waited
 -- column tid: thread id, a label

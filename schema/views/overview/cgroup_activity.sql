@@ -4,7 +4,7 @@
 -- caveat: a group's figures are of the groups below it as well (of version 1: where its memory hierarchy is on, as it is by default): do not add a group to its parent
 -- caveat: version 1 has a hierarchy for each controller: groups of the same path are shown as one, as container managers make them. It has no pressure, no number of requests, no user and system time here
 -- caveat: the recorder copies the files of the groups of recorded processes and of those above; a group that is new in a snapshot has its first row with the next one
--- caveat: a counter that goes backwards is unknown in that interval: the group was made anew
+-- caveat: a counter that goes backwards is unknown in that interval: the group was removed and created again
 -- caveat: io is what the block devices did for the group, a request to a device-mapper or md device and those that it becomes are counted at each; a device that appears in a group's statistics counts from 0
 -- diff by: cgroup
 -- diff sum: cpu_ns, throttled_ns, throttled_count, memory_limit_hit_count, oom_kill_count, read_bytes, write_bytes, cpu_pressure_ns, memory_pressure_ns, io_pressure_ns

@@ -1,4 +1,4 @@
--- preemptions: who took the CPU from whom, how often, and what that cost
+-- preemptions: which thread took the CPU from which, how often, and what that cost
 -- grain: a pair of a thread that left its CPU while it could have run on, and the thread that came next there
 -- source: followed_state, thread
 -- caveat: leaving includes offering the CPU: cond_resched and sched_yield are no preemptions in the kernel's narrow sense, but the thread waits all the same
