@@ -74,11 +74,14 @@ def start(store: Path, token: str = "", *options: str, port: int = 0) -> Running
 
 
 def upload(client: httpx.Client, file: Path, **query: str) -> str:
-    """Uploads a capture and waits until it is imported; its id."""
+    """Uploads a capture and waits until it is imported; its id. It has this ticket then, whichever test may have sent it before."""
     answer = client.post("/v1/captures", params={"name": file.name, **query}, content=file.read_bytes())
     assert answer.status_code == 201, answer.text
     capture_id = answer.json()["capture_id"]
-    wait_ready(client, capture_id)
+    ticket = wait_ready(client, capture_id).get("ticket")
+    if "ticket" in query and ticket != query["ticket"]:
+        answer = client.patch(f"/v1/captures/{capture_id}", json={"ticket": query["ticket"]})
+        assert answer.status_code == 200, answer.text
     return capture_id
 
 

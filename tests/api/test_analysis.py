@@ -186,10 +186,7 @@ def test_sql_of_a_ticket(admin: httpx.Client) -> None:
 
 def test_against_what_is_usual(server: Running, admin: httpx.Client, tcp: str) -> None:
     names = ("d-nagle/pipe", "e-page-cache/fits", "e-page-cache/larger")
-    usual = [upload(admin, SAMPLES / f"{name}.perfcase") for name in names]
-    for capture_id in usual:
-        # Another test may have uploaded it under its own ticket, which an upload does not change.
-        assert admin.patch(f"/v1/captures/{capture_id}", json={"ticket": "USUAL"}).status_code == 200
+    usual = [upload(admin, SAMPLES / f"{name}.perfcase", ticket="USUAL") for name in names]
     also = [f"--also={capture_id}/case" for capture_id in sorted(usual)]
     view = "--view=load_average"
     shown = printed(server, "diff", f"{tcp}/case", "--baseline=:", *also, view, "--limit=20", "--format=json")
