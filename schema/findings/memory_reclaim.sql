@@ -8,13 +8,13 @@
 -- next: perfcase view memory, process_activity: who has the memory; cgroup_activity: which limit was hit
 -- next: perfcase view kernel_log: which process the kernel killed
 -- taught by: A high rate of paging
--- source: capture, paging, pressure
+-- source: page_size, paging, pressure
 -- evidence: SELECT ts_ns, scan_direct_per_s, scan_kswapd_per_s, swap_in_per_s, swap_out_per_s, refault_count, oom_kill_count FROM paging
 --   ORDER BY ts_ns
 WITH threshold AS (
   SELECT 4194304 / 10.0 AS bytes_per_s, 1048576 AS bytes, 0.01 AS some_ratio, 0.05 AS warning_ratio, 0.1 AS full_ratio
 ), page AS (
-  SELECT coalesce(max(page_size_bytes), 4096) AS size FROM capture
+  SELECT max(page_size_bytes) AS size FROM page_size
 ), total AS (
   SELECT sum(interval_ns) / 1e9 AS s, sum(scan_direct_per_s * interval_ns / 1e9) * any_value(z.size) AS scanned_bytes,
     sum(swap_in_per_s * interval_ns / 1e9) * any_value(z.size) AS in_bytes,

@@ -1,9 +1,9 @@
 -- vm_activity: run queue, memory, swap, block input and output, interrupts, switches and CPU, as vmstat prints them
 -- grain: an interval between two snapshots
--- source: proc_system, proc_memory, proc_vmstat, cpu_utilization, capture
+-- source: proc_system, proc_memory, proc_vmstat, cpu_utilization, page_size
 -- caveat: runnable and blocked are counts of the moment at the end of the interval. The recorder itself is one of the runnable
 -- caveat: vmstat's us holds usr and nice, its sy holds sys, irq and soft: so do usr_ratio and sys_ratio here. Time in guests is apart (gu of newer versions; procps 4.0.2 leaves it out, and its row does not add up to 100)
--- caveat: pages are taken as 4096 bytes where the capture does not say
+-- caveat: what the kernel counts in pages is NULL where nothing tells how large they are
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval
 -- diff by: -
 -- diff sum: context_switch_count, interrupt_count, fork_count, swap_in_bytes, swap_out_bytes, block_in_bytes, block_out_bytes
@@ -79,7 +79,7 @@ WITH counter AS (
   SELECT *, ts_ns - lag(ts_ns) OVER (PARTITION BY source_id ORDER BY snapshot, ts_ns) AS interval_ns
   FROM proc_system
 ), page AS (
-  SELECT coalesce(max(page_size_bytes), 4096) AS bytes FROM capture
+  SELECT max(page_size_bytes) AS bytes FROM page_size
 )
 SELECT
   s.ts_ns, s.interval_ns, s.running_count AS runnable_count, s.blocked_count,

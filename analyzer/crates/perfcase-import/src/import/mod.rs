@@ -3,6 +3,7 @@
 mod about;
 mod inputs;
 mod perf;
+mod proc_facts;
 mod proc_folder;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use perfcase_archive::{ArchiveError, Capture, Member, MemberKind, Problem};
 use perfcase_symbols::Objects;
 
+use crate::columns::QUANTITY_MAX;
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 use crate::source::{self, Source};
 use crate::writer::WriteError;
@@ -134,6 +136,7 @@ pub fn import(
     finish(&mut session, &kallsyms);
     about::write_facts(&mut session, &capture, host.facts);
     about::write_capture(&mut session, &capture, &capture_id, path, options);
+    report_bounded(&mut session);
     session.issues.write(&mut session.tables);
     session.tracepoints.complete();
     let other_columns = session.tracepoints.other_columns();
@@ -155,6 +158,25 @@ fn finish(session: &mut Session, kallsyms: &Option<Kallsyms>) {
         let (source, byte_offset, hint) = (None, None, None);
         let kind = "too_many_mappings";
         session.issue(Issue { severity: Severity::Warning, source, kind, byte_offset, count, message, hint });
+    }
+}
+
+/// Says which tables had quantities beyond what one can be.
+fn report_bounded(session: &mut Session) {
+    let mut found = Vec::new();
+    session.tables.each(|table| found.push((table.name().to_string(), table.bounded_count())));
+    for (table, count) in found.into_iter().filter(|(_, count)| *count > 0) {
+        session.issue(Issue {
+            severity: Severity::Info,
+            source: Some(table),
+            kind: "number_too_large",
+            byte_offset: None,
+            count,
+            message: format!(
+                "quantities beyond {QUANTITY_MAX} are shown as that: damage, or a counter's word for no limit"
+            ),
+            hint: None,
+        });
     }
 }
 

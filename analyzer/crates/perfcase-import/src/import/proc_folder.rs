@@ -7,21 +7,27 @@ use std::io::Write as _;
 use perfcase_archive::{Capture, Content, Member, MemberKind};
 
 use super::inputs::note_unreadable;
+use super::proc_facts::Boot;
 use super::{Opened, bare_source};
 use crate::decoders::proc;
 use crate::decoders::proc::socket::OF_UNKNOWN;
 use crate::decoders::proc::socket_text::Sockets;
 use crate::session::{Issue, Session, Severity};
 
+/// The files of one moment, by their paths on the host.
+pub(super) type Files = [(String, Content)];
+
 /// One moment: the files of a folder.
 struct Moment<'a> {
     folder: &'a str,
-    clock_ns: i64,
+    /// Time since its boot.
+    uptime_ns: i64,
+    boot: Boot,
     files: Vec<(String, Content)>,
 }
 
-/// Opens the capture's folders of /proc files as one source.
-pub(super) fn open(session: &mut Session, capture: &Capture) -> Option<Opened> {
+/// Opens the capture's folders of /proc files: a source for each time that the host was booted.
+pub(super) fn open(session: &mut Session, capture: &Capture) -> Vec<Opened> {
     let members = capture.members.iter().filter(|member| member.kind == MemberKind::ProcFile);
     let mut contents = Vec::new();
     for member in members {
@@ -30,11 +36,10 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Option<Opened> {
             Err(error) => note_unreadable(session, member, &error),
         }
     }
-    let (first, _) = contents.first()?;
-    let source = session.source(bare_source(first));
+    let Some((first, _)) = contents.first() else { return Vec::new() };
     let mut moments = Vec::new();
     for (folder, files) in by_folder(&contents) {
-        let Some(clock_ns) = files.iter().find(|(path, _)| path == "/proc/uptime").and_then(|(_, text)| uptime(text))
+        let Some(uptime_ns) = files.iter().find(|(path, _)| path == "/proc/uptime").and_then(|(_, text)| uptime(text))
         else {
             session.issue(Issue {
                 severity: Severity::Error,
@@ -59,15 +64,44 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Option<Opened> {
                 hint: Some("ss with numbers for ports: ss -tiepnO".into()),
             });
         }
-        moments.push(Moment { folder, clock_ns, files });
+        moments.push(Moment { folder, uptime_ns, boot: Boot::of(&files), files });
     }
-    moments.sort_by_key(|moment| (moment.clock_ns, moment.folder.to_string()));
+    moments.sort_by_key(|moment| (moment.uptime_ns, moment.folder.to_string()));
     for (_, content) in moments.iter().flat_map(|moment| &moment.files).filter(|(path, _)| path == "/proc/version") {
         let release = std::str::from_utf8(content).ok().and_then(|text| text.split(' ').nth(2));
         session.host.kernel_release = session.host.kernel_release.take().or(release.map(str::to_string));
     }
-    let content = Content::from_bytes(stream(&moments));
-    Some(proc::open(content, session, source, proc::Options::default()))
+    // One boot after the other on one axis of time: the clock of the first goes on.
+    let mut opened = Vec::new();
+    let boots = by_boot(moments);
+    for boot in &boots {
+        let source = session.source(bare_source(first));
+        let shift_ns = boot[0].boot.after(&boots[0][0].boot).unwrap_or(0);
+        let is_after_reboot = !opened.is_empty();
+        if is_after_reboot {
+            let told = format!(
+                "{}: this is another boot, or another host, than the moments before: processes are others, and nothing is compared across it",
+                boot[0].folder
+            );
+            session.note(Severity::Warning, source, "reboot", None, told);
+        }
+        let options = proc::Options { is_after_reboot, ..proc::Options::default() };
+        opened.push(proc::open(Content::from_bytes(stream(boot, shift_ns)), session, source, options));
+    }
+    opened
+}
+
+/// The moments of each boot, the earliest first.
+fn by_boot(moments: Vec<Moment<'_>>) -> Vec<Vec<Moment<'_>>> {
+    let mut boots: Vec<Vec<Moment<'_>>> = Vec::new();
+    for moment in moments {
+        match boots.iter_mut().find(|boot| boot[0].boot.is_same(&moment.boot)) {
+            Some(boot) => boot.push(moment),
+            None => boots.push(vec![moment]),
+        }
+    }
+    boots.sort_by_key(|boot| boot[0].boot.time_s);
+    boots
 }
 
 /// The files of each folder that has a copy of /proc/stat, by their paths on the host.
@@ -148,10 +182,10 @@ fn uptime(text: &[u8]) -> Option<i64> {
     seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction).filter(|ns| *ns >= 0)
 }
 
-fn stream(moments: &[Moment<'_>]) -> Vec<u8> {
+fn stream(moments: &[Moment<'_>], shift_ns: i64) -> Vec<u8> {
     let mut out = Vec::new();
     for (seq, moment) in moments.iter().enumerate() {
-        let clock = moment.clock_ns;
+        let clock = moment.uptime_ns.saturating_add(shift_ns);
         // Writing to memory does not fail.
         let _ = writeln!(out, "S {clock} 0 {seq}");
         for (path, bytes) in &moment.files {

@@ -19,6 +19,8 @@ pub struct HostFacts {
     pub numa_nodes: Vec<(u32, String)>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
+    /// Bytes of a page, where something tells.
+    pub page_size_bytes: Option<u64>,
     /// The command that recorded.
     pub command: Option<String>,
     /// The clock of the times: monotonic, monotonic_raw, boottime, realtime, tai; perf's own clock is sched.

@@ -8,6 +8,7 @@ mod fd;
 mod function_profile;
 mod meminfo;
 mod memory;
+mod page;
 mod process;
 mod rows;
 pub mod socket;
@@ -39,10 +40,15 @@ const PATHS_MAX: usize = 1024;
 pub struct Options {
     /// USER_HZ of the recorded host; 100 where it is unknown, which is what every architecture in use has.
     pub clock_ticks_per_s: Option<u64>,
+    /// The host was started again before: a process id means another process now.
+    pub is_after_reboot: bool,
 }
 
 /// Starts to read a stream of snapshots. It never fails: damage becomes issues.
-pub fn open(content: Content, session: &Session, source: SourceId, options: Options) -> Box<dyn Source> {
+pub fn open(content: Content, session: &mut Session, source: SourceId, options: Options) -> Box<dyn Source> {
+    if session.host.page_size_bytes.is_none() {
+        find_page_size(&content, session, source);
+    }
     let ticks_per_s = options.clock_ticks_per_s.filter(|ticks| (1..=1_000_000).contains(ticks)).unwrap_or(100);
     let mut snapshots = Snapshots {
         content,
@@ -50,7 +56,7 @@ pub fn open(content: Content, session: &Session, source: SourceId, options: Opti
         next: None,
         clock_ns: i64::MIN,
         source,
-        rows: Rows::new(source, ticks_per_s, session.page_size_bytes),
+        rows: Rows::new(source, ticks_per_s, session.host.page_size_bytes),
         open_since: None,
         damage: Vec::new(),
         damaged_files: BTreeMap::new(),
@@ -59,9 +65,35 @@ pub fn open(content: Content, session: &Session, source: SourceId, options: Opti
         vanished_count: 0,
         snapshot_count: 0,
         clocks: None,
+        is_after_reboot: options.is_after_reboot,
     };
     snapshots.find_next();
     Box::new(snapshots)
+}
+
+/// Where nothing said how large pages are, the first snapshot may tell.
+fn find_page_size(content: &Content, session: &mut Session, source: SourceId) {
+    let (mut at, mut files) = (0, Vec::new());
+    while let Some(step) = stream::read(content, at) {
+        match step.frame {
+            Some(Frame::File { path, bytes, .. }) => files.push((path, bytes)),
+            Some(Frame::End { .. }) => break,
+            _ => {}
+        }
+        at = step.next;
+    }
+    session.host.page_size_bytes = page::page_size(&files);
+    if session.host.page_size_bytes.is_none() && page::has_pages(&files) {
+        session.issue(Issue {
+            severity: Severity::Warning,
+            source: session.source_name(source),
+            kind: "page_size_unknown",
+            byte_offset: None,
+            count: 1,
+            message: "nothing tells how many bytes a page has: what the kernel counts in pages, as resident memory, is not known".into(),
+            hint: Some("copy /proc/meminfo and /proc/vmstat together with the other files".into()),
+        });
+    }
 }
 
 struct Snapshots {
@@ -85,6 +117,8 @@ struct Snapshots {
     snapshot_count: u64,
     /// CLOCK_MONOTONIC and CLOCK_REALTIME at the beginning of the snapshot before.
     clocks: Option<(i64, i64)>,
+    /// Until its first record: the processes of before are to be forgotten.
+    is_after_reboot: bool,
 }
 
 /// ENOENT and ESRCH: the thread ended between the listing and the reading.
@@ -236,6 +270,9 @@ impl Source for Snapshots {
             self.at = step.next;
             if let Some(frame) = step.frame {
                 self.clock_ns = self.clock_ns.max(frame.clock_ns());
+                if std::mem::take(&mut self.is_after_reboot) {
+                    session.threads.forget();
+                }
                 session.count_record(self.clock_ns, self.source, None);
                 self.frame(session, frame, at as u64);
             }

@@ -311,8 +311,8 @@ impl Processes {
 pub struct Units {
     /// USER_HZ.
     pub ticks_per_s: u64,
-    /// Bytes of a page.
-    pub page_size_bytes: u64,
+    /// Bytes of a page, where that is known.
+    pub page_size_bytes: Option<u64>,
 }
 
 impl Units {
@@ -320,6 +320,11 @@ impl Units {
     pub fn ns(self, ticks: Option<u64>) -> Option<i64> {
         let ns = u128::from(ticks?) * 1_000_000_000 / u128::from(self.ticks_per_s.max(1));
         i64::try_from(ns).ok()
+    }
+
+    /// Pages as bytes.
+    pub fn bytes(self, pages: Option<u64>) -> Option<i64> {
+        signed(pages?.checked_mul(self.page_size_bytes?))
     }
 }
 
@@ -349,7 +354,7 @@ fn row<'a>(at: At, units: Units, process: &'a Process, stat: &'a ThreadStat) -> 
         start_boottime_ns: units.ns(stat.start_ticks),
         block_delay_ns: units.ns(stat.block_delay_ticks),
         virtual_bytes: signed(stat.virtual_bytes),
-        resident_bytes: signed(stat.resident_pages.and_then(|pages| pages.checked_mul(units.page_size_bytes))),
+        resident_bytes: units.bytes(stat.resident_pages),
         resident_peak_bytes: signed(status.resident_peak_bytes),
         resident_anon_bytes: signed(status.resident_anon_bytes),
         resident_file_bytes: signed(status.resident_file_bytes),

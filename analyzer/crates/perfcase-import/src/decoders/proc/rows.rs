@@ -67,7 +67,7 @@ struct Thread {
 
 impl Rows {
     /// Rows of a source whose host counts `ticks_per_s`.
-    pub fn new(source: SourceId, ticks_per_s: u64, page_size_bytes: u64) -> Rows {
+    pub fn new(source: SourceId, ticks_per_s: u64, page_size_bytes: Option<u64>) -> Rows {
         Rows {
             source,
             units: Units { ticks_per_s, page_size_bytes },
@@ -358,7 +358,7 @@ impl Rows {
             thread_count: stat.thread_count,
             user_id: status.uid,
             virtual_bytes: signed(stat.virtual_bytes),
-            resident_bytes: signed(stat.resident_pages.and_then(|pages| pages.checked_mul(self.units.page_size_bytes))),
+            resident_bytes: self.units.bytes(stat.resident_pages),
             resident_peak_bytes: signed(status.resident_peak_bytes),
             resident_anon_bytes: signed(status.resident_anon_bytes),
             resident_file_bytes: signed(status.resident_file_bytes),

@@ -182,7 +182,12 @@ impl Sockets {
         let state = STATES.get(usize::from_str_radix(words.get(3)?, 16).ok()?)?;
         let hex = |text: &str| u32::from_str_radix(text, 16).ok();
         let (sent, received) = words.get(4)?.split_once(':')?;
-        let mut more = format!(" recv_queue_bytes={} send_queue_bytes={}", hex(received)?, hex(sent)?);
+        let mut more = format!(" recv_queue_bytes={}", hex(received)?);
+        // Of a listening socket ss has its backlog there, these files have 0 (get_tcp4_sock in net/ipv4/tcp_ipv4.c).
+        let sent = hex(sent)?;
+        if *state != "LISTEN" {
+            more += &format!(" send_queue_bytes={sent}");
+        }
         let (timer, when) = words.get(5)?.split_once(':')?;
         if let Some(timer) = ["on", "keepalive", "timewait", "persist"].get((hex(timer)? as usize).wrapping_sub(1))
             && protocol == "tcp"

@@ -73,7 +73,7 @@ fn files_of_proc() {
                      recv_queue_bytes=32 send_queue_bytes=16 timer=keepalive timer_ns=1000000000 retransmit_now_count=3 \
                      user_id=1000"),
             "family=inet6 protocol=tcp state=LISTEN local_address=2001:db8::1 local_port=80 peer_address=:: peer_port=0 \
-             inode=800 recv_queue_bytes=0 send_queue_bytes=0 retransmit_now_count=0 user_id=0"
+             inode=800 recv_queue_bytes=0 retransmit_now_count=0 user_id=0"
                 .to_string(),
             "family=inet protocol=udp state=UNCONN local_address=0.0.0.0 local_port=68 peer_address=0.0.0.0 peer_port=0 \
              inode=900 recv_queue_bytes=0 send_queue_bytes=0 drop_count=17 user_id=0"

@@ -1,0 +1,76 @@
+//! How large the host's pages are, where nothing says it: from figures that are in pages and in KiB.
+
+/// A file, by its path on the host.
+pub type File<'a> = (&'a str, &'a [u8]);
+
+/// Bytes of a page, from the free memory of the host or the resident memory of a process. Both figures are read one after
+/// the other: the nearest power of two counts. `files` are of one moment.
+pub fn page_size(files: &[File<'_>]) -> Option<u64> {
+    of_host(files).or_else(|| of_processes(files))
+}
+
+/// Whether some figures of these files are in pages: those of processes.
+pub fn has_pages(files: &[File<'_>]) -> bool {
+    files.iter().any(|(path, _)| {
+        let process = path.strip_prefix("/proc/").and_then(|path| path.strip_suffix("/stat"));
+        process.is_some_and(|process| process.starts_with(|digit: char| digit.is_ascii_digit()))
+    })
+}
+
+fn of_host(files: &[File<'_>]) -> Option<u64> {
+    size(kib(text(files, "/proc/meminfo")?, "MemFree:")?, number(text(files, "/proc/vmstat")?, "nr_free_pages ")?)
+}
+
+fn of_processes(files: &[File<'_>]) -> Option<u64> {
+    files.iter().take(FILES_MAX).find_map(|(path, status)| {
+        let folder = path.strip_suffix("/status")?;
+        let stat = text(files, &format!("{folder}/stat"))?;
+        // Behind the name, which may hold anything: rss is the 24th field of all, the 22nd of these.
+        let pages = stat.rsplit_once(')')?.1.split_whitespace().nth(21)?.parse().ok()?;
+        size(kib(std::str::from_utf8(status).ok()?, "VmRSS:")?, pages)
+    })
+}
+
+/// Files that are looked through: some process among them has memory of its own.
+const FILES_MAX: usize = 1000;
+
+/// The nearest power of two, where it may be the size of a page: few pages tell nothing.
+fn size(bytes: u64, pages: u64) -> Option<u64> {
+    let near = (pages >= 16).then(|| bytes as f64 / pages as f64).filter(|size| *size >= 1.0)?.log2();
+    let size = 1u64 << (near.round() as u32).min(32);
+    ((near - near.round()).abs() < 0.25 && (4096..=65536).contains(&size)).then_some(size)
+}
+
+fn text<'a>(files: &[File<'a>], path: &str) -> Option<&'a str> {
+    let (_, bytes) = files.iter().find(|(known, _)| *known == path)?;
+    std::str::from_utf8(bytes).ok()
+}
+
+fn number(text: &str, key: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(key))?.split_whitespace().next()?.parse().ok()
+}
+
+fn kib(text: &str, key: &str) -> Option<u64> {
+    number(text, key)?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_by_the_free_memory_or_by_a_process() {
+        let host = [
+            ("/proc/meminfo", &b"MemTotal: 9 kB\nMemFree:  6400100 kB\n"[..]),
+            ("/proc/vmstat", b"nr_free_pages 100001\n"),
+        ];
+        assert_eq!(page_size(&host), Some(65536));
+        let stat = format!("7 (a) b) S{} 1000 0\n", " 1".repeat(20));
+        let process = [("/proc/7/stat", stat.as_bytes()), ("/proc/7/status", b"Name:\ta\nVmRSS:\t   16040 kB\n")];
+        assert_eq!((page_size(&process), has_pages(&process)), (Some(16384), true));
+        let neither = [("/proc/meminfo", &b"MemFree: 7 kB\n"[..]), ("/proc/7/stat", stat.as_bytes())];
+        assert_eq!(page_size(&neither), None);
+        let odd = [("/proc/meminfo", &b"MemFree: 600 kB\n"[..]), ("/proc/vmstat", b"nr_free_pages 100\n")];
+        assert_eq!((page_size(&odd), has_pages(&odd)), (None, false), "6 KiB are no page");
+    }
+}
