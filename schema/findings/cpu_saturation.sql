@@ -31,6 +31,6 @@ SELECT
   t.waiting_ratio AS score
 FROM total AS t
 CROSS JOIN threshold AS h
-JOIN recorded_span AS c ON c.table_name = 'thread_state'
+JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
 WHERE t.waiting_ratio >= h.waiting_ratio
   AND t.ran_ns + t.waited_ns >= greatest(h.wanted_ns, h.wanted_cpus * c.duration_ns)

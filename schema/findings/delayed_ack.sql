@@ -36,7 +36,7 @@ WITH threshold AS (
   SELECT s.*, t.turn_count, least(1, s.stall_ns / (s.socket_count * c.duration_ns)) AS lost_ratio
   FROM stalled AS s
   JOIN turns AS t USING (upid, ms)
-  JOIN recorded_span AS c ON c.table_name = 'syscall'
+  JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
 )
 SELECT
   CASE WHEN f.lost_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,

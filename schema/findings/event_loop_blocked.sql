@@ -60,7 +60,7 @@ WITH threshold AS (
     arg_max(b.name, (b.call_ns, b.name)) AS name, max(b.call_ns) AS most_ns,
     least(1, sum(b.call_ns) / any_value(c.duration_ns)) AS blocked_ratio
   FROM by_call AS b
-  JOIN recorded_span AS c ON c.table_name = 'syscall'
+  JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
   GROUP BY b.utid
 )
 SELECT

@@ -29,6 +29,6 @@ SELECT
   least(1.0, 5000 * o.forced / o.on_cpu_ns)::DOUBLE AS score
 FROM of_process AS o
 CROSS JOIN threshold AS h
-JOIN recorded_span AS c ON c.table_name = 'thread_state'
+JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
 WHERE o.forced >= h.forced AND o.forced >= h.forced_ratio * o.switches AND o.forced >= h.per_cpu_s * o.on_cpu_ns / 1e9
   AND o.on_cpu_ns >= h.busy_ratio * c.duration_ns AND o.on_cpu_ns > 0

@@ -38,7 +38,7 @@ WITH threshold AS (
     min(m.utid) AS a_utid, mode(m.holder_call ORDER BY m.holder_call) AS holder_call, count(m.holder_call) AS in_call_count,
     sum(m.duration_ns) / any_value(c.duration_ns) AS waiting_threads
   FROM meanwhile AS m
-  JOIN recorded_span AS c ON c.table_name = CASE m.kind WHEN 'futex' THEN 'syscall' ELSE 'thread_state' END
+  JOIN recorded_span AS c ON c.table_name = CASE m.kind WHEN 'futex' THEN 'syscall' ELSE 'thread_state' END AND c.duration_ns > 0
   GROUP BY ALL
 )
 SELECT

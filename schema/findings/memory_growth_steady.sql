@@ -52,7 +52,7 @@ WITH threshold AS (
   JOIN (
     SELECT cgroup, arg_max(greatest(0, memory_limit_bytes - coalesce(anon_bytes, memory_bytes)), ts_ns) AS bytes
     FROM cgroup_activity
-    WHERE memory_limit_bytes IS NOT NULL
+    WHERE memory_limit_bytes IS NOT NULL AND coalesce(anon_bytes, memory_bytes) IS NOT NULL
     GROUP BY cgroup
   ) AS a ON c.cgroup = a.cgroup OR starts_with(c.cgroup, rtrim(a.cgroup, '/') || '/')
   GROUP BY c.upid

@@ -39,7 +39,7 @@ FROM party AS v
 JOIN busiest AS n ON n.cgroup <> v.cgroup AND n.on_cpu_ns >= v.on_cpu_ns
 LEFT JOIN quota AS q ON q.cgroup = v.cgroup
 CROSS JOIN threshold AS h
-JOIN recorded_span AS c ON c.table_name = 'thread_state'
+JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
 WHERE v.ready_ns >= greatest(h.ready_ns, h.of_recording * c.duration_ns) AND v.ready_ns >= h.waiting_ratio * (v.ready_ns + v.on_cpu_ns)
   AND n.of_all_ratio >= h.of_all_ratio AND coalesce(q.throttled_ns, 0) < v.ready_ns / 2
   AND v.cgroup <> '/' AND n.cgroup <> '/'

@@ -21,7 +21,7 @@ WITH threshold AS (
   WHERE name IN ('pgpgin', 'workingset_refault_file', 'workingset_refault', 'pgsteal_kswapd', 'pgsteal_direct')
   GROUP BY source_id, name
 ), step AS (
-  SELECT source_id, max(interval_ns) AS interval_ns, max(n) FILTER (name = 'pgpgin') * 1024 AS read_bytes,
+  SELECT source_id, max(interval_ns) AS interval_ns, max(n) FILTER (name = 'pgpgin') * 1024::HUGEINT AS read_bytes,
     max(n) FILTER (name LIKE 'workingset%') AS refault_count, coalesce(sum(n) FILTER (name LIKE 'pgsteal%'), 0) AS dropped_count
   FROM counter
   GROUP BY source_id
@@ -39,21 +39,23 @@ WITH threshold AS (
 ), cache AS (
   SELECT max(cached_bytes + coalesce(buffers_bytes, 0)) AS cache_bytes FROM proc_memory
 ), limited AS (
-  SELECT cgroup, sum(memory_limit_hit_count)::BIGINT AS hit_count, max(memory_limit_bytes) AS limit_bytes
+  SELECT cgroup, TRY_CAST(sum(memory_limit_hit_count) AS BIGINT) AS hit_count, max(memory_limit_bytes) AS limit_bytes
   FROM cgroup_activity
   GROUP BY cgroup
   HAVING sum(memory_limit_hit_count) > 0
   ORDER BY hit_count DESC, cgroup
   LIMIT 1
 ), found AS (
-  SELECT s.interval_ns, s.read_bytes, s.dropped_count, s.refault_count, s.refault_count * p.page_size_bytes AS refault_bytes,
-    least(1, s.refault_count * p.page_size_bytes / nullif(s.read_bytes, 0)) AS refault_ratio,
-    r.name, r.pid, r.page_count * p.page_size_bytes AS most_bytes, r.extent_pages * p.page_size_bytes AS extent_bytes, c.cache_bytes, l.cgroup, l.hit_count, l.limit_bytes
+  SELECT s.interval_ns, s.read_bytes, s.dropped_count, s.refault_count, s.refault_count::HUGEINT * p.page_size_bytes AS refault_bytes,
+    -- least() takes NULL for no bound.
+    CASE WHEN s.read_bytes > 0 THEN least(1, s.refault_count::HUGEINT * p.page_size_bytes / s.read_bytes) END AS refault_ratio,
+    r.name, r.pid, r.page_count::HUGEINT * p.page_size_bytes AS most_bytes, r.extent_pages::HUGEINT * p.page_size_bytes AS extent_bytes, c.cache_bytes, l.cgroup, l.hit_count, l.limit_bytes
   FROM step AS s
   CROSS JOIN page_size AS p
   LEFT JOIN reader AS r ON true
   LEFT JOIN cache AS c ON true
   LEFT JOIN limited AS l ON true
+  WHERE s.interval_ns > 0
 )
 SELECT
   CASE WHEN f.refault_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
@@ -66,4 +68,4 @@ SELECT
   f.refault_ratio::DOUBLE AS score
 FROM found AS f
 CROSS JOIN threshold AS h
-WHERE f.refault_ratio >= h.refault_ratio AND (f.dropped_count >= h.dropped_ratio * f.refault_count OR f.cgroup IS NOT NULL) AND f.refault_bytes * 1e9 >= h.bytes_per_s * f.interval_ns
+WHERE f.refault_ratio >= h.refault_ratio AND (f.dropped_count >= h.dropped_ratio * f.refault_count OR f.cgroup IS NOT NULL) AND f.refault_bytes * 1e9 >= 1e0 * h.bytes_per_s * f.interval_ns

@@ -23,7 +23,7 @@ WITH threshold AS (
   SELECT w.*, w.waited_ns / sum(w.waited_ns) OVER (PARTITION BY w.process) AS share_ratio,
     count(*) OVER (PARTITION BY w.process) AS peer_count, w.waited_ns / c.duration_ns AS outstanding
   FROM waited AS w
-  JOIN recorded_span AS c ON c.table_name = 'syscall'
+  JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
 )
 SELECT
   CASE WHEN s.gap_ns_avg >= h.warning_ns THEN 'warning' ELSE 'note' END AS severity,

@@ -30,7 +30,7 @@ WITH threshold AS (
   WHERE w.event SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
   GROUP BY ALL
 ), hot AS (
-  SELECT y.event, y.symbol, sum(y.samples)::BIGINT AS samples, count(*) AS paths, max(y.period) / sum(y.period) AS path_ratio,
+  SELECT y.event, y.symbol, TRY_CAST(sum(y.samples) AS BIGINT) AS samples, count(*) AS paths, max(y.period) / sum(y.period) AS path_ratio,
     sum(y.period) / any_value(b.period) AS busy_ratio
   FROM way AS y
   JOIN busy AS b USING (event)

@@ -14,7 +14,7 @@
 WITH threshold AS (
   SELECT 0.01 AS retransmit_ratio, 20 AS retransmit_count, 0.03 AS warning_ratio
 ), host AS (
-  SELECT coalesce(sum(retransmit_count), 0)::BIGINT AS retransmit_count, coalesce(sum(out_segment_count), 0)::BIGINT AS out_count,
+  SELECT TRY_CAST(coalesce(sum(retransmit_count), 0) AS BIGINT) AS retransmit_count, TRY_CAST(coalesce(sum(out_segment_count), 0) AS BIGINT) AS out_count,
     sum(timeout_per_s * interval_ns / 1e9) AS timeout_count
   FROM tcp_activity
   HAVING count(*) > 0

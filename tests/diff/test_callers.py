@@ -96,14 +96,19 @@ def test_callers_of_a_recording_are_those_of_the_view(recorded: Path) -> None:
         "SELECT sum(period)::DOUBLE AS weight, count(*) AS samples, ts_ns < 8000000000 AS first"
         " FROM sample JOIN perf_event USING (event_id) LEFT JOIN thread USING (utid) WHERE name LIKE 'cpu-clock%'"
         " AND stack_id IN (SELECT stack_id FROM stack_folded WHERE list_contains(labels, 'do_syscall_64'))"
-        " AND coalesce(comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"
-        " AND coalesce(pid, -1) NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL) GROUP BY first ORDER BY first DESC",
+        " AND coalesce(utid NOT IN (SELECT utid FROM recorder_thread), true) GROUP BY first ORDER BY first DESC",
     ))  # fmt: skip
     row = found[function]
     assert [(float(row["a"]), int(row["a_samples"])), (float(row["b"]), int(row["b_samples"]))] == [
         (each["weight"], each["samples"]) for each in view
     ]
-    assert float(row["a_per_s"]) == pytest.approx(float(row["a"]) / 8)
+    # Sampling began later than the capture.
+    span = json.loads(succeed(
+        "sql", recorded, "--only", "window=0s..8s", "--format", "json",
+        "SELECT duration_ns FROM recorded_span WHERE table_name = 'sample'",
+    ))[0]["duration_ns"]  # fmt: skip
+    assert 0 < span < 8e9
+    assert float(row["a_per_s"]) == pytest.approx(float(row["a"]) / (span / 1e9))
     assert "neither capture has a sample in a function do_sycall_64" in fail(
         6, "diff", recorded, *PARTS, "--callers", "do_sycall_64"
     )
@@ -143,8 +148,9 @@ def test_time_off_the_cpu_is_that_of_the_views(recorded: Path, wakers: bool) -> 
 
     # off_wake has no pids to leave the idle loop and the recorder out by: that is the view's own sum.
     slept = (
-        "SELECT t.comm, t.pid, s.state, k.comm AS waker, s.duration_ns + coalesce(s.run_queue_ns, 0) AS off_cpu_ns"
-        " FROM followed_state AS s JOIN thread AS t USING (utid) LEFT JOIN thread AS k ON k.utid = s.waker_utid"
+        "SELECT s.utid, n.comm, t.pid, s.state, k.comm AS waker, s.duration_ns + coalesce(s.run_queue_ns, 0) AS off_cpu_ns"
+        " FROM followed_state AS s JOIN thread AS t USING (utid) LEFT JOIN thread_name AS n ON n.name_id = s.name_id"
+        " LEFT JOIN thread_name AS k ON k.name_id = s.waker_name_id"
         " WHERE s.state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted') AND NOT s.is_open"
     )
     counted = f"({slept})" if wakers else "(SELECT *, NULL AS waker FROM off_cpu_by_stack)"
@@ -156,8 +162,7 @@ def test_time_off_the_cpu_is_that_of_the_views(recorded: Path, wakers: bool) -> 
         rows = json.loads(succeed(
             "sql", recorded, "--only", f"window={window}", "--format", "json",
             f"SELECT comm, state, waker, sum(off_cpu_ns)::BIGINT AS ns FROM {counted}"
-            " WHERE coalesce(pid <> 0, true) AND coalesce(comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"
-            " AND coalesce(pid NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL), true) GROUP BY ALL",
+            " WHERE coalesce(pid <> 0, true) AND utid NOT IN (SELECT utid FROM recorder_thread) GROUP BY ALL",
         ))  # fmt: skip
         wanted: Counter[tuple[str, ...]] = Counter()
         for row in rows:
@@ -182,8 +187,7 @@ def test_callers_of_time_off_the_cpu(recorded: Path) -> None:
         "sql", recorded, "--only", "window=8s..", "--format", "json",
         "SELECT sum(duration_ns)::BIGINT AS ns, count(*) AS number FROM followed_state JOIN thread AS t USING (utid)"
         " WHERE state NOT IN ('running', 'idle') AND NOT is_open AND t.pid <> 0"
-        " AND coalesce(t.comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"
-        " AND t.pid NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL)"
+        " AND t.utid NOT IN (SELECT utid FROM recorder_thread)"
         f" AND stack_id IN (SELECT stack_id FROM stack_folded WHERE list_contains(labels, '{function}'))",
     ))  # fmt: skip
     assert (float(row["b"]), int(row["b_samples"])) == (seen["ns"], seen["number"])

@@ -46,8 +46,8 @@ def exported(case: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 def paths(connection: duckdb.DuckDBPyConnection, weight: str = "sum(coalesce(period, 1))") -> Counter[tuple[str, ...]]:
     """Thread's name and callchain, root first, and their weight: from the views."""
     rows = connection.execute(
-        f"SELECT coalesce(t.comm, '[unknown]'), coalesce(f.labels, [l.label]), {weight} FROM sample AS s"
-        " JOIN perf_event AS v USING (event_id) LEFT JOIN thread AS t USING (utid)"
+        f"SELECT coalesce(n.comm, t.comm, '[unknown]'), coalesce(f.labels, [l.label]), {weight} FROM sample AS s"
+        " JOIN perf_event AS v USING (event_id) LEFT JOIN thread AS t USING (utid) LEFT JOIN thread_name AS n ON n.name_id = s.name_id"
         " LEFT JOIN stack_folded AS f ON f.stack_id = s.stack_id LEFT JOIN frame_label AS l ON l.frame_id = s.frame_id"
         " WHERE v.name = ? GROUP BY 1, 2",
         [EVENT],

@@ -41,7 +41,7 @@ def test_the_recorders_start_is_no_part_of_a_share(rule: str) -> None:
         connection.execute(f"UPDATE capture SET duration_ns = duration_ns + {START_NS}")
         connection.execute("DELETE FROM source")
         connection.execute(
-            "INSERT INTO source (source_id, first_ts_ns, is_timeline, is_syscall_source) VALUES (0, $1, true, true)",
+            "INSERT INTO source (source_id, since_ts_ns, is_timeline, is_syscall_source) VALUES (0, $1, true, true)",
             [START_NS],
         )
         (query,) = case.queries

@@ -153,7 +153,7 @@ def test_the_command(case: Path, tmp_path: Path) -> None:
     out = tmp_path / "x.svg"
     assert succeed("flamegraph", case, "-o", out, "--where", "comm = 'hog' -- them") == ""
     drawn = boxes(out.read_text(encoding="utf-8"))
-    told = succeed("sql", case, "SELECT sum(period) FROM sample JOIN thread USING (utid) WHERE comm = 'hog'"
+    told = succeed("sql", case, "SELECT sum(period) FROM sample JOIN thread_name USING (name_id) WHERE comm = 'hog'"
                    " AND event_id = 0 AND (stack_id IS NOT NULL OR frame_id IS NOT NULL)", "-f", "csv")  # fmt: skip
     nanoseconds = int(told.splitlines()[1])
     assert [title for title, *_ in drawn[:2]] == [

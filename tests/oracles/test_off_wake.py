@@ -10,6 +10,7 @@ from dataclasses import astuple
 
 from tests.oracles.captures import Capture, each_with
 from tests.oracles.compare import assert_same
+from tests.oracles.test_samples import named
 from tests.oracles.tools import perf_script, sched_text
 from tests.oracles.tools.address import Places
 
@@ -29,27 +30,30 @@ LEFT JOIN chain AS w ON w.stack_id = o.waker_stack_id
 """
 
 
-def chains(capture: Capture) -> dict[tuple[int, str, int], list[Chain]]:
-    """The callchains of the samples by time, event and CPU."""
+def chains(capture: Capture) -> dict[tuple[int, str, int], list[tuple[Chain, str]]]:
+    """The callchains of the samples, and the names of their threads, by time, event and CPU."""
     places = Places(perf_script.mappings(capture.text("mmaps")))
-    found: dict[tuple[int, str, int], list[Chain]] = defaultdict(list)
+    found: dict[tuple[int, str, int], list[tuple[Chain, str]]] = defaultdict(list)
     for sample in perf_script.samples(capture.text("script")):
         chain = tuple(map(astuple, places.frames(sample))) if sample.has_chain else None
-        found[sample.time_ns, sample.event, sample.cpu].append(chain)
+        found[sample.time_ns, sample.event, sample.cpu].append((chain, named(sample.comm)))
     return found
 
 
 @each_with("sched-events")
 def test_every_sleep_and_who_ended_it(capture: Capture, case_of) -> None:
     rows = sched_text.events(capture.text("sched-events"))
-    names = sched_text.names(rows) | {0: "swapper"}
     known = chains(capture)
 
     def chain_of(event: sched_text.Event | None) -> Chain:
         if event is None:
             return None
-        (chain,) = known[event.time_ns, f"sched:{event.name}", event.cpu]
+        ((chain, _),) = known[event.time_ns, f"sched:{event.name}", event.cpu]
         return chain
+
+    def name(event: sched_text.Event) -> str:
+        ((_, comm),) = known[event.time_ns, f"sched:{event.name}", event.cpu]
+        return comm
 
     theirs: dict[tuple, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for sleep in sched_text.histories(rows):
@@ -57,8 +61,8 @@ def test_every_sleep_and_who_ended_it(capture: Capture, case_of) -> None:
             continue
         wake = sleep.wake
         # A waker that is being reaped has no thread id in the sample.
-        waker = names[wake.tid] if wake is not None and wake.tid >= 0 else None
-        row = theirs[names[sleep.tid], chain_of(sleep.out), waker, chain_of(wake)]
+        waker = name(wake) if wake is not None and wake.tid >= 0 else None
+        row = theirs[name(sleep.out), chain_of(sleep.out), waker, chain_of(wake)]
         off_ns = sleep.back_ns - sleep.out.time_ns
         row[0] += 1
         row[1] += off_ns
@@ -69,7 +73,7 @@ def test_every_sleep_and_who_ended_it(capture: Capture, case_of) -> None:
         return None if addresses is None else tuple(zip(addresses, dsos, strict=True))
 
     ours = Counter(
-        (comm, chain(addresses, dsos), waker, chain(waker_addresses, waker_dsos), *figures)
+        (named(comm), chain(addresses, dsos), named(waker), chain(waker_addresses, waker_dsos), *figures)
         for comm, addresses, dsos, waker, waker_addresses, waker_dsos, *figures in case_of(capture).rows(OFF_WAKE)
     )
     assert len(theirs) > 5

@@ -67,7 +67,8 @@ def test_histogram_of_each_thread(capture: Capture, case_of) -> None:
         row[2] += wait.state == "runnable_preempted"
         row[3] += length
     rows = case_of(capture).rows("""
-        SELECT tid, bucket_ns_min, bucket_ns_max, count, woken_count, preempted_count, wait_ns FROM run_queue_latency
+        SELECT tid, bucket_ns_min, bucket_ns_max, sum(count), sum(woken_count), sum(preempted_count), sum(wait_ns)
+        FROM run_queue_latency GROUP BY ALL
     """)
     unclear = unclear_threads(capture)
     ours = Counter(row for row in rows if row[0] not in unclear)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import astuple
@@ -46,25 +47,22 @@ def test_counts_of_each_event(capture: Capture, case_of) -> None:
     assert dict(case.rows("SELECT name, sample_count FROM perf_event WHERE sample_count > 0")) == theirs
 
 
+def named(comm: str | None) -> str | None:
+    """A kernel worker without what it works on, which /proc adds to its name and events do not; perf goes by /proc."""
+    return comm and re.sub(r"^(kworker/[^-+]+)[-+].*", r"\1", comm)
+
+
 @each_with(*SCRIPT)
 def test_names_of_the_threads(capture: Capture, case_of) -> None:
-    """The name that a thread has in thread_name at a sample's time is the one that perf prints.
-
-    Kernel workers excepted: /proc adds what they work on to their name, events do not; perf goes by /proc.
-    """
-    case = case_of(capture)
-    ours = Counter(
-        case.rows("""
-            SELECT s.ts_ns + c.start_clock_ns, t.tid, n.comm
-            FROM capture AS c, sample AS s
-            JOIN thread AS t USING (utid)
-            ASOF LEFT JOIN thread_name AS n ON n.utid = s.utid AND n.ts_ns <= s.ts_ns
-            WHERE n.comm IS NULL OR n.comm NOT LIKE 'kworker/%'
-        """)
-    )
-    theirs = Counter(
-        (s.time_ns, s.tid, s.comm) for s in script_samples(capture) if s.tid != -1 and not s.comm.startswith("kworker/")
-    )
+    """A sample has the name that perf prints for it: the thread's name at that moment."""
+    rows = case_of(capture).rows("""
+        SELECT s.ts_ns + c.start_clock_ns, t.tid, n.comm
+        FROM capture AS c, sample AS s
+        JOIN thread AS t USING (utid)
+        LEFT JOIN thread_name AS n USING (name_id)
+    """)
+    ours = Counter((ts_ns, tid, named(comm)) for ts_ns, tid, comm in rows)
+    theirs = Counter((s.time_ns, s.tid, named(s.comm)) for s in script_samples(capture) if s.tid != -1)
     assert_same(ours, theirs)
 
 

@@ -3,6 +3,7 @@ of its text."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 
@@ -42,12 +43,23 @@ def test_every_sample_of_it(capture: Capture, case_of, key: str) -> None:
 
 
 @each_with("script")
+def test_every_sample_under_a_name(capture: Capture, case_of) -> None:
+    """A thread by its name: what perf prints under this name, not what ran there before and after."""
+    samples = [sample for sample in script_samples(capture) if sample.tid != -1]
+    names = Counter(s.comm for s in samples if re.fullmatch("[A-Za-z][A-Za-z_-]*", s.comm))
+    for name, _ in names.most_common(scaled(10)):
+        theirs = [sample for sample in samples if sample.comm == name]
+        ours = case_of(capture).only(f"thread={name}").rows(SAMPLES)
+        assert_same(Counter(ours), Counter((s.time_ns, s.cpu, s.pid, s.tid, s.event, s.period) for s in theirs))
+
+
+@each_with("script")
 def test_threads_add_up_to_the_whole(capture: Capture, case_of) -> None:
     """Time on a CPU, waiting for one, and system calls, of each process on its own."""
     case = case_of(capture)
     for sql in (
         "SELECT tid, on_cpu_ns, run_queue_ns FROM thread_time",
-        "SELECT tid, name, call_count, total_ns FROM syscall_summary",
+        "SELECT tid, name, sum(call_count), sum(total_ns) FROM syscall_summary GROUP BY tid, name",
     ):
         whole = case.rows(
             f"SELECT t.pid, f.* FROM ({sql}) AS f JOIN (SELECT DISTINCT tid, pid FROM thread) AS t USING (tid)"

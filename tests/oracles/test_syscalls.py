@@ -42,12 +42,21 @@ X86_64_NUMBERS = {
 # when a tracer or a signal has replaced the call.
 NOT_IN_PERF = {-1, *range(335, 424)} | {134, 156, 174, 177, 178, 180, 181, 182, 183, 184, 185, 205, 211, 214, 215, 236}
 
+# perf has one row for a thread, whatever it was called meanwhile. Standard deviations are put together by the sums of squares.
 OURS = """
-SELECT s.tid, n.number, s.call_count, s.error_count, s.total_ns / 1e6, s.min_ns / 1e6, s.avg_ns / 1e6, s.max_ns / 1e6,
-    100 * coalesce(s.stddev_ratio, 0), s.name
-FROM syscall_summary AS s
+WITH part AS (
+    SELECT *, perf_stddev_ratio * perf_avg_ns * sqrt(perf_call_count) AS perf_stddev_ns FROM syscall_summary WHERE perf_call_count > 0
+), one AS (
+    SELECT utid, tid, name, sum(perf_call_count) AS calls, sum(perf_error_count) AS errors, sum(perf_total_ns) AS total,
+        min(perf_min_ns) AS least, max(perf_max_ns) AS most,
+        sum((perf_call_count - 1) * pow(coalesce(perf_stddev_ns, 0), 2) + perf_call_count * pow(coalesce(perf_avg_ns, 0), 2))
+            - pow(sum(perf_total_ns), 2) / sum(perf_call_count) AS squares
+    FROM part GROUP BY ALL
+)
+SELECT s.tid, n.number, s.calls, s.errors, s.total / 1e6, s.least / 1e6, s.total / s.calls / 1e6, s.most / 1e6,
+    coalesce(100 * sqrt(greatest(s.squares, 0) / nullif(s.calls - 1, 0)) / sqrt(s.calls) / nullif(s.total / s.calls, 0), 0), s.name
+FROM one AS s
 JOIN (SELECT DISTINCT utid, name, number FROM syscall) AS n ON n.utid = s.utid AND n.name = s.name
-WHERE s.call_count > 0
 """
 
 

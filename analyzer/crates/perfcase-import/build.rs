@@ -120,7 +120,7 @@ fn builder(out: &mut String, name: &str, table: &TableToml) {
     let camel_name = camel(name);
     let borrows = table.column.iter().any(|c| rust_types(&c.r#type).2);
     let life = if borrows { "<'_>" } else { "" };
-    writeln!(out, "/// Collects rows of `{name}`.\n#[derive(Default)]\npub struct {camel_name}Table {{ len: usize,")
+    writeln!(out, "/// Collects rows of `{name}`.\n#[derive(Default)]\npub struct {camel_name}Table {{ len: usize, bounded_count: u64,")
         .unwrap();
     for column in &table.column {
         writeln!(out, "    {}: {},", field(&column.name), rust_types(&column.r#type).1).unwrap();
@@ -130,10 +130,17 @@ fn builder(out: &mut String, name: &str, table: &TableToml) {
     for column in &table.column {
         let f = field(&column.name);
         let call = if column.nullable { "append_option" } else { "append_value" };
-        writeln!(out, "        self.{f}.{call}(row.{f});").unwrap();
+        // Quantities are bounded, so that what is worked out of them has room: columns::QUANTITY_MAX.
+        let is_quantity = column.unit.is_some() && matches!(column.r#type.as_str(), "i64" | "u64");
+        let value = match (is_quantity, column.nullable) {
+            (false, _) => format!("row.{f}"),
+            (true, false) => format!("row.{f}.bounded(&mut self.bounded_count)"),
+            (true, true) => format!("row.{f}.map(|value| value.bounded(&mut self.bounded_count))"),
+        };
+        writeln!(out, "        self.{f}.{call}({value});").unwrap();
     }
     writeln!(out, "    }}\n}}\nimpl Table for {camel_name}Table {{").unwrap();
-    writeln!(out, "    fn name(&self) -> &str {{ \"{name}\" }}\n    fn len(&self) -> usize {{ self.len }}").unwrap();
+    writeln!(out, "    fn name(&self) -> &str {{ \"{name}\" }}\n    fn len(&self) -> usize {{ self.len }}\n    fn bounded_count(&self) -> u64 {{ self.bounded_count }}").unwrap();
     writeln!(out, "    fn take(&mut self) -> Vec<ArrayRef> {{\n        self.len = 0;\n        vec![").unwrap();
     for column in &table.column {
         writeln!(out, "            Arc::new(self.{}.finish()),", field(&column.name)).unwrap();

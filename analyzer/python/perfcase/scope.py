@@ -3,7 +3,8 @@
 Conditions of different keys must all hold, of those of the same key one. A process is a pid or a name, a thread a tid or a
 name, a control group its path with what lies below; names and paths may hold ``*`` and ``?``. What a condition leaves:
 
-- process, thread, cgroup: events, states, system calls, samples and /proc rows of these threads and processes;
+- process, thread, cgroup: events, states, system calls, samples and /proc rows of these threads and processes; by a name, the
+  states, calls and samples of the time that they had it (a process has its main thread's);
 - cpu: what happened there, a state if the thread ran there; rows of /proc by CPU;
 - what is counted of the whole host (memory, disks, network, load) is not changed by them.
 """
@@ -59,6 +60,8 @@ class Scope:
     part: Part | None = None
     utids: Sequence[int] | None = None
     upids: Sequence[int] | None = None
+    other_name_ids: Sequence[int] | None = None
+    """Names that these threads had at other times."""
     cpus: Sequence[int] | None = None
     cgroups: Sequence[str] | None = None
 
@@ -88,17 +91,23 @@ def resolve(connect: Callable[[], duckdb.DuckDBPyConnection], conditions: Iterab
 def _found_in(connection: duckdb.DuckDBPyConnection, asked: _Asked, cpus: Sequence[int] | None) -> Scope:
     processes = connection.execute("SELECT upid, pid, name FROM process").fetchall()
     threads = connection.execute("SELECT utid, upid, tid, comm FROM thread").fetchall()
-    renamed = connection.execute("SELECT utid, comm FROM thread_name").fetchall()
+    called = connection.execute("SELECT name_id, utid, comm FROM thread_name").fetchall()
+    pids = {upid: pid for upid, pid, _ in processes}
     groups = connection.execute("SELECT upid, cgroup FROM process_cgroup").fetchall()
     counted = connection.execute("SELECT DISTINCT cgroup::VARCHAR FROM proc_cgroup_stat").fetchall()
     names = {utid: {comm} for utid, _, _, comm in threads}
-    for utid, comm in renamed:
+    for _, utid, comm in called:
         names.setdefault(utid, set()).add(comm)
+    leaders = {upid: utid for utid, upid, tid, _ in threads for pid in [pids.get(upid)] if tid == pid}
     upids = {row[0] for row in processes}
     utids = {row[0] for row in threads}
     cgroups = None
     if wanted := asked.names.get("process"):
-        upids &= {upid for upid, pid, name in processes if any(_is(text, pid, {name}) for text in wanted)}
+        upids &= {
+            upid
+            for upid, pid, name in processes
+            if any(_is(text, pid, {name, *names.get(leaders.get(upid, -1), ())}) for text in wanted)
+        }
         _found(upids, "process", wanted)
     if wanted := asked.names.get("cgroup"):
         cgroups = sorted({path for (path,) in counted if path is not None and _below(wanted, path)})
@@ -110,7 +119,19 @@ def _found_in(connection: duckdb.DuckDBPyConnection, asked: _Asked, cpus: Sequen
         utids &= {utid for utid, _, tid, _ in threads if any(_is(text, tid, names[utid]) for text in wanted)}
         _found(utids, "thread", wanted)
         upids &= {upid for utid, upid, _, _ in threads if utid in utids}
-    return Scope(asked.part, sorted(utids), sorted(upids), cpus, cgroups)
+    own = {upid: name for upid, _, name in processes}
+    found = {utid: (upid, tid) for utid, upid, tid, _ in threads if utid in utids}
+    others = []
+    for name_id, utid, comm in called:
+        if utid not in found:
+            continue
+        upid, tid = found[utid]
+        process = comm if leaders.get(upid) == utid else own.get(upid)
+        is_thread = any(_is(text, tid, {comm}) for text in asked.names.get("thread", ("*",)))
+        is_process = any(_is(text, pids.get(upid), {process}) for text in asked.names.get("process", ("*",)))
+        if not (is_thread and is_process):
+            others.append(name_id)
+    return Scope(asked.part, sorted(utids), sorted(upids), sorted(others), cpus, cgroups)
 
 
 def _parse(conditions: Iterable[str]) -> _Asked:
@@ -138,6 +159,8 @@ def _cpus(text: str) -> range:
 
 
 def _is(text: str, number: int | None, names: set[str | None]) -> bool:
+    if text == "*":
+        return True
     if text.isdecimal():
         return number == int(text)
     return any(name is not None and fnmatchcase(name, text) for name in names)

@@ -27,13 +27,15 @@ _HAS_FRAMES = 1 << 0 | 1 << 5
 _CLOCKS = ("cycles", "cpu-clock", "task-clock", "cpu-cycles", "instructions")
 
 SAMPLES = (
-    "SELECT s.*, v.name AS event, t.comm, t.tid, t.pid FROM sample AS s JOIN perf_event AS v USING (event_id)"
-    " LEFT JOIN thread AS t USING (utid) WHERE s.frame_id IS NOT NULL OR s.stack_id IS NOT NULL"
+    "SELECT s.*, v.name AS event, coalesce(n.comm, t.comm) AS comm, t.tid, t.pid FROM sample AS s"
+    " JOIN perf_event AS v USING (event_id) LEFT JOIN thread AS t USING (utid)"
+    " LEFT JOIN thread_name AS n ON n.name_id = s.name_id WHERE s.frame_id IS NOT NULL OR s.stack_id IS NOT NULL"
 )
-"""What function_profile counts: a condition may name columns of sample, thread and event."""
+"""What function_profile counts: a condition may name columns of sample, thread and event; comm is the thread's name then."""
 
 OFF_CPU = (
-    "SELECT s.*, t.comm, t.tid, t.pid FROM followed_state AS s JOIN thread AS t USING (utid)"
+    "SELECT s.*, coalesce(n.comm, t.comm) AS comm, t.tid, t.pid FROM followed_state AS s JOIN thread AS t USING (utid)"
+    " LEFT JOIN thread_name AS n ON n.name_id = s.name_id"
     " WHERE s.state NOT IN ('running', 'idle') AND NOT s.is_open"
 )
 """What off_cpu_by_stack counts."""
@@ -192,7 +194,8 @@ def off_wake_paths(
         "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.state, w.waker_comm, k.frame_ids, w.weight, w.number FROM ("
         " SELECT comm, stack_id, state, waker_comm, waker_stack_id,"
         "  sum(duration_ns + coalesce(run_queue_ns, 0))::HUGEINT AS weight, count(*) AS number"
-        f" FROM (SELECT s.*, k.comm AS waker_comm FROM ({OFF_CPU}) AS s LEFT JOIN thread AS k ON k.utid = s.waker_utid)"
+        f" FROM (SELECT s.*, coalesce(m.comm, k.comm) AS waker_comm FROM ({OFF_CPU}) AS s"
+        " LEFT JOIN thread AS k ON k.utid = s.waker_utid LEFT JOIN thread_name AS m ON m.name_id = s.waker_name_id)"
         f" WHERE state NOT IN ('runnable', 'runnable_preempted'){_and(where)} GROUP BY ALL"
         ") AS w LEFT JOIN stack AS s ON s.stack_id = w.stack_id LEFT JOIN stack AS k ON k.stack_id = w.waker_stack_id"
         " ORDER BY w.comm, w.state, w.stack_id, w.waker_comm, w.waker_stack_id"

@@ -75,12 +75,18 @@ _SPECIAL = {
     ),
     "process": _Cut(_LIFETIME),
     "thread": _Cut(_LIFETIME),
-    "source": _Cut(_LIFETIME),
+    "source": _Cut(
+        {
+            **_LIFETIME,
+            "since_ts_ns": f"CASE WHEN since_ts_ns IS NOT NULL THEN greatest(since_ts_ns, {_START}) - {_START} END",
+            "until_ts_ns": f"CASE WHEN until_ts_ns IS NOT NULL THEN least(until_ts_ns, {_END}) - {_START} END",
+        }
+    ),
     "thread_state": _Cut(
         {
             "ts_ns": f"greatest(ts_ns, {_START}) - {_START}",
             "duration_ns": f"least(ts_ns + duration_ns, {_END}) - greatest(ts_ns, {_START})",
-            **_only(_WOKEN, "waker_utid", "waker_cpu", "waker_stack_id", "run_queue_ns"),
+            **_only(_WOKEN, "waker_utid", "waker_name_id", "waker_cpu", "waker_stack_id", "run_queue_ns"),
         },
         f"ts_ns < {_END} AND (ts_ns >= {_START} OR ts_ns + duration_ns > {_START})",
     ),
@@ -163,6 +169,7 @@ def _kept(scope: Scope) -> dict[str, tuple[Sequence[object], str]]:
     given = {
         "utid": (scope.utids, "UINTEGER"),
         "upid": (scope.upids, "UINTEGER"),
+        "name_id": (scope.other_name_ids, "UINTEGER"),
         "cpu": (scope.cpus, "UINTEGER"),
         "cgroup": (scope.cgroups, "VARCHAR"),
     }
@@ -212,7 +219,9 @@ def cut(table: str, body: str, columns: Sequence[str], kept: Iterable[str] = ())
     of_scope = [name for name in kept if name in names and table not in _NAMES]
     if "utid" in of_scope and "upid" in of_scope:
         of_scope.remove("upid")
-    chosen = [f"{name} IN (SELECT unnest(getvariable('scope_{name}')))" for name in of_scope]
+    chosen = [f"{name} IN (SELECT unnest(getvariable('scope_{name}')))" for name in of_scope if name != "name_id"]
+    if "name_id" in of_scope:
+        chosen.append("NOT coalesce(list_contains(getvariable('scope_name_id'), name_id), false)")
     condition = " AND ".join(f"({part})" for part in (condition, *chosen) if part)
     if not changed and not condition:
         return None

@@ -1,27 +1,36 @@
--- recorded_span: from when to when the events of a table were recorded: the length that a share of their time is a share of
--- grain: a table that one source's events are the rows of: thread_state, syscall
+-- recorded_span: from when to when the rows of a table were recorded: the length that rates and shares of time are taken of
+-- grain: a table of what happened: thread_state, syscall, block_io, sample
 -- source: capture, source
--- caveat: the recorder starts its sources one after the other, so tracing begins after the capture does: at the source's first event. A recording of some processes sees none while these sleep, so that 2 s are taken for the start at most
+-- caveat: the recorder starts its sources one after the other, and tracing may end before the capture does: each source has its own first and last moment
+-- caveat: a table without a source of its own has the span of all sources of the others together; without any of them the capture's
 -- diff no: it tells what a share is a share of, not what the machine did
 -- column table_name: the table
 -- column source_id: the source that its rows are of; NULL where none is known
--- column start_ts_ns [ns]: when recording began
--- column end_ts_ns [ns]: when it ended: with the capture
+-- column start_ts_ns [ns]: when recording began; at the capture's beginning at the earliest
+-- column end_ts_ns [ns]: when it ended; with the capture at the latest
 -- column duration_ns [ns]: from the one to the other; NULL where nothing was recorded
 WITH part AS (
-  SELECT 'thread_state' AS table_name, source_id, first_ts_ns FROM source WHERE is_timeline
+  SELECT 'thread_state' AS table_name, source_id, since_ts_ns, until_ts_ns FROM source WHERE is_timeline
   UNION ALL
-  SELECT 'syscall', source_id, first_ts_ns FROM source WHERE is_syscall_source
-), begun AS (
-  -- A table without a source of its own is empty; a rule that asks for it may ask for another one, too.
-  SELECT t.table_name, any_value(p.source_id) AS source_id,
-    least(greatest(coalesce(min(p.first_ts_ns), (SELECT min(first_ts_ns) FROM part), 0), 0), 2000000000) AS start_ts_ns
-  FROM (VALUES ('thread_state'), ('syscall')) AS t(table_name)
+  SELECT 'syscall', source_id, since_ts_ns, until_ts_ns FROM source WHERE is_syscall_source
+  UNION ALL
+  SELECT 'block_io', source_id, since_ts_ns, until_ts_ns FROM source WHERE is_block_source
+  UNION ALL
+  SELECT 'sample', source_id, since_ts_ns, until_ts_ns FROM source WHERE kind IN ('perf_data', 'perf_script')
+), known AS (
+  SELECT t.table_name, min(p.source_id) AS source_id,
+    coalesce(min(p.since_ts_ns), (SELECT min(since_ts_ns) FROM part)) AS since_ts_ns,
+    coalesce(max(p.until_ts_ns), (SELECT max(until_ts_ns) FROM part)) AS until_ts_ns
+  FROM (VALUES ('thread_state'), ('syscall'), ('block_io'), ('sample')) AS t(table_name)
   LEFT JOIN part AS p USING (table_name)
   GROUP BY t.table_name
+), bounded AS (
+  SELECT k.table_name, k.source_id,
+    CASE WHEN k.since_ts_ns > 0 THEN k.since_ts_ns ELSE 0 END AS start_ts_ns,
+    CASE WHEN k.until_ts_ns < c.duration_ns THEN k.until_ts_ns ELSE c.duration_ns END AS end_ts_ns
+  FROM known AS k
+  CROSS JOIN capture AS c
 )
-SELECT b.table_name, b.source_id, b.start_ts_ns, c.duration_ns AS end_ts_ns,
-  CASE WHEN c.duration_ns > b.start_ts_ns THEN c.duration_ns - b.start_ts_ns END AS duration_ns
-FROM begun AS b
-CROSS JOIN capture AS c
-ORDER BY b.table_name
+SELECT table_name, source_id, start_ts_ns, end_ts_ns, CASE WHEN end_ts_ns > start_ts_ns THEN end_ts_ns - start_ts_ns END AS duration_ns
+FROM bounded
+ORDER BY table_name

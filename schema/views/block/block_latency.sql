@@ -27,7 +27,7 @@ SELECT
   CASE power WHEN 0 THEN 0 ELSE (1::BIGINT << power) * 1000 END AS bucket_ns_min,
   (1::BIGINT << (power + 1)) * 1000 AS bucket_ns_max,
   count(*) AS count,
-  sum(latency_ns)::BIGINT AS total_ns,
+  TRY_CAST(sum(latency_ns) AS BIGINT) AS total_ns,
   max(latency_ns) AS max_ns
 FROM request AS r
 LEFT JOIN block_device AS n USING (device)

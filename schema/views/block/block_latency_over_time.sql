@@ -39,11 +39,13 @@ WITH request AS (
   FROM block_io
   WHERE issued_ts_ns IS NOT NULL
 ), setting AS (
-  SELECT
-    greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT) AS step_ns,
-    greatest(
+  -- At most 100,000 intervals.
+  SELECT greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT, end_ns // 100000) AS step_ns, end_ns
+  FROM (
+    SELECT greatest(
       (SELECT max(duration_ns) FROM capture), (SELECT max(coalesce(completed_ts_ns, issued_ts_ns)) + 1 FROM request)
     ) AS end_ns
+  )
 ), grid AS (
   SELECT device, unnest(generate_series(0, end_ns - 1, step_ns)) AS ts_ns
   FROM (SELECT DISTINCT device FROM request)
@@ -66,7 +68,7 @@ WITH request AS (
   SELECT
     s.device, s.ts_ns // g.step_ns * g.step_ns AS ts_ns,
     sum(s.depth * (coalesce(s.end_ns, g.end_ns) - s.ts_ns))::DOUBLE AS depth_ns,
-    sum(CASE WHEN s.depth > 0 THEN coalesce(s.end_ns, g.end_ns) - s.ts_ns ELSE 0 END)::BIGINT AS busy_ns,
+    TRY_CAST(sum(CASE WHEN s.depth > 0 THEN coalesce(s.end_ns, g.end_ns) - s.ts_ns ELSE 0 END) AS BIGINT) AS busy_ns,
     max(s.depth)::BIGINT AS depth_max
   FROM segment AS s
   CROSS JOIN setting AS g
@@ -84,7 +86,7 @@ WITH request AS (
     max(r.latency_ns) AS latency_ns_max,
     avg(r.queue_ns) AS queue_ns_avg,
     max(r.total_ns) AS total_ns_max,
-    sum(r.requeue_count)::BIGINT AS requeue_count,
+    TRY_CAST(sum(r.requeue_count) AS BIGINT) AS requeue_count,
     count(*) FILTER (r.error <> 0) AS error_count
   FROM request AS r
   CROSS JOIN setting AS g

@@ -19,9 +19,9 @@
 -- column alone_ns [ns]: mean time that the disk took for these
 WITH disk AS (
   -- sda1 is of sda, nvme0n1p1 of nvme0n1.
-  SELECT device, regexp_replace(device, '([a-z])[0-9]+$|([0-9])p[0-9]+$', '\1\2') AS whole, sum(read_count + write_count)::BIGINT AS request_count,
+  SELECT device, regexp_replace(device, '([a-z])[0-9]+$|([0-9])p[0-9]+$', '\1\2') AS whole, TRY_CAST(sum(read_count + write_count) AS BIGINT) AS request_count,
     sum(coalesce(read_await_ns * read_count, 0) + coalesce(write_await_ns * write_count, 0)) AS request_ns,
-    sum(busy_ns)::BIGINT AS busy_ns, sum(interval_ns) AS interval_ns
+    TRY_CAST(sum(busy_ns) AS BIGINT) AS busy_ns, sum(interval_ns) AS interval_ns
   FROM disk_utilization
   GROUP BY device
   HAVING sum(read_count + write_count) > 0

@@ -55,7 +55,7 @@ WITH event AS (
 SELECT
   kind, cpu, number, label AS name,
   count(duration_ns) AS count,
-  coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,
+  TRY_CAST(coalesce(sum(duration_ns), 0) AS BIGINT) AS total_ns,
   coalesce(sum(duration_ns), 0) / nullif((SELECT max(c.duration_ns) FROM capture AS c), 0) AS total_ratio,
   avg(duration_ns) AS avg_ns,
   max(duration_ns) AS max_ns,

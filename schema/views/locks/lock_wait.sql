@@ -1,6 +1,6 @@
 -- lock_wait: which locks threads waited for, where, how long, who held them and who ended the waits
 -- grain: a lock (a futex of a process, or a kernel lock), a name of waiting threads, their callchain, a holder's and a waker's name
--- source: lock_wait_event, thread, process, stack_folded
+-- source: lock_wait_event, thread, thread_name, process, stack_folded
 -- caveat: an idle worker waits for a futex as well (a condition variable): only where there is a holder, a lock was contended
 -- caveat: how the holder is known, and when it cannot be, is told by lock_wait_event, which has each wait
 -- caveat: calls that did not wait, because the word had changed, are in changed_count only
@@ -16,7 +16,7 @@
 -- column upid: the process of the waiting threads
 -- column pid: its process id, a label
 -- column process: its name
--- column comm: name of the threads that waited
+-- column comm: name of the threads that waited, when they began to
 -- column stack: where they waited, root first, frames separated by semicolons
 -- column holder_comm: name of the threads that held the lock, where it can be known
 -- column holder_how: how it is known
@@ -34,21 +34,24 @@
 -- column stack_id: the callchain's key
 WITH wait AS (
   SELECT
-    w.kind, w.lock_address, w.lock_type, w.upid, t.comm, w.stack_id, h.comm AS holder_comm, w.holder_how,
-    k.comm AS waker_comm,
+    w.kind, w.lock_address, w.lock_type, w.upid, coalesce(tn.comm, t.comm) AS comm, w.stack_id, coalesce(hn.comm, h.comm) AS holder_comm, w.holder_how,
+    coalesce(kn.comm, k.comm) AS waker_comm,
     count(*) FILTER (w.result NOT IN ('open', 'changed')) AS wait_count,
-    coalesce(sum(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')), 0)::BIGINT AS total_ns,
+    TRY_CAST(coalesce(sum(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')), 0) AS BIGINT) AS total_ns,
     avg(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS avg_ns,
     max(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS max_ns,
     arg_max(w.ts_ns, (w.duration_ns, -w.ts_ns)) FILTER (w.result NOT IN ('open', 'changed')) AS max_ts_ns,
     count(*) FILTER (w.result = 'timeout') AS timeout_count,
     count(*) FILTER (w.result = 'changed') AS changed_count,
     count(*) FILTER (w.result = 'open') AS open_count,
-    coalesce(sum(w.duration_ns) FILTER (w.result = 'open'), 0)::BIGINT AS open_ns
+    TRY_CAST(coalesce(sum(w.duration_ns) FILTER (w.result = 'open'), 0) AS BIGINT) AS open_ns
   FROM lock_wait_event AS w
   LEFT JOIN thread AS t ON t.utid = w.utid
   LEFT JOIN thread AS h ON h.utid = w.holder_utid
   LEFT JOIN thread AS k ON k.utid = w.waker_utid
+  ASOF LEFT JOIN thread_name AS tn ON tn.utid = w.utid AND tn.ts_ns <= w.ts_ns
+  ASOF LEFT JOIN thread_name AS hn ON hn.utid = w.holder_utid AND hn.ts_ns <= w.ts_ns
+  ASOF LEFT JOIN thread_name AS kn ON kn.utid = w.waker_utid AND kn.ts_ns <= w.ts_ns
   GROUP BY ALL
 )
 SELECT

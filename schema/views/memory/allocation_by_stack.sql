@@ -72,7 +72,7 @@ WITH called AS (
   )
   WHERE curr = 1
 ), total AS (
-  SELECT t.upid, coalesce(p.name, t.comm) AS process, g.kind, g.stack_id, sum(g.events)::BIGINT AS events,
+  SELECT t.upid, coalesce(p.name, t.comm) AS process, g.kind, g.stack_id, TRY_CAST(sum(g.events) AS BIGINT) AS events,
     sum(CASE WHEN g.bytes > 0 THEN g.bytes WHEN g.bytes <= 0 THEN 0 END) AS grown,
     sum(CASE WHEN g.bytes < 0 THEN -g.bytes WHEN g.bytes >= 0 THEN 0 END) AS shrunk
   FROM grown AS g
@@ -80,7 +80,7 @@ WITH called AS (
   LEFT JOIN process AS p USING (upid)
   GROUP BY ALL
 ), folded AS (
-  SELECT t.upid, t.process, t.kind, f.folded AS stack, sum(t.events)::BIGINT AS events,
+  SELECT t.upid, t.process, t.kind, f.folded AS stack, TRY_CAST(sum(t.events) AS BIGINT) AS events,
     sum(t.grown) AS grown, sum(t.shrunk) AS shrunk
   FROM total AS t
   LEFT JOIN stack_folded AS f USING (stack_id)

@@ -17,7 +17,7 @@
 -- column on_cpu_ns [ns]: time its threads ran on CPUs of the node
 -- column on_cpu_ratio [ratio]: on_cpu_ns as a share of the time they ran at all
 WITH ran AS (
-  SELECT t.upid, n.node, sum(s.duration_ns)::BIGINT AS on_cpu_ns
+  SELECT t.upid, n.node, TRY_CAST(sum(s.duration_ns) AS BIGINT) AS on_cpu_ns
   FROM followed_state AS s
   JOIN thread AS t USING (utid)
   JOIN cpu_node AS n USING (cpu)
@@ -30,7 +30,7 @@ WITH ran AS (
   FROM proc_numa
   GROUP BY source_id, snapshot, upid
 ), place AS (
-  SELECT source_id, snapshot, upid, node, sum(resident_bytes)::BIGINT AS resident_bytes
+  SELECT source_id, snapshot, upid, node, TRY_CAST(sum(resident_bytes) AS BIGINT) AS resident_bytes
   FROM (
     SELECT source_id, snapshot, upid, node, resident_bytes FROM proc_numa
     UNION ALL

@@ -27,7 +27,8 @@
 -- column buffers_bytes [bytes]: block device pages in the cache at the end of the interval
 -- column cache_bytes [bytes]: file pages in the cache at the end of the interval
 WITH setting AS (
-  SELECT greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT) AS step_ns,
+  -- At most 100,000 intervals.
+  SELECT greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT, (SELECT max(duration_ns) FROM capture) // 100000) AS step_ns,
     (SELECT max(duration_ns) FROM capture) AS duration_ns
 ), role (function, role, rank) AS (
   -- Newer kernels have the first of two names, and the second calls it.
@@ -94,7 +95,7 @@ WITH setting AS (
   SELECT bool_or(is_lookup) AS accesses, sum(dirtied) > 0 AS dirtying FROM file_event
   HAVING count(*) > 0
 ), grid AS (
-  SELECT unnest(generate_series(0, coalesce(s.duration_ns, l.last_ns) - 1, s.step_ns)) AS ts_ns
+  SELECT unnest(generate_series(0, least(coalesce(s.duration_ns, l.last_ns) - 1, 100000 * s.step_ns), s.step_ns)) AS ts_ns
   FROM setting AS s
   CROSS JOIN (
     SELECT max(ts_ns) + 1 AS last_ns FROM (SELECT ts_ns FROM file_event UNION ALL SELECT ts_ns FROM traced)

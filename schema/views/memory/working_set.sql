@@ -59,11 +59,11 @@ WITH cache AS (
     AND row_number() OVER (PARTITION BY target ORDER BY events DESC, device, inode) = 1
 ), file AS (
   SELECT upid, process, device, inode,
-    coalesce(sum(page_count) FILTER (action IN ('looked_up', 'faulted')), 0)::BIGINT AS looked_up,
-    coalesce(sum(page_count) FILTER (action = 'added' AND NOT coalesce(is_written, false)), 0)::BIGINT AS read,
-    coalesce(sum(page_count) FILTER (action = 'added' AND is_written), 0)::BIGINT AS written,
-    coalesce(sum(page_count) FILTER (action = 'added' AND NOT coalesce(is_written, false) AND nth > 1), 0)::BIGINT AS reread,
-    coalesce(sum(page_count) FILTER (action = 'removed'), 0)::BIGINT AS removed,
+    TRY_CAST(coalesce(sum(page_count) FILTER (action IN ('looked_up', 'faulted')), 0) AS BIGINT) AS looked_up,
+    TRY_CAST(coalesce(sum(page_count) FILTER (action = 'added' AND NOT coalesce(is_written, false)), 0) AS BIGINT) AS read,
+    TRY_CAST(coalesce(sum(page_count) FILTER (action = 'added' AND is_written), 0) AS BIGINT) AS written,
+    TRY_CAST(coalesce(sum(page_count) FILTER (action = 'added' AND NOT coalesce(is_written, false) AND nth > 1), 0) AS BIGINT) AS reread,
+    TRY_CAST(coalesce(sum(page_count) FILTER (action = 'removed'), 0) AS BIGINT) AS removed,
     max(first_page + page_count)::HUGEINT AS extent
   FROM page
   GROUP BY upid, process, device, inode

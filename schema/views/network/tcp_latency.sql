@@ -63,7 +63,7 @@ WITH socket AS (
 ), over_time AS (
   SELECT netns_inode, local_address, local_port, peer_address, peer_port,
     count(rtt_ns) AS rtt_count, avg(rtt_ns) AS rtt_ns_avg, quantile_disc(rtt_ns, 0.99) AS rtt_ns_p99, max(rtt_ns) AS rtt_ns_max,
-    arg_max(ts_ns, (rtt_ns, -ts_ns)) FILTER (rtt_ns IS NOT NULL) AS rtt_ns_max_ts_ns, sum(is_retransmission)::BIGINT AS retransmissions
+    arg_max(ts_ns, (rtt_ns, -ts_ns)) FILTER (rtt_ns IS NOT NULL) AS rtt_ns_max_ts_ns, TRY_CAST(sum(is_retransmission) AS BIGINT) AS retransmissions
   FROM reading
   GROUP BY ALL
 ), state AS (

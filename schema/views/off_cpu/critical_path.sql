@@ -1,6 +1,6 @@
 -- critical_path: a thread's wall time, moment by moment: it ran, it waited for a CPU, or it waited for the thread that would wake it, and what that one did meanwhile
 -- grain: a segment of the thread's wall time; they follow each other without a gap and sum to it exactly
--- source: followed_state, thread, thread_time, capture
+-- source: followed_state, thread, thread_name, thread_time, capture
 -- caveat: SET VARIABLE critical_path_utid = 7 chooses the thread; the one with the most time on a CPU if it is not set
 -- caveat: wall time is from the thread's creation or the capture's beginning to its end or the capture's
 -- caveat: wakers are followed over at most 20 threads: SET VARIABLE critical_path_depth = 50
@@ -10,15 +10,15 @@
 -- column duration_ns [ns]: how long it was
 -- column utid: the capture's own key of the chosen thread
 -- column tid: thread id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name in the segment: at the end of a run, at the beginning of a wait
 -- column segment: running; runnable (it waited for a CPU); waiting (it slept); unknown (no event tells)
 -- column state: the thread's state in detail, as in thread_state; unknown
 -- column waker_utid: waiting: the thread that woke it in the end
 -- column waker_tid: its thread id
--- column waker_comm: its last name
+-- column waker_comm: its name then
 -- column on_utid: whose doing the time was: the thread itself, its waker, that one's waker, …
 -- column on_tid: its thread id
--- column on_comm: its last name
+-- column on_comm: its name then
 -- column on_state: what that thread did: running, runnable, a sleep whose waker is not known or is the idle task, unknown
 -- column on_cpu: the CPU that it ran on or had left
 -- column depth: how many wakers away that thread is; 0 is the chosen one
@@ -35,21 +35,21 @@ WITH RECURSIVE edge AS (
     coalesce(getvariable('critical_path_depth'), 20)::BIGINT AS depth
 ), known AS (
   -- By the ends: a run whose beginning is doubtful may seem to begin before the wait that precedes it.
-  SELECT utid, ts_ns, ts_ns + duration_ns AS end_ns, state, next_state, cpu, stack_id, waker_utid,
+  SELECT utid, name_id, ts_ns, ts_ns + duration_ns AS end_ns, state, next_state, cpu, stack_id, waker_utid, waker_name_id,
     lag(ts_ns + duration_ns) OVER (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state) AS before_ns
   FROM followed_state
   WHERE utid <> 0 AND duration_ns > 0
 ), tile AS (
   -- Each thread's time from edge to edge, without overlap and without a gap.
-  SELECT utid, greatest(ts_ns, coalesce(before_ns, ts_ns)) AS ts_ns, end_ns, state, cpu, stack_id, waker_utid
+  SELECT utid, name_id, greatest(ts_ns, coalesce(before_ns, ts_ns)) AS ts_ns, end_ns, state, cpu, stack_id, waker_utid, waker_name_id
   FROM known
   WHERE end_ns > coalesce(before_ns, ts_ns)
   UNION ALL
-  SELECT utid, coalesce(before_ns, first_ns), ts_ns, 'unknown', NULL, NULL, NULL
+  SELECT utid, name_id, coalesce(before_ns, first_ns), ts_ns, 'unknown', NULL, NULL, NULL, NULL
   FROM known CROSS JOIN edge
   WHERE ts_ns > coalesce(before_ns, first_ns)
   UNION ALL
-  SELECT utid, max(end_ns), last_ns, 'unknown', NULL, NULL, NULL
+  SELECT utid, arg_max(name_id, end_ns), max(end_ns), last_ns, 'unknown', NULL, NULL, NULL, NULL
   FROM known CROSS JOIN edge
   GROUP BY utid, last_ns
   HAVING max(end_ns) < last_ns
@@ -93,13 +93,13 @@ WITH RECURSIVE edge AS (
   GROUP BY t.utid, t.start_ts_ns, t.end_ts_ns, e.first_ns, e.last_ns
 ), path AS (
   SELECT 0::BIGINT AS depth, l.place AS root, greatest(l.ts_ns, f.ts_ns) AS ts_ns, least(l.end_ns, f.end_ns) AS end_ns,
-    l.utid AS on_utid, l.state AS on_state, l.cpu AS on_cpu, l.stack_id AS on_stack_id, l.waker_utid,
+    l.utid AS on_utid, l.name_id AS on_name_id, l.state AS on_state, l.cpu AS on_cpu, l.stack_id AS on_stack_id, l.waker_utid,
     l.waker_first, l.waker_last
   FROM linked AS l
   JOIN life AS f ON f.utid = l.utid AND l.ts_ns < f.end_ns AND l.end_ns > f.ts_ns
   UNION ALL
   SELECT p.depth + 1, p.root, greatest(l.ts_ns, p.ts_ns), least(l.end_ns, p.end_ns),
-    l.utid, l.state, l.cpu, l.stack_id, l.waker_utid,
+    l.utid, l.name_id, l.state, l.cpu, l.stack_id, l.waker_utid,
     -- A waker that is asleep at the moment it wakes: its own wakeup comes too late to explain anything.
     CASE WHEN l.end_ns <= p.end_ns THEN l.waker_first END, l.waker_last
   FROM (
@@ -111,12 +111,12 @@ WITH RECURSIVE edge AS (
   WHERE l.ts_ns < p.end_ns AND l.end_ns > p.ts_ns
 )
 SELECT
-  p.ts_ns, p.end_ns - p.ts_ns AS duration_ns, r.utid, t.tid, t.comm,
+  p.ts_ns, p.end_ns - p.ts_ns AS duration_ns, r.utid, t.tid, coalesce(tn.comm, t.comm) AS comm,
   CASE WHEN r.state IN ('running', 'unknown') THEN r.state
     WHEN r.state IN ('runnable', 'runnable_preempted') THEN 'runnable'
     ELSE 'waiting' END AS segment,
-  r.state, r.waker_utid, w.tid AS waker_tid, w.comm AS waker_comm,
-  p.on_utid, o.tid AS on_tid, o.comm AS on_comm, p.on_state, p.on_cpu, p.depth,
+  r.state, r.waker_utid, w.tid AS waker_tid, coalesce(wn.comm, w.comm) AS waker_comm,
+  p.on_utid, o.tid AS on_tid, coalesce(n.comm, o.comm) AS on_comm, p.on_state, p.on_cpu, p.depth,
   CASE WHEN r.state <> 'running' THEN r.stack_id END AS stack_id,
   CASE WHEN p.on_state <> 'running' THEN p.on_stack_id END AS on_stack_id
 FROM path AS p
@@ -124,5 +124,8 @@ JOIN linked AS r ON r.utid = (SELECT utid FROM setting) AND r.place = p.root
 JOIN thread AS t ON t.utid = r.utid
 JOIN thread AS o ON o.utid = p.on_utid
 LEFT JOIN thread AS w ON w.utid = r.waker_utid
+LEFT JOIN thread_name AS tn ON tn.name_id = r.name_id
+LEFT JOIN thread_name AS n ON n.name_id = p.on_name_id
+LEFT JOIN thread_name AS wn ON wn.name_id = r.waker_name_id
 WHERE p.waker_first IS NULL OR p.depth >= (SELECT depth FROM setting)
 ORDER BY p.ts_ns

@@ -1,6 +1,6 @@
 -- off_cpu_by_stack: where threads were when they left the CPU, and how long they stayed away
--- grain: a thread, a state and the callchain that it left the CPU with
--- source: followed_state, thread, stack_folded
+-- grain: a thread, a name that it had, a state and the callchain that it left the CPU with
+-- source: followed_state, thread, thread_name, stack_folded
 -- caveat: only intervals whose both ends are in the capture count
 -- caveat: stack is NULL where switches were recorded without callchains
 -- diff by: comm, state, stack
@@ -10,7 +10,7 @@
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name when it left the CPU
 -- column state: sleeping, disk_sleep, runnable (the wait for a CPU after such a sleep), runnable_preempted, …
 -- column stack: the callchain, root first, frames separated by semicolons
 -- column off_cpu_ns [ns]: time in this state with this callchain
@@ -18,14 +18,17 @@
 -- column max_ns [ns]: the longest time
 -- column stack_id: the callchain's key
 SELECT
-  t.utid, t.tid, t.pid, t.comm, x.state, f.folded AS stack,
+  t.utid, t.tid, t.pid, x.comm, x.state, f.folded AS stack,
   x.off_cpu_ns, x.count, x.max_ns, x.stack_id
 FROM (
-  SELECT utid, state, stack_id, sum(duration_ns)::BIGINT AS off_cpu_ns, count(*) AS count, max(duration_ns) AS max_ns
-  FROM followed_state
-  WHERE state NOT IN ('running', 'idle') AND NOT is_open
-  GROUP BY utid, state, stack_id
+  SELECT s.utid, coalesce(n.comm, h.comm) AS comm, s.state, s.stack_id, TRY_CAST(sum(s.duration_ns) AS BIGINT) AS off_cpu_ns,
+    count(*) AS count, max(s.duration_ns) AS max_ns
+  FROM followed_state AS s
+  JOIN thread AS h USING (utid)
+  LEFT JOIN thread_name AS n ON n.name_id = s.name_id
+  WHERE s.state NOT IN ('running', 'idle') AND NOT s.is_open
+  GROUP BY s.utid, coalesce(n.comm, h.comm), s.state, s.stack_id
 ) AS x
 JOIN thread AS t USING (utid)
 LEFT JOIN stack_folded AS f USING (stack_id)
-ORDER BY x.off_cpu_ns DESC, t.utid, x.state, x.stack_id
+ORDER BY x.off_cpu_ns DESC, t.utid, x.comm, x.state, x.stack_id

@@ -1,13 +1,13 @@
 -- off_wake: who slept where, and who woke them from where
 -- grain: a name of sleeping threads, their callchain, a name of wakers and the wakers' callchain
--- source: followed_state, thread, stack_folded
+-- source: followed_state, thread, thread_name, stack_folded
 -- caveat: off_cpu_ns runs until the thread is on a CPU again, as bcc's offwaketime counts it; sleep_ns only until the wakeup
 -- caveat: sleeps whose wakeup is not in the capture have a NULL waker
 -- diff by: comm, waker_comm
 -- diff sum: off_cpu_ns, count
 -- diff max: max_ns
 -- diff weight: 0.6
--- column comm: name of the threads that slept
+-- column comm: name of the threads that slept, when they fell asleep
 -- column stack: their callchain, root first, frames separated by semicolons
 -- column waker_comm: name of the threads that woke them: the thread that ran on the waker's CPU, which an interrupt may have borrowed
 -- column waker_stack: the wakers' callchain, root first
@@ -22,16 +22,18 @@ SELECT
   x.off_cpu_ns, x.count, x.sleep_ns, x.max_ns, x.stack_id, x.waker_stack_id
 FROM (
   SELECT
-    t.comm, s.stack_id, k.comm AS waker_comm, s.waker_stack_id,
-    sum(s.duration_ns + coalesce(s.run_queue_ns, 0))::BIGINT AS off_cpu_ns,
+    coalesce(n.comm, t.comm) AS comm, s.stack_id, coalesce(m.comm, k.comm) AS waker_comm, s.waker_stack_id,
+    TRY_CAST(sum(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS BIGINT) AS off_cpu_ns,
     count(*) AS count,
-    sum(s.duration_ns)::BIGINT AS sleep_ns,
+    TRY_CAST(sum(s.duration_ns) AS BIGINT) AS sleep_ns,
     max(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS max_ns
   FROM followed_state AS s
   JOIN thread AS t USING (utid)
   LEFT JOIN thread AS k ON k.utid = s.waker_utid
+  LEFT JOIN thread_name AS n ON n.name_id = s.name_id
+  LEFT JOIN thread_name AS m ON m.name_id = s.waker_name_id
   WHERE s.state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted') AND NOT s.is_open
-  GROUP BY t.comm, s.stack_id, k.comm, s.waker_stack_id
+  GROUP BY coalesce(n.comm, t.comm), s.stack_id, coalesce(m.comm, k.comm), s.waker_stack_id
 ) AS x
 LEFT JOIN stack_folded AS f ON f.stack_id = x.stack_id
 LEFT JOIN stack_folded AS w ON w.stack_id = x.waker_stack_id

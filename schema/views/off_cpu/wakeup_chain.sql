@@ -1,6 +1,6 @@
 -- wakeup_chain: who woke a thread, who had woken that one meanwhile, and so on: the chain that ended a wait
 -- grain: a step of the chain of a wait, from the wakeup that ended it back to the wait's beginning
--- source: followed_state, thread
+-- source: followed_state, thread, thread_name
 -- caveat: each thread's longest sleep, if no variable is set; SET VARIABLE wakeup_chain_min_ns = 1000000 shows all sleeps from 1 ms, SET VARIABLE wakeup_chain_utid = 7 those of one thread
 -- caveat: a chain has at most 10 steps: SET VARIABLE wakeup_chain_depth = 50; the last step holds what remains
 -- caveat: the waker is the thread that ran on the waking CPU; in an interrupt that is the thread that was interrupted, often the idle task (utid 0)
@@ -8,19 +8,19 @@
 -- column utid: the capture's own key of the thread that waited
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name when it fell asleep
 -- column ts_ns [ns]: when the wait began
 -- column wait_ns [ns]: how long it was, until the wakeup
 -- column depth: 1 is the wakeup that ended the wait, 2 the one that let its waker run, …
 -- column woken_utid: who was woken in this step
 -- column woken_tid: its thread id
--- column woken_comm: its last name
+-- column woken_comm: its name when it fell asleep
 -- column woken_state: what it was doing: sleeping, disk_sleep, …
 -- column woken_sleep_ns [ns]: how long
 -- column woken_stack_id: the callchain that it slept with
 -- column waker_utid: who woke it; NULL where nobody is known: the chain ends there
 -- column waker_tid: its thread id
--- column waker_comm: its last name
+-- column waker_comm: its name then
 -- column waker_cpu: the CPU of the waker
 -- column waker_stack_id: the waker's callchain
 -- column wake_ts_ns [ns]: when
@@ -31,7 +31,7 @@ WITH RECURSIVE setting AS (
     coalesce(getvariable('wakeup_chain_depth'), 10)::BIGINT AS depth
 ), sleep AS MATERIALIZED (
   SELECT row_number() OVER (ORDER BY utid, ts_ns + duration_ns, ts_ns) AS sleep_id,
-    utid, ts_ns, ts_ns + duration_ns AS end_ns, state, stack_id, waker_utid, waker_cpu, waker_stack_id
+    utid, name_id, ts_ns, ts_ns + duration_ns AS end_ns, state, stack_id, waker_utid, waker_name_id, waker_cpu, waker_stack_id
   FROM followed_state
   WHERE state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted', 'dead') AND NOT is_open AND utid <> 0
 ), look AS (
@@ -64,10 +64,10 @@ WITH RECURSIVE setting AS (
   WHERE l.parent_end_ns > c.since_ns AND c.depth < (SELECT depth FROM setting)
 )
 SELECT
-  r.utid, t.tid, t.pid, t.comm, r.ts_ns, r.end_ns - r.ts_ns AS wait_ns,
-  c.depth, s.utid AS woken_utid, n.tid AS woken_tid, n.comm AS woken_comm,
+  r.utid, t.tid, t.pid, coalesce(tn.comm, t.comm) AS comm, r.ts_ns, r.end_ns - r.ts_ns AS wait_ns,
+  c.depth, s.utid AS woken_utid, n.tid AS woken_tid, coalesce(nn.comm, n.comm) AS woken_comm,
   s.state AS woken_state, s.end_ns - s.ts_ns AS woken_sleep_ns, s.stack_id AS woken_stack_id,
-  s.waker_utid, k.tid AS waker_tid, k.comm AS waker_comm, s.waker_cpu, s.waker_stack_id,
+  s.waker_utid, k.tid AS waker_tid, coalesce(kn.comm, k.comm) AS waker_comm, s.waker_cpu, s.waker_stack_id,
   s.end_ns AS wake_ts_ns,
   s.end_ns - coalesce(lead(s.end_ns) OVER w, r.ts_ns) AS held_ns,
   (s.end_ns - coalesce(lead(s.end_ns) OVER w, r.ts_ns)) / nullif(r.end_ns - r.ts_ns, 0) AS held_ratio
@@ -77,5 +77,8 @@ JOIN sleep AS s ON s.sleep_id = c.sleep_id
 JOIN thread AS t ON t.utid = r.utid
 JOIN thread AS n ON n.utid = s.utid
 LEFT JOIN thread AS k ON k.utid = s.waker_utid
+LEFT JOIN thread_name AS tn ON tn.name_id = r.name_id
+LEFT JOIN thread_name AS nn ON nn.name_id = s.name_id
+LEFT JOIN thread_name AS kn ON kn.name_id = s.waker_name_id
 WINDOW w AS (PARTITION BY c.root_id ORDER BY c.depth)
 ORDER BY wait_ns DESC, r.utid, r.ts_ns, c.depth

@@ -109,7 +109,7 @@ WITH seen AS (
 ), summed AS (
   -- Devices are added up; a sum of which a part is unknown is unknown.
   SELECT source_id, snapshot, cgroup, field, max(ts_ns) AS ts_ns, max(interval_ns) AS interval_ns, max(value) AS value,
-    CASE WHEN count(n) = count(*) THEN sum(n)::BIGINT END AS n
+    CASE WHEN count(n) = count(*) THEN TRY_CAST(sum(n) AS BIGINT) END AS n
   FROM step
   GROUP BY source_id, snapshot, cgroup, field
 ), flat AS (

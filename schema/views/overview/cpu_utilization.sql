@@ -67,13 +67,13 @@ WITH counter AS (
   GROUP BY GROUPING SETS ((source_id, snapshot, cpu, mode), (source_id, snapshot, mode))
 ), total AS (
   SELECT source_id, snapshot, ts_ns, interval_ns, cpu,
-    sum(ns) FILTER (mode = 'usr')::BIGINT AS usr, sum(ns) FILTER (mode = 'nice')::BIGINT AS nice,
-    sum(ns) FILTER (mode = 'sys')::BIGINT AS sys, sum(ns) FILTER (mode = 'iowait')::BIGINT AS iowait,
-    sum(ns) FILTER (mode = 'irq')::BIGINT AS irq, sum(ns) FILTER (mode = 'soft')::BIGINT AS soft,
-    sum(ns) FILTER (mode = 'steal')::BIGINT AS steal, sum(ns) FILTER (mode = 'guest')::BIGINT AS guest,
-    sum(ns) FILTER (mode = 'gnice')::BIGINT AS gnice, sum(ns) FILTER (mode = 'idle')::BIGINT AS idle,
-    sum(ns)::BIGINT AS total,
-    coalesce(sum(ns) FILTER (mode NOT IN ('idle', 'iowait', 'steal')), 0)::BIGINT AS busy
+    TRY_CAST(sum(ns) FILTER (mode = 'usr') AS BIGINT) AS usr, TRY_CAST(sum(ns) FILTER (mode = 'nice') AS BIGINT) AS nice,
+    TRY_CAST(sum(ns) FILTER (mode = 'sys') AS BIGINT) AS sys, TRY_CAST(sum(ns) FILTER (mode = 'iowait') AS BIGINT) AS iowait,
+    TRY_CAST(sum(ns) FILTER (mode = 'irq') AS BIGINT) AS irq, TRY_CAST(sum(ns) FILTER (mode = 'soft') AS BIGINT) AS soft,
+    TRY_CAST(sum(ns) FILTER (mode = 'steal') AS BIGINT) AS steal, TRY_CAST(sum(ns) FILTER (mode = 'guest') AS BIGINT) AS guest,
+    TRY_CAST(sum(ns) FILTER (mode = 'gnice') AS BIGINT) AS gnice, TRY_CAST(sum(ns) FILTER (mode = 'idle') AS BIGINT) AS idle,
+    TRY_CAST(sum(ns) AS BIGINT) AS total,
+    TRY_CAST(coalesce(sum(ns) FILTER (mode NOT IN ('idle', 'iowait', 'steal')), 0) AS BIGINT) AS busy
   FROM scoped
   GROUP BY source_id, snapshot, ts_ns, interval_ns, cpu
 )

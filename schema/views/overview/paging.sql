@@ -63,7 +63,7 @@ WITH counter AS (
   WHERE interval_ns > 0
 ), summed AS (
   -- A sum of which a part is unknown is unknown.
-  SELECT source_id, snapshot, ts_ns, interval_ns, name, CASE WHEN count(n) = count(*) THEN sum(n)::BIGINT END AS n
+  SELECT source_id, snapshot, ts_ns, interval_ns, name, CASE WHEN count(n) = count(*) THEN TRY_CAST(sum(n) AS BIGINT) END AS n
   FROM step
   GROUP BY source_id, snapshot, ts_ns, interval_ns, name
 ), flat AS (

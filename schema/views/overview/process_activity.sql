@@ -64,12 +64,12 @@ WITH thread_step AS (
   SELECT source_id, snapshot, upid, max(pid) AS pid, min(ts_ns) AS ts_ns, max(comm) FILTER (tid = pid) AS comm,
     min(start_boottime_ns) FILTER (tid = pid) AS start_boottime_ns, max(thread_count) AS thread_count,
     max(virtual_bytes) AS virtual_bytes, max(resident_bytes) AS resident_bytes,
-    sum(user_ns)::BIGINT AS user_ns, sum(system_ns)::BIGINT AS system_ns, sum(run_queue_ns)::BIGINT AS run_queue_ns,
-    sum(block_delay_ns)::BIGINT AS block_delay_ns, sum(minor_fault_count)::BIGINT AS minor_fault_count,
-    sum(major_fault_count)::BIGINT AS major_fault_count, sum(read_bytes)::BIGINT AS read_bytes,
-    sum(write_bytes)::BIGINT AS write_bytes, sum(cancelled_write_bytes)::BIGINT AS cancelled_write_bytes,
-    sum(voluntary_switch_count)::BIGINT AS voluntary_switch_count,
-    sum(involuntary_switch_count)::BIGINT AS involuntary_switch_count
+    TRY_CAST(sum(user_ns) AS BIGINT) AS user_ns, TRY_CAST(sum(system_ns) AS BIGINT) AS system_ns, TRY_CAST(sum(run_queue_ns) AS BIGINT) AS run_queue_ns,
+    TRY_CAST(sum(block_delay_ns) AS BIGINT) AS block_delay_ns, TRY_CAST(sum(minor_fault_count) AS BIGINT) AS minor_fault_count,
+    TRY_CAST(sum(major_fault_count) AS BIGINT) AS major_fault_count, TRY_CAST(sum(read_bytes) AS BIGINT) AS read_bytes,
+    TRY_CAST(sum(write_bytes) AS BIGINT) AS write_bytes, TRY_CAST(sum(cancelled_write_bytes) AS BIGINT) AS cancelled_write_bytes,
+    TRY_CAST(sum(voluntary_switch_count) AS BIGINT) AS voluntary_switch_count,
+    TRY_CAST(sum(involuntary_switch_count) AS BIGINT) AS involuntary_switch_count
   FROM thread_step
   GROUP BY source_id, snapshot, upid
 ), by_process AS (
@@ -113,6 +113,8 @@ WITH thread_step AS (
   FROM (SELECT source_id, snapshot, min(ts_ns) AS ts_ns FROM step GROUP BY source_id, snapshot)
 ), interval AS (
   SELECT step.*,
+    -- Not greatest(), which takes NULL for no bound.
+    CASE WHEN step.user_ns < 0 THEN 0 ELSE step.user_ns END AS usr_ns, CASE WHEN step.system_ns < 0 THEN 0 ELSE step.system_ns END AS sys_ns,
     step.ts_ns - coalesce(
       lag(step.ts_ns) OVER (PARTITION BY source_id, upid ORDER BY snapshot),
       -- Not there before: it counts from its start, when that was after the snapshot before.
@@ -125,11 +127,11 @@ WITH thread_step AS (
 )
 SELECT
   i.ts_ns, i.interval_ns, i.upid, i.pid, coalesce(i.comm, p.name) AS comm,
-  greatest(i.user_ns, 0) / i.interval_ns AS usr_ratio,
-  greatest(i.system_ns, 0) / i.interval_ns AS system_ratio,
-  (greatest(i.user_ns, 0) + greatest(i.system_ns, 0)) / i.interval_ns AS cpu_ratio,
-  greatest(i.user_ns, 0) AS usr_ns, greatest(i.system_ns, 0) AS system_ns,
-  greatest(i.user_ns, 0) + greatest(i.system_ns, 0) AS cpu_ns,
+  i.usr_ns / i.interval_ns AS usr_ratio,
+  i.sys_ns / i.interval_ns AS system_ratio,
+  (i.usr_ns + i.sys_ns) / i.interval_ns AS cpu_ratio,
+  i.usr_ns, i.sys_ns AS system_ns,
+  i.usr_ns + i.sys_ns AS cpu_ns,
   i.run_queue_ns, i.run_queue_ns / i.interval_ns AS run_queue_ratio, i.block_delay_ns,
   i.minor_fault_count, i.major_fault_count,
   i.minor_fault_count * 1e9 / i.interval_ns AS minor_faults_per_s,

@@ -38,7 +38,7 @@ WITH counted AS (
   SELECT * FROM counted WHERE coalesce(cycles, ref_cycles, aperf, mperf) IS NOT NULL
 ), busy AS (
   SELECT cpu, ts_ns,
-    coalesce(user_ns, 0) + coalesce(nice_ns, 0) + coalesce(system_ns, 0) + coalesce(irq_ns, 0) + coalesce(softirq_ns, 0)
+    coalesce(user_ns, 0)::HUGEINT + coalesce(nice_ns, 0) + coalesce(system_ns, 0) + coalesce(irq_ns, 0) + coalesce(softirq_ns, 0)
       AS busy_ns
   FROM proc_cpu
   QUALIFY source_id = min(source_id) OVER ()

@@ -1,6 +1,6 @@
 -- cache_line_access: who touches which place of a cache line, from sampled loads and stores
 -- grain: a cache line × offset in it × function × thread name
--- source: memory_access, frame_label, thread
+-- source: memory_access, frame_label, thread, thread_name
 -- caveat: what contended_cache_line says of it holds here: filter by line_address
 -- diff no: addresses are of one run; contended_cache_line compares by function
 -- column line_address: first address of the line
@@ -19,7 +19,7 @@ SELECT
   m.data_address - m.data_address % coalesce(getvariable('cache_line_bytes'), 64)::UBIGINT AS line_address,
   CASE WHEN m.data_address >= 9223372036854775808::UBIGINT THEN NULL ELSE t.pid END AS pid,
   m.data_address % coalesce(getvariable('cache_line_bytes'), 64)::UBIGINT AS offset_bytes,
-  l.label AS symbol, t.comm,
+  l.label AS symbol, coalesce(n.comm, t.comm) AS comm,
   count(*) AS access_count,
   count(*) FILTER (m.operation = 'load') AS load_count,
   count(*) FILTER (m.operation = 'store') AS store_count,
@@ -30,6 +30,7 @@ SELECT
 FROM memory_access AS m
 LEFT JOIN frame_label AS l USING (frame_id)
 LEFT JOIN thread AS t USING (utid)
+LEFT JOIN thread_name AS n ON n.name_id = m.name_id
 WHERE m.data_address IS NOT NULL AND m.operation IS NOT NULL
 GROUP BY ALL
 ORDER BY line_address, pid NULLS FIRST, offset_bytes, access_count DESC, symbol NULLS FIRST, comm NULLS FIRST

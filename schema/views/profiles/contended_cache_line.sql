@@ -1,6 +1,6 @@
 -- contended_cache_line: cache lines that threads fight over, from sampled loads and stores
 -- grain: a cache line
--- source: memory_access, frame_label, thread
+-- source: memory_access, frame_label, thread, thread_name
 -- caveat: needs memory samples (perf c2c record, perf mem record) of a machine with a PMU that offers them; without, there are no rows
 -- caveat: samples without a data address, and those that do not say what they did, are left out. Lines are virtual addresses of one process (of the kernel: of all)
 -- caveat: a line has 64 bytes: SET VARIABLE cache_line_bytes = 128 for others
@@ -29,12 +29,13 @@
 -- column threads: the threads' names, in order (at most 8)
 -- column is_false_sharing: true where threads fight over a line but not over one place in it
 WITH placed AS (
-  SELECT m.*, l.label, t.comm,
+  SELECT m.*, l.label, coalesce(n.comm, t.comm) AS comm,
     CASE WHEN m.data_address >= 9223372036854775808::UBIGINT THEN NULL ELSE t.pid END AS pid,
     m.data_address % coalesce(getvariable('cache_line_bytes'), 64)::UBIGINT AS offset_bytes
   FROM memory_access AS m
   LEFT JOIN frame_label AS l USING (frame_id)
   LEFT JOIN thread AS t USING (utid)
+  LEFT JOIN thread_name AS n ON n.name_id = m.name_id
   WHERE m.data_address IS NOT NULL AND m.operation IS NOT NULL
 ), place AS (
   SELECT data_address - offset_bytes AS line_address, pid, offset_bytes, count(DISTINCT utid) AS threads

@@ -9,6 +9,7 @@
 -- column ts_ns [ns]: when
 -- column cpu: on which CPU
 -- column utid: the thread
+-- column name_id: its name at that moment, in thread_name
 -- column event: the event's name
 -- column frame_id: the instruction
 -- column data_address: address of the data
@@ -27,7 +28,7 @@
 -- column is_tlb_miss: true where that TLB missed; NULL where not reported
 -- column weight: cost of the access in the PMU's unit, mostly cycles; NULL where not recorded
 WITH bits AS (
-  SELECT s.sample_id, s.ts_ns, s.cpu, s.utid, v.name AS event, s.frame_id, d.data_address, d.physical_address, d.weight,
+  SELECT s.sample_id, s.ts_ns, s.cpu, s.utid, s.name_id, v.name AS event, s.frame_id, d.data_address, d.physical_address, d.weight,
     d.data_src & 31 AS op, (d.data_src >> 5) & 16383 AS lvl, (d.data_src >> 19) & 31 AS snoop_bits,
     (d.data_src >> 24) & 3 AS lock_bits, (d.data_src >> 26) & 127 AS tlb_bits, (d.data_src >> 33) & 15 AS lvl_num,
     (d.data_src >> 37) & 1 = 1 AS remote, (d.data_src >> 38) & 3 AS snoopx
@@ -43,7 +44,7 @@ WITH bits AS (
     lvl & 3072 > 0 OR remote AS remote_cache
   FROM bits
 )
-SELECT sample_id, ts_ns, cpu, utid, event, frame_id, data_address, physical_address,
+SELECT sample_id, ts_ns, cpu, utid, name_id, event, frame_id, data_address, physical_address,
   CASE WHEN op & 2 > 0 THEN 'load' WHEN op & 4 > 0 THEN 'store' WHEN op & 8 > 0 THEN 'prefetch'
     WHEN op & 16 > 0 THEN 'execute' END AS operation,
   CASE

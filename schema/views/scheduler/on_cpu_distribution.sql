@@ -24,7 +24,7 @@ SELECT
     AS bucket_ns_max,
   count(*) AS count,
   count(*) FILTER (s.next_state IN ('runnable', 'runnable_preempted')) AS involuntary_count,
-  sum(s.duration_ns)::BIGINT AS on_cpu_ns
+  TRY_CAST(sum(s.duration_ns) AS BIGINT) AS on_cpu_ns
 FROM followed_state AS s
 JOIN thread AS t USING (utid)
 LEFT JOIN process AS p ON p.upid = t.upid

@@ -1,6 +1,6 @@
 -- preemptions: which thread took the CPU from which, how often, and what that cost
--- grain: a pair of a thread that left its CPU while it could have run on, and the thread that came next there
--- source: followed_state, thread
+-- grain: a pair of a thread that left its CPU while it could have run on, and the thread that came next there, each under a name that it had
+-- source: followed_state, thread, thread_name
 -- caveat: leaving includes offering the CPU: cond_resched and sched_yield are no preemptions in the kernel's narrow sense, but the thread waits all the same
 -- caveat: where the next switch on the CPU was lost, who came is unknown: by_utid is NULL
 -- caveat: the last wait of a thread may have been cut by the end of the capture: it counts, until there
@@ -11,25 +11,26 @@
 -- column utid: the capture's own key of the thread that left
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name when it left the CPU
 -- column by_utid: the capture's own key of the thread that came
 -- column by_tid: its thread id
 -- column by_pid: its process id
--- column by_comm: its last name
+-- column by_comm: its name when its own run ended
 -- column count [count]: how many times
 -- column lost_ns [ns]: time until the thread ran again, all times together
 -- column max_lost_ns [ns]: the longest of them
 -- column by_on_cpu_ns [ns]: how long the other thread ran there each time it came, all times together
 WITH on_cpu AS (
-  SELECT utid, ts_ns + duration_ns AS end_ns, next_state, is_open,
-    lead(utid) OVER w AS by_utid, lead(duration_ns) OVER w AS by_ns, lead(is_ambiguous) OVER w AS is_doubtful,
+  SELECT utid, name_id, ts_ns + duration_ns AS end_ns, next_state, is_open,
+    lead(utid) OVER w AS by_utid, lead(name_id) OVER w AS by_name_id, lead(duration_ns) OVER w AS by_ns, lead(is_ambiguous) OVER w AS is_doubtful,
     lead(ts_ns) OVER w = ts_ns + duration_ns AS is_next
   FROM followed_state
   WHERE state IN ('running', 'idle') AND cpu IS NOT NULL
   WINDOW w AS (PARTITION BY cpu ORDER BY ts_ns + duration_ns, ts_ns)
 ), taken AS (
-  SELECT utid, end_ns,
+  SELECT utid, name_id, end_ns,
     CASE WHEN is_next AND NOT is_doubtful THEN by_utid END AS by_utid,
+    CASE WHEN is_next AND NOT is_doubtful THEN by_name_id END AS by_name_id,
     CASE WHEN is_next AND NOT is_doubtful THEN by_ns END AS by_ns
   FROM on_cpu
   WHERE next_state = 'runnable_preempted' AND utid <> 0
@@ -37,14 +38,16 @@ WITH on_cpu AS (
   SELECT utid, ts_ns, duration_ns FROM followed_state WHERE state = 'runnable_preempted'
 )
 SELECT
-  k.utid, t.tid, t.pid, t.comm, k.by_utid, b.tid AS by_tid, b.pid AS by_pid, b.comm AS by_comm,
+  k.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, k.by_utid, b.tid AS by_tid, b.pid AS by_pid, coalesce(m.comm, b.comm) AS by_comm,
   count(*) AS count,
-  sum(w.duration_ns)::BIGINT AS lost_ns,
+  TRY_CAST(sum(w.duration_ns) AS BIGINT) AS lost_ns,
   max(w.duration_ns) AS max_lost_ns,
-  sum(k.by_ns)::BIGINT AS by_on_cpu_ns
+  TRY_CAST(sum(k.by_ns) AS BIGINT) AS by_on_cpu_ns
 FROM taken AS k
 JOIN thread AS t ON t.utid = k.utid
 LEFT JOIN wait AS w ON w.utid = k.utid AND w.ts_ns = k.end_ns
 LEFT JOIN thread AS b ON b.utid = k.by_utid
+LEFT JOIN thread_name AS n ON n.name_id = k.name_id
+LEFT JOIN thread_name AS m ON m.name_id = k.by_name_id
 GROUP BY ALL
-ORDER BY lost_ns DESC NULLS LAST, k.utid, k.by_utid
+ORDER BY lost_ns DESC NULLS LAST, k.utid, k.by_utid, comm, by_comm

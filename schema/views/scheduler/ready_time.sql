@@ -24,11 +24,12 @@
 -- column steal_ns [ns]: time that the hypervisor did not give to this machine's CPUs, all CPUs together
 -- column steal_ratio [ratio]: steal_ns as a share of the CPU time of the interval that the snapshots cover
 WITH setting AS (
-  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1)::BIGINT AS step_ns, max(duration_ns) AS end_ns
+  -- At most 100,000 intervals.
+  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(duration_ns) // 100000)::BIGINT AS step_ns, max(duration_ns) AS end_ns
   FROM capture
 ), cut AS (
   SELECT s.utid, s.state = 'running' AS is_run, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, x.step_ns,
-    unnest(range(s.ts_ns // x.step_ns, (s.ts_ns + s.duration_ns - 1) // x.step_ns + 1)) AS step
+    unnest(range(s.ts_ns // x.step_ns, least((s.ts_ns + s.duration_ns - 1) // x.step_ns, s.ts_ns // x.step_ns + 100000) + 1)) AS step
   FROM followed_state AS s
   CROSS JOIN setting AS x
   WHERE s.state IN ('running', 'runnable', 'runnable_preempted') AND s.duration_ns > 0
@@ -38,11 +39,11 @@ WITH setting AS (
   FROM cut AS c
   JOIN thread AS t USING (utid)
 ), counter AS (
-  SELECT ts_ns AS end_ns, lag(ts_ns) OVER w AS ts_ns, greatest(0, steal_ns - lag(steal_ns) OVER w) AS steal_ns
+  SELECT ts_ns AS end_ns, lag(ts_ns) OVER w AS ts_ns, CASE WHEN steal_ns < lag(steal_ns) OVER w THEN 0 ELSE steal_ns - lag(steal_ns) OVER w END AS steal_ns
   FROM proc_cpu
   WINDOW w AS (PARTITION BY source_id, cpu ORDER BY snapshot, ts_ns)
 ), counter_cut AS (
-  SELECT c.*, x.step_ns, unnest(range(c.ts_ns // x.step_ns, (c.end_ns - 1) // x.step_ns + 1)) AS step
+  SELECT c.*, x.step_ns, unnest(range(c.ts_ns // x.step_ns, least((c.end_ns - 1) // x.step_ns, c.ts_ns // x.step_ns + 100000) + 1)) AS step
   FROM counter AS c
   CROSS JOIN setting AS x
   WHERE c.ts_ns < c.end_ns AND c.steal_ns IS NOT NULL
@@ -58,8 +59,8 @@ WITH setting AS (
   SELECT p.step, p.upid, x.step_ns,
     greatest(1, least(x.step_ns, coalesce(x.end_ns - p.step * x.step_ns, x.step_ns))) AS interval_ns,
     count(DISTINCT p.utid) AS thread_count,
-    coalesce(sum(p.ns) FILTER (NOT p.is_run), 0)::BIGINT AS ready_ns,
-    coalesce(sum(p.ns) FILTER (p.is_run), 0)::BIGINT AS on_cpu_ns
+    TRY_CAST(coalesce(sum(p.ns) FILTER (NOT p.is_run), 0) AS BIGINT) AS ready_ns,
+    TRY_CAST(coalesce(sum(p.ns) FILTER (p.is_run), 0) AS BIGINT) AS on_cpu_ns
   FROM part AS p
   CROSS JOIN setting AS x
   GROUP BY p.step, p.upid, x.step_ns, x.end_ns

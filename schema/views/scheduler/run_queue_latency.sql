@@ -1,5 +1,5 @@
 -- run_queue_latency: how long threads waited for a CPU (runqlat), as a histogram in powers of two
--- grain: a power of two and a thread
+-- grain: a power of two, a thread and a name that it had
 -- source: run_queue_wait
 -- caveat: a wait begins with a wakeup, or when the thread left its CPU while it could have run on; it ends when it runs
 -- caveat: only waits whose both ends are in the capture count
@@ -9,7 +9,7 @@
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name when it began to wait
 -- column bucket_ns_min [ns]: the range begins here: 0, 2, 4, 8, …
 -- column bucket_ns_max [ns]: and ends before this: 2, 4, 8, 16, …
 -- column count [count]: how many waits
@@ -25,8 +25,8 @@ SELECT
   count(*) AS count,
   count(*) FILTER (state = 'runnable') AS woken_count,
   count(*) FILTER (state = 'runnable_preempted') AS preempted_count,
-  sum(wait_ns)::BIGINT AS wait_ns
+  TRY_CAST(sum(wait_ns) AS BIGINT) AS wait_ns
 FROM run_queue_wait
 WHERE NOT is_open
 GROUP BY ALL
-ORDER BY utid, bucket_ns_min
+ORDER BY utid, comm, bucket_ns_min

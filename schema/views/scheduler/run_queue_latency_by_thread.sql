@@ -1,5 +1,5 @@
 -- run_queue_latency_by_thread: how long each thread waited for a CPU: mean, percentiles, the longest wait and when it was
--- grain: a thread that waited for a CPU
+-- grain: a thread that waited for a CPU, and a name that it had
 -- source: run_queue_wait
 -- caveat: a wait begins with a wakeup, or when the thread left its CPU while it could have run on; it ends when it runs
 -- caveat: only waits whose both ends are in the capture count; what the end of the capture cut is in open_ns
@@ -12,7 +12,7 @@
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name when it began to wait
 -- column count [count]: how many waits
 -- column woken_count [count]: how many of them followed a wakeup
 -- column preempted_count [count]: how many followed a switch that the thread did not ask for
@@ -30,16 +30,16 @@ SELECT
   count(*) FILTER (NOT is_open) AS count,
   count(*) FILTER (NOT is_open AND state = 'runnable') AS woken_count,
   count(*) FILTER (NOT is_open AND state = 'runnable_preempted') AS preempted_count,
-  coalesce(sum(wait_ns) FILTER (NOT is_open), 0)::BIGINT AS total_ns,
+  TRY_CAST(coalesce(sum(wait_ns) FILTER (NOT is_open), 0) AS BIGINT) AS total_ns,
   avg(wait_ns) FILTER (NOT is_open) AS avg_ns,
   quantile_disc(wait_ns, 0.5) FILTER (NOT is_open) AS p50_ns,
   quantile_disc(wait_ns, 0.99) FILTER (NOT is_open) AS p99_ns,
   max(wait_ns) FILTER (NOT is_open) AS max_ns,
   -- Of equally long waits the first.
   max({wait_ns: wait_ns, negative_ts_ns: -ts_ns}) FILTER (NOT is_open).negative_ts_ns * -1 AS max_ts_ns,
-  coalesce(sum(wait_ns) FILTER (NOT is_open AND state = 'runnable'), 0)::BIGINT AS woken_total_ns,
+  TRY_CAST(coalesce(sum(wait_ns) FILTER (NOT is_open AND state = 'runnable'), 0) AS BIGINT) AS woken_total_ns,
   max(wait_ns) FILTER (NOT is_open AND state = 'runnable') AS woken_max_ns,
-  coalesce(sum(wait_ns) FILTER (is_open), 0)::BIGINT AS open_ns
+  TRY_CAST(coalesce(sum(wait_ns) FILTER (is_open), 0) AS BIGINT) AS open_ns
 FROM run_queue_wait
 GROUP BY utid, tid, pid, comm
-ORDER BY total_ns DESC, utid
+ORDER BY total_ns DESC, utid, comm

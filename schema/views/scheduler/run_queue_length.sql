@@ -21,10 +21,11 @@
 -- column idle_ns [ns]: time in which it ran the idle task
 -- column known_ns [ns]: the part of the interval in which the CPU's state is known
 WITH setting AS (
-  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1)::BIGINT AS step_ns, max(duration_ns) AS end_ns
+  -- At most 100,000 intervals.
+  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(duration_ns) // 100000)::BIGINT AS step_ns, max(duration_ns) AS end_ns
   FROM capture
 ), cut AS (
-  SELECT q.*, s.step_ns, s.end_ns, unnest(range(q.ts_ns // s.step_ns, (q.ts_ns + q.duration_ns - 1) // s.step_ns + 1)) AS step
+  SELECT q.*, s.step_ns, s.end_ns, unnest(range(q.ts_ns // s.step_ns, least((q.ts_ns + q.duration_ns - 1) // s.step_ns, q.ts_ns // s.step_ns + 100000) + 1)) AS step
   FROM cpu_queue AS q
   CROSS JOIN setting AS s
 ), part AS (
@@ -38,12 +39,12 @@ SELECT
   ts_ns, interval_ns, cpu,
   sum(waiting_count * ns) / sum(ns) AS avg_count,
   max(waiting_count) AS max_count,
-  sum(waiting_count * ns)::BIGINT AS waiting_ns,
-  coalesce(sum(ns) FILTER (waiting_count > 0), 0)::BIGINT AS queued_ns,
+  TRY_CAST(sum(waiting_count * ns) AS BIGINT) AS waiting_ns,
+  TRY_CAST(coalesce(sum(ns) FILTER (waiting_count > 0), 0) AS BIGINT) AS queued_ns,
   coalesce(sum(ns) FILTER (waiting_count > 0), 0) / sum(ns) AS queued_ratio,
-  coalesce(sum(ns) FILTER (is_running), 0)::BIGINT AS busy_ns,
-  coalesce(sum(ns) FILTER (is_idle AND NOT is_running), 0)::BIGINT AS idle_ns,
-  sum(ns)::BIGINT AS known_ns
+  TRY_CAST(coalesce(sum(ns) FILTER (is_running), 0) AS BIGINT) AS busy_ns,
+  TRY_CAST(coalesce(sum(ns) FILTER (is_idle AND NOT is_running), 0) AS BIGINT) AS idle_ns,
+  TRY_CAST(sum(ns) AS BIGINT) AS known_ns
 FROM part
 GROUP BY ts_ns, interval_ns, cpu
 ORDER BY ts_ns, cpu

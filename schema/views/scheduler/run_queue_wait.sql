@@ -1,6 +1,6 @@
 -- run_queue_wait: every wait of a thread for a CPU, with the CPU that it left and the one that it got
 -- grain: a wait: from a wakeup, or from losing the CPU, until the thread runs
--- source: followed_state, thread
+-- source: followed_state, thread, thread_name
 -- caveat: a wait after a wakeup begins with sched_waking where it was recorded, else with sched_wakeup, which comes some µs later
 -- caveat: where switches were lost the wait ends with the first switch that is known on its CPU, as perf sched timehist has it
 -- diff no: events; run_queue_latency_by_thread adds them up
@@ -9,7 +9,7 @@
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name when it left its CPU or, if new, was woken
 -- column state: runnable (after a wakeup) or runnable_preempted (it left its CPU while it could have run on)
 -- column left_cpu: the CPU that it ran on before; NULL when that was before the capture
 -- column cpu: the CPU that it got; NULL for an open wait
@@ -17,7 +17,7 @@
 -- column is_open: the capture ended before the wait did
 WITH step AS (
   SELECT
-    ts_ns, duration_ns, utid, state, cpu, is_open,
+    ts_ns, duration_ns, utid, name_id, state, cpu, is_open,
     lead(state) OVER w = 'running' AS is_run_next, lead(cpu) OVER w AS next_cpu, coalesce(waker_utid, lag(waker_utid) OVER w) AS waker_utid
   FROM followed_state
   WHERE utid <> 0
@@ -25,11 +25,12 @@ WITH step AS (
   WINDOW w AS (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state = 'running')
 )
 SELECT
-  s.ts_ns, s.duration_ns AS wait_ns, s.utid, t.tid, t.pid, t.comm, s.state, s.cpu AS left_cpu,
+  s.ts_ns, s.duration_ns AS wait_ns, s.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, s.state, s.cpu AS left_cpu,
   CASE WHEN s.is_run_next AND NOT s.is_open THEN s.next_cpu END AS cpu,
   CASE WHEN s.state = 'runnable' THEN s.waker_utid END AS waker_utid,
   s.is_open
 FROM step AS s
 JOIN thread AS t USING (utid)
+LEFT JOIN thread_name AS n ON n.name_id = s.name_id
 WHERE s.state IN ('runnable', 'runnable_preempted')
 ORDER BY s.ts_ns, s.utid

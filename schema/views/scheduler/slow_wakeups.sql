@@ -1,6 +1,6 @@
 -- slow_wakeups: waits for a CPU that were longer than a threshold, and who ran instead (runqslower)
 -- grain: a wait for a CPU
--- source: run_queue_wait, followed_state, thread
+-- source: run_queue_wait, followed_state, thread, thread_name
 -- caveat: SET VARIABLE slow_wakeup_ns = 1000000 shows waits from 1 ms; from 10 ms if it is not set, as runqslower
 -- caveat: waits that the end of the capture cut are shown if they are already long enough; nobody is known to have run instead
 -- caveat: the idle task (utid 0) in a blocker column means that the CPU was idle meanwhile: the thread waited elsewhere, or the wakeup was slow
@@ -31,7 +31,7 @@ WITH slow AS (
   SELECT ts_ns, ts_ns + duration_ns AS end_ns, cpu, utid FROM followed_state WHERE state IN ('running', 'idle')
 ), instead AS (
   SELECT s.utid, s.ts_ns, r.utid AS other_utid,
-    sum(least(s.ts_ns + s.wait_ns, r.end_ns) - greatest(s.ts_ns, r.ts_ns))::BIGINT AS ns,
+    TRY_CAST(sum(least(s.ts_ns + s.wait_ns, r.end_ns) - greatest(s.ts_ns, r.ts_ns)) AS BIGINT) AS ns,
     bool_or(r.end_ns = s.ts_ns + s.wait_ns) AS is_previous
   FROM slow AS s
   JOIN run AS r ON r.cpu = s.cpu AND r.ts_ns < s.ts_ns + s.wait_ns AND r.end_ns > s.ts_ns AND r.utid <> s.utid
@@ -44,9 +44,9 @@ WITH slow AS (
 )
 SELECT
   s.ts_ns, s.wait_ns, s.utid, s.tid, s.pid, s.comm, s.state, s.cpu,
-  s.waker_utid, w.tid AS waker_tid, w.comm AS waker_comm,
-  c.previous_utid, p.tid AS previous_tid, p.comm AS previous_comm,
-  b.utid AS blocker_utid, b.tid AS blocker_tid, b.comm AS blocker_comm,
+  s.waker_utid, w.tid AS waker_tid, coalesce(wn.comm, w.comm) AS waker_comm,
+  c.previous_utid, p.tid AS previous_tid, coalesce(pn.comm, p.comm) AS previous_comm,
+  b.utid AS blocker_utid, b.tid AS blocker_tid, coalesce(bn.comm, b.comm) AS blocker_comm,
   c.longest.ns AS blocker_ns, c.longest.ns / s.wait_ns AS blocker_ratio,
   s.is_open
 FROM slow AS s
@@ -54,4 +54,7 @@ LEFT JOIN chosen AS c ON c.utid = s.utid AND c.ts_ns = s.ts_ns
 LEFT JOIN thread AS w ON w.utid = s.waker_utid
 LEFT JOIN thread AS p ON p.utid = c.previous_utid
 LEFT JOIN thread AS b ON b.utid = -c.longest.order_utid
+ASOF LEFT JOIN thread_name AS wn ON wn.utid = s.waker_utid AND wn.ts_ns <= s.ts_ns
+ASOF LEFT JOIN thread_name AS pn ON pn.utid = c.previous_utid AND pn.ts_ns <= s.ts_ns
+ASOF LEFT JOIN thread_name AS bn ON bn.utid = b.utid AND bn.ts_ns <= s.ts_ns
 ORDER BY s.wait_ns DESC, s.ts_ns, s.utid

@@ -31,12 +31,12 @@
 WITH times AS (
   SELECT
     utid,
-    coalesce(sum(duration_ns) FILTER (state = 'running' AND NOT is_open), 0)::BIGINT AS on_cpu_ns,
-    coalesce(sum(duration_ns) FILTER (state IN ('runnable', 'runnable_preempted') AND NOT is_open), 0)::BIGINT
+    TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'running' AND NOT is_open), 0) AS BIGINT) AS on_cpu_ns,
+    TRY_CAST(coalesce(sum(duration_ns) FILTER (state IN ('runnable', 'runnable_preempted') AND NOT is_open), 0) AS BIGINT)
       AS run_queue_ns,
-    coalesce(sum(duration_ns) FILTER (
-      state NOT IN ('running', 'runnable', 'runnable_preempted', 'disk_sleep') AND NOT is_open), 0)::BIGINT AS sleep_ns,
-    coalesce(sum(duration_ns) FILTER (state = 'disk_sleep' AND NOT is_open), 0)::BIGINT AS disk_sleep_ns,
+    TRY_CAST(coalesce(sum(duration_ns) FILTER (
+      state NOT IN ('running', 'runnable', 'runnable_preempted', 'disk_sleep') AND NOT is_open), 0) AS BIGINT) AS sleep_ns,
+    TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'disk_sleep' AND NOT is_open), 0) AS BIGINT) AS disk_sleep_ns,
     count(*) FILTER (state = 'running' AND NOT is_open) AS switch_count,
     count(*) FILTER (state = 'running' AND NOT is_open AND next_state NOT IN ('runnable', 'runnable_preempted'))
       AS voluntary_count,
@@ -44,12 +44,12 @@ WITH times AS (
       AS involuntary_count,
     min(duration_ns) FILTER (state = 'running' AND NOT is_open) AS min_run_ns,
     max(duration_ns) FILTER (state = 'running' AND NOT is_open) AS max_run_ns,
-    coalesce(sum(duration_ns) FILTER (state = 'runnable' AND NOT is_open), 0)::BIGINT AS run_delay_ns,
+    TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'runnable' AND NOT is_open), 0) AS BIGINT) AS run_delay_ns,
     max(duration_ns) FILTER (state = 'runnable' AND NOT is_open) AS max_run_delay_ns,
-    coalesce(sum(duration_ns) FILTER (state = 'running' AND is_ambiguous AND NOT is_open), 0)::BIGINT
+    TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'running' AND is_ambiguous AND NOT is_open), 0) AS BIGINT)
       AS ambiguous_on_cpu_ns,
-    coalesce(sum(duration_ns) FILTER (state = 'running' AND is_open), 0)::BIGINT AS open_on_cpu_ns,
-    coalesce(sum(duration_ns) FILTER (state <> 'running' AND is_open), 0)::BIGINT AS open_off_cpu_ns
+    TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'running' AND is_open), 0) AS BIGINT) AS open_on_cpu_ns,
+    TRY_CAST(coalesce(sum(duration_ns) FILTER (state <> 'running' AND is_open), 0) AS BIGINT) AS open_off_cpu_ns
   FROM followed_state
   WHERE state <> 'idle'
   GROUP BY utid

@@ -18,10 +18,11 @@
 -- column unclaimed_ratio [ratio]: unclaimed_ns as a share of busy_ns and idle_ns together
 -- column wall_ns [ns]: time in which at least one CPU was unclaimed
 WITH setting AS (
-  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1)::BIGINT AS step_ns, max(duration_ns) AS end_ns
+  -- At most 100,000 intervals.
+  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(duration_ns) // 100000)::BIGINT AS step_ns, max(duration_ns) AS end_ns
   FROM capture
 ), cut AS (
-  SELECT q.*, s.step_ns, unnest(range(q.ts_ns // s.step_ns, (q.ts_ns + q.duration_ns - 1) // s.step_ns + 1)) AS step
+  SELECT q.*, s.step_ns, unnest(range(q.ts_ns // s.step_ns, least((q.ts_ns + q.duration_ns - 1) // s.step_ns, q.ts_ns // s.step_ns + 100000) + 1)) AS step
   FROM cpu_queue AS q
   CROSS JOIN setting AS s
 ), part AS (
@@ -45,16 +46,16 @@ WITH setting AS (
   FROM moment
   WINDOW w AS (PARTITION BY step ORDER BY ts_ns)
 ), unclaimed AS (
-  SELECT step, sum(least(free, queued) * ns)::BIGINT AS unclaimed_ns,
-    coalesce(sum(ns) FILTER (free > 0 AND queued > 0), 0)::BIGINT AS wall_ns
+  SELECT step, TRY_CAST(sum(least(free, queued) * ns) AS BIGINT) AS unclaimed_ns,
+    TRY_CAST(coalesce(sum(ns) FILTER (free > 0 AND queued > 0), 0) AS BIGINT) AS wall_ns
   FROM level
   WHERE ns > 0
   GROUP BY step
 ), total AS (
   SELECT step, count(DISTINCT cpu) AS cpu_count,
-    coalesce(sum(end_ns - ts_ns) FILTER (is_running), 0)::BIGINT AS busy_ns,
-    coalesce(sum(end_ns - ts_ns) FILTER (is_idle), 0)::BIGINT AS idle_ns,
-    sum(queued * (end_ns - ts_ns))::BIGINT AS queued_ns
+    TRY_CAST(coalesce(sum(end_ns - ts_ns) FILTER (is_running), 0) AS BIGINT) AS busy_ns,
+    TRY_CAST(coalesce(sum(end_ns - ts_ns) FILTER (is_idle), 0) AS BIGINT) AS idle_ns,
+    TRY_CAST(sum(queued * (end_ns - ts_ns)) AS BIGINT) AS queued_ns
   FROM part
   GROUP BY step
 )

@@ -7,6 +7,7 @@
 -- column exit_ts_ns [ns]: when it returned; NULL when it did not within the capture
 -- column duration_ns [ns]: how long it took; NULL without both ends
 -- column utid: the capture's own key of the thread
+-- column name_id: its name when it made the call, in thread_name
 -- column upid: the capture's own key of its process
 -- column name: the call
 -- column fd: the descriptor
@@ -18,7 +19,7 @@
 -- column local: a socket's own address
 -- column peer: the other end's address; NULL when not known
 WITH call AS (
-  SELECT s.ts_ns, s.exit_ts_ns, s.duration_ns, s.utid, t.upid, s.name, s.fd, s.ret, s.errno
+  SELECT s.ts_ns, s.exit_ts_ns, s.duration_ns, s.utid, s.name_id, t.upid, s.name, s.fd, s.ret, s.errno
   FROM syscall AS s
   JOIN thread AS t USING (utid)
   WHERE s.fd IS NOT NULL
@@ -31,7 +32,7 @@ WITH call AS (
   ASOF LEFT JOIN history AS h ON h.upid = c.upid AND h.fd = c.fd AND c.ts_ns >= h.from_ts_ns
 )
 SELECT
-  ts_ns, exit_ts_ns, duration_ns, utid, upid, name, fd, ret, errno,
+  ts_ns, exit_ts_ns, duration_ns, utid, name_id, upid, name, fd, ret, errno,
   CASE WHEN is_now THEN since_ts_ns END AS since_ts_ns,
   CASE WHEN is_now THEN kind END AS kind,
   CASE WHEN is_now THEN target END AS target,

@@ -1,6 +1,6 @@
 -- peer_wait: on which other ends (a connection's peer, a pipe, a file) each thread spent the time of its blocking calls
--- grain: another end, a thread that waited for it, a call and how the one was attributed to the other
--- source: fd_call, syscall, thread
+-- grain: another end, a thread that waited for it under a name, a call and how the one was attributed to the other
+-- source: fd_call, syscall, thread, thread_name
 -- caveat: poll, select and epoll_wait wait for many descriptors: where they returned one that is ready, the descriptor that the thread uses in its next call takes their time (attributed_by is next_call); else it stays with the epoll descriptor, or with nothing known
 -- caveat: the time of a call, not only of its sleep: a read from the page cache counts as well
 -- caveat: several descriptors with the same other end are one row; fds lists them
@@ -14,7 +14,7 @@
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name when it made the call
 -- column name: the call
 -- column attributed_by: descriptor (the call's own), next_call (the one that it uses next) or none
 -- column call_count [count]: calls that returned
@@ -23,7 +23,7 @@
 -- column max_ns [ns]: the longest
 -- column fds: the descriptors
 WITH poll AS (
-  SELECT utid, ts_ns, duration_ns, name, fd, ret, is_poll,
+  SELECT utid, name_id, ts_ns, duration_ns, name, fd, ret, is_poll,
     lead(ts_ns) OVER calls AS next_ts_ns, lead(name) OVER calls AS next_name, lead(fd) OVER calls AS next_fd
   FROM (
     SELECT *, name IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64', 'epoll_wait',
@@ -33,7 +33,7 @@ WITH poll AS (
   )
   WINDOW calls AS (PARTITION BY utid ORDER BY ts_ns, exit_ts_ns)
 ), waiting AS (
-  SELECT utid, ts_ns, duration_ns, name, fd, ret,
+  SELECT utid, name_id, ts_ns, duration_ns, name, fd, ret,
     is_poll AND ret > 0 AND next_fd IS NOT NULL
       AND next_name NOT IN ('close', 'epoll_ctl', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'fcntl', 'ioctl') AS is_through,
     next_ts_ns, next_name, next_fd
@@ -55,13 +55,14 @@ WITH poll AS (
       AND c.fd = CASE WHEN w.is_through THEN w.next_fd ELSE w.fd END
 )
 SELECT
-  a.peer, a.kind, a.utid, t.tid, t.pid, t.comm, a.name, a.attributed_by,
+  a.peer, a.kind, a.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, a.name, a.attributed_by,
   count(*) AS call_count,
-  sum(a.duration_ns)::BIGINT AS wait_ns,
+  TRY_CAST(sum(a.duration_ns) AS BIGINT) AS wait_ns,
   avg(a.duration_ns) AS avg_ns,
   max(a.duration_ns) AS max_ns,
   list_sort(list(DISTINCT a.used_fd) FILTER (a.used_fd IS NOT NULL)) AS fds
 FROM attributed AS a
 JOIN thread AS t USING (utid)
-GROUP BY a.peer, a.kind, a.utid, t.tid, t.pid, t.comm, a.name, a.attributed_by
-ORDER BY wait_ns DESC, a.utid, a.name, a.peer, a.kind, a.attributed_by
+LEFT JOIN thread_name AS n ON n.name_id = a.name_id
+GROUP BY a.peer, a.kind, a.utid, t.tid, t.pid, coalesce(n.comm, t.comm), a.name, a.attributed_by
+ORDER BY wait_ns DESC, a.utid, comm, a.name, a.peer, a.kind, a.attributed_by

@@ -1,7 +1,8 @@
 -- slow_syscalls: the system calls that took long, longest first
 -- grain: a call of at least slow_syscall_ns (SET VARIABLE slow_syscall_ns = …; 10,000,000 ns unless it is set)
--- source: syscall, thread, source, stack_folded
+-- source: syscall, thread, thread_name, source, stack_folded
 -- caveat: of a call that the capture's edge cuts (cut_at) known_ns is the part that was recorded: it took at least that
+-- caveat: exit and exit_group, which never return, are not here; a call that its thread's end cut lasts until then
 -- caveat: most long calls are waits for work, as of a server in epoll_wait: long is not bad
 -- diff no: events; syscall_summary adds them up
 -- column ts_ns [ns]: when it was entered; of a call under way at the start, when it returned
@@ -9,7 +10,7 @@
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name when it made the call
 -- column name: the call
 -- column fd: its first descriptor; NULL without one
 -- column args: its arguments, registers as they were
@@ -21,17 +22,19 @@ WITH edge AS (
   SELECT min(first_ts_ns) AS first_ns, max(last_ts_ns) AS last_ns FROM source WHERE is_syscall_source
 ), call AS (
   SELECT
-    s.ts_ns, s.utid, t.tid, t.pid, t.comm, s.name, s.fd, s.args, s.ret, s.errno_name, s.cut_at, s.stack_id,
+    s.ts_ns, s.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, s.name, s.fd, s.args, s.ret, s.errno_name, s.cut_at, s.stack_id,
     CASE
       WHEN s.pairing = 'strict' THEN s.duration_ns
-      WHEN s.cut_at = 'end' THEN e.last_ns - s.ts_ns
+      WHEN s.cut_at = 'end' THEN least(e.last_ns, coalesce(t.end_ts_ns, e.last_ns)) - s.ts_ns
       -- A new thread's first event is its return from the call that made it.
       WHEN s.cut_at = 'start' AND NOT (s.ret = 0 AND s.name IN ('clone', 'clone3', 'fork', 'vfork'))
         THEN s.exit_ts_ns - greatest(e.first_ns, coalesce(t.start_ts_ns, e.first_ns))
     END AS known_ns
   FROM syscall AS s
   JOIN thread AS t USING (utid)
+  LEFT JOIN thread_name AS n ON n.name_id = s.name_id
   CROSS JOIN edge AS e
+  WHERE s.name NOT IN ('exit', 'exit_group')
 )
 SELECT
   c.ts_ns, c.known_ns, c.utid, c.tid, c.pid, c.comm, c.name, c.fd, c.args, c.ret, c.errno_name, c.cut_at,

@@ -1,6 +1,6 @@
 -- socket_answer: requests on sockets and their answers: what was written, and how long until the first bytes came back
 -- grain: a turn on a socket of a process: one write or several without a read between them, then the first read
--- source: syscall, thread, process, proc_fd, proc_socket
+-- source: syscall, thread, thread_name, process, proc_fd, proc_socket
 -- caveat: of a server's end the answer is the next request: gap_ns is the client's pause; is_client tells the ends apart
 -- caveat: requests that go out before the answer to an earlier one has come (pipelining, HTTP/2) make one turn; gap_ns then counts from the last write
 -- caveat: writes that nothing answers within the capture are not here
@@ -30,7 +30,7 @@
 -- column write_name: the call of the last write
 -- column read_name: the call that read the answer
 WITH call AS (
-  SELECT t.upid, s.utid, s.name, s.fd, s.ret, s.args, s.ts_ns, s.exit_ts_ns,
+  SELECT t.upid, s.utid, s.name_id, s.name, s.fd, s.ret, s.args, s.ts_ns, s.exit_ts_ns,
     s.name IN ('write', 'writev', 'send', 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'sendfile64') AS is_write,
     s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg') AS is_read
   FROM syscall AS s
@@ -100,7 +100,7 @@ WITH call AS (
   LEFT JOIN listener AS theirs ON theirs.local_port = a.ends.peer_port
   WHERE b.is_socket OR t.is_socket
 ), moved AS (
-  SELECT c.upid, c.utid, c.fd, c.name, c.ret, c.ts_ns, c.exit_ts_ns, c.is_write, b.since_ts_ns
+  SELECT c.upid, c.utid, c.name_id, c.fd, c.name, c.ret, c.ts_ns, c.exit_ts_ns, c.is_write, b.since_ts_ns
   FROM call AS c
   ASOF JOIN born AS b ON b.upid = c.upid AND b.fd = c.fd AND c.ts_ns >= b.since_ts_ns
   WHERE (c.is_write OR c.is_read) AND c.ret > 0
@@ -113,19 +113,20 @@ WITH call AS (
     arg_max(struct_pack(exit_ts_ns := exit_ts_ns, utid := utid, name := name, bytes := ret), (exit_ts_ns, ts_ns))
       FILTER (is_write) AS written,
     count(*) FILTER (is_write) AS write_count,
-    sum(ret) FILTER (is_write)::BIGINT AS write_bytes,
-    max(struct_pack(exit_ts_ns := exit_ts_ns, name := name, utid := utid)) FILTER (NOT is_write) AS got
+    TRY_CAST(sum(ret) FILTER (is_write) AS BIGINT) AS write_bytes,
+    max(struct_pack(exit_ts_ns := exit_ts_ns, name := name, utid := utid, name_id := name_id)) FILTER (NOT is_write) AS got
   FROM turn
   GROUP BY upid, fd, since_ts_ns, turn
 )
 SELECT
   a.written.exit_ts_ns AS ts_ns, a.got.exit_ts_ns AS answer_ts_ns, a.got.exit_ts_ns - a.written.exit_ts_ns AS gap_ns,
-  a.upid, p.pid, p.name AS process, a.got.utid AS utid, t.tid, t.comm, a.written.utid AS writer_utid, a.fd,
+  a.upid, p.pid, p.name AS process, a.got.utid AS utid, t.tid, coalesce(n.comm, t.comm) AS comm, a.written.utid AS writer_utid, a.fd,
   nullif(a.since_ts_ns, -4611686018427387904) AS since_ts_ns, s.family, s.local, s.peer, s.is_client,
   a.write_count, a.write_bytes, a.written.bytes AS last_write_bytes, a.written.name AS write_name, a.got.name AS read_name
 FROM answer AS a
 JOIN socket_end AS s ON s.upid = a.upid AND s.fd = a.fd AND s.since_ts_ns = a.since_ts_ns
 LEFT JOIN thread AS t ON t.utid = a.got.utid
+LEFT JOIN thread_name AS n ON n.name_id = a.got.name_id
 LEFT JOIN process AS p ON p.upid = a.upid
 WHERE a.write_count > 0 AND a.got IS NOT NULL
 ORDER BY ts_ns, a.upid, a.fd

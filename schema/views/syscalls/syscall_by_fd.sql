@@ -1,6 +1,6 @@
 -- syscall_by_fd: on which descriptors each thread made which calls, and what the descriptors were
--- grain: a thread, a call, a descriptor and what it was
--- source: fd_call, thread
+-- grain: a thread, a name that it had, a call, a descriptor and what it was
+-- source: fd_call, thread, thread_name
 -- caveat: of a call with several descriptors (dup2, sendfile, epoll_ctl) the first is meant; poll and select name theirs in memory and are not here, but peer_wait has them
 -- caveat: what a descriptor is comes from fd_history: NULL is not known
 -- diff by: comm, name, kind, target
@@ -10,7 +10,7 @@
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name when it made the call
 -- column name: the call
 -- column fd: the descriptor
 -- column kind: file, socket, pipe, eventfd, eventpoll, …; NULL when not known
@@ -25,17 +25,18 @@
 -- column moved_bytes [bytes]: bytes that calls which read or write moved; NULL for other calls
 -- column open_count [count]: how many had not returned when the capture ended
 SELECT
-  c.utid, t.tid, t.pid, t.comm, c.name, c.fd, c.kind, c.target, c.local, c.peer,
+  c.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, c.name, c.fd, c.kind, c.target, c.local, c.peer,
   count(*) AS call_count,
   count(*) FILTER (c.errno IS NOT NULL) AS error_count,
-  coalesce(sum(c.duration_ns), 0)::BIGINT AS total_ns,
+  TRY_CAST(coalesce(sum(c.duration_ns), 0) AS BIGINT) AS total_ns,
   avg(c.duration_ns) AS avg_ns,
   max(c.duration_ns) AS max_ns,
   CASE WHEN c.name IN ('read', 'readv', 'pread64', 'preadv', 'preadv2', 'recv', 'recvfrom', 'recvmsg', 'write', 'writev',
       'pwrite64', 'pwritev', 'pwritev2', 'send', 'sendto', 'sendmsg', 'sendfile', 'sendfile64', 'splice', 'copy_file_range')
-    THEN coalesce(sum(c.ret) FILTER (c.ret > 0), 0)::BIGINT END AS moved_bytes,
+    THEN TRY_CAST(coalesce(sum(c.ret) FILTER (c.ret > 0), 0) AS BIGINT) END AS moved_bytes,
   count(*) FILTER (c.ret IS NULL) AS open_count
 FROM fd_call AS c
 JOIN thread AS t USING (utid)
-GROUP BY c.utid, t.tid, t.pid, t.comm, c.name, c.fd, c.kind, c.target, c.local, c.peer
-ORDER BY total_ns DESC, c.utid, c.name, c.fd, c.kind, c.target, c.local, c.peer
+LEFT JOIN thread_name AS n ON n.name_id = c.name_id
+GROUP BY c.utid, t.tid, t.pid, coalesce(n.comm, t.comm), c.name, c.fd, c.kind, c.target, c.local, c.peer
+ORDER BY total_ns DESC, c.utid, comm, c.name, c.fd, c.kind, c.target, c.local, c.peer

@@ -1,9 +1,9 @@
 -- syscall_latency: how long system calls took, as a histogram in powers of two
 -- grain: a name of threads, a call and a power of two
--- source: syscall, thread
+-- source: syscall, thread, thread_name
 -- caveat: only calls whose own entry and return are both in the capture count, as in syscall_summary's strict_count
 -- diff no: syscall_summary compares the calls
--- column comm: name of the threads
+-- column comm: name of the threads when they made the call
 -- column name: the call
 -- column bucket_ns_min [ns]: the range begins here: 0, 2, 4, 8, …
 -- column bucket_ns_max [ns]: and ends before this: 2, 4, 8, 16, …
@@ -12,11 +12,12 @@
 -- column total_ns [ns]: these calls together
 -- column max_ns [ns]: the longest of them
 WITH call AS (
-  SELECT t.comm, s.name, s.duration_ns, s.ret,
+  SELECT coalesce(n.comm, t.comm) AS comm, s.name, s.duration_ns, s.ret,
     -- length(bin(n)) is exact where log2 rounds.
     length(bin(greatest(s.duration_ns, 1))) - 1 AS power
   FROM syscall AS s
   JOIN thread AS t USING (utid)
+  LEFT JOIN thread_name AS n ON n.name_id = s.name_id
   WHERE s.duration_ns IS NOT NULL
 )
 SELECT
@@ -25,7 +26,7 @@ SELECT
   CASE power WHEN 62 THEN 9223372036854775807 ELSE 1::BIGINT << (power + 1) END AS bucket_ns_max,
   count(*) AS count,
   count(*) FILTER (ret < 0) AS error_count,
-  sum(duration_ns)::BIGINT AS total_ns,
+  TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
   max(duration_ns) AS max_ns
 FROM call
 GROUP BY comm, name, power

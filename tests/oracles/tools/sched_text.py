@@ -130,16 +130,3 @@ def twice_on(rows: list[Event]) -> set[int]:
                 found.add(came)
             on[came] = event.cpu
     return found
-
-
-def names(rows: list[Event]) -> dict[int, str]:
-    """The last name of each thread, by the events' own fields."""
-    found: dict[int, str] = {}
-    for event in rows:
-        fields = event.fields
-        if event.name == "sched_switch":
-            found[int(fields["prev_pid"])] = fields["prev_comm"]
-            found[int(fields["next_pid"])] = fields["next_comm"]
-        elif event.name in WAKEUPS:
-            found[int(fields["pid"])] = fields["comm"]
-    return found

@@ -160,6 +160,38 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
     }
 }
 
+/// What a quantity in a capture can be at most, of any unit: 73 years in ns, two exbibytes. A larger one comes of damage or of a
+/// counter that stands for "no limit". It is put down to this, so that no sum of two and no difference overflows, and counted.
+pub const QUANTITY_MAX: i64 = 1 << 61;
+
+/// A number that has a bound.
+pub trait Bounded {
+    /// The nearest number within the bound; counts where that is another.
+    fn bounded(self, count: &mut u64) -> Self;
+}
+
+impl Bounded for i64 {
+    #[inline]
+    fn bounded(self, count: &mut u64) -> i64 {
+        if self.unsigned_abs() <= QUANTITY_MAX as u64 {
+            return self;
+        }
+        *count += 1;
+        if self < 0 { -QUANTITY_MAX } else { QUANTITY_MAX }
+    }
+}
+
+impl Bounded for u64 {
+    #[inline]
+    fn bounded(self, count: &mut u64) -> u64 {
+        if self <= QUANTITY_MAX as u64 {
+            return self;
+        }
+        *count += 1;
+        QUANTITY_MAX as u64
+    }
+}
+
 /// A list column of one primitive type.
 pub struct ListOf<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,

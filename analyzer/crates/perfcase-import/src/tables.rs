@@ -10,7 +10,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 
-use crate::columns::{ListOf, Numbers, SymbolBuilder};
+use crate::columns::{Bounded as _, ListOf, Numbers, SymbolBuilder};
 
 /// What the generated builders have in common.
 pub trait Table {
@@ -21,6 +21,10 @@ pub trait Table {
     /// True when no row is waiting.
     fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+    /// Quantities so far that were beyond what one can be.
+    fn bounded_count(&self) -> u64 {
+        0
     }
     /// Hands over the waiting rows, a column at a time, in the order of the specification.
     fn take(&mut self) -> Vec<ArrayRef>;

@@ -11,6 +11,7 @@ from perfcase.diff.declared import Measure
 from perfcase.lazy import duckdb
 from perfcase.query import sql_errors
 from perfcase.schema import quote
+from perfcase.span import recorded_ns
 from perfcase.views import View
 
 Key = tuple[str | None, ...]
@@ -37,8 +38,10 @@ class Collected:
     rows: dict[Key, dict[str, Figure]]
     """By key, then by measure; a measure that is NULL is not in it."""
     span_ns: float | None
-    """The time that its intervals cover together; None for a view without intervals: it covers the capture."""
+    """The time that its intervals cover together; None for a view without intervals."""
     has_intervals: bool
+    recorded_ns: int | None = None
+    """Of a view of events, how long these were recorded; else None."""
 
     def values(self, column: int) -> set[str | None]:
         """What one of the key columns holds."""
@@ -97,7 +100,8 @@ def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
         if measure.kind == "median":
             for *key, value in connection.execute(_median(view, measure, where)).fetchall():
                 rows.setdefault(tuple(key), {})[measure.name] = Figure(float(value), None)
-    return Collected(rows, span_ns if is_series and "interval_ns" in columns else None, is_series)
+    covered_ns = span_ns if is_series and "interval_ns" in columns else None
+    return Collected(rows, covered_ns, is_series, None if covered_ns else recorded_ns(connection, view.name))
 
 
 def key_sql(name: str) -> str:

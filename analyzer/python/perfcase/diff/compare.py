@@ -225,8 +225,10 @@ class _Divided:
 
 
 def seconds_of(collected: Collected, duration_ns: int) -> float:
-    """The time that amounts were counted in: what the view's intervals cover, or the capture, where they cover far less of it:
-    then nothing happened outside of them."""
+    """The time that amounts were counted in: how long the view's events were recorded, or what its intervals cover; the capture,
+    where they cover far less of it: then nothing happened outside of them."""
+    if collected.recorded_ns:
+        return collected.recorded_ns / 1e9
     span_ns = collected.span_ns or 0.0
     return (span_ns if COVERED_RATIO * duration_ns <= span_ns <= duration_ns else duration_ns) / 1e9
 

@@ -20,6 +20,7 @@ from typing import TypeVar
 from perfcase.diff.collect import Collected, Figure, Key, collect
 from perfcase.diff.compare import Difference, Side, differences
 from perfcase.diff.sides import SHARED, share_views
+from perfcase.lazy import duckdb
 from perfcase.views import View, load_views, with_dependencies
 from perfcase.window import move, open_window
 
@@ -101,7 +102,7 @@ def rank(a: Side, b: Side, names: Iterable[str] | None = None) -> Ranking:
             continue
         found[name] = differences(views[name], a, b, *collected[name])
     _add_noise(views, found, collected, a, b)
-    recorder = recorder_names(a) | recorder_names(b)
+    recorder = recorder_names(a.connection) | recorder_names(b.connection)
     return ranked(found, recorder, lacking, both, is_one_view=names is not None)
 
 
@@ -164,8 +165,9 @@ def _without_events(side: Side, names: set[str]) -> set[str]:
     return {view for (view, _), tables in alternatives.items() if view in names and tables <= recorded}
 
 
-def recorder_names(side: Side) -> set[str]:
-    rows = side.connection.execute(
+def recorder_names(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """What the recorder's own threads and processes are called."""
+    rows = connection.execute(
         "SELECT comm FROM recorder_thread WHERE comm IS NOT NULL UNION SELECT split_part(process, ':', 1) FROM recorder_process"
     ).fetchall()
     return {row[0] for row in rows} - {"sh"}

@@ -17,6 +17,7 @@ from perfcase.flamegraph import FlameGraph
 from perfcase.flametree import tree
 from perfcase.lazy import duckdb
 from perfcase.query import Result
+from perfcase.span import recorded_ns
 from perfcase.stacks import event_counts, sampled_events
 from perfcase.text import ratio, safe
 from perfcase.views import load_views
@@ -67,7 +68,8 @@ def write_callers(
     a: Side, b: Side, old: Profile, new: Profile, function: str, fmt: str, output: Path | None, limit: int
 ) -> None:
     """The caller view of a function in both captures, what changed most first."""
-    rows = callers(old, new, a.duration_ns, b.duration_ns, function)
+    a_ns, b_ns = (recorded_ns(side.connection, "function_profile") or side.duration_ns for side in (a, b))
+    rows = callers(old, new, a_ns, b_ns, function)
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(
             f"CREATE TABLE caller ({', '.join(f'{name} {kind}' for name, kind in CALLER_COLUMNS.items())})"

@@ -27,10 +27,7 @@ from perfcase.stacks import (
     sampling_event,
 )
 
-NOT_IDLE = (
-    "coalesce(pid <> 0, true) AND coalesce(comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"
-    " AND coalesce(pid NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL), true)"
-)
+NOT_IDLE = "coalesce(pid <> 0, true) AND coalesce(utid NOT IN (SELECT utid FROM recorder_thread), true)"
 """Samples of what the machine was there for: neither its idle loop nor the recorder."""
 
 _NUMBER = re.compile(r"([-/:#_])[0-9]+")

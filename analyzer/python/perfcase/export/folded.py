@@ -25,13 +25,13 @@ def write(samples: Samples, file: BinaryIO) -> None:
     """Writes the callchains in the order of their text; the weight is in the event's unit."""
     samples.note_losses(times=False)
     names = {key: _name(frame.name) for key, frame in samples.frames.items()}
-    threads = {utid: _name(thread.name) for utid, thread in samples.threads.items()}
+    threads = {key: _name(thread.name) for key, thread in samples.threads.items()}
     weights: Counter[tuple[int | None, int]] = Counter()
     for sample in samples.all():
-        weights[sample.utid, sample.stack] += sample.weight
+        weights[sample.thread, sample.stack] += sample.weight
     lines: Counter[str] = Counter()
-    for (utid, stack), weight in weights.items():
-        line = ";".join([threads[utid], *(names[frame] for frame in reversed(samples.stacks[stack]))])
+    for (key, stack), weight in weights.items():
+        line = ";".join([threads[key], *(names[frame] for frame in reversed(samples.stacks[stack]))])
         lines[_NUMBER.sub(r"_\1", line)] += weight
     weightless = sum(not weight for weight in lines.values())
     if weightless:

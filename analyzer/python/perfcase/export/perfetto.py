@@ -219,8 +219,8 @@ class _Trace:
             if sample.ts_ns is None:
                 timeless += 1
                 continue
-            strangers += samples.threads[sample.utid].tid < 0
-            thread = samples.threads[sample.utid]
+            thread = samples.threads[sample.thread]
+            strangers += thread.tid < 0
             fields = (
                 pb.number(2, max(thread.pid, 0)) + pb.number(3, max(thread.tid, 0)) + pb.number(4, sample.stack + 1)
             )

@@ -46,14 +46,14 @@ def _parts(samples: Samples) -> Iterator[bytes]:
     weights: Counter[tuple[int | None, int]] = Counter()
     counts: Counter[tuple[int | None, int]] = Counter()
     for sample in samples.all():
-        weights[sample.utid, sample.stack] += sample.weight
-        counts[sample.utid, sample.stack] += 1
-    for (utid, stack), count in counts.items():
-        thread = samples.threads[utid]
+        weights[sample.thread, sample.stack] += sample.weight
+        counts[sample.thread, sample.stack] += 1
+    for (key, stack), count in counts.items():
+        thread = samples.threads[key]
         yield message(
             2,
             packed(1, [frame + 1 for frame in samples.stacks[stack]])
-            + packed(2, [count, weights[utid, stack]])
+            + packed(2, [count, weights[key, stack]])
             + message(3, number(1, strings["thread"]) + number(2, strings[thread.name]))
             + message(3, number(1, strings["process"]) + number(2, strings[thread.process]))
             + message(3, number(1, strings["tid"]) + number(3, thread.tid))

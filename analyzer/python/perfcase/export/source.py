@@ -32,10 +32,13 @@ class FrameInfo(NamedTuple):
     source_line: int | None
 
 
-class Thread(NamedTuple):
-    """A thread that was sampled."""
+Key = tuple[int | None, int | None]
+"""A thread under one of its names: utid and name_id; None for samples that no thread is known of."""
 
-    utid: int | None
+
+class Thread(NamedTuple):
+    """A thread that was sampled, under one of its names."""
+
     tid: int
     pid: int
     name: str
@@ -45,7 +48,7 @@ class Thread(NamedTuple):
 class Sample(NamedTuple):
     """One sample. ``stack`` numbers its callchain in ``Samples.stacks``."""
 
-    utid: int | None
+    thread: Key
     ts_ns: int | None
     cpu: int | None
     mode: int
@@ -96,29 +99,28 @@ class Samples:
         return [([frame] if ids is None else ids, (stack, frame)) for stack, frame, ids in rows]
 
     @cached_property
-    def threads(self) -> dict[int | None, Thread]:
-        """The threads that were sampled, by utid; None stands for samples that no thread is known of."""
+    def threads(self) -> dict[Key, Thread]:
+        """The threads that were sampled, each under every name that it had then."""
         rows = self._all(
-            "SELECT s.utid, t.tid, t.pid, t.comm, p.name FROM"
-            f" (SELECT DISTINCT utid FROM ({self._rows})) AS s LEFT JOIN thread AS t USING (utid)"
-            " LEFT JOIN process AS p USING (upid) ORDER BY s.utid NULLS LAST"
+            "SELECT s.utid, s.name_id, t.tid, t.pid, s.comm, CASE WHEN t.tid = t.pid THEN s.comm ELSE p.name END FROM"
+            f" (SELECT DISTINCT utid, name_id, comm FROM ({self._rows})) AS s LEFT JOIN thread AS t USING (utid)"
+            " LEFT JOIN process AS p USING (upid) ORDER BY s.utid NULLS LAST, s.name_id"
         )
         return {
-            utid: Thread(
-                utid,
+            (utid, name_id): Thread(
                 _known(tid),
                 _known(tid if pid is None else pid),
                 comm or "[unknown]",
                 process or comm or "[unknown]",
             )
-            for utid, tid, pid, comm, process in rows
+            for utid, name_id, tid, pid, comm, process in rows
         }
 
     def by_thread(self) -> Iterator[tuple[Thread, Iterator[Sample]]]:
         """The samples of each thread, in the order of ``threads``."""
         threads = self.threads
-        for utid, rows in groupby(self.all(), key=lambda sample: sample.utid):
-            yield threads[utid], rows
+        for key, rows in groupby(self.all(), key=lambda sample: sample.thread):
+            yield threads[key], rows
 
     def note_losses(self, *, times: bool) -> None:
         """Tells what no file of samples holds: other events, samples without an address, with ``times`` those without time."""
@@ -149,13 +151,13 @@ class Samples:
         """All samples: thread by thread, in the order of time."""
         numbers = {key: number for number, (_, key) in enumerate(self._stacks)}
         cursor = self._execute(
-            "SELECT utid, ts_ns, cpu, cpu_mode, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END,"
-            f" coalesce(period, 1) FROM ({self._rows}) ORDER BY utid NULLS LAST, ts_ns, sample_id"
+            "SELECT utid, name_id, ts_ns, cpu, cpu_mode, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END,"
+            f" coalesce(period, 1) FROM ({self._rows}) ORDER BY utid NULLS LAST, name_id, ts_ns, sample_id"
         )
         done = 0
         while batch := cursor.fetchmany(_BATCH_ROWS):
-            for utid, ts, cpu, mode, stack, frame, weight in batch:
-                yield Sample(utid, ts, cpu, mode, numbers[stack, frame], weight)
+            for utid, name_id, ts, cpu, mode, stack, frame, weight in batch:
+                yield Sample((utid, name_id), ts, cpu, mode, numbers[stack, frame], weight)
             done += len(batch)
             self.progress(done)
 

@@ -10,6 +10,7 @@ from perfcase.coverage import why_empty
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.schema import Table, quote
+from perfcase.span import recorded_ns
 from perfcase.views import View
 
 WAYS = ("sum", "level", "mean", "max", "min", "median", "count")
@@ -112,6 +113,7 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
         return Reading(count, None, None, f"{wanted.measure} is unknown in all of its {count:,} rows")
     if not wanted.is_per_second:
         return Reading(count, value, None, None)
+    duration_ns = recorded_ns(connection, wanted.view) or duration_ns
     if not duration_ns or duration_ns <= 0:
         return Reading(count, None, None, "its duration is not known, so neither is the amount per second")
     return Reading(count, value, value / (duration_ns / 1e9), None)

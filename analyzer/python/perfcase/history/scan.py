@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from perfcase import query
 from perfcase.diff.collect import Key, collect
 from perfcase.diff.compare import seconds_of
+from perfcase.diff.rank import recorder_names
 from perfcase.errors import PerfcaseError
 from perfcase.history.bands import STRICT, VALUES_MIN, Split, split
 from perfcase.history.captures import Capture, Progress
@@ -18,7 +19,6 @@ from perfcase.views import View
 PRESENT_RATIO_MIN = 0.75
 """Of the captures, those that a figure has to be known of: a process of a few hosts has no bands."""
 
-RECORDER = "perfcase-"
 """How the names of the recorder's processes begin."""
 
 COLUMNS = {
@@ -109,9 +109,10 @@ def _read(
     kinds = {measure.name: measure.kind for measure in view.diff.measures}
     collected = collect(connection, view)
     seconds = seconds_of(collected, capture.duration_ns or 0)
+    recorder = recorder_names(connection)
     for key, row in collected.rows.items():
         # What the recorder did is no figure of the host.
-        if any(part and part.startswith(RECORDER) for part in key):
+        if recorder.intersection(part for part in key if part):
             continue
         for measure, figure in row.items():
             if measure not in kinds:

@@ -108,7 +108,9 @@ def against_baseline(
         )
         found[view.name] = differences(view, base, side, old, certain)
     return Usual(
-        chosen, fleet.left_out, ranked(found, recorder_names(side), lacking, list(found), is_one_view=len(views) == 1)
+        chosen,
+        fleet.left_out,
+        ranked(found, recorder_names(side.connection), lacking, list(found), is_one_view=len(views) == 1),
     )
 
 

@@ -11,10 +11,6 @@ _TOP = 6
 _FRAMES_MAX = 4
 # Where a kernel thread's callchain begins, on every architecture. One without a callchain cannot be told.
 _KERNEL_THREAD = "coalesce(starts_with(stack, 'ret_from_fork'), false)"
-_RECORDER_COMMS = (
-    "('perfcase-helper', 'perfcase-record') OR comm IN (SELECT comm FROM thread WHERE pid IN"
-    " (SELECT pid FROM recorder_process) AND comm IS NOT NULL)"
-)
 # The frames of the switch itself, at the leaf of every such callchain.
 _SWITCHING = ("__traceiter_", "trace_event_raw_event", "perf_trace_sched", "__schedule", "schedule", "preempt_schedule")
 
@@ -67,7 +63,7 @@ def tail(stack: str | None) -> str:
 def _wakers(page: Page) -> None:
     rows = page.rows(
         "SELECT comm, waker_comm, sum(off_cpu_ns) AS off_cpu_ns, sum(count) AS count, max(max_ns) AS max_ns FROM off_wake"
-        f" WHERE waker_comm IS NOT NULL AND NOT (comm IN {_RECORDER_COMMS}) AND NOT {_KERNEL_THREAD} GROUP BY ALL"
+        f" WHERE waker_comm IS NOT NULL AND comm NOT IN (SELECT comm FROM recorder_thread WHERE comm IS NOT NULL) AND NOT {_KERNEL_THREAD} GROUP BY ALL"
         f" ORDER BY off_cpu_ns DESC, comm, waker_comm LIMIT {_TOP}"
     )
     if not rows:

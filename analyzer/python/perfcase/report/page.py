@@ -18,10 +18,7 @@ from perfcase.text import safe, shorten
 
 Format = Callable[[Any], str]
 
-NOT_THE_RECORDER = (
-    "coalesce(comm, '') NOT IN ('perfcase-helper', 'perfcase-record')"
-    " AND coalesce(pid NOT IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL), true)"
-)
+NOT_THE_RECORDER = "utid NOT IN (SELECT utid FROM recorder_thread)"
 """A condition that leaves out the recorder's own threads: what they cost has a block of its own."""
 
 SEEN_RUNNING = "utid IN (SELECT utid FROM thread_time WHERE switch_count > 0)"

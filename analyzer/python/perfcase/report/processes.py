@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import NOT_THE_RECORDER, Column, Page
+from perfcase.report.page import Column, Page
 from perfcase.text import count, duration, plural, ratio, size
 
 _TOP = 6
 _WAITING = 4
+
+_NOT_THE_RECORDER = (
+    "coalesce(upid NOT IN (SELECT upid FROM thread JOIN recorder_thread USING (utid) WHERE upid IS NOT NULL), true)"
+)
 
 
 def pidstat(page: Page) -> None:
@@ -18,7 +22,7 @@ def pidstat(page: Page) -> None:
         " max(cpu_ratio) AS peak, sum(run_queue_ns) AS run_queue, max(resident_bytes) AS resident,"
         " sum(read_bytes) AS bytes_read, sum(write_bytes) AS bytes_written,"
         " sum(voluntary_switch_count) + sum(involuntary_switch_count) AS switches"
-        f" FROM process_activity WHERE {NOT_THE_RECORDER} GROUP BY upid, pid, comm HAVING sum(cpu_ns) > 0"
+        f" FROM process_activity WHERE {_NOT_THE_RECORDER} GROUP BY upid, pid, comm HAVING sum(cpu_ns) > 0"
         f" ORDER BY sum(cpu_ns) DESC, upid, comm LIMIT {_TOP}",
         [
             Column("process", left=True, limit=18),

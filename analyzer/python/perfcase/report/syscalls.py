@@ -15,7 +15,7 @@ def write(page: Page) -> None:
         "System calls",
         "syscall_summary",
         "SELECT comm, tid, name, call_count, error_count, total_ns, avg_ns, max_ns FROM syscall_summary"
-        f" WHERE call_count > 0 AND {NOT_THE_RECORDER} ORDER BY total_ns DESC, utid, name LIMIT {_TOP}",
+        f" WHERE call_count > 0 AND {NOT_THE_RECORDER} ORDER BY total_ns DESC, utid, comm, name LIMIT {_TOP}",
         [
             Column("thread", left=True, limit=18),
             Column("tid"),

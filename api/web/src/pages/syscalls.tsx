@@ -32,7 +32,7 @@ const PARTS: Part[] = [
       "avg_ns",
       "max_ns",
       "min_ns",
-      "stddev_ratio",
+      "stddev_ns",
       "open_count",
     ],
   },

@@ -27,7 +27,7 @@ pub(super) fn start_anchor(capture: &Capture) -> Option<&Anchor> {
     anchors.iter().find(|anchor| anchor.at.as_deref() == Some("start")).or(anchors.first())
 }
 
-fn end_anchor(capture: &Capture) -> Option<&Anchor> {
+pub(super) fn end_anchor(capture: &Capture) -> Option<&Anchor> {
     let anchors = &capture.manifest.as_ref()?.clock.anchors;
     anchors.iter().find(|anchor| anchor.at.as_deref() == Some("end"))
 }
@@ -35,7 +35,8 @@ fn end_anchor(capture: &Capture) -> Option<&Anchor> {
 /// Keeps the host's files; sets what the decoders need to know of the host before they start.
 pub(super) fn host(session: &mut Session, capture: &Capture) -> HostFiles {
     if let Some(host) = capture.manifest.as_ref().map(|manifest| &manifest.host) {
-        session.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two()).unwrap_or(4096);
+        session.host.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two());
+        session.page_size_bytes = session.host.page_size_bytes.unwrap_or(4096);
         if let Some(machine) = &host.machine {
             session.timelines.set_machine(machine);
         }

@@ -31,6 +31,10 @@ pub struct SourceInfo {
     pub clock: Option<String>,
     /// Decompressed size in bytes.
     pub size_bytes: Option<u64>,
+    /// Since when it recorded, as the recorder says: the clock's reading.
+    pub started_ns: Option<i64>,
+    /// Until when.
+    pub ended_ns: Option<i64>,
 }
 
 #[derive(Default)]
@@ -152,10 +156,13 @@ impl Session {
 
     pub(crate) fn write_events(&mut self) {
         let chosen = self.timelines.chosen(&self.events.view());
+        let (start_ns, is_of_some) = (self.start_ns(), self.timelines.is_of_some_threads);
         let (events, tables): (&Events, &mut Tables) = (&self.events, &mut self.tables);
         for (id, state) in events.sources.iter().enumerate() {
             let id = id as SourceId;
             let info = &state.info;
+            // Some processes may all sleep while they are recorded: then the records do not tell since when.
+            let told = |clock_ns: Option<i64>| Some(clock_ns.filter(|_| is_of_some)?.saturating_sub(start_ns));
             tables.source.push(SourceRow {
                 source_id: id,
                 name: &info.name,
@@ -172,6 +179,8 @@ impl Session {
                 lost_count: state.lost_count,
                 first_ts_ns: state.first,
                 last_ts_ns: state.last,
+                since_ts_ns: told(info.started_ns).into_iter().chain(state.first).min(),
+                until_ts_ns: told(info.ended_ns).into_iter().chain(state.last).max(),
                 is_timeline: chosen.sched == Some(id),
                 is_syscall_source: chosen.syscall == Some(id),
                 is_block_source: chosen.block == Some(id),

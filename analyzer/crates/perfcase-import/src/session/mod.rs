@@ -26,7 +26,7 @@ pub(crate) use load::placement;
 pub use maps::Mapping;
 pub(crate) use maps::SEVERAL_FILES;
 pub use stacks::{Callers, EndReason};
-pub use threads::{Upid, Utid, until_nul};
+pub use threads::{NameId, Upid, Utid, until_nul};
 pub use unwinding::UserState;
 
 use crate::tables::{self, Table, Tables};

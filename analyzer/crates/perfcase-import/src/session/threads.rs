@@ -9,16 +9,27 @@ use crate::tables::{ProcessRow, Tables, ThreadNameRow, ThreadRow};
 pub type Utid = u32;
 /// The capture's own key of a process.
 pub type Upid = u32;
+/// The capture's own key of a name that a thread had for a time.
+pub type NameId = u32;
 
 pub(crate) struct Thread {
     pub tid: i32,
     pub upid: Option<Upid>,
     pub pid: Option<i32>,
-    pub comm: Option<Box<[u8]>>,
+    /// Its name now.
+    name: NameId,
     start: i64,
     end: i64,
     first: i64,
     last: i64,
+}
+
+/// A name of a thread, from when it was first seen with it. Each thread has one from its beginning on: what happens before
+/// anybody tells the name refers to it all the same.
+struct Name {
+    utid: Utid,
+    since: i64,
+    comm: Option<Box<[u8]>>,
 }
 
 pub(crate) struct Process {
@@ -40,7 +51,7 @@ pub(crate) struct Threads {
     pub processes: Vec<Process>,
     by_tid: ByTid,
     by_pid: HashMap<i32, Upid>,
-    names: Vec<(Utid, i64, Box<[u8]>)>,
+    names: Vec<Name>,
 }
 
 /// The kernel's PID_MAX_LIMIT: thread ids are below it.
@@ -86,8 +97,7 @@ impl Threads {
             names: Vec::new(),
         };
         threads.create(NO_TIME, 0, Some(0));
-        threads.all[0].comm = Some(Box::from(&b"swapper"[..]));
-        threads.names.push((0, NO_TIME, Box::from(&b"swapper"[..])));
+        threads.names[0].comm = Some(Box::from(&b"swapper"[..]));
         threads
     }
 
@@ -95,7 +105,9 @@ impl Threads {
         let utid = self.all.len() as Utid;
         let upid = pid.map(|pid| self.process(pid));
         let none = NO_TIME;
-        self.all.push(Thread { tid, upid, pid, comm: None, start: ts, end: none, first: none, last: none });
+        let name = self.names.len() as NameId;
+        self.names.push(Name { utid, since: none, comm: None });
+        self.all.push(Thread { tid, upid, pid, name, start: ts, end: none, first: none, last: none });
         self.by_tid.insert(tid, utid);
         utid
     }
@@ -152,6 +164,14 @@ impl Threads {
         thread.upid = Some(upid);
     }
 
+    /// The host was started again: its ids mean other threads and processes from now on.
+    pub(crate) fn forget(&mut self) {
+        self.by_tid = ByTid::default();
+        self.by_tid.insert(0, 0);
+        self.by_pid.clear();
+        self.by_pid.insert(0, 0);
+    }
+
     /// A thread was created. Two sources may tell of it, and a wakeup may come first: a thread of that id which has
     /// not done anything yet is the same one.
     pub(crate) fn fork(&mut self, ts: i64, pid: Option<i32>, tid: i32, parent: Option<i32>) -> Utid {
@@ -188,20 +208,49 @@ impl Threads {
         }
     }
 
-    #[inline]
     /// When the thread exited, if it did.
+    #[inline]
     pub(crate) fn end_of(&self, utid: Utid) -> Option<i64> {
         self.all.get(utid as usize).map(|thread| thread.end).filter(|&end| end != NO_TIME)
     }
 
+    /// The key of the name that the thread has now.
+    #[inline]
+    pub(crate) fn name_of(&self, utid: Utid) -> NameId {
+        self.all.get(utid as usize).map_or(0, |thread| thread.name)
+    }
+
+    /// The name that the thread has now, where one was told.
+    #[inline]
+    pub(crate) fn comm_of(&self, utid: Utid) -> Option<&[u8]> {
+        self.names.get(self.name_of(utid) as usize).and_then(|name| name.comm.as_deref())
+    }
+
     pub(crate) fn set_comm(&mut self, ts: i64, utid: Utid, comm: &[u8]) {
-        let thread = &mut self.all[utid as usize];
-        if utid == 0 || comm.is_empty() || thread.comm.as_deref() == Some(comm) {
+        let Some(thread) = self.all.get_mut(utid as usize) else { return };
+        let now = &mut self.names[thread.name as usize];
+        let known = now.comm.as_deref().unwrap_or_default();
+        if utid == 0 || comm.is_empty() || known == comm || is_worker_with_work(comm, known) {
             return;
         }
-        thread.comm = Some(comm.into());
-        self.names.push((utid, ts, comm.into()));
+        if is_worker_with_work(known, comm) {
+            now.comm = Some(comm.into());
+            return;
+        }
+        if now.comm.is_none() || now.since == ts {
+            *now = Name { utid, since: ts, comm: Some(comm.into()) };
+            return;
+        }
+        thread.name = self.names.len() as NameId;
+        self.names.push(Name { utid, since: ts, comm: Some(comm.into()) });
     }
+}
+
+/// Whether the first name is the second with what a kworker works on, or did last (`kworker/0:1-events`). /proc has it so
+/// (wq_worker_comm in kernel/workqueue.c), and perf takes it from there at its start; events have the name alone.
+fn is_worker_with_work(name: &[u8], plain: &[u8]) -> bool {
+    plain.starts_with(b"kworker/")
+        && name.strip_prefix(plain).and_then(<[u8]>::first).is_some_and(|byte| b"-+".contains(byte))
 }
 
 /// The text of a fixed-size kernel string: up to the first NUL.
@@ -215,6 +264,12 @@ impl Session {
     #[inline]
     pub fn utid(&mut self, clock_ns: i64, tid: i32, pid: Option<i32>) -> Utid {
         self.threads.find_or_create(clock_ns, tid, pid)
+    }
+
+    /// The key of the name that a thread has at this time.
+    #[inline]
+    pub fn name_of(&self, utid: Utid) -> NameId {
+        self.threads.name_of(utid)
     }
 
     /// The process of a thread, made when it is new.
@@ -241,10 +296,9 @@ impl Session {
 
     /// A new thread has its creator's name until it gets another.
     pub fn inherit_name(&mut self, clock_ns: i64, child: Utid, parent_tid: i32) {
-        let parent = self.threads.by_tid.get(parent_tid).and_then(|utid| self.threads.all.get(utid as usize));
-        if let Some(name) = parent.and_then(|parent| parent.comm.clone()) {
-            self.name_if_unnamed(clock_ns, child, &name);
-        }
+        let parent = self.threads.by_tid.get(parent_tid);
+        let Some(name) = parent.and_then(|parent| self.threads.comm_of(parent)).map(<[u8]>::to_vec) else { return };
+        self.name_if_unnamed(clock_ns, child, &name);
     }
 
     /// A thread ended.
@@ -254,7 +308,7 @@ impl Session {
 
     /// A snapshot shows a thread's name: it counts where no event told one.
     pub fn name_if_unnamed(&mut self, clock_ns: i64, utid: Utid, name: &[u8]) {
-        if self.threads.all.get(utid as usize).is_some_and(|thread| thread.comm.is_none()) {
+        if self.threads.comm_of(utid).is_none() {
             self.threads.set_comm(clock_ns, utid, until_nul(name));
         }
     }
@@ -274,7 +328,7 @@ impl Session {
         let (threads, tables): (&Threads, &mut Tables) = (&self.threads, &mut self.tables);
         let mut names: Vec<Option<String>> = vec![None; threads.processes.len()];
         for (utid, thread) in threads.all.iter().enumerate() {
-            let comm = thread.comm.as_deref().map(String::from_utf8_lossy);
+            let comm = threads.comm_of(utid as Utid).map(String::from_utf8_lossy);
             if let Some(upid) = thread.upid
                 && (thread.pid == Some(thread.tid) || names[upid as usize].is_none())
             {
@@ -302,15 +356,51 @@ impl Session {
                 end_ts_ns: ts(process.end),
             });
         }
-        let mut order: Vec<&(Utid, i64, Box<[u8]>)> = threads.names.iter().collect();
-        order.sort_by_key(|(utid, ts, _)| (*utid, *ts));
-        for (index, (utid, clock_ns, comm)) in order.iter().enumerate() {
-            let ts_ns = ts(*clock_ns).unwrap_or(0);
-            // What was there before the capture is replaced by what its first instant says.
-            if order.get(index + 1).is_some_and(|next| next.0 == *utid && ts(next.1).unwrap_or(0) == ts_ns) {
-                continue;
+        let mut order: Vec<(NameId, &Name)> = (0..).zip(&threads.names).collect();
+        order.sort_by_key(|(_, name)| (name.utid, name.since));
+        for (name_id, name) in order {
+            if let Some(comm) = &name.comm {
+                let (ts_ns, comm) = (ts(name.since).unwrap_or(0), &String::from_utf8_lossy(comm));
+                tables.thread_name.push(ThreadNameRow { name_id, utid: name.utid, ts_ns, comm });
             }
-            tables.thread_name.push(ThreadNameRow { utid: *utid, ts_ns, comm: &String::from_utf8_lossy(comm) });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(names: &[(i64, &[u8])]) -> (Threads, Vec<NameId>) {
+        let mut threads = Threads::new();
+        let utid = threads.find_or_create(0, 7, Some(7));
+        let ids = names.iter().map(|&(ts, comm)| {
+            threads.set_comm(ts, utid, comm);
+            threads.name_of(utid)
+        });
+        let ids = ids.collect();
+        (threads, ids)
+    }
+
+    #[test]
+    fn a_name_holds_until_the_next() {
+        let (threads, ids) = named(&[(1, b"bash"), (5, b"bash"), (9, b"ls"), (9, b"cat"), (12, b"bash")]);
+        assert_eq!(
+            ids,
+            [1, 1, 2, 2, 3],
+            "the first is the one it had before anybody told it; two at one time are the later"
+        );
+        let names: Vec<_> = threads.names[1..].iter().map(|name| (name.since, name.comm.as_deref())).collect();
+        assert_eq!(names, [(1, Some(&b"bash"[..])), (9, Some(b"cat")), (12, Some(b"bash"))]);
+    }
+
+    #[test]
+    fn what_a_kworker_works_on_is_no_other_name() {
+        let (threads, ids) =
+            named(&[(1, b"kworker/0:1-eve"), (5, b"kworker/0:1"), (9, b"kworker/0:1+mm_"), (11, b"kworker/0:1H")]);
+        assert_eq!(ids, [1, 1, 1, 2]);
+        assert_eq!(threads.names[1].comm.as_deref(), Some(&b"kworker/0:1"[..]));
+        let (_, ids) = named(&[(1, b"kworker-a"), (5, b"kworker")]);
+        assert_eq!(ids, [1, 2], "any other program may be called so");
     }
 }

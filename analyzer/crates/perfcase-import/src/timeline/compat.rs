@@ -126,11 +126,8 @@ impl Session {
         if call_count == 0 {
             return;
         }
-        let comm = |utid: &Utid| {
-            let thread = self.threads.all.get(*utid as usize)?;
-            Some(String::from_utf8_lossy(thread.comm.as_deref().unwrap_or(b"?")).into_owned())
-        };
-        let comms: BTreeSet<String> = narrow.values().filter_map(|(_, utid)| comm(utid)).collect();
+        let comm = |utid: Utid| String::from_utf8_lossy(self.threads.comm_of(utid).unwrap_or(b"?")).into_owned();
+        let comms: BTreeSet<String> = narrow.values().map(|(_, utid)| comm(*utid)).collect();
         let more = if comms.len() > THREADS_NAMED { ", …" } else { "" };
         let comms: Vec<String> = comms.into_iter().take(THREADS_NAMED).collect();
         let message = format!(

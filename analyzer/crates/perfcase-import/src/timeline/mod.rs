@@ -143,7 +143,7 @@ impl Session {
         let names = self.timelines.names();
         if let Some(source) = chosen.sched {
             let mut sched = std::mem::take(&mut self.timelines.of(source).sched);
-            sched.settle_open(end, |utid| self.threads.end_of(utid));
+            sched.settle_open(end, |utid| self.threads.end_of(utid), |utid| self.threads.name_of(utid));
             if let Some(other) = self.timelines.with_stacks(source) {
                 sched.borrow_stacks(other);
                 if self.timelines.is_of_some_threads {

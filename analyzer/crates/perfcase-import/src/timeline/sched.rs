@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use crate::order;
-use crate::session::{NO_TIME, Utid};
+use crate::session::{NO_TIME, NameId, Utid};
 use crate::tables::{self, Table, ThreadStateRow, ThreadStateTable};
 use crate::writer::Build;
 
@@ -24,6 +24,7 @@ pub(crate) struct Switch {
     pub clock_ns: i64,
     pub cpu: u32,
     pub prev: Utid,
+    pub prev_name: NameId,
     pub next: Utid,
     /// The kernel's state bits of `prev`.
     pub prev_state: i64,
@@ -47,7 +48,8 @@ pub(crate) struct Wakeup {
     pub clock_ns: i64,
     pub kind: WakeKind,
     pub woken: Utid,
-    pub waker: Option<Utid>,
+    pub woken_name: NameId,
+    pub waker: Option<(Utid, NameId)>,
     pub cpu: Option<u32>,
     pub stack: Option<u32>,
 }
@@ -111,9 +113,12 @@ struct Interval {
     /// For a sleep that a wakeup ended: when the thread got a CPU; else [`NO_TIME`].
     ran: i64,
     utid: Utid,
+    /// Its name when it left the CPU: the end of a run, the beginning of a wait.
+    name: NameId,
     cpu: u32,
     stack: u32,
     waker: u32,
+    waker_name: NameId,
     waker_cpu: u32,
     waker_stack: u32,
     state: State,
@@ -166,25 +171,39 @@ impl Moments {
 #[derive(Clone, Copy)]
 struct Thread {
     out: i64,
+    out_name: NameId,
     out_cpu: u32,
     out_stack: u32,
     out_state: State,
     woken: i64,
+    woken_name: NameId,
     waker: u32,
+    waker_name: NameId,
     waker_cpu: u32,
     waker_stack: u32,
 }
 
 const UNKNOWN: Thread = Thread {
     out: NO_TIME,
+    out_name: NONE,
     out_cpu: NONE,
     out_stack: NONE,
     out_state: State::Running,
     woken: NO_TIME,
+    woken_name: NONE,
     waker: NONE,
+    waker_name: NONE,
     waker_cpu: NONE,
     waker_stack: NONE,
 };
+
+impl Thread {
+    /// The interval, with who ended it.
+    fn woke(&self, interval: Interval) -> Interval {
+        let Thread { waker, waker_name, waker_cpu, waker_stack, .. } = *self;
+        Interval { waker, waker_name, waker_cpu, waker_stack, ..interval }
+    }
+}
 
 #[derive(Default)]
 pub(crate) struct Sched {
@@ -257,7 +276,8 @@ impl Sched {
         // The first wakeup ends the sleep; later ones find the thread awake.
         if thread.woken == NO_TIME {
             thread.woken = wakeup.clock_ns;
-            thread.waker = wakeup.waker.unwrap_or(NONE);
+            thread.woken_name = wakeup.woken_name;
+            (thread.waker, thread.waker_name) = wakeup.waker.unwrap_or((NONE, NONE));
             thread.waker_cpu = wakeup.cpu.unwrap_or(NONE);
             thread.waker_stack = wakeup.stack.unwrap_or(NONE);
         }
@@ -286,9 +306,11 @@ impl Sched {
                 end: switch.clock_ns,
                 ran: NO_TIME,
                 utid: switch.prev,
+                name: switch.prev_name,
                 cpu: switch.cpu,
                 stack,
                 waker: NONE,
+                waker_name: NONE,
                 waker_cpu: NONE,
                 waker_stack: NONE,
                 state: if switch.prev == 0 { State::Idle } else { State::Running },
@@ -297,8 +319,14 @@ impl Sched {
                 is_open: false,
             });
         }
-        *self.thread(switch.prev) =
-            Thread { out: switch.clock_ns, out_cpu: switch.cpu, out_stack: stack, out_state: state, ..UNKNOWN };
+        *self.thread(switch.prev) = Thread {
+            out: switch.clock_ns,
+            out_name: switch.prev_name,
+            out_cpu: switch.cpu,
+            out_stack: stack,
+            out_state: state,
+            ..UNKNOWN
+        };
     }
 
     /// Writes what the thread did from when it left its CPU until `came`, when it got one again or the capture ended.
@@ -309,9 +337,11 @@ impl Sched {
             end,
             ran: NO_TIME,
             utid,
+            name: thread.out_name,
             cpu: thread.out_cpu,
             stack: thread.out_stack,
             waker: NONE,
+            waker_name: NONE,
             waker_cpu: NONE,
             waker_stack: NONE,
             state,
@@ -326,17 +356,16 @@ impl Sched {
             (Some(_), _) if thread.out_state == State::Dead => {}
             (Some(out), _) if wants_cpu => self.intervals.push(wait(out, came, thread.out_state)),
             (Some(out), Some(woken)) => {
-                let (waker, waker_cpu, waker_stack) = (thread.waker, thread.waker_cpu, thread.waker_stack);
                 let ran = if is_open { NO_TIME } else { came };
                 let sleep = wait(out, woken.max(out), thread.out_state);
-                self.intervals.push(Interval { ran, waker, waker_cpu, waker_stack, is_open: false, ..sleep });
+                self.intervals.push(Interval { ran, is_open: false, ..thread.woke(sleep) });
                 self.intervals.push(wait(woken.max(out), came, State::Runnable));
             }
             (Some(out), None) => self.intervals.push(wait(out, came, thread.out_state)),
             // A new thread, or one that slept since before the capture: only the wait for a CPU is known.
             (None, Some(woken)) => {
-                let (waker, waker_cpu, waker_stack) = (thread.waker, thread.waker_cpu, thread.waker_stack);
-                self.intervals.push(Interval { waker, waker_cpu, waker_stack, ..wait(woken, came, State::Runnable) });
+                let wait = Interval { name: thread.woken_name, ..wait(woken, came, State::Runnable) };
+                self.intervals.push(thread.woke(wait));
             }
             (None, None) => {}
         }
@@ -344,7 +373,12 @@ impl Sched {
 
     /// What was under way when the capture ended, or when the thread exited: a recording of some threads does not have the
     /// switch that takes a dead thread off its CPU.
-    pub(crate) fn settle_open(&mut self, end: i64, exit_of: impl Fn(Utid) -> Option<i64>) {
+    pub(crate) fn settle_open(
+        &mut self,
+        end: i64,
+        exit_of: impl Fn(Utid) -> Option<i64>,
+        name_of: impl Fn(Utid) -> NameId,
+    ) {
         let end_after =
             |utid: Utid, since: i64| exit_of(utid).filter(|&exit| exit > since).map_or(end, |exit| exit.min(end));
         // Where each thread was put on a CPU and has not been seen since to leave one. More than one place: a switch was
@@ -373,9 +407,11 @@ impl Sched {
                     end: next.map_or_else(|| end_after(utid, since), |&(next, _)| next),
                     ran: NO_TIME,
                     utid,
+                    name: name_of(utid),
                     cpu,
                     stack: NONE,
                     waker: NONE,
+                    waker_name: NONE,
                     waker_cpu: NONE,
                     waker_stack: NONE,
                     state: if utid == 0 { State::Idle } else { State::Running },
@@ -415,11 +451,13 @@ fn rows(intervals: &[Interval], start: i64) -> Result<RecordBatch, ArrowError> {
             ts_ns: interval.start.saturating_sub(start),
             duration_ns: interval.end.saturating_sub(interval.start),
             utid: interval.utid,
+            name_id: known(interval.name),
             state: interval.state.name(),
             cpu: known(interval.cpu),
             next_state: (is_run && !interval.is_open).then(|| interval.next_state.name()),
             stack_id: known(interval.stack),
             waker_utid: known(interval.waker),
+            waker_name_id: known(interval.waker_name),
             waker_cpu: known(interval.waker_cpu),
             waker_stack_id: known(interval.waker_stack),
             run_queue_ns: (interval.ran != NO_TIME).then(|| interval.ran.saturating_sub(interval.end)),

@@ -7,11 +7,19 @@ const D: i64 = 2;
 const PREEMPTED: i64 = 0x100;
 
 fn switch(sched: &mut Sched, clock_ns: i64, cpu: u32, prev: Utid, prev_state: i64, next: Utid) {
-    sched.switch(Switch { clock_ns, cpu, prev, next, prev_state, stack: None });
+    sched.switch(Switch { clock_ns, cpu, prev, prev_name: prev, next, prev_state, stack: None });
 }
 
 fn wake(sched: &mut Sched, clock_ns: i64, kind: WakeKind, woken: Utid, waker: Utid) {
-    sched.wakeup(Wakeup { clock_ns, kind, woken, waker: Some(waker), cpu: Some(0), stack: None });
+    sched.wakeup(Wakeup {
+        clock_ns,
+        kind,
+        woken,
+        woken_name: woken,
+        waker: Some((waker, waker)),
+        cpu: Some(0),
+        stack: None,
+    });
 }
 
 /// (thread, state, start, end), closed intervals only.
@@ -87,7 +95,7 @@ fn with_sched_waking_the_later_sched_wakeup_adds_nothing() {
 fn what_the_end_cuts_is_open() {
     let mut sched = Sched::default();
     switch(&mut sched, 0, 0, 1, S, 2);
-    sched.settle_open(100, |_| None);
+    sched.settle_open(100, |_| None, |utid| utid);
     let open: Vec<_> =
         sched.intervals.iter().filter(|i| i.is_open).map(|i| (i.utid, i.state, i.start, i.end)).collect();
     assert_eq!(open, [(2, State::Running, 0, 100), (1, State::Sleeping, 0, 100)]);
@@ -104,7 +112,7 @@ fn a_run_whose_end_was_lost_is_not_open_when_the_thread_was_seen_later() {
     wake(&mut sched, 25, WakeKind::Wakeup, 3, 1);
     switch(&mut sched, 30, 2, 0, 0, 3);
     switch(&mut sched, 60, 3, 0, 0, 3);
-    sched.settle_open(100, |_| None);
+    sched.settle_open(100, |_| None, |utid| utid);
     let of_threads = sched.intervals.iter().filter(|interval| interval.is_open && interval.utid != 0);
     let mut open: Vec<_> = of_threads.map(|i| (i.utid, i.state, i.cpu, i.start, i.end, i.is_ambiguous)).collect();
     open.sort_by_key(|&(utid, _, cpu, ..)| (utid, cpu));
@@ -125,7 +133,7 @@ fn what_a_thread_did_last_is_open_until_it_exits() {
     switch(&mut sched, 0, 0, 2, S, 1);
     switch(&mut sched, 5, 1, 3, S, 0);
     // 1 exited on CPU 0, 3 somewhere unseen; 2 lives.
-    sched.settle_open(100, |utid| (utid != 2).then_some(40));
+    sched.settle_open(100, |utid| (utid != 2).then_some(40), |utid| utid);
     let open: Vec<_> =
         sched.intervals.iter().filter(|i| i.utid != 0).map(|i| (i.utid, i.state, i.start, i.end)).collect();
     use State::*;
@@ -156,15 +164,39 @@ fn callchains_come_from_the_source_that_has_them() {
     for (sched, late_ns, stacks) in [(&mut seen, 0, false), (&mut known, 400, true)] {
         let mut step = |clock_ns: i64, prev, next, stack: u32| {
             let stack = stacks.then_some(stack);
-            sched.switch(Switch { clock_ns: clock_ns + late_ns, cpu: 0, prev, next, prev_state: S, stack });
+            sched.switch(Switch {
+                clock_ns: clock_ns + late_ns,
+                cpu: 0,
+                prev,
+                prev_name: prev,
+                next,
+                prev_state: S,
+                stack,
+            });
         };
         step(0, 0, 1, 7);
         step(100_000, 1, 0, 8);
-        let (waker, cpu, stack) = (Some(2), Some(0), stacks.then_some(5));
-        sched.wakeup(Wakeup { clock_ns: 200_000 + late_ns, kind: WakeKind::Wakeup, woken: 1, waker, cpu, stack });
+        let (waker, cpu, stack) = (Some((2, 2)), Some(0), stacks.then_some(5));
+        sched.wakeup(Wakeup {
+            clock_ns: 200_000 + late_ns,
+            kind: WakeKind::Wakeup,
+            woken: 1,
+            woken_name: 1,
+            waker,
+            cpu,
+            stack,
+        });
         let mut step = |clock_ns: i64, prev, next, stack: u32| {
             let stack = stacks.then_some(stack);
-            sched.switch(Switch { clock_ns: clock_ns + late_ns, cpu: 0, prev, next, prev_state: S, stack });
+            sched.switch(Switch {
+                clock_ns: clock_ns + late_ns,
+                cpu: 0,
+                prev,
+                prev_name: prev,
+                next,
+                prev_state: S,
+                stack,
+            });
         };
         step(300_000, 0, 1, 9);
         // The switch at 400,000 is not in the source with callchains.

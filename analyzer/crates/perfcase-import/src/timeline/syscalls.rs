@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use crate::order;
-use crate::session::{NO_TIME, Utid};
+use crate::session::{NO_TIME, NameId, Utid};
 use crate::syscall_names::Names;
 use crate::tables::{self, SyscallRow, SyscallTable, Table};
 use crate::tracepoint::Record;
@@ -67,6 +67,8 @@ struct Call {
     ret: i64,
     args: [u64; 6],
     utid: Utid,
+    /// The thread's name when it made the call; when it returned, where that is all that is known.
+    name: NameId,
     cpu: u32,
     stack: u32,
     arg_count: u8,
@@ -113,7 +115,7 @@ impl Syscalls {
     }
 
     #[inline]
-    pub(crate) fn enter(&mut self, utid: Utid, clock_ns: i64, record: &Record<'_>, entry: Entry) {
+    pub(crate) fn enter(&mut self, (utid, name): (Utid, NameId), clock_ns: i64, record: &Record<'_>, entry: Entry) {
         if entry.is_typed && self.has_raw_enter {
             return;
         }
@@ -128,6 +130,7 @@ impl Syscalls {
             ret: 0,
             args: entry.args,
             utid,
+            name,
             cpu: record.cpu.unwrap_or(NONE),
             stack: record.stack.unwrap_or(NONE),
             arg_count: entry.arg_count,
@@ -153,7 +156,7 @@ impl Syscalls {
     #[inline]
     pub(crate) fn exit(
         &mut self,
-        utid: Utid,
+        (utid, name): (Utid, NameId),
         clock_ns: i64,
         record: &Record<'_>,
         Return { number, ret, is_compat, is_typed }: Return,
@@ -195,6 +198,7 @@ impl Syscalls {
                     ret,
                     args: [0; 6],
                     utid,
+                    name,
                     cpu,
                     stack,
                     arg_count: 0,
@@ -284,6 +288,7 @@ fn rows(calls: &[Call], start: i64, names: &Names) -> Result<RecordBatch, ArrowE
             duration_ns: is_strict.then(|| call.exited.saturating_sub(call.entered)),
             perf_duration_ns: has_exit.then_some(perf),
             utid: call.utid,
+            name_id: Some(call.name),
             cpu: known(call.cpu),
             abi: (!abi.is_empty()).then_some(abi.as_bytes()),
             number: call.number,

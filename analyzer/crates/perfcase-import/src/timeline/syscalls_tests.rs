@@ -11,11 +11,11 @@ fn entry(number: i64) -> Entry {
 }
 
 fn enter(calls: &mut Syscalls, utid: Utid, clock_ns: i64, number: i64) {
-    calls.enter(utid, clock_ns, &record(), entry(number));
+    calls.enter((utid, 0), clock_ns, &record(), entry(number));
 }
 
 fn exit(calls: &mut Syscalls, utid: Utid, clock_ns: i64, number: i64, ret: i64) -> Option<bool> {
-    calls.exit(utid, clock_ns, &record(), Return { number, ret, is_compat: false, is_typed: false }, true)
+    calls.exit((utid, 0), clock_ns, &record(), Return { number, ret, is_compat: false, is_typed: false }, true)
 }
 
 /// (number, entered, exited, paired, what the edge cut)
@@ -51,9 +51,9 @@ fn execve_returns_by_the_convention_of_the_new_program() {
     enter(&mut calls, 1, 10, 59);
     assert_eq!(exit(&mut calls, 1, 20, 11, 0), Some(true), "the new program has 32 bits");
     let compat = Entry { is_compat: true, ..entry(11) };
-    calls.enter(1, 30, &record(), compat);
+    calls.enter((1, 0), 30, &record(), compat);
     let back = Return { number: 59, ret: 0, is_compat: true, is_typed: false };
-    assert_eq!(calls.exit(1, 40, &record(), back, true), Some(false), "and the next one 64 again");
+    assert_eq!(calls.exit((1, 0), 40, &record(), back, true), Some(false), "and the next one 64 again");
     // execveat shows itself as execve.
     enter(&mut calls, 1, 50, 322);
     assert_eq!(exit(&mut calls, 1, 60, 59, 0), Some(false));
@@ -68,7 +68,7 @@ fn munmap_after_a_loss_is_no_execve() {
     assert_eq!(exit(&mut calls, 1, 20, 11, 0), None);
     enter(&mut calls, 2, 10, 59);
     let other = Return { number: 11, ret: 0, is_compat: false, is_typed: false };
-    assert_eq!(calls.exit(2, 20, &record(), other, false), None, "no other architecture shows execve so");
+    assert_eq!(calls.exit((2, 0), 20, &record(), other, false), None, "no other architecture shows execve so");
     assert_eq!(all(&calls).iter().filter(|call| call.3).count(), 0);
 }
 
@@ -86,21 +86,21 @@ fn a_call_that_two_tracepoints_tell_of_is_one() {
     let returned = Return { number: 0, ret: 4, is_compat: false, is_typed: true };
     // The tracepoint of the call first, then raw_syscalls: in the kernel either may be.
     let mut calls = Syscalls::default();
-    calls.enter(1, 10, &record(), typed);
+    calls.enter((1, 0), 10, &record(), typed);
     enter(&mut calls, 1, 11, 0);
-    calls.exit(1, 20, &record(), returned, true);
+    calls.exit((1, 0), 20, &record(), returned, true);
     exit(&mut calls, 1, 21, 0, 4);
-    calls.enter(1, 30, &record(), typed);
+    calls.enter((1, 0), 30, &record(), typed);
     enter(&mut calls, 1, 31, 0);
     exit(&mut calls, 1, 40, 0, 4);
-    calls.exit(1, 41, &record(), returned, true);
+    calls.exit((1, 0), 41, &record(), returned, true);
     calls.settle_open();
     assert_eq!(all(&calls), [(0, 11, 20, true, Edge::None), (0, 31, 40, true, Edge::None)]);
     assert_eq!(calls.count(), 4);
     // Alone they are the whole story.
     let mut calls = Syscalls::default();
-    calls.enter(1, 10, &record(), typed);
-    calls.exit(1, 20, &record(), returned, true);
+    calls.enter((1, 0), 10, &record(), typed);
+    calls.exit((1, 0), 20, &record(), returned, true);
     assert_eq!(all(&calls), [(0, 10, 20, true, Edge::None)]);
 }
 
@@ -121,9 +121,9 @@ fn what_a_program_called_before_it_is_known_to_have_32_bits_is_renamed() {
 fn an_argument_or_a_result_beyond_32_bits_shows_a_program_of_64() {
     let mut calls = Syscalls::default();
     let args = [u64::from(u32::MAX), 0, 0, 0, 0, 0];
-    calls.enter(1, 10, &record(), Entry { args, ..entry(0) });
+    calls.enter((1, 0), 10, &record(), Entry { args, ..entry(0) });
     exit(&mut calls, 1, 20, 0, -14);
-    calls.enter(2, 30, &record(), Entry { args: [3, 1 << 32, 0, 0, 0, 0], ..entry(0) });
+    calls.enter((2, 0), 30, &record(), Entry { args: [3, 1 << 32, 0, 0, 0, 0], ..entry(0) });
     exit(&mut calls, 3, 40, 9, 0x7f00_0000_0000);
     exit(&mut calls, 4, 50, 9, 0xf7f0_0000);
     let widths: Vec<_> = calls.widths().collect();

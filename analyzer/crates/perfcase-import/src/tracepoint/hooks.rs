@@ -2,7 +2,7 @@
 
 use super::Record;
 use super::plan::IntField;
-use crate::format::EventFormat;
+use crate::format::{EventFormat, FieldKind};
 use crate::session::{Session, SourceId, Utid, until_nul};
 use crate::timeline::{BlockEvent, BlockStep, Entry, Return, Switch, WakeKind, Wakeup};
 
@@ -41,6 +41,11 @@ pub(crate) enum Hook {
     },
     Exit {
         pid: IntField,
+    },
+    /// A program was executed: the thread is called by its file then (begin_new_exec in fs/exec.c).
+    Exec {
+        pid: IntField,
+        filename: Located,
     },
     Rename {
         pid: IntField,
@@ -86,7 +91,38 @@ pub(crate) struct BlockFields {
 
 fn text_field(format: &EventFormat, name: &str) -> Option<TextField> {
     let field = format.fields.iter().find(|field| field.name == name)?;
-    matches!(field.kind, crate::format::FieldKind::CharArray).then_some((field.offset as usize, field.size as usize))
+    matches!(field.kind, FieldKind::CharArray).then_some((field.offset as usize, field.size as usize))
+}
+
+/// Characters of a thread's name: TASK_COMM_LEN without its NUL (include/linux/sched.h).
+const COMM_MAX: usize = 15;
+
+/// A text that follows the fixed part of a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Located {
+    at: usize,
+    is_big_endian: bool,
+    /// What its offset counts from.
+    base: usize,
+}
+
+impl Located {
+    fn find(format: &EventFormat, name: &str, is_big_endian: bool) -> Option<Located> {
+        let field = format.fields.iter().find(|field| field.name == name)?;
+        let base = match field.kind {
+            FieldKind::DataLoc { .. } => 0,
+            FieldKind::RelLoc { .. } => (field.offset + field.size) as usize,
+            _ => return None,
+        };
+        Some(Located { at: field.offset as usize, is_big_endian, base })
+    }
+
+    fn read(self, payload: &[u8]) -> Option<&[u8]> {
+        let bytes: [u8; 4] = payload.get(self.at..self.at + 4)?.try_into().ok()?;
+        let place = if self.is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
+        let start = self.base.checked_add((place & 0xffff) as usize)?;
+        payload.get(start..start.checked_add((place >> 16) as usize)?).map(until_nul)
+    }
 }
 
 fn text(payload: &[u8], (offset, size): TextField) -> &[u8] {
@@ -119,6 +155,9 @@ impl Hook {
             }
             ("sched", "sched_process_fork") => Hook::Fork { child: int("child_pid")?, comm: comm("child_comm") },
             ("sched", "sched_process_exit") => Hook::Exit { pid: int("pid")? },
+            ("sched", "sched_process_exec") => {
+                Hook::Exec { pid: int("pid")?, filename: Located::find(format, "filename", is_big_endian)? }
+            }
             ("task", "task_rename") => Hook::Rename { pid: int("pid")?, comm: comm("newcomm")? },
             ("raw_syscalls", "sys_enter") => {
                 let args = format.fields.iter().find(|field| field.name == "args")?;
@@ -195,8 +234,9 @@ impl Session {
                     let is_compat = self.is_compat(utid);
                     let arg_count = args.count;
                     let args = read_args(payload, args);
+                    let name = self.threads.name_of(utid);
                     let entry = Entry { number, args, arg_count, is_compat, is_typed };
-                    self.timelines.of(source).syscalls.enter(utid, clock, record, entry);
+                    self.timelines.of(source).syscalls.enter((utid, name), clock, record, entry);
                 }
             }
             Hook::SysExit { number, ret, is_typed } => {
@@ -204,7 +244,8 @@ impl Session {
                     let is_compat = self.is_compat(utid);
                     let is_x86 = self.timelines.is_x86();
                     let of = Return { number, ret, is_compat, is_typed };
-                    let program = self.timelines.of(source).syscalls.exit(utid, clock, record, of, is_x86);
+                    let called_by = (utid, self.threads.name_of(utid));
+                    let program = self.timelines.of(source).syscalls.exit(called_by, clock, record, of, is_x86);
                     if let Some(is_compat) = program {
                         self.set_compat(utid, is_compat);
                     }
@@ -222,6 +263,13 @@ impl Session {
             Hook::Exit { pid } => {
                 if let Some(pid) = pid_of(pid, payload) {
                     self.threads.exit(clock, pid);
+                }
+            }
+            Hook::Exec { pid, filename } => {
+                if let (Some(pid), Some(path)) = (pid_of(pid, payload), filename.read(payload)) {
+                    let utid = self.threads.find_or_create(clock, pid, None);
+                    let file = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+                    self.name(clock, utid, Some(&file[..file.len().min(COMM_MAX)]));
                 }
             }
             Hook::Rename { pid, comm } => {
@@ -283,7 +331,8 @@ impl Session {
         let prev = self.side(clock_ns, prev, payload)?;
         let next = self.side(clock_ns, next, payload)?;
         let (Some(cpu), Some(state)) = (record.cpu, state.read(payload)) else { return Some(prev) };
-        let switch = Switch { clock_ns, cpu, prev, next, prev_state: state, stack: record.stack };
+        let prev_name = self.threads.name_of(prev);
+        let switch = Switch { clock_ns, cpu, prev, prev_name, next, prev_state: state, stack: record.stack };
         self.timelines.of(source).sched.switch(switch);
         Some(prev)
     }
@@ -305,7 +354,9 @@ impl Session {
             _ => self.threads.find_or_create(crate::session::NO_TIME, pid, None),
         };
         self.name(clock_ns, woken, comm.map(|field| text(record.payload, field)));
-        let wakeup = Wakeup { clock_ns, kind, woken, waker, cpu: record.cpu, stack: record.stack };
+        let woken_name = self.threads.name_of(woken);
+        let waker = waker.map(|waker| (waker, self.threads.name_of(waker)));
+        let wakeup = Wakeup { clock_ns, kind, woken, woken_name, waker, cpu: record.cpu, stack: record.stack };
         self.timelines.of(source).sched.wakeup(wakeup);
     }
 

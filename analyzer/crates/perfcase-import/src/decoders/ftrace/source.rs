@@ -196,10 +196,9 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
     /// Threads that no event named get the name that the tracer remembered.
     fn name_threads(&self, session: &mut Session) {
         let comms: HashMap<i32, &[u8]> = self.events.capture.comms().filter(|(_, comm)| *comm != b"<...>").collect();
-        let nameless = |utid: &usize| session.threads.all[*utid].comm.is_none();
-        for utid in (0..session.threads.all.len()).filter(nameless).collect::<Vec<_>>() {
+        for utid in 0..session.threads.all.len() {
             if let Some(comm) = comms.get(&session.threads.all[utid].tid) {
-                session.threads.set_comm(NO_TIME, utid as u32, comm);
+                session.name_if_unnamed(NO_TIME, utid as u32, comm);
             }
         }
     }

@@ -179,11 +179,13 @@ impl Rows<'_> {
         session.count_record(common.clock_ns, self.source, Some(known.event));
         let sample_id = session.next_sample_id();
         let ts_ns = session.ts(common.clock_ns);
+        let name_id = common.utid.map(|utid| session.name_of(utid));
         session.tables.sample.push(SampleRow {
             sample_id,
             ts_ns,
             cpu: sample.cpu,
             utid: common.utid,
+            name_id,
             event_id: known.event,
             period,
             cpu_mode: common.cpu_mode,

@@ -256,11 +256,13 @@ impl PerfScript {
         session.count_record(head.clock_ns, self.source, Some(event_id));
         let sample_id = session.next_sample_id();
         let ts_ns = session.ts(head.clock_ns);
+        let name_id = utid.map(|utid| session.name_of(utid));
         session.tables.sample.push(SampleRow {
             sample_id,
             ts_ns,
             cpu: head.cpu,
             utid,
+            name_id,
             event_id,
             period: head.period,
             cpu_mode: match frame_id {
