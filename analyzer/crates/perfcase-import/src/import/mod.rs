@@ -113,8 +113,8 @@ pub fn import(
     let mut session = Session::new(&tables, about::start_anchor(&capture).and_then(|anchor| anchor.monotonic_ns));
     session.objects = objects;
     note_problems(&mut session, None, &capture.problems);
-    let host = about::host(&mut session, &capture);
-    let mut sources = inputs::open(&mut session, &capture, progress);
+    let host = about::host(&mut session, &capture)?;
+    let mut sources = inputs::open(&mut session, &capture, progress)?;
     if sources.is_empty() && capture.manifest.is_none() {
         return Err(ImportError::Nothing { path: path.to_path_buf() });
     }
@@ -132,6 +132,9 @@ pub fn import(
     progress(Progress { phase: "threads, stacks and calls", records: 0 });
     let kallsyms = find_kallsyms(&mut session, options, host.kallsyms)?;
     finish(&mut session, &kallsyms);
+    if let Some(fault) = session.objects.fault() {
+        return Err(fault.into());
+    }
     about::write_facts(&mut session, &capture, host.facts);
     about::write_capture(&mut session, &capture, &capture_id, path, options);
     session.issues.write(&mut session.tables);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use perfcase_archive::{Capture, Content, Member, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 
 use super::inputs::note_unreadable;
 use super::{Opened, bare_source};
@@ -21,16 +21,16 @@ struct Moment<'a> {
 }
 
 /// Opens the capture's folders of /proc files as one source.
-pub(super) fn open(session: &mut Session, capture: &Capture) -> Option<Opened> {
+pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Option<Opened>, ArchiveError> {
     let members = capture.members.iter().filter(|member| member.kind == MemberKind::ProcFile);
     let mut contents = Vec::new();
     for member in members {
         match capture.read(member) {
             Ok(content) => contents.push((member, content)),
-            Err(error) => note_unreadable(session, member, &error),
+            Err(error) => note_unreadable(session, member, error)?,
         }
     }
-    let (first, _) = contents.first()?;
+    let Some((first, _)) = contents.first() else { return Ok(None) };
     let source = session.source(bare_source(first));
     let mut moments = Vec::new();
     for (folder, files) in by_folder(&contents) {
@@ -67,7 +67,7 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Option<Opened> {
         session.host.kernel_release = session.host.kernel_release.take().or(release.map(str::to_string));
     }
     let content = Content::from_bytes(stream(&moments));
-    Some(proc::open(content, session, source, proc::Options::default()))
+    Ok(Some(proc::open(content, session, source, proc::Options::default())))
 }
 
 /// The files of each folder that has a copy of /proc/stat, by their paths on the host.

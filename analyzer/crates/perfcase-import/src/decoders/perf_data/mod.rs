@@ -34,5 +34,6 @@ pub mod tracing_data;
 mod unpack;
 mod user_records;
 
+pub use header::HeaderError;
 pub use open::{Options, open};
 pub use source::PerfSource;
