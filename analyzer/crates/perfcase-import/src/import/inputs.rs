@@ -7,23 +7,25 @@ use super::{Input, Opened, Progress, bare_source, note_problems, perf, proc_fold
 use crate::decoders::{ftrace, jitdump, perf_script, perf_stat, proc, symbol_list};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 
+/// Decoders that are ready to run.
+pub(super) struct Inputs {
+    pub opened: Vec<Opened>,
+    /// The sources among them that may have switches, system calls and block requests.
+    pub with_events: Vec<SourceId>,
+}
+
 /// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
 pub(super) fn open(
     session: &mut Session,
     capture: &Capture,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Result<Vec<Opened>, ArchiveError> {
+) -> Result<Inputs, ArchiveError> {
+    use MemberKind::{PerfData, PerfScript, TraceDat};
     let known = declare(session, capture);
-    let mut opened = Vec::new();
+    let (mut opened, mut with_events) = (Vec::new(), Vec::new());
     for member in &capture.members {
-        let is_recording = matches!(
-            member.kind,
-            MemberKind::PerfData
-                | MemberKind::TraceDat
-                | MemberKind::PerfStat
-                | MemberKind::PerfScript
-                | MemberKind::ProcSnapshots
-        );
+        let is_recording =
+            matches!(member.kind, PerfData | TraceDat | MemberKind::PerfStat | PerfScript | MemberKind::ProcSnapshots);
         if !is_recording {
             continue;
         }
@@ -32,16 +34,23 @@ pub(super) fn open(
             Ok(content) => {
                 note_problems(session, Some(member), content.problems());
                 let input = input_of(session, capture, &known, member);
-                opened.extend(open_one(session, capture, &input, content)?);
+                let source = open_one(session, capture, &input, content)?;
+                if source.is_some() && matches!(member.kind, PerfData | TraceDat | PerfScript) {
+                    with_events.push(input.source);
+                }
+                opened.extend(source);
             }
             Err(error) => note_unreadable(session, member, error)?,
         }
     }
-    open_raw_ftrace(session, capture, &known, &mut opened)?;
+    if let Some((source, id)) = open_raw_ftrace(session, capture, &known)? {
+        with_events.push(id);
+        opened.push(source);
+    }
     opened.extend(proc_folder::open(session, capture)?);
     list_symbols(session, capture, &known)?;
     opened.extend(generated_code(session, capture)?);
-    Ok(opened)
+    Ok(Inputs { opened, with_events })
 }
 
 /// What runtimes recorded of the code that they generated.
@@ -150,8 +159,7 @@ fn open_raw_ftrace(
     session: &mut Session,
     capture: &Capture,
     known: &[(String, SourceId)],
-    opened: &mut Vec<Opened>,
-) -> Result<(), ArchiveError> {
+) -> Result<Option<(Opened, SourceId)>, ArchiveError> {
     let mut members = Vec::new();
     for member in capture.members.iter().filter(|member| member.kind == MemberKind::FtraceRaw) {
         match capture.read(member) {
@@ -163,14 +171,16 @@ fn open_raw_ftrace(
         }
     }
     let Some(first) = capture.members.iter().find(|member| member.kind == MemberKind::FtraceRaw) else {
-        return Ok(());
+        return Ok(None);
     };
     let input = input_of(session, capture, known, first);
     match ftrace::open_raw_folder(&members, input.source, session) {
-        Ok(source) => opened.push(source),
-        Err(damage) => note(session, first, damage.kind, damage.offset, damage.message, None),
+        Ok(source) => Ok(Some((source, input.source))),
+        Err(damage) => {
+            note(session, first, damage.kind, damage.offset, damage.message, None);
+            Ok(None)
+        }
     }
-    Ok(())
 }
 
 /// The list of object files; the files themselves are opened when names are looked for.

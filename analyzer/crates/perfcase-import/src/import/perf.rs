@@ -19,8 +19,10 @@ pub(super) fn open(
 ) -> Result<Opened, Refused> {
     let parts = parts(session, capture, input.member).map_err(Refused::Fault)?;
     let parts = parts.iter().map(|part| &part[..]).collect();
-    let options = perf_data::Options { parts, formats: formats(capture).map_err(Refused::Fault)? };
-    let source = perf_data::open(content, session, input.source, &options);
+    let formats = formats(capture).map_err(Refused::Fault)?;
+    let bytes = content.clone();
+    let options = perf_data::Options { parts, formats, release: Some(Box::new(move |end| bytes.release(end))) };
+    let source = perf_data::open(content, session, input.source, options);
     source.map(|source| Box::new(source) as Opened).map_err(|error| match error {
         HeaderError::NoRoom(kind) => Refused::Fault(ArchiveError::no_room(capture.path(), kind.into())),
         error => Refused::Damaged(None, error.to_string()),

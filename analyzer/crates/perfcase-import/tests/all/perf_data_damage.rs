@@ -40,7 +40,7 @@ fn decode(file: &[u8]) -> Option<Vec<&'static str>> {
     let folder = tempfile::tempdir().unwrap();
     let mut session = Session::new(folder.path(), None);
     let source = session.source(SourceInfo { name: "perf".to_string(), ..SourceInfo::default() });
-    let mut perf = open(Shared(file), &mut session, source, &Options::default()).ok()?;
+    let mut perf = open(Shared(file), &mut session, source, Options::default()).ok()?;
     while perf.next_ts().is_some() {
         perf.step(&mut session);
     }
@@ -179,7 +179,7 @@ fn told(file: &[u8]) -> (Vec<&'static str>, u64) {
     let folder = tempfile::tempdir().unwrap();
     let mut session = Session::new(folder.path(), None);
     let source = session.source(SourceInfo { name: "perf".to_string(), ..SourceInfo::default() });
-    let mut perf = open(Shared(file), &mut session, source, &Options::default()).unwrap();
+    let mut perf = open(Shared(file), &mut session, source, Options::default()).unwrap();
     while perf.next_ts().is_some() {
         perf.step(&mut session);
     }

@@ -5,6 +5,7 @@
 
 pub mod arena;
 pub mod attr;
+mod behind;
 pub mod build_id;
 pub mod bytes;
 mod chains;

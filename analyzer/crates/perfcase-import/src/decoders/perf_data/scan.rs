@@ -1,6 +1,7 @@
 //! The one pass over a file: headers, attributes and features first, then every record once.
 
 use super::attr::Attr;
+use super::behind::Behind;
 use super::build_id;
 use super::bytes::Cursor;
 use super::compressed::{Decompressor, payloads_of_2};
@@ -26,6 +27,11 @@ pub fn scan(file: &[u8]) -> Result<Recording, HeaderError> {
 
 /// Reads a file and the further files of its directory (`perf record --threads`), which hold records and nothing else.
 pub fn scan_parts(file: &[u8], parts: &[&[u8]]) -> Result<Recording, HeaderError> {
+    scan_within(file, parts, &mut Behind::default())
+}
+
+/// The same; what was read already need not stay in memory.
+pub(super) fn scan_within(file: &[u8], parts: &[&[u8]], behind: &mut Behind) -> Result<Recording, HeaderError> {
     let header = header::parse(file)?;
     let mut scanner = Scanner {
         file,
@@ -34,6 +40,7 @@ pub fn scan_parts(file: &[u8], parts: &[&[u8]]) -> Result<Recording, HeaderError
         last_time: 0,
         part_base: None,
         fault: None,
+        behind,
     };
     match &header.sections {
         None => scanner.walk(file, PIPE_HEADER_BYTES as usize),
@@ -56,6 +63,7 @@ pub(super) struct Scanner<'a> {
     part_base: Option<u64>,
     /// Why records could not be kept: what else is found in the file is not used.
     fault: Option<std::io::Error>,
+    behind: &'a mut Behind,
 }
 
 impl Scanner<'_> {
@@ -228,6 +236,9 @@ impl Scanner<'_> {
             if let Some(next) = self.step(file, at) {
                 last = at;
                 at = next;
+                if self.part_base.is_none() {
+                    self.behind.pass(at as u64);
+                }
             } else if let Some(next) = self.recover(file, last, at) {
                 last = next;
                 at = next;

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use super::behind::Behind;
 use super::bytes::Cursor;
 use super::group::LastValues;
 use super::index::{Entry, InTimeOrder};
@@ -18,9 +19,6 @@ use crate::source::Source;
 const KSYMBOL_BPF: u16 = 1;
 const KSYMBOL_UNREGISTER: u16 = 1;
 
-/// Decompressed bytes that may stay in memory behind the record that is decoded.
-const RELEASE_BYTES: u64 = 64 << 20;
-
 /// A perf.data as a source.
 pub struct PerfSource<C> {
     content: C,
@@ -31,11 +29,18 @@ pub struct PerfSource<C> {
     pub(super) scratch: Scratch,
     losses: Losses,
     order: InTimeOrder,
-    released_bytes: u64,
+    in_file: Behind,
+    in_arena: Behind,
 }
 
 impl<C: Deref<Target = [u8]>> PerfSource<C> {
-    pub(super) fn new(content: C, mut recording: Recording, known: Vec<Known>, source: SourceId) -> Self {
+    pub(super) fn new(
+        content: C,
+        mut recording: Recording,
+        known: Vec<Known>,
+        source: SourceId,
+        in_file: Behind,
+    ) -> Self {
         let (last_values, scratch) = (LastValues::default(), Scratch::default());
         let order = std::mem::take(&mut recording.index).in_time_order();
         PerfSource {
@@ -47,7 +52,8 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
             scratch,
             losses: Losses::default(),
             order,
-            released_bytes: 0,
+            in_file,
+            in_arena: Behind::default(),
         }
     }
 
@@ -122,13 +128,15 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
         }
     }
 
-    /// Decompressed records are decoded nearly in the order that they lie in: those far behind leave the memory.
+    /// What lies far behind the record leaves the memory.
     fn release(&mut self, entry: Entry) {
-        if let Some(offset) = self.recording.arena_offset(entry)
-            && offset > self.released_bytes + RELEASE_BYTES
-        {
-            self.released_bytes = offset;
-            self.recording.arena.release(offset - RELEASE_BYTES / 2);
+        match self.recording.arena_offset(entry) {
+            None => self.in_file.pass(self.recording.file_offset(entry)),
+            Some(offset) => {
+                if let Some(end) = self.in_arena.passed(offset) {
+                    self.recording.arena.release(end);
+                }
+            }
         }
     }
 
