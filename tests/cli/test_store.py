@@ -92,6 +92,53 @@ def test_an_import_that_lacks_a_column_says_so(tmp_path: Path) -> None:
     assert said.endswith("another version of perfcase made it: capture has no labels (import the capture again)")
 
 
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(b"\0" * path.stat().st_size)
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, cut], ids=["deleted", "cut"])
+@pytest.mark.parametrize("table", ["thread", "sched_switch"])
+def test_a_damaged_table_is_imported_again(recorded: Recorded, harm: Callable[[Path], None], table: str) -> None:
+    file = recorded(CAPTURE)
+    folder = store.open_case(file).folder
+    harm(folder / "tables" / f"{table}.parquet")
+    # Without the capture there is nothing to make it of: the same error and code, whatever was asked.
+    for command in (["info"], ["report"], ["view", "thread_time"], ["findings"]):
+        said = fail(3, *command, folder)
+        assert f"{table}.parquet" in said
+        assert said.endswith("(import the capture again)")
+    assert "imported in" in succeed("import", file)
+    assert "imported before" in succeed("import", file)
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, cut, garbage])
+def test_a_broken_database_is_made_again(recorded: Recorded, harm: Callable[[Path], None]) -> None:
+    folder = store.open_case(recorded(CAPTURE)).folder
+    before = succeed("view", "thread_time", folder, "--format", "csv")
+    harm(folder / "case.duckdb")
+    assert succeed("view", "thread_time", folder, "--format", "csv") == before
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, cut, garbage])
+def test_an_import_that_does_not_say_what_it_is_is_made_again(recorded: Recorded, harm: Callable[[Path], None]) -> None:
+    file = recorded(CAPTURE)
+    folder = store.open_case(file).folder
+    harm(folder / "import.json")
+    assert "imported in" in succeed("import", file)
+    assert "imported before" in succeed("import", file)
+
+
+def test_a_database_that_its_owner_changed_stays(recorded: Recorded) -> None:
+    folder = store.open_case(recorded(CAPTURE)).folder
+    with duckdb.connect(str(folder / "case.duckdb")) as connection:
+        connection.execute("CREATE TABLE mine AS FROM range(200000)")
+    assert succeed("sql", folder, "SELECT count(*) AS n FROM mine", "--format", "csv") == "n\n200000\n"
+
+
 def test_an_import_that_is_killed_leaves_nothing_half_done(recorded: Recorded) -> None:
     file = recorded("x86_64/trace-v7-zstd.dat")
     target = file.parent / f"{file.name}.case"

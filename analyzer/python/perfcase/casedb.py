@@ -28,6 +28,8 @@ Columns = Sequence[tuple[str, str]]
 OtherColumns = Mapping[str, Columns]
 """Of tables that the schema does not describe, or describes with others: events of other kernels."""
 
+ROOM = "is there space, and may this user write there?"
+
 TEMPLATES_MAX = 8
 """Templates that are kept in the cache, two megabytes each."""
 
@@ -49,7 +51,7 @@ def write(case_dir: Path, other_columns: OtherColumns) -> None:
         shutil.copyfile(template(other_columns), partial)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise PerfcaseError("environment", f"{path}: cannot be written: {error}") from error
+        raise PerfcaseError("environment", f"{path}: cannot be written: {error}", ROOM) from error
     partial.replace(path)
 
 
@@ -77,7 +79,8 @@ def template(other_columns: OtherColumns | None = None) -> Path:
             try:
                 _make(Path(working), made, other_columns or {})
             except duckdb.Error as error:
-                raise PerfcaseError("environment", f"{path}: cannot be made: {error}") from error
+                told = str(error).splitlines()[0]
+                raise PerfcaseError("environment", f"{path}: cannot be made: {told}", ROOM) from error
             made.replace(path)
         _keep_newest(path.parent)
     return path

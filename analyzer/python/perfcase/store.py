@@ -9,6 +9,7 @@ half done; what it leaves behind, the next import of the same file removes.
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import glob
 import hashlib
@@ -24,12 +25,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from perfcase import casedb
+from perfcase import casedb, wholeness
 from perfcase.errors import PerfcaseError
 from perfcase.schema import load_tables
 
 Progress = Callable[[str, int], None]
 """Called with the phase and the number of records so far."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""A disk, a share of it or a file is as large as it may be."""
 
 IMPORT_FORMAT = 2
 """Version of import.json. An import of another version is made again."""
@@ -73,7 +77,10 @@ def open_case(
     if is_imported(file):
         if out is not None or force:
             raise PerfcaseError("usage", f"{file}: is an imported folder already", "give the capture it was made from")
-        case = Case(file, _refresh_views(file, read_info(file)), reused=True)
+        info = read_info(file)
+        if damaged := wholeness.damage(file, info):
+            raise PerfcaseError("input", damaged, "import the capture again")
+        case = Case(file, _refresh_views(file, info), reused=True)
         if not _has_dirs(case.info, given):
             case, _ = symbolize(case, debug_dirs)
         return case
@@ -109,10 +116,12 @@ def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[s
             info["tables"]["frame"] = _row_count(working, "frame")
             places = [str(place.absolute()) for place in debug_dirs]
             info["debug_dirs"] = list(dict.fromkeys([*info.get("debug_dirs", []), *places]))
+            info["files"] = wholeness.sizes(working)
             _write_json(working / "import.json", info)
+            wholeness.flush(working)
             _exchange(working, folder)
         except OSError as error:
-            raise PerfcaseError("environment", f"{folder}: cannot be written: {error.strerror or error}") from error
+            raise _unwritable(folder, error) from error
         finally:
             shutil.rmtree(working, ignore_errors=True)
     return Case(case.folder, info, reused=True), objects
@@ -145,9 +154,8 @@ def is_current(folder: Path) -> bool:
     except PerfcaseError:
         return False
     made = (info.get("format"), info.get("perfcase_version"), info.get("views"))
-    return (
-        made == (IMPORT_FORMAT, import_core().__version__, casedb.views_hash()) and (folder / "case.duckdb").is_file()
-    )
+    wanted = (IMPORT_FORMAT, import_core().__version__, casedb.views_hash())
+    return made == wanted and wholeness.damage(folder, info) is None and wholeness.has_database(folder, info)
 
 
 def read_info(folder: Path) -> dict[str, Any]:
@@ -232,6 +240,8 @@ def _reusable(target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequ
         return None
     if any(info.get(key) != value for key, value in wanted.items()) or not _has_dirs(info, debug_dirs):
         return None
+    if wholeness.damage(target, info):
+        return None
     source = info.get("source", {})
     if source.get("stamp") != stamp(file) and source.get("capture_id") != import_core().hash_file(str(file)):
         return None
@@ -239,14 +249,14 @@ def _reusable(target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequ
 
 
 def _refresh_views(folder: Path, info: dict[str, Any]) -> dict[str, Any]:
-    """Writes case.duckdb anew if the views have changed since; the tables stay."""
+    """Writes case.duckdb again if the views have changed since, or if it is broken; the tables stay."""
     current = casedb.views_hash()
-    if info.get("views") == current and (folder / "case.duckdb").is_file():
+    if info.get("views") == current and wholeness.has_database(folder, info):
         return info
     _check_columns(folder)
     if os.access(folder, os.W_OK):
         casedb.write(folder, info["other_columns"])
-        info = {**info, "views": current}
+        info = {**info, "views": current, "files": wholeness.sizes(folder)}
         _write_json(folder / "import.json", info)
     return info
 
@@ -274,7 +284,8 @@ def _check_columns(folder: Path) -> None:
 def _import(
     file: Path, target: Path, wanted: dict[str, Any], debug_dirs: Sequence[str], progress: Progress | None
 ) -> Case:
-    if target.exists() and not is_imported(target) and (not target.is_dir() or any(target.iterdir())):
+    is_empty = target.is_dir() and not any(target.iterdir())
+    if target.exists() and not is_empty and not (target.is_dir() and wholeness.is_ours(target)):
         raise PerfcaseError("usage", f"{target}: exists and is not an imported folder", "name another with -o")
     _remove_leftovers(target)
     working = target.parent / f".{target.name}.importing-{os.getpid()}"
@@ -305,17 +316,24 @@ def _import(
             "imported_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "duration_s": round(time.monotonic() - started, 3),
             "tables": dict(sorted(result["tables"].items())),
+            "files": wholeness.sizes(working),
             "other_columns": result["other_columns"],
             "debug_dirs": list(debug_dirs),
             "issues": result["issues"],
         }
         _write_json(working / "import.json", info)
+        wholeness.flush(working)
         _put_in_place(working, target)
     except OSError as error:
-        raise PerfcaseError("environment", f"{target}: cannot be written: {error.strerror or error}") from error
+        raise _unwritable(target, error) from error
     finally:
         shutil.rmtree(working, ignore_errors=True)
     return Case(target, info, reused=False)
+
+
+def _unwritable(folder: Path, error: OSError) -> PerfcaseError:
+    hint = "free space there, or name another folder with -o" if error.errno in FULL else None
+    return PerfcaseError("environment", f"{folder}: cannot be written: {error.strerror or error}", hint)
 
 
 def _prepare() -> None:
@@ -331,6 +349,7 @@ def _put_in_place(working: Path, target: Path) -> None:
     if target.exists():
         target.rename(old)
     working.rename(target)
+    wholeness.flush_one(target.parent)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -358,6 +377,8 @@ def _locked(target: Path) -> Iterator[None]:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle = _acquire(path)
     except OSError as error:
+        if error.errno in FULL:
+            raise _unwritable(target.parent, error) from error
         raise PerfcaseError(
             "not_permitted", f"{target.parent}: cannot be written: {error.strerror}", "name another folder with -o"
         ) from error

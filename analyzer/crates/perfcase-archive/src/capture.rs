@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::budget::Budget;
 use crate::content::{Backing, Content};
 use crate::decompress::{self, End};
 use crate::error::ArchiveError;
@@ -45,6 +46,7 @@ pub struct Capture {
     path: PathBuf,
     archive: Option<Content>,
     limits: Limits,
+    budget: Budget,
 }
 
 impl Capture {
@@ -100,14 +102,16 @@ impl Capture {
             problems: Vec::new(),
             path: path.to_path_buf(),
             archive: None,
+            budget: Budget::new(limits.sum_bytes_max(stored_bytes)),
             limits,
         }
     }
 
     fn open_tar(path: &Path, content: Content, compression: Compression, limits: Limits) -> Result<Self, ArchiveError> {
+        let budget = Budget::new(limits.sum_bytes_max(content.len() as u64));
         let (content, mut problems) = match compression {
             Compression::None => (content, Vec::new()),
-            _ => inflate(path, &content, compression, &limits, None)?,
+            _ => inflate(path, &content, compression, &limits, &budget, None)?,
         };
         let (entries, walked) = tar_walk::walk(&content, &limits);
         problems.extend(walked);
@@ -138,6 +142,7 @@ impl Capture {
             path: path.to_path_buf(),
             archive: Some(content),
             limits,
+            budget,
         })
     }
 
@@ -157,6 +162,7 @@ impl Capture {
                     stored_bytes: bytes.len() as u64,
                     head: stored_head(&bytes),
                 }),
+                Err(error) if error.is_of_this_machine() => return Err(error),
                 Err(error) => problems.push(
                     Problem::new(Severity::Error, "unreadable_member", error.to_string())
                         .member(found.path)
@@ -171,6 +177,7 @@ impl Capture {
         }
         Ok(Capture {
             kind: CaptureKind::Folder,
+            budget: Budget::new(limits.sum_bytes_max(members.iter().map(|member| member.stored_bytes).sum())),
             manifest,
             members,
             problems,
@@ -202,7 +209,7 @@ impl Capture {
             });
             let (content, mut problems) = match member.compression {
                 Compression::None => (stored.clone(), Vec::new()),
-                other => inflate(&self.path, &stored, other, &self.limits, Some(member))?,
+                other => inflate(&self.path, &stored, other, &self.limits, &self.budget, Some(member))?,
             };
             let actual = match hash {
                 Some(Hash::Known(hash)) => Some(hash),
@@ -258,21 +265,26 @@ fn inflate(
     stored: &[u8],
     compression: Compression,
     limits: &Limits,
+    budget: &Budget,
     member: Option<&Member>,
 ) -> Result<(Content, Vec<Problem>), ArchiveError> {
     let bytes_max = limits.output_bytes_max(stored.len() as u64);
+    let name = member.map_or("", |member| member.path.as_str());
+    budget.restart(name);
     let output =
-        decompress::decompress(stored, compression, bytes_max).map_err(|e| ArchiveError::io(path, "decompress", e))?;
+        decompress::decompress(stored, compression, bytes_max, budget).map_err(|e| ArchiveError::no_room(path, e))?;
+    budget.note(name, output.len);
+    let limit = |what: String| {
+        Problem::new(Severity::Error, "limit", what)
+            .hint("this looks like a decompression bomb; unpack it by hand if it is not")
+    };
     let problem = match output.end {
         End::Complete => None,
-        End::Limit => Some(
-            Problem::new(
-                Severity::Error,
-                "limit",
-                format!("decompresses to more than {bytes_max} bytes; the rest is not read"),
-            )
-            .hint("this looks like a decompression bomb; unpack it by hand if it is not"),
-        ),
+        End::Limit => Some(limit(format!("decompresses to more than {bytes_max} bytes; the rest is not read"))),
+        End::SumLimit => Some(limit(format!(
+            "all members together decompress to more than such a capture may; only {} bytes of this one are read",
+            output.len
+        ))),
         End::Damaged(why) => Some(
             Problem::new(
                 Severity::Error,

@@ -5,7 +5,7 @@ use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 
 use crate::problem::Problem;
 
@@ -69,6 +69,15 @@ impl Content {
             bytes: self.bytes.clone(),
             range: self.range.start + start..self.range.start + end,
             problems: self.problems.clone(),
+        }
+    }
+
+    /// Bytes before `end` are not needed soon: those of a mapped file need not stay in memory. They can still be read.
+    pub fn release(&self, end: usize) {
+        if let Backing::Mapped(map) = &self.bytes {
+            let length = end.min(self.len());
+            // SAFETY: the mapping is of a file and only read, so dropped pages come back from the file unchanged.
+            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, self.range.start, length) };
         }
     }
 

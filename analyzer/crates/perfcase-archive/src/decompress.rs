@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use memmap2::{Advice, Mmap};
 
+use crate::budget::Budget;
 use crate::content::Backing;
 use crate::kind::Compression;
 
@@ -28,12 +29,20 @@ pub(crate) enum End {
     Complete,
     /// At the bound; there was more.
     Limit,
+    /// All members together are at their bound; there was more.
+    SumLimit,
     /// Damaged or cut; why.
     Damaged(String),
 }
 
-/// Decompresses `stored` to at most `bytes_max` bytes. Errors are those of the temporary file.
-pub(crate) fn decompress(stored: &[u8], compression: Compression, bytes_max: u64) -> io::Result<Output> {
+/// Decompresses `stored` to at most `bytes_max` bytes, and no more than `budget` has. Errors are those of the temporary
+/// file.
+pub(crate) fn decompress(
+    stored: &[u8],
+    compression: Compression,
+    bytes_max: u64,
+    budget: &Budget,
+) -> io::Result<Output> {
     let mut reader = match reader(stored, compression) {
         Ok(reader) => reader,
         Err(error) => return Ok(damaged_at_start(error.to_string())),
@@ -48,10 +57,15 @@ pub(crate) fn decompress(stored: &[u8], compression: Compression, bytes_max: u64
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => break End::Damaged(error.to_string()),
         };
-        let room = usize::try_from(bytes_max - len).unwrap_or(usize::MAX);
-        sink.write(&buffer[..count.min(room)])?;
-        len += count.min(room) as u64;
-        if count > room {
+        let wanted = (count as u64).min(bytes_max - len);
+        let granted = budget.take(wanted);
+        // Not more than the buffer has.
+        sink.write(&buffer[..granted as usize])?;
+        len += granted;
+        if granted < wanted {
+            break End::SumLimit;
+        }
+        if wanted < count as u64 {
             break End::Limit;
         }
     };
@@ -152,7 +166,7 @@ mod tests {
     fn large_output_is_mapped_and_whole() {
         let plain = noise(3 << 20);
         let stored = zstd::encode_all(&plain[..], 1).unwrap();
-        let out = decompress(&stored, Compression::Zstd, 1 << 30).unwrap();
+        let out = decompress(&stored, Compression::Zstd, 1 << 30, &Budget::new(1 << 30)).unwrap();
         assert!(matches!(out.end, End::Complete));
         assert!(matches!(out.bytes, Backing::Mapped(_)));
         assert_eq!(out.bytes.bytes(), &plain[..]);
@@ -162,15 +176,34 @@ mod tests {
     fn a_bomb_stops_at_the_bound() {
         let stored = zstd::encode_all(&vec![0u8; 8 << 20][..], 1).unwrap();
         assert!(stored.len() < 4096);
-        let out = decompress(&stored, Compression::Zstd, 1 << 20).unwrap();
+        let out = decompress(&stored, Compression::Zstd, 1 << 20, &Budget::new(1 << 30)).unwrap();
         assert!(matches!(out.end, End::Limit));
         assert_eq!(out.len, 1 << 20);
     }
 
     #[test]
+    fn many_bombs_stop_at_the_bound_of_all() {
+        let stored = zstd::encode_all(&vec![0u8; 8 << 20][..], 1).unwrap();
+        let budget = Budget::new(10 << 20);
+        let mut sum = 0;
+        for (number, end) in ["whole", "cut", "nothing"].into_iter().enumerate() {
+            let member = number.to_string();
+            budget.restart(&member);
+            let out = decompress(&stored, Compression::Zstd, 1 << 30, &budget).unwrap();
+            budget.note(&member, out.len);
+            sum += out.len;
+            assert_eq!(matches!(out.end, End::SumLimit), end != "whole");
+        }
+        assert_eq!(sum, 10 << 20);
+        // What was read before may be read again.
+        budget.restart("0");
+        assert_eq!(decompress(&stored, Compression::Zstd, 1 << 30, &budget).unwrap().len, 8 << 20);
+    }
+
+    #[test]
     fn exactly_the_bound_is_complete() {
         let stored = zstd::encode_all(&vec![0u8; 1 << 20][..], 1).unwrap();
-        let out = decompress(&stored, Compression::Zstd, 1 << 20).unwrap();
+        let out = decompress(&stored, Compression::Zstd, 1 << 20, &Budget::new(1 << 30)).unwrap();
         assert!(matches!(out.end, End::Complete));
     }
 
@@ -186,7 +219,7 @@ mod tests {
                     encoder.finish().unwrap()
                 }
             };
-            let out = decompress(&stored[..stored.len() / 2], compression, 1 << 30).unwrap();
+            let out = decompress(&stored[..stored.len() / 2], compression, 1 << 30, &Budget::new(1 << 30)).unwrap();
             assert!(matches!(out.end, End::Damaged(_)), "{compression:?}");
             assert!(out.len > 512 << 10, "{compression:?} kept {}", out.len);
             assert_eq!(out.bytes.bytes(), &plain[..out.len as usize]);
@@ -197,7 +230,7 @@ mod tests {
     fn concatenated_frames_are_one_stream() {
         let mut stored = zstd::encode_all(&b"one "[..], 1).unwrap();
         stored.extend(zstd::encode_all(&b"two"[..], 1).unwrap());
-        let out = decompress(&stored, Compression::Zstd, 100).unwrap();
+        let out = decompress(&stored, Compression::Zstd, 100, &Budget::new(1 << 30)).unwrap();
         assert_eq!(out.bytes.bytes(), b"one two");
     }
 }

@@ -49,6 +49,20 @@ pub enum ArchiveError {
     },
 }
 
+/// What is tried when the temporary folder is written.
+const DECOMPRESS: &str = "decompress";
+/// "Too many open files", which std has no kind for.
+const EMFILE: i32 = 24;
+
+/// What to do when there is no room for what a capture decompresses to.
+fn full_hint() -> String {
+    let folder = std::env::temp_dir();
+    format!(
+        "captures are decompressed into {}: free space there, or point TMPDIR to a folder that has some",
+        folder.display()
+    )
+}
+
 impl ArchiveError {
     /// A fixed word for programs.
     pub fn kind(&self) -> &'static str {
@@ -61,18 +75,24 @@ impl ArchiveError {
         }
     }
 
+    /// Whether this machine failed and not the input: the same file can be read elsewhere, or once the cause is gone.
+    pub fn is_of_this_machine(&self) -> bool {
+        use std::io::ErrorKind::{NotFound, PermissionDenied};
+        let ArchiveError::Io { action, error, .. } = self else { return false };
+        *action == DECOMPRESS || !matches!(error.kind(), NotFound | PermissionDenied)
+    }
+
     /// What the user can do about it.
     pub fn hint(&self) -> String {
         use std::io::ErrorKind;
         match self {
-            ArchiveError::Io { error, .. } => match error.kind() {
+            ArchiveError::Io { action, error, .. } => match error.kind() {
+                _ if *action == DECOMPRESS => full_hint(),
                 ErrorKind::NotFound => "check the path".into(),
                 ErrorKind::PermissionDenied => {
                     "perf and trace-cmd write files only root can read: chown it, or run as its owner".into()
                 }
-                ErrorKind::StorageFull => {
-                    "members are decompressed into the temporary folder: point TMPDIR to one with more room".into()
-                }
+                _ if error.raw_os_error() == Some(EMFILE) => "raise the limit of open files: ulimit -n".into(),
                 _ => "check the file and the disk it is on".into(),
             },
             ArchiveError::NotACapture { .. } | ArchiveError::OtherFormat { .. } => {
@@ -81,6 +101,11 @@ impl ArchiveError {
             ArchiveError::UnsupportedVersion { .. } => "upgrade perfcase to a version that reads this format".into(),
             ArchiveError::NoSuchMember { .. } => "list the members with `perfcase info`".into(),
         }
+    }
+
+    /// What a capture decompresses to cannot be kept.
+    pub fn no_room(path: &Path, error: std::io::Error) -> Self {
+        ArchiveError::io(path, DECOMPRESS, error)
     }
 
     pub(crate) fn io(path: &Path, action: &'static str, error: std::io::Error) -> Self {

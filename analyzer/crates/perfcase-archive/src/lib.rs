@@ -4,6 +4,7 @@
 //! Nothing from the input is trusted: paths are checked, sizes and compression ratios are bounded
 //! ([`Limits`]), and damage becomes a [`Problem`] beside whatever could still be read.
 
+mod budget;
 mod capture;
 mod content;
 mod decompress;

@@ -37,6 +37,9 @@ pub(crate) fn read_manifest(
         return Ok(None);
     };
     let parsed = match plain(text, limits.manifest_bytes_max) {
+        Ok(text) if value_count(&text) > limits.manifest_value_count_max => {
+            Parsed::Damaged(format!("it has more than {} values", limits.manifest_value_count_max))
+        }
         Ok(text) => manifest::parse(&text),
         Err(why) => Parsed::Damaged(why),
     };
@@ -80,6 +83,11 @@ fn plain(stored: &[u8], bytes_max: u64) -> Result<Cow<'_, [u8]>, String> {
         return if head.len() as u64 > bytes_max { Err(too_long(bytes_max)) } else { Ok(Cow::Owned(head)) };
     }
     if stored.len() as u64 > bytes_max { Err(too_long(bytes_max)) } else { Ok(Cow::Borrowed(stored)) }
+}
+
+/// Values in a JSON text at most: each but the first follows one of these characters.
+fn value_count(text: &[u8]) -> usize {
+    text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':')).count()
 }
 
 fn too_long(bytes_max: u64) -> String {

@@ -56,8 +56,8 @@ impl Walk<'_> {
             return false;
         }
         let block = &self.bytes[self.at as usize..(self.at + BLOCK) as usize];
-        if block.iter().all(|&b| b == 0) {
-            return false; // the end marker
+        if is_zero(block) {
+            return self.end();
         }
         if !is_header(block) {
             return self.resync();
@@ -131,6 +131,13 @@ impl Walk<'_> {
         self.problems.push(Problem::new(severity, kind, message).at(self.at));
     }
 
+    /// The end marker, behind which there are zeros and nothing else; or zeros that stand where members were.
+    fn end(&mut self) -> bool {
+        let rest = &self.bytes[self.at as usize..];
+        let is_more = rest.chunks(BLOCK as usize).any(|block| !is_zero(block));
+        is_more && self.resync()
+    }
+
     /// The file ends where a header or the end marker should be.
     fn cut(&mut self, total: u64) {
         let problem = Problem::new(Severity::Error, "truncated", "the archive has no end marker: it was cut")
@@ -154,6 +161,10 @@ impl Walk<'_> {
         self.at = start + skipped.unwrap_or(0);
         skipped.is_some()
     }
+}
+
+fn is_zero(block: &[u8]) -> bool {
+    block.iter().all(|&byte| byte == 0)
 }
 
 /// `prefix/name` of a header.

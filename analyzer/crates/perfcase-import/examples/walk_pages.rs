@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use perfcase_import::decoders::ftrace::compression::Compression;
+use perfcase_import::decoders::ftrace::compression::{Compression, Room};
 use perfcase_import::decoders::ftrace::layout::PageLayout;
 use perfcase_import::decoders::ftrace::merge::Merge;
 use perfcase_import::decoders::ftrace::stream::{CpuStream, Segment};
@@ -35,7 +35,7 @@ fn main() {
     let (first, second) = (pages(0), pages(700));
     let open = |cpu, file| {
         let whole = vec![Segment::Plain(0..PAGES * PAGE_BYTES)];
-        CpuStream::new(cpu, file, whole, Compression::None, layout)
+        CpuStream::new(cpu, file, whole, (Compression::None, Room::of_file(0)), layout)
     };
     for _ in 0..5 {
         let began = Instant::now();

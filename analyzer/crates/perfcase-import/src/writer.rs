@@ -4,7 +4,8 @@
 //! bounds the memory. A table always goes to the same thread, so that its rows stay in order.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -21,6 +22,9 @@ use parquet::schema::types::ColumnPath;
 const QUEUE_LENGTH: usize = 8;
 /// Threads that encode.
 const THREADS: usize = 2;
+/// Files that one thread keeps open. A capture may have a table for each of a thousand tracepoints, and a process often
+/// may open no more than 1,024 files.
+const OPEN_FILES: usize = 128;
 
 /// Makes a batch on the writer's thread: columns from rows that were only collected.
 pub type Build = Box<dyn FnOnce() -> Result<RecordBatch, ArrowError> + Send>;
@@ -94,21 +98,57 @@ impl Writer {
     }
 }
 
+/// A table's file, which is opened again where it was closed between two writes.
+struct TableFile {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl TableFile {
+    fn create(path: PathBuf) -> Result<TableFile, WriteError> {
+        match File::create(&path) {
+            Ok(file) => Ok(TableFile { path, file: Some(file) }),
+            Err(source) => Err(WriteError::Io { path, source }),
+        }
+    }
+
+    fn open(&mut self) -> std::io::Result<&mut File> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            closed @ None => Ok(closed.insert(OpenOptions::new().append(true).open(&self.path)?)),
+        }
+    }
+}
+
+impl Write for TableFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.open()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), File::flush)
+    }
+}
+
 fn write_all(directory: &Path, receiver: Receiver<(String, Build)>) -> Result<BTreeMap<String, u64>, WriteError> {
-    let mut files: BTreeMap<String, (ArrowWriter<File>, u64)> = BTreeMap::new();
+    let mut files: BTreeMap<String, (ArrowWriter<TableFile>, u64)> = BTreeMap::new();
     for (table, build) in receiver {
         let failed = |source| WriteError::Parquet { table: table.clone(), source };
         let batch = build().map_err(|error| failed(error.into()))?;
         if !files.contains_key(&table) {
             let path = directory.join(format!("{table}.parquet"));
-            let file = File::create(&path).map_err(|source| WriteError::Io { path, source })?;
+            let file = TableFile::create(path)?;
             let properties = properties(&batch.schema());
             let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(failed)?;
             files.insert(table.clone(), (writer, 0));
         }
+        let are_many = files.len() > OPEN_FILES;
         if let Some((writer, rows)) = files.get_mut(&table) {
             writer.write(&batch).map_err(failed)?;
             *rows += batch.num_rows() as u64;
+            if are_many {
+                writer.inner_mut().file = None;
+            }
         }
     }
     let mut counts = BTreeMap::new();
@@ -141,4 +181,43 @@ fn properties(schema: &SchemaRef) -> WriterProperties {
         }
     }
     builder.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Int64Array, RecordBatch};
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+
+    use super::*;
+
+    fn batch(number: i64) -> Build {
+        Box::new(move || RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![number; 3])) as _)]))
+    }
+
+    /// Files below a folder that this process has open.
+    fn open_below(folder: &Path) -> usize {
+        let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        links.filter(|link| std::fs::read_link(link.path()).is_ok_and(|file| file.starts_with(folder))).count()
+    }
+
+    #[test]
+    fn many_tables_do_not_keep_many_files_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::start(folder.path());
+        let mut most = 0;
+        for number in 0..3 {
+            for table in 0..700 {
+                writer.write(&format!("t{table}"), batch(number)).unwrap();
+                most = most.max(if table % 50 == 0 { open_below(folder.path()) } else { 0 });
+            }
+        }
+        let rows = writer.finish().unwrap();
+        assert_eq!((rows.len(), rows.values().sum::<u64>()), (700, 700 * 9));
+        assert!(most < 300, "{most} files were open");
+        let file = File::open(folder.path().join("t699.parquet")).unwrap();
+        let read: usize = ParquetRecordBatchReader::try_new(file, 100).unwrap().map(|b| b.unwrap().num_rows()).sum();
+        assert_eq!(read, 9);
+    }
 }

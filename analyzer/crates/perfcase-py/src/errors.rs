@@ -37,6 +37,7 @@ pub fn io(py: Python<'_>, path: &Path, error: &Error) -> PyErr {
 /// An error of the archive reader.
 pub fn archive(py: Python<'_>, error: &ArchiveError) -> PyErr {
     let kind = match error {
+        _ if error.is_of_this_machine() => "environment",
         ArchiveError::Io { error, .. } => io_kind(error),
         ArchiveError::UnsupportedVersion { .. } => "version",
         _ => "input",

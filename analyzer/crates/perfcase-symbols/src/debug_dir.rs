@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use object::Object as _;
-use perfcase_archive::{Capture, Content};
+use perfcase_archive::{ArchiveError, Capture, Content};
 
 use crate::build_id::{self, BuildId};
 use crate::compressed;
@@ -56,9 +56,19 @@ impl DebugDir {
                     unpacked.path()
                 }
             };
-            let archive = Capture::open(tar).map_err(|_| "neither a folder, an ELF file nor an archive".to_string())?;
+            let fault =
+                |error: &ArchiveError| error.is_of_this_machine().then(|| format!("{error} ({})", error.hint()));
+            let no_archive = || "neither a folder, an ELF file nor an archive".to_string();
+            let archive = Capture::open(tar).map_err(|error| fault(&error).unwrap_or_else(no_archive))?;
             for member in &archive.members {
-                let Ok(content) = archive.read(member) else { continue };
+                let content = match archive.read(member) {
+                    Ok(content) => content,
+                    // Files that this machine has no room for are not missing in the archive.
+                    Err(error) => match fault(&error) {
+                        Some(why) => return Err(why),
+                        None => continue,
+                    },
+                };
                 let name = format!("{}: {}", path.display(), member.path);
                 if content.starts_with(b"\x7fELF") {
                     add(content, name);

@@ -1,6 +1,7 @@
 //! Inlined functions and source lines, where an object has its debug information.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use addr2line::{LookupContinuation as _, LookupResult, gimli};
@@ -8,11 +9,13 @@ use hashbrown::HashMap;
 use object::{Object as _, ObjectSection as _};
 
 use crate::demangle::demangle;
+use crate::guard::{Floor, Guarded};
 
-/// Most bytes that one section may unpack to.
-const MOST_SECTION_BYTES: u64 = 1 << 30;
-/// No compression of debug information comes near this.
-const MOST_RATIO: u64 = 4096;
+/// Most bytes that the compressed sections of an object may unpack to, all together, for each of their bytes: debug
+/// information compresses to a fifth or so.
+const MOST_RATIO: u64 = 32;
+/// What they may unpack to however small they are.
+const LEAST_ROOM_BYTES: u64 = 16 << 20;
 /// Inlined functions at one address that are listed.
 const MOST_INLINED: usize = 64;
 
@@ -55,7 +58,8 @@ impl<'a> Dwarf<'a> {
     fn named(file: &object::File<'a>, name: impl Fn(gimli::SectionId) -> Option<&'static str>) -> Option<Dwarf<'a>> {
         let info = name(gimli::SectionId::DebugInfo)?;
         file.section_by_name(info).filter(|section| section.file_range().is_some())?;
-        let sections = gimli::DwarfSections::load(|id| section(file, name(id))).ok()?;
+        let room = Cell::new(LEAST_ROOM_BYTES);
+        let sections = gimli::DwarfSections::load(|id| section(file, name(id), &room)).ok()?;
         let endian = if file.is_little_endian() { gimli::RunTimeEndian::Little } else { gimli::RunTimeEndian::Big };
         Some(Dwarf { sections, endian, shared: None, split: HashMap::new(), package: None })
     }
@@ -80,11 +84,16 @@ impl<'a> Dwarf<'a> {
 
     /// Adds a .dwp file.
     pub(crate) fn add_package(&mut self, file: &object::File<'a>) {
-        self.package = gimli::DwarfPackageSections::load(|id| section(file, id.dwo_name())).ok();
+        let room = Cell::new(LEAST_ROOM_BYTES);
+        self.package = gimli::DwarfPackageSections::load(|id| section(file, id.dwo_name(), &room)).ok();
     }
 
     fn reader<'s>(&self, bytes: &'s [u8]) -> Reader<'s> {
         gimli::EndianSlice::new(bytes, self.endian)
+    }
+
+    fn guarded<'s>(&self, bytes: &'s [u8], floor: Floor) -> Guarded<'s> {
+        Guarded::new(bytes, self.endian, floor)
     }
 
     /// Hands what gimli makes of the sections to `look`.
@@ -94,35 +103,36 @@ impl<'a> Dwarf<'a> {
 
     /// Hands the parsed information to `look`.
     pub(crate) fn with<R>(&self, look: impl FnOnce(&Lines<'_>) -> R) -> Option<R> {
-        let dwarf = self.sections.borrow_with_sup(self.shared.as_ref(), |bytes| self.reader(bytes));
+        let floor = Floor::from_here();
+        let dwarf = self.sections.borrow_with_sup(self.shared.as_ref(), |bytes| self.guarded(bytes, floor));
         let context = addr2line::Context::from_dwarf(dwarf).ok()?;
-        let empty = gimli::EndianSlice::new(&[], self.endian);
-        let package = self.package.as_ref().and_then(|package| package.borrow(|bytes| self.reader(bytes), empty).ok());
-        Some(look(&Lines { context, package, source: self }))
+        let package = self.package.as_ref();
+        let package =
+            package.and_then(|it| it.borrow(|bytes| self.guarded(bytes, floor), self.guarded(&[], floor)).ok());
+        Some(look(&Lines { context, package, source: self, floor }))
     }
 }
 
-fn section<'a>(file: &object::File<'a>, name: Option<&str>) -> Result<Cow<'a, [u8]>, gimli::Error> {
+fn section<'a>(file: &object::File<'a>, name: Option<&str>, room: &Cell<u64>) -> Result<Cow<'a, [u8]>, gimli::Error> {
     let found = name.and_then(|name| file.section_by_name(name));
-    Ok(found.and_then(|section| section_data(&section)).unwrap_or_default())
+    Ok(found.and_then(|section| section_data(&section, room)).unwrap_or_default())
 }
 
-fn section_data<'a>(section: &object::Section<'a, '_>) -> Option<Cow<'a, [u8]>> {
+fn section_data<'a>(section: &object::Section<'a, '_>, room: &Cell<u64>) -> Option<Cow<'a, [u8]>> {
     let packed = section.compressed_data().ok()?;
-    let size = packed.uncompressed_size;
-    if packed.format != object::CompressionFormat::None
-        && (size > MOST_SECTION_BYTES || size / MOST_RATIO > packed.data.len() as u64)
-    {
-        return None;
+    if packed.format != object::CompressionFormat::None {
+        let more = (packed.data.len() as u64).saturating_mul(MOST_RATIO);
+        room.set(room.get().saturating_add(more).checked_sub(packed.uncompressed_size)?);
     }
     packed.decompress().ok()
 }
 
 /// Debug information that can be asked.
 pub(crate) struct Lines<'s> {
-    context: addr2line::Context<Reader<'s>>,
-    package: Option<gimli::DwarfPackage<Reader<'s>>>,
+    context: addr2line::Context<Guarded<'s>>,
+    package: Option<gimli::DwarfPackage<Guarded<'s>>>,
     source: &'s Dwarf<'s>,
+    floor: Floor,
 }
 
 impl<'s> Lines<'s> {
@@ -152,14 +162,14 @@ impl<'s> Lines<'s> {
     }
 
     /// The unit that a program has in a .dwo or .dwp file: only ever the one of the id that the program states.
-    fn split_unit(&self, load: &addr2line::SplitDwarfLoad<Reader<'s>>) -> Option<Arc<gimli::Dwarf<Reader<'s>>>> {
+    fn split_unit(&self, load: &addr2line::SplitDwarfLoad<Guarded<'s>>) -> Option<Arc<gimli::Dwarf<Guarded<'s>>>> {
         if let Some(package) = &self.package
             && let Ok(Some(unit)) = package.find_cu(load.dwo_id, &load.parent)
         {
             return Some(Arc::new(unit));
         }
         let sections = self.source.split.get(&load.dwo_id.0)?;
-        let mut unit = sections.borrow(|bytes| self.source.reader(bytes));
+        let mut unit = sections.borrow(|bytes| self.source.guarded(bytes, self.floor));
         unit.make_dwo(&load.parent);
         Some(Arc::new(unit))
     }

@@ -8,6 +8,7 @@ mod compressed;
 mod debug_dir;
 mod demangle;
 mod dwarf;
+mod guard;
 mod kallsyms;
 pub mod listing;
 mod names;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use perfcase_archive::{Capture, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, MemberKind};
 
 use crate::build_id::BuildId;
 
@@ -54,9 +54,15 @@ pub struct Listing {
 
 impl Listing {
     /// Reads the listing of a capture. One without a listing has what its members' names say.
-    pub fn read(capture: &Capture) -> Listing {
+    ///
+    /// # Errors
+    /// When this machine cannot read it; a listing that is not there, or that this user may not read, is none.
+    pub fn read(capture: &Capture) -> Result<Listing, ArchiveError> {
         let mut listing = Listing::default();
-        let listed = capture.member("symbols/objects.tsv").and_then(|member| capture.read(member).ok());
+        let listed = match capture.member("symbols/objects.tsv").map(|member| capture.read(member)).transpose() {
+            Err(error) if error.is_of_this_machine() => return Err(error),
+            read => read.ok().flatten(),
+        };
         for line in listed.iter().flat_map(|content| content.split(|&byte| byte == b'\n')).take(MOST_LINES) {
             if let Some(entry) = parse_line(line) {
                 listing.add(entry);
@@ -69,7 +75,7 @@ impl Listing {
                 }
             }
         }
-        listing
+        Ok(listing)
     }
 
     fn add(&mut self, entry: Entry) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use perfcase_archive::{Capture, Content};
+use perfcase_archive::{ArchiveError, Capture, Content};
 
 use crate::build_id::{self, BuildId};
 use crate::debug_dir::DebugDir;
@@ -25,6 +25,9 @@ pub struct Object {
 
 /// The path of a kernel, as recordings have it.
 const KERNEL: &[u8] = b"[kernel.kallsyms]";
+
+/// Stands behind the name of a file of the user that may be of another build.
+const BY_PATH: &str = " (by its path: the recording has no build id)";
 
 /// Why there is no file for an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -58,6 +61,7 @@ pub struct Objects {
     listing: Listing,
     dirs: Vec<DebugDir>,
     found: Mutex<HashMap<Key, Found>>,
+    fault: Mutex<Option<ArchiveError>>,
 }
 
 impl Objects {
@@ -66,10 +70,13 @@ impl Objects {
     /// # Errors
     /// The first of `debug_dirs` that cannot be read, and why.
     pub fn new(capture: Option<Arc<Capture>>, debug_dirs: &[PathBuf]) -> Result<Objects, (PathBuf, String)> {
-        let listing = capture.as_deref().map(Listing::read).unwrap_or_default();
+        let (listing, fault) = match capture.as_deref().map(Listing::read).transpose() {
+            Ok(listing) => (listing.unwrap_or_default(), None),
+            Err(error) => (Listing::default(), Some(error)),
+        };
         let open = |path: &PathBuf| DebugDir::open(path).map_err(|error| (path.clone(), error));
         let dirs = debug_dirs.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Objects { capture, listing, dirs, found: Mutex::default() })
+        Ok(Objects { capture, listing, dirs, found: Mutex::default(), fault: Mutex::new(fault) })
     }
 
     /// True when no object can be found: neither the capture nor the user brought any.
@@ -113,7 +120,10 @@ impl Objects {
             }
             let kernel = build_id.filter(|_| path == KERNEL).and_then(|id| dir.kernel(id));
             match kernel.map_or_else(|| dir.object(path, build_id), Ok) {
-                Ok((bytes, origin)) => object = Some(Object { bytes, origin, debug: None, parts: Parts::default() }),
+                Ok((bytes, origin)) => {
+                    let origin = if build_id.is_none() { origin + BY_PATH } else { origin };
+                    object = Some(Object { bytes, origin, debug: None, parts: Parts::default() });
+                }
                 Err(Missing::BuildIdMismatch) => missing = Missing::BuildIdMismatch,
                 Err(Missing::NotInCapture) => {}
             }
@@ -192,7 +202,19 @@ impl Objects {
     /// A file of the capture's `symbols/`.
     pub fn read(&self, member: &str) -> Option<Content> {
         let capture = self.capture.as_deref()?;
-        capture.read(capture.member(&format!("symbols/{member}"))?).ok()
+        match capture.read(capture.member(&format!("symbols/{member}"))?) {
+            Err(error) if error.is_of_this_machine() => {
+                self.fault.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                None
+            }
+            read => read.ok(),
+        }
+    }
+
+    /// Takes why this machine could not read a file of the capture that is there: names that are missing for that are no
+    /// loss of the capture.
+    pub fn fault(&self) -> Option<ArchiveError> {
+        self.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// What the recorder says about an object that it did not bundle.

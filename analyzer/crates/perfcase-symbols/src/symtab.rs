@@ -37,7 +37,8 @@ pub(crate) struct Function {
 #[derive(Default)]
 pub(crate) struct Symtab<'a> {
     symbols: Vec<Symbol<'a>>,
-    names: HashMap<u64, Option<Function>>,
+    /// Where the function ends that is chosen among those that start at an address, and what it is.
+    names: HashMap<u64, (u64, Option<Function>)>,
     is_sorted: bool,
     /// Whether there was a .symtab at all.
     pub has_symtab: bool,
@@ -146,24 +147,20 @@ impl<'a> Symtab<'a> {
             let start = self.symbols.get(after.checked_sub(1)?)?.address;
             let first = self.symbols[..after].partition_point(|symbol| symbol.address < start);
             let group = &self.symbols[first..after];
-            let named = self.names.entry(start).or_insert_with(|| {
-                let best = best_of(group)?;
+            // Chosen once: any number of symbols may have one address.
+            let (end, named) = self.names.entry(start).or_insert_with(|| {
+                let Some(best) = group.iter().reduce(|a, b| better(a, b)) else { return (0, None) };
                 let name = demangle(&String::from_utf8_lossy(&best.name)).into_owned();
-                Some(Function { name, address: start, source: best.source })
+                // The best may be shorter than another: the chosen one alone counts, as in perf.
+                (best.end, Some(Function { name, address: start, source: best.source }))
             });
-            // The best of the group may be shorter than another: the chosen one alone counts, as in perf.
-            let end = group.iter().reduce(|a, b| better(a, b)).map_or(0, |best| best.end);
-            if address < end {
+            if address < *end {
                 return named.clone();
             }
             after = first;
         }
         None
     }
-}
-
-fn best_of<'s, 'a>(group: &'s [Symbol<'a>]) -> Option<&'s Symbol<'a>> {
-    group.iter().reduce(|a, b| better(a, b))
 }
 
 /// Which of two names of one address perf prefers: one with a size, with a type, not weak, global, with fewer

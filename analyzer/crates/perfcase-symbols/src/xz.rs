@@ -2,11 +2,15 @@
 
 /// Most bytes that are unpacked: real ones are a few hundred kilobytes.
 const MOST_BYTES: usize = 256 << 20;
+/// Most bytes for each byte of the stream, behind the first few: symbols compress to a fifth or so.
+const MOST_RATIO: usize = 64;
+const LEAST_BYTES: usize = 4 << 20;
 
 /// Unpacks an .xz stream of LZMA2 blocks; `None` for damage, other filters, and what would be too large.
 ///
 /// The container is walked here, because LZMA2's chunks say beforehand how much they unpack to.
 pub(crate) fn unpack(stream: &[u8]) -> Option<Vec<u8>> {
+    let most = stream.len().saturating_mul(MOST_RATIO).clamp(LEAST_BYTES, MOST_BYTES);
     let mut out = Vec::new();
     let check_bytes = match stream.get(..12)? {
         [0xfd, b'7', b'z', b'X', b'Z', 0, 0, check, ..] => {
@@ -23,7 +27,7 @@ pub(crate) fn unpack(stream: &[u8]) -> Option<Vec<u8>> {
         }
         let data = stream.get(at + header.len()..)?;
         let (packed, unpacked) = chunks(data)?;
-        if out.len() + unpacked > MOST_BYTES {
+        if out.len() + unpacked > most {
             return None;
         }
         lzma_rs::lzma2_decompress(&mut &data[..packed], &mut out).ok()?;

@@ -51,7 +51,8 @@ DebugDirOption = Annotated[
         metavar="DIR",
         help="Also take names of functions from there: a folder with .build-id/, debuginfod's cache, perf's ~/.debug, a "
         "sysroot (/ is this machine), an ELF file, or what perf archive writes. Only files of the same build id are "
-        "used. May be given several times.",
+        "used; where the recording has none, the file of the same path, and dso.symbols says so. May be given several "
+        "times.",
     ),
 ]
 OnlyOption = Annotated[

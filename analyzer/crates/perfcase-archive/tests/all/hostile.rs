@@ -97,6 +97,49 @@ fn a_damaged_header_is_skipped() {
 }
 
 #[test]
+fn zeros_do_not_hide_the_members_behind_them() {
+    let (first, second) = (entry("a", b'0', b"PERFILE2 a"), entry("b", b'0', b"PERFILE2 b"));
+    for zeros in [512, 1024, 10_240] {
+        let capture = open(&tar(&[first.clone(), vec![0; zeros], second.clone()]));
+        assert_eq!(kinds(&capture.problems), ["damaged_header", "no_manifest"]);
+        let damaged = capture.problems.iter().find(|problem| problem.kind == "damaged_header").unwrap();
+        assert_eq!(damaged.byte_offset, Some(first.len() as u64));
+        assert_eq!(capture.members.iter().map(|member| &*member.path).collect::<Vec<_>>(), ["a", "b"]);
+    }
+    // The end marker may be longer, as tar pads its records; what is no tar behind it is said.
+    let padded = [tar(std::slice::from_ref(&first)), vec![0; 9000]].concat();
+    assert_eq!(kinds(&open(&padded).problems), ["no_manifest"]);
+    assert_eq!(kinds(&open(&[padded, b"more".to_vec()].concat()).problems), ["damaged_header", "no_manifest"]);
+}
+
+#[test]
+fn many_small_bombs_are_one() {
+    let bomb = zst(&[&b"PERFILE2"[..], &vec![0; 1 << 20]].concat());
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..20 {
+        std::fs::write(dir.path().join(format!("{number:02}.zst")), &bomb).unwrap();
+    }
+    let limits = Limits { ratio_max: 10, ratio_free_bytes: 5 << 20, ..Limits::default() };
+    let capture = Capture::open_within(dir.path(), limits).unwrap();
+    let read = |member| capture.read(member).unwrap();
+    let contents: Vec<_> = capture.members.iter().map(read).collect();
+    assert_eq!(contents.iter().map(|content| content.len()).sum::<usize>(), 5 << 20);
+    assert_eq!(contents.iter().filter(|content| kinds(content.problems()) == ["limit"]).count(), 16);
+    // To read one again takes no more.
+    assert_eq!(capture.members.iter().map(|member| read(member).len()).max(), Some(8 + (1 << 20)));
+}
+
+#[test]
+fn a_manifest_of_more_values_than_any_is_not_parsed() {
+    let values = ["[]"; 400_000].join(",");
+    let text = format!(r#"{{"format":"perfcase","format_version":"1.0","x":[{values}]}}"#);
+    let capture = open(&tar(&[entry("manifest.json.zst", b'0', &zst(text.as_bytes())), entry("a", b'0', b"PERFILE2")]));
+    assert!(capture.manifest.is_none());
+    assert_eq!(kinds(&capture.problems), ["damaged_manifest"]);
+    assert!(capture.problems[0].message.contains("more than 300000 values"));
+}
+
+#[test]
 fn absurd_sizes_end_the_walk() {
     for size in [&b"77777777777\0"[..], &[0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]] {
         let mut bytes = entry("manifest.json", b'0', &manifest("1.0", &[]));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use perfcase_archive::{Anchor, Capture, MemberKind};
+use perfcase_archive::{Anchor, ArchiveError, Capture, MemberKind};
 
 use super::{Options, note_problems};
 use crate::decoders::host::Host;
@@ -33,7 +33,7 @@ pub(super) fn end_anchor(capture: &Capture) -> Option<&Anchor> {
 }
 
 /// Keeps the host's files; sets what the decoders need to know of the host before they start.
-pub(super) fn host(session: &mut Session, capture: &Capture) -> HostFiles {
+pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles, ArchiveError> {
     if let Some(host) = capture.manifest.as_ref().map(|manifest| &manifest.host) {
         session.host.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two());
         session.page_size_bytes = session.host.page_size_bytes.unwrap_or(4096);
@@ -49,7 +49,7 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> HostFiles {
         let content = match capture.read(member) {
             Ok(content) => content,
             Err(error) => {
-                super::inputs::note_unreadable(session, member, &error);
+                super::inputs::note_unreadable(session, member, error)?;
                 continue;
             }
         };
@@ -67,7 +67,7 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> HostFiles {
             content: text.filter(|text| text.len() <= MOST_TEXT_BYTES),
         });
     }
-    found
+    Ok(found)
 }
 
 /// Writes `machine_fact`: what the host's files say and, where they are silent, the manifest or a recording's header.

@@ -7,23 +7,25 @@ use super::{Input, Opened, Progress, about, bare_source, note_problems, perf, pr
 use crate::decoders::{ftrace, jitdump, perf_script, perf_stat, proc, symbol_list};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 
+/// Decoders that are ready to run.
+pub(super) struct Inputs {
+    pub opened: Vec<Opened>,
+    /// The sources among them that may have switches, system calls and block requests.
+    pub with_events: Vec<SourceId>,
+}
+
 /// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
 pub(super) fn open(
     session: &mut Session,
     capture: &Capture,
     progress: &mut dyn FnMut(Progress) -> bool,
-) -> Vec<Opened> {
+) -> Result<Inputs, ArchiveError> {
+    use MemberKind::{PerfData, PerfScript, TraceDat};
     let known = declare(session, capture);
-    let mut opened = Vec::new();
+    let (mut opened, mut with_events) = (Vec::new(), Vec::new());
     for member in &capture.members {
-        let is_recording = matches!(
-            member.kind,
-            MemberKind::PerfData
-                | MemberKind::TraceDat
-                | MemberKind::PerfStat
-                | MemberKind::PerfScript
-                | MemberKind::ProcSnapshots
-        );
+        let is_recording =
+            matches!(member.kind, PerfData | TraceDat | MemberKind::PerfStat | PerfScript | MemberKind::ProcSnapshots);
         if !is_recording {
             continue;
         }
@@ -32,20 +34,27 @@ pub(super) fn open(
             Ok(content) => {
                 note_problems(session, Some(member), content.problems());
                 let input = input_of(session, capture, &known, member);
-                opened.extend(open_one(session, capture, &input, content));
+                let source = open_one(session, capture, &input, content)?;
+                if source.is_some() && matches!(member.kind, PerfData | TraceDat | PerfScript) {
+                    with_events.push(input.source);
+                }
+                opened.extend(source);
             }
-            Err(error) => note_unreadable(session, member, &error),
+            Err(error) => note_unreadable(session, member, error)?,
         }
     }
-    open_raw_ftrace(session, capture, &known, &mut opened);
-    opened.extend(proc_folder::open(session, capture));
-    list_symbols(session, capture, &known);
-    opened.extend(generated_code(session, capture));
-    opened
+    if let Some((source, id)) = open_raw_ftrace(session, capture, &known)? {
+        with_events.push(id);
+        opened.push(source);
+    }
+    opened.extend(proc_folder::open(session, capture)?);
+    list_symbols(session, capture, &known)?;
+    opened.extend(generated_code(session, capture)?);
+    Ok(Inputs { opened, with_events })
 }
 
 /// What runtimes recorded of the code that they generated.
-fn generated_code(session: &mut Session, capture: &Capture) -> Vec<Opened> {
+fn generated_code(session: &mut Session, capture: &Capture) -> Result<Vec<Opened>, ArchiveError> {
     let entries = session.objects.listing().entries.iter();
     let listed = entries.filter(|entry| entry.kind == Kind::Jitdump);
     let files: Vec<_> = listed.filter_map(|entry| Some((entry.member.clone()?, entry.pid))).collect();
@@ -54,10 +63,10 @@ fn generated_code(session: &mut Session, capture: &Capture) -> Vec<Opened> {
         let Some(member) = capture.member(&format!("symbols/{name}")) else { continue };
         match capture.read(member) {
             Ok(content) => opened.extend(jitdump::open(&member.path, content, pid, session)),
-            Err(error) => note_unreadable(session, member, &error),
+            Err(error) => note_unreadable(session, member, error)?,
         }
     }
-    opened
+    Ok(opened)
 }
 
 /// Sources that the manifest names, in its order.
@@ -113,13 +122,25 @@ fn input_of<'a>(
     }
 }
 
+/// Why a decoder cannot begin.
+pub(super) enum Refused {
+    /// The member is not what it should be: where, and what is wrong.
+    Damaged(Option<u64>, String),
+    /// This machine failed.
+    Fault(ArchiveError),
+}
+
 /// The list of decoders: a line each.
-fn open_one(session: &mut Session, capture: &Capture, input: &Input<'_>, content: Content) -> Option<Opened> {
-    let opened: Result<Opened, (Option<u64>, String)> = match input.member.kind {
+fn open_one(
+    session: &mut Session,
+    capture: &Capture,
+    input: &Input<'_>,
+    content: Content,
+) -> Result<Option<Opened>, ArchiveError> {
+    let opened: Result<Opened, Refused> = match input.member.kind {
         MemberKind::PerfData => perf::open(session, capture, input, content),
-        MemberKind::TraceDat => {
-            ftrace::open_trace_dat(content, input.source, session).map_err(|damage| (damage.offset, damage.message))
-        }
+        MemberKind::TraceDat => ftrace::open_trace_dat(content, input.source, session)
+            .map_err(|damage| Refused::Damaged(damage.offset, damage.message)),
         MemberKind::PerfScript => Ok(perf_script::open(content, session, input.source)),
         MemberKind::PerfStat => {
             let options = perf_stat::Options { started_ns: input.started_ns, ended_ns: input.ended_ns };
@@ -129,19 +150,24 @@ fn open_one(session: &mut Session, capture: &Capture, input: &Input<'_>, content
             let options = proc::Options { clock_ticks_per_s: input.clock_ticks_per_s, ..proc::Options::default() };
             Ok(proc::open(content, session, input.source, options))
         }
-        kind => Err((None, format!("no decoder for {kind:?}"))),
+        kind => Err(Refused::Damaged(None, format!("no decoder for {kind:?}"))),
     };
     match opened {
-        Ok(source) => Some(source),
-        Err((byte_offset, message)) => {
+        Ok(source) => Ok(Some(source)),
+        Err(Refused::Damaged(byte_offset, message)) => {
             note(session, input.member, "unreadable", byte_offset, message, None);
-            None
+            Ok(None)
         }
+        Err(Refused::Fault(error)) => Err(error),
     }
 }
 
 /// Raw ring-buffer pages are many members but one source.
-fn open_raw_ftrace(session: &mut Session, capture: &Capture, known: &[(String, SourceId)], opened: &mut Vec<Opened>) {
+fn open_raw_ftrace(
+    session: &mut Session,
+    capture: &Capture,
+    known: &[(String, SourceId)],
+) -> Result<Option<(Opened, SourceId)>, ArchiveError> {
     let mut members = Vec::new();
     for member in capture.members.iter().filter(|member| member.kind == MemberKind::FtraceRaw) {
         match capture.read(member) {
@@ -149,32 +175,46 @@ fn open_raw_ftrace(session: &mut Session, capture: &Capture, known: &[(String, S
                 note_problems(session, Some(member), content.problems());
                 members.push((member.path.clone(), content));
             }
-            Err(error) => note_unreadable(session, member, &error),
+            Err(error) => note_unreadable(session, member, error)?,
         }
     }
-    let Some(first) = capture.members.iter().find(|member| member.kind == MemberKind::FtraceRaw) else { return };
+    let Some(first) = capture.members.iter().find(|member| member.kind == MemberKind::FtraceRaw) else {
+        return Ok(None);
+    };
     let input = input_of(session, capture, known, first);
     match ftrace::open_raw_folder(&members, input.source, session) {
-        Ok(source) => opened.push(source),
-        Err(damage) => note(session, first, damage.kind, damage.offset, damage.message, None),
+        Ok(source) => Ok(Some((source, input.source))),
+        Err(damage) => {
+            note(session, first, damage.kind, damage.offset, damage.message, None);
+            Ok(None)
+        }
     }
 }
 
 /// The list of object files; the files themselves are opened when names are looked for.
-fn list_symbols(session: &mut Session, capture: &Capture, known: &[(String, SourceId)]) {
-    let Some(member) = capture.member("symbols/objects.tsv") else { return };
+fn list_symbols(session: &mut Session, capture: &Capture, known: &[(String, SourceId)]) -> Result<(), ArchiveError> {
+    let Some(member) = capture.member("symbols/objects.tsv") else { return Ok(()) };
     match capture.read(member) {
         Ok(content) => {
             note_problems(session, Some(member), content.problems());
             let input = input_of(session, capture, known, member);
             symbol_list::read(session, input.source, &member.path, &String::from_utf8_lossy(&content));
         }
-        Err(error) => note_unreadable(session, member, &error),
+        Err(error) => note_unreadable(session, member, error)?,
     }
+    Ok(())
 }
 
-pub(super) fn note_unreadable(session: &mut Session, member: &Member, error: &ArchiveError) {
+/// Notes a member that cannot be read: a file of a folder that is gone, or that this user may not read.
+///
+/// # Errors
+/// What is no fault of the capture ends the import: tables of the other members would look whole.
+pub(super) fn note_unreadable(session: &mut Session, member: &Member, error: ArchiveError) -> Result<(), ArchiveError> {
+    if error.is_of_this_machine() {
+        return Err(error);
+    }
     note(session, member, error.kind(), None, error.to_string(), Some(error.hint()));
+    Ok(())
 }
 
 fn note(

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use perfcase_archive::{ArchiveError, Capture, Member, MemberKind, Problem};
 use perfcase_symbols::Objects;
 
+use self::inputs::Inputs;
 use crate::columns::QUANTITY_MAX;
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
 use crate::source::{self, Source};
@@ -115,12 +116,12 @@ pub fn import(
     let mut session = Session::new(&tables, about::start_anchor(&capture).and_then(|anchor| anchor.monotonic_ns));
     session.objects = objects;
     note_problems(&mut session, None, &capture.problems);
-    let host = about::host(&mut session, &capture);
-    let mut sources = inputs::open(&mut session, &capture, progress);
+    let host = about::host(&mut session, &capture)?;
+    let Inputs { opened: mut sources, with_events } = inputs::open(&mut session, &capture, progress)?;
     if sources.is_empty() && capture.manifest.is_none() {
         return Err(ImportError::Nothing { path: path.to_path_buf() });
     }
-    session.stream_from_only_source(sources.len());
+    session.stream_from_only_source(&with_events);
     let mut counted = |records| progress(Progress { phase: "events", records });
     if !source::run(&mut sources, &mut session, &mut counted) {
         return Err(ImportError::Stopped);
@@ -134,6 +135,9 @@ pub fn import(
     progress(Progress { phase: "threads, stacks and calls", records: 0 });
     let kallsyms = find_kallsyms(&mut session, options, host.kallsyms)?;
     finish(&mut session, &kallsyms);
+    if let Some(fault) = session.objects.fault() {
+        return Err(fault.into());
+    }
     about::write_facts(&mut session, &capture, host.facts);
     about::write_capture(&mut session, &capture, &capture_id, path, options);
     report_bounded(&mut session);
@@ -232,12 +236,8 @@ pub fn hash(path: &Path) -> std::io::Result<String> {
             hasher.update(hash(&file)?.as_bytes());
         }
     } else {
-        let file = std::fs::File::open(path)?;
-        if file.metadata()?.len() > 0 {
-            // SAFETY: the map is only read and hashed; a file that changes meanwhile changes the hash, no more.
-            let map = unsafe { memmap2::Mmap::map(&file)? };
-            hasher.update(&map);
-        }
+        // Read and not mapped: all of a mapped file would count as this process's memory.
+        hasher.update_reader(std::fs::File::open(path)?)?;
     }
     Ok(hasher.finalize().to_hex().to_string())
 }

@@ -1,10 +1,10 @@
 //! What a perf.data needs of the capture around it: the other files of its directory, event formats of the host.
 
-use perfcase_archive::{Capture, Content, Member, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 
-use super::inputs::note_unreadable;
+use super::inputs::{Refused, note_unreadable};
 use super::{Input, Opened};
-use crate::decoders::perf_data;
+use crate::decoders::perf_data::{self, HeaderError};
 use crate::format::EventFormat;
 use crate::session::Session;
 
@@ -16,16 +16,21 @@ pub(super) fn open(
     capture: &Capture,
     input: &Input<'_>,
     content: Content,
-) -> Result<Opened, (Option<u64>, String)> {
-    let parts = parts(session, capture, input.member);
+) -> Result<Opened, Refused> {
+    let parts = parts(session, capture, input.member).map_err(Refused::Fault)?;
     let parts = parts.iter().map(|part| &part[..]).collect();
-    let options = perf_data::Options { parts, formats: formats(capture) };
-    let source = perf_data::open(content, session, input.source, &options);
-    source.map(|source| Box::new(source) as Opened).map_err(|error| (None, error.to_string()))
+    let formats = formats(capture).map_err(Refused::Fault)?;
+    let bytes = content.clone();
+    let options = perf_data::Options { parts, formats, release: Some(Box::new(move |end| bytes.release(end))) };
+    let source = perf_data::open(content, session, input.source, options);
+    source.map(|source| Box::new(source) as Opened).map_err(|error| match error {
+        HeaderError::NoRoom(kind) => Refused::Fault(ArchiveError::no_room(capture.path(), kind.into())),
+        error => Refused::Damaged(None, error.to_string()),
+    })
 }
 
 /// The further files of a directory that perf record --threads wrote: `data.0` and so on beside `data`.
-fn parts(session: &mut Session, capture: &Capture, member: &Member) -> Vec<Content> {
+fn parts(session: &mut Session, capture: &Capture, member: &Member) -> Result<Vec<Content>, ArchiveError> {
     let is_part = |other: &&Member| {
         let number = other.path.strip_prefix(&member.path).and_then(|rest| rest.strip_prefix('.'));
         other.kind == MemberKind::PerfDataPart && number.is_some_and(|number| !number.contains('/'))
@@ -34,19 +39,26 @@ fn parts(session: &mut Session, capture: &Capture, member: &Member) -> Vec<Conte
     for part in capture.members.iter().filter(is_part) {
         match capture.read(part) {
             Ok(content) => parts.push(content),
-            Err(error) => note_unreadable(session, part, &error),
+            Err(error) => note_unreadable(session, part, error)?,
         }
     }
-    parts
+    Ok(parts)
 }
 
 /// The host's own event formats: perf writes its copy at the end, so one that was killed has none. What is wrong with
 /// them is for the decoder of ftrace/raw to say.
-fn formats(capture: &Capture) -> Vec<EventFormat> {
-    let format = |member: &Member| {
-        let (system, _) = member.path.strip_prefix(FORMATS)?.split_once('/')?;
-        let content = capture.read(member).ok()?;
-        EventFormat::parse(system, std::str::from_utf8(&content).ok()?).ok()
-    };
-    capture.members.iter().filter_map(format).collect()
+fn formats(capture: &Capture) -> Result<Vec<EventFormat>, ArchiveError> {
+    let mut formats = Vec::new();
+    for member in &capture.members {
+        let Some((system, _)) = member.path.strip_prefix(FORMATS).and_then(|path| path.split_once('/')) else {
+            continue;
+        };
+        let content = match capture.read(member) {
+            Err(error) if error.is_of_this_machine() => return Err(error),
+            read => read.ok(),
+        };
+        let text = content.as_ref().and_then(|content| std::str::from_utf8(content).ok());
+        formats.extend(text.and_then(|text| EventFormat::parse(system, text).ok()));
+    }
+    Ok(formats)
 }

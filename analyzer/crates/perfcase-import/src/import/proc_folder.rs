@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use perfcase_archive::{Capture, Content, Member, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 
 use super::inputs::note_unreadable;
 use super::proc_facts::Boot;
@@ -27,16 +27,16 @@ struct Moment<'a> {
 }
 
 /// Opens the capture's folders of /proc files: a source for each time that the host was booted.
-pub(super) fn open(session: &mut Session, capture: &Capture) -> Vec<Opened> {
+pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Vec<Opened>, ArchiveError> {
     let members = capture.members.iter().filter(|member| member.kind == MemberKind::ProcFile);
     let mut contents = Vec::new();
     for member in members {
         match capture.read(member) {
             Ok(content) => contents.push((member, content)),
-            Err(error) => note_unreadable(session, member, &error),
+            Err(error) => note_unreadable(session, member, error)?,
         }
     }
-    let Some((first, _)) = contents.first() else { return Vec::new() };
+    let Some((first, _)) = contents.first() else { return Ok(Vec::new()) };
     let mut moments = Vec::new();
     for (folder, files) in by_folder(&contents) {
         let Some(uptime_ns) = files.iter().find(|(path, _)| path == "/proc/uptime").and_then(|(_, text)| uptime(text))
@@ -88,7 +88,7 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Vec<Opened> {
         let options = proc::Options { is_after_reboot, ..proc::Options::default() };
         opened.push(proc::open(Content::from_bytes(stream(boot, shift_ns)), session, source, options));
     }
-    opened
+    Ok(opened)
 }
 
 /// The moments of each boot, the earliest first.

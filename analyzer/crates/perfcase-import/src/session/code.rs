@@ -5,7 +5,7 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 
 use super::Session;
-use super::maps::{Region, carve};
+use super::regions::Region;
 
 /// A function that a record told; [`NO_CODE`] for all other addresses.
 pub(crate) type CodeId = u32;
@@ -86,7 +86,8 @@ impl Session {
     /// A runtime moved a function. False when there is none at the old address.
     pub fn code_moved(&mut self, pid: i32, old_start: u64, start: u64, size_bytes: u64) -> bool {
         let upid = self.threads.process(pid);
-        let old = self.maps.spaces.get(&upid).and_then(|space| space.code.get(&old_start)).map(|region| region.code);
+        let old = self.maps.spaces.get(&upid).and_then(|space| space.code.before(old_start));
+        let old = old.filter(|(start, _)| *start == old_start).map(|(_, region)| region.code);
         let Some(old) = old.and_then(|id| self.maps.codes.get(id)) else { return false };
         let code = Code { start, name: old.name.clone(), source: old.source, lines: old.lines.clone() };
         self.place_code(pid, size_bytes, code);
@@ -106,7 +107,6 @@ impl Session {
         maps.next_generation += 1;
         let space = Rc::make_mut(maps.spaces.entry(upid).or_insert_with(|| maps.empty.clone()));
         space.generation = maps.next_generation;
-        carve(&mut space.code, start, end);
         space.code.insert(start, Region { end, page_offset: 0, dso, is_identity: true, is_data: false, code });
     }
 }

@@ -140,10 +140,10 @@ impl Session {
         }
     }
 
-    /// Of a capture with one source, its rows need not wait until a source is chosen for each table.
-    pub(crate) fn stream_from_only_source(&mut self, opened: usize) {
-        if opened == 1 && self.events.sources.len() == 1 {
-            self.timelines.only = Some(0);
+    /// Where one source alone has events, their rows need not wait until a source is chosen for each table.
+    pub(crate) fn stream_from_only_source(&mut self, with_events: &[SourceId]) {
+        if let [only] = with_events {
+            self.timelines.only = Some(*only);
         }
     }
 

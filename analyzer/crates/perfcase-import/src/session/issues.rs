@@ -68,7 +68,7 @@ impl Issues {
             return;
         }
         match overflow {
-            Some(index) => self.list[*index].count += issue.count,
+            Some(index) => self.list[*index].count = self.list[*index].count.saturating_add(issue.count),
             None => {
                 *overflow = Some(self.list.len());
                 let message =
@@ -101,6 +101,11 @@ impl Session {
     /// Notes trouble.
     pub fn issue(&mut self, issue: Issue) {
         self.issues.add(issue);
+    }
+
+    /// What was noted so far.
+    pub fn noted(&self) -> &[Issue] {
+        self.issues.list()
     }
 
     /// Notes trouble with a source, in short.

@@ -1,6 +1,5 @@
 //! Which object is mapped where: address spaces of processes and of the kernel.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hashbrown::HashMap;
@@ -9,6 +8,7 @@ use perfcase_symbols::Placement;
 use super::Session;
 use super::code::{CodeId, Codes, NO_CODE};
 use super::load::{Load, placement};
+use super::regions::{Region, Regions};
 use super::threads::Upid;
 use crate::tables::{DsoRow, Tables};
 
@@ -46,23 +46,11 @@ pub struct Mapping<'a> {
 }
 
 #[derive(Clone)]
-pub(super) struct Region {
-    pub(super) end: u64,
-    pub(super) page_offset: u64,
-    pub(super) dso: DsoId,
-    /// Generated code and heaps: their addresses stay as they are.
-    pub(super) is_identity: bool,
-    pub(super) is_data: bool,
-    /// The function that it is, where records told that.
-    pub(super) code: CodeId,
-}
-
-#[derive(Clone)]
 pub(super) struct Space {
     pub(super) generation: u32,
-    pub(super) regions: BTreeMap<u64, Region>,
+    pub(super) regions: Regions,
     /// Generated functions: beside the mappings, for a runtime that changes the protection of its memory maps it anew.
-    pub(super) code: BTreeMap<u64, Region>,
+    pub(super) code: Regions,
 }
 
 /// Where an address is.
@@ -121,7 +109,7 @@ pub(crate) struct Maps {
 
 impl Maps {
     pub(crate) fn new() -> Maps {
-        let space = Space { generation: 0, regions: BTreeMap::new(), code: BTreeMap::new() };
+        let space = Space { generation: 0, regions: Regions::default(), code: Regions::default() };
         Maps {
             spaces: HashMap::new(),
             kernel: space.clone(),
@@ -160,9 +148,7 @@ impl Maps {
 
     /// Object and address within it of a kernel address.
     pub(crate) fn kernel_address(&mut self, address: u64) -> Place {
-        if let Some((_, region)) = self.kernel.regions.range(..=address).next_back()
-            && address < region.end
-        {
+        if let Some((_, region)) = self.kernel.regions.at(address) {
             return Place { dso: Some(region.dso), address, code: region.code };
         }
         // Whatever ran in kernel mode outside every module is the kernel itself.
@@ -179,18 +165,14 @@ impl Maps {
     /// Object and address within it (its file offset) of a user address.
     pub(crate) fn user_address(&self, upid: Option<Upid>, address: u64) -> Place {
         let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);
-        let at = |regions: &BTreeMap<u64, Region>| {
-            let (start, region) = regions.range(..=address).next_back()?;
-            (address < region.end).then(|| (*start, region.clone()))
-        };
-        match at(&space.regions) {
+        match space.regions.at(address) {
             Some((start, region)) if !region.is_identity => {
                 let address = (address - start).wrapping_add(region.page_offset);
                 Place { dso: Some(region.dso), address, code: region.code }
             }
             anonymous => {
-                let code = at(&space.code).map(|(_, code)| code);
-                let dso = anonymous.map(|(_, region)| region.dso).or(code.as_ref().map(|code| code.dso));
+                let code = space.code.at(address).map(|(_, code)| code);
+                let dso = anonymous.map(|(_, region)| region.dso).or(code.map(|code| code.dso));
                 Place { dso, address, code: code.map_or(NO_CODE, |code| code.code) }
             }
         }
@@ -228,8 +210,7 @@ impl Maps {
     /// True where code of a process may be.
     pub(crate) fn is_code(&self, upid: Option<Upid>, address: u64) -> bool {
         let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);
-        let region = space.regions.range(..=address).next_back();
-        region.is_some_and(|(_, region)| address < region.end && !region.is_data)
+        space.regions.at(address).is_some_and(|(_, region)| !region.is_data)
     }
 
     fn kernel_dso(&mut self) -> DsoId {
@@ -312,7 +293,6 @@ impl Maps {
             self.refused += 1;
             return;
         }
-        carve(&mut space.regions, start, region.end);
         space.regions.insert(start, region);
     }
 
@@ -342,21 +322,6 @@ impl Maps {
                 symbols: origin.and_then(|origin| origin.symbols.as_deref()),
                 missing_reason: origin.and_then(|origin| origin.missing_reason.as_deref()),
             });
-        }
-    }
-}
-
-/// Makes room for a mapping of `start..end`: what it covers is gone, what it cuts is shortened or split.
-pub(super) fn carve(regions: &mut BTreeMap<u64, Region>, start: u64, end: u64) {
-    let covered: Vec<u64> = regions.range(..end).rev().take_while(|(_, r)| r.end > start).map(|(s, _)| *s).collect();
-    for old_start in covered {
-        let Some(old) = regions.remove(&old_start) else { continue };
-        if old_start < start {
-            regions.insert(old_start, Region { end: start, ..old.clone() });
-        }
-        if old.end > end {
-            let page_offset = old.page_offset.wrapping_add(end - old_start);
-            regions.insert(end, Region { page_offset, ..old });
         }
     }
 }
@@ -466,7 +431,7 @@ impl Session {
     pub fn unmap_kernel(&mut self, start: u64, length: u64) {
         self.maps.next_generation += 1;
         self.maps.kernel.generation = self.maps.next_generation;
-        carve(&mut self.maps.kernel.regions, start, start.saturating_add(length));
+        self.maps.kernel.regions.carve(start, start.saturating_add(length));
     }
 
     /// The build id of an object, from a build-id table.

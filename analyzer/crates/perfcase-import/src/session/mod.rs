@@ -7,6 +7,7 @@ mod issues;
 mod load;
 mod maps;
 mod naming;
+mod regions;
 mod stacks;
 mod threads;
 mod unwinding;

@@ -196,7 +196,7 @@ impl Names {
         if !matches!(header.kind, kind::COMM | kind::FORK) {
             return;
         }
-        match record::parse(header, Cursor::new(body, recording.order)) {
+        match record::parse(header, &mut Cursor::new(body, recording.order)) {
             Some(Record::Comm { tid, name, .. }) => {
                 self.by_tid.insert(tid, String::from_utf8_lossy(name).into_owned());
             }

@@ -4,7 +4,9 @@ use std::ops::Deref;
 use std::time::{Duration, Instant};
 
 use crate::scale::scaled;
+use crate::support::build::{Attr, file};
 use crate::support::fixture::fixture;
+use perfcase_import::decoders::perf_data::bytes::ByteOrder;
 use perfcase_import::decoders::perf_data::record::kind;
 use perfcase_import::decoders::perf_data::recording::Recording;
 use perfcase_import::decoders::perf_data::{Options, open, scan::scan};
@@ -38,7 +40,7 @@ fn decode(file: &[u8]) -> Option<Vec<&'static str>> {
     let folder = tempfile::tempdir().unwrap();
     let mut session = Session::new(folder.path(), None);
     let source = session.source(SourceInfo { name: "perf".to_string(), ..SourceInfo::default() });
-    let mut perf = open(Shared(file), &mut session, source, &Options::default()).ok()?;
+    let mut perf = open(Shared(file), &mut session, source, Options::default()).ok()?;
     while perf.next_ts().is_some() {
         perf.step(&mut session);
     }
@@ -170,6 +172,81 @@ fn hostile_counts_in_samples() {
             }
         }
     }
+}
+
+/// What an import says of a file, and how many records it says were lost.
+fn told(file: &[u8]) -> (Vec<&'static str>, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = Session::new(folder.path(), None);
+    let source = session.source(SourceInfo { name: "perf".to_string(), ..SourceInfo::default() });
+    let mut perf = open(Shared(file), &mut session, source, Options::default()).unwrap();
+    while perf.next_ts().is_some() {
+        perf.step(&mut session);
+    }
+    perf.finish(&mut session);
+    let list = session.noted();
+    let lost = list.iter().filter(|issue| issue.kind.starts_with("lost_")).map(|issue| issue.count).sum();
+    (list.iter().map(|issue| issue.kind).collect(), lost)
+}
+
+/// Each bit of the low byte of samples' types, and of their sizes.
+#[test]
+fn a_sample_whose_type_or_size_is_damaged_is_not_lost_in_silence() {
+    for name in ["file", "rich"] {
+        let file = fixture(&format!("perf/{name}.data"));
+        let whole = scan(&file).unwrap();
+        let before = told(&file);
+        let sample = |entry: &&_| whole.record(&file, **entry).unwrap().0.kind == kind::SAMPLE;
+        for &entry in whole.index.iter().filter(sample).skip(30).take(15) {
+            let start = whole.file_offset(entry) as usize;
+            for (byte, bit) in (0..8).map(|bit| (0, bit)).chain((0..16).map(|bit| (6 + bit / 8, bit % 8))) {
+                let mut damaged = file.clone();
+                damaged[start + byte] ^= 1 << bit;
+                let (kinds, lost) = told(&damaged);
+                assert!(kinds != before.0, "{name}: sample at {start}, byte {byte}, bit {bit}: {kinds:?}");
+                assert_eq!(lost, before.1, "{name}: sample at {start}, byte {byte}, bit {bit}");
+            }
+        }
+    }
+}
+
+/// COMPRESSED2 records that claim large payloads and hold what looks like further pieces, again and again.
+#[test]
+fn sizes_of_compressed_records_that_lead_nowhere_cost_no_more_than_others() {
+    let attr = Attr { sample_id_all: true, ..Attr::default() };
+    let mut bytes = file(ByteOrder::Little, &[attr], &[]);
+    let header = [&kind::COMPRESSED2.to_le_bytes()[..], &[0, 0, 24, 0], &70_000u64.to_le_bytes(), &[7; 8]].concat();
+    for _ in 0..20_000 {
+        bytes.extend(&header);
+    }
+    let size = bytes.len() as u64 - u64::from_le_bytes(bytes[40..48].try_into().unwrap());
+    bytes[48..56].copy_from_slice(&size.to_le_bytes());
+    let started = Instant::now();
+    assert!(decode(&bytes).is_some_and(|kinds| !kinds.is_empty()));
+    assert!(started.elapsed() < LONGEST, "{:?}", started.elapsed());
+}
+
+/// Attributes in the tens of thousands, and attributes that all claim the same ids.
+#[test]
+fn many_attributes_take_time_and_memory_by_their_number_only() {
+    let attrs = vec![Attr { sample_type: 1 << 2, sample_id_all: true, id: 7, ..Attr::default() }; 30_000];
+    let bytes = file(ByteOrder::Little, &attrs, &[(kind::LOST, 0, vec![0; 24])]);
+    let started = Instant::now();
+    assert_eq!(scan(&bytes).unwrap().events.list().len(), 30_000);
+    assert!(started.elapsed() < LONGEST, "{:?}", started.elapsed());
+
+    let mut bytes = file(ByteOrder::Little, &attrs[..1000], &[]);
+    let length = bytes.len() as u64;
+    for attr in 0..1000 {
+        let section = 104 + attr * 144 + 128;
+        bytes[section..section + 8].copy_from_slice(&0u64.to_le_bytes());
+        bytes[section + 8..section + 16].copy_from_slice(&length.to_le_bytes());
+    }
+    let recording = scan(&bytes).unwrap();
+    let ids: usize = recording.events.list().iter().map(|event| event.ids.len()).sum();
+    assert_eq!(ids as u64, length / 8);
+    let damaged = recording.problems.list().iter().find(|problem| problem.kind == "damaged_attributes").unwrap();
+    assert_eq!(damaged.count, 999);
 }
 
 /// Whole imports of damaged recordings: every stage copes with what the decoder lets through.

@@ -226,6 +226,56 @@ fn a_bomb_in_the_debug_data_is_not_unpacked() {
     assert!(started.elapsed().as_secs() < 5);
 }
 
+/// A function whose debug information says that so many functions are inlined in it, each in the one before.
+fn nested(folder: &Path, levels: usize) -> Object {
+    let entry = ".uleb128 3\n.string \"inner\"\n.quad f\n.quad 16\n";
+    let (entries, ends) = (entry.repeat(levels), ".uleb128 0\n".repeat(levels));
+    let text = format!(
+        ".text\n.globl f\n.type f,@function\nf: .skip 16, 0x90\n.size f, 16\n\
+        .section .debug_abbrev,\"\",@progbits\n\
+        .uleb128 1, 0x11\n.byte 1\n.uleb128 0x11, 1, 0x12, 7, 0, 0\n\
+        .uleb128 2, 0x2e\n.byte 1\n.uleb128 3, 8, 0x11, 1, 0x12, 7, 0, 0\n\
+        .uleb128 3, 0x1d\n.byte 1\n.uleb128 3, 8, 0x11, 1, 0x12, 7, 0, 0\n.uleb128 0\n\
+        .section .debug_info,\"\",@progbits\n\
+        .long end - start\nstart: .short 4\n.long 0\n.byte 8\n\
+        .uleb128 1\n.quad f, 16\n.uleb128 2\n.string \"f\"\n.quad f, 16\n{entries}{ends}.uleb128 0, 0\nend:\n"
+    );
+    write(folder, "nested.s", &text);
+    run(folder, "as -o nested.o nested.s && ld -e f -o nested nested.o");
+    object(&folder.join("nested"))
+}
+
+#[test]
+fn inlined_functions_without_end_do_not_use_up_the_stack() {
+    let root = tempfile::tempdir().unwrap();
+    for (levels, told) in [(60, 60), (5_000, 0), (200_000, 0)] {
+        let object = nested(root.path(), levels);
+        let (address, ..) = nm(root.path(), "", "nested").remove(0);
+        let found = name(&object, offset(root.path(), "nested", address)).unwrap();
+        assert_eq!((found.symbol.as_str(), found.inlined.len()), ("f", told), "{levels} levels");
+    }
+}
+
+#[test]
+fn one_address_may_have_any_number_of_names() {
+    let root = tempfile::tempdir().unwrap();
+    let aliases: String = (0..20_000).map(|n| format!(".globl _ZN1a1b{n:05}Ev\n_ZN1a1b{n:05}Ev:\n")).collect();
+    write(root.path(), "many.s", &format!(".text\n{aliases}.skip 32768, 0x90\n"));
+    run(root.path(), "as -o many.o many.s && ld -e _ZN1a1b00000Ev -o many many.o");
+    let object = object(&root.path().join("many"));
+    let start = offset(root.path(), "many", nm_address(root.path(), "many"));
+    let addresses: Vec<u64> = (start..start + 20_000).collect();
+    let started = std::time::Instant::now();
+    let named = names(&object, &Placement::File, &addresses);
+    assert!(named.iter().all(|name| name.is_ok()));
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+}
+
+/// Address of the first symbol of a file.
+fn nm_address(folder: &Path, file: &str) -> u64 {
+    u64::from_str_radix(run(folder, &format!("nm {file}")).split_whitespace().next().unwrap(), 16).unwrap()
+}
+
 #[test]
 fn nothing_given_nothing_named() {
     let wanted = perfcase_symbols::Wanted {

@@ -69,8 +69,11 @@ fn another_build_is_never_used() {
     assert_eq!(found(&objects, "/opt/prog", Some(&ID)).err(), Some(Missing::BuildIdMismatch));
     assert_eq!(found(&objects, "/opt/none", Some(&ID)).err(), Some(Missing::NotInCapture));
     assert!(found(&objects, "/opt/prog", Some(&[0xcd])).is_ok());
-    // Nothing says which build it was: the exact path is all there is.
-    assert!(found(&objects, "/opt/prog", None).is_ok());
+    // Nothing says which build it was: the exact path is all there is, and that is said.
+    assert!(
+        found(&objects, "/opt/prog", None).unwrap().origin.ends_with("(by its path: the recording has no build id)")
+    );
+    assert!(!found(&objects, "/opt/prog", Some(&[0xcd])).unwrap().origin.contains("by its path"));
     // A file without a build id is not the build that has one.
     run(root.path(), "cp bare d/opt/prog");
     assert_eq!(found(&given(&root.path().join("d")), "/opt/prog", Some(&ID)).err(), Some(Missing::BuildIdMismatch));

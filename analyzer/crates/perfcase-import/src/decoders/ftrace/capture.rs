@@ -1,7 +1,7 @@
 //! What a trace says about itself, whichever way it is stored.
 
 use super::Damage;
-use super::compression::Compression;
+use super::compression::{Compression, Room};
 use super::layout::PageLayout;
 use super::stream::Segment;
 use crate::format::{EventFormat, FieldKind, FormatError};
@@ -118,6 +118,8 @@ pub struct Capture {
     pub long_size: u8,
     /// How sections and pages are compressed.
     pub compression: Compression,
+    /// What its parts may take in memory.
+    pub room: Room,
     /// The text of `events/header_page`; empty where missing.
     pub header_page: String,
     /// Format texts of all recorded events, `ftrace`'s own first.
@@ -149,12 +151,13 @@ pub struct Capture {
 }
 
 impl Capture {
-    pub(crate) fn empty(version: u32, big_endian: bool, long_size: u8) -> Capture {
+    pub(crate) fn empty(version: u32, big_endian: bool, long_size: u8, file_bytes: usize) -> Capture {
         Capture {
             version,
             big_endian,
             long_size,
             compression: Compression::None,
+            room: Room::of_file(file_bytes),
             header_page: String::new(),
             formats: Vec::new(),
             kallsyms: Vec::new(),

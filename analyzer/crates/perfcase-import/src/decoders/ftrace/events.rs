@@ -37,7 +37,13 @@ impl<B: Deref<Target = [u8]> + Clone> Events<B> {
         for (index, (buffer, blobs)) in capture.buffers.iter().zip(blobs).enumerate() {
             for (cpu, blob) in buffer.cpus.iter().zip(blobs) {
                 let segments = cpu.segments.clone();
-                streams.push(CpuStream::new(cpu.cpu, blob, segments, capture.compression, buffer.layout));
+                streams.push(CpuStream::new(
+                    cpu.cpu,
+                    blob,
+                    segments,
+                    (capture.compression, capture.room.clone()),
+                    buffer.layout,
+                ));
                 buffers.push(index);
             }
         }

@@ -1,7 +1,7 @@
 //! Pages made by hand, for what no recording at hand has: both byte orders, both words, every type of event; and damage
 //! at random places.
 
-use super::compression::Compression;
+use super::compression::{Compression, Room};
 use super::layout::PageLayout;
 use super::page::{Missed, PageCursor, PageDamage, PageEvent};
 use super::stream::{CpuStream, Loss, Segment};
@@ -141,7 +141,7 @@ fn missed_events_are_told_with_or_without_their_number() {
         assert_eq!(missed(&counted), Some(Missed { count: Some(4242) }));
         let two = [page(0, None), counted].concat();
         let whole = Segment::Plain(0..two.len());
-        let mut stream = CpuStream::new(3, &two[..], vec![whole], Compression::None, layout);
+        let mut stream = CpuStream::new(3, &two[..], vec![whole], (Compression::None, Room::of_file(0)), layout);
         assert!(!stream.has_news());
         stream.advance();
         assert_eq!(stream.take_losses(), [Loss { ts: 50, count: Some(4242) }]);
@@ -165,7 +165,13 @@ fn damage_says_where_and_later_pages_are_read() {
     let mut long = good(2000);
     long[8..12].copy_from_slice(&5000_u32.to_le_bytes());
     let file = [good(0), beyond, long, good(3000)].concat();
-    let mut stream = CpuStream::new(0, &file[..], vec![Segment::Plain(0..file.len())], Compression::None, layout);
+    let mut stream = CpuStream::new(
+        0,
+        &file[..],
+        vec![Segment::Plain(0..file.len())],
+        (Compression::None, Room::of_file(0)),
+        layout,
+    );
     let mut times = Vec::new();
     while let Some(ts) = stream.ts() {
         times.push(ts);
@@ -174,7 +180,8 @@ fn damage_says_where_and_later_pages_are_read() {
     assert_eq!(times, [1, 2, 1001, 3001, 3002]);
     let damages: Vec<_> = stream.take_damages().into_iter().map(|d| (d.offset.unwrap(), d.kind)).collect();
     assert_eq!(damages, [(4096 + 16 + 12 + 4, "corrupt"), (2 * 4096 + 8, "corrupt")]);
-    let mut cut = CpuStream::new(0, &file[..30], vec![Segment::Plain(0..30)], Compression::None, layout);
+    let mut cut =
+        CpuStream::new(0, &file[..30], vec![Segment::Plain(0..30)], (Compression::None, Room::of_file(0)), layout);
     assert_eq!(cut.ts(), Some(1));
     cut.advance();
     assert_eq!(cut.ts(), None);

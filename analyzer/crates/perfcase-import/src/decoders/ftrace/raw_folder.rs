@@ -11,7 +11,7 @@ use crate::format::MAX_TEXT_BYTES;
 
 /// Sorts the members. The second part of the answer holds the bytes of each CPU of the one buffer.
 pub fn parse<B: Deref<Target = [u8]> + Clone>(members: &[(String, B)]) -> Result<(Capture, Vec<B>), Damage> {
-    let mut capture = Capture::empty(0, false, 8);
+    let mut capture = Capture::empty(0, false, 8, 0);
     let mut pages: Vec<(u32, B)> = Vec::new();
     let mut clock = String::new();
     for (path, content) in members {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 
 use super::Damage;
-use super::compression::Compression;
+use super::compression::{Compression, Room};
 use super::layout::PageLayout;
 use super::page::{Missed, PageCursor, PageEvent};
 
@@ -60,6 +60,7 @@ pub struct CpuStream<B> {
     pub cpu: u32,
     blob: B,
     compression: Compression,
+    room: Room,
     layout: PageLayout,
     segments: VecDeque<Segment>,
     pages: Pages,
@@ -74,18 +75,20 @@ pub struct CpuStream<B> {
 }
 
 impl<B: Deref<Target = [u8]>> CpuStream<B> {
-    /// Begins at the first event. `blob` is the whole file, the segments point into it.
+    /// Begins at the first event. `blob` is the whole file, the segments point into it. What is unpacked is taken from the
+    /// room for as long as it is walked.
     pub fn new(
         cpu: u32,
         blob: B,
         segments: Vec<Segment>,
-        compression: Compression,
+        (compression, room): (Compression, Room),
         layout: PageLayout,
     ) -> CpuStream<B> {
         let mut stream = CpuStream {
             cpu,
             blob,
             compression,
+            room,
             layout,
             segments: segments.into(),
             pages: Pages::InFile(0..0),
@@ -194,11 +197,14 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
         };
         self.page_start = 0;
         self.file_offset = segment.file_offset();
+        if let Pages::Unpacked(bytes) = std::mem::replace(&mut self.pages, Pages::InFile(0..0)) {
+            self.room.give_back(bytes.len());
+        }
         self.pages = match segment {
             Segment::Plain(range) => Pages::InFile(range),
             Segment::Chunk { stored, unpacked } => {
                 let packed = self.blob.get(stored).unwrap_or_default();
-                let (bytes, error) = self.compression.unpack(packed, unpacked);
+                let (bytes, error) = self.compression.unpack(packed, unpacked, &self.room);
                 if let Some(what) = error {
                     self.damages.push(Damage::at(self.file_offset as u64, "corrupt", what));
                 }

@@ -125,6 +125,14 @@ impl<'a> Cursor<'a> {
         Some(U64s::new(bytes, self.order))
     }
 
+    /// Text up to a NUL, which is read too, with what pads it to a multiple of 8 bytes; all that is left without a NUL.
+    pub fn padded_string(&mut self) -> &'a [u8] {
+        let rest = self.rest();
+        let text = until_nul(rest);
+        self.at = (self.at + text.len() + 1).next_multiple_of(8).min(self.bytes.len());
+        text
+    }
+
     /// Text up to a NUL, which is read too; None without a NUL.
     pub fn c_string(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest();

@@ -3,6 +3,8 @@
 //! perf compresses with one zstd stream that it flushes at every record, so a record's bytes cannot be read without
 //! those of all records before it, and a compressed record may end in the middle of a record within it.
 
+use std::ops::Range;
+
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::bytes::ByteOrder;
@@ -10,6 +12,8 @@ use super::record::{HEADER_BYTES, kind};
 
 /// Largest payload of a COMPRESSED2 record that perf writes in one piece: 65,535 less 16 bytes of headers.
 const LARGEST_PAYLOAD: u64 = 65_519;
+/// A piece of a larger payload that another piece follows has at least so many.
+const SMALLEST_PIECE: usize = LARGEST_PAYLOAD as usize - 4096;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The stream's state, and bytes of the last record that is not whole yet.
@@ -95,30 +99,34 @@ pub fn payloads_of_2(file: &[u8], at: usize, size: u16, order: ByteOrder) -> Opt
     if data_bytes <= LARGEST_PAYLOAD {
         return Some((vec![body], end - at));
     }
-    // The pieces' headers must chain exactly to the end; the first piece is as large as one can be, or nearly.
-    let first = LARGEST_PAYLOAD.saturating_sub(4096) as usize;
-    let mut pieces = None;
-    for cut in first..body.len().min(LARGEST_PAYLOAD as usize + 1) {
-        if let Some(rest) = chain(body, cut, order) {
-            pieces = Some((cut, rest));
-            break;
-        }
-    }
-    let (cut, rest) = pieces?;
+    // The pieces' headers must chain exactly to the end; each but the last is as large as one can be, or nearly. That
+    // makes the chains short, however many places look like a header.
+    let nearly = SMALLEST_PIECE..LARGEST_PAYLOAD as usize + 1;
+    // zstd's own bytes do not look like a header: the first place that does is the one, or nearly always.
+    let mut cuts = nearly.clone().filter(|&cut| is_piece(body, cut, order)).take(4);
+    let (cut, rest) = cuts.find_map(|cut| Some((cut, chain(body, cut, &nearly, order)?)))?;
     let mut payloads = vec![&body[..cut]];
     payloads.extend(rest);
     Some((payloads, end - at))
 }
 
-fn chain(body: &[u8], mut at: usize, order: ByteOrder) -> Option<Vec<&[u8]>> {
+fn is_piece(body: &[u8], at: usize, order: ByteOrder) -> bool {
+    order.u32(body, at) == Some(kind::COMPRESSED2) && order.u16(body, at + 4) == Some(0)
+}
+
+fn chain<'b>(body: &'b [u8], mut at: usize, nearly: &Range<usize>, order: ByteOrder) -> Option<Vec<&'b [u8]>> {
     let mut pieces = Vec::new();
     while at < body.len() {
-        if order.u32(body, at)? != kind::COMPRESSED2 || order.u16(body, at + 4)? != 0 {
+        if !is_piece(body, at, order) {
             return None;
         }
         let size = usize::from(order.u16(body, at + 6)?);
-        pieces.push(body.get(at + 16..at + size)?);
+        let piece = body.get(at + 16..at + size)?;
         at += size;
+        if at < body.len() && !nearly.contains(&piece.len()) {
+            return None;
+        }
+        pieces.push(piece);
     }
     Some(pieces)
 }

@@ -35,7 +35,8 @@ pub fn join(chain: &mut Vec<u64>, tid: i32, recording: &Recording, file: &[u8]) 
     chain.truncate(chain.len() - 2);
     let entry = recording.deferred.places.get(&(tid, cookie));
     let Some((header, body)) = entry.and_then(|&entry| recording.record(file, entry)) else { return false };
-    let Some(Record::CallchainDeferred { chain: user, .. }) = record::parse(header, Cursor::new(body, recording.order))
+    let Some(Record::CallchainDeferred { chain: user, .. }) =
+        record::parse(header, &mut Cursor::new(body, recording.order))
     else {
         return false;
     };

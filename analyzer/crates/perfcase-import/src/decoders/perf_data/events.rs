@@ -73,9 +73,10 @@ impl Events {
         let plan = Plan::new(&attr, self.order);
         self.sample_id = self.sample_id.or(plan.id_offset());
         self.trailer_id = self.trailer_id.or(plan.trailer_id_offset());
+        let is_first = self.list.is_empty();
+        self.sample_time = self.sample_time.agreed(is_first, plan.time_offset());
+        self.trailer_time = self.trailer_time.agreed(is_first, plan.trailer_time_offset());
         self.list.push(Event { attr, plan, ids, name: None });
-        self.sample_time = agreed(self.list.iter().map(|event| event.plan.time_offset()));
-        self.trailer_time = agreed(self.list.iter().map(|event| event.plan.trailer_time_offset()));
     }
 
     /// Names an event, by one of its ids where there are some, else by its number in the file.
@@ -150,10 +151,10 @@ fn own_time(order: ByteOrder, header: RecordHeader, body: &[u8]) -> Option<u64> 
     }
 }
 
-fn agreed(mut places: impl Iterator<Item = Option<usize>>) -> Place {
-    let Some(first) = places.next() else { return Place::Nowhere };
-    if places.any(|place| place != first) {
-        return Place::ByEvent;
+impl Place {
+    /// The place of the events so far and of one more.
+    fn agreed(self, is_first: bool, next: Option<usize>) -> Place {
+        let next = next.map_or(Place::Nowhere, Place::At);
+        if is_first || self == next { next } else { Place::ByEvent }
     }
-    first.map_or(Place::Nowhere, Place::At)
 }

@@ -75,6 +75,9 @@ pub enum HeaderError {
     /// Version 1 files of 2009 to 2012.
     #[error("a perf.data of version 1 (PERFFILE, before Linux 3.3) cannot be read")]
     Version1,
+    /// This machine has no room for the records that the file's compressed records hold.
+    #[error("decompressed records cannot be kept: {0}")]
+    NoRoom(std::io::ErrorKind),
 }
 
 /// Parses the header of either mode and byte order.

@@ -5,6 +5,7 @@
 
 pub mod arena;
 pub mod attr;
+mod behind;
 pub mod build_id;
 pub mod bytes;
 mod chains;
@@ -34,5 +35,6 @@ pub mod tracing_data;
 mod unpack;
 mod user_records;
 
+pub use header::HeaderError;
 pub use open::{Options, open};
 pub use source::PerfSource;

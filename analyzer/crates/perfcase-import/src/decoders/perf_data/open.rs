@@ -5,19 +5,25 @@ use std::ops::Deref;
 use hashbrown::HashMap;
 
 use super::attr::TYPE_TRACEPOINT;
+use super::behind::Behind;
 use super::bytes::ByteOrder;
 use super::header::HeaderError;
 use super::names;
 use super::recording::Recording;
-use super::scan::scan_parts;
+use super::scan::scan_within;
 use super::source::PerfSource;
 use crate::format::EventFormat;
 use crate::session::{EventAttr, EventId, Session, Severity, SourceId};
 use crate::tracepoint::TracepointId;
 
+/// Tells the owner of a file's bytes that those before an offset need not stay in memory.
+pub type Release = Box<dyn Fn(usize)>;
+
 /// What the importer knows that the file does not.
 #[derive(Default)]
 pub struct Options<'a> {
+    /// Lets memory of the file go that is not needed soon.
+    pub release: Option<Release>,
     /// The further files of a directory (`perf record --threads`), which hold records only.
     pub parts: Vec<&'a [u8]>,
     /// Formats of the recorded host's events from elsewhere, for recordings that were killed before perf wrote theirs.
@@ -38,19 +44,21 @@ pub fn open<C>(
     content: C,
     session: &mut Session,
     source: SourceId,
-    options: &Options<'_>,
+    mut options: Options<'_>,
 ) -> Result<PerfSource<C>, HeaderError>
 where
     C: Deref<Target = [u8]>,
 {
-    let mut recording = scan_parts(&content, &options.parts)?;
+    let mut behind = Behind::new(options.release.take());
+    let mut recording = scan_within(&content, &options.parts, &mut behind)?;
     describe_host(&recording, session);
     describe_source(&recording, session, source);
-    let known = events(&mut recording, session, source, options);
+    let known = events(&mut recording, session, source, &options);
     for build_id in &recording.build_ids {
         session.build_id(&build_id.path, &build_id.bytes);
     }
-    Ok(PerfSource::new(content, recording, known, source))
+    behind.restart();
+    Ok(PerfSource::new(content, recording, known, source, behind))
 }
 
 /// What the header says about the recorded host: all there is to know of a bare file.

@@ -2,7 +2,7 @@
 //!
 //! Layouts: include/uapi/linux/perf_event.h (enum perf_event_type) and tools/lib/perf/include/perf/event.h.
 
-use super::bytes::{Cursor, U64s, until_nul};
+use super::bytes::{Cursor, U64s};
 
 /// Bytes of `struct perf_event_header`.
 pub const HEADER_BYTES: usize = 8;
@@ -166,18 +166,27 @@ pub enum Record<'a> {
     CallchainDeferred { cookie: u64, chain: U64s<'a> },
 }
 
-/// Parses the body (what follows the header, with the trailer). None: the record is shorter than its fields, or the
-/// type is not one of the kernel's.
-pub fn parse<'a>(header: RecordHeader, mut cursor: Cursor<'a>) -> Option<Record<'a>> {
-    let c = &mut cursor;
+/// Records that end in text: tools pad it in their own ways.
+pub fn ends_in_text(kind: u32) -> bool {
+    matches!(kind, kind::MMAP | kind::MMAP2 | kind::COMM | kind::KSYMBOL | kind::CGROUP)
+}
+
+/// Parses the body (what follows the header, with the trailer); the cursor stands behind the fields then. None: the record
+/// is shorter than its fields, or the type is not one of the kernel's.
+pub fn parse<'a>(header: RecordHeader, c: &mut Cursor<'a>) -> Option<Record<'a>> {
     Some(match header.kind {
         kind::MMAP | kind::MMAP2 => Record::Mmap(mmap(header, c)?),
         kind::LOST => Record::Lost { id: c.u64()?, lost: c.u64()? },
-        kind::COMM => Record::Comm { pid: c.i32()?, tid: c.i32()?, name: until_nul(c.rest()) },
+        kind::COMM => Record::Comm { pid: c.i32()?, tid: c.i32()?, name: c.padded_string() },
         kind::EXIT => Record::Exit(task(c)?),
         kind::FORK => Record::Fork(task(c)?),
-        kind::THROTTLE => Record::Throttle { time: c.u64()?, id: c.u64()? },
-        kind::UNTHROTTLE => Record::Unthrottle { time: c.u64()?, id: c.u64()? },
+        kind::THROTTLE | kind::UNTHROTTLE => {
+            let (time, id, _stream_id) = (c.u64()?, c.u64()?, c.u64()?);
+            match header.kind {
+                kind::THROTTLE => Record::Throttle { time, id },
+                _ => Record::Unthrottle { time, id },
+            }
+        }
         kind::READ => Record::Read { pid: c.i32()?, tid: c.i32()? },
         kind::AUX => Record::Aux { offset: c.u64()?, size: c.u64()?, flags: c.u64()? },
         kind::ITRACE_START => Record::ItraceStart { pid: c.i32()?, tid: c.i32()? },
@@ -193,13 +202,13 @@ pub fn parse<'a>(header: RecordHeader, mut cursor: Cursor<'a>) -> Option<Record<
             length: c.u32()?,
             kind: c.u16()?,
             flags: c.u16()?,
-            name: until_nul(c.rest()),
+            name: c.padded_string(),
         },
         kind::BPF_EVENT => {
             let (kind, _flags) = (c.u16()?, c.u16()?);
             Record::Bpf { kind, id: c.u32()?, tag: c.take(8)? }
         }
-        kind::CGROUP => Record::Cgroup { id: c.u64()?, path: until_nul(c.rest()) },
+        kind::CGROUP => Record::Cgroup { id: c.u64()?, path: c.padded_string() },
         kind::TEXT_POKE => {
             let (address, old, new) = (c.u64()?, c.u16()?, c.u16()?);
             Record::TextPoke { address, old: c.take(old.into())?, new: c.take(new.into())? }
@@ -228,7 +237,7 @@ fn mmap<'a>(header: RecordHeader, c: &mut Cursor<'a>) -> Option<Mmap<'a>> {
         };
         more = Some(Mmap2 { identity, protection: c.u32()?, flags: c.u32()? });
     }
-    let path = until_nul(c.rest());
+    let path = c.padded_string();
     Some(Mmap { pid, tid, start, length, page_offset, more, path })
 }
 
@@ -243,7 +252,7 @@ mod tests {
 
     fn parse_le<'a>(kind: u32, misc: u16, body: &'a [u8]) -> Option<Record<'a>> {
         let header = RecordHeader { kind, misc, size: 0 };
-        parse(header, Cursor::new(body, ByteOrder::Little))
+        parse(header, &mut Cursor::new(body, ByteOrder::Little))
     }
 
     #[test]

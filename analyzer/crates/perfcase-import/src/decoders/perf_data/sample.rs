@@ -132,6 +132,15 @@ pub struct More<'a> {
     pub aux: Option<&'a [u8]>,
 }
 
+/// Why a sample is not what its event says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleDamage {
+    /// It ends inside this field.
+    EndsIn(&'static str),
+    /// So many bytes lie behind its fields.
+    GoesOn(usize),
+}
+
 impl Plan {
     /// Compiles the layout of `attr`.
     pub fn new(attr: &Attr, order: ByteOrder) -> Plan {
@@ -219,8 +228,18 @@ impl Plan {
         }
     }
 
-    /// Parses a sample's body. On damage the fields before it are kept and the name of the first bad field is given.
-    pub fn sample<'a>(&self, body: &'a [u8]) -> (Sample<'a>, Option<&'static str>) {
+    /// Bytes of the trailer of a record that is not a sample.
+    pub fn trailer_bytes(&self) -> usize {
+        self.trailer.iter().filter(|&&word| word != ABSENT).count() * 8
+    }
+
+    /// Reads over the counter values of a READ record; None when they do not fit.
+    pub fn skip_values(&self, cursor: &mut Cursor<'_>) -> Option<()> {
+        ReadValues::parse(cursor, self.read_format).map(drop)
+    }
+
+    /// Parses a sample's body. On damage the fields before it are kept.
+    pub fn sample<'a>(&self, body: &'a [u8]) -> (Sample<'a>, Option<SampleDamage>) {
         let at = |field: usize| match self.fixed[field] {
             ABSENT => None,
             word => Some(usize::from(word) * 8),
@@ -237,10 +256,14 @@ impl Plan {
             ..Sample::default()
         };
         let Some(rest) = body.get(self.fixed_bytes..) else {
-            return (sample, Some("fixed fields"));
+            return (sample, Some(SampleDamage::EndsIn("fixed fields")));
         };
         let mut cursor = Cursor::new(rest, self.order);
-        let damage = self.variable(&mut sample, &mut cursor).err();
+        let damage = match self.variable(&mut sample, &mut cursor) {
+            Err(field) => Some(SampleDamage::EndsIn(field)),
+            Ok(()) if cursor.rest().is_empty() || self.sample_type & !field::KNOWN != 0 => None,
+            Ok(()) => Some(SampleDamage::GoesOn(cursor.rest().len())),
+        };
         (sample, damage)
     }
 

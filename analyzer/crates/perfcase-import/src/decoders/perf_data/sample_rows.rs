@@ -8,7 +8,7 @@ use super::group::LastValues;
 use super::open::Known;
 use super::record::{RecordHeader, misc};
 use super::recording::{LATEST_NS, Recording};
-use super::sample::{Sample, field};
+use super::sample::{Sample, SampleDamage, field};
 use crate::session::{NO_TIME, Session, SourceId};
 use crate::tables::{BranchRow, SampleDetailRow, SampleReadRow, SampleRow};
 use crate::tracepoint::Record;
@@ -81,14 +81,14 @@ struct Common {
 }
 
 impl Rows<'_> {
-    /// Decodes a sample and writes its rows; gives the name of the field that is damaged.
+    /// Decodes a sample and writes its rows; gives what is wrong with it.
     pub fn sample(
         mut self,
         (recording, file): (&Recording, &[u8]),
         index: usize,
         header: RecordHeader,
         body: &[u8],
-    ) -> Option<&'static str> {
+    ) -> Option<SampleDamage> {
         let (Some(event), Some(&known)) = (recording.events.get(index), self.known.get(index)) else {
             return None;
         };

@@ -1,6 +1,7 @@
 //! The one pass over a file: headers, attributes and features first, then every record once.
 
 use super::attr::Attr;
+use super::behind::Behind;
 use super::build_id;
 use super::bytes::Cursor;
 use super::compressed::{Decompressor, payloads_of_2};
@@ -26,6 +27,11 @@ pub fn scan(file: &[u8]) -> Result<Recording, HeaderError> {
 
 /// Reads a file and the further files of its directory (`perf record --threads`), which hold records and nothing else.
 pub fn scan_parts(file: &[u8], parts: &[&[u8]]) -> Result<Recording, HeaderError> {
+    scan_within(file, parts, &mut Behind::default())
+}
+
+/// The same; what was read already need not stay in memory.
+pub(super) fn scan_within(file: &[u8], parts: &[&[u8]], behind: &mut Behind) -> Result<Recording, HeaderError> {
     let header = header::parse(file)?;
     let mut scanner = Scanner {
         file,
@@ -33,6 +39,8 @@ pub fn scan_parts(file: &[u8], parts: &[&[u8]]) -> Result<Recording, HeaderError
         stream: None,
         last_time: 0,
         part_base: None,
+        fault: None,
+        behind,
     };
     match &header.sections {
         None => scanner.walk(file, PIPE_HEADER_BYTES as usize),
@@ -40,7 +48,10 @@ pub fn scan_parts(file: &[u8], parts: &[&[u8]]) -> Result<Recording, HeaderError
     }
     scanner.parts(parts);
     scanner.finish();
-    Ok(scanner.out)
+    match scanner.fault {
+        Some(error) => Err(HeaderError::NoRoom(error.kind())),
+        None => Ok(scanner.out),
+    }
 }
 
 pub(super) struct Scanner<'a> {
@@ -50,6 +61,9 @@ pub(super) struct Scanner<'a> {
     last_time: u64,
     /// Where in the arena the file of a directory lies that is being read.
     part_base: Option<u64>,
+    /// Why records could not be kept: what else is found in the file is not used.
+    fault: Option<std::io::Error>,
+    behind: &'a mut Behind,
 }
 
 impl Scanner<'_> {
@@ -90,10 +104,7 @@ impl Scanner<'_> {
         for part in parts {
             self.finish_stream();
             let base = self.out.arena.len();
-            if let Err(error) = self.out.arena.append(part) {
-                self.no_space(0, &error);
-                return;
-            }
+            self.keep(part);
             self.part_base = Some(base);
             self.out.arena_origins.push((base, 0));
             self.walk(part, 0);
@@ -111,6 +122,8 @@ impl Scanner<'_> {
             });
             return;
         }
+        // Each id stands once in a file: lists that overlap are damage, and would take any amount of memory.
+        let mut id_bytes_left = self.file.len() as u64;
         for (index, entry) in bytes.chunks_exact(stride).take(MOST_ATTRS).enumerate() {
             let at = sections.attrs.offset + (index * stride) as u64;
             let (attr, ids) = entry.split_at(stride - 16);
@@ -122,15 +135,27 @@ impl Scanner<'_> {
                 });
                 continue;
             };
-            let Some(id_bytes) = ids.of(self.file) else {
-                self.note(Severity::Error, "damaged_attributes", Some(at), HINT_DAMAGE, || {
-                    format!("the ids of attribute {index} are beyond the end of the file")
-                });
+            let Some(id_bytes) = ids.of(self.file).filter(|bytes| bytes.len() as u64 <= id_bytes_left) else {
+                self.out.problems.note(
+                    Severity::Error,
+                    "damaged_attributes",
+                    1,
+                    Some(at),
+                    || format!("the ids of attribute {index} are beyond the end of the file, or those of others"),
+                    Some(HINT_DAMAGE),
+                );
                 self.add_event(attr, Vec::new(), at);
                 continue;
             };
+            id_bytes_left -= id_bytes.len() as u64;
             let ids = Cursor::new(id_bytes, self.out.order).u64s(ids.size / 8);
             self.add_event(attr, ids.map(|ids| ids.iter().collect()).unwrap_or_default(), at);
+        }
+        let left_out = (bytes.len() / stride).saturating_sub(MOST_ATTRS);
+        if left_out > 0 {
+            self.note(Severity::Error, "too_many_attributes", Some(sections.attrs.offset), HINT_DAMAGE, || {
+                format!("{left_out} attributes beyond the limit of {MOST_ATTRS} are not used, nor are their samples")
+            });
         }
     }
 
@@ -211,6 +236,9 @@ impl Scanner<'_> {
             if let Some(next) = self.step(file, at) {
                 last = at;
                 at = next;
+                if self.part_base.is_none() {
+                    self.behind.pass(at as u64);
+                }
             } else if let Some(next) = self.recover(file, last, at) {
                 last = next;
                 at = next;
@@ -326,12 +354,17 @@ impl Scanner<'_> {
         next
     }
 
+    /// Keeps records until they are decoded.
+    pub(super) fn keep(&mut self, records: &[u8]) {
+        if self.fault.is_none() {
+            self.fault = self.out.arena.append(records).err();
+        }
+    }
+
     fn finish(&mut self) {
         self.finish_stream();
-        if let Err(error) = self.out.arena.close() {
-            let message = || format!("decompressed records could not be read back: {error}");
-            self.out.problems.note(Severity::Error, "no_space", 1, None, message, None);
-        }
+        let closed = self.out.arena.close();
+        self.fault = self.fault.take().or(closed.err());
         user_records::name_events(&mut self.out);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use super::behind::Behind;
 use super::bytes::Cursor;
 use super::group::LastValues;
 use super::index::{Entry, InTimeOrder};
@@ -9,6 +10,7 @@ use super::loss::Losses;
 use super::open::Known;
 use super::record::{self, FileIdentity, Mmap, Record, RecordHeader, kind, misc};
 use super::recording::{LATEST_NS, Recording};
+use super::sample::SampleDamage;
 use super::sample_rows::Scratch;
 use super::scan::HINT_DAMAGE;
 use crate::session::{Issue, Mapping, NO_TIME, Session, Severity, SourceId};
@@ -16,9 +18,6 @@ use crate::source::Source;
 
 const KSYMBOL_BPF: u16 = 1;
 const KSYMBOL_UNREGISTER: u16 = 1;
-
-/// Decompressed bytes that may stay in memory behind the record that is decoded.
-const RELEASE_BYTES: u64 = 64 << 20;
 
 /// A perf.data as a source.
 pub struct PerfSource<C> {
@@ -30,11 +29,18 @@ pub struct PerfSource<C> {
     pub(super) scratch: Scratch,
     losses: Losses,
     order: InTimeOrder,
-    released_bytes: u64,
+    in_file: Behind,
+    in_arena: Behind,
 }
 
 impl<C: Deref<Target = [u8]>> PerfSource<C> {
-    pub(super) fn new(content: C, mut recording: Recording, known: Vec<Known>, source: SourceId) -> Self {
+    pub(super) fn new(
+        content: C,
+        mut recording: Recording,
+        known: Vec<Known>,
+        source: SourceId,
+        in_file: Behind,
+    ) -> Self {
         let (last_values, scratch) = (LastValues::default(), Scratch::default());
         let order = std::mem::take(&mut recording.index).in_time_order();
         PerfSource {
@@ -46,7 +52,8 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
             scratch,
             losses: Losses::default(),
             order,
-            released_bytes: 0,
+            in_file,
+            in_arena: Behind::default(),
         }
     }
 
@@ -74,36 +81,62 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
                 scratch: &mut self.scratch,
             };
             let damage = rows.sample((recording, content), event, header, body);
-            if let Some(field) = damage {
-                self.damaged(entry, "damaged_sample", || {
-                    format!("a sample ends inside its {field}; the fields before it are kept")
+            if let Some(damage) = damage {
+                self.damaged(entry, "damaged_sample", || match damage {
+                    SampleDamage::EndsIn(field) => {
+                        format!("a sample ends inside its {field}; the fields before it are kept")
+                    }
+                    SampleDamage::GoesOn(bytes) => format!(
+                        "{bytes} bytes lie behind the fields of a sample, which is kept; records that were there are lost"
+                    ),
                 });
             }
             return;
         }
-        let order = recording.order;
-        let trailer = recording.events.get(event).map(|event| event.plan.trailer(body)).unwrap_or_default();
-        let Some(parsed) = record::parse(header, Cursor::new(body, order)) else {
-            let name = kind::name(header.kind).unwrap_or("?");
+        let plan = recording.events.get(event).map(|event| &event.plan);
+        let trailer = plan.map(|plan| plan.trailer(body)).unwrap_or_default();
+        let mut fields = Cursor::new(body, recording.order);
+        let name = kind::name(header.kind).unwrap_or("?");
+        let parsed = record::parse(header, &mut fields);
+        let parsed = match plan {
+            Some(plan) if header.kind == kind::READ => parsed.filter(|_| plan.skip_values(&mut fields).is_some()),
+            _ => parsed,
+        };
+        let Some(parsed) = parsed else {
             return self.damaged(entry, "damaged_record", || {
                 format!("a {name} record is shorter than its fields; it is not used")
             });
         };
+        // Without an event it is not known how long the trailer is.
+        let end = plan.map_or(0, |plan| body.len().saturating_sub(plan.trailer_bytes()));
+        let left = end.saturating_sub(fields.at().next_multiple_of(8));
+        let is_used = left == 0 || record::ends_in_text(header.kind);
+        let damage = |what| {
+            format!("{left} bytes lie behind the fields of a {name} record: its size or its type is damaged; {what}")
+        };
+        if !is_used {
+            return self.damaged(entry, "damaged_record", || damage("it is not used"));
+        }
         let time = recording.events.time(header, body);
         let clock_ns = time.filter(|&time| time != 0 && time < LATEST_NS).map_or(NO_TIME, |time| time as i64);
         session.count_record(clock_ns, self.source, None);
         apply(&parsed, header, clock_ns, session);
         super::side_rows::write(&parsed, header, clock_ns, &trailer, session);
         self.losses.take(&parsed, header, clock_ns != NO_TIME, recording.file_offset(entry));
+        if left > 0 {
+            self.damaged(entry, "damaged_record", || damage("records that were there are lost"));
+        }
     }
 
-    /// Decompressed records are decoded nearly in the order that they lie in: those far behind leave the memory.
+    /// What lies far behind the record leaves the memory.
     fn release(&mut self, entry: Entry) {
-        if let Some(offset) = self.recording.arena_offset(entry)
-            && offset > self.released_bytes + RELEASE_BYTES
-        {
-            self.released_bytes = offset;
-            self.recording.arena.release(offset - RELEASE_BYTES / 2);
+        match self.recording.arena_offset(entry) {
+            None => self.in_file.pass(self.recording.file_offset(entry)),
+            Some(offset) => {
+                if let Some(end) = self.in_arena.passed(offset) {
+                    self.recording.arena.release(end);
+                }
+            }
         }
     }
 

@@ -1,7 +1,5 @@
 //! Compressed records: their content joins the index as if it were in the file.
 
-use std::io;
-
 use super::compressed::{Decompressor, Failure};
 use super::record::{HEADER_BYTES, kind};
 use super::recording::header_at;
@@ -59,9 +57,7 @@ impl Scanner<'_> {
         if at > 0 {
             self.out.arena_origins.push((base, offset));
         }
-        if let Err(error) = self.out.arena.append(&bytes[..at]) {
-            self.no_space(offset, &error);
-        }
+        self.keep(&bytes[..at]);
         let is_damaged = header_at(&bytes, at, self.out.order).is_some_and(|h| usize::from(h.size) < HEADER_BYTES);
         stream.pending = bytes;
         stream.pending.drain(..at);
@@ -77,10 +73,5 @@ impl Scanner<'_> {
         self.note(Severity::Error, "truncated_record", Some(self.file.len() as u64), HINT_CUT, || {
             format!("the last compressed record ends inside a record: {left} bytes of it are left")
         });
-    }
-
-    pub(super) fn no_space(&mut self, offset: u64, error: &io::Error) {
-        let hint = "free space in the directory for temporary files";
-        self.note(Severity::Error, "no_space", Some(offset), hint, || format!("records could not be kept: {error}"));
     }
 }

@@ -23,13 +23,26 @@ pub fn take(out: &mut Recording, header: RecordHeader, body: &[u8], offset: u64)
         kind::HEADER_FEATURE => feature_record(out, body, offset),
         kind::EVENT_UPDATE => event_update(out, body),
         kind::ID_INDEX => id_index(out, body),
-        _ => Some(()),
+        _ => has_its_size(out, header, body).then_some(()),
     };
     if result.is_none() {
         let name = kind::name(header.kind).unwrap_or("?");
-        let message = || format!("a {name} record is shorter than its fields; it is not used");
+        let message = || format!("a {name} record is not as long as its fields; it is not used");
         let detail = header.kind.into();
         out.problems.note(Severity::Error, "damaged_record", detail, Some(offset), message, Some(HINT_DAMAGE));
+    }
+}
+
+/// False where a record that says nothing perfcase needs cannot be what its type says: another record's type was damaged.
+fn has_its_size(out: &Recording, header: RecordHeader, body: &[u8]) -> bool {
+    let counted = |bytes: u64| out.order.u64(body, 0).and_then(|count| count.checked_mul(bytes)?.checked_add(8));
+    match header.kind {
+        kind::FINISHED_ROUND | kind::FINISHED_INIT => body.is_empty(),
+        // A thread and its name; a setting and its value.
+        kind::THREAD_MAP => counted(24) == Some(body.len() as u64),
+        kind::STAT_CONFIG => counted(16) == Some(body.len() as u64),
+        kind::STAT_ROUND => body.len() == 16,
+        _ => true,
     }
 }
 

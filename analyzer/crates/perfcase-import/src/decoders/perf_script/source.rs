@@ -37,6 +37,7 @@ pub fn open(content: Content, session: &mut Session, source: SourceId) -> Box<dy
         lost_count: 0,
         unknown_count: 0,
         untimed_count: 0,
+        cut_at: None,
         inlined_count: 0,
         left_out: LeftOut::default(),
         unclear_registers: 0,
@@ -81,6 +82,8 @@ struct PerfScript {
     lost_count: u64,
     unknown_count: u64,
     untimed_count: u64,
+    /// Where the last line begins, of one that has no end: half an address or name would be another one.
+    cut_at: Option<usize>,
     inlined_count: u64,
     left_out: LeftOut,
     /// Samples with registers of one kind, where both kinds were recorded.
@@ -95,8 +98,12 @@ impl PerfScript {
     /// The next line: its begin and its end in the text.
     fn line(&mut self) -> Option<(usize, usize)> {
         let rest = self.content.get(self.at..).filter(|rest| !rest.is_empty())?;
-        let length = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
         let start = self.at;
+        let Some(length) = rest.iter().position(|&b| b == b'\n') else {
+            self.at = self.content.len();
+            self.cut_at = Some(start);
+            return None;
+        };
         self.at = start + length + 1;
         self.line_number += 1;
         self.left_out.lines += u64::from(length > LINE_BYTES_MAX);
@@ -410,6 +417,11 @@ impl Source for PerfScript {
         if self.sample_count == 0 {
             note(Severity::Warning, "no_records", "there is no sample in it".to_string());
         }
+        if let Some(at) = self.cut_at {
+            let message = "the text ends inside a line, which is left out: a copy of it stopped early".to_string();
+            session.note(Severity::Error, self.source, "truncated", Some(at as u64), message);
+        }
+        let mut note = |severity, kind, message| session.note(severity, self.source, kind, None, message);
         if self.untimed_count > 0 {
             let message = format!("{} tracepoints have no time and are only samples", self.untimed_count);
             note(Severity::Warning, "untimed_tracepoint", message);

@@ -33,6 +33,23 @@ fn import(text: &[u8]) -> (Session, Vec<(&'static str, Option<u64>)>) {
 }
 
 #[test]
+fn a_text_that_was_cut_has_no_half_addresses_and_names() {
+    let (whole, _) = import(TEXT.as_bytes());
+    let names = |mut session: Session| {
+        session.write_stacks(None);
+        rows(&mut session.tables.frame, "address symbol symbol_offset_bytes")
+    };
+    let known = names(whole);
+    for cut in 40..TEXT.len() {
+        let (session, issues) = import(&TEXT.as_bytes()[..cut]);
+        let is_whole = TEXT.as_bytes()[cut - 1] == b'\n';
+        let start = TEXT[..cut].rfind('\n').unwrap() as u64 + 1;
+        assert_eq!(issues.contains(&("truncated", Some(start))), !is_whole, "cut at {cut}");
+        assert!(names(session).iter().all(|name| known.contains(name)), "cut at {cut}");
+    }
+}
+
+#[test]
 fn samples_callchains_and_what_is_left_out() {
     let (mut session, issues) = import(TEXT.as_bytes());
     assert_eq!(

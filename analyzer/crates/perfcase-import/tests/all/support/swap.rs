@@ -265,6 +265,7 @@ impl Swapper {
             kind::KSYMBOL => _ = self.all(at, &[8, 4, 2, 2]),
             kind::BPF_EVENT => _ = self.all(at, &[2, 2, 4]),
             kind::EVENT_UPDATE => _ = self.words(at, 2),
+            kind::THREAD_MAP => _ = self.words(at, 1),
             kind::ID_INDEX => _ = self.words(at, (end - at) / 8),
             number if number >= kind::FIRST_USER => return,
             other => panic!("the test does not know record type {other}"),

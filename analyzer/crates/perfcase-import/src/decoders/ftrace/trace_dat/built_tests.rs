@@ -275,6 +275,43 @@ fn a_latency_trace_is_kept_as_text() {
     assert!(capture.buffers.is_empty());
 }
 
+/// A file of version 7 with so many options for its sections, which all point to one. Returns the place of that section.
+fn pointing(count: usize, id: u64, body: &[u8], unpacked: usize) -> Vec<u8> {
+    let mut file = Writer::new(false, 8);
+    file.initial("7");
+    file.raw("zlib\x001.3\0");
+    let options_at = file.bytes.len();
+    file.number(0, 8);
+    let place = file.bytes.len() as u64;
+    section(&mut file, id, body.len() as u64 + 8);
+    file.number(body.len() as u64, 4);
+    file.number(unpacked as u64, 4);
+    file.raw(body);
+    let at = file.bytes.len() as u64;
+    let mut options = file.part();
+    for _ in 0..count {
+        options.option(id, &place.to_le_bytes());
+    }
+    options.option(0, &[0; 8]);
+    file.number(0, 4);
+    file.number(0, 4);
+    file.number(options.bytes.len() as u64, 8);
+    file.raw(&options.bytes);
+    file.bytes[options_at..options_at + 8].copy_from_slice(&at.to_le_bytes());
+    file.bytes
+}
+
+#[test]
+fn small_parts_that_unpack_to_much_together_are_read_up_to_the_limit() {
+    let bytes = 16 << 20;
+    let file = pointing(40, 19, &zlib(&vec![b'a'; bytes]), bytes);
+    assert!(file.len() < 100_000);
+    let capture = parse(&file).unwrap();
+    let refused = capture.damages.iter().filter(|damage| damage.message.contains("over the limit of memory"));
+    // 256 MiB, and a little for the file itself.
+    assert_eq!(refused.count(), 40 - 16);
+}
+
 #[test]
 fn what_is_no_trace_or_of_another_version_is_refused() {
     assert_eq!(parse(b"PERFILE2 and more").unwrap_err().kind, "corrupt");

@@ -41,7 +41,7 @@ pub fn parse(data: &[u8]) -> Result<Capture, Damage> {
     cursor.big_endian = big_endian;
     let long_size = cursor.u8("the size of a long")?;
     let page_size = cursor.u32("the page size")?;
-    let mut capture = Capture::empty(version, big_endian, long_size);
+    let mut capture = Capture::empty(version, big_endian, long_size, data.len());
     let outcome = match version {
         6 => v6::read(&mut cursor, page_size, &mut capture),
         _ => v7::read(&mut cursor, page_size, &mut capture),

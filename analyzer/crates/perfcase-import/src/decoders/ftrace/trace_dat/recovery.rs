@@ -6,6 +6,7 @@ use super::page_layout;
 use super::v7::{FLAG_COMPRESSED, SECTION_FLYRECORD, chunks, read_section, section_header};
 use crate::decoders::ftrace::Damage;
 use crate::decoders::ftrace::capture::{Buffer, Capture, CpuData};
+use crate::decoders::ftrace::compression::Room;
 use crate::decoders::ftrace::cursor::Cursor;
 use crate::decoders::ftrace::stream::Segment;
 
@@ -37,7 +38,7 @@ pub(super) fn scan(file: &mut Cursor, page_size: u32, capture: &mut Capture) -> 
         let at = body.offset();
         let cpus = match flags & FLAG_COMPRESSED {
             0 => plain_cpus(body, page_size),
-            _ => compressed_cpus(body, page_size),
+            _ => compressed_cpus(body, page_size, &capture.room),
         };
         let message = format!(
             "the table of CPUs is lost: pages of {} CPUs were found; their numbers are guessed, the clock is unknown",
@@ -56,7 +57,8 @@ fn scan_section(id: u16, flags: u16, body: &mut Cursor, capture: &mut Capture) -
     let at = body.offset();
     let stored = body.u32("a section's stored size")?;
     let unpacked = body.u32("a section's unpacked size")? as usize;
-    let (bytes, error) = capture.compression.unpack(body.bytes(u64::from(stored), "a section")?, unpacked);
+    let packed = body.bytes(u64::from(stored), "a section")?;
+    let (bytes, error) = capture.compression.unpack(packed, unpacked, &capture.room);
     if let Some(what) = error {
         return Err(Damage::at(at, "corrupt", format!("section {id}: {what}")));
     }
@@ -64,7 +66,7 @@ fn scan_section(id: u16, flags: u16, body: &mut Cursor, capture: &mut Capture) -
 }
 
 /// Each CPU's chunks begin at a page's boundary of the file.
-fn compressed_cpus(mut body: Cursor, page_size: u32) -> Vec<CpuData> {
+fn compressed_cpus(mut body: Cursor, page_size: u32, room: &Room) -> Vec<CpuData> {
     let mut cpus = Vec::new();
     let end = body.offset() + body.remaining() as u64;
     let base = body.offset();
@@ -72,7 +74,7 @@ fn compressed_cpus(mut body: Cursor, page_size: u32) -> Vec<CpuData> {
         if start >= end || body.seek(start - base).is_err() {
             break;
         }
-        let (segments, damage) = chunks(&mut body);
+        let (segments, damage) = chunks(&mut body, room);
         let in_file = segments.into_iter().map(|segment| shift(segment, base as usize)).collect::<Vec<_>>();
         if in_file.is_empty() {
             break;

@@ -10,10 +10,15 @@ use std::collections::HashMap;
 
 fn merge<'a>(data: &'a [u8], capture: &Capture) -> Merge<&'a [u8]> {
     let streams = capture.buffers.iter().flat_map(|buffer| {
-        buffer
-            .cpus
-            .iter()
-            .map(|cpu| CpuStream::new(cpu.cpu, data, cpu.segments.clone(), capture.compression, buffer.layout))
+        buffer.cpus.iter().map(|cpu| {
+            CpuStream::new(
+                cpu.cpu,
+                data,
+                cpu.segments.clone(),
+                (capture.compression, capture.room.clone()),
+                buffer.layout,
+            )
+        })
     });
     Merge::new(streams.collect())
 }
@@ -92,8 +97,13 @@ fn instances_have_names_and_losses_have_times_and_numbers() {
         let mut losses = Vec::new();
         for buffer in &capture.buffers {
             for cpu in &buffer.cpus {
-                let mut stream =
-                    CpuStream::new(cpu.cpu, &data[..], cpu.segments.clone(), capture.compression, buffer.layout);
+                let mut stream = CpuStream::new(
+                    cpu.cpu,
+                    &data[..],
+                    cpu.segments.clone(),
+                    (capture.compression, capture.room.clone()),
+                    buffer.layout,
+                );
                 let first = stream.ts();
                 while stream.ts().is_some() {
                     stream.advance();

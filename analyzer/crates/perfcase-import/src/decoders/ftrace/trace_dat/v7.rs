@@ -7,7 +7,7 @@ use super::v6::{MAX_CPUS, clamp};
 use super::{compression_by_name, page_layout, recovery, sections};
 use crate::decoders::ftrace::Damage;
 use crate::decoders::ftrace::capture::{Buffer, Capture, CpuData};
-use crate::decoders::ftrace::compression::{Compression, MAX_UNPACKED_BYTES};
+use crate::decoders::ftrace::compression::Room;
 use crate::decoders::ftrace::cursor::Cursor;
 use crate::decoders::ftrace::layout::PageLayout;
 use crate::decoders::ftrace::stream::Segment;
@@ -93,7 +93,7 @@ fn read_option_chain(
 ) -> Result<u64, Damage> {
     let mut next = first;
     for _ in 0..MAX_OPTION_SECTIONS {
-        let (body, base) = section(cursor, next, id::DONE, capture.compression)?;
+        let (body, base) = section(cursor, next, id::DONE, capture)?;
         let mut body = Cursor::new(&body, base, cursor.big_endian);
         let done = loop {
             let id = body.u16("an option's number")?;
@@ -130,7 +130,7 @@ fn read_option(
         }
         id::HEADER_INFO..=id::CMDLINES => {
             let offset = option.u64("where a section is")?;
-            let (body, base) = section(file, offset, id, capture.compression)?;
+            let (body, base) = section(file, offset, id, capture)?;
             read_section(id, &mut Cursor::new(&body, base, file.big_endian), capture)?;
         }
         _ => options::take(id, option, capture, collected)?,
@@ -147,18 +147,15 @@ fn latency_text(file: &Cursor, offset: u64, capture: &mut Capture) -> Result<Vec
     }
     let at = body.offset();
     let mut whole = body.clone();
-    let (segments, damage) = chunks(&mut body);
+    let (segments, damage) = chunks(&mut body, &capture.room);
     capture.damages.extend(damage);
     let bytes = whole.bytes(whole.remaining() as u64, "a latency trace")?;
     let mut text = Vec::new();
     for segment in segments {
         let Segment::Chunk { stored, unpacked } = segment else { continue };
-        let (part, error) = capture.compression.unpack(bytes.get(stored).unwrap_or_default(), unpacked);
+        let (part, error) = capture.compression.unpack(bytes.get(stored).unwrap_or_default(), unpacked, &capture.room);
         text.extend(part);
         capture.damages.extend(error.map(|what| Damage::at(at, "corrupt", what)));
-        if text.len() > MAX_UNPACKED_BYTES {
-            return Err(Damage::at(at, "corrupt", "a latency trace is over the limit of 256 MiB"));
-        }
     }
     Ok(text)
 }
@@ -210,7 +207,7 @@ fn open_buffer(
         let segments = if is_compressed {
             let mut at = file.clone();
             at.seek(range.start as u64)?;
-            let (segments, damage) = chunks(&mut at);
+            let (segments, damage) = chunks(&mut at, &capture.room);
             capture.damages.extend(damage);
             segments
         } else {
@@ -223,7 +220,7 @@ fn open_buffer(
 }
 
 /// A count, then each chunk behind its stored and unpacked size. Chunks before the damage are kept.
-pub(super) fn chunks(cursor: &mut Cursor) -> (Vec<Segment>, Option<Damage>) {
+pub(super) fn chunks(cursor: &mut Cursor, room: &Room) -> (Vec<Segment>, Option<Damage>) {
     let mut segments = Vec::new();
     let mut read = || -> Result<(), Damage> {
         let at = cursor.offset();
@@ -235,6 +232,10 @@ pub(super) fn chunks(cursor: &mut Cursor) -> (Vec<Segment>, Option<Damage>) {
             let stored = cursor.u32("a chunk's size")?;
             let unpacked = cursor.u32("a chunk's unpacked size")? as usize;
             let start = cursor.position();
+            // Any number of CPUs may point to the same chunks.
+            if !room.take(size_of::<Segment>()) {
+                return Err(Damage::at(at, "corrupt", "the lists of chunks are together over the limit of memory"));
+            }
             let available = (stored as usize).min(cursor.remaining());
             segments.push(Segment::Chunk { stored: start..start + available, unpacked });
             cursor.bytes(u64::from(stored), "a chunk")?;
@@ -260,12 +261,7 @@ pub(super) fn section_header<'a>(file: &Cursor<'a>, offset: u64) -> Result<(Sect
 
 /// The unpacked body of the section at `offset` and where it begins in the file. A body that was cut is damage, as its
 /// parts hang on each other.
-fn section<'a>(
-    file: &Cursor<'a>,
-    offset: u64,
-    id: u16,
-    compression: Compression,
-) -> Result<(Cow<'a, [u8]>, u64), Damage> {
+fn section<'a>(file: &Cursor<'a>, offset: u64, id: u16, capture: &Capture) -> Result<(Cow<'a, [u8]>, u64), Damage> {
     let (header, mut body) = section_header(file, offset)?;
     if header.id != id {
         let message = format!("section {id} is expected here, section {} was found", header.id);
@@ -273,11 +269,17 @@ fn section<'a>(
     }
     let base = body.offset();
     if header.flags & FLAG_COMPRESSED == 0 {
-        return Ok((Cow::Borrowed(body.bytes(header.size, "a section")?), base));
+        let bytes = body.bytes(header.size, "a section")?;
+        // Any number of options may point to the same section, and what it says is kept each time.
+        if !capture.room.take(bytes.len()) {
+            return Err(Damage::at(base, "corrupt", "the sections are together over the limit of memory"));
+        }
+        return Ok((Cow::Borrowed(bytes), base));
     }
     let stored = body.u32("a section's stored size")?;
     let unpacked = body.u32("a section's unpacked size")? as usize;
-    let (bytes, error) = compression.unpack(body.bytes(u64::from(stored), "a section")?, unpacked);
+    let packed = body.bytes(u64::from(stored), "a section")?;
+    let (bytes, error) = capture.compression.unpack(packed, unpacked, &capture.room);
     match error {
         Some(what) => Err(Damage::at(base, "corrupt", format!("section {id}: {what}"))),
         None => Ok((Cow::Owned(bytes), base)),

@@ -1,0 +1,81 @@
+"""Whether an imported folder is still what its import.json says: a disk that was full, a copy that was cut, a table deleted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from perfcase.lazy import duckdb
+
+DATABASE = "case.duckdb"
+_OURS = {DATABASE, f"{DATABASE}.partial", f"{DATABASE}.wal", "import.json", "import.partial", "tables", "symbolized"}
+_MAGIC_AT, _MAGIC = 8, b"DUCK"
+_SYNC_THREADS = 16
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether all that is in a folder is of an import, whatever is missing of it."""
+    names = {path.name for path in folder.iterdir()}
+    return names <= _OURS and bool(names & {"import.json", "tables", DATABASE})
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    """Size in bytes of each table and of the database, by their paths: what import.json keeps as ``files``."""
+    files = [*sorted((folder / "tables").iterdir()), folder / DATABASE]
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+
+
+def damage(folder: Path, info: Mapping[str, Any]) -> str | None:
+    """What is wrong with the tables, or None: one that is missing or has another size than it was written with."""
+    files = info.get("files", {})
+    for name in info["tables"]:
+        path = folder / "tables" / f"{name}.parquet"
+        written = files.get(f"tables/{name}.parquet")
+        try:
+            size = path.stat().st_size
+        except OSError as error:
+            return f"{path}: {error.strerror}"
+        if written is not None and size != written:
+            return f"{path}: has {size:,} bytes; {written:,} were written"
+    return None
+
+
+def has_database(folder: Path, info: Mapping[str, Any]) -> bool:
+    """Whether case.duckdb can be opened. One that its owner changed is opened to see; to open it takes longer than to ask."""
+    path = folder / DATABASE
+    try:
+        with path.open("rb") as file:
+            file.seek(_MAGIC_AT)
+            if file.read(len(_MAGIC)) != _MAGIC:
+                return False
+        if path.stat().st_size == info.get("files", {}).get(DATABASE):
+            return True
+        duckdb.connect(str(path), read_only=True).close()
+    except (OSError, duckdb.Error):
+        return False
+    return True
+
+
+def flush(folder: Path) -> None:
+    """Has everything below a folder on the disk: its name is not to outlive its content when the power fails.
+
+    Side by side: file systems put what is asked for at the same time into one write of their journal.
+    """
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
+    with ThreadPoolExecutor(_SYNC_THREADS) as pool:
+        list(pool.map(flush_one, files))
+    for path in folders:
+        flush_one(path)
+
+
+def flush_one(path: Path) -> None:
+    """Has one file, or the names in one folder, on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

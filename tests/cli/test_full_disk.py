@@ -1,0 +1,88 @@
+"""A disk that is full: the import says so, keeps nothing half done, and is made again when there is room."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from perfcase import casedb, store
+from tests.support.cli import PERFCASE, process
+
+ROOT = Path(__file__).parents[2]
+CAPTURE = ROOT / "sample-captures" / "x86_64-scheduling" / "x.perfcase"
+FAULT = 8
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    return Path(shutil.copy(CAPTURE, folder / "x.perfcase"))
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def import_within(capture: Path, file_bytes: int) -> subprocess.CompletedProcess[str]:
+    """An import that may write no file larger than this: to a process that is what a full disk is, for root as well."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+
+    command = [PERFCASE, "import", capture]
+    return subprocess.run(command, capture_output=True, text=True, preexec_fn=limit, check=False)
+
+
+def test_without_room_for_what_the_capture_decompresses_to_nothing_is_imported(capture: Path) -> None:
+    done = process("import", capture, TMPDIR="/nowhere")
+    assert (done.returncode, done.stdout) == (FAULT, "")
+    assert done.stderr.count("\n") == 1
+    assert "captures are decompressed into /nowhere: free space there, or point TMPDIR to" in done.stderr
+    assert listing(capture.parent) == ["x.perfcase"]
+    done = process("import", capture)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "imported in" in done.stdout
+
+
+def test_an_import_is_whole_or_not_there_wherever_the_disk_is_full(capture: Path) -> None:
+    casedb.template()  # made ahead: it is not the import's
+    whole = store.open_case(capture)
+    target, tables = whole.folder, whole.info["tables"]
+    codes = []
+    for file_bytes in (1 << 12, 1 << 15, 1 << 17, 1 << 20, 3 << 20, 1 << 23, 1 << 30):
+        shutil.rmtree(target, ignore_errors=True)
+        done = import_within(capture, file_bytes)
+        codes.append(done.returncode)
+        if done.returncode == 0:
+            assert store.read_info(target)["tables"] == tables
+            assert store.read_info(target)["issues"] == whole.info["issues"]
+            continue
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (FAULT, "", 1), done.stderr
+        assert "space" in done.stderr
+        assert listing(capture.parent) == ["x.perfcase"]
+    assert (codes[0], codes[-1]) == (FAULT, 0)
+
+
+def test_an_import_is_on_the_disk_before_it_has_its_name(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: set[str] = set()
+    fsync, put_in_place = os.fsync, store._put_in_place
+
+    def note(handle: int) -> None:
+        synced.add(str(Path(f"/proc/self/fd/{handle}").readlink()))
+        fsync(handle)
+
+    def check(working: Path, target: Path) -> None:
+        made = [working, *working.rglob("*")]
+        assert {str(path) for path in made} <= synced
+        put_in_place(working, target)
+        assert str(target.parent) in synced
+
+    monkeypatch.setattr(os, "fsync", note)
+    monkeypatch.setattr(store, "_put_in_place", check)
+    assert not store.open_case(capture).reused
