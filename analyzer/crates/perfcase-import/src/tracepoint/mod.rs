@@ -2,6 +2,7 @@
 
 mod hooks;
 mod plan;
+pub(crate) mod state_bits;
 mod table;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::tables::TableSpec;
 use crate::writer::Build;
 use hooks::Hook;
 use plan::{IntField, Plan};
+use state_bits::OldBits;
 use table::EventTable;
 
 /// Key of an event format that a source recorded.
@@ -121,10 +123,12 @@ impl Session {
     pub fn tracepoint_def(&mut self, format: &EventFormat, is_big_endian: bool, source: SourceId) -> TracepointId {
         let points = &mut self.tracepoints;
         let id = points.definitions.len() as TracepointId;
-        let hook = Rc::new(Hook::of(format, is_big_endian));
+        let is_switch = format.system == "sched" && format.name == "sched_switch";
+        let old_bits = is_switch.then(|| OldBits::of(format, self.host.kernel_release.as_deref())).flatten();
+        let hook = Rc::new(Hook::of(format, is_big_endian, old_bits));
         let own = (!hook.replaces_table()).then(|| {
             let table = points.table(&format.name, &format.system);
-            (table, Plan::compile(format, is_big_endian, &mut points.tables[table]))
+            (table, Plan::compile(format, is_big_endian, old_bits, &mut points.tables[table]))
         });
         let common_pid = IntField::find(format, "common_pid", is_big_endian);
         points.definitions.push(Definition { source, own, hook, common_pid, short_count: 0 });
@@ -164,3 +168,6 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ use crate::source::Source;
 use crate::syscall_names;
 use crate::tables::{BranchRow, SampleDetailRow, SampleRow};
 use crate::tracepoint::Record;
+use crate::tracepoint::state_bits::is_old;
 
 /// Longest line that is looked at.
 const LINE_BYTES_MAX: usize = 64 << 10;
@@ -42,6 +43,7 @@ pub fn open(content: Content, session: &mut Session, source: SourceId) -> Box<dy
         unclear_registers: 0,
         records_registers: (false, false),
         has_digits: false,
+        is_old_kernel: false,
     };
     // The host's facts stand before the samples, and the architecture names the system calls.
     script.advance(session);
@@ -89,6 +91,8 @@ struct PerfScript {
     records_registers: (bool, bool),
     /// A time had nine digits behind the point.
     has_digits: bool,
+    /// The header names a kernel before 4.14.
+    is_old_kernel: bool,
 }
 
 impl PerfScript {
@@ -126,6 +130,7 @@ impl PerfScript {
                     header::take(&line, &mut host, info);
                 }
                 session.host = host;
+                self.is_old_kernel = session.host.kernel_release.as_deref().is_some_and(is_old);
                 if let Some(machine) = session.host.machine.clone() {
                     session.set_machine(&machine);
                 }
@@ -280,7 +285,7 @@ impl PerfScript {
             self.untimed_count += 1;
             return;
         }
-        let mut printed = fields::parse(system, name, rest);
+        let mut printed = fields::parse(system, name, rest, self.is_old_kernel);
         if system == "syscalls"
             && let Some(number) = self.call_number(session, name)
         {
