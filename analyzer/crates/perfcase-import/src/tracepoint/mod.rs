@@ -135,15 +135,25 @@ impl Session {
         id
     }
 
+    /// The thread that the event itself names as the one that was running.
+    pub fn tracepoint_tid(&self, id: TracepointId, payload: &[u8]) -> Option<i32> {
+        tid_of(self.tracepoints.definitions.get(id as usize)?.common_pid, payload)
+    }
+
     /// Adds the record's row to the event's table, and what it tells to the timelines.
     #[inline]
     pub fn tracepoint(&mut self, id: TracepointId, record: Record<'_>) {
         let Some(definition) = self.tracepoints.definitions.get(id as usize) else { return };
         let (source, hook, common_pid) = (definition.source, definition.hook.clone(), definition.common_pid);
-        let tid = record.tid.filter(|&tid| tid >= 0).or_else(|| {
-            let pid = common_pid.and_then(|field| field.read(record.payload));
-            pid.and_then(|pid| i32::try_from(pid).ok())
-        });
+        // 0 is the id of the idle task, but also of a thread that is exiting or lives in another namespace of pids.
+        let own_tid = || tid_of(common_pid, record.payload);
+        let (tid, record) = match record.tid.filter(|&tid| tid > 0) {
+            Some(tid) => (Some(tid), record),
+            None => {
+                let pid = record.pid.filter(|&pid| pid > 0);
+                (own_tid().or(record.tid.filter(|&tid| tid == 0)), Record { pid, ..record })
+            }
+        };
         let utid = self.run_hook(&hook, source, tid, &record);
         let stack = record.stack.or_else(|| self.traced_call(&hook, record.payload));
         let ts = self.ts(record.clock_ns).unwrap_or(0);
@@ -167,6 +177,11 @@ impl Session {
             self.note(Severity::Warning, source, "short_record", None, text);
         }
     }
+}
+
+fn tid_of(common_pid: Option<IntField>, payload: &[u8]) -> Option<i32> {
+    let pid = common_pid?.read(payload)?;
+    i32::try_from(pid).ok().filter(|&pid| pid >= 0)
 }
 
 #[cfg(test)]

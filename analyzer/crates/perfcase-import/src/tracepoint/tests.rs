@@ -24,6 +24,32 @@ fn payload(pid: i32, value: u64) -> Vec<u8> {
 }
 
 #[test]
+fn a_thread_that_lost_its_id_has_the_one_that_the_event_tells() {
+    let (_directory, mut session, source) = session();
+    let format = EventFormat { name: "other".into(), ..format("\tfield:long x;\toffset:8;\tsize:8;\tsigned:1;", "") };
+    let id = session.tracepoint_def(&format, false, source);
+    let mut thread = |ids: Option<(i32, i32)>, common_pid: i32| {
+        let payload = payload(common_pid, 0);
+        let (pid, tid) = ids.unzip();
+        session.tracepoint(id, Record { clock_ns: 5, cpu: Some(0), tid, pid, stack: None, payload: &payload });
+        let batch = session.tracepoints.take(1).pop().unwrap().1().unwrap();
+        let column = batch.column_by_name("utid").unwrap().clone();
+        let utid = column.as_any().downcast_ref::<arrow_array::UInt32Array>().unwrap().value(0);
+        let thread = &session.threads.all[utid as usize];
+        (thread.tid, thread.pid)
+    };
+    assert_eq!(thread(Some((40, 41)), 41), (41, Some(40)));
+    // The ids of the idle task: it, and two that are exiting.
+    assert_eq!(thread(Some((0, 0)), 0), (0, Some(0)));
+    assert_eq!(thread(Some((0, 0)), 42), (42, None));
+    assert_eq!(thread(Some((43, 0)), 44), (44, Some(43)));
+    assert_eq!(thread(Some((-1, -1)), 45), (45, None));
+    // ftrace tells no ids beside the event.
+    assert_eq!(thread(None, 46), (46, None));
+    assert_eq!(thread(None, 0), (0, Some(0)));
+}
+
+#[test]
 fn the_table_has_the_bits_of_today_whatever_the_kernel() {
     let states = |release: Option<&str>, print_fmt: &str, bits: &[u64]| -> Vec<i64> {
         let (_directory, mut session, source) = session();

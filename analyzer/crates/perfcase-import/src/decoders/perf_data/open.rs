@@ -107,6 +107,7 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
     let mut known: Vec<Known> = Vec::new();
     let is_big = recording.order == ByteOrder::Big;
     let leaders = leaders(recording);
+    let mut names = Vec::new();
     for (index, event) in recording.events.list().iter().enumerate() {
         let attr = &event.attr;
         let is_tracepoint = attr.kind == TYPE_TRACEPOINT;
@@ -121,6 +122,7 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
             let hint = "end perf record with SIGINT so that it can write the formats, or import the host's formats too";
             recording.problems.note(Severity::Warning, "missing_format", attr.config, None, message, Some(hint));
         }
+        names.push(name.clone());
         let id = session.event(EventAttr {
             source,
             name,
@@ -134,6 +136,9 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
             is_tracepoint,
         });
         known.push(Known { event: id, tracepoint });
+    }
+    for (index, name) in names.iter().enumerate() {
+        recording.events.set_name(None, index, name);
     }
     if recording.events.are_ambiguous() {
         let message = || "samples carry no id of their event: all are taken for the first event's".to_string();
