@@ -65,11 +65,13 @@ fn sniff_text(head: &[u8]) -> Sniffed {
         return Sniffed::ProcStat;
     }
     let started = head.starts_with(b"# started on ");
-    let line =
-        head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty() && !line.starts_with(b"#"));
-    match line {
+    let mut lines = head.split(|&b| b == b'\n').filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"));
+    let (line, next) = (lines.next(), lines.next());
+    match line.map(<[u8]>::trim_ascii) {
         Some(line) if is_perf_stat_line(line) => Sniffed::PerfStat,
         Some(line) if is_perf_script_line(line) => Sniffed::PerfScript,
+        Some(line) if is_bare_sample(line) && next.is_some_and(is_frame) => Sniffed::PerfScript,
+        Some(line) if is_bare_sample_with_address(line) => Sniffed::PerfScript,
         // The header is longer than what is looked at.
         None if head.starts_with(b"# ========\n# captured on") => Sniffed::PerfScript,
         // A run of `perf stat` that was killed before its first interval.
@@ -124,20 +126,61 @@ fn is_perf_stat_text(head: &[u8]) -> bool {
     })
 }
 
+fn words(line: &[u8]) -> Vec<&[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(24).collect()
+}
+
+/// `[003]`
+fn is_cpu(word: &[u8]) -> bool {
+    word.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]")).is_some_and(is_number)
+}
+
+/// `1836`, `1836/1840`, `-1/-1`
+fn is_id(word: &[u8]) -> bool {
+    word.split(|&b| b == b'/').all(|id| is_number(id.strip_prefix(b"-").unwrap_or(id)))
+}
+
+/// `18.441431:`
+fn is_time(word: &[u8]) -> bool {
+    let word = word.strip_suffix(b":").unwrap_or_default();
+    let at = word.iter().position(|&b| b == b'.').unwrap_or(word.len());
+    let fraction = word.get(at + 1..).unwrap_or_default();
+    is_number(&word[..at]) && is_number(fraction) && fraction.len() <= 9
+}
+
+/// `cycles:u:`
+fn is_event(word: &[u8]) -> bool {
+    word.len() > 1 && word.ends_with(b":") && !word[0].is_ascii_digit()
+}
+
+/// The first line of a sample with the fields left out that find it: `comm tid [period] event:`, `comm tid [cpu] seconds.fraction:`.
+fn is_bare_sample(line: &[u8]) -> bool {
+    let words = words(line);
+    let last = words.last().copied().unwrap_or_default();
+    let ids = words.iter().take(words.len().saturating_sub(1)).any(|word| is_id(word));
+    if is_event(last) || is_time(last) || is_cpu(last) { ids } else { words.len() > 1 && is_id(last) }
+}
+
+/// `comm tid [period] event: address symbol (object)`
+fn is_bare_sample_with_address(line: &[u8]) -> bool {
+    let words = words(line);
+    let event = words.iter().position(|word| is_event(word)).unwrap_or(0);
+    let address = words.get(event + 1).copied().unwrap_or_default();
+    event > 0 && is_id(words[event - 1]) && is_address(address) && line.ends_with(b")")
+}
+
+/// A line of a callchain: an address, and what lies there.
+fn is_frame(line: &[u8]) -> bool {
+    line.starts_with(b"\t") && words(line).len() > 1 && words(line).first().is_some_and(|word| is_address(word))
+}
+
+fn is_address(word: &[u8]) -> bool {
+    matches!(word.len(), 1..=16) && word.iter().all(u8::is_ascii_hexdigit)
+}
+
 /// The first line of a sample as `perf script` prints it: `comm tid [cpu] seconds.fraction: [period] event:`.
 fn is_perf_script_line(line: &[u8]) -> bool {
-    let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(24).collect();
-    let is_cpu = |word: &[u8]| word.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]")).is_some_and(is_number);
-    let is_id = |word: &[u8]| {
-        let word = word.strip_prefix(b"-").unwrap_or(word);
-        word.split(|&b| b == b'/').all(|id| is_number(id.strip_prefix(b"-").unwrap_or(id)))
-    };
-    let is_time = |word: &[u8]| {
-        let word = word.strip_suffix(b":").unwrap_or_default();
-        let at = word.iter().position(|&b| b == b'.').unwrap_or(word.len());
-        let fraction = word.get(at + 1..).unwrap_or_default();
-        is_number(&word[..at]) && is_number(fraction) && matches!(fraction.len(), 6 | 9)
-    };
+    let words = words(line);
     (1..words.len()).any(|i| {
         let id = if is_cpu(words[i - 1]) { i.checked_sub(2) } else { Some(i - 1) };
         let event = words.get(i + 1).map(|word| if is_number(word) { words.get(i + 2) } else { Some(word) });
@@ -195,6 +238,17 @@ mod tests {
             (b"# ========\n# captured on    : Sat\n# arch : x\n# ========\n#\na b  12/13  1.000000001: sched:sched_switch: x\n", Sniffed::PerfScript),
             (b"# ========\n# captured on    : Sat\n", Sniffed::PerfScript),
             (b"perf 1 [000] 18.441431: PERF_RECORD_LOST lost 3\n", Sniffed::PerfScript),
+            (b"java 12/13 [001] 18.4414: cycles:\n", Sniffed::PerfScript),
+            (b"sh   474 page-faults: \n\t 3df30 f (inlined)\n", Sniffed::PerfScript),
+            (b"sh   474         50 cycles: \n\t 3df30 f\n", Sniffed::PerfScript),
+            (b"sh   474 \n\t 3df30 f (/x)\n", Sniffed::PerfScript),
+            (b"sh   474 [003] \n\t 3df30 f (/x)\n", Sniffed::PerfScript),
+            (b"sh   474 1.000001: \n\t 3df30 f (/x)\n", Sniffed::PerfScript),
+            (b"\n\nsh   474 cycles: \n\n\t 3df30 f (/x)\n", Sniffed::PerfScript),
+            (b"sh   474 cycles:  3df30 f+0x1 (/x)\n", Sniffed::PerfScript),
+            (b"sh   474 cycles: \n\n", Sniffed::Unknown),
+            (b"error 474 lines: \n\tnone of them\n", Sniffed::Unknown),
+            (b"error 474 lines: (see above)\n", Sniffed::Unknown),
             (b"  <idle>-0     [000]  18.441431: sched_switch: prev_comm=x\n", Sniffed::Unknown),
             (b"", Sniffed::Unknown),
         ] {
