@@ -8,6 +8,7 @@ mod compressed;
 mod debug_dir;
 mod demangle;
 mod dwarf;
+mod generated;
 mod kallsyms;
 pub mod listing;
 mod names;
