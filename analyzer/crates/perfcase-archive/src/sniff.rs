@@ -31,6 +31,9 @@ pub enum Sniffed {
 /// How many first bytes [`sniff`] wants to see.
 pub(crate) const HEAD_BYTES: usize = 4096;
 
+/// Lines above the counters of `perf stat` that are looked at.
+const BANNER_LINES: usize = 40;
+
 /// Says what `head`, the first bytes of a file, is.
 pub fn sniff(head: &[u8]) -> Sniffed {
     // Magic numbers: RFC 8878 section 3.1.1 (and skippable frames), RFC 1952 section 2.3.1,
@@ -72,6 +75,10 @@ fn sniff_text(head: &[u8]) -> Sniffed {
         Some(line) if is_perf_script_line(line) => Sniffed::PerfScript,
         Some(line) if is_bare_sample(line) && next.is_some_and(is_frame) => Sniffed::PerfScript,
         Some(line) if is_bare_sample_with_address(line) => Sniffed::PerfScript,
+        // Below a banner, or the command that was typed.
+        Some(_) if head.split(|&b| b == b'\n').take(BANNER_LINES).any(|line| is_perf_stat_line(line.trim_ascii())) => {
+            Sniffed::PerfStat
+        }
         // The header is longer than what is looked at.
         None if head.starts_with(b"# ========\n# captured on") => Sniffed::PerfScript,
         // A run of `perf stat` that was killed before its first interval.
@@ -106,11 +113,13 @@ fn is_perf_stat_line(line: &[u8]) -> bool {
     if line.starts_with(b"{") {
         return find(line, b"\"counter-value\"") || find(line, b"\"metric-value\"");
     }
-    [b',', b';', b'\t', b'|', b':'].into_iter().any(|separator| {
+    [b',', b';', b'\t', b'|', b':', b' '].into_iter().any(|separator| {
         let fields: Vec<&[u8]> = line.split(|&b| b == separator).map(<[u8]>::trim_ascii).take(24).collect();
         // After value, unit and event: how long the counter ran in ns, and its share with two digits.
         let has_times = fields.windows(2).skip(3).any(|pair| is_number(pair[0]) && is_percent(pair[1]));
-        has_times && fields.iter().take(4).any(|field| is_count(field))
+        // Words are separated by spaces in any text: there the figure comes first.
+        let most = if separator == b' ' { 1 } else { 4 };
+        has_times && fields.iter().take(most).any(|field| is_count(field))
     })
 }
 
@@ -228,6 +237,10 @@ mod tests {
             (b"1.0,<not supported>,,cycles,0,0.00,,\n", Sniffed::PerfStat),
             (b"{\"interval\" : 1.0, \"counter-value\" : \"1\"}\n", Sniffed::PerfStat),
             (b"# started on Sat Nov 21\n", Sniffed::PerfStat),
+            (b"0.59 msec task-clock 587750 100.00 0.650 CPUs utilized\n", Sniffed::PerfStat),
+            (b"     0.1001 CPU0 82  cs 100240843 100.00 818.037 /sec\n", Sniffed::PerfStat),
+            (b"$ perf stat -x, true\nhost: web-1\n\n0.59,msec,task-clock,587750,100.00,,\n", Sniffed::PerfStat),
+            (b"a b c 1 2 3.00\nnothing else\n", Sniffed::Unknown),
             (b"hello, world\n", Sniffed::Unknown),
             (b"1.0,2,name,4,5,6,7\n", Sniffed::Unknown),
             (b"a,b,c,d,1,2.00,3\n", Sniffed::Unknown),
