@@ -138,7 +138,7 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
         summary.frame_count += 1;
         summary.named_before_count += u64::from(frame.symbol.is_some());
         // Text and records of code name their frames themselves: such an address is no offset in a file.
-        let is_own = matches!(frame.source.as_deref(), Some("text" | "jitdump" | "perf-map" | "bpf"));
+        let is_own = matches!(frame.source.as_deref(), Some("text" | "jitdump" | "perf-map" | "bpf" | "simpleperf"));
         // A path that several files had leads to any of them.
         let is_told = matches!(frame.missing_reason.as_deref(), Some("not named in the text" | SEVERAL_FILES));
         let dso = frame.dso.unwrap_or_default() as usize;

@@ -62,6 +62,7 @@ impl Session {
         }
         self.name_generated(&generated, &mut names, &mut origins);
         self.name_files(files, &mut names, &mut origins);
+        self.name_as_recorded(&mut names, &mut origins);
         for (id, origin) in origins.iter_mut().enumerate().filter(|(_, origin)| origin.symbols.is_none()) {
             let dso = &self.maps.dsos[id];
             let left_out = self.objects.left_out(&dso.path, dso.build_id.as_deref());
@@ -164,6 +165,22 @@ impl Session {
                 Ok(object) if is_used => origin.symbols = Some(object.origin.clone()),
                 Ok(_) => origin.missing_reason = why.map(str::to_string),
                 Err(missing) => origin.missing_reason = Some(missing.reason().to_string()),
+            }
+        }
+    }
+
+    /// What nothing else names, by the symbols that the recording brought.
+    fn name_as_recorded(&self, names: &mut [Option<Naming>], origins: &mut [Origin]) {
+        if self.file_symbols.is_empty() {
+            return;
+        }
+        for (frame, named) in self.stacks.frames.iter().zip(names) {
+            let (Some(dso), false) = (frame.dso, matches!(named, Some(Ok(_)))) else { continue };
+            let file = self.file_symbols.get(&*self.maps.dsos[dso as usize].path);
+            if let Some((name, offset)) = file.and_then(|file| file.find(frame.place())) {
+                *named = Some(Ok(plain(name, Some(offset + u64::from(frame.is_return)), "simpleperf")));
+                let origin = &mut origins[dso as usize];
+                origin.symbols.get_or_insert_with(|| "the recording itself (simpleperf)".to_string());
             }
         }
     }

@@ -9,4 +9,5 @@ mod perf_data_rebuilt;
 mod perf_data_who;
 #[path = "../../../../testing/scale.rs"]
 mod scale;
+mod simpleperf;
 mod support;

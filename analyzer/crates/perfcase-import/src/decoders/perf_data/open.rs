@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use hashbrown::HashMap;
+use perfcase_symbols::Kallsyms;
 
 use super::attr::TYPE_TRACEPOINT;
 use super::bytes::ByteOrder;
@@ -46,6 +47,11 @@ where
     let mut recording = scan_parts(&content, &options.parts)?;
     describe_host(&recording, session);
     describe_source(&recording, session, source);
+    if let Some(own) = recording.simpleperf.as_mut() {
+        session.file_symbols.extend(std::mem::take(&mut own.files));
+        let kernel = own.kernel_symbols.take().and_then(|text| Kallsyms::parse(&text));
+        session.kernel_symbols = session.kernel_symbols.take().or(kernel);
+    }
     let known = events(&mut recording, session, source, options);
     for build_id in &recording.build_ids {
         session.build_id(&build_id.path, &build_id.bytes);
@@ -91,6 +97,10 @@ fn describe_source(recording: &Recording, session: &mut Session, source: SourceI
         session.page_size_bytes = page_bytes.into();
     }
     let Some(info) = session.source_info(source) else { return };
+    if let Some(own) = &recording.simpleperf {
+        info.tool = Some("simpleperf".to_string());
+        info.tool_version.clone_from(&own.version);
+    }
     info.tool.get_or_insert_with(|| "perf".to_string());
     if info.tool_version.is_none() {
         info.tool_version.clone_from(&recording.features.perf_version);

@@ -3,6 +3,7 @@
 use super::record::kind;
 use super::recording::Recording;
 use super::sample_rows::Scratch;
+use super::simpleperf;
 use crate::session::Severity;
 
 /// Kinds without rows of their own, and what they would tell.
@@ -62,7 +63,12 @@ pub fn note(recording: &mut Recording, decoded: &Scratch) {
         problems.note_many(Severity::Info, "guest_samples", index as u64, None, count, message, hint);
     }
     for (&number, &count) in counts.iter() {
-        if let Some((_, message)) = COUNTED.iter().find(|(counted, _)| *counted == number) {
+        if let Some((name, is_read)) = simpleperf::record_name(number) {
+            if !is_read {
+                let message = || format!("{count} records of simpleperf, {name}, are not read");
+                problems.note_many(Severity::Info, "not_decoded", number.into(), None, count, message, None);
+            }
+        } else if let Some((_, message)) = COUNTED.iter().find(|(counted, _)| *counted == number) {
             let name = kind::name(number).unwrap_or("?");
             let message = || format!("{count} {name} records: {message}");
             problems.note_many(Severity::Info, "not_decoded", number.into(), None, count, message, None);
