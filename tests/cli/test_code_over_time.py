@@ -16,6 +16,7 @@ from tests.support.symbols.bundle import archive
 SAMPLE, MMAP2, KSYMBOL = 9, 10, 17
 KERNEL, USER, BUILD_ID = 1, 2, 1 << 14
 IP_TID_TIME = 1 | 2 | 4
+USE_CLOCKID = 1 << 25
 PROGRAM = 0xFFFF_FFFF_C000_0000
 NAMES = "SELECT symbol, symbol_offset_bytes, missing_reason FROM sample JOIN frame USING (frame_id) ORDER BY sample_id"
 
@@ -56,10 +57,12 @@ def mmap(
     return record(MMAP2, USER | (BUILD_ID if build_id else 0), body, pid, time)
 
 
-def perf_data(*records: bytes, fields: int = IP_TID_TIME) -> bytes:
+def perf_data(*records: bytes, fields: int = IP_TID_TIME, clock_id: int | None = None) -> bytes:
     data = b"".join(records)
     head = struct.pack("<8s12Q", b"PERFILE2", 104, 144, 104, 144, 256, len(data), 0, 0, 0, 0, 0, 0)
-    attr = struct.pack("<II5Q10Q2Q", 1, 128, 0, 1000, fields, 0, 1 << 18, *[0] * 10, 248, 8)
+    flags = 1 << 18 | (0 if clock_id is None else USE_CLOCKID)
+    rest = [0, 0, 0, 0, 0, (clock_id or 0) << 32, 0, 0, 0, 0]
+    attr = struct.pack("<II5Q10Q2Q", 1, 128, 0, 1000, fields, 0, flags, *rest, 248, 8)
     return head + attr + struct.pack("<Q", 1) + data
 
 

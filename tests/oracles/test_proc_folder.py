@@ -260,3 +260,18 @@ def test_switches_of_a_process_without_files_of_its_threads(tmp_path: Path) -> N
         "SELECT pid, interval_ns, voluntary_switch_count, involuntary_switch_count FROM process_activity"
     )
     assert rows.fetchall() == [(9, 1_000_000_000, 4, 1)]
+
+
+def test_links_of_a_copy_are_one_line_and_descriptors_are_read(tmp_path: Path) -> None:
+    root = tmp_path / "copies" / "0"
+    (root / "9" / "fd").mkdir(parents=True)
+    (root / "stat").write_text("cpu  1 2 3 4\ncpu0 1 2 3 4\n")
+    (root / "uptime").write_text("7.00 1.00\n")
+    (root / "9" / "stat").write_text("9 (a) S 1 9 9 0 -1 0 1 0 0 0 5 6 0 0 20 0 1 0 99 4096 25\n")
+    for name, target in {"fd/0": "/dev/null", "fd/11": "socket:[77]", "exe": "/bin/a", "cwd": "/", "root": "/"}.items():
+        (root / "9" / name).symlink_to(target)
+    case = opened(tmp_path / "copies")
+    rows = case.execute("SELECT pid, fd, kind, target, inode FROM proc_fd ORDER BY fd").fetchall()
+    assert rows == [(9, 0, "device", "/dev/null", None), (9, 11, "socket", "socket:[77]", 77)]
+    issues = case.execute("SELECT severity, message FROM import_issue WHERE kind = 'links'").fetchall()
+    assert issues == [("info", "5 links are not followed: 0/9/cwd and others")]

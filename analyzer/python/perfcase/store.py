@@ -15,6 +15,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 import threading
 import time
@@ -34,6 +35,7 @@ Progress = Callable[[str, int], None]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A disk, a share of it or a file is as large as it may be."""
+_GENERATED = re.compile(r"perf-(\d{1,9})\.map|jit-(\d{1,9})\.dump")
 
 IMPORT_FORMAT = 2
 """Version of import.json. An import of another version is made again."""
@@ -194,6 +196,25 @@ def _has_dirs(info: dict[str, Any], debug_dirs: Sequence[str]) -> bool:
     return set(debug_dirs) <= set(info.get("debug_dirs", []))
 
 
+def _generated(file: Path) -> list[str]:
+    """Files beside a recording that name generated code: perf-PID.map, jit-PID.dump."""
+    if file.is_dir():
+        return []  # its stamp tells
+    try:
+        with os.scandir(file.resolve().parent) as entries:
+            return sorted(entry.name for entry in entries if _GENERATED.fullmatch(entry.name))
+    except OSError:
+        return []
+
+
+def _has_new_names(target: Path, file: Path, info: dict[str, Any]) -> bool:
+    """Whether names of a process's generated code have come since it was imported."""
+    new = set(_generated(file)) - set(info.get("generated", []))
+    pids = [int(found[1] or found[2]) for name in new if (found := _GENERATED.fullmatch(name))]
+    row = table_row(target, "process", f"count(*) FILTER (list_contains({pids}, pid))") if pids else None
+    return row is not None and row[0] > 0
+
+
 def _row_count(folder: Path, table: str) -> int:
     row = table_row(folder, table, "count(*)")
     assert row is not None
@@ -245,6 +266,8 @@ def _reusable(target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequ
     source = info.get("source", {})
     if source.get("stamp") != stamp(file) and source.get("capture_id") != import_core().hash_file(str(file)):
         return None
+    if _has_new_names(target, file, info):
+        return None
     return Case(target, _refresh_views(target, info), reused=True)
 
 
@@ -292,7 +315,7 @@ def _import(
     started = time.monotonic()
     try:
         working.mkdir()
-        before = stamp(file)
+        before, generated = stamp(file), _generated(file)
         # What an import needs at its end loads, and the template is made if it has to be, while the core reads the file.
         preparation = threading.Thread(target=_prepare)
         preparation.start()
@@ -319,6 +342,7 @@ def _import(
             "files": wholeness.sizes(working),
             "other_columns": result["other_columns"],
             "debug_dirs": list(debug_dirs),
+            "generated": generated,
             "issues": result["issues"],
         }
         _write_json(working / "import.json", info)

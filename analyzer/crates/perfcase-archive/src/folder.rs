@@ -21,6 +21,7 @@ pub(crate) struct Found {
 pub(crate) fn walk(root: &Path, limits: &Limits) -> Result<(Vec<Found>, Vec<Problem>), ArchiveError> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
+    let mut links = Vec::new();
     let mut folders = vec![(root.to_path_buf(), String::new(), 0usize)];
     while let Some((folder, prefix, depth)) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
@@ -53,16 +54,20 @@ pub(crate) fn walk(root: &Path, limits: &Limits) -> Result<(Vec<Found>, Vec<Prob
                     found.push(Found { path: relative, file: entry.path() });
                 }
                 Ok(kind) if kind.is_dir() => problems.push(unread(&relative, "it is too deep")),
-                Ok(_) => problems.push(unread(&relative, "it is a link or not a regular file")),
+                Ok(kind) if kind.is_symlink() => links.push(relative),
+                Ok(_) => problems.push(unread(&relative, "it is not a regular file")),
                 Err(error) => problems.push(unread(&relative, &error.to_string())),
             }
-            if found.len() + problems.len() >= limits.member_count_max {
+            if found.len() + problems.len() + links.len() >= limits.member_count_max {
                 let message = format!("more than {} files; the rest is not read", limits.member_count_max);
                 problems.push(Problem::new(Severity::Error, "limit", message));
                 folders.clear();
                 break;
             }
         }
+    }
+    if let Some(problem) = unfollowed(&links) {
+        problems.push(problem);
     }
     found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok((found, problems))
@@ -71,4 +76,30 @@ pub(crate) fn walk(root: &Path, limits: &Limits) -> Result<(Vec<Found>, Vec<Prob
 fn unread(path: &str, why: &str) -> Problem {
     let message = format!("{} is not read: {why}", path.escape_debug());
     Problem::new(Severity::Warning, "unsafe_member", message).member(path)
+}
+
+/// One line for all links. A copy of /proc is full of them.
+fn unfollowed(links: &[String]) -> Option<Problem> {
+    let (of_proc, others): (Vec<&String>, Vec<&String>) = links.iter().partition(|path| is_proc_link(path));
+    let (severity, first) = match (others.iter().min(), of_proc.iter().min()) {
+        (Some(first), _) => (Severity::Warning, first),
+        (None, first) => (Severity::Info, first?),
+    };
+    let first = first.escape_debug();
+    let message = match links.len() {
+        1 => format!("{first} is a link: it is not followed"),
+        count => format!("{count} links are not followed: {first} and others"),
+    };
+    Some(
+        Problem::new(severity, "links", message)
+            .hint("copy what a link leads to in its place, where that is a recording"),
+    )
+}
+
+/// A link that /proc has itself.
+fn is_proc_link(path: &str) -> bool {
+    let mut parts = path.rsplit('/');
+    let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    matches!(name, "exe" | "cwd" | "root" | "self" | "thread-self" | "mounts" | "net")
+        || matches!(folder, "fd" | "ns" | "map_files")
 }

@@ -20,8 +20,27 @@ pub(crate) fn describe(bytes: &[u8]) -> &'static str {
         _ if head.starts_with(b"PERFFILE") => "perf.data of the format before 2010",
         _ if head.starts_with(b"\x7fELF") => "an ELF file",
         _ if head.iter().all(|&b| b == 0) => "it starts with zeros only",
+        _ if is_ftrace_text(head) => {
+            "the text of ftrace's trace or trace_pipe, which is not read; trace-cmd record, or trace-cmd extract after the \
+             fact, writes a trace.dat that is"
+        }
         _ => "its first bytes are those of no format perfcase reads",
     }
+}
+
+/// What `trace` and `trace_pipe` print: `# tracer: nop`, or `comm-pid  [cpu] flags  seconds.fraction: event: …`.
+fn is_ftrace_text(head: &[u8]) -> bool {
+    let is_event = |line: &[u8]| {
+        let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(12).collect();
+        let is_cpu =
+            |word: &&[u8]| word.len() == 5 && word.starts_with(b"[") && word[1..4].iter().all(u8::is_ascii_digit);
+        let is_time = |word: &&[u8]| word.ends_with(b":") && word.contains(&b'.') && word[0].is_ascii_digit();
+        let (cpu, time) = (words.iter().position(is_cpu), words.iter().position(is_time));
+        // The flags of interrupts may stand between them.
+        matches!((cpu, time), (Some(cpu), Some(time)) if cpu > 0 && (1..=2).contains(&time.saturating_sub(cpu)))
+            && words[..cpu.unwrap_or(0)].iter().any(|word| word.contains(&b'-'))
+    };
+    head.starts_with(b"# tracer: ") || head.split(|&b| b == b'\n').take(20).any(is_event)
 }
 
 /// Parses the manifest, if there is one.
@@ -92,4 +111,23 @@ fn value_count(text: &[u8]) -> usize {
 
 fn too_long(bytes_max: u64) -> String {
     format!("longer than {bytes_max} bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_ftrace_is_told_by_its_name() {
+        for text in [
+            "# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:2\n",
+            "      sched-pipe-27306   [001] .....  5228.561616: sys_enter: NR 0 (3, 0)\n",
+            "CPU:0 [LOST 7 EVENTS]\n          <idle>-0     [000]  1.000001: sched_switch: prev_comm=x\n",
+        ] {
+            assert!(describe(text.as_bytes()).contains("trace_pipe"), "{text}");
+        }
+        for text in ["hello\n", "Nov 21 10:00:00 host kernel: [001] 1.5: x\n", "a-b [abc] 1.0: x\n"] {
+            assert!(!describe(text.as_bytes()).contains("trace_pipe"), "{text}");
+        }
+    }
 }

@@ -31,6 +31,9 @@ pub enum Sniffed {
 /// How many first bytes [`sniff`] wants to see.
 pub(crate) const HEAD_BYTES: usize = 4096;
 
+/// Lines above the counters of `perf stat` that are looked at.
+const BANNER_LINES: usize = 40;
+
 /// Says what `head`, the first bytes of a file, is.
 pub fn sniff(head: &[u8]) -> Sniffed {
     // Magic numbers: RFC 8878 section 3.1.1 (and skippable frames), RFC 1952 section 2.3.1,
@@ -65,11 +68,17 @@ fn sniff_text(head: &[u8]) -> Sniffed {
         return Sniffed::ProcStat;
     }
     let started = head.starts_with(b"# started on ");
-    let line =
-        head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).find(|line| !line.is_empty() && !line.starts_with(b"#"));
-    match line {
+    let mut lines = head.split(|&b| b == b'\n').filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"));
+    let (line, next) = (lines.next(), lines.next());
+    match line.map(<[u8]>::trim_ascii) {
         Some(line) if is_perf_stat_line(line) => Sniffed::PerfStat,
         Some(line) if is_perf_script_line(line) => Sniffed::PerfScript,
+        Some(line) if is_bare_sample(line) && next.is_some_and(is_frame) => Sniffed::PerfScript,
+        Some(line) if is_bare_sample_with_address(line) => Sniffed::PerfScript,
+        // Below a banner, or the command that was typed.
+        Some(_) if head.split(|&b| b == b'\n').take(BANNER_LINES).any(|line| is_perf_stat_line(line.trim_ascii())) => {
+            Sniffed::PerfStat
+        }
         // The header is longer than what is looked at.
         None if head.starts_with(b"# ========\n# captured on") => Sniffed::PerfScript,
         // A run of `perf stat` that was killed before its first interval.
@@ -104,11 +113,13 @@ fn is_perf_stat_line(line: &[u8]) -> bool {
     if line.starts_with(b"{") {
         return find(line, b"\"counter-value\"") || find(line, b"\"metric-value\"");
     }
-    [b',', b';', b'\t', b'|', b':'].into_iter().any(|separator| {
+    [b',', b';', b'\t', b'|', b':', b' '].into_iter().any(|separator| {
         let fields: Vec<&[u8]> = line.split(|&b| b == separator).map(<[u8]>::trim_ascii).take(24).collect();
         // After value, unit and event: how long the counter ran in ns, and its share with two digits.
         let has_times = fields.windows(2).skip(3).any(|pair| is_number(pair[0]) && is_percent(pair[1]));
-        has_times && fields.iter().take(4).any(|field| is_count(field))
+        // Words are separated by spaces in any text: there the figure comes first.
+        let most = if separator == b' ' { 1 } else { 4 };
+        has_times && fields.iter().take(most).any(|field| is_count(field))
     })
 }
 
@@ -124,20 +135,61 @@ fn is_perf_stat_text(head: &[u8]) -> bool {
     })
 }
 
+fn words(line: &[u8]) -> Vec<&[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(24).collect()
+}
+
+/// `[003]`
+fn is_cpu(word: &[u8]) -> bool {
+    word.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]")).is_some_and(is_number)
+}
+
+/// `1836`, `1836/1840`, `-1/-1`
+fn is_id(word: &[u8]) -> bool {
+    word.split(|&b| b == b'/').all(|id| is_number(id.strip_prefix(b"-").unwrap_or(id)))
+}
+
+/// `18.441431:`
+fn is_time(word: &[u8]) -> bool {
+    let word = word.strip_suffix(b":").unwrap_or_default();
+    let at = word.iter().position(|&b| b == b'.').unwrap_or(word.len());
+    let fraction = word.get(at + 1..).unwrap_or_default();
+    is_number(&word[..at]) && is_number(fraction) && fraction.len() <= 9
+}
+
+/// `cycles:u:`
+fn is_event(word: &[u8]) -> bool {
+    word.len() > 1 && word.ends_with(b":") && !word[0].is_ascii_digit()
+}
+
+/// The first line of a sample with the fields left out that find it: `comm tid [period] event:`, `comm tid [cpu] seconds.fraction:`.
+fn is_bare_sample(line: &[u8]) -> bool {
+    let words = words(line);
+    let last = words.last().copied().unwrap_or_default();
+    let ids = words.iter().take(words.len().saturating_sub(1)).any(|word| is_id(word));
+    if is_event(last) || is_time(last) || is_cpu(last) { ids } else { words.len() > 1 && is_id(last) }
+}
+
+/// `comm tid [period] event: address symbol (object)`
+fn is_bare_sample_with_address(line: &[u8]) -> bool {
+    let words = words(line);
+    let event = words.iter().position(|word| is_event(word)).unwrap_or(0);
+    let address = words.get(event + 1).copied().unwrap_or_default();
+    event > 0 && is_id(words[event - 1]) && is_address(address) && line.ends_with(b")")
+}
+
+/// A line of a callchain: an address, and what lies there.
+fn is_frame(line: &[u8]) -> bool {
+    line.starts_with(b"\t") && words(line).len() > 1 && words(line).first().is_some_and(|word| is_address(word))
+}
+
+fn is_address(word: &[u8]) -> bool {
+    matches!(word.len(), 1..=16) && word.iter().all(u8::is_ascii_hexdigit)
+}
+
 /// The first line of a sample as `perf script` prints it: `comm tid [cpu] seconds.fraction: [period] event:`.
 fn is_perf_script_line(line: &[u8]) -> bool {
-    let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(24).collect();
-    let is_cpu = |word: &[u8]| word.strip_prefix(b"[").and_then(|w| w.strip_suffix(b"]")).is_some_and(is_number);
-    let is_id = |word: &[u8]| {
-        let word = word.strip_prefix(b"-").unwrap_or(word);
-        word.split(|&b| b == b'/').all(|id| is_number(id.strip_prefix(b"-").unwrap_or(id)))
-    };
-    let is_time = |word: &[u8]| {
-        let word = word.strip_suffix(b":").unwrap_or_default();
-        let at = word.iter().position(|&b| b == b'.').unwrap_or(word.len());
-        let fraction = word.get(at + 1..).unwrap_or_default();
-        is_number(&word[..at]) && is_number(fraction) && matches!(fraction.len(), 6 | 9)
-    };
+    let words = words(line);
     (1..words.len()).any(|i| {
         let id = if is_cpu(words[i - 1]) { i.checked_sub(2) } else { Some(i - 1) };
         let event = words.get(i + 1).map(|word| if is_number(word) { words.get(i + 2) } else { Some(word) });
@@ -185,6 +237,10 @@ mod tests {
             (b"1.0,<not supported>,,cycles,0,0.00,,\n", Sniffed::PerfStat),
             (b"{\"interval\" : 1.0, \"counter-value\" : \"1\"}\n", Sniffed::PerfStat),
             (b"# started on Sat Nov 21\n", Sniffed::PerfStat),
+            (b"0.59 msec task-clock 587750 100.00 0.650 CPUs utilized\n", Sniffed::PerfStat),
+            (b"     0.1001 CPU0 82  cs 100240843 100.00 818.037 /sec\n", Sniffed::PerfStat),
+            (b"$ perf stat -x, true\nhost: web-1\n\n0.59,msec,task-clock,587750,100.00,,\n", Sniffed::PerfStat),
+            (b"a b c 1 2 3.00\nnothing else\n", Sniffed::Unknown),
             (b"hello, world\n", Sniffed::Unknown),
             (b"1.0,2,name,4,5,6,7\n", Sniffed::Unknown),
             (b"a,b,c,d,1,2.00,3\n", Sniffed::Unknown),
@@ -195,6 +251,17 @@ mod tests {
             (b"# ========\n# captured on    : Sat\n# arch : x\n# ========\n#\na b  12/13  1.000000001: sched:sched_switch: x\n", Sniffed::PerfScript),
             (b"# ========\n# captured on    : Sat\n", Sniffed::PerfScript),
             (b"perf 1 [000] 18.441431: PERF_RECORD_LOST lost 3\n", Sniffed::PerfScript),
+            (b"java 12/13 [001] 18.4414: cycles:\n", Sniffed::PerfScript),
+            (b"sh   474 page-faults: \n\t 3df30 f (inlined)\n", Sniffed::PerfScript),
+            (b"sh   474         50 cycles: \n\t 3df30 f\n", Sniffed::PerfScript),
+            (b"sh   474 \n\t 3df30 f (/x)\n", Sniffed::PerfScript),
+            (b"sh   474 [003] \n\t 3df30 f (/x)\n", Sniffed::PerfScript),
+            (b"sh   474 1.000001: \n\t 3df30 f (/x)\n", Sniffed::PerfScript),
+            (b"\n\nsh   474 cycles: \n\n\t 3df30 f (/x)\n", Sniffed::PerfScript),
+            (b"sh   474 cycles:  3df30 f+0x1 (/x)\n", Sniffed::PerfScript),
+            (b"sh   474 cycles: \n\n", Sniffed::Unknown),
+            (b"error 474 lines: \n\tnone of them\n", Sniffed::Unknown),
+            (b"error 474 lines: (see above)\n", Sniffed::Unknown),
             (b"  <idle>-0     [000]  18.441431: sched_switch: prev_comm=x\n", Sniffed::Unknown),
             (b"", Sniffed::Unknown),
         ] {

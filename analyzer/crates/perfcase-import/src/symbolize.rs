@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use perfcase_symbols::{At, Missing, Name, Named, Objects, Placement, Wanted, name_all};
+use perfcase_symbols::{At, Missing, Name, Named, Objects, PerfMap, Placement, Wanted, name_all};
 
 use crate::session::{SEVERAL_FILES, placement};
 use crate::tables::{DsoRow, FrameRow, StackRow, Table, Tables, batch};
@@ -138,7 +138,7 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
         summary.frame_count += 1;
         summary.named_before_count += u64::from(frame.symbol.is_some());
         // Text and records of code name their frames themselves: such an address is no offset in a file.
-        let is_own = matches!(frame.source.as_deref(), Some("text" | "jitdump" | "perf-map" | "bpf"));
+        let is_own = matches!(frame.source.as_deref(), Some("text" | "jitdump" | "perf-map" | "bpf" | "simpleperf"));
         // A path that several files had leads to any of them.
         let is_told = matches!(frame.missing_reason.as_deref(), Some("not named in the text" | SEVERAL_FILES));
         let dso = frame.dso.unwrap_or_default() as usize;
@@ -159,6 +159,7 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
     for (&dso, named) in order.iter().zip(name_all(&objects, &wanted)) {
         apply(&mut dsos[dso], &of_dso[dso], &mut frames, &mut inlined, named);
     }
+    name_generated(&objects, &mut dsos, &mut frames);
     for frame in &frames {
         if let Some(summary) = frame.dso.and_then(|dso| summaries.get_mut(dso as usize)) {
             summary.named_count += u64::from(frame.symbol.is_some());
@@ -176,6 +177,24 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
     write(tables, out, &dsos, &frames, &inlined, &is_inlined)?;
     summaries.retain(|summary| summary.frame_count > 0);
     Ok(summaries)
+}
+
+/// Generated code, by the maps of the processes. Jitdumps name code by its time: for them the capture is imported again.
+fn name_generated(objects: &Objects, dsos: &mut [Dso], frames: &mut [Frame]) {
+    for (id, dso) in dsos.iter_mut().enumerate() {
+        let pid = dso.path.strip_prefix("[JIT] tid ").and_then(|pid| pid.parse().ok());
+        let Some(Ok((content, from))) = pid.map(|pid| objects.perf_map(pid)) else { continue };
+        let map = PerfMap::parse(&content);
+        for frame in frames.iter_mut().filter(|frame| frame.dso == Some(id as u32) && frame.symbol.is_none()) {
+            let is_return = u64::from(frame.is_return);
+            let Some((name, offset)) = map.find(frame.address.wrapping_sub(is_return)) else { continue };
+            frame.symbol = Some(name.to_string());
+            frame.offset = Some(offset + is_return);
+            frame.missing_reason = None;
+            frame.source = Some("perf-map".to_string());
+            (dso.symbols, dso.missing_reason) = (Some(from.clone()), None);
+        }
+    }
 }
 
 /// Takes the new names where they say more than the old ones.

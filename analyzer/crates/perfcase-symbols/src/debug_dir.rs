@@ -247,7 +247,7 @@ fn linked(folder: &Path, path: &[u8], main: &Content, build_id: Option<&BuildId>
 }
 
 /// Entries of a folder whose names begin so, in the order of their names.
-fn files_named(folder: &Path, start: &str) -> Vec<PathBuf> {
+pub(crate) fn files_named(folder: &Path, start: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST_ENTRIES).flatten();
     let fits = |entry: &std::fs::DirEntry| entry.file_name().as_bytes().starts_with(start.as_bytes());
     let mut found: Vec<PathBuf> = entries.filter(fits).map(|entry| entry.path()).collect();

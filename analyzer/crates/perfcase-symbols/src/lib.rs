@@ -8,6 +8,7 @@ mod compressed;
 mod debug_dir;
 mod demangle;
 mod dwarf;
+mod generated;
 mod guard;
 mod kallsyms;
 pub mod listing;

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use perfcase_archive::{ArchiveError, Capture, Content};
+use perfcase_archive::{ArchiveError, Capture, CaptureKind, Content};
 
 use crate::build_id::{self, BuildId};
 use crate::debug_dir::DebugDir;
+use crate::generated::Generated;
 use crate::listing::{Kind, Listing};
 use crate::split::{self, Parts};
 
@@ -48,6 +49,16 @@ impl Missing {
     }
 }
 
+/// The folder that a recording without a manifest lies in, or is.
+fn folder_of(capture: &Capture) -> Option<PathBuf> {
+    let path = capture.path();
+    match capture.kind {
+        CaptureKind::Bare => path.canonicalize().ok()?.parent().map(PathBuf::from),
+        CaptureKind::Folder if capture.manifest.is_none() => Some(path.to_path_buf()),
+        _ => None,
+    }
+}
+
 type Found = Result<Arc<Object>, Missing>;
 /// A path and a build.
 type Key = (Vec<u8>, Option<BuildId>);
@@ -60,6 +71,8 @@ pub struct Objects {
     capture: Option<Arc<Capture>>,
     listing: Listing,
     dirs: Vec<DebugDir>,
+    /// Of generated code: those in the directories, then those beside the recording.
+    generated: Vec<Generated>,
     found: Mutex<HashMap<Key, Found>>,
     fault: Mutex<Option<ArchiveError>>,
 }
@@ -75,8 +88,30 @@ impl Objects {
             Err(error) => (Listing::default(), Some(error)),
         };
         let open = |path: &PathBuf| DebugDir::open(path).map_err(|error| (path.clone(), error));
-        let dirs = debug_dirs.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Objects { capture, listing, dirs, found: Mutex::default(), fault: Mutex::new(fault) })
+        let dirs: Vec<DebugDir> = debug_dirs.iter().map(open).collect::<Result<_, _>>()?;
+        let beside = capture.as_deref().and_then(folder_of);
+        let folders = dirs.iter().filter_map(DebugDir::folder).chain(beside.as_deref());
+        let generated = folders.map(Generated::find).collect();
+        Ok(Objects { capture, listing, dirs, generated, found: Mutex::default(), fault: Mutex::new(fault) })
+    }
+
+    /// The names that a process's runtime wrote of its generated code, and where they are from; else the reason that the
+    /// recorder gives for none.
+    ///
+    /// # Errors
+    /// The reason, where there is one.
+    pub fn perf_map(&self, pid: i32) -> Result<(Content, String), Option<&str>> {
+        let mut entries = self.listing.entries.iter();
+        let listed = entries.find(|entry| entry.kind == Kind::PerfMap && entry.pid == Some(pid));
+        let member = listed.and_then(|entry| entry.member.as_deref());
+        let own = member.and_then(|member| Some((self.read(member)?, format!("symbols/{member}"))));
+        let found = own.or_else(|| self.generated.iter().find_map(|files| files.map(pid)));
+        found.ok_or(listed.and_then(|entry| entry.reason.as_deref()))
+    }
+
+    /// The jitdumps that are no members of the capture.
+    pub fn jitdumps(&self) -> Vec<(Content, String)> {
+        self.generated.iter().flat_map(Generated::dumps).collect()
     }
 
     /// True when no object can be found: neither the capture nor the user brought any.

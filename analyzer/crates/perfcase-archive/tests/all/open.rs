@@ -1,7 +1,7 @@
 //! What `Capture::open` makes of good captures of every form.
 
 use crate::common::{entry, file, gz, kinds, manifest, tar, zst};
-use perfcase_archive::{ArchiveError, Capture, CaptureKind, Compression, Limits, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, CaptureKind, Compression, Limits, MemberKind, Severity};
 
 const SNAPSHOT: &[u8] = b"S 5 6 0\nF 5 3 /proc/stat\ncpu\nZ 9 0 1 3\n";
 const PERF: &[u8] = b"PERFILE2 and more";
@@ -122,8 +122,20 @@ fn a_folder_is_read_like_the_archive() {
     let capture = Capture::open(dir.path()).unwrap();
     assert_eq!(capture.kind, CaptureKind::Folder);
     assert!(capture.manifest.is_some());
-    assert_eq!(kinds(&capture.problems), ["unsafe_member"]);
-    assert_eq!(capture.problems[0].member.as_deref(), Some("perf/passwd"));
+    assert_eq!(kinds(&capture.problems), ["links"]);
+    assert_eq!(capture.problems[0].message, "perf/passwd is a link: it is not followed");
+    assert_eq!(capture.problems[0].severity, Severity::Warning);
+    for link in ["12/exe", "12/fd/0", "12/ns/net"] {
+        let link = dir.path().join("copy").join(link);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", link).unwrap();
+    }
+    let again = Capture::open(dir.path()).unwrap();
+    let told: Vec<_> = again.problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(told, ["4 links are not followed: perf/passwd and others"]);
+    std::fs::remove_file(dir.path().join("perf/passwd")).unwrap();
+    let again = Capture::open(dir.path()).unwrap();
+    assert_eq!(again.problems[0].severity, Severity::Info, "links that /proc has itself");
     let paths: Vec<_> = capture.members.iter().map(|m| m.path.as_str()).collect();
     assert_eq!(paths, ["perf/perf.data", "proc/snapshots"]);
     assert_eq!(&capture.read(&capture.members[0]).unwrap()[..], PERF);

@@ -4,8 +4,12 @@ use perfcase_archive::{Anchor, ArchiveError, Capture, Content, Member, MemberKin
 use perfcase_symbols::listing::Kind;
 
 use super::{Input, Opened, Progress, about, bare_source, note_problems, perf, proc_folder};
+use crate::decoders::jitdump::Owner;
 use crate::decoders::{ftrace, jitdump, perf_script, perf_stat, proc, symbol_list};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
+
+/// Jitdumps that do not belong to the capture: a copy of /tmp may hold those of all processes of a host.
+const MOST_JITDUMPS: usize = 1024;
 
 /// Decoders that are ready to run.
 pub(super) struct Inputs {
@@ -53,7 +57,7 @@ pub(super) fn open(
     Ok(Inputs { opened, with_events })
 }
 
-/// What runtimes recorded of the code that they generated.
+/// What runtimes recorded of the code that they generated: in the capture, beside it, in the user's directories.
 fn generated_code(session: &mut Session, capture: &Capture) -> Result<Vec<Opened>, ArchiveError> {
     let entries = session.objects.listing().entries.iter();
     let listed = entries.filter(|entry| entry.kind == Kind::Jitdump);
@@ -62,9 +66,12 @@ fn generated_code(session: &mut Session, capture: &Capture) -> Result<Vec<Opened
     for (name, pid) in files {
         let Some(member) = capture.member(&format!("symbols/{name}")) else { continue };
         match capture.read(member) {
-            Ok(content) => opened.extend(jitdump::open(&member.path, content, pid, session)),
+            Ok(content) => opened.extend(jitdump::open(&member.path, content, Owner::Known(pid), session)),
             Err(error) => note_unreadable(session, member, error)?,
         }
+    }
+    for (content, path) in session.objects.jitdumps().into_iter().take(MOST_JITDUMPS) {
+        opened.extend(jitdump::open(&path, content, Owner::Unsure, session));
     }
     Ok(opened)
 }

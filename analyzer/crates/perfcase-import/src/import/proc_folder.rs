@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
-use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, CaptureKind, Content, Member, MemberKind};
 
 use super::inputs::note_unreadable;
 use super::proc_facts::Boot;
@@ -16,6 +18,9 @@ use crate::session::{Issue, Session, Severity};
 
 /// The files of one moment, by their paths on the host.
 pub(super) type Files = [(String, Content)];
+
+/// Links of a moment's processes that are read: a bound for a folder that goes on and on.
+const MOST_LINKS: usize = 1 << 20;
 
 /// One moment: the files of a folder.
 struct Moment<'a> {
@@ -52,7 +57,10 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Vec<Opene
             });
             continue;
         };
-        let (files, unread_count) = with_sockets(files);
+        let (mut files, unread_count) = with_sockets(files);
+        if capture.kind == CaptureKind::Folder {
+            files.extend(descriptors(&capture.path().join(folder)));
+        }
         if unread_count > 0 {
             session.issue(Issue {
                 severity: Severity::Warning,
@@ -160,6 +168,53 @@ fn with_sockets(files: Vec<(String, Content)>) -> (Vec<(String, Content)>, u64) 
     (others, unread_count)
 }
 
+/// What the descriptors of each process were: the links below PID/fd, which say it themselves and are not followed.
+fn descriptors(folder: &Path) -> Vec<(String, Content)> {
+    let mut left = MOST_LINKS;
+    let mut files = Vec::new();
+    for place in [folder.to_path_buf(), folder.join("pid")] {
+        for pid in numbered(&place) {
+            let process = place.join(pid.to_string());
+            if !is_folder(&process) {
+                continue;
+            }
+            let links = process.join("fd");
+            let mut text = Vec::new();
+            for number in numbered(&links).into_iter().take(left) {
+                let Ok(target) = std::fs::read_link(links.join(number.to_string())) else { continue };
+                text.extend_from_slice(format!("{number} ").as_bytes());
+                for &byte in target.as_os_str().as_bytes() {
+                    match byte {
+                        b'\n' => text.extend_from_slice(b"\\012"),
+                        b'\\' => text.extend_from_slice(b"\\134"),
+                        byte => text.push(byte),
+                    }
+                }
+                text.push(b'\n');
+                left -= 1;
+            }
+            if !text.is_empty() {
+                files.push((format!("/proc/{pid}/fd"), Content::from_bytes(text)));
+            }
+        }
+    }
+    files
+}
+
+/// Whether it is one itself, and no link to one.
+fn is_folder(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|of| of.is_dir())
+}
+
+/// Entries of a folder that are numbers.
+fn numbered(folder: &Path) -> Vec<u32> {
+    let entries = is_folder(folder).then(|| std::fs::read_dir(folder).ok()).flatten();
+    let names = entries.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut numbers: Vec<u32> = names.take(MOST_LINKS).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
 /// Where the host has the file. Copies in one flat folder have `_` for `/`; processes may lie below `pid`.
 fn host_path(name: &str) -> String {
     let name = name.strip_prefix("pid/").unwrap_or(name);
@@ -225,5 +280,24 @@ mod tests {
         for bad in [&b""[..], b"x", b"-1.00 2", b"1.x", b"99999999999999999.00"] {
             assert_eq!(uptime(bad), None);
         }
+    }
+
+    #[test]
+    fn links_of_descriptors_are_read_and_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let fd = folder.path().join("12/fd");
+        std::fs::create_dir_all(&fd).unwrap();
+        for (number, target) in [("10", "pipe:[7]"), ("3", "/var/log/a\nb\\c"), ("x", "/dev/null")] {
+            std::os::unix::fs::symlink(target, fd.join(number)).unwrap();
+        }
+        std::fs::write(fd.join("4"), "no link").unwrap();
+        // A process that is a link may lead out of the copy.
+        std::os::unix::fs::symlink(folder.path().join("12"), folder.path().join("13")).unwrap();
+        let files = descriptors(folder.path());
+        assert_eq!(files.len(), 1);
+        assert_eq!(
+            (files[0].0.as_str(), &files[0].1[..]),
+            ("/proc/12/fd", &b"3 /var/log/a\\012b\\134c\n10 pipe:[7]\n"[..])
+        );
     }
 }

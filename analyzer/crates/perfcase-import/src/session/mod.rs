@@ -2,6 +2,7 @@
 
 mod code;
 mod events;
+mod file_symbols;
 mod host;
 mod issues;
 mod load;
@@ -12,7 +13,7 @@ mod stacks;
 mod threads;
 mod unwinding;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use arrow_array::ArrayRef;
@@ -21,6 +22,7 @@ use perfcase_symbols::Objects;
 pub use code::SourceLine;
 pub(crate) use events::EventsView;
 pub use events::{EventAttr, EventId, SourceId, SourceInfo};
+pub use file_symbols::FileSymbols;
 pub use host::HostFacts;
 pub use issues::{Issue, Severity};
 pub(crate) use load::placement;
@@ -54,6 +56,8 @@ pub struct Session {
     pub objects: Objects,
     /// Symbols of the recorded kernel that a recording carries itself: for a bare file, where no archive has them.
     pub kernel_symbols: Option<Kallsyms>,
+    /// Functions of files by path, from the recording itself.
+    pub file_symbols: HashMap<Vec<u8>, FileSymbols>,
     writer: Writer,
     write_error: Option<WriteError>,
     rows_since_flush: usize,
@@ -81,6 +85,7 @@ impl Session {
             host: HostFacts::default(),
             objects: Objects::default(),
             kernel_symbols: None,
+            file_symbols: HashMap::new(),
             writer: Writer::start(directory),
             write_error: None,
             rows_since_flush: 0,

@@ -1,7 +1,6 @@
 //! Names of all frames, at the end: from the kernel's list, object files, maps of generated code, and what records said.
 
 use hashbrown::HashMap;
-use perfcase_symbols::listing::Kind;
 use perfcase_symbols::{At, Kallsyms, Missing, Name, PerfMap, Wanted, name_all};
 
 use super::Session;
@@ -63,6 +62,7 @@ impl Session {
         }
         self.name_generated(&generated, &mut names, &mut origins);
         self.name_files(files, &mut names, &mut origins);
+        self.name_as_recorded(&mut names, &mut origins);
         for (id, origin) in origins.iter_mut().enumerate().filter(|(_, origin)| origin.symbols.is_none()) {
             let dso = &self.maps.dsos[id];
             let left_out = self.objects.left_out(&dso.path, dso.build_id.as_deref());
@@ -100,11 +100,8 @@ impl Session {
         origins: &mut [Origin],
     ) {
         for (pid, frames) in generated {
-            let entries = &self.objects.listing().entries;
-            let listed = entries.iter().find(|entry| entry.kind == Kind::PerfMap && entry.pid == Some(*pid));
-            let member = listed.and_then(|entry| entry.member.as_deref());
-            let content = member.and_then(|member| self.objects.read(member));
-            let map = content.as_ref().map(|content| PerfMap::parse(content));
+            let file = self.objects.perf_map(*pid);
+            let map = file.as_ref().ok().map(|(content, _)| PerfMap::parse(content));
             for &id in frames {
                 let frame = &self.stacks.frames[id as usize];
                 let found = map.as_ref().map(|map| map.find(frame.place()).ok_or("no symbol covers the address"));
@@ -112,12 +109,14 @@ impl Session {
                 let named =
                     found.map(|(name, offset)| plain(name, Some(offset + u64::from(frame.is_return)), "perf-map"));
                 if let Some(origin) = frame.dso.and_then(|dso| origins.get_mut(dso as usize)) {
-                    match (&named, member) {
-                        (Ok(_), Some(member)) => {
-                            origin.symbols.get_or_insert_with(|| format!("symbols/{member}"));
+                    match (&named, &file) {
+                        (Ok(_), Ok((_, from))) => {
+                            origin.symbols.get_or_insert_with(|| from.clone());
+                        }
+                        (Err(_), Err(Some(why))) => {
+                            origin.missing_reason.get_or_insert_with(|| why.to_string());
                         }
                         (Err(why), _) => {
-                            let why = listed.and_then(|entry| entry.reason.as_deref()).unwrap_or(why);
                             origin.missing_reason.get_or_insert_with(|| why.to_string());
                         }
                         _ => {}
@@ -166,6 +165,22 @@ impl Session {
                 Ok(object) if is_used => origin.symbols = Some(object.origin.clone()),
                 Ok(_) => origin.missing_reason = why.map(str::to_string),
                 Err(missing) => origin.missing_reason = Some(missing.reason().to_string()),
+            }
+        }
+    }
+
+    /// What nothing else names, by the symbols that the recording brought.
+    fn name_as_recorded(&self, names: &mut [Option<Naming>], origins: &mut [Origin]) {
+        if self.file_symbols.is_empty() {
+            return;
+        }
+        for (frame, named) in self.stacks.frames.iter().zip(names) {
+            let (Some(dso), false) = (frame.dso, matches!(named, Some(Ok(_)))) else { continue };
+            let file = self.file_symbols.get(&*self.maps.dsos[dso as usize].path);
+            if let Some((name, offset)) = file.and_then(|file| file.find(frame.place())) {
+                *named = Some(Ok(plain(name, Some(offset + u64::from(frame.is_return)), "simpleperf")));
+                let origin = &mut origins[dso as usize];
+                origin.symbols.get_or_insert_with(|| "the recording itself (simpleperf)".to_string());
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Record;
 use super::plan::IntField;
+use super::state_bits::OldBits;
 use crate::format::{EventFormat, FieldKind};
 use crate::session::{Session, SourceId, Utid, until_nul};
 use crate::timeline::{BlockEvent, BlockStep, Entry, Return, Switch, WakeKind, Wakeup};
@@ -29,6 +30,8 @@ pub(crate) enum Hook {
         prev: Side,
         next: Side,
         prev_state: IntField,
+        /// Of a kernel before 4.14.
+        old_bits: Option<OldBits>,
     },
     Wakeup {
         pid: IntField,
@@ -131,11 +134,11 @@ fn text(payload: &[u8], (offset, size): TextField) -> &[u8] {
 
 impl Hook {
     /// What the event of this format tells. An event that lacks a field it should have tells nothing.
-    pub(crate) fn of(format: &EventFormat, is_big_endian: bool) -> Hook {
-        Hook::find(format, is_big_endian).unwrap_or(Hook::None)
+    pub(crate) fn of(format: &EventFormat, is_big_endian: bool, old_bits: Option<OldBits>) -> Hook {
+        Hook::find(format, is_big_endian, old_bits).unwrap_or(Hook::None)
     }
 
-    fn find(format: &EventFormat, is_big_endian: bool) -> Option<Hook> {
+    fn find(format: &EventFormat, is_big_endian: bool, old_bits: Option<OldBits>) -> Option<Hook> {
         let int = |name: &str| IntField::find(format, name, is_big_endian);
         let comm = |name: &str| text_field(format, name);
         let side = |pid: &str, name: &str| Some(Side { pid: int(pid)?, comm: comm(name)? });
@@ -144,6 +147,7 @@ impl Hook {
                 prev: side("prev_pid", "prev_comm")?,
                 next: side("next_pid", "next_comm")?,
                 prev_state: int("prev_state")?,
+                old_bits,
             },
             ("sched", name @ ("sched_waking" | "sched_wakeup" | "sched_wakeup_new")) => {
                 let kind = match name {
@@ -223,8 +227,10 @@ impl Session {
         record: &Record<'_>,
     ) -> Option<Utid> {
         let (clock, payload) = (record.clock_ns, record.payload);
-        if let Hook::Switch { prev, next, prev_state } = *hook {
-            return self.on_switch(source, record, prev, next, prev_state);
+        if let Hook::Switch { prev, next, prev_state, ref old_bits } = *hook {
+            let state = prev_state.read(payload);
+            let state = state.map(|bits| old_bits.as_ref().map_or(bits, |old| old.today(bits)));
+            return self.on_switch(source, record, prev, next, state);
         }
         let utid = tid.map(|tid| if tid == 0 { 0 } else { self.threads.find_or_create(clock, tid, record.pid) });
         match *hook {
@@ -317,7 +323,7 @@ impl Session {
         record: &Record<'_>,
         prev: Side,
         next: Side,
-        state: IntField,
+        state: Option<i64>,
     ) -> Option<Utid> {
         let (clock_ns, payload) = (record.clock_ns, record.payload);
         // The process is told by the sample, the thread by the event: perf's tid is -1 while a thread exits.
@@ -330,7 +336,7 @@ impl Session {
         }
         let prev = self.side(clock_ns, prev, payload)?;
         let next = self.side(clock_ns, next, payload)?;
-        let (Some(cpu), Some(state)) = (record.cpu, state.read(payload)) else { return Some(prev) };
+        let (Some(cpu), Some(state)) = (record.cpu, state) else { return Some(prev) };
         let prev_name = self.threads.name_of(prev);
         let switch = Switch { clock_ns, cpu, prev, prev_name, next, prev_state: state, stack: record.stack };
         self.timelines.of(source).sched.switch(switch);

@@ -2,6 +2,7 @@
 
 mod hooks;
 mod plan;
+pub(crate) mod state_bits;
 mod table;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::tables::TableSpec;
 use crate::writer::Build;
 use hooks::Hook;
 use plan::{IntField, Plan};
+use state_bits::OldBits;
 use table::EventTable;
 
 /// Key of an event format that a source recorded.
@@ -121,14 +123,21 @@ impl Session {
     pub fn tracepoint_def(&mut self, format: &EventFormat, is_big_endian: bool, source: SourceId) -> TracepointId {
         let points = &mut self.tracepoints;
         let id = points.definitions.len() as TracepointId;
-        let hook = Rc::new(Hook::of(format, is_big_endian));
+        let is_switch = format.system == "sched" && format.name == "sched_switch";
+        let old_bits = is_switch.then(|| OldBits::of(format, self.host.kernel_release.as_deref())).flatten();
+        let hook = Rc::new(Hook::of(format, is_big_endian, old_bits));
         let own = (!hook.replaces_table()).then(|| {
             let table = points.table(&format.name, &format.system);
-            (table, Plan::compile(format, is_big_endian, &mut points.tables[table]))
+            (table, Plan::compile(format, is_big_endian, old_bits, &mut points.tables[table]))
         });
         let common_pid = IntField::find(format, "common_pid", is_big_endian);
         points.definitions.push(Definition { source, own, hook, common_pid, short_count: 0 });
         id
+    }
+
+    /// The thread that the event itself names as the one that was running.
+    pub fn tracepoint_tid(&self, id: TracepointId, payload: &[u8]) -> Option<i32> {
+        tid_of(self.tracepoints.definitions.get(id as usize)?.common_pid, payload)
     }
 
     /// Adds the record's row to the event's table, and what it tells to the timelines.
@@ -136,10 +145,15 @@ impl Session {
     pub fn tracepoint(&mut self, id: TracepointId, record: Record<'_>) {
         let Some(definition) = self.tracepoints.definitions.get(id as usize) else { return };
         let (source, hook, common_pid) = (definition.source, definition.hook.clone(), definition.common_pid);
-        let tid = record.tid.filter(|&tid| tid >= 0).or_else(|| {
-            let pid = common_pid.and_then(|field| field.read(record.payload));
-            pid.and_then(|pid| i32::try_from(pid).ok())
-        });
+        // 0 is the id of the idle task, but also of a thread that is exiting or lives in another namespace of pids.
+        let own_tid = || tid_of(common_pid, record.payload);
+        let (tid, record) = match record.tid.filter(|&tid| tid > 0) {
+            Some(tid) => (Some(tid), record),
+            None => {
+                let pid = record.pid.filter(|&pid| pid > 0);
+                (own_tid().or(record.tid.filter(|&tid| tid == 0)), Record { pid, ..record })
+            }
+        };
         let utid = self.run_hook(&hook, source, tid, &record);
         let stack = record.stack.or_else(|| self.traced_call(&hook, record.payload));
         let ts = self.ts(record.clock_ns).unwrap_or(0);
@@ -164,3 +178,11 @@ impl Session {
         }
     }
 }
+
+fn tid_of(common_pid: Option<IntField>, payload: &[u8]) -> Option<i32> {
+    let pid = common_pid?.read(payload)?;
+    i32::try_from(pid).ok().filter(|&pid| pid >= 0)
+}
+
+#[cfg(test)]
+mod tests;

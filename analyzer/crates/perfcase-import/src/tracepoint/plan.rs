@@ -2,6 +2,7 @@
 
 use crate::format::{EventFormat, Field, FieldKind, LocElem};
 
+use super::state_bits::OldBits;
 use super::table::{ColumnKind, EventTable};
 
 /// Elements of one array that are kept: a bound, since dynamic arrays say their own length.
@@ -58,6 +59,8 @@ pub(crate) fn integer(bytes: &[u8], is_signed: bool, is_big_endian: bool) -> i64
 #[derive(Clone, Copy, Debug)]
 enum Read {
     Int(IntField),
+    /// The state of a thread that leaves its CPU, in the bits of a kernel before 4.14.
+    OldState(IntField),
     Text {
         offset: usize,
         size: usize,
@@ -91,17 +94,28 @@ enum Located {
 pub(crate) struct Plan {
     steps: Vec<(usize, Read)>,
     is_big_endian: bool,
+    old_bits: Option<OldBits>,
 }
 
 impl Plan {
-    /// Finds or makes a column of the table for each field but the common ones.
-    pub(crate) fn compile(format: &EventFormat, is_big_endian: bool, table: &mut EventTable) -> Plan {
+    /// Finds or makes a column of the table for each field but the common ones. `old_bits`: of sched_switch.
+    pub(crate) fn compile(
+        format: &EventFormat,
+        is_big_endian: bool,
+        old_bits: Option<OldBits>,
+        table: &mut EventTable,
+    ) -> Plan {
         let mut steps = Vec::new();
         for field in format.fields.iter().filter(|field| !field.is_common) {
-            let (read, kind) = step(field, is_big_endian);
+            let (read, kind) = match step(field, is_big_endian) {
+                (Read::Int(state), kind) if old_bits.is_some() && field.name == "prev_state" => {
+                    (Read::OldState(state), kind)
+                }
+                other => other,
+            };
             steps.push((table.column(&field.name, kind), read));
         }
-        Plan { steps, is_big_endian }
+        Plan { steps, is_big_endian, old_bits }
     }
 
     /// Reads every field into the table's current row. False when the payload was too short for one.
@@ -119,6 +133,10 @@ impl Plan {
     fn read_one(&self, payload: &[u8], table: &mut EventTable, column: usize, read: Read) -> Option<()> {
         match read {
             Read::Int(field) => table.int(column, field.read(payload)?),
+            Read::OldState(field) => {
+                let bits = field.read(payload)?;
+                table.int(column, self.old_bits.map_or(bits, |old| old.today(bits)));
+            }
             Read::Text { offset, size } => table.text(column, part(payload, offset, size)?),
             Read::Bytes { offset, size } => table.bytes(column, part(payload, offset, size)?),
             Read::Ints { offset, size, element, is_signed } => {

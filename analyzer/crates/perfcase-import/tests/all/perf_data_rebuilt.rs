@@ -1,10 +1,10 @@
 //! Recordings that perf 6.1 cannot make give the same tables as the ones they were made from: other attribute sizes,
-//! COMPRESSED2, big-endian machines.
+//! COMPRESSED2, big-endian machines, kernels before 4.14.
 
 use std::collections::BTreeMap;
 
 use crate::support::fixture::fixture;
-use crate::support::rebuild::{with_attr_size, with_compressed_2};
+use crate::support::rebuild::{with_attr_size, with_compressed_2, with_states_of_4_9};
 use crate::support::swap::to_big_endian;
 use crate::support::tables::Table;
 use arrow_array::RecordBatch;
@@ -78,6 +78,17 @@ fn compressed_2_in_both_layouts() {
     for overflow in [false, true] {
         let got = imported(&with_compressed_2(&file, overflow));
         assert_same(&got, &want, &[], &format!("COMPRESSED2, overflow {overflow}"));
+    }
+}
+
+#[test]
+fn states_of_an_old_kernel_are_the_same_states() {
+    for name in ["perf_text/aarch64-sched.data", "perf_text/x86_64-sched.data"] {
+        let file = fixture(name);
+        let (got, want) = (imported(&with_states_of_4_9(&file)), imported(&file));
+        assert_same(&got, &want, &[], name);
+        let states = want.tables["thread_state"].iter().map(RecordBatch::num_rows).sum::<usize>();
+        assert!(states > 100, "{name}: {states} states");
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Jitdump {
     order: ByteOrder,
     at: usize,
     pid: i32,
+    /// Of a process that was not recorded nothing is taken.
+    is_sure: bool,
     /// Readings of a counter do not compare with the capture's times: everything comes before them.
     has_times: bool,
     latest: i64,
@@ -41,9 +43,17 @@ pub struct Jitdump {
     first_damage: u64,
 }
 
-/// Opens a jitdump of the member `name`. `pid` is the process as the capture knows it; the file's own word where nobody
-/// said.
-pub fn open(name: &str, content: Content, pid: Option<i32>, session: &mut Session) -> Option<Box<dyn Source>> {
+/// Whose code a jitdump has.
+#[derive(Clone, Copy, Debug)]
+pub enum Owner {
+    /// A process of the capture, by the id that the capture knows it by; by the file's own word where nobody said.
+    Known(Option<i32>),
+    /// The file lies beside the recording: its process may be one that was not recorded.
+    Unsure,
+}
+
+/// Opens a jitdump of the member or file `name`.
+pub fn open(name: &str, content: Content, owner: Owner, session: &mut Session) -> Option<Box<dyn Source>> {
     let order = [ByteOrder::Little, ByteOrder::Big].into_iter().find(|order| order.u32(&content, 0) == Some(MAGIC));
     let header = order.and_then(|order| {
         let own = order.u32(&content, 20)?;
@@ -53,16 +63,28 @@ pub fn open(name: &str, content: Content, pid: Option<i32>, session: &mut Sessio
         note(session, name, Severity::Error, "no jitdump: its functions stay without names", Some(0), 1);
         return None;
     };
-    let has_times = flags & ARCH_TIMESTAMP == 0;
-    if !has_times {
+    // Runtimes read CLOCK_MONOTONIC; a recording by perf's own clock does not say when that was.
+    let is_other_clock = session.host.clock.as_deref().is_some_and(|clock| clock != "monotonic");
+    let has_times = flags & ARCH_TIMESTAMP == 0 && !is_other_clock;
+    if flags & ARCH_TIMESTAMP != 0 {
         let message = "its times are readings of the CPU's counter: of code at one address the last is taken";
         note(session, name, Severity::Warning, message, None, 1);
+    } else if is_other_clock {
+        let message = "its times are of CLOCK_MONOTONIC, the recording's of another clock: of code at one address the last is \
+                       taken; perf record -k CLOCK_MONOTONIC records comparable times";
+        note(session, name, Severity::Warning, message, None, 1);
     }
+    let (pid, is_sure) = match owner {
+        Owner::Known(pid) => (pid, true),
+        // Without times its records come before those that tell of the process.
+        Owner::Unsure => (None, !has_times),
+    };
     Some(Box::new(Jitdump {
         name: name.to_string(),
         order,
         at: header_bytes as usize,
         pid: pid.or(i32::try_from(own_pid).ok())?,
+        is_sure,
         has_times,
         latest: NO_TIME,
         lines: HashMap::new(),
@@ -148,6 +170,10 @@ impl Source for Jitdump {
             return;
         };
         self.latest = self.latest.max(time);
+        if !self.is_sure && session.threads.find_process(self.pid).is_none() {
+            self.at = if kind == CLOSE { self.content.len() } else { end };
+            return;
+        }
         let content = self.content.clone();
         let mut cursor = Cursor::new(&content[self.at + PREFIX_BYTES..end], self.order);
         match change(kind, &mut cursor) {

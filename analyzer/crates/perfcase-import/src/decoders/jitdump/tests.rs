@@ -111,7 +111,8 @@ fn code_has_the_name_of_its_moment() {
         file.record(CLOSE, 40, &[]);
         file.load(50, 0x9000, 0x20, "after the end");
         let (mut session, _folder) = session();
-        let mut source = open("symbols/jitdump/1-0", Content::from_bytes(file.bytes), Some(5), &mut session).unwrap();
+        let mut source =
+            open("symbols/jitdump/1-0", Content::from_bytes(file.bytes), Owner::Known(Some(5)), &mut session).unwrap();
         let mut at = |session: &mut Session, until: i64, address: u64| {
             play(&mut *source, session, until);
             session.frame(Some(5), 2, address);
@@ -145,7 +146,7 @@ fn damage_is_noted_and_never_more() {
     let whole = file.bytes;
     let run = |bytes: Vec<u8>| {
         let (mut session, _folder) = session();
-        if let Some(mut source) = open("j", Content::from_bytes(bytes), None, &mut session) {
+        if let Some(mut source) = open("j", Content::from_bytes(bytes), Owner::Known(None), &mut session) {
             play(&mut *source, &mut session, i64::MAX);
             source.finish(&mut session);
         }
@@ -171,9 +172,43 @@ fn readings_of_a_counter_come_before_everything() {
     let mut file = File::new(false, ARCH_TIMESTAMP);
     file.load(1 << 60, 0x1000, 0x10, "f");
     let (mut session, _folder) = session();
-    let mut source = open("j", Content::from_bytes(file.bytes), None, &mut session).unwrap();
+    let mut source = open("j", Content::from_bytes(file.bytes), Owner::Known(None), &mut session).unwrap();
     assert_eq!(source.next_ts(), Some(NO_TIME));
     play(&mut *source, &mut session, 0);
     session.frame(Some(77), 2, 0x1001);
     assert_eq!(names(&mut session), ["0 4097 f 1 jitdump - - -"]);
+}
+
+#[test]
+fn code_of_a_process_that_was_not_recorded_is_left_out() {
+    let mut file = File::new(false, 0);
+    file.load(10, 0x1000, 0x10, "early");
+    file.load(30, 0x2000, 0x10, "late");
+    file.record(4, 35, &[0; 40]);
+    file.load(40, 0x3000, 0x10, "behind unwinding information");
+    let (mut session, _folder) = session();
+    let before = session.threads.processes.len();
+    let mut source = open("j", Content::from_bytes(file.bytes), Owner::Unsure, &mut session).unwrap();
+    play(&mut *source, &mut session, 15);
+    assert_eq!(session.threads.processes.len(), before);
+    session.utid(20, 77, Some(77));
+    play(&mut *source, &mut session, 99);
+    for address in [0x1001, 0x2001, 0x3001] {
+        session.frame(Some(77), 2, address);
+    }
+    let named: Vec<_> = names(&mut session).iter().map(|row| row.split(' ').nth(2).unwrap().to_string()).collect();
+    assert_eq!(named, ["-", "late", "behind"]);
+}
+
+#[test]
+fn another_clock_than_the_recordings_comes_before_everything() {
+    let mut file = File::new(false, 0);
+    file.load(1 << 50, 0x1000, 0x10, "f");
+    for (clock, has_times) in [("monotonic", true), ("perf", false)] {
+        let (mut session, _folder) = session();
+        session.host.clock = Some(clock.to_string());
+        let source = open("j", Content::from_bytes(file.bytes.clone()), Owner::Unsure, &mut session).unwrap();
+        assert_eq!(source.next_ts(), Some(if has_times { 1 << 50 } else { NO_TIME }));
+        assert_eq!(session.issues.list().len(), usize::from(!has_times));
+    }
 }

@@ -77,6 +77,18 @@ impl AttrFlags {
     pub fn inherit(self) -> bool {
         self.bit(1)
     }
+    /// Nothing is counted while the CPU runs programs.
+    pub fn exclude_user(self) -> bool {
+        self.bit(4)
+    }
+    /// Nothing is counted while the CPU runs the kernel.
+    pub fn exclude_kernel(self) -> bool {
+        self.bit(5)
+    }
+    /// Nothing is counted while the CPU runs a hypervisor.
+    pub fn exclude_hv(self) -> bool {
+        self.bit(6)
+    }
     /// `period_or_freq` is a frequency.
     pub fn freq(self) -> bool {
         self.bit(10)
@@ -84,6 +96,14 @@ impl AttrFlags {
     /// Records other than samples carry a sample_id trailer.
     pub fn sample_id_all(self) -> bool {
         self.bit(18)
+    }
+    /// Nothing is counted while the CPU runs the host.
+    pub fn exclude_host(self) -> bool {
+        self.bit(19)
+    }
+    /// Nothing is counted while the CPU runs a guest.
+    pub fn exclude_guest(self) -> bool {
+        self.bit(20)
     }
     /// Times are of the clock `clock_id`.
     pub fn use_clockid(self) -> bool {

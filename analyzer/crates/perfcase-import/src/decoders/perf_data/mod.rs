@@ -29,6 +29,7 @@ pub mod sample_parts;
 mod sample_rows;
 pub mod scan;
 mod side_rows;
+pub mod simpleperf;
 mod source;
 mod totals;
 pub mod tracing_data;

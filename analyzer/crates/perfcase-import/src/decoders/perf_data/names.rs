@@ -33,9 +33,11 @@ const SOFTWARE: [&str; 12] = [
     "cgroup-switches",
 ];
 const CACHE: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
-const CACHE_OPERATION: [&str; 3] = ["load", "store", "prefetch"];
+/// Operations: of misses, and of all of them.
+const CACHE_OPERATION: [(&str, &str); 3] = [("load", "loads"), ("store", "stores"), ("prefetch", "prefetches")];
 
-/// The event's name made of its numbers.
+/// The event's name made of its numbers, with the modifiers that its settings stand for (evsel__name of
+/// tools/perf/util/evsel.c).
 pub fn event(attr: &Attr, features: &Features, tracing: Option<&TracingData>) -> String {
     let config = attr.config;
     let of = |table: &[&str]| table.get(config as usize).map(|name| name.to_string());
@@ -44,21 +46,61 @@ pub fn event(attr: &Attr, features: &Features, tracing: Option<&TracingData>) ->
         1 => of(&SOFTWARE),
         TYPE_TRACEPOINT => tracing.and_then(|tracing| tracepoint(config, tracing)),
         3 => cache(config),
-        4 => Some(format!("r{config:x}")),
-        5 => Some(format!("mem:{:#x}", attr.config1)),
+        4 => Some(format!("raw {config:#x}")),
+        5 => Some(format!("mem:{:#x}:{}", attr.config1, breakpoint(attr.bp_type))),
         kind => {
             let pmu = features.pmus.iter().find(|(number, _)| *number == kind);
             pmu.map(|(_, name)| format!("{name}/config={config:#x}/"))
         }
     };
-    known.unwrap_or_else(|| format!("{}:{config:#x}", kind(attr.kind)))
+    match known {
+        Some(name) if attr.kind == TYPE_TRACEPOINT => name,
+        Some(name) => match &*modifiers(attr) {
+            "" => name,
+            modifiers if name.ends_with('/') => format!("{name}{modifiers}"),
+            modifiers => format!("{name}:{modifiers}"),
+        },
+        None => format!("{}:{config:#x}", kind(attr.kind)),
+    }
+}
+
+/// `u`, `k`, `ppp`, `H`: what is counted where not all is. perf leaves guests out of a plain event, and counts them where a
+/// modifier was asked for; the letters of host and guest are there where the event is otherwise.
+fn modifiers(attr: &Attr) -> String {
+    let flags = attr.flags;
+    let mut text = String::new();
+    let mut add = |is_excluded: bool, letter: char| {
+        if !is_excluded {
+            text.push(letter);
+        }
+    };
+    let is_part = flags.exclude_kernel() || flags.exclude_user() || flags.exclude_hv();
+    if is_part {
+        add(flags.exclude_kernel(), 'k');
+        add(flags.exclude_user(), 'u');
+        add(flags.exclude_hv(), 'h');
+    }
+    for _ in 0..attr.precise_ip {
+        add(false, 'p');
+    }
+    if flags.exclude_host() || flags.exclude_guest() == (is_part || attr.precise_ip > 0) {
+        add(flags.exclude_host(), 'H');
+        add(flags.exclude_guest(), 'G');
+    }
+    text
+}
+
+/// What a breakpoint waits for (HW_BREAKPOINT_R, _W and _X of hw_breakpoint.h).
+fn breakpoint(bits: u32) -> String {
+    let letters = [(1, 'r'), (2, 'w'), (4, 'x')].into_iter().filter(|(bit, _)| bits & bit != 0);
+    letters.map(|(_, letter)| letter).collect()
 }
 
 fn cache(config: u64) -> Option<String> {
     let cache = CACHE.get((config & 0xff) as usize)?;
-    let operation = CACHE_OPERATION.get((config >> 8 & 0xff) as usize)?;
+    let (operation, operations) = CACHE_OPERATION.get((config >> 8 & 0xff) as usize)?;
     match config >> 16 & 0xff {
-        0 => Some(format!("{cache}-{operation}s")),
+        0 => Some(format!("{cache}-{operations}")),
         1 => Some(format!("{cache}-{operation}-misses")),
         _ => None,
     }
@@ -103,16 +145,56 @@ pub fn clock(attr: &Attr) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decoders::perf_data::attr::AttrFlags;
 
     #[test]
     fn numbers_become_names() {
-        let name = |kind, config| event(&Attr { kind, config, ..Attr::default() }, &Features::default(), None);
+        // perf's own flag: guests are left out.
+        let flags = AttrFlags(GUEST);
+        let name = |kind, config| event(&Attr { kind, config, flags, ..Attr::default() }, &Features::default(), None);
         assert_eq!(name(0, 1), "instructions");
         assert_eq!(name(1, 0), "cpu-clock");
         assert_eq!(name(1, 99), "software:0x63");
         assert_eq!(name(2, 317), "tracepoint:0x13d");
         assert_eq!(name(3, 1 << 16), "L1-dcache-load-misses");
-        assert_eq!(name(4, 0x1a2), "r1a2");
+        assert_eq!(name(3, 0x201), "L1-icache-prefetches");
+        assert_eq!(name(4, 0x1a2), "raw 0x1a2");
         assert_eq!(name(9, 5), "9:0x5");
+    }
+
+    const USER: u64 = 1 << 4;
+    const KERNEL: u64 = 1 << 5 | 1 << 6;
+    const HOST: u64 = 1 << 19;
+    const GUEST: u64 = 1 << 20;
+
+    /// As perf evlist of Linux 6.1 prints files without names.
+    #[test]
+    fn settings_become_modifiers() {
+        for (flags, precise_ip, modifiers) in [
+            (GUEST, 0, ""),
+            (0, 0, ":HG"),
+            (KERNEL, 0, ":u"),
+            (KERNEL | GUEST, 0, ":uH"),
+            (USER, 0, ":kh"),
+            (0, 2, ":pp"),
+            (0, 3, ":ppp"),
+            (KERNEL, 1, ":up"),
+            (GUEST, 2, ":ppH"),
+            (HOST, 0, ":G"),
+        ] {
+            for (kind, config, plain) in
+                [(0, 0, "cycles"), (1, 0, "cpu-clock"), (3, 0x102, "LLC-stores"), (4, 0x1a2, "raw 0x1a2")]
+            {
+                let attr = Attr { kind, config, flags: AttrFlags(flags), precise_ip, ..Attr::default() };
+                assert_eq!(event(&attr, &Features::default(), None), format!("{plain}{modifiers}"));
+            }
+        }
+        let mut attr = Attr { kind: 5, config1: 0x1234, bp_type: 3, flags: AttrFlags(KERNEL), ..Attr::default() };
+        assert_eq!(event(&attr, &Features::default(), None), "mem:0x1234:rw:u");
+        attr.kind = 9;
+        let pmus = Features { pmus: vec![(9, "cpu_core".to_string())], ..Features::default() };
+        assert_eq!(event(&attr, &pmus, None), "cpu_core/config=0x0/u");
+        attr.kind = TYPE_TRACEPOINT;
+        assert_eq!(event(&attr, &pmus, None), "tracepoint:0x0");
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use hashbrown::HashMap;
+use perfcase_symbols::Kallsyms;
 
 use super::attr::TYPE_TRACEPOINT;
 use super::behind::Behind;
@@ -53,6 +54,11 @@ where
     let mut recording = scan_within(&content, &options.parts, &mut behind)?;
     describe_host(&recording, session);
     describe_source(&recording, session, source);
+    if let Some(own) = recording.simpleperf.as_mut() {
+        session.file_symbols.extend(std::mem::take(&mut own.files));
+        let kernel = own.kernel_symbols.take().and_then(|text| Kallsyms::parse(&text));
+        session.kernel_symbols = session.kernel_symbols.take().or(kernel);
+    }
     let known = events(&mut recording, session, source, &options);
     for build_id in &recording.build_ids {
         session.build_id(&build_id.path, &build_id.bytes);
@@ -99,6 +105,10 @@ fn describe_source(recording: &Recording, session: &mut Session, source: SourceI
         session.page_size_bytes = page_bytes.into();
     }
     let Some(info) = session.source_info(source) else { return };
+    if let Some(own) = &recording.simpleperf {
+        info.tool = Some("simpleperf".to_string());
+        info.tool_version.clone_from(&own.version);
+    }
     info.tool.get_or_insert_with(|| "perf".to_string());
     if info.tool_version.is_none() {
         info.tool_version.clone_from(&recording.features.perf_version);
@@ -115,6 +125,7 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
     let mut known: Vec<Known> = Vec::new();
     let is_big = recording.order == ByteOrder::Big;
     let leaders = leaders(recording);
+    let mut names = Vec::new();
     for (index, event) in recording.events.list().iter().enumerate() {
         let attr = &event.attr;
         let is_tracepoint = attr.kind == TYPE_TRACEPOINT;
@@ -129,6 +140,7 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
             let hint = "end perf record with SIGINT so that it can write the formats, or import the host's formats too";
             recording.problems.note(Severity::Warning, "missing_format", attr.config, None, message, Some(hint));
         }
+        names.push(name.clone());
         let id = session.event(EventAttr {
             source,
             name,
@@ -142,6 +154,9 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
             is_tracepoint,
         });
         known.push(Known { event: id, tracepoint });
+    }
+    for (index, name) in names.iter().enumerate() {
+        recording.events.set_name(None, index, name);
     }
     if recording.events.are_ambiguous() {
         let message = || "samples carry no id of their event: all are taken for the first event's".to_string();

@@ -36,6 +36,10 @@ pub mod kind {
 pub mod misc {
     /// The three bits of the CPU mode.
     pub const CPUMODE_MASK: u16 = 7;
+    /// CPU mode: the kernel of a guest. From here on the modes are of guests.
+    pub const GUEST_KERNEL: u16 = 4;
+    /// CPU mode: a program of a guest.
+    pub const GUEST_USER: u16 = 5;
     /// COMM: due to an exec. SWITCH: the task leaves the CPU. MMAP: data (the bit has a meaning per type).
     pub const COMM_EXEC: u16 = 1 << 13;
     /// MMAP: of data, from which no code runs.

@@ -11,6 +11,7 @@ use super::features::Features;
 use super::index::{Entry, Index};
 use super::problem::Problems;
 use super::record::{HEADER_BYTES, RecordHeader};
+use super::simpleperf::Simpleperf;
 use super::tracing_data::TracingData;
 
 /// Set in a place that is in the arena of decompressed records.
@@ -40,6 +41,8 @@ pub struct Recording {
     pub deferred: Deferred,
     /// Records by type, all of them.
     pub counts: BTreeMap<u32, u64>,
+    /// What simpleperf says, where it recorded.
+    pub simpleperf: Option<Simpleperf>,
     /// What is wrong.
     pub problems: Problems,
     /// Decompressed records.
@@ -62,6 +65,7 @@ impl Recording {
             index: Index::default(),
             deferred: Deferred::default(),
             counts: BTreeMap::new(),
+            simpleperf: None,
             problems: Problems::default(),
             arena: Arena::default(),
             arena_origins: Vec::new(),

@@ -61,6 +61,13 @@ pub struct Plan {
     trailer: [u8; 6],
 }
 
+/// Process and thread of a record, where it tells them. A thread that is exiting has lost its id: it is -1, or 0, which
+/// else is the idle task's, of process 0.
+pub fn ids((pid, tid): (i32, i32)) -> (Option<i32>, Option<i32>) {
+    let is_known = tid > 0 || (tid, pid) == (0, 0);
+    ((pid >= 0).then_some(pid), is_known.then_some(tid))
+}
+
 /// The trailer of records that are not samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trailer {

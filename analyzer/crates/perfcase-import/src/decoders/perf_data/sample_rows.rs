@@ -1,4 +1,7 @@
-//! A sample's rows: `sample`, its rarer fields, counter values, branches, and the tracepoint's own table.
+//! A sample's rows: `sample`, its rarer fields, counter values, branches, and the tracepoint's own table; or
+//! `guest_sample`.
+
+use std::collections::BTreeMap;
 
 use super::bytes::U64s;
 use super::chains;
@@ -8,9 +11,9 @@ use super::group::LastValues;
 use super::open::Known;
 use super::record::{RecordHeader, misc};
 use super::recording::{LATEST_NS, Recording};
-use super::sample::{Sample, SampleDamage, field};
+use super::sample::{Sample, SampleDamage, field, ids};
 use crate::session::{NO_TIME, Session, SourceId};
-use crate::tables::{BranchRow, SampleDetailRow, SampleReadRow, SampleRow};
+use crate::tables::{BranchRow, GuestSampleRow, SampleDetailRow, SampleReadRow, SampleRow};
 use crate::tracepoint::Record;
 
 /// Fields that have their place in `sample_detail`.
@@ -45,6 +48,8 @@ pub struct Scratch {
     pub untimed_count: u64,
     /// Samples with raw data that belong to no tracepoint.
     pub opaque_raw_count: u64,
+    /// Samples that were taken in guests, by the number of their event.
+    pub guest_counts: BTreeMap<usize, u64>,
 }
 
 impl Default for Scratch {
@@ -58,6 +63,7 @@ impl Default for Scratch {
             cut_chain_count: 0,
             untimed_count: 0,
             opaque_raw_count: 0,
+            guest_counts: BTreeMap::new(),
         }
     }
 }
@@ -93,7 +99,14 @@ impl Rows<'_> {
             return None;
         };
         let (sample, damage) = event.plan.sample(body);
-        let common = self.common(&sample, header, (recording, file), event);
+        // A tracepoint is the host's wherever it was.
+        let is_guest = matches!(header.misc & misc::CPUMODE_MASK, misc::GUEST_KERNEL | misc::GUEST_USER);
+        if is_guest && known.tracepoint.is_none() {
+            self.guest(recording, event, &sample, header, known);
+            *self.scratch.guest_counts.entry(index).or_default() += 1;
+            return damage;
+        }
+        let common = self.common(&sample, header, (recording, file), event, known);
         let sample_id = match sample.read {
             None => {
                 // Without the field a sample stands for the fixed period, as perf takes it.
@@ -128,17 +141,10 @@ impl Rows<'_> {
             // An event table says when: without a time there is no row.
             (Some(_), Some(_)) if common.clock_ns == NO_TIME => self.scratch.untimed_count += 1,
             (Some(tracepoint), Some(payload)) => {
-                let (pid, tid) = sample.pid_tid.unzip();
+                let (pid, tid) = sample.pid_tid.map(ids).unwrap_or_default();
                 self.session.tracepoint(
                     tracepoint,
-                    Record {
-                        clock_ns: common.clock_ns,
-                        cpu: sample.cpu,
-                        tid: tid.filter(|&tid| tid >= 0),
-                        pid: pid.filter(|&pid| pid >= 0),
-                        stack: common.stack_id,
-                        payload,
-                    },
+                    Record { clock_ns: common.clock_ns, cpu: sample.cpu, tid, pid, stack: common.stack_id, payload },
                 );
             }
             (None, Some(_)) => self.scratch.opaque_raw_count += 1,
@@ -153,14 +159,18 @@ impl Rows<'_> {
         header: RecordHeader,
         (recording, file): (&Recording, &[u8]),
         event: &Event,
+        known: Known,
     ) -> Common {
-        let clock_ns = match sample.time {
-            Some(time) if time != 0 && time < LATEST_NS => time as i64,
-            _ => NO_TIME,
-        };
+        let clock_ns = clock_of(sample);
         let cpu_mode = (header.misc & misc::CPUMODE_MASK) as u8;
-        let (pid, tid) = sample.pid_tid.unzip();
-        let (pid, tid) = (pid.filter(|&pid| pid >= 0), tid.filter(|&tid| tid >= 0));
+        let (pid, mut tid) = sample.pid_tid.map(ids).unwrap_or_default();
+        // The idle task's id, while the event says that another thread was running: an exiting one.
+        if tid == Some(0)
+            && let (Some(tracepoint), Some(payload)) = (known.tracepoint, sample.raw)
+            && self.session.tracepoint_tid(tracepoint, payload).is_some_and(|tid| tid != 0)
+        {
+            tid = None;
+        }
         let utid = tid.map(|tid| self.session.utid(clock_ns, tid, pid));
         let stack_id = sample.callchain.and_then(|chain| {
             copy(chain, &mut self.scratch.chain);
@@ -172,6 +182,40 @@ impl Rows<'_> {
         });
         let frame_id = sample.ip.map(|ip| self.session.frame(pid, cpu_mode, ip));
         Common { clock_ns, utid, cpu_mode, frame_id, stack_id }
+    }
+
+    /// A sample in a guest: which thread of the host ran the guest is known, what ran there is not. Of a sample with counter
+    /// values a row for each counter that grew.
+    fn guest(&mut self, recording: &Recording, event: &Event, sample: &Sample, header: RecordHeader, known: Known) {
+        let clock_ns = clock_of(sample);
+        let (pid, tid) = sample.pid_tid.map(ids).unwrap_or_default();
+        let utid = tid.map(|tid| self.session.utid(clock_ns, tid, pid));
+        let ts_ns = self.session.ts(clock_ns);
+        let row = |session: &mut Session, event_id, period| {
+            session.count_record(clock_ns, self.source, Some(event_id));
+            session.tables.guest_sample.push(GuestSampleRow {
+                ts_ns,
+                cpu: sample.cpu,
+                utid,
+                event_id,
+                period,
+                cpu_mode: (header.misc & misc::CPUMODE_MASK) as u8,
+                address: sample.ip,
+            });
+            session.row_added();
+        };
+        let Some(read) = sample.read else {
+            let fixed = (!event.attr.flags.freq()).then_some(event.attr.period_or_freq);
+            return row(self.session, known.event, sample.period.or(fixed));
+        };
+        let thread = if event.attr.flags.inherit() { sample.pid_tid.map(|(_, tid)| tid) } else { None };
+        for value in read.values() {
+            let Some(period) = self.last_values.period(&value, thread).filter(|&period| period != 0) else { continue };
+            let member = value.id.and_then(|id| recording.events.by_id(id)).and_then(|i| self.known.get(i));
+            if let Some(member) = member {
+                row(self.session, member.event, Some(period));
+            }
+        }
     }
 
     fn row(&mut self, sample: &Sample, common: &Common, known: Known, period: Option<u64>) -> u32 {
@@ -270,6 +314,13 @@ impl Rows<'_> {
             self.scratch.stack_bytes = 0;
             self.session.flush(1024);
         }
+    }
+}
+
+fn clock_of(sample: &Sample) -> i64 {
+    match sample.time {
+        Some(time) if time != 0 && time < LATEST_NS => time as i64,
+        _ => NO_TIME,
     }
 }
 

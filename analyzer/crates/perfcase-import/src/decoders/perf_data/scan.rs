@@ -10,6 +10,7 @@ use super::header::{self, FileSections, HeaderError, PIPE_HEADER_BYTES, Section}
 use super::record::{HEADER_BYTES, RecordHeader, kind};
 use super::recording::{LATEST_NS, Recording, header_at, record_at};
 use super::resync;
+use super::simpleperf;
 use super::tracing_data;
 use super::user_records;
 use crate::session::Severity;
@@ -256,6 +257,16 @@ impl Scanner<'_> {
             *self.out.counts.entry(header.kind).or_default() += 1;
             for payload in payloads {
                 self.decompress(payload, at as u64);
+            }
+            return Some(at + size);
+        }
+        if let (true, Some(size)) = (self.out.simpleperf.is_some(), simpleperf::size_of(header)) {
+            let body = file.get(at + HEADER_BYTES..at.checked_add(size)?)?;
+            *self.out.counts.entry(header.kind).or_default() += 1;
+            if simpleperf::record(&mut self.out, header.kind, body).is_none() {
+                self.note(Severity::Warning, "damaged_record", Some(at as u64), HINT_DAMAGE, || {
+                    "a record of simpleperf is shorter than its fields; it is not used".to_string()
+                });
             }
             return Some(at + size);
         }

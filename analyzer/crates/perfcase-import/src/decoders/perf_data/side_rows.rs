@@ -2,7 +2,7 @@
 
 use super::bytes::U64s;
 use super::record::{Record, RecordHeader, misc};
-use super::sample::Trailer;
+use super::sample::{Trailer, ids};
 use crate::session::Session;
 use crate::tables::{CgroupRow, KernelTextRow, PerfSwitchRow, ThreadNamespaceRow};
 
@@ -39,9 +39,9 @@ pub fn write(record: &Record, header: RecordHeader, clock_ns: i64, trailer: &Tra
 }
 
 fn switch(other: Option<(i32, i32)>, header: RecordHeader, clock_ns: i64, trailer: &Trailer, session: &mut Session) {
-    let mut thread = |ids: Option<(i32, i32)>| {
-        let (pid, tid) = ids.filter(|&(_, tid)| tid >= 0)?;
-        Some(session.utid(clock_ns, tid, (pid >= 0).then_some(pid)))
+    let mut thread = |pid_tid: Option<(i32, i32)>| {
+        let (pid, tid) = ids(pid_tid?);
+        Some(session.utid(clock_ns, tid?, pid))
     };
     let (utid, other_utid) = (thread(trailer.pid_tid), thread(other));
     let ts_ns = session.ts(clock_ns);

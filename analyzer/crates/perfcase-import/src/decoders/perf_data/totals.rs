@@ -3,6 +3,7 @@
 use super::record::kind;
 use super::recording::Recording;
 use super::sample_rows::Scratch;
+use super::simpleperf;
 use crate::session::Severity;
 
 /// Kinds without rows of their own, and what they would tell.
@@ -23,7 +24,7 @@ pub fn note(recording: &mut Recording, decoded: &Scratch) {
     for (number, &count) in decoded.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
         *recording.counts.entry(number as u32).or_default() += count;
     }
-    let Recording { counts, problems, .. } = recording;
+    let Recording { counts, problems, events, .. } = recording;
     if decoded.cut_chain_count > 0 {
         let message = || "callchains end with the kernel: their user part was recorded apart, and lost".to_string();
         let count = decoded.cut_chain_count;
@@ -50,8 +51,24 @@ pub fn note(recording: &mut Recording, decoded: &Scratch) {
         let message = || "samples have raw data of no known format; the raw data are left out".to_string();
         problems.note_many(Severity::Info, "raw_data", 0, None, decoded.opaque_raw_count, message, None);
     }
+    for (&index, &count) in &decoded.guest_counts {
+        let name = events.get(index).and_then(|event| event.name.as_deref()).unwrap_or("?");
+        let message = || {
+            format!(
+                "{count} samples of {name} were taken while a CPU ran a guest of KVM: they are in guest_sample, and in no \
+                 profile and no share of the host"
+            )
+        };
+        let hint = Some("what ran in a guest tells a recording made in it");
+        problems.note_many(Severity::Info, "guest_samples", index as u64, None, count, message, hint);
+    }
     for (&number, &count) in counts.iter() {
-        if let Some((_, message)) = COUNTED.iter().find(|(counted, _)| *counted == number) {
+        if let Some((name, is_read)) = simpleperf::record_name(number) {
+            if !is_read {
+                let message = || format!("{count} records of simpleperf, {name}, are not read");
+                problems.note_many(Severity::Info, "not_decoded", number.into(), None, count, message, None);
+            }
+        } else if let Some((_, message)) = COUNTED.iter().find(|(counted, _)| *counted == number) {
             let name = kind::name(number).unwrap_or("?");
             let message = || format!("{count} {name} records: {message}");
             problems.note_many(Severity::Info, "not_decoded", number.into(), None, count, message, None);

@@ -10,6 +10,7 @@ use super::record::{RecordHeader, kind};
 use super::recording::Recording;
 use super::sample::field;
 use super::scan::HINT_DAMAGE;
+use super::simpleperf;
 use crate::session::Severity;
 
 /// PERF_EVENT_UPDATE__NAME.
@@ -75,7 +76,9 @@ pub fn add_event(out: &mut Recording, attr: Attr, ids: Vec<u64>, at: u64) {
 /// Takes in a header feature that is no section of its own.
 pub fn feature(out: &mut Recording, number: u32, bytes: &[u8], offset: u64) {
     let order = out.order;
-    if number > number::LAST {
+    if number >= simpleperf::FIRST_FEATURE {
+        simpleperf::feature(out, number, bytes, offset);
+    } else if number > number::LAST {
         let message = || format!("header feature {number} is not known; it is not used");
         out.problems.note(Severity::Info, "unknown_feature", number.into(), Some(offset), message, None);
     } else if out.features.read(number, bytes, order).is_none() {

@@ -1,6 +1,8 @@
 //! The printed fields of a tracepoint: most events print `key=value`, system calls `key: value, …`, some of the oldest
 //! events forms of their own.
 
+use crate::tracepoint::state_bits::{bit_of, united};
+
 /// A value as it was printed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -15,11 +17,11 @@ pub enum Value {
 /// A field's name and value.
 pub type Field = (String, Value);
 
-/// Reads what a tracepoint printed. An unknown form is one field `text` with all of it.
-pub fn parse(system: &str, event: &str, text: &str) -> Vec<Field> {
+/// Reads what a tracepoint printed. An unknown form is one field `text` with all of it. `is_old_kernel`: one before 4.14.
+pub fn parse(system: &str, event: &str, text: &str, is_old_kernel: bool) -> Vec<Field> {
     let text = text.trim();
     let known = match (system, event) {
-        ("sched", "sched_switch") => switch(text),
+        ("sched", "sched_switch") => switch(text, is_old_kernel),
         ("sched", "sched_wakeup" | "sched_wakeup_new" | "sched_waking") => wakeup(text),
         ("raw_syscalls", "sys_enter") => sys_enter(text),
         ("raw_syscalls", "sys_exit") => sys_exit(text),
@@ -110,26 +112,19 @@ fn listed(text: &str) -> Option<Vec<Field>> {
     text.split(", ").map(field).collect()
 }
 
-/// Bits of the letters that sched_switch prints (include/trace/events/sched.h since 4.14).
+/// Bits of the letters that sched_switch prints, where Linux 4.14 and later have them.
 fn state_bits(text: &str) -> i64 {
-    let letters = text.trim_end_matches('+').split('|').flat_map(str::chars);
-    let bits: i64 = letters
-        .map(|letter| match letter {
-            'S' => 0x01,
-            'D' => 0x02,
-            'T' => 0x04,
-            't' => 0x08,
-            'X' | 'x' => 0x10,
-            'Z' => 0x20,
-            'P' => 0x40,
-            'I' => 0x80,
-            _ => 0,
-        })
-        .fold(0, |all, bit| all | bit);
+    let bits = united(text.trim_end_matches('+').split('|').flat_map(str::chars).map(bit_of));
     if text.ends_with('+') { bits | 0x100 } else { bits }
 }
 
-fn switch(text: &str) -> Option<Vec<Field>> {
+/// libtraceevent's plugin has a letter for each of the low 8 bits, those of 4.14 whatever the kernel: before 4.14 its "P"
+/// is a dead thread, and its "I" says that a signal may end the wait.
+fn old_letters(state: &str) -> String {
+    state.replace('P', "x").replace('I', "K")
+}
+
+fn switch(text: &str, is_old_kernel: bool) -> Option<Vec<Field>> {
     let (prev, next) = text.split_once(" ==> ")?;
     if let Some(comm) = prev.strip_prefix("prev_comm=") {
         let (comm, rest) = comm.rsplit_once(" prev_pid=")?;
@@ -143,13 +138,14 @@ fn switch(text: &str) -> Option<Vec<Field>> {
     }
     // As libtraceevent's plugin prints it: `perf:12 [120] S ==> swapper/0:0 [120]`.
     let (who, state) = prev.rsplit_once(' ')?;
+    let state = if is_old_kernel { old_letters(state) } else { state.to_string() };
     let (comm, pid, prio) = comm_pid_prio(who)?;
     let (next_comm, next_pid, next_prio) = comm_pid_prio(next)?;
     Some(vec![
         string("prev_comm", comm),
         int("prev_pid", pid),
         int("prev_prio", prio),
-        int("prev_state", state_bits(state)),
+        int("prev_state", state_bits(&state)),
         string("next_comm", next_comm),
         int("next_pid", next_pid),
         int("next_prio", next_prio),
@@ -256,7 +252,7 @@ mod tests {
             Value::Ints(v) => format!("{name}={v:?}"),
             Value::Text(v) => format!("{name}'{v}'"),
         };
-        parse(system, event, printed).iter().map(show).collect::<Vec<_>>().join(" ")
+        parse(system, event, printed, false).iter().map(show).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -285,6 +281,24 @@ mod tests {
             text("sched", "sched_stat_runtime", "comm=perf pid=1942 runtime=913562 [ns] vruntime=141991926670 [ns]"),
             "comm'perf' pid=1942 runtime=913562 vruntime=141991926670"
         );
+    }
+
+    #[test]
+    fn states_of_kernels_before_4_14() {
+        let state = |printed: &str, is_old| {
+            let fields = parse("sched", "sched_switch", printed, is_old);
+            fields.into_iter().find(|(name, _)| name == "prev_state").map(|(_, value)| value)
+        };
+        let kernel = |letters: &str| {
+            let before = "prev_comm=a prev_pid=7 prev_prio=120 prev_state=";
+            state(&format!("{before}{letters} ==> next_comm=b next_pid=0 next_prio=120"), true)
+        };
+        let plugin = |letters: &str, is_old| state(&format!("a:7 [120] {letters} ==> b:0 [120]"), is_old);
+        for (letters, bits) in [("x", 0x10), ("P", 0x40), ("D|K", 2), ("D|N", 0x80), ("R+", 0x100), ("S|W", 1)] {
+            assert_eq!(kernel(letters), Some(Value::Int(bits)), "{letters}");
+        }
+        assert_eq!((plugin("P", true), plugin("P", false)), (Some(Value::Int(0x10)), Some(Value::Int(0x40))));
+        assert_eq!((plugin("D|I", true), plugin("D|I", false)), (Some(Value::Int(2)), Some(Value::Int(0x80))));
     }
 
     #[test]

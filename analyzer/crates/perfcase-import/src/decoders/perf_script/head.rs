@@ -1,5 +1,5 @@
 //! The first line of a sample: `comm pid/tid [cpu] seconds.fraction: period event: rest`.
-//! Which of these there are depends on the recording and on `-F`; `comm`, a tid and the event are always there.
+//! Which of these there are depends on the recording and on `-F`; a tid is always there.
 
 use crate::session::NO_TIME;
 
@@ -25,10 +25,22 @@ pub struct Head<'a> {
 /// What a line is about.
 #[derive(Debug, PartialEq)]
 pub enum What<'a> {
-    /// A sample: the event's name, and what follows it on the line.
+    /// A sample: the event's name, empty where it was not printed, and what follows it on the line.
     Sample(&'a str, &'a str),
     /// A record that is no sample (`PERF_RECORD_MMAP2 …`).
     Record(&'a str),
+}
+
+impl Head<'_> {
+    /// Words and a number: a line that is no head may look so, too.
+    pub fn is_vague(&self) -> bool {
+        self.is_bare() || self.what == What::Sample("", "")
+    }
+
+    /// Without a time and a CPU.
+    pub fn is_bare(&self) -> bool {
+        self.clock_ns == NO_TIME && self.cpu.is_none()
+    }
 }
 
 /// A word and the rest of the line behind it.
@@ -43,6 +55,10 @@ fn word(text: &str) -> Option<(&str, &str)> {
 
 /// Reads the first line of a sample; `None` for any other line.
 pub fn parse(line: &str) -> Option<Head<'_>> {
+    anchored(line).or_else(|| bare(line))
+}
+
+fn anchored(line: &str) -> Option<Head<'_>> {
     // The thread's name may hold anything: what comes behind it is found by the time, or else by the CPU.
     let mut rest = line;
     let mut start = 0;
@@ -60,6 +76,46 @@ pub fn parse(line: &str) -> Option<Head<'_>> {
         }
     }
     None
+}
+
+/// A head without a time and a CPU, found by its event: `comm tid [period] event: rest`; or `comm tid` alone.
+fn bare(line: &str) -> Option<Head<'_>> {
+    // Lines of callchains are indented by a tab.
+    if line.starts_with('\t') {
+        return None;
+    }
+    let mut rest = line;
+    for _ in 0..64 {
+        let Some((token, after)) = word(rest) else { break };
+        let at = line.len() - after.len() - token.len();
+        if let (Some(event), Some((comm, ids, period))) = (event(token), thread(&line[..at])) {
+            let what = What::Sample(event, after);
+            return Some(Head { comm, pid: ids.0, tid: ids.1, cpu: None, clock_ns: NO_TIME, period, what });
+        }
+        rest = after;
+    }
+    let (comm, last) = split_last(line)?;
+    let (pid, tid) = ids(last).filter(|_| !comm.trim().is_empty() && !line.starts_with(' '))?;
+    let what = What::Sample("", "");
+    Some(Head { comm: comm.trim(), pid, tid, cpu: None, clock_ns: NO_TIME, period: None, what })
+}
+
+/// Columns of a period, with the space before it (`%10` in process_event of tools/perf/builtin-script.c).
+const PERIOD_COLUMNS: usize = 11;
+
+/// The process, where it was printed, and the thread.
+type Ids = (Option<i32>, i32);
+
+/// `comm tid`, with a period behind them or not: a name may end in a number itself.
+fn thread(text: &str) -> Option<(&str, Ids, Option<u64>)> {
+    let (before, last) = split_last(text)?;
+    if let (Ok(period), Some((comm, first))) = (last.parse::<u64>(), split_last(before))
+        && let Some(found) = ids(first)
+        && (found.0.is_some() || text.trim_end().len() - before.trim_end().len() >= PERIOD_COLUMNS)
+    {
+        return Some((comm.trim(), found, Some(period)));
+    }
+    Some((before.trim(), ids(last)?, None))
 }
 
 fn has_time(text: &str) -> bool {
@@ -98,9 +154,9 @@ fn split_last(text: &str) -> Option<(&str, &str)> {
     Some((&text[..at], &text[at..]))
 }
 
-/// `[period] event: rest`, or a record's name.
+/// `[period] event: rest`, or a record's name, or nothing.
 fn what(text: &str) -> Option<(Option<u64>, What<'_>)> {
-    let (first, after) = word(text)?;
+    let Some((first, after)) = word(text) else { return Some((None, What::Sample("", ""))) };
     if first.starts_with("PERF_RECORD_") {
         return Some((None, What::Record(text.trim())));
     }
@@ -111,12 +167,16 @@ fn what(text: &str) -> Option<(Option<u64>, What<'_>)> {
         }
         Err(_) => (None, first, after),
     };
-    let event = event.strip_suffix(':').filter(|name| name.starts_with(|c: char| !c.is_ascii_digit()))?;
-    Some((period, What::Sample(event, rest)))
+    Some((period, What::Sample(self::event(event)?, rest)))
+}
+
+/// `cycles:u:`
+fn event(word: &str) -> Option<&str> {
+    word.strip_suffix(':').filter(|name| name.starts_with(|c: char| !c.is_ascii_digit() && c != ':'))
 }
 
 /// `1836` or `1836/1840`.
-fn ids(text: &str) -> Option<(Option<i32>, i32)> {
+fn ids(text: &str) -> Option<Ids> {
     match text.split_once('/') {
         Some((pid, tid)) => Some((Some(pid.parse().ok()?), tid.parse().ok()?)),
         None => Some((None, text.parse().ok()?)),
@@ -128,15 +188,14 @@ fn cpu(text: &str) -> Option<u32> {
     text.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
-/// `18.441431:` or `18.441431007:` as nanoseconds.
+/// `18.441431:` or `18.441431007:` as nanoseconds; tools that write perf's text may have other digits.
 fn time(text: &str) -> Option<i64> {
     let (seconds, fraction) = text.strip_suffix(':')?.split_once('.')?;
     let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
-    if !digits(seconds) || !digits(fraction) || !matches!(fraction.len(), 6 | 9) {
+    if !digits(seconds) || !digits(fraction) || fraction.len() > 9 {
         return None;
     }
-    let ns: i64 = fraction.parse().ok()?;
-    let ns = if fraction.len() == 6 { ns * 1000 } else { ns };
+    let ns: i64 = fraction.parse::<i64>().ok()? * 10_i64.pow(9 - fraction.len() as u32);
     seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
@@ -199,6 +258,36 @@ mod tests {
     }
 
     #[test]
+    fn heads_without_time_and_cpu() {
+        let bare =
+            |comm: &str, pid, tid, period, what: &str| (comm.into(), pid, tid, None, NO_TIME, period, what.into());
+        // As perf prints -F comm,tid,event; with a pid; with a period; without a name; with an address on the line.
+        assert_eq!(of("sh   474 page-faults: "), bare("sh", None, 474, None, "page-faults|"));
+        assert_eq!(of("sh   474/475   cycles:u: "), bare("sh", Some(474), 475, None, "cycles:u|"));
+        assert_eq!(of("sh   474         50 page-faults: "), bare("sh", None, 474, Some(50), "page-faults|"));
+        assert_eq!(of("sh   474/474         50 cycles: "), bare("sh", Some(474), 474, Some(50), "cycles|"));
+        assert_eq!(of("pool 3   474 cycles: "), bare("pool 3", None, 474, None, "cycles|"));
+        assert_eq!(of("  474 page-faults: "), bare("", None, 474, None, "page-faults|"));
+        assert_eq!(of("sh 474 cycles:   7f f+0x1 (/x)"), bare("sh", None, 474, None, "cycles|7f f+0x1 (/x)"));
+        // Without an event, with nothing but a thread, a CPU or a time.
+        assert_eq!(of("Web Content   474 "), bare("Web Content", None, 474, None, "|"));
+        assert_eq!(of("sh   474 [003] ").3, Some(3));
+        assert_eq!(of("sh   474  5856.576759: ").4, 5_856_576_759_000);
+        for line in ["sh 474 page-faults: ", "sh 474", "sh 474 [003] "] {
+            assert!(parse(line).unwrap().is_vague(), "{line}");
+        }
+        assert!(!parse("sh 474 [003] cycles:").unwrap().is_vague());
+    }
+
+    #[test]
+    fn times_of_other_digits() {
+        for (time, ns) in [("1.5:", 1_500_000_000), ("1.0001:", 1_000_100_000), ("1.123:", 1_123_000_000)] {
+            assert_eq!(of(&format!("a 1 [000] {time} 1 cycles:")).4, ns);
+        }
+        assert!(parse("a 1 [000] 1.0123456789: 1 cycles:").is_none_or(|head| head.is_vague()));
+    }
+
+    #[test]
     fn records_and_other_lines() {
         assert_eq!(of("perf 5 [000] 1.000001: PERF_RECORD_LOST lost 31").6, "PERF_RECORD_LOST lost 31");
         for line in [
@@ -207,8 +296,9 @@ mod tests {
             "\tffffceb076d823b8 generic_exec_single+0xd4 ([kernel.kallsyms])",
             "  <idle>-0     [000]  1.000001: sched_switch: prev_comm=x",
             "hello 1.000001: world",
-            "a 1 [000] 1.0001: 1 cycles:",
             "a 1 [000] 1.000001: 1 cycles",
+            "  ffffffff81000010 ns::f+0x10 (/x)",
+            "  main.c:12",
         ] {
             assert_eq!(parse(line), None, "{line}");
         }

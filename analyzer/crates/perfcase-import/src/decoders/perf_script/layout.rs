@@ -6,6 +6,7 @@ use super::fields::{Field, Value};
 use crate::format::{EventFormat, Field as FormatField, FieldKind, LocElem};
 use crate::session::{Session, SourceId};
 use crate::tracepoint::TracepointId;
+use crate::tracepoint::state_bits::TODAY;
 
 /// Names of threads and the flags of a request have their place in the record; other text follows it.
 const FIXED_TEXT: [&str; 6] = ["comm", "prev_comm", "next_comm", "child_comm", "newcomm", "rwbs"];
@@ -126,5 +127,7 @@ fn format(system: &str, event: &str, fields: &[Field]) -> EventFormat {
         laid
     });
     let fields = layout.collect();
-    EventFormat { system: system.to_string(), name: event.to_string(), id: 0, fields, print_fmt: String::new() }
+    // The letters of a state have become bits of 4.14 already.
+    let print_fmt = if event == "sched_switch" { TODAY.to_string() } else { String::new() };
+    EventFormat { system: system.to_string(), name: event.to_string(), id: 0, fields, print_fmt }
 }

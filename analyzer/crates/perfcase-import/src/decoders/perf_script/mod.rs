@@ -4,6 +4,7 @@
 //! of mappings, and of a tracepoint only what its print format shows. What it does hold goes the same way as the
 //! perf.data's records: a tracepoint's fields are laid out as a record again and handed to the session.
 
+mod detail_rows;
 mod details;
 mod fields;
 mod frame;

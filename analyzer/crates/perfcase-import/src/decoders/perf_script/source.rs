@@ -3,16 +3,18 @@
 use hashbrown::HashMap;
 use perfcase_archive::Content;
 
-use super::details::{Details, MOST_BRANCHES, Place, Registers};
+use super::details::{Details, MOST_BRANCHES};
 use super::frame::{self, Frame};
 use super::head::{self, Head, What};
 use super::layout::Layouts;
 use super::{fields, header};
+use crate::decoders::perf_data::sample::ids;
 use crate::session::{EventAttr, EventId, Issue, NO_TIME, Session, Severity, SourceId};
 use crate::source::Source;
 use crate::syscall_names;
-use crate::tables::{BranchRow, SampleDetailRow, SampleRow};
+use crate::tables::SampleRow;
 use crate::tracepoint::Record;
+use crate::tracepoint::state_bits::is_old;
 
 /// Longest line that is looked at.
 const LINE_BYTES_MAX: usize = 64 << 10;
@@ -43,6 +45,10 @@ pub fn open(content: Content, session: &mut Session, source: SourceId) -> Box<dy
         unclear_registers: 0,
         records_registers: (false, false),
         has_digits: false,
+        has_times: false,
+        is_old_kernel: false,
+        is_bare: None,
+        header_events: Vec::new(),
     };
     // The host's facts stand before the samples, and the architecture names the system calls.
     script.advance(session);
@@ -66,7 +72,7 @@ struct LeftOut {
     branches: u64,
 }
 
-struct PerfScript {
+pub(super) struct PerfScript {
     content: Content,
     /// Where the next line begins.
     at: usize,
@@ -87,11 +93,18 @@ struct PerfScript {
     inlined_count: u64,
     left_out: LeftOut,
     /// Samples with registers of one kind, where both kinds were recorded.
-    unclear_registers: u64,
+    pub(super) unclear_registers: u64,
     /// What the header says is recorded: registers at the interrupt, of the user.
-    records_registers: (bool, bool),
+    pub(super) records_registers: (bool, bool),
     /// A time had nine digits behind the point.
     has_digits: bool,
+    has_times: bool,
+    /// The header names a kernel before 4.14.
+    is_old_kernel: bool,
+    /// Whether the first head had neither time nor CPU: then all may be so, else none is.
+    is_bare: Option<bool>,
+    /// Names of events in the header, for samples without: the first two.
+    header_events: Vec<String>,
 }
 
 impl PerfScript {
@@ -124,6 +137,11 @@ impl PerfScript {
             }
             if line.starts_with('#') {
                 let line = line.into_owned();
+                if let Some(event) = line.strip_prefix("# event : name = ")
+                    && self.header_events.len() < 2
+                {
+                    self.header_events.push(event.split(", ").next().unwrap_or_default().to_string());
+                }
                 if line.starts_with("# event : ") {
                     self.records_registers.0 |= line.contains("REGS_INTR");
                     self.records_registers.1 |= line.contains("REGS_USER");
@@ -133,24 +151,52 @@ impl PerfScript {
                     header::take(&line, &mut host, info);
                 }
                 session.host = host;
+                self.is_old_kernel = session.host.kernel_release.as_deref().is_some_and(is_old);
                 if let Some(machine) = session.host.machine.clone() {
                     session.set_machine(&machine);
                 }
                 continue;
             }
-            match head::parse(&line) {
+            match self.head(&line, end) {
                 Some(Head { what: What::Record(text), .. }) => {
                     let lost = lost(text);
                     self.record_count += 1;
                     self.lost_count += lost;
                 }
-                Some(Head { clock_ns, .. }) => {
+                Some(head) => {
+                    let (clock_ns, is_bare) = (head.clock_ns, head.is_bare());
+                    self.is_bare.get_or_insert(is_bare);
                     self.next = Some(Next { start, end, clock_ns });
                     return;
                 }
                 None => self.unknown(session, start),
             }
         }
+    }
+
+    /// The head that a line is. Any words and a number look like one without time and CPU: it is one where others are, and
+    /// where the callchain follows, the address stands on the line, or there is neither.
+    fn head<'a>(&self, line: &'a str, end: usize) -> Option<Head<'a>> {
+        let head = head::parse(line)?;
+        if !head.is_vague() {
+            return Some(head);
+        }
+        let has_address =
+            matches!(head.what, What::Sample(event, rest) if !event.is_empty() && frame::parse(rest).is_some());
+        let next = self.next_line(end);
+        let is_followed = is_frame(&next) || (self.is_bare.is_some() && next.trim().is_empty());
+        let is_expected = self.is_bare.unwrap_or(true) || !head.is_bare();
+        (is_expected && (is_followed || has_address)).then_some(head)
+    }
+
+    /// The line behind one that ends at `end`.
+    fn next_line(&self, end: usize) -> std::borrow::Cow<'_, str> {
+        let rest = self.content.get(end..).unwrap_or_default();
+        let next = rest.iter().position(|&b| b == b'\n').map_or(rest.len(), |newline| newline + 1);
+        let rest = &rest[next..];
+        let length =
+            rest.iter().take(LINE_BYTES_MAX).position(|&b| b == b'\n').unwrap_or(rest.len().min(LINE_BYTES_MAX));
+        String::from_utf8_lossy(&rest[..length])
     }
 
     #[cold]
@@ -171,18 +217,23 @@ impl PerfScript {
             let before = (self.at, self.line_number, self.left_out.lines);
             let Some((start, end)) = self.line() else { break };
             if self.content[start..end].trim_ascii().is_empty() {
+                // Editors and pipes add blank lines: the callchain is still to come.
+                if ids.is_empty() && is_frame(&self.next_line(end)) {
+                    continue;
+                }
                 break;
             }
             let line = self.text(start, end).into_owned();
             // A sample without a callchain has no blank line behind it. Heads first: a thread may be called `dd`.
-            if line.starts_with('#') || head::parse(&line).is_some() {
+            if line.starts_with('#') || self.head(&line, end).is_some() {
                 (self.at, self.line_number, self.left_out.lines) = before;
                 break;
             }
             if details.of_last_line(&line) {
                 continue;
             }
-            match frame::parse(&line).filter(|_| line.starts_with([' ', '\t'])) {
+            // Where the indentation is lost, the object tells a frame.
+            match frame::parse(&line).filter(|frame| line.starts_with([' ', '\t']) || frame.object.is_some()) {
                 Some(frame) if ids.len() < MOST_FRAMES => ids.push(self.frame(session, &frame)),
                 Some(_) => self.left_out.frames += 1,
                 None => self.unknown(session, start),
@@ -234,6 +285,9 @@ impl PerfScript {
         let line = self.text(next.start, next.end).into_owned();
         let Some(head) = head::parse(&line) else { return };
         let What::Sample(event, rest) = head.what else { return };
+        let only = self.header_events.first().filter(|_| self.header_events.len() == 1).cloned();
+        let unnamed = only.unwrap_or_else(|| "unknown".to_string());
+        let event = if event.is_empty() { &unnamed } else { event };
         let tracepoint = tracepoint_name(event);
         // A sampled address stands on the line itself, a callchain below it.
         let mut details = Details::default();
@@ -252,7 +306,7 @@ impl PerfScript {
         let frame_id = own.map(|(id, _)| id).or(chain.first().copied());
         let is_kernel = frame_id.is_some_and(|id| session.is_kernel_frame(id));
         let stack_id = session.named_stack(&chain);
-        let (pid, tid) = (head.pid.filter(|&pid| pid >= 0), (head.tid >= 0).then_some(head.tid));
+        let (pid, tid) = ids((head.pid.unwrap_or(if head.tid == 0 { 0 } else { -1 }), head.tid));
         let utid = tid.map(|tid| session.utid(head.clock_ns, tid, pid));
         // perf calls a thread whose name it does not know by its number.
         let is_named = !head.comm.is_empty() && !head.comm.starts_with(':');
@@ -289,7 +343,7 @@ impl PerfScript {
             self.untimed_count += 1;
             return;
         }
-        let mut printed = fields::parse(system, name, rest);
+        let mut printed = fields::parse(system, name, rest, self.is_old_kernel);
         if system == "syscalls"
             && let Some(number) = self.call_number(session, name)
         {
@@ -302,73 +356,9 @@ impl PerfScript {
     }
 }
 
-impl PerfScript {
-    /// The rows of the rarer fields, as the perf.data has them.
-    fn details(&mut self, session: &mut Session, sample_id: u32, mut details: Details) {
-        let mut frame_of = |(address, object): &Place| {
-            session.named_frame(object.as_deref(), *address, *address >> 63 == 1, None, None)
-        };
-        let branches: Vec<_> = details.branches.iter().map(|b| (b, frame_of(&b.from), frame_of(&b.to))).collect();
-        for (position, (branch, from_frame_id, to_frame_id)) in branches.into_iter().enumerate() {
-            session.tables.branch.push(BranchRow {
-                sample_id,
-                position: position as u16,
-                from_address: branch.from.0,
-                to_address: branch.to.0,
-                from_frame_id,
-                to_frame_id,
-                flags: branch.flags,
-            });
-            session.row_added();
-        }
-        let second = (details.registers.len() > 1).then(|| details.registers.pop()).flatten();
-        let first = details.registers.pop();
-        // One kind has no name in the text: the header says which was recorded, else it is the user's, as dwarf stacks need.
-        let (intr, user) = match (first, second, self.records_registers) {
-            (first, Some(user), _) => (first, Some(user)),
-            (Some(_), None, (true, true)) => {
-                self.unclear_registers += 1;
-                (None, None)
-            }
-            (first, None, (true, false)) => (first, None),
-            (first, None, _) => (None, first),
-        };
-        let data = details.data.filter(|&(address, _)| address != 0);
-        let physical_address = details.physical_address;
-        if data.is_none()
-            && intr.is_none()
-            && user.is_none()
-            && details.data_src.or(details.weight).or(physical_address).is_none()
-        {
-            return;
-        }
-        let data_dso_id = data.as_ref().and_then(|(address, object)| match object {
-            Some(path) if *address >> 63 == 0 => Some(session.maps.named(path)),
-            _ => None,
-        });
-        let values = |registers: &Option<Registers>| registers.as_ref().map(|registers| registers.values.clone());
-        session.tables.sample_detail.push(SampleDetailRow {
-            sample_id,
-            data_address: data.as_ref().map(|&(address, _)| address),
-            data_dso_id,
-            physical_address,
-            data_src: details.data_src,
-            weight: details.weight,
-            weight2: None,
-            weight3: None,
-            transaction: None,
-            cgroup_id: None,
-            data_page_size_bytes: None,
-            code_page_size_bytes: None,
-            stream_id: None,
-            user_regs_abi: user.as_ref().map(|registers| registers.abi),
-            user_regs: values(&user).as_deref(),
-            intr_regs: values(&intr).as_deref(),
-            user_stack: None,
-            aux_bytes: None,
-        });
-        session.row_added();
-    }
+/// An indented line of a callchain.
+fn is_frame(line: &str) -> bool {
+    line.starts_with([' ', '\t']) && frame::parse(line).is_some()
 }
 
 /// System and name of a tracepoint's event; `None` for `cycles:u` and its like.
@@ -392,8 +382,9 @@ impl Source for PerfScript {
 
     fn step(&mut self, session: &mut Session) {
         if let Some(next) = self.next.take() {
-            if !self.has_digits && next.clock_ns != NO_TIME {
-                self.has_digits = next.clock_ns % 1000 != 0;
+            if next.clock_ns != NO_TIME {
+                self.has_times = true;
+                self.has_digits |= next.clock_ns % 1000 != 0;
             }
             self.sample(session, next);
         }
@@ -449,7 +440,10 @@ impl Source for PerfScript {
                 "system calls are not named, or not known at all: perf script --header tells the architecture";
             note(Severity::Warning, "unknown_machine", message.to_string());
         }
-        if self.sample_count > 0 && !self.has_digits {
+        if self.sample_count > 0 && !self.has_times {
+            let message = "samples have no times: perf script -F +time prints them".to_string();
+            note(Severity::Info, "no_time", message);
+        } else if self.sample_count > 0 && !self.has_digits {
             let message = "times are in microseconds: perf script --ns prints all digits".to_string();
             note(Severity::Info, "rounded_times", message);
         }

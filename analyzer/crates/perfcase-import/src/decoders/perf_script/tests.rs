@@ -124,3 +124,45 @@ fn what_is_beyond_a_bound_is_counted() {
     assert_eq!(issues, [("long_lines", None), ("deep_stacks", None), ("rounded_times", None)]);
     assert_eq!((session.issues.list()[0].count, session.issues.list()[1].count), (1, 2));
 }
+
+/// As perf script -F comm,tid,event,ip,sym,dso prints them, and what editors and pipes make of it.
+#[test]
+fn samples_without_time_and_cpu() {
+    let text = "# event : name = cycles:u, , id = { 1 }\nsh   474 cycles:u: \n\t 3df30 f+0x1 (/bin/sh)\n\t 4780 [unknown] (/bin/sh)\n\n\
+        pool 3   475         50 cycles:u: \n\t 3df30 f+0x1 (/bin/sh)\n\nsh 476 cycles:u: \n\n\
+        sh 477 cycles:u:  3df30 f+0x1 (/bin/sh)\nnot 478 a head:\nError 479 lines: none\n\
+        sh 480 \n\t 3df30 f+0x1 (/bin/sh)\n";
+    let (mut session, issues) = import(text.as_bytes());
+    let rows = rows(&mut session.tables.sample, "ts_ns cpu event_id period utid frame_id stack_id");
+    assert_eq!(rows, ["- - 0 - 1 0 0", "- - 0 50 2 0 1", "- - 0 - 3 - -", "- - 0 - 4 0 -", "- - 0 - 5 0 1"]);
+    let at = |part: &str| Some(text.find(part).unwrap() as u64);
+    assert_eq!(issues, [("unparsed_line", at("not 478")), ("unparsed_line", at("Error")), ("no_time", None)]);
+    let names: Vec<_> = session.threads.all.iter().map(|thread| thread.comm.as_deref().unwrap_or_default()).collect();
+    assert_eq!(names, [&b"swapper"[..], b"sh", b"pool 3", b"sh", b"sh", b"sh"]);
+}
+
+#[test]
+fn samples_without_an_event_have_the_name_of_the_only_one() {
+    let sample = "sh 474 [003] 1.5: \n\t 3df30 f (/bin/sh)\n";
+    for (header, name) in [
+        ("", "unknown"),
+        ("# event : name = cycles:u, , id = { 1 }\n", "cycles:u"),
+        ("# event : name = cycles, , id = { 1 }\n# event : name = instructions, , id = { 2 }\n", "unknown"),
+    ] {
+        let (mut session, _) = import(format!("{header}{sample}").as_bytes());
+        assert_eq!(rows(&mut session.tables.sample, "ts_ns cpu frame_id"), ["0 3 0"]);
+        session.write_events();
+        assert_eq!(rows(&mut session.tables.perf_event, "name"), [name]);
+    }
+}
+
+#[test]
+fn blank_and_odd_lines() {
+    let text = "\n   \nsh 474 [000] 1.0001: cycles: \r\n\r\n\t 3df30 f+0x1 (/bin/sh)\r\n\t 4780 (inlined)\r\n\r\n\
+        # a comment\n\n\nsh 474 [001] 1.5: 7 cycles: \n3df30 f+0x1 (/bin/sh)\n4780 g (/bin/sh)\n\n\n\
+        sh 474 [001] 1.75: 7 cycles: \n\n\t 99 orphan (/x)\n\nsh 474 [001] 1.8: 7 cycles:";
+    let (mut session, issues) = import(text.as_bytes());
+    assert_eq!(issues, [("rounded_times", None)]);
+    let rows = rows(&mut session.tables.sample, "ts_ns cpu period frame_id stack_id");
+    assert_eq!(rows, ["0 0 - 0 0", "499900000 1 7 0 1", "749900000 1 7 3 2", "799900000 1 7 - -"]);
+}

@@ -4,7 +4,7 @@
 use super::reading::{Line, Reading, Scope, running_ratio, seconds_to_ns, value};
 
 /// Separators that people give to `-x`, tried in this order.
-pub const SEPARATORS: [char; 5] = [',', ';', '\t', '|', ':'];
+pub const SEPARATORS: [char; 6] = [',', ';', '\t', '|', ':', ' '];
 
 /// Reads a line.
 pub fn parse(line: &str, separator: char) -> Line {
@@ -12,7 +12,7 @@ pub fn parse(line: &str, separator: char) -> Line {
     if line.trim_start().is_empty() || line.trim_start().starts_with('#') {
         return Line::Nothing;
     }
-    let fields: Vec<&str> = line.split(separator).map(str::trim).collect();
+    let fields = fields(line, separator);
     if fields[0] == "summary" {
         return Line::Summary;
     }
@@ -26,6 +26,24 @@ pub fn parse(line: &str, separator: char) -> Line {
     match counter(rest) {
         Some(reading) => Line::Reading(Reading { at_ns, scope, cpu_count, ..reading }),
         None => Line::Unknown,
+    }
+}
+
+/// The fields. Times are padded by spaces, and a reason for no value has one, which separate nothing.
+fn fields(line: &str, separator: char) -> Vec<&str> {
+    if separator != ' ' {
+        return line.split(separator).map(str::trim).collect();
+    }
+    let mut fields = Vec::new();
+    let mut rest = line.trim_start();
+    loop {
+        let reason = ["<not counted>", "<not supported>"].iter().find(|reason| rest.starts_with(**reason));
+        let length = reason.map(|reason| reason.len()).or_else(|| rest.find(' ')).unwrap_or(rest.len());
+        fields.push(&rest[..length]);
+        match rest[length..].strip_prefix(' ') {
+            Some(behind) => rest = behind,
+            None => return fields,
+        }
     }
 }
 

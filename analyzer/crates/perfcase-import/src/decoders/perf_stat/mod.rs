@@ -47,6 +47,8 @@ pub fn open(content: Content, source: SourceId, options: Options) -> Box<dyn Sou
         interval_end: None,
         interval_start: 0,
         unknown: Tally::default(),
+        above: Tally::default(),
+        has_json: false,
         summary_count: 0,
         not_supported: Vec::new(),
         row_count: 0,
@@ -92,6 +94,10 @@ struct PerfStat {
     interval_end: Option<i64>,
     interval_start: i64,
     unknown: Tally,
+    /// Lines above the first counter.
+    above: Tally,
+    /// A line was JSON.
+    has_json: bool,
     summary_count: u64,
     not_supported: Vec<String>,
     row_count: u64,
@@ -111,10 +117,13 @@ impl PerfStat {
             match parse_line(&line, &mut self.separator, self.has_intervals) {
                 Line::Reading(reading) => {
                     self.has_intervals |= reading.at_ns.is_some();
+                    self.has_json |= self.separator.is_none();
                     return Some(reading);
                 }
                 Line::Nothing => {}
                 Line::Summary => self.summary_count += 1,
+                // What a terminal or a wrapper wrote there, or the command itself.
+                Line::Unknown if self.separator.is_none() && !self.has_json => self.above.add(at, &line),
                 Line::Unknown => self.unknown.add(at, &line),
             }
         }
@@ -245,6 +254,13 @@ impl Source for PerfStat {
             );
             note(Severity::Warning, "unparsed_line", self.unknown.first_at, message);
         }
+        if self.above.count > 0 {
+            let message = format!(
+                "{} lines above the first counter are not perf's and were left out; the first: {:?}",
+                self.above.count, self.above.first
+            );
+            note(Severity::Info, "banner", self.above.first_at, message);
+        }
         if self.lines.cut() {
             let message = "the last line has no end: perf stat was killed while writing it".to_string();
             note(Severity::Info, "truncated", Some(self.lines.content.len() as u64), message);
@@ -276,7 +292,11 @@ fn parse_line(line: &str, separator: &mut Option<char>, has_intervals: bool) -> 
         return json::parse(line, has_intervals);
     }
     if let Some(separator) = *separator {
-        return csv::parse(line, separator);
+        return match csv::parse(line, separator) {
+            // The empty fields of a line with a further metric.
+            Line::Unknown if separator == ' ' && line.starts_with("   ") => Line::Nothing,
+            parsed => parsed,
+        };
     }
     for candidate in csv::SEPARATORS {
         match csv::parse(line, candidate) {

@@ -137,3 +137,45 @@ fn any_bytes_are_survived() {
         }
     }
 }
+
+/// As perf 6.1 prints `-x ' '`: with units, without, for what was not counted, with a deviation, by interval and CPU.
+#[test]
+fn spaces_separate_too() {
+    let text = "0.59 msec task-clock 587750 100.00 0.650 CPUs utilized\n\
+        49  page-faults 587750 100.00 83.369 K/sec\n\
+        <not supported>  cycles 0 100.00  \n\
+        0.58 msec task-clock 1.64% 575558 100.00 1.387 CPUs utilized\n";
+    let (rows, issues) = import(text, None, Options::default());
+    assert_eq!(
+        rows,
+        [
+            "0 - - - task-clock msec 0.59 counted 1 false",
+            "0 - - - page-faults - 49 counted 1 false",
+            "0 - - - cycles - - not_supported - -",
+            "0 - - - task-clock msec 0.58 counted 1 false",
+        ]
+    );
+    assert_eq!(issues, ["not_supported"]);
+    let text = "     0.100138671 CPU0 100.24 msec cpu-clock 100240346 100.00 1.002 CPUs utilized\n\
+        \x20    0.100138671 CPU1 82  cs 100240843 50.00 818.037 /sec\n";
+    let (rows, issues) = import(text, None, Options::default());
+    assert_eq!(
+        rows,
+        [
+            "100138671 100138671 0 - cpu-clock msec 100.24 counted 1 false",
+            "100138671 100138671 1 - cs - 82 counted 0.5 true",
+        ]
+    );
+    assert_eq!(issues, [""; 0]);
+}
+
+#[test]
+fn a_banner_above_the_counters_is_told_and_no_damage() {
+    let text = "$ perf stat -x, true\nhost: web-1\n\n0.59,msec,task-clock,587750,100.00,,\ngarbage\n";
+    let (rows, issues) = import(text, None, Options::default());
+    assert_eq!(rows, ["0 - - - task-clock msec 0.59 counted 1 false"]);
+    assert_eq!(issues, ["unparsed_line", "banner"]);
+    let text = "web-1\n{\"counter-value\" : \"7\", \"unit\" : \"\", \"event\" : \"cs\", \"event-runtime\" : 9, \"pcnt-running\" : 100.00}\nx\n";
+    let (rows, issues) = import(text, None, Options::default());
+    assert_eq!((rows.len(), issues), (1, vec!["unparsed_line", "banner"]));
+}
