@@ -15,6 +15,7 @@ from perfcase import __version__
 from perfcase.errors import PerfcaseError
 from perfcase_api import errors, openapi
 from perfcase_api.answers import Answers
+from perfcase_api.bodies import Bodies
 from perfcase_api.catalogue import Catalogue, now_ns
 from perfcase_api.etags import Tags
 from perfcase_api.imports import Imports
@@ -85,6 +86,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     openapi.install(app)
     app.add_middleware(Tags)
+    app.add_middleware(Bodies, bytes_max=settings.limits.body_bytes)
     app.add_middleware(_Guard)
     return app
 
@@ -119,7 +121,8 @@ def build(settings: Settings) -> Server:
     """The parts of a server on a store."""
     settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
     catalogue = Catalogue(settings.store / "catalogue.sqlite3")
-    kept = Uploads(settings, catalogue)
+    jobs = Jobs(settings.workers, settings.limits, settings.store / "captures", settings.store / "scratch")
+    kept = Uploads(settings, catalogue, jobs.check)
     return Server(
         settings=settings,
         catalogue=catalogue,
@@ -127,7 +130,7 @@ def build(settings: Settings) -> Server:
         rates=Rates(settings.limits.requests_per_minute),
         uploads=kept,
         imports=Imports(settings, catalogue, kept),
-        jobs=Jobs(settings.workers, settings.limits, kept.captures, settings.store / "scratch"),
+        jobs=jobs,
         answers=Answers(settings.store / "answers", settings.limits.cache_bytes),
         provider=_provider(settings.oidc),
     )

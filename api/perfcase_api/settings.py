@@ -19,6 +19,10 @@ class Limits:
     """Of one capture."""
     quota_bytes: int = 64 * GIB
     """Of all that was uploaded with one token."""
+    uploads_of_user: int = 100
+    """Begun with one token and not finished."""
+    body_bytes: int = 1 * MIB
+    """Of a request, but for the bytes of an upload."""
     requests_per_minute: int = 600
     """Of one token, or of one address without."""
     job_seconds: float = 60.0
@@ -36,6 +40,22 @@ class Limits:
     """Of one file that an import writes."""
     cache_bytes: int = 2 * GIB
     """Of answers that are kept."""
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """Bounds on connections, whoever they are with."""
+
+    connections_max: int = 1024
+    """At once; fewer where the process may not have twice as many files open."""
+    connections_of_address_max: int = 256
+    """Of one address that is no trusted proxy."""
+    patience_s: float = 30.0
+    """How long a client may send no head, or nothing of a body, or read nothing of an answer."""
+    bytes_per_s_min: int = 1024
+    """Slower than this counts as nothing."""
+    look_s: float = 5.0
+    """How often that is looked at."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +98,7 @@ class Settings:
     workers: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
     """Processes for analyses."""
     limits: Limits = Limits()
+    connections: ConnectionLimits = ConnectionLimits()
     oidc: Oidc | None = None
 
     @property

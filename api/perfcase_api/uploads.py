@@ -13,17 +13,18 @@ import re
 import secrets
 import shutil
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfcase import store
+from perfcase_api import checking
 from perfcase_api.catalogue import Catalogue, Row, now_ns
-from perfcase_api.checking import Archive
+from perfcase_api.checking import Check, Checked
 from perfcase_api.errors import ApiError
 from perfcase_api.settings import Settings
 from perfcase_api.who import Who
 
-_CHUNK = 1 << 20
+_DAMAGE_MAX = 100
 NAME_MAX = 200
 LABEL_MAX, LABELS_MAX = 100, 100
 
@@ -37,23 +38,20 @@ def clean_name(name: str) -> str:
 
 @dataclass
 class _Arriving:
-    """What is known of the bytes of an upload so far."""
+    """What is known of an upload that arrives. After a restart it is found out again."""
 
-    size: int = 0
-    archive: Archive = field(default_factory=Archive)
+    checked: Checked = Checked()
+    unchecked_bytes: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def feed(self, data: bytes) -> None:
-        self.archive.feed(data)
-        self.size += len(data)
 
 
 class Uploads:
     """The uploads and the files of a store."""
 
-    def __init__(self, settings: Settings, catalogue: Catalogue) -> None:
+    def __init__(self, settings: Settings, catalogue: Catalogue, check: Check) -> None:
         self._settings = settings
         self._catalogue = catalogue
+        self._check = check
         self._arriving: dict[str, _Arriving] = {}
         self.parts = settings.store / "uploads"
         self.captures = settings.store / "captures"
@@ -77,11 +75,14 @@ class Uploads:
         if size_bytes > limits.upload_bytes:
             raise ApiError("too_large", f"a capture may have {limits.upload_bytes:,} bytes, this has {size_bytes:,}")
         with self._catalogue.writing() as db:
-            (held,) = db.execute(
+            held, begun = db.execute(
                 "SELECT (SELECT coalesce(sum(size_bytes), 0) FROM capture WHERE token_id IS :token)"
-                " + (SELECT coalesce(sum(size_bytes), 0) FROM upload WHERE token_id IS :token)",
+                " + (SELECT coalesce(sum(size_bytes), 0) FROM upload WHERE token_id IS :token),"
+                " (SELECT count(*) FROM upload WHERE token_id IS :token)",
                 {"token": who.token_id},
             ).fetchone()
+            if begun >= limits.uploads_of_user:
+                raise ApiError("conflict", f"{begun} uploads are not finished", "finish them, or DELETE some")
             if held + size_bytes > limits.quota_bytes:
                 raise ApiError("too_large", f"{held:,} of {limits.quota_bytes:,} bytes are used", "delete captures")
             upload_id = secrets.token_hex(16)
@@ -114,23 +115,25 @@ class Uploads:
             raise ApiError("conflict", "another request is sending this upload", "wait for it, then ask how far it is")
         async with arriving.lock:
             path = self.parts / upload_id
-            if offset != self.offset(upload_id):
-                raise ApiError("conflict", f"{self.offset(upload_id)} bytes are there, these begin at {offset}",
+            size = self.offset(upload_id)
+            if offset != size:
+                raise ApiError("conflict", f"{size} bytes are there, these begin at {offset}",
                                "GET the upload: it says where to go on")  # fmt: skip
-            if arriving.size != offset:
-                arriving = self._arriving[upload_id] = await asyncio.to_thread(_read_again, path, arriving.lock)
             with path.open("ab") as file:
                 async for chunk in data:
-                    if arriving.size + len(chunk) > upload["size_bytes"]:
+                    if size + len(chunk) > upload["size_bytes"]:
                         raise ApiError("too_large", f"more than the {upload['size_bytes']:,} bytes that were announced")
                     file.write(chunk)
-                    arriving.feed(chunk)
-                    self._refuse_damaged(upload, arriving.archive)
-            if arriving.size < upload["size_bytes"]:
+                    size += len(chunk)
+                    arriving.unchecked_bytes += len(chunk)
+                    if arriving.unchecked_bytes >= checking.LOOK_BYTES:
+                        file.flush()
+                        await self._look(upload, arriving, is_whole=False)
+            is_whole = size == upload["size_bytes"]
+            await self._look(upload, arriving, is_whole=is_whole)
+            if not is_whole:
                 return None
-            arriving.archive.ended()
-            self._refuse_damaged(upload, arriving.archive)
-            capture_id = await asyncio.to_thread(self._finish, upload, arriving.archive)
+            capture_id = await asyncio.to_thread(self._finish, upload, arriving.checked)
             del self._arriving[upload_id]
             return capture_id
 
@@ -161,16 +164,22 @@ class Uploads:
                 part.unlink()
         self._catalogue.write("UPDATE capture SET state = 'uploaded' WHERE state = 'importing'")
 
-    def _refuse_damaged(self, upload: Row, archive: Archive) -> None:
-        if archive.damage and not upload["accept_damaged"]:
+    async def _look(self, upload: Row, arriving: _Arriving, *, is_whole: bool) -> None:
+        """Compares what has arrived since the last look with the manifest; what is refused is gone."""
+        seen = arriving.checked
+        found = await self._check(self.parts / upload["upload_id"], seen.checked_bytes, is_whole)
+        damage = tuple(dict.fromkeys((*seen.damage, *found.damage)))[:_DAMAGE_MAX]
+        arriving.checked = replace(found, damage=damage)
+        arriving.unchecked_bytes = 0
+        if damage and not upload["accept_damaged"]:
             self.abort(upload["upload_id"])
             raise ApiError(
                 "input",
-                f"{upload['name']}: {archive.damage[0]}",
+                f"{upload['name']}: {damage[0]}",
                 "send it again; if the file itself is damaged, with accept_damaged",
             )
 
-    def _finish(self, upload: Row, archive: Archive) -> str:
+    def _finish(self, upload: Row, checked: Checked) -> str:
         part = self.parts / upload["upload_id"]
         with part.open("rb") as file:
             os.fsync(file.fileno())
@@ -184,31 +193,17 @@ class Uploads:
         target.chmod(0o400)
         for place in (folder, self.captures):
             _sync(place)
-        ticket = upload["ticket"] or _manifest_ticket(archive)
+        ticket = upload["ticket"] or clean_ticket(checked.ticket)
         with self._catalogue.writing() as db:
             db.execute(
                 "INSERT INTO capture (capture_id, name, size_bytes, ticket, state, damage, uploaded_ns, token_id)"
                 " VALUES (?, ?, ?, ?, 'uploaded', ?, ?, ?) ON CONFLICT DO NOTHING",
-                (capture_id, upload["name"], upload["size_bytes"], ticket, "; ".join(archive.damage) or None, now_ns(),
+                (capture_id, upload["name"], upload["size_bytes"], ticket, "; ".join(checked.damage) or None, now_ns(),
                  upload["token_id"]),
             )  # fmt: skip
             db.execute("DELETE FROM upload WHERE upload_id = ?", (upload["upload_id"],))
         part.unlink(missing_ok=True)
         return capture_id
-
-
-def _read_again(path: Path, lock: asyncio.Lock) -> _Arriving:
-    """What a server that was restarted has forgotten of an upload."""
-    arriving = _Arriving(lock=lock)
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            arriving.feed(chunk)
-    return arriving
-
-
-def _manifest_ticket(archive: Archive) -> str:
-    ticket = (archive.manifest or {}).get("ticket")
-    return clean_ticket(ticket) if isinstance(ticket, str) else ""
 
 
 def clean_ticket(ticket: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from perfcase_api import sandbox
 from perfcase_api.catalogue import Catalogue
+from perfcase_api.checking import Checked
 from perfcase_api.errors import ApiError
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
@@ -41,6 +42,10 @@ try:
 except Exception as error:
     print(type(error).__name__)
 """
+
+
+async def no_check(*_: object) -> Checked:
+    return Checked()
 
 
 def enclosed(folder: Path, statement: str) -> str:
@@ -134,7 +139,7 @@ def test_what_a_process_says_that_was_taken_over(tmp_path: Path, monkeypatch: py
     settings = Settings(tmp_path / "store")
     settings.store.mkdir()
     catalogue = Catalogue(tmp_path / "x.sqlite3")
-    uploads = Uploads(settings, catalogue)
+    uploads = Uploads(settings, catalogue, no_check)
     for capture_id in ("a", "b"):
         (uploads.captures / capture_id).mkdir()
         catalogue.write(

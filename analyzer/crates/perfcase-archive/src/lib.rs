@@ -5,6 +5,7 @@
 //! ([`Limits`]), and damage becomes a [`Problem`] beside whatever could still be read.
 
 mod capture;
+mod check;
 mod content;
 mod decompress;
 mod error;
@@ -20,6 +21,7 @@ mod sniff;
 mod tar_walk;
 
 pub use capture::{Capture, CaptureKind};
+pub use check::{Checked, check};
 pub use content::Content;
 pub use error::ArchiveError;
 pub use kind::{Compression, Member, MemberKind};

@@ -121,6 +121,15 @@ fn describe(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(described.to_string())
 }
 
+/// Compares an archive's members from an offset on with the manifest's checksums: JSON of `{"ticket", "checked_bytes", "problems"}`,
+/// or None where nothing vouches for the file.
+#[pyfunction]
+fn check(py: Python<'_>, path: PathBuf, begin: u64, is_whole: bool) -> PyResult<Option<String>> {
+    let checked = py.detach(|| perfcase_archive::check(&path, begin, is_whole));
+    let checked = checked.map_err(|error| errors::archive(py, &error))?;
+    Ok(checked.map(|checked| serde_json::json!(checked).to_string()))
+}
+
 /// BLAKE3 of a file or folder, hex: the key of the capture.
 #[pyfunction]
 fn hash_file(py: Python<'_>, path: PathBuf) -> PyResult<String> {
@@ -132,6 +141,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(import_capture, module)?)?;
     module.add_function(wrap_pyfunction!(symbolize, module)?)?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(hash_file, module)?)?;
     module.add_function(wrap_pyfunction!(events::print_events, module)?)?;
     module.add_function(wrap_pyfunction!(events::run_event_printer, module)?)?;

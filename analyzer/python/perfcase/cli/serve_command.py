@@ -48,9 +48,7 @@ def command(
                  'http://127.0.0.1:8640/v1/captures?name=incident.perfcase'
     """
     try:
-        import uvicorn
-
-        from perfcase_api.app import create_app
+        from perfcase_api import serving
         from perfcase_api.configuration import read
         from perfcase_api.settings import Limits, Settings
     except ImportError as error:
@@ -67,13 +65,4 @@ def command(
         limits=Limits(job_seconds=job_seconds, requests_per_minute=requests_per_minute),
         **given,
     )
-    app = create_app(settings)
-    if not is_open:
-        from perfcase_api.app import first_token
-
-        secret = first_token(settings)
-        if secret:
-            sys.stderr.write(f"The first admin's token, shown this once: {secret}\n")
-    sys.stderr.write(f"perfcase serves {store} at http://{host}:{port}\n")
-    sys.stderr.flush()
-    uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False, timeout_graceful_shutdown=5)
+    serving.serve(settings, lambda line: print(line, file=sys.stderr, flush=True))

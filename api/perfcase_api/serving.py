@@ -1,0 +1,33 @@
+"""Runs a server until it is told to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import uvicorn
+
+from perfcase_api.app import create_app, first_token
+from perfcase_api.connections import HEAD_BYTES, Connection
+from perfcase_api.settings import Settings
+
+
+def serve(settings: Settings, say: Callable[[str], None]) -> None:
+    """Serves a store; comes back when SIGTERM or SIGINT says so. ``say``: a line for who started it."""
+    app = create_app(settings)
+    secret = None if settings.is_open else first_token(settings)
+    if secret:
+        say(f"The first admin's token, shown this once: {secret}")
+    say(f"perfcase serves {settings.store} at http://{settings.host}:{settings.port}")
+    uvicorn.run(
+        app,
+        host=settings.host,
+        port=settings.port,
+        # Not what happens to be installed: other protocols have other bounds.
+        http=Connection.of(settings.connections, ()),
+        ws="none",
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        proxy_headers=False,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )
