@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -55,7 +56,9 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         here = build(settings)
         app.state.server = here
-        here.uploads.recover()
+        for line in here.uploads.recover():
+            logging.getLogger("perfcase").warning("%s", line)
+            _write_down(here, "the server", "-", "recover", line, 0)
         here.jobs.start()
         here.imports.start()
         try:
@@ -150,11 +153,20 @@ def _audit(request: Request, status: int) -> None:
     route = request.scope.get("route")
     action = f"{request.method} {getattr(route, 'path', '-')}"
     subject = "/".join(str(value)[:100] for value in request.path_params.values())
-    logging.getLogger("perfcase").info("%s %s %s %d", who.name if who else "-", action, subject, status)
-    request.app.state.server.catalogue.write(
-        "INSERT INTO audit (at_ns, who, address, action, subject, status) VALUES (?, ?, ?, ?, ?, ?)",
-        (now_ns(), who.name if who else "-", address(request), action, subject, status),
-    )
+    _write_down(request.app.state.server, who.name if who else "-", address(request), action, subject, status)
+
+
+def _write_down(here: Server, who: str, where: str, action: str, subject: str, status: int) -> None:
+    """A line of the audit log. Where it cannot be written the answer is given all the same, and the log says so."""
+    log = logging.getLogger("perfcase")
+    log.info("%s %s %s %d", who, action, subject, status)
+    try:
+        here.catalogue.write(
+            "INSERT INTO audit (at_ns, who, address, action, subject, status) VALUES (?, ?, ?, ?, ?, ?)",
+            (now_ns(), who, where, action, subject, status),
+        )
+    except sqlite3.Error as error:
+        log.error("the audit log cannot be written (%s): %s %s %s %s %d", error, who, where, action, subject, status)
 
 
 def first_token(settings: Settings) -> str | None:

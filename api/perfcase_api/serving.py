@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import uvicorn
+from fastapi import FastAPI
 
 from perfcase_api.app import create_app, first_token
 from perfcase_api.connections import HEAD_BYTES, Connection
 from perfcase_api.settings import Settings
+from perfcase_api.storage import locked
 
 
 def serve(settings: Settings, say: Callable[[str], None]) -> None:
     """Serves a store; comes back when SIGTERM or SIGINT says so. ``say``: a line for who started it."""
     app = create_app(settings)
+    with locked(settings.store):
+        _run(app, settings, say)
+
+
+def _run(app: FastAPI, settings: Settings, say: Callable[[str], None]) -> None:
     secret = None if settings.is_open else first_token(settings)
     if secret:
         say(f"The first admin's token, shown this once: {secret}")

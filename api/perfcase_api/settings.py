@@ -37,7 +37,8 @@ class Limits:
     import_memory_bytes: int = 24 * GIB
     """Address space of the process of an import: what it decompresses is mapped from a file."""
     import_file_bytes: int = 64 * GIB
-    """Of one file that an import writes."""
+    """Of what an import writes."""
+    import_files_max: int = 10_000
     cache_bytes: int = 2 * GIB
     """Of answers that are kept."""
 

@@ -1,23 +1,25 @@
 """Uploads: a file arrives in parts, is checked on the way, and becomes a capture when it is whole.
 
 The size of the part file is the only truth of how far an upload is, so it can be resumed after anything. A capture's folder
-is named by the hash of its file, its capture_id in every table; the file is synced and renamed into it before the catalogue says so, and what a kill
-leaves between the two is put right when the server starts (``recover``).
+is named by the hash of its file, its capture_id in every table; the file is synced and linked into it before the catalogue says
+so, and what a kill leaves between the two is put right when the server starts (``recover``).
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import re
 import secrets
 import shutil
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfcase import store
-from perfcase_api import checking
+from perfcase_api import checking, storage
 from perfcase_api.catalogue import Catalogue, Row, now_ns
 from perfcase_api.checking import Check, Checked
 from perfcase_api.errors import ApiError
@@ -53,6 +55,7 @@ class Uploads:
         self._catalogue = catalogue
         self._check = check
         self._arriving: dict[str, _Arriving] = {}
+        self._placing = threading.Lock()
         self.parts = settings.store / "uploads"
         self.captures = settings.store / "captures"
         for folder in (self.parts, self.captures):
@@ -123,11 +126,16 @@ class Uploads:
                 async for chunk in data:
                     if size + len(chunk) > upload["size_bytes"]:
                         raise ApiError("too_large", f"more than the {upload['size_bytes']:,} bytes that were announced")
-                    file.write(chunk)
+                    try:
+                        if storage.is_full(self.parts):
+                            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                        file.write(chunk)
+                        file.flush()
+                    except OSError as error:
+                        raise _full(error) from error
                     size += len(chunk)
                     arriving.unchecked_bytes += len(chunk)
                     if arriving.unchecked_bytes >= checking.LOOK_BYTES:
-                        file.flush()
                         await self._look(upload, arriving, is_whole=False)
             is_whole = size == upload["size_bytes"]
             await self._look(upload, arriving, is_whole=is_whole)
@@ -143,26 +151,80 @@ class Uploads:
         (self.parts / upload_id).unlink(missing_ok=True)
         self._arriving.pop(upload_id, None)
 
-    def delete(self, capture_id: str) -> None:
-        """Removes a capture: the row first, so that nobody finds a half of it; files that a kill leaves go at the next start."""
-        self._catalogue.write("DELETE FROM capture WHERE capture_id = ?", (capture_id,))
-        shutil.rmtree(self.captures / capture_id, ignore_errors=True)
+    def forget(self, capture_id: str) -> None:
+        """A capture is no more: nobody finds it from now on. ``remove`` comes next, or the next start of the server."""
+        with self._catalogue.writing() as db:
+            db.execute("DELETE FROM capture WHERE capture_id = ?", (capture_id,))
+            db.execute("INSERT OR IGNORE INTO deleted VALUES (?)", (capture_id,))
 
-    def recover(self) -> None:
-        """After a kill: folders without a row go, parts without an upload go, imports that were at work begin anew.
+    def remove(self, capture_id: str) -> None:
+        """Removes the files of a capture that was forgotten, if it was not uploaded again meanwhile."""
+        with self._placing:
+            if not self._catalogue.row("SELECT 1 FROM deleted WHERE capture_id = ?", (capture_id,)):
+                return
+            folder = self.captures / capture_id
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                self._catalogue.write("DELETE FROM deleted WHERE capture_id = ?", (capture_id,))
 
-        A folder without a row is an upload whose client was not told that it was finished, and whose part can still be sent
-        again, or a capture that was being deleted.
+    def recover(self) -> list[str]:
+        """After a kill: what was deleted goes, imports that were at work begin again; what nobody knows is put aside, and told.
+
+        A catalogue that is lost, or older than the captures, is no reason to delete one.
         """
-        known = {row["capture_id"] for row in self._catalogue.rows("SELECT capture_id FROM capture")}
-        for folder in self.captures.iterdir():
-            if folder.name not in known:
-                shutil.rmtree(folder, ignore_errors=True)
-        uploads = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
-        for part in self.parts.iterdir():
-            if part.name not in uploads:
-                part.unlink()
+        for row in self._catalogue.rows("SELECT capture_id FROM deleted"):
+            self.remove(row["capture_id"])
         self._catalogue.write("UPDATE capture SET state = 'uploaded' WHERE state = 'importing'")
+        return [*self._recover_captures(), *self._recover_parts()]
+
+    def _recover_captures(self) -> list[str]:
+        told = []
+        known = {row["capture_id"] for row in self._catalogue.rows("SELECT capture_id FROM capture")}
+        arriving = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
+        parts = {part.stat().st_ino for part in self.parts.iterdir() if part.name in arriving}
+        for folder in sorted(self.captures.iterdir()):
+            if folder.name in known:
+                continue
+            original = folder / "original"
+            # An upload whose client was not told that it was finished can still be sent again: its part is there.
+            if not original.exists() or original.stat().st_ino in parts:
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                told.append(self._put_aside(folder))
+        for capture_id in sorted(known):
+            if not self.file(capture_id).exists() and not self.case(capture_id).exists():
+                self._catalogue.write(
+                    "UPDATE capture SET state = 'failed', reason = 'its files are missing from the store'"
+                    " WHERE capture_id = ?",
+                    (capture_id,),
+                )
+                told.append(f"{self.captures / capture_id}: missing; the catalogue says that it is there")
+        return told
+
+    def _recover_parts(self) -> list[str]:
+        told = []
+        arriving = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
+        for part in sorted(self.parts.iterdir()):
+            if part.name in arriving:
+                continue
+            # A second name is that of a capture, whose upload was finished.
+            if part.stat().st_nlink > 1 or not part.stat().st_size:
+                part.unlink()
+            else:
+                told.append(self._put_aside(part))
+        return told
+
+    def _put_aside(self, path: Path) -> str:
+        """Moves what the catalogue does not know to lost+found; says so."""
+        aside = self._settings.store / "lost+found"
+        aside.mkdir(exist_ok=True, mode=0o700)
+        target = aside / path.name
+        number = 1
+        while target.exists():
+            number += 1
+            target = aside / f"{path.name}.{number}"
+        path.rename(target)
+        return f"{path}: the catalogue does not know it; moved to {target}"
 
     async def _look(self, upload: Row, arriving: _Arriving, *, is_whole: bool) -> None:
         """Compares what has arrived since the last look with the manifest; what is refused is gone."""
@@ -184,6 +246,12 @@ class Uploads:
         with part.open("rb") as file:
             os.fsync(file.fileno())
         capture_id = store.import_core().hash_file(str(part))
+        with self._placing:
+            self._place(upload, checked, part, capture_id)
+        part.unlink(missing_ok=True)
+        return capture_id
+
+    def _place(self, upload: Row, checked: Checked, part: Path, capture_id: str) -> None:
         folder = self.captures / capture_id
         folder.mkdir(exist_ok=True, mode=0o700)
         target = self.file(capture_id)
@@ -201,9 +269,13 @@ class Uploads:
                 (capture_id, upload["name"], upload["size_bytes"], ticket, "; ".join(checked.damage) or None, now_ns(),
                  upload["token_id"]),
             )  # fmt: skip
+            db.execute("DELETE FROM deleted WHERE capture_id = ?", (capture_id,))
             db.execute("DELETE FROM upload WHERE upload_id = ?", (upload["upload_id"],))
-        part.unlink(missing_ok=True)
-        return capture_id
+
+
+def _full(error: OSError) -> ApiError:
+    return ApiError("environment", f"the store cannot be written: {error.strerror}",
+                    "what came is kept; delete captures, then go on")  # fmt: skip
 
 
 def clean_ticket(ticket: str) -> str:

@@ -66,15 +66,22 @@ def free_port() -> int:
 
 
 def start(
-    store: Path, token: str = "", *options: str, port: int = 0, bounds: dict[str, dict[str, float]] | None = None
+    store: Path,
+    token: str = "",
+    *options: str,
+    port: int = 0,
+    bounds: dict[str, dict[str, float]] | None = None,
+    command: list[str] | None = None,
 ) -> Running:
     """Starts a server and waits until it answers; on a free port if none is given.
 
-    ``bounds``: fields of ``Limits`` and of ``ConnectionLimits`` that have no option, by ``limits`` and ``connections``.
+    ``bounds``: fields of ``Limits`` and of ``ConnectionLimits`` that have no option, by ``limits`` and ``connections``. ``command``: what to run
+    instead of perfcase.
     """
     port = port or free_port()
     log = (store.parent / f"{store.name}.log").open("w+")
-    command = [PERFCASE] if bounds is None else [sys.executable, "-c", BOUNDED, json.dumps(bounds)]
+    if command is None:
+        command = [str(PERFCASE)] if bounds is None else [sys.executable, "-c", BOUNDED, json.dumps(bounds)]
     process = subprocess.Popen([*command, "serve", "--store", store, "--port", str(port), *options], stderr=log)
     running = Running(store, port, process, token)
     end = time.monotonic() + START_S

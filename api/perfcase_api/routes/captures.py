@@ -161,7 +161,9 @@ async def delete_capture(here: Here, me: Me, capture_id: CaptureId) -> Response:
     row = here.capture(me, capture_id)
     if me.role != "admin" and row["token_id"] != me.token_id:
         raise ApiError("not_permitted", "uploaded by somebody else", "an admin may delete it")
-    await asyncio.to_thread(here.uploads.delete, capture_id)
+    await asyncio.to_thread(here.uploads.forget, capture_id)
+    await here.imports.stop(capture_id)
+    await asyncio.to_thread(here.uploads.remove, capture_id)
     await asyncio.to_thread(here.answers.forget, capture_id)
     return Response(status_code=204)
 

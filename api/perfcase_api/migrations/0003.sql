@@ -1,0 +1,4 @@
+-- Captures whose files still have to go: a folder that no row knows is somebody's capture and is kept, these are not.
+CREATE TABLE deleted (
+  capture_id TEXT PRIMARY KEY
+) STRICT;
