@@ -21,6 +21,7 @@ from perfcase_api.catalogue import Catalogue, now_ns
 from perfcase_api.etags import Tags
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
+from perfcase_api.origins import OwnPages
 from perfcase_api.routes import access, analysis, captures, oidc, page, sql, uploads
 from perfcase_api.settings import Oidc, Settings
 from perfcase_api.state import Server, address
@@ -90,6 +91,8 @@ def create_app(settings: Settings) -> FastAPI:
     openapi.install(app)
     app.add_middleware(Tags)
     app.add_middleware(Bodies, bytes_max=settings.limits.body_bytes)
+    if settings.is_open:
+        app.add_middleware(OwnPages)
     app.add_middleware(_Guard)
     return app
 
@@ -170,10 +173,10 @@ def _write_down(here: Server, who: str, where: str, action: str, subject: str, s
 
 
 def first_token(settings: Settings) -> str | None:
-    """The secret of the first admin's token, if the store has no token yet."""
+    """The secret of a token for an admin, if no admin of all tickets can sign in."""
     settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
     catalogue = Catalogue(settings.store / "catalogue.sqlite3")
     try:
-        return Tokens(catalogue).first()
+        return Tokens(catalogue).first(settings.oidc.issuer if settings.oidc else None)
     finally:
         catalogue.close()

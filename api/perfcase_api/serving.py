@@ -7,6 +7,7 @@ from collections.abc import Callable
 import uvicorn
 from fastapi import FastAPI
 
+from perfcase_api import sandbox
 from perfcase_api.app import create_app, first_token
 from perfcase_api.connections import HEAD_BYTES, Connection
 from perfcase_api.settings import Settings
@@ -24,6 +25,8 @@ def _run(app: FastAPI, settings: Settings, say: Callable[[str], None]) -> None:
     secret = None if settings.is_open else first_token(settings)
     if secret:
         say(f"The first admin's token, shown this once: {secret}")
+    for wall in sandbox.missing():
+        say(f"warning: {wall}")
     say(f"perfcase serves {settings.store} at http://{settings.host}:{settings.port}")
     uvicorn.run(
         app,

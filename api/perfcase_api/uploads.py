@@ -1,7 +1,7 @@
 """Uploads: a file arrives in parts, is checked on the way, and becomes a capture when it is whole.
 
 The size of the part file is the only truth of how far an upload is, so it can be resumed after anything. A capture's folder
-is named by the hash of its file, its capture_id in every table; the file is synced and linked into it before the catalogue says
+is named by its capture_id, which its tables have as well (``identity``); the file is synced and linked into it before the catalogue says
 so, and what a kill leaves between the two is put right when the server starts (``recover``).
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -42,7 +43,7 @@ def clean_name(name: str) -> str:
 class _Arriving:
     """What is known of an upload that arrives. After a restart it is found out again."""
 
-    checked: Checked = Checked()
+    checked: Checked = field(default_factory=Checked)
     unchecked_bytes: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -90,16 +91,20 @@ class Uploads:
                 raise ApiError("too_large", f"{held:,} of {limits.quota_bytes:,} bytes are used", "delete captures")
             upload_id = secrets.token_hex(16)
             db.execute(
-                "INSERT INTO upload VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (upload_id, clean_name(name), ticket, size_bytes, int(accept_damaged), who.token_id, now_ns()),
-            )
+                "INSERT INTO upload VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (upload_id, clean_name(name), ticket, size_bytes, int(accept_damaged), who.token_id, now_ns(),
+                 who.ticket_prefix),
+            )  # fmt: skip
         (self.parts / upload_id).touch(mode=0o600)
         return self.find(who, upload_id)
 
     def find(self, who: Who, upload_id: str) -> Row:
-        """An upload of this user."""
+        """An upload of this user; an admin finds all in scope."""
         row = self._catalogue.row("SELECT * FROM upload WHERE upload_id = ?", (upload_id,))
-        if row is None or (row["token_id"] != who.token_id and who.role != "admin"):
+        is_theirs = row is not None and (
+            row["token_id"] == who.token_id or (who.role == "admin" and who.sees(row["ticket_prefix"]))
+        )
+        if row is None or not is_theirs:
             raise ApiError("not_found", f"there is no upload {upload_id}", "POST /v1/uploads begins one")
         return row
 
@@ -240,12 +245,18 @@ class Uploads:
                 f"{upload['name']}: {damage[0]}",
                 "send it again; if the file itself is damaged, with accept_damaged",
             )
+        # The manifest's word is a stranger's too. Without a ticket a capture is out of every scope.
+        prefix, ticket = upload["ticket_prefix"], upload["ticket"] or clean_ticket(found.ticket)
+        if (ticket or is_whole) and not ticket.startswith(prefix):
+            self.abort(upload["upload_id"])
+            told = f"ticket {ticket} is not in scope" if ticket else "the capture has no ticket"
+            raise ApiError("not_permitted", told, f"give one that begins with {prefix}, with ticket")
 
     def _finish(self, upload: Row, checked: Checked) -> str:
         part = self.parts / upload["upload_id"]
         with part.open("rb") as file:
             os.fsync(file.fileno())
-        capture_id = store.import_core().hash_file(str(part))
+        capture_id = identity(store.import_core().hash_file(str(part)), upload["ticket_prefix"])
         with self._placing:
             self._place(upload, checked, part, capture_id)
         part.unlink(missing_ok=True)
@@ -269,8 +280,22 @@ class Uploads:
                 (capture_id, upload["name"], upload["size_bytes"], ticket, "; ".join(checked.damage) or None, now_ns(),
                  upload["token_id"]),
             )  # fmt: skip
+            (held,) = db.execute("SELECT ticket FROM capture WHERE capture_id = ?", (capture_id,)).fetchone()
+            if not held.startswith(upload["ticket_prefix"]):
+                raise ApiError(
+                    "conflict", "uploaded before, and moved to a ticket that is not in scope", "ask an admin"
+                )
             db.execute("DELETE FROM deleted WHERE capture_id = ?", (capture_id,))
             db.execute("DELETE FROM upload WHERE upload_id = ?", (upload["upload_id"],))
+
+
+def identity(file_hash: str, ticket_prefix: str) -> str:
+    """The id of a capture: the hash of its file, for each scope another one.
+
+    Who sees a part of the tickets shares captures with those who see the same part. With nobody else: that a file is there
+    already, and what becomes of it, would be told to whoever has a copy.
+    """
+    return hashlib.sha256(f"{ticket_prefix}\0{file_hash}".encode()).hexdigest() if ticket_prefix else file_hash
 
 
 def _full(error: OSError) -> ApiError:

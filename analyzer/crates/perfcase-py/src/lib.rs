@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList};
 
 /// Imports a capture into `tables/` below `out_dir`.
 ///
-/// `options` may hold `name`, `kallsyms` (a path) and `debug_dirs` (paths). `progress(phase, records)` is called now and then; an exception
+/// `options` may hold `name`, `kallsyms` (a path), `debug_dirs` (paths) and `capture_id`. `progress(phase, records)` is called now and then; an exception
 /// that it raises (Ctrl-C, say) ends the import. Gives
 /// `{"capture_id", "tables": {name: rows}, "other_columns": {name: [(column, type)]}, "issues": [{…}]}`.
 #[pyfunction]
@@ -75,6 +75,9 @@ fn options_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     }
     if let Some(debug_dirs) = given.get_item("debug_dirs")? {
         options.debug_dirs = debug_dirs.extract()?;
+    }
+    if let Some(capture_id) = given.get_item("capture_id")? {
+        options.capture_id = capture_id.extract()?;
     }
     Ok(options)
 }
