@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -14,17 +14,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perfcase import __version__
 from perfcase.errors import PerfcaseError
-from perfcase_api import errors, openapi
+from perfcase_api import auditing, errors, observing, openapi
 from perfcase_api.answers import Answers
 from perfcase_api.bodies import Bodies
-from perfcase_api.catalogue import Catalogue, now_ns
+from perfcase_api.catalogue import Catalogue
 from perfcase_api.etags import Tags
+from perfcase_api.heads import Heads
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
 from perfcase_api.origins import OwnPages
-from perfcase_api.routes import access, analysis, captures, oidc, page, sql, uploads
+from perfcase_api.routes import access, analysis, captures, metrics, oidc, page, sql, uploads
 from perfcase_api.settings import Oidc, Settings
-from perfcase_api.state import Server, address
+from perfcase_api.state import Server
 from perfcase_api.uploads import Uploads
 from perfcase_api.who import Rates, Tokens
 
@@ -44,7 +45,7 @@ HEADERS = {
 """Of every answer."""
 
 _AUDITED = ("POST", "PUT", "PATCH", "DELETE")
-_SIGNING_IN = ("/v1/oidc/callback",)
+_SIGNING_IN = "/v1/oidc/callback"
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -59,12 +60,18 @@ def create_app(settings: Settings) -> FastAPI:
         app.state.server = here
         for line in here.uploads.recover():
             logging.getLogger("perfcase").warning("%s", line)
-            _write_down(here, "the server", "-", "recover", line, 0)
+            auditing.write_down(here.catalogue, "the server", "-", "recover", line, 0)
         here.jobs.start()
         here.imports.start()
+        app.state.figures.watch(here)
+        rotation = asyncio.create_task(
+            auditing.keep_short(here.catalogue, settings.store / "audit", settings.audit_days)
+        )
         try:
             yield
         finally:
+            rotation.cancel()
+            await asyncio.wait({rotation})
             await here.imports.close()
             await here.jobs.close()
             here.catalogue.close()
@@ -75,12 +82,13 @@ def create_app(settings: Settings) -> FastAPI:
         description="Captures by ticket, SQL for a team. Every answer is what the command line answers.",
         lifespan=lifespan,
         responses=errors.RESPONSES,
+        root_path=settings.root_path,
         redoc_url=None,
         docs_url=None,
     )
     errors.install(app)
     for router in (uploads.whole, captures.router, uploads.router, sql.router, analysis.router, analysis.comparisons,
-                   access.router, oidc.router, page.router):  # fmt: skip
+                   access.router, oidc.router, metrics.router, page.router):  # fmt: skip
         app.include_router(router)
 
     @app.get("/v1/health", tags=["service"])
@@ -91,9 +99,13 @@ def create_app(settings: Settings) -> FastAPI:
     openapi.install(app)
     app.add_middleware(Tags)
     app.add_middleware(Bodies, bytes_max=settings.limits.body_bytes)
+    app.add_middleware(Heads)
     if settings.is_open:
         app.add_middleware(OwnPages)
     app.add_middleware(_Guard)
+    log = observing.access_log(settings.access_log) if settings.access_log else None
+    app.state.figures = observing.Figures()
+    app.add_middleware(observing.Observed, figures=app.state.figures, log=log)
     return app
 
 
@@ -119,8 +131,8 @@ class _Guard:
         try:
             await self._app(scope, receive, guarded)
         finally:
-            if scope["method"] in _AUDITED or scope["path"] in _SIGNING_IN:
-                _audit(Request(scope), status)
+            if scope["method"] in _AUDITED or scope["path"].endswith(_SIGNING_IN):
+                auditing.write_down_request(Request(scope), status)
 
 
 def build(settings: Settings) -> Server:
@@ -149,27 +161,6 @@ def _provider(oidc: Oidc | None) -> Provider | None:
     from perfcase_api.oidc import Provider
 
     return Provider(oidc)
-
-
-def _audit(request: Request, status: int) -> None:
-    who, status = getattr(request.state, "who", None), getattr(request.state, "status", status)
-    route = request.scope.get("route")
-    action = f"{request.method} {getattr(route, 'path', '-')}"
-    subject = "/".join(str(value)[:100] for value in request.path_params.values())
-    _write_down(request.app.state.server, who.name if who else "-", address(request), action, subject, status)
-
-
-def _write_down(here: Server, who: str, where: str, action: str, subject: str, status: int) -> None:
-    """A line of the audit log. Where it cannot be written the answer is given all the same, and the log says so."""
-    log = logging.getLogger("perfcase")
-    log.info("%s %s %s %d", who, action, subject, status)
-    try:
-        here.catalogue.write(
-            "INSERT INTO audit (at_ns, who, address, action, subject, status) VALUES (?, ?, ?, ?, ?, ?)",
-            (now_ns(), who, where, action, subject, status),
-        )
-    except sqlite3.Error as error:
-        log.error("the audit log cannot be written (%s): %s %s %s %s %d", error, who, where, action, subject, status)
 
 
 def first_token(settings: Settings) -> str | None:

@@ -12,11 +12,14 @@ import socket
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from perfcase_api.settings import ConnectionLimits
+
+Network = IPv4Network | IPv6Network
 
 HEAD_BYTES = 16 << 10
 """Of a request line and its headers."""
@@ -57,14 +60,18 @@ class Connection(H11Protocol):
     """A connection with a client. A server has a class of its own (``of``)."""
 
     limits: ClassVar[ConnectionLimits] = ConnectionLimits()
-    proxies: ClassVar[frozenset[str]] = frozenset()
-    """Addresses that many clients come from."""
+    proxies: ClassVar[tuple[Network, ...]] = ()
+    """Where many clients come from."""
     _open: ClassVar[Counter[str]] = Counter()
 
     @classmethod
     def of(cls, limits: ConnectionLimits, proxies: Iterable[str]) -> type[Connection]:
         """The connections of a server."""
-        return type("Connection", (cls,), {"limits": room(limits), "proxies": frozenset(proxies), "_open": Counter()})
+        return type(
+            "Connection",
+            (cls,),
+            {"limits": room(limits), "proxies": tuple(map(ip_network, proxies)), "_open": Counter()},
+        )
 
     _watch: asyncio.TimerHandle | None = None
     _counted = ""
@@ -81,13 +88,19 @@ class Connection(H11Protocol):
             kernel.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
         address = self.client[0] if self.client else "-"
         limits = self.limits
-        most = limits.connections_max if address in self.proxies else limits.connections_of_address_max
+        most = limits.connections_max if self._is_proxy(address) else limits.connections_of_address_max
         if len(self.connections) > limits.connections_max or self._open[address] >= most:
             transport.write(_REFUSED)
             transport.close()
         self._counted = address
         self._open[address] += 1
         self._watch = self.loop.call_later(limits.look_s, self._look)
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            return any(ip_address(address) in network for network in self.proxies)
+        except ValueError:
+            return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""

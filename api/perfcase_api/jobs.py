@@ -153,6 +153,7 @@ class Jobs:
         self._checks = asyncio.Semaphore(_CHECKS)
         self._nursery = Nursery(folder)
         self._of_user: dict[str, asyncio.Semaphore] = {}
+        self._asked = self._running = 0
         self._starting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -166,8 +167,16 @@ class Jobs:
         A user's next one waits until the answer is sent: what a slow reader has not read yet is held for him only.
         """
         mine = self._of_user.setdefault(user, asyncio.Semaphore(self._limits.jobs_per_user))
-        async with mine, self._job({"arguments": list(arguments)}, readable, self._slots, self._limits) as job:
-            yield job
+        self._asked += 1
+        try:
+            async with mine, self._job({"arguments": list(arguments)}, readable, self._slots, self._limits) as job:
+                yield job
+        finally:
+            self._asked -= 1
+
+    def load(self) -> tuple[int, int]:
+        """How many analyses have a process, and how many wait for one, or for who reads their answer."""
+        return self._running, max(0, self._asked - self._running)
 
     async def check(self, file: Path, begin: int, is_whole: bool) -> Checked:
         """Looks at an upload from an offset on."""
@@ -191,12 +200,18 @@ class Jobs:
         self, order: dict[str, Any], readable: Sequence[Path], slots: asyncio.Semaphore, limits: Limits
     ) -> AsyncIterator[Job]:
         await slots.acquire()
+        self._running += slots is self._slots
+
+        def ended() -> None:
+            self._running -= slots is self._slots
+            slots.release()
+
         try:
             process = await self._nursery.child()
         except BaseException:
-            slots.release()
+            ended()
             raise
-        job = Job(process, limits, self._scratch, slots.release)
+        job = Job(process, limits, self._scratch, ended)
         scratch = tempfile.mkdtemp(dir=self._scratch)
         try:
             order = {

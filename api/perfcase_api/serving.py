@@ -33,10 +33,12 @@ def _run(app: FastAPI, settings: Settings, say: Callable[[str], None]) -> None:
         host=settings.host,
         port=settings.port,
         # Not what happens to be installed: other protocols have other bounds.
-        http=Connection.of(settings.connections, ()),
+        http=Connection.of(settings.connections, settings.trusted_proxies),
         ws="none",
         h11_max_incomplete_event_size=HEAD_BYTES,
-        proxy_headers=False,
+        # uvicorn believes every program of this machine, if it is not told otherwise.
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=5,

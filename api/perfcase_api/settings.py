@@ -101,6 +101,19 @@ class Settings:
     limits: Limits = Limits()
     connections: ConnectionLimits = ConnectionLimits()
     oidc: Oidc | None = None
+    root_path: str = ""
+    """Below which path of a proxy's address the server is, as /perfcase."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    access_log: Path | None = None
+    """A file with a line for each request; - is standard error."""
+    audit_days: int = 400
+    """After so many days entries of the audit log go to files."""
+
+    @property
+    def top(self) -> str:
+        """The path of the page, which cookies are for."""
+        return f"{self.root_path}/"
 
     @property
     def is_loopback(self) -> bool:

@@ -88,7 +88,11 @@ class Entry(BaseModel):
 def sign_in_ways(here: Here) -> Ways:
     """How one may sign in; needs no token."""
     oidc = here.settings.oidc
-    provider = Provider(name=oidc.name, url="/v1/oidc") if oidc and not here.settings.is_open else None
+    provider = (
+        Provider(name=oidc.name, url=f"{here.settings.root_path}/v1/oidc")
+        if oidc and not here.settings.is_open
+        else None
+    )
     return Ways(is_open=here.settings.is_open, token=not here.settings.is_open, oidc=provider)
 
 
@@ -110,6 +114,7 @@ def sign_in(here: Here, request: Request, response: Response, given: SignIn) -> 
         COOKIE,
         here.tokens.open_session(who.token_id),
         max_age=SESSION_S,
+        path=here.settings.top,
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",
@@ -122,7 +127,7 @@ def sign_out(here: Here, request: Request, _me: Me) -> Response:
     """Ends the session."""
     here.tokens.close_session(request.cookies.get(COOKIE, ""))
     response = Response(status_code=204)
-    response.delete_cookie(COOKIE)
+    response.delete_cookie(COOKIE, path=here.settings.top)
     return response
 
 
