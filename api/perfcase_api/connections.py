@@ -22,7 +22,7 @@ from perfcase_api.settings import ConnectionLimits
 Network = IPv4Network | IPv6Network
 
 HEAD_BYTES = 16 << 10
-"""Of a request line and its headers."""
+"""A request line and its headers have no more."""
 _REFUSED = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\nRetry-After: 10\r\n\r\n"
 _FILES_BESIDES = 256
 """Files that the server itself needs open."""

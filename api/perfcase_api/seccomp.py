@@ -12,7 +12,7 @@ import os
 import platform
 import struct
 
-# Of each call its numbers in asm/unistd.h on x86_64 and arm64, which has some not at all.
+# The numbers of each call in asm/unistd.h on x86_64 and arm64, which has some not at all.
 _CALLS: dict[str, tuple[int, int | None]] = {
     # other programs and processes
     "execve": (59, 221), "execveat": (322, 281), "fork": (57, None), "vfork": (58, None), "clone": (56, 220),

@@ -22,7 +22,7 @@ class Limits:
     uploads_of_user: int = 100
     """Begun with one token and not finished."""
     body_bytes: int = 1 * MIB
-    """Of a request, but for the bytes of an upload."""
+    """Most that a request may have, but for the bytes of an upload."""
     requests_per_minute: int = 600
     """Of one token, or of one address without."""
     job_seconds: float = 60.0
@@ -37,7 +37,7 @@ class Limits:
     import_memory_bytes: int = 24 * GIB
     """Address space of the process of an import: what it decompresses is mapped from a file."""
     import_file_bytes: int = 64 * GIB
-    """Of what an import writes."""
+    """Most that an import may write."""
     import_files_max: int = 10_000
     cache_bytes: int = 2 * GIB
     """Of answers that are kept."""
@@ -50,7 +50,7 @@ class ConnectionLimits:
     connections_max: int = 1024
     """At once; fewer where the process may not have twice as many files open."""
     connections_of_address_max: int = 256
-    """Of one address that is no trusted proxy."""
+    """From one address that is no trusted proxy."""
     patience_s: float = 30.0
     """How long a client may send no head, or nothing of a body, or read nothing of an answer."""
     bytes_per_s_min: int = 1024

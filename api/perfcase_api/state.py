@@ -40,7 +40,7 @@ class Server:
 
     @property
     def issuer(self) -> str | None:
-        """Of the identity provider, where one is configured."""
+        """The identity provider's name of itself, where one is configured."""
         return self.settings.oidc.issuer if self.settings.oidc else None
 
     def capture(self, who: Who, capture_id: str) -> Row:

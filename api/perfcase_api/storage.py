@@ -16,7 +16,7 @@ from pathlib import Path
 from perfcase.errors import PerfcaseError
 
 RESERVE_BYTES = 16 << 20
-"""Of the file that is kept; what arrives or is imported leaves as much free besides."""
+"""Size of the file that is kept. What arrives or is imported stops when twice as much is free."""
 _LOW_BYTES = 8 << 20
 """Less than this free: the catalogue could soon not be written."""
 

@@ -17,7 +17,12 @@ from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, clean_ticket
 
 router = APIRouter(prefix="/v1/captures", tags=["captures"])
 
-CaptureId = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="As in the table capture: a hash of the file.")]
+CaptureId = Annotated[
+    str,
+    Path(
+        pattern="^[0-9a-f]{64}$", description="As in the table capture: a hash of the file, another one for each scope."
+    ),
+]
 
 AtMost = Annotated[int, Query(ge=1, le=1000, description="At most this many.")]
 After = Annotated[int, Query(ge=0, lt=1 << 62, description="Leave out the first of them.")]
