@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from perfcase import casedb, store
 
@@ -33,16 +34,16 @@ class Answers:
         parts = [self._build, *captures, "", *arguments]
         return hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()[:40]
 
-    def find(self, etag: str, captures: Sequence[str]) -> bytes | None:
-        """A kept answer."""
+    def find(self, etag: str, captures: Sequence[str]) -> BinaryIO | None:
+        """A kept answer, open: it may be forgotten while it is sent."""
         path = self._folder / _name(etag, captures)
         try:
-            data = path.read_bytes()
+            file = path.open("rb")
         except FileNotFoundError:
             return None
         with contextlib.suppress(OSError):
             os.utime(path)
-        return data
+        return file
 
     def keep(self, etag: str, captures: Sequence[str], data: bytes) -> None:
         """Keeps an answer, if it is not out of proportion."""

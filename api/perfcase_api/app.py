@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,15 +14,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perfcase import __version__
 from perfcase.errors import PerfcaseError
-from perfcase_api import errors, openapi
+from perfcase_api import auditing, errors, observing, openapi
 from perfcase_api.answers import Answers
-from perfcase_api.catalogue import Catalogue, now_ns
+from perfcase_api.bodies import Bodies
+from perfcase_api.catalogue import Catalogue
 from perfcase_api.etags import Tags
+from perfcase_api.heads import Heads
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
-from perfcase_api.routes import access, analysis, captures, oidc, page, sql, uploads
+from perfcase_api.origins import OwnPages
+from perfcase_api.routes import access, analysis, captures, metrics, oidc, page, sql, uploads
 from perfcase_api.settings import Oidc, Settings
-from perfcase_api.state import Server, address
+from perfcase_api.state import Server
 from perfcase_api.uploads import Uploads
 from perfcase_api.who import Rates, Tokens
 
@@ -41,7 +45,7 @@ HEADERS = {
 """Of every answer."""
 
 _AUDITED = ("POST", "PUT", "PATCH", "DELETE")
-_SIGNING_IN = ("/v1/oidc/callback",)
+_SIGNING_IN = "/v1/oidc/callback"
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -54,12 +58,20 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         here = build(settings)
         app.state.server = here
-        here.uploads.recover()
+        for line in here.uploads.recover():
+            logging.getLogger("perfcase").warning("%s", line)
+            auditing.write_down(here.catalogue, "the server", "-", "recover", line, 0)
         here.jobs.start()
         here.imports.start()
+        app.state.figures.watch(here)
+        rotation = asyncio.create_task(
+            auditing.keep_short(here.catalogue, settings.store / "audit", settings.audit_days)
+        )
         try:
             yield
         finally:
+            rotation.cancel()
+            await asyncio.wait({rotation})
             await here.imports.close()
             await here.jobs.close()
             here.catalogue.close()
@@ -70,12 +82,13 @@ def create_app(settings: Settings) -> FastAPI:
         description="Captures by ticket, SQL for a team. Every answer is what the command line answers.",
         lifespan=lifespan,
         responses=errors.RESPONSES,
+        root_path=settings.root_path,
         redoc_url=None,
         docs_url=None,
     )
     errors.install(app)
     for router in (uploads.whole, captures.router, uploads.router, sql.router, analysis.router, analysis.comparisons,
-                   access.router, oidc.router, page.router):  # fmt: skip
+                   access.router, oidc.router, metrics.router, page.router):  # fmt: skip
         app.include_router(router)
 
     @app.get("/v1/health", tags=["service"])
@@ -85,7 +98,14 @@ def create_app(settings: Settings) -> FastAPI:
 
     openapi.install(app)
     app.add_middleware(Tags)
+    app.add_middleware(Bodies, bytes_max=settings.limits.body_bytes)
+    app.add_middleware(Heads)
+    if settings.is_open:
+        app.add_middleware(OwnPages)
     app.add_middleware(_Guard)
+    log = observing.access_log(settings.access_log) if settings.access_log else None
+    app.state.figures = observing.Figures()
+    app.add_middleware(observing.Observed, figures=app.state.figures, log=log)
     return app
 
 
@@ -111,15 +131,16 @@ class _Guard:
         try:
             await self._app(scope, receive, guarded)
         finally:
-            if scope["method"] in _AUDITED or scope["path"] in _SIGNING_IN:
-                _audit(Request(scope), status)
+            if scope["method"] in _AUDITED or scope["path"].endswith(_SIGNING_IN):
+                auditing.write_down_request(Request(scope), status)
 
 
 def build(settings: Settings) -> Server:
     """The parts of a server on a store."""
     settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
     catalogue = Catalogue(settings.store / "catalogue.sqlite3")
-    kept = Uploads(settings, catalogue)
+    jobs = Jobs(settings.workers, settings.limits, settings.store / "captures", settings.store / "scratch")
+    kept = Uploads(settings, catalogue, jobs.check)
     return Server(
         settings=settings,
         catalogue=catalogue,
@@ -127,7 +148,7 @@ def build(settings: Settings) -> Server:
         rates=Rates(settings.limits.requests_per_minute),
         uploads=kept,
         imports=Imports(settings, catalogue, kept),
-        jobs=Jobs(settings.workers, settings.limits, kept.captures, settings.store / "scratch"),
+        jobs=jobs,
         answers=Answers(settings.store / "answers", settings.limits.cache_bytes),
         provider=_provider(settings.oidc),
     )
@@ -142,23 +163,11 @@ def _provider(oidc: Oidc | None) -> Provider | None:
     return Provider(oidc)
 
 
-def _audit(request: Request, status: int) -> None:
-    who, status = getattr(request.state, "who", None), getattr(request.state, "status", status)
-    route = request.scope.get("route")
-    action = f"{request.method} {getattr(route, 'path', '-')}"
-    subject = "/".join(str(value)[:100] for value in request.path_params.values())
-    logging.getLogger("perfcase").info("%s %s %s %d", who.name if who else "-", action, subject, status)
-    request.app.state.server.catalogue.write(
-        "INSERT INTO audit (at_ns, who, address, action, subject, status) VALUES (?, ?, ?, ?, ?, ?)",
-        (now_ns(), who.name if who else "-", address(request), action, subject, status),
-    )
-
-
 def first_token(settings: Settings) -> str | None:
-    """The secret of the first admin's token, if the store has no token yet."""
+    """The secret of a token for an admin, if no admin of all tickets can sign in."""
     settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
     catalogue = Catalogue(settings.store / "catalogue.sqlite3")
     try:
-        return Tokens(catalogue).first()
+        return Tokens(catalogue).first(settings.oidc.issuer if settings.oidc else None)
     finally:
         catalogue.close()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, Literal, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar
 
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
@@ -33,6 +34,7 @@ MEDIA = {
     "tar": "application/x-tar",
 }
 _KEPT_MAX = 32 << 20
+_PART = 64 << 10
 _LOOK_S = 0.25
 """How often it is looked whether somebody still waits."""
 
@@ -73,7 +75,8 @@ async def ask(
         return Response(status_code=304, headers=headers)
     kept = await asyncio.to_thread(here.answers.find, etag, ids)
     if kept is not None:
-        return Response(kept, media_type=media, headers=headers)
+        size = os.fstat(kept.fileno()).st_size
+        return StreamingResponse(_read(kept), media_type=media, headers={**headers, "Content-Length": str(size)})
     folders = [here.uploads.case(capture_id) for capture_id in ids]
     names = {f"{{{number}}}": f"{capture_id}/case" for number, capture_id in enumerate(ids)}
     line = [command, *(names.get(argument, argument) for argument in arguments)]
@@ -91,6 +94,13 @@ async def ask(
         await stack.aclose()
         raise
     return StreamingResponse(_rest(here, stack, (etag, ids), first, output), media_type=media, headers=headers)
+
+
+async def _read(kept: BinaryIO) -> AsyncIterator[bytes]:
+    """A kept answer in parts: who reads slowly has no more of it in memory."""
+    with kept:
+        while part := kept.read(_PART):
+            yield part
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perfcase.errors import PerfcaseError
+from perfcase_api.storage import Reserve
 
 Row = sqlite3.Row
 
@@ -26,6 +27,8 @@ class Catalogue:
 
     def __init__(self, path: Path) -> None:
         self._lock = threading.RLock()
+        self._reserve = Reserve(path.parent)
+        self._reserve.tend()
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         self._db.row_factory = sqlite3.Row
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -52,6 +55,7 @@ class Catalogue:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction."""
         with self._lock:
+            self._reserve.tend()
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db

@@ -1,133 +1,65 @@
-"""Checks an archive while it arrives: each member against the checksum that the manifest has of it.
+"""Checks an archive while it arrives, by the archive's own reader, in a process that may read this one file.
 
-The container is specified in schema/README.md. Files that are no archives (perf.data, trace.dat) have no checksums and pass.
+A stranger's manifest is parsed there and not in the server: what comes back is a ticket and a few lines of text.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
 
-_BLOCK = 512
-_MANIFEST_MAX = 64 << 20
-_MAGIC = b"ustar\0"
+from perfcase import store
 
+SAID_MAX = 1 << 16
+"""Bytes of what such a process says; it may have been taken over."""
+LOOK_BYTES = 64 << 20
+"""After so many more bytes of an upload it is looked at again."""
+MEMORY_BYTES = 4 << 30
+"""Address space of the process, besides the file, which it maps."""
 
-@dataclass
-class Archive:
-    """What has been seen of an arriving file. ``feed`` it all bytes in order, then ask ``ended``."""
-
-    damage: list[str] = field(default_factory=list)
-    """What does not agree, in words; each names the member and its offset in the file."""
-    manifest: dict[str, Any] | None = None
-    _offset: int = 0
-    _pending: bytes = b""
-    _expected: dict[str, str] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
-    # Of the member at hand: its name, where it began, its bytes still to come with and without padding.
-    _name: str | None = None
-    _began: int = 0
-    _left: int = 0
-    _padding: int = 0
-    _hash: Any = None
-    _text: bytearray | None = None
-    _is_other: bool = False
-    _is_over: bool = False
-
-    def feed(self, data: bytes) -> None:
-        """The next bytes of the file."""
-        at = 0
-        while at < len(data) and not self._is_other and not self._is_over:
-            if self._left:
-                at += self._member(data[at : at + self._left])
-            elif self._padding:
-                skipped = min(self._padding, len(data) - at)
-                self._padding -= skipped
-                at += skipped
-            else:
-                taken = data[at : at + _BLOCK - len(self._pending)]
-                self._pending += taken
-                at += len(taken)
-                if len(self._pending) == _BLOCK:
-                    block, self._pending = self._pending, b""
-                    self._header(block, self._offset + at - _BLOCK)
-        self._offset += len(data)
-
-    def ended(self) -> None:
-        """The file is complete: what of it is missing?"""
-        if self._is_other or (self.manifest is None and not self._seen and not self._name):
-            return
-        if not self._is_over:
-            self.damage.append(f"the archive is cut at byte {self._offset}")
-        missing = sorted(self._expected.keys() - self._seen)
-        if missing:
-            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-            self.damage.append(f"missing: {', '.join(missing[:3])}{more}")
-
-    def _header(self, block: bytes, offset: int) -> None:
-        is_first = offset == 0
-        if not any(block):
-            self._is_over = True
-            return
-        if is_first and (block[257:263] != _MAGIC or _text(block[:100]) != "manifest.json"):
-            self._is_other = True
-            return
-        total = sum(block) - sum(block[148:156]) + 8 * ord(" ")
-        size = _number(block[124:136])
-        if block[257:263] != _MAGIC or _number(block[148:156]) != total or size is None:
-            self.damage.append(f"byte {offset}: not the header of a member")
-            self._is_over = True
-            return
-        prefix = _text(block[345:500])
-        self._name = f"{prefix}/{_text(block[:100])}" if prefix else _text(block[:100])
-        self._began, self._left, self._padding = offset, size, -size % _BLOCK
-        self._hash = hashlib.sha256()
-        self._text = bytearray() if is_first and size <= _MANIFEST_MAX else None
-        if not size:
-            self._complete()
-
-    def _member(self, data: bytes) -> int:
-        self._hash.update(data)
-        if self._text is not None:
-            self._text += data
-        self._left -= len(data)
-        if not self._left:
-            self._complete()
-        return len(data)
-
-    def _complete(self) -> None:
-        name, self._name = self._name or "", None
-        if self.manifest is None:
-            self._read_manifest()
-            return
-        self._seen.add(name)
-        wanted = self._expected.get(name)
-        if wanted is not None and wanted != self._hash.hexdigest():
-            self.damage.append(f"{name} at byte {self._began}: its checksum is not the manifest's")
-
-    def _read_manifest(self) -> None:
-        self.manifest = {}
-        try:
-            read = json.loads(self._text or b"")
-            members = read["members"]
-            self._expected = {str(member["path"]): str(member["sha256"]) for member in members if member.get("sha256")}
-            self.manifest = read
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            self.damage.append("manifest.json cannot be read")
+_PROBLEMS_MAX = 20
+_TEXT_MAX = 300
 
 
-def _text(field_: bytes) -> str:
-    return field_.split(b"\0", 1)[0].decode("utf-8", "replace")
+@dataclass(frozen=True)
+class Checked:
+    """What is known of an archive that arrives. The next look begins at ``checked_bytes``."""
+
+    ticket: str = ""
+    checked_bytes: int = 0
+    damage: tuple[str, ...] = ()
+    """What does not agree, in words; each names the place."""
 
 
-def _number(field_: bytes) -> int | None:
-    """Octal digits, or base 256 behind a first byte of 0x80."""
-    if field_[:1] == b"\x80":
-        return int.from_bytes(field_[1:], "big")
-    digits = field_.strip(b" \0")
-    try:
-        return int(digits, 8) if digits else None
-    except ValueError:
-        return None
+Check = Callable[[Path, int, bool], Awaitable[Checked]]
+"""Looks at a file from an offset on; whether it is whole."""
+
+
+def look(path: str, begin: int, is_whole: bool) -> str:
+    """In the process: what is wrong with the members from an offset on, as JSON."""
+    said = store.import_core().check(path, begin, is_whole)
+    found = json.loads(said) if said else {"ticket": None, "checked_bytes": 0, "problems": []}
+    damage = [_line(problem) for problem in found["problems"]]
+    if len(damage) > _PROBLEMS_MAX:
+        damage[_PROBLEMS_MAX:] = [f"and {len(damage) - _PROBLEMS_MAX} more"]
+    ticket = (found["ticket"] or "")[:_TEXT_MAX]
+    return json.dumps({"ticket": ticket, "checked_bytes": found["checked_bytes"], "damage": damage})
+
+
+def heard(said: bytes) -> Checked:
+    """In the server: what a process said. Its word is a stranger's: ValueError where it makes no sense."""
+    told = json.loads(said)
+    if not isinstance(told, dict):
+        raise ValueError("not what a check says")
+    damage, ticket, begin = told.get("damage"), told.get("ticket"), told.get("checked_bytes")
+    if not (isinstance(damage, list) and isinstance(ticket, str) and isinstance(begin, int) and 0 <= begin < 1 << 62):
+        raise ValueError("not what a check says")
+    return Checked(ticket, begin, tuple(str(line)[: 2 * _TEXT_MAX] for line in damage[: _PROBLEMS_MAX + 1]))
+
+
+def _line(problem: dict) -> str:
+    """A problem in one line."""
+    place = "" if problem["byte_offset"] is None else f" (at byte {problem['byte_offset']})"
+    return f"{problem['message'][:_TEXT_MAX]}{place}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -97,6 +99,10 @@ def install(app: FastAPI) -> None:
     async def _gone(_request: Request, _error: ClientDisconnect) -> JSONResponse:
         # Nobody reads this; what had arrived of an upload is kept.
         return JSONResponse(body("usage", "the request ended before its body"), 400)
+
+    @app.exception_handler(sqlite3.OperationalError)
+    async def _catalogue(_request: Request, error: sqlite3.OperationalError) -> JSONResponse:
+        return JSONResponse(body("environment", f"the catalogue cannot be used: {error}", "is the disk full?"), 503)
 
     @app.exception_handler(Exception)
     async def _fault(_request: Request, error: Exception) -> JSONResponse:

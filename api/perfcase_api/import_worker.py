@@ -38,7 +38,8 @@ def main() -> None:
             say({"phase": phase, "records": records})
 
     try:
-        imported = store.open_case(file, folder / "case", progress)
+        # The server's name of the capture, which its tables have as well: the folder that the file is in.
+        imported = store.open_case(file, folder / "case", progress, options={"capture_id": file.parent.name})
         say({"phase": "findings", "records": 0})
         row = store.table_row(imported.folder, "capture", _COLUMNS) or (None,) * 7
         names = ("host", "kernel", "started_ns", "duration_ns", "remark", "ticket")

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from perfcase import store
-from perfcase_api import sandbox
+from perfcase_api import sandbox, storage
 from perfcase_api.catalogue import Catalogue
 from perfcase_api.settings import Settings
 from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, Uploads, clean_ticket
@@ -26,6 +26,7 @@ from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, Uploads, clean_ticket
 State = dict[str, Any]
 _MESSAGE_MAX = 2000
 _LINE_MAX = 1 << 22
+_LOOK_S = 0.5
 
 
 WORKING = "importing"
@@ -43,6 +44,8 @@ class Imports:
         self._progress: dict[str, State] = {}
         self._changed = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
+        self._at_work: str | None = None
+        self._process: asyncio.subprocess.Process | None = None
 
     def start(self) -> None:
         """Begins with what waits; imports of another perfcase are made again, for no analysis may write into one."""
@@ -58,6 +61,13 @@ class Imports:
     def add(self, capture_id: str) -> None:
         """Puts a capture at the end of the queue."""
         self._queue.put_nowait(capture_id)
+
+    async def stop(self, capture_id: str) -> None:
+        """Ends the import of a capture that the catalogue has forgotten, if it is at work, and waits for that."""
+        if self._at_work == capture_id and self._process is not None and self._process.returncode is None:
+            self._process.kill()
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._at_work != capture_id)
 
     async def close(self) -> None:
         """Stops; what is at work is taken up again at the next start."""
@@ -94,6 +104,7 @@ class Imports:
     async def _work(self) -> None:
         while True:
             capture_id = await self._queue.get()
+            self._at_work = capture_id
             try:
                 await self._import(capture_id)
             except Exception as error:
@@ -102,6 +113,7 @@ class Imports:
                 self._failed(capture_id, f"the import failed: {type(error).__name__}")
             finally:
                 self._progress.pop(capture_id, None)
+                self._at_work = None
                 await self._tell()
 
     async def _import(self, capture_id: str) -> None:
@@ -124,9 +136,6 @@ class Imports:
                 self._ready(capture_id, done)
         finally:
             await asyncio.to_thread(shutil.rmtree, working, ignore_errors=True)
-            if not self._catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
-                # Deleted while it was imported.
-                self._uploads.delete(capture_id)
 
     async def _run(self, capture_id: str, working: Path) -> State:
         """What the process said last."""
@@ -143,6 +152,8 @@ class Imports:
             env=sandbox.environment(), limit=_LINE_MAX,
         )  # fmt: skip
         done: State | None = None
+        self._process = process
+        watch = asyncio.create_task(self._watch(capture_id, process, working))
         try:
             assert process.stdout is not None
             async with asyncio.timeout(limits.import_seconds):
@@ -163,7 +174,33 @@ class Imports:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
+            self._process = None
+            watch.cancel()
+            await asyncio.wait({watch})
+        if not watch.cancelled():
+            # It ended by itself: it found a reason to end the import.
+            return {"error": watch.result()}
         return done or {"error": f"the import was killed (signal {-code})" if code < 0 else "the import failed"}
+
+    async def _watch(self, capture_id: str, process: asyncio.subprocess.Process, working: Path) -> str:
+        """Ends an import that was deleted, or takes more of the disk than it may, or the last of it; says why."""
+        limits = self._settings.limits
+        while True:
+            used, count = await asyncio.to_thread(storage.used, working)
+            if storage.is_full(working):
+                why = "there is no room in the store"
+            elif used > limits.import_file_bytes or count > limits.import_files_max:
+                why = (
+                    f"the import took more than {limits.import_file_bytes:,} bytes or {limits.import_files_max:,} files"
+                )
+            elif not self._catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
+                why = "the capture was deleted"
+            else:
+                await asyncio.sleep(_LOOK_S)
+                continue
+            if process.returncode is None:
+                process.kill()
+            return why
 
     def _failed(self, capture_id: str, reason: str) -> None:
         self._catalogue.write(

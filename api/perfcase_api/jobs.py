@@ -11,12 +11,15 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from perfcase.errors import EXIT_CODES
+from perfcase_api import checking
+from perfcase_api.checking import Checked
 from perfcase_api.errors import ApiError
 from perfcase_api.nursery import Child, Nursery
 from perfcase_api.settings import Limits
@@ -25,38 +28,81 @@ _T = TypeVar("_T")
 
 _CHUNK = 1 << 16
 _STDERR_MAX = 1 << 16
+_IN_MEMORY = 1 << 20
+"""Bytes of an answer that wait for their reader in memory; more go into a file."""
+_CHECKS = 2
+"""Uploads that are looked at at once; they do not wait for analyses."""
+_CHECK_S, _CHECK_BYTES_PER_S = 60.0, 20 << 20
 _KIND = {code: kind for kind, code in EXIT_CODES.items()}
 
 
 class Job:
-    """A running analysis. Its output comes by ``output``; a failure before the first byte is an ApiError."""
+    """A running analysis. Its output comes by ``output``; a failure before the first byte is an ApiError.
 
-    def __init__(self, process: Child, limits: Limits) -> None:
+    The output is taken as fast as it comes, and waits here for who reads it: the process is gone, and its place given to the next,
+    however slowly a client reads.
+    """
+
+    def __init__(self, process: Child, limits: Limits, scratch: Path, ended: Callable[[], None]) -> None:
+        """``ended`` is called once, when the process is gone."""
         self._process = process
         self._limits = limits
         self._deadline = asyncio.get_running_loop().time() + limits.job_seconds
         self._said = asyncio.create_task(self._read_stderr())
+        self._kept = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=scratch)  # noqa: SIM115 - closed by end
+        self._kept_bytes = 0
+        self._grown = asyncio.Event()
+        self._ended = ended
+        self._taken = asyncio.create_task(self._take())
+        self._taken.add_done_callback(lambda _: self._grown.set())
 
     async def output(self) -> AsyncIterator[bytes]:
         """What the command wrote. Ends with an ApiError if it failed, took too long or wrote too much."""
-        total = 0
+        at = 0
+        while True:
+            if at < self._kept_bytes:
+                self._kept.seek(at)
+                chunk = self._kept.read(min(_CHUNK, self._kept_bytes - at))
+                at += len(chunk)
+                yield chunk
+            elif self._taken.done():
+                self._taken.result()
+                return
+            else:
+                self._grown.clear()
+                await self._grown.wait()
+
+    async def _take(self) -> None:
+        """Takes all output, then says how it ended; the process is gone afterwards."""
         try:
-            # One wait at a time, and no timeout around all: the first bytes are read by another task than the rest.
             while chunk := await self._in_time(self._process.stdout.read(_CHUNK)):
-                total += len(chunk)
-                if total > self._limits.job_output_bytes:
+                if self._kept_bytes + len(chunk) > self._limits.job_output_bytes:
                     raise ApiError("too_large", f"the answer is larger than {self._limits.job_output_bytes:,} bytes",
                                    "ask for fewer rows or columns")  # fmt: skip
-                yield chunk
+                self._kept.seek(self._kept_bytes)
+                self._kept.write(chunk)
+                self._kept_bytes += len(chunk)
+                self._grown.set()
             code = await self._in_time(self._process.wait())
+            if code:
+                raise await self._failure(code)
         except TimeoutError:
             raise ApiError(
                 "timeout",
                 f"stopped after {self._limits.job_seconds:g} s",
                 "ask for less, or import the capture yourself",
             ) from None
-        if code:
-            raise await self._failure(code)
+        except OSError as error:
+            raise ApiError(
+                "environment", f"the answer cannot be kept: {error.strerror}", "is the disk full?"
+            ) from error
+        finally:
+            if self._process.returncode is None:
+                self._process.kill()
+            try:
+                await self._process.wait()
+            finally:
+                self._ended()
 
     async def _in_time(self, work: Awaitable[_T]) -> _T:
         return await asyncio.wait_for(work, max(0.0, self._deadline - asyncio.get_running_loop().time()))
@@ -67,13 +113,14 @@ class Job:
 
     async def end(self) -> None:
         """Kills what still runs."""
-        if self._process.returncode is None:
-            self._process.kill()
-            await self._process.wait()
-        self._said.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._said
+        for task in (self._taken, self._said):
+            task.cancel()
+        await asyncio.wait({self._taken, self._said})
+        if not self._taken.cancelled():
+            # Looked at, whether or not anybody read so far.
+            self._taken.exception()
         self._process.close()
+        self._kept.close()
 
     async def _failure(self, code: int) -> ApiError:
         text = (await self.notes()).strip().splitlines()
@@ -103,8 +150,10 @@ class Jobs:
         scratch.mkdir(parents=True, mode=0o700)
         self._limits = limits
         self._slots = asyncio.Semaphore(workers)
+        self._checks = asyncio.Semaphore(_CHECKS)
         self._nursery = Nursery(folder)
         self._of_user: dict[str, asyncio.Semaphore] = {}
+        self._asked = self._running = 0
         self._starting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -113,27 +162,72 @@ class Jobs:
 
     @asynccontextmanager
     async def run(self, user: str, arguments: Sequence[str], readable: Sequence[Path]) -> AsyncIterator[Job]:
-        """Runs a command line of perfcase that may read these folders; it is killed when the block is left."""
+        """Runs a command line of perfcase that may read these folders; it is killed when the block is left.
+
+        A user's next one waits until the answer is sent: what a slow reader has not read yet is held for him only.
+        """
         mine = self._of_user.setdefault(user, asyncio.Semaphore(self._limits.jobs_per_user))
-        async with mine, self._slots:
-            process = await self._nursery.child()
-            job = Job(process, self._limits)
-            scratch = tempfile.mkdtemp(dir=self._scratch)
-            try:
-                order = {
-                    "arguments": list(arguments),
-                    "readable": [str(path) for path in readable],
-                    "scratch": scratch,
-                    "scratch_bytes": self._limits.job_output_bytes,
-                    "memory_bytes": self._limits.job_memory_bytes,
-                    "cpu_seconds": max(1, int(self._limits.job_seconds * (os.cpu_count() or 1))),
-                }
-                # Arguments may be longer than a pipe is wide.
-                await asyncio.to_thread(process.order, json.dumps(order).encode() + b"\n")
+        self._asked += 1
+        try:
+            async with mine, self._job({"arguments": list(arguments)}, readable, self._slots, self._limits) as job:
                 yield job
-            finally:
-                await job.end()
-                await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+        finally:
+            self._asked -= 1
+
+    def load(self) -> tuple[int, int]:
+        """How many analyses have a process, and how many wait for one, or for who reads their answer."""
+        return self._running, max(0, self._asked - self._running)
+
+    async def check(self, file: Path, begin: int, is_whole: bool) -> Checked:
+        """Looks at an upload from an offset on."""
+        size = file.stat().st_size
+        limits = replace(
+            self._limits,
+            job_seconds=max(_CHECK_S, size / _CHECK_BYTES_PER_S),
+            job_memory_bytes=checking.MEMORY_BYTES + size,
+            job_output_bytes=checking.SAID_MAX,
+        )
+        try:
+            async with self._job({"check": [str(file), begin, is_whole]}, [file], self._checks, limits) as job:
+                return checking.heard(b"".join([part async for part in job.output()]))
+        except (ApiError, ValueError) as error:
+            if isinstance(error, ApiError) and error.kind == "environment":
+                raise
+            return Checked(checked_bytes=begin, damage=(f"cannot be checked: {error}",))
+
+    @asynccontextmanager
+    async def _job(
+        self, order: dict[str, Any], readable: Sequence[Path], slots: asyncio.Semaphore, limits: Limits
+    ) -> AsyncIterator[Job]:
+        await slots.acquire()
+        self._running += slots is self._slots
+
+        def ended() -> None:
+            self._running -= slots is self._slots
+            slots.release()
+
+        try:
+            process = await self._nursery.child()
+        except BaseException:
+            ended()
+            raise
+        job = Job(process, limits, self._scratch, ended)
+        scratch = tempfile.mkdtemp(dir=self._scratch)
+        try:
+            order = {
+                **order,
+                "readable": [str(path) for path in readable],
+                "scratch": scratch,
+                "scratch_bytes": limits.job_output_bytes,
+                "memory_bytes": limits.job_memory_bytes,
+                "cpu_seconds": max(1, int(limits.job_seconds * (os.cpu_count() or 1))),
+            }
+            # Arguments may be longer than a pipe is wide.
+            await asyncio.to_thread(process.order, json.dumps(order).encode() + b"\n")
+            yield job
+        finally:
+            await job.end()
+            await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
     async def close(self) -> None:
         """Ends all processes."""

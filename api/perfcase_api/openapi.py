@@ -28,6 +28,8 @@ def install(app: FastAPI) -> None:
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
             made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            if app.root_path:
+                made["servers"] = [{"url": app.root_path}]
             for path, methods in made["paths"].items():
                 for method, operation in methods.items():
                     _add(operation, examples().get(f"{method.upper()} {path}", {}))

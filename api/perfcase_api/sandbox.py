@@ -38,17 +38,45 @@ def environment() -> dict[str, str]:
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONPATH": path, **kept}
 
 
+_OPEN_FILES = 16_384
+"""A table of a capture is a file, and a capture may have thousands."""
+
 # linux/landlock.h; the numbers of the calls are the same on every architecture.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _EXECUTE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 2, 1 << 3
 _FS_RIGHTS_BY_ABI = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _NET_TCP = 0b11
+_SCOPES = 0b11
+"""Abstract unix sockets, and signals to processes outside (ABI 6)."""
+_TRUNCATE_ABI = 3
 _PATH_BENEATH = 1
 _PR_SET_NO_NEW_PRIVS = 38
 
 
+def missing() -> list[str]:
+    """Which walls this machine cannot build, and what a capture that takes a process over could do for it."""
+    told = []
+    abi = _abi()
+    if abi < 1:
+        told.append(
+            "this kernel has no Landlock: an import that was taken over reads and writes all that the server's user may; analyses"
+            " that need a scratch file fail (Linux 5.13 or later, landlock among the security modules: lsm=)"
+        )
+    elif abi < _TRUNCATE_ABI:
+        told.append("this kernel's Landlock does not refuse to cut files short (Linux 6.2 or later does)")
+    if not seccomp.is_there():
+        told.append(
+            "this machine has no seccomp filter that perfcase knows: a process that was taken over can start programs, send signals"
+            " and use the network (x86_64 or arm64, CONFIG_SECCOMP_FILTER)"
+        )
+    return told
+
+
 def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int) -> None:
     """Bounds on this process from now on. What grows a file beyond ``file_bytes`` fails with EFBIG."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
@@ -65,11 +93,12 @@ def fence(readable: Iterable[Path], writable: Path) -> bool:
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         return False
     seccomp.refuse()
-    abi = libc.syscall(_CREATE_RULESET, None, 0, 1)
+    abi = _abi()
     if abi < 1:
         return False
     rights = (1 << _FS_RIGHTS_BY_ABI[min(abi, 5)]) - 1
-    attributes = struct.pack("=QQ", rights, _NET_TCP) if abi >= 4 else struct.pack("=Q", rights)
+    fields = (rights, _NET_TCP, _SCOPES)[: 3 if abi >= 6 else 2 if abi >= 4 else 1]
+    attributes = struct.pack(f"={len(fields)}Q", *fields)
     ruleset = libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0)
     if ruleset < 0:
         return False
@@ -80,6 +109,13 @@ def fence(readable: Iterable[Path], writable: Path) -> bool:
         return libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0
     finally:
         os.close(ruleset)
+
+
+def _abi() -> int:
+    """The version of this kernel's Landlock; below 1: it has none."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    return libc.syscall(_CREATE_RULESET, None, 0, 1)
 
 
 def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, rights: int) -> None:

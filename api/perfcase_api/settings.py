@@ -19,6 +19,10 @@ class Limits:
     """Of one capture."""
     quota_bytes: int = 64 * GIB
     """Of all that was uploaded with one token."""
+    uploads_of_user: int = 100
+    """Begun with one token and not finished."""
+    body_bytes: int = 1 * MIB
+    """Most that a request may have, but for the bytes of an upload."""
     requests_per_minute: int = 600
     """Of one token, or of one address without."""
     job_seconds: float = 60.0
@@ -33,9 +37,26 @@ class Limits:
     import_memory_bytes: int = 24 * GIB
     """Address space of the process of an import: what it decompresses is mapped from a file."""
     import_file_bytes: int = 64 * GIB
-    """Of one file that an import writes."""
+    """Most that an import may write."""
+    import_files_max: int = 10_000
     cache_bytes: int = 2 * GIB
     """Of answers that are kept."""
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """Bounds on connections, whoever they are with."""
+
+    connections_max: int = 1024
+    """At once; fewer where the process may not have twice as many files open."""
+    connections_of_address_max: int = 256
+    """From one address that is no trusted proxy."""
+    patience_s: float = 30.0
+    """How long a client may send no head, or nothing of a body, or read nothing of an answer."""
+    bytes_per_s_min: int = 1024
+    """Slower than this counts as nothing."""
+    look_s: float = 5.0
+    """How often that is looked at."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +99,21 @@ class Settings:
     workers: int = field(default_factory=lambda: max(2, os.cpu_count() or 2))
     """Processes for analyses."""
     limits: Limits = Limits()
+    connections: ConnectionLimits = ConnectionLimits()
     oidc: Oidc | None = None
+    root_path: str = ""
+    """Below which path of a proxy's address the server is, as /perfcase."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    access_log: Path | None = None
+    """A file with a line for each request; - is standard error."""
+    audit_days: int = 400
+    """After so many days entries of the audit log go to files."""
+
+    @property
+    def top(self) -> str:
+        """The path of the page, which cookies are for."""
+        return f"{self.root_path}/"
 
     @property
     def is_loopback(self) -> bool:

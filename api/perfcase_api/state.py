@@ -38,6 +38,11 @@ class Server:
     provider: Provider | None = None
     """Of identities, where one is configured."""
 
+    @property
+    def issuer(self) -> str | None:
+        """The identity provider's name of itself, where one is configured."""
+        return self.settings.oidc.issuer if self.settings.oidc else None
+
     def capture(self, who: Who, capture_id: str) -> Row:
         """A capture in scope. Those out of scope are not told from those that are not there."""
         row = self.catalogue.row("SELECT * FROM capture WHERE capture_id = ?", (capture_id,))

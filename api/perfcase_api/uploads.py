@@ -1,29 +1,33 @@
 """Uploads: a file arrives in parts, is checked on the way, and becomes a capture when it is whole.
 
 The size of the part file is the only truth of how far an upload is, so it can be resumed after anything. A capture's folder
-is named by the hash of its file, its capture_id in every table; the file is synced and renamed into it before the catalogue says so, and what a kill
-leaves between the two is put right when the server starts (``recover``).
+is named by its capture_id, which its tables have as well (``identity``); the file is synced and linked into it before the catalogue says
+so, and what a kill leaves between the two is put right when the server starts (``recover``).
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import hashlib
 import os
 import re
 import secrets
 import shutil
+import threading
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfcase import store
+from perfcase_api import checking, storage
 from perfcase_api.catalogue import Catalogue, Row, now_ns
-from perfcase_api.checking import Archive
+from perfcase_api.checking import Check, Checked
 from perfcase_api.errors import ApiError
 from perfcase_api.settings import Settings
 from perfcase_api.who import Who
 
-_CHUNK = 1 << 20
+_DAMAGE_MAX = 100
 NAME_MAX = 200
 LABEL_MAX, LABELS_MAX = 100, 100
 
@@ -37,24 +41,22 @@ def clean_name(name: str) -> str:
 
 @dataclass
 class _Arriving:
-    """What is known of the bytes of an upload so far."""
+    """What is known of an upload that arrives. After a restart it is found out again."""
 
-    size: int = 0
-    archive: Archive = field(default_factory=Archive)
+    checked: Checked = field(default_factory=Checked)
+    unchecked_bytes: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def feed(self, data: bytes) -> None:
-        self.archive.feed(data)
-        self.size += len(data)
 
 
 class Uploads:
     """The uploads and the files of a store."""
 
-    def __init__(self, settings: Settings, catalogue: Catalogue) -> None:
+    def __init__(self, settings: Settings, catalogue: Catalogue, check: Check) -> None:
         self._settings = settings
         self._catalogue = catalogue
+        self._check = check
         self._arriving: dict[str, _Arriving] = {}
+        self._placing = threading.Lock()
         self.parts = settings.store / "uploads"
         self.captures = settings.store / "captures"
         for folder in (self.parts, self.captures):
@@ -77,25 +79,32 @@ class Uploads:
         if size_bytes > limits.upload_bytes:
             raise ApiError("too_large", f"a capture may have {limits.upload_bytes:,} bytes, this has {size_bytes:,}")
         with self._catalogue.writing() as db:
-            (held,) = db.execute(
+            held, begun = db.execute(
                 "SELECT (SELECT coalesce(sum(size_bytes), 0) FROM capture WHERE token_id IS :token)"
-                " + (SELECT coalesce(sum(size_bytes), 0) FROM upload WHERE token_id IS :token)",
+                " + (SELECT coalesce(sum(size_bytes), 0) FROM upload WHERE token_id IS :token),"
+                " (SELECT count(*) FROM upload WHERE token_id IS :token)",
                 {"token": who.token_id},
             ).fetchone()
+            if begun >= limits.uploads_of_user:
+                raise ApiError("conflict", f"{begun} uploads are not finished", "finish them, or DELETE some")
             if held + size_bytes > limits.quota_bytes:
                 raise ApiError("too_large", f"{held:,} of {limits.quota_bytes:,} bytes are used", "delete captures")
             upload_id = secrets.token_hex(16)
             db.execute(
-                "INSERT INTO upload VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (upload_id, clean_name(name), ticket, size_bytes, int(accept_damaged), who.token_id, now_ns()),
-            )
+                "INSERT INTO upload VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (upload_id, clean_name(name), ticket, size_bytes, int(accept_damaged), who.token_id, now_ns(),
+                 who.ticket_prefix),
+            )  # fmt: skip
         (self.parts / upload_id).touch(mode=0o600)
         return self.find(who, upload_id)
 
     def find(self, who: Who, upload_id: str) -> Row:
-        """An upload of this user."""
+        """An upload of this user; an admin finds all in scope."""
         row = self._catalogue.row("SELECT * FROM upload WHERE upload_id = ?", (upload_id,))
-        if row is None or (row["token_id"] != who.token_id and who.role != "admin"):
+        is_theirs = row is not None and (
+            row["token_id"] == who.token_id or (who.role == "admin" and who.sees(row["ticket_prefix"]))
+        )
+        if row is None or not is_theirs:
             raise ApiError("not_found", f"there is no upload {upload_id}", "POST /v1/uploads begins one")
         return row
 
@@ -114,23 +123,30 @@ class Uploads:
             raise ApiError("conflict", "another request is sending this upload", "wait for it, then ask how far it is")
         async with arriving.lock:
             path = self.parts / upload_id
-            if offset != self.offset(upload_id):
-                raise ApiError("conflict", f"{self.offset(upload_id)} bytes are there, these begin at {offset}",
+            size = self.offset(upload_id)
+            if offset != size:
+                raise ApiError("conflict", f"{size} bytes are there, these begin at {offset}",
                                "GET the upload: it says where to go on")  # fmt: skip
-            if arriving.size != offset:
-                arriving = self._arriving[upload_id] = await asyncio.to_thread(_read_again, path, arriving.lock)
             with path.open("ab") as file:
                 async for chunk in data:
-                    if arriving.size + len(chunk) > upload["size_bytes"]:
+                    if size + len(chunk) > upload["size_bytes"]:
                         raise ApiError("too_large", f"more than the {upload['size_bytes']:,} bytes that were announced")
-                    file.write(chunk)
-                    arriving.feed(chunk)
-                    self._refuse_damaged(upload, arriving.archive)
-            if arriving.size < upload["size_bytes"]:
+                    try:
+                        if storage.is_full(self.parts):
+                            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                        file.write(chunk)
+                        file.flush()
+                    except OSError as error:
+                        raise _full(error) from error
+                    size += len(chunk)
+                    arriving.unchecked_bytes += len(chunk)
+                    if arriving.unchecked_bytes >= checking.LOOK_BYTES:
+                        await self._look(upload, arriving, is_whole=False)
+            is_whole = size == upload["size_bytes"]
+            await self._look(upload, arriving, is_whole=is_whole)
+            if not is_whole:
                 return None
-            arriving.archive.ended()
-            self._refuse_damaged(upload, arriving.archive)
-            capture_id = await asyncio.to_thread(self._finish, upload, arriving.archive)
+            capture_id = await asyncio.to_thread(self._finish, upload, arriving.checked)
             del self._arriving[upload_id]
             return capture_id
 
@@ -140,41 +156,113 @@ class Uploads:
         (self.parts / upload_id).unlink(missing_ok=True)
         self._arriving.pop(upload_id, None)
 
-    def delete(self, capture_id: str) -> None:
-        """Removes a capture: the row first, so that nobody finds a half of it; files that a kill leaves go at the next start."""
-        self._catalogue.write("DELETE FROM capture WHERE capture_id = ?", (capture_id,))
-        shutil.rmtree(self.captures / capture_id, ignore_errors=True)
+    def forget(self, capture_id: str) -> None:
+        """A capture is no more: nobody finds it from now on. ``remove`` comes next, or the next start of the server."""
+        with self._catalogue.writing() as db:
+            db.execute("DELETE FROM capture WHERE capture_id = ?", (capture_id,))
+            db.execute("INSERT OR IGNORE INTO deleted VALUES (?)", (capture_id,))
 
-    def recover(self) -> None:
-        """After a kill: folders without a row go, parts without an upload go, imports that were at work begin anew.
+    def remove(self, capture_id: str) -> None:
+        """Removes the files of a capture that was forgotten, if it was not uploaded again meanwhile."""
+        with self._placing:
+            if not self._catalogue.row("SELECT 1 FROM deleted WHERE capture_id = ?", (capture_id,)):
+                return
+            folder = self.captures / capture_id
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                self._catalogue.write("DELETE FROM deleted WHERE capture_id = ?", (capture_id,))
 
-        A folder without a row is an upload whose client was not told that it was finished, and whose part can still be sent
-        again, or a capture that was being deleted.
+    def recover(self) -> list[str]:
+        """After a kill: what was deleted goes, imports that were at work begin again; what nobody knows is put aside, and told.
+
+        A catalogue that is lost, or older than the captures, is no reason to delete one.
         """
-        known = {row["capture_id"] for row in self._catalogue.rows("SELECT capture_id FROM capture")}
-        for folder in self.captures.iterdir():
-            if folder.name not in known:
-                shutil.rmtree(folder, ignore_errors=True)
-        uploads = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
-        for part in self.parts.iterdir():
-            if part.name not in uploads:
-                part.unlink()
+        for row in self._catalogue.rows("SELECT capture_id FROM deleted"):
+            self.remove(row["capture_id"])
         self._catalogue.write("UPDATE capture SET state = 'uploaded' WHERE state = 'importing'")
+        return [*self._recover_captures(), *self._recover_parts()]
 
-    def _refuse_damaged(self, upload: Row, archive: Archive) -> None:
-        if archive.damage and not upload["accept_damaged"]:
+    def _recover_captures(self) -> list[str]:
+        told = []
+        known = {row["capture_id"] for row in self._catalogue.rows("SELECT capture_id FROM capture")}
+        arriving = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
+        parts = {part.stat().st_ino for part in self.parts.iterdir() if part.name in arriving}
+        for folder in sorted(self.captures.iterdir()):
+            if folder.name in known:
+                continue
+            original = folder / "original"
+            # An upload whose client was not told that it was finished can still be sent again: its part is there.
+            if not original.exists() or original.stat().st_ino in parts:
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                told.append(self._put_aside(folder))
+        for capture_id in sorted(known):
+            if not self.file(capture_id).exists() and not self.case(capture_id).exists():
+                self._catalogue.write(
+                    "UPDATE capture SET state = 'failed', reason = 'its files are missing from the store'"
+                    " WHERE capture_id = ?",
+                    (capture_id,),
+                )
+                told.append(f"{self.captures / capture_id}: missing; the catalogue says that it is there")
+        return told
+
+    def _recover_parts(self) -> list[str]:
+        told = []
+        arriving = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
+        for part in sorted(self.parts.iterdir()):
+            if part.name in arriving:
+                continue
+            # A second name is that of a capture, whose upload was finished.
+            if part.stat().st_nlink > 1 or not part.stat().st_size:
+                part.unlink()
+            else:
+                told.append(self._put_aside(part))
+        return told
+
+    def _put_aside(self, path: Path) -> str:
+        """Moves what the catalogue does not know to lost+found; says so."""
+        aside = self._settings.store / "lost+found"
+        aside.mkdir(exist_ok=True, mode=0o700)
+        target = aside / path.name
+        number = 1
+        while target.exists():
+            number += 1
+            target = aside / f"{path.name}.{number}"
+        path.rename(target)
+        return f"{path}: the catalogue does not know it; moved to {target}"
+
+    async def _look(self, upload: Row, arriving: _Arriving, *, is_whole: bool) -> None:
+        """Compares what has arrived since the last look with the manifest; what is refused is gone."""
+        seen = arriving.checked
+        found = await self._check(self.parts / upload["upload_id"], seen.checked_bytes, is_whole)
+        damage = tuple(dict.fromkeys((*seen.damage, *found.damage)))[:_DAMAGE_MAX]
+        arriving.checked = replace(found, damage=damage)
+        arriving.unchecked_bytes = 0
+        if damage and not upload["accept_damaged"]:
             self.abort(upload["upload_id"])
             raise ApiError(
                 "input",
-                f"{upload['name']}: {archive.damage[0]}",
+                f"{upload['name']}: {damage[0]}",
                 "send it again; if the file itself is damaged, with accept_damaged",
             )
+        # The manifest's word is a stranger's too. Without a ticket a capture is out of every scope.
+        prefix, ticket = upload["ticket_prefix"], upload["ticket"] or clean_ticket(found.ticket)
+        if (ticket or is_whole) and not ticket.startswith(prefix):
+            self.abort(upload["upload_id"])
+            told = f"ticket {ticket} is not in scope" if ticket else "the capture has no ticket"
+            raise ApiError("not_permitted", told, f"give one that begins with {prefix}, with ticket")
 
-    def _finish(self, upload: Row, archive: Archive) -> str:
+    def _finish(self, upload: Row, checked: Checked) -> str:
         part = self.parts / upload["upload_id"]
         with part.open("rb") as file:
             os.fsync(file.fileno())
-        capture_id = store.import_core().hash_file(str(part))
+        capture_id = identity(store.import_core().hash_file(str(part)), upload["ticket_prefix"])
+        with self._placing:
+            self._place(upload, checked, part, capture_id)
+        part.unlink(missing_ok=True)
+        return capture_id
+
+    def _place(self, upload: Row, checked: Checked, part: Path, capture_id: str) -> None:
         folder = self.captures / capture_id
         folder.mkdir(exist_ok=True, mode=0o700)
         target = self.file(capture_id)
@@ -184,31 +272,35 @@ class Uploads:
         target.chmod(0o400)
         for place in (folder, self.captures):
             _sync(place)
-        ticket = upload["ticket"] or _manifest_ticket(archive)
+        ticket = upload["ticket"] or clean_ticket(checked.ticket)
         with self._catalogue.writing() as db:
             db.execute(
                 "INSERT INTO capture (capture_id, name, size_bytes, ticket, state, damage, uploaded_ns, token_id)"
                 " VALUES (?, ?, ?, ?, 'uploaded', ?, ?, ?) ON CONFLICT DO NOTHING",
-                (capture_id, upload["name"], upload["size_bytes"], ticket, "; ".join(archive.damage) or None, now_ns(),
+                (capture_id, upload["name"], upload["size_bytes"], ticket, "; ".join(checked.damage) or None, now_ns(),
                  upload["token_id"]),
             )  # fmt: skip
+            (held,) = db.execute("SELECT ticket FROM capture WHERE capture_id = ?", (capture_id,)).fetchone()
+            if not held.startswith(upload["ticket_prefix"]):
+                raise ApiError(
+                    "conflict", "uploaded before, and moved to a ticket that is not in scope", "ask an admin"
+                )
+            db.execute("DELETE FROM deleted WHERE capture_id = ?", (capture_id,))
             db.execute("DELETE FROM upload WHERE upload_id = ?", (upload["upload_id"],))
-        part.unlink(missing_ok=True)
-        return capture_id
 
 
-def _read_again(path: Path, lock: asyncio.Lock) -> _Arriving:
-    """What a server that was restarted has forgotten of an upload."""
-    arriving = _Arriving(lock=lock)
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            arriving.feed(chunk)
-    return arriving
+def identity(file_hash: str, ticket_prefix: str) -> str:
+    """The id of a capture: the hash of its file, for each scope another one.
+
+    Who sees a part of the tickets shares captures with those who see the same part. With nobody else: that a file is there
+    already, and what becomes of it, would be told to whoever has a copy.
+    """
+    return hashlib.sha256(f"{ticket_prefix}\0{file_hash}".encode()).hexdigest() if ticket_prefix else file_hash
 
 
-def _manifest_ticket(archive: Archive) -> str:
-    ticket = (archive.manifest or {}).get("ticket")
-    return clean_ticket(ticket) if isinstance(ticket, str) else ""
+def _full(error: OSError) -> ApiError:
+    return ApiError("environment", f"the store cannot be written: {error.strerror}",
+                    "what came is kept; delete captures, then go on")  # fmt: skip
 
 
 def clean_ticket(ticket: str) -> str:

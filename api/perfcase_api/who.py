@@ -51,9 +51,9 @@ class Tokens:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
 
-    def first(self) -> str | None:
-        """A token for the first admin, where there is none yet."""
-        if self._catalogue.row("SELECT 1 FROM token"):
+    def first(self, issuer: str | None = None) -> str | None:
+        """A token for an admin of all tickets, where none is valid: at the first start, or when the last one ended."""
+        if self._catalogue.row(f"{_ADMINS} LIMIT 1", {"now": now_ns(), "issuer": issuer}):
             return None
         return self.create("first admin", "admin", "", None)[1]
 
@@ -78,14 +78,25 @@ class Tokens:
             ).fetchone()
         return None if row["revoked_ns"] is not None else row["token_id"]
 
-    def revoke(self, token_id: int) -> bool:
-        """Ends a token and its sessions; whether there was one to end."""
+    def revoke(self, me: Who, token_id: int, issuer: str | None = None) -> bool:
+        """Ends a token in scope and its sessions; whether there was one to end. Not that of the last admin of all tickets.
+
+        ``issuer``: the identity provider whose people can sign in.
+        """
         with self._catalogue.writing() as db:
+            row = db.execute(
+                "SELECT ticket_prefix FROM token WHERE token_id = ? AND revoked_ns IS NULL", (token_id,)
+            ).fetchone()
+            if row is None or not me.sees(row["ticket_prefix"]):
+                return False
+            admins = [each["token_id"] for each in db.execute(_ADMINS, {"now": now_ns(), "issuer": issuer})]
+            if admins == [token_id]:
+                raise ApiError(
+                    "conflict", "this is the last admin of all tickets", "make another first: POST /v1/tokens"
+                )
             db.execute("DELETE FROM session WHERE token_id = ?", (token_id,))
-            changed = db.execute(
-                "UPDATE token SET revoked_ns = ? WHERE token_id = ? AND revoked_ns IS NULL", (now_ns(), token_id)
-            )
-            return changed.rowcount > 0
+            db.execute("UPDATE token SET revoked_ns = ? WHERE token_id = ?", (now_ns(), token_id))
+            return True
 
     def by_secret(self, secret: str) -> Who | None:
         """Whose token this is, if it is valid now."""
@@ -141,6 +152,12 @@ class Rates:
 
 _VALID = "SELECT t.token_id, t.name, t.role, t.ticket_prefix FROM token AS t"
 _NOW = "t.revoked_ns IS NULL AND (t.expires_ns IS NULL OR t.expires_ns > :now)"
+
+_ADMINS = (
+    f"SELECT t.token_id FROM token AS t WHERE t.role = 'admin' AND t.ticket_prefix = '' AND {_NOW}"
+    " AND (t.issuer IS NULL OR t.issuer = :issuer)"
+)
+"""Who may do everything now; of the people of an identity provider those of the one that is configured."""
 
 
 def _values(secret: str) -> dict[str, str | int]:

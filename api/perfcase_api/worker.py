@@ -2,7 +2,8 @@
 
 ``python -m perfcase_api.worker SOCKET`` speaks as perfcase_api.nursery says. A child reads one line of JSON from standard
 input: ``{"arguments", "readable", "memory_bytes", "cpu_seconds", "scratch", "scratch_bytes"}``, gives up its rights, runs a
-command line, and ends; output and exit code are the command line's own.
+command line, and ends; output and exit code are the command line's own. With ``"check"`` instead of ``"arguments"`` it looks at an
+upload that arrives (perfcase_api.checking).
 """
 
 from __future__ import annotations
@@ -100,12 +101,28 @@ def _work() -> None:
         cpu_seconds=job["cpu_seconds"],
         file_bytes=job["scratch_bytes"] if is_fenced else 0,
     )
-    from perfcase.cli.main import run
-
-    code = run(job["arguments"])
+    code = _check(job["check"]) if "check" in job else _run(job["arguments"])
     sys.stdout.flush()
     # Not sys.exit: threads of DuckDB need not be waited for, nobody will miss what they do.
     os._exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    from perfcase.cli.main import run
+
+    return run(arguments)
+
+
+def _check(arguments: list) -> int:
+    from perfcase.errors import EXIT_CODES, PerfcaseError
+    from perfcase_api import checking
+
+    try:
+        sys.stdout.write(checking.look(*arguments))
+    except PerfcaseError as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_CODES[error.kind]
+    return 0
 
 
 def _load() -> None:

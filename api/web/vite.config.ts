@@ -1,7 +1,8 @@
 import { defineConfig } from "vite";
 
 export default defineConfig({
-  base: "/",
+  // The page may be below any path of a proxy.
+  base: "./",
   // `npx vite` beside `perfcase serve --open`: the page from its sources, the answers from the server.
   server: { proxy: { "/v1": "http://127.0.0.1:8640" } },
   build: {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
@@ -21,6 +22,19 @@ SAMPLES = ROOT / "sample-captures"
 PERFCASE = Path(sys.executable).with_name("perfcase")
 START_S = 60
 IMPORT_S = 120
+
+
+BOUNDED = """
+import json, sys
+from dataclasses import replace
+from perfcase.cli.main import run
+from perfcase_api import serving
+bounds, serve = json.loads(sys.argv[1]), serving.serve
+def bounded(settings, say):
+    serve(replace(settings, **{name: replace(getattr(settings, name), **given) for name, given in bounds.items()}), say)
+serving.serve = bounded
+sys.exit(run(sys.argv[2:]))
+"""
 
 
 @dataclass
@@ -51,11 +65,24 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def start(store: Path, token: str = "", *options: str, port: int = 0) -> Running:
-    """Starts a server and waits until it answers; on a free port unless told."""
+def start(
+    store: Path,
+    token: str = "",
+    *options: str,
+    port: int = 0,
+    bounds: dict[str, dict[str, float]] | None = None,
+    command: list[str] | None = None,
+) -> Running:
+    """Starts a server and waits until it answers; on a free port if none is given.
+
+    ``bounds``: fields of ``Limits`` and of ``ConnectionLimits`` that have no option, by ``limits`` and ``connections``. ``command``: what to run
+    instead of perfcase.
+    """
     port = port or free_port()
     log = (store.parent / f"{store.name}.log").open("w+")
-    process = subprocess.Popen([PERFCASE, "serve", "--store", store, "--port", str(port), *options], stderr=log)
+    if command is None:
+        command = [str(PERFCASE)] if bounds is None else [sys.executable, "-c", BOUNDED, json.dumps(bounds)]
+    process = subprocess.Popen([*command, "serve", "--store", store, "--port", str(port), *options], stderr=log)
     running = Running(store, port, process, token)
     end = time.monotonic() + START_S
     with running.client() as client:

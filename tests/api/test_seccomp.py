@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import re
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,14 +16,15 @@ from perfcase_api import seccomp
 REFUSED, ALLOWED, NO_SUCH = seccomp._ERRNO | errno.EPERM, seccomp._ALLOW, seccomp._ERRNO | errno.ENOSYS
 
 
+PID = 4711
+HEADERS = {"x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "aarch64": "/usr/include/asm-generic/unistd.h"}
+
+
 def answer(machine: str, number: int, *, argument: int = 0, architecture: int | None = None) -> int:
     """What the kernel would do, by the rules of linux/bpf_common.h."""
-    known, numbers = seccomp._ARCHITECTURES[machine]
+    known = seccomp._ARCHITECTURES[machine]
     given = {0: number, 4: known if architecture is None else architecture, 16: argument}
-    lines = [
-        struct.unpack("=HBBI", line)
-        for line in seccomp._program(known, dict(zip(seccomp._NAMES, numbers, strict=False)))
-    ]
+    lines = [struct.unpack("=HBBI", line) for line in seccomp._program(known, seccomp.numbers(machine), PID)]
     at = loaded = 0
     while True:
         code, if_true, if_false, value = lines[at]
@@ -37,26 +40,51 @@ def answer(machine: str, number: int, *, argument: int = 0, architecture: int | 
 
 @pytest.mark.parametrize("machine", sorted(seccomp._ARCHITECTURES))
 def test_each_call_has_its_answer(machine: str) -> None:
-    named = dict(zip(seccomp._NAMES, seccomp._ARCHITECTURES[machine][1], strict=False))
-    assert len(set(named.values())) == len(named) >= 28
+    named = seccomp.numbers(machine)
+    assert len(set(named.values())) == len(named) >= 50
     for number in range(500):
         is_named = number in named.values()
         expected = REFUSED if is_named else NO_SUCH if number == seccomp._CLONE3 else ALLOWED
         assert answer(machine, number) == expected, number
     assert answer(machine, named["clone"], argument=0x3D0F00) == ALLOWED, "a thread"
     assert answer(machine, named["clone"], argument=0x11) == REFUSED, "a process"
+    assert answer(machine, named["tgkill"], argument=PID) == ALLOWED, "itself"
+    assert answer(machine, named["tgkill"], argument=PID + 1) == REFUSED, "another process"
     assert answer(machine, 0, architecture=3) == seccomp._KILL
     assert answer(machine, 0x40000000 + 41) == REFUSED, "x32"
 
 
+@pytest.mark.parametrize("machine", sorted(HEADERS))
+def test_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
+    header = Path(HEADERS[machine])
+    if not header.is_file():
+        pytest.skip(f"{header} is not installed")
+    known = {
+        name: int(number) for name, number in re.findall(r"#define __NR3?2?6?4?_(\w+)\s+(\d+)", header.read_text())
+    }
+    for name, number in seccomp.numbers(machine).items():
+        # Headers may be older than the call.
+        assert known.get(name, number) == number, name
+    if machine == "aarch64":
+        absent = {name for name, (_, number) in seccomp._CALLS.items() if number is None}
+        assert not absent & known.keys()
+
+
 TRIED = """
-import ctypes, os, socket, subprocess, threading
+import ctypes, os, platform, socket, subprocess, threading
 from perfcase_api import seccomp
 ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
-assert seccomp.refuse()
+assert seccomp.is_there() and seccomp.refuse()
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *arguments):
+    if libc.syscall(seccomp.numbers(platform.machine())[name], *arguments) != 0:
+        raise OSError(ctypes.get_errno(), name)
+call("tgkill", os.getpid(), os.getpid(), 0)
 for what in (
     lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM), lambda: socket.socket(socket.AF_UNIX), socket.socketpair,
-    os.fork, lambda: os.kill(os.getppid(), 0), lambda: os.execv("/bin/true", ["true"]), lambda: subprocess.run(["/bin/true"]),
+    os.fork, lambda: os.kill(os.getppid(), 0), lambda: call("tgkill", os.getppid(), os.getppid(), 0),
+    lambda: call("rt_sigqueueinfo", os.getppid(), 0, ctypes.create_string_buffer(128)), lambda: os.chmod("/nowhere", 0o666),
+    lambda: os.fchmod(0, 0o666), lambda: os.chown("/nowhere", 0, 0), lambda: os.setxattr("/nowhere", "user.x", b""), lambda: os.execv("/bin/true", ["true"]), lambda: subprocess.run(["/bin/true"]),
 ):
     try:
         what()

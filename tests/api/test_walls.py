@@ -13,6 +13,7 @@ import pytest
 
 from perfcase_api import sandbox
 from perfcase_api.catalogue import Catalogue
+from perfcase_api.checking import Checked
 from perfcase_api.errors import ApiError
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
@@ -41,6 +42,10 @@ try:
 except Exception as error:
     print(type(error).__name__)
 """
+
+
+async def no_check(*_: object) -> Checked:
+    return Checked()
 
 
 def enclosed(folder: Path, statement: str) -> str:
@@ -78,6 +83,10 @@ def enclosed(folder: Path, statement: str) -> str:
         ("import subprocess; subprocess.run(['/bin/true'])", "PermissionError"),
         ("import os; os.fork()", "PermissionError"),
         ("import os, signal; os.kill(os.getppid(), signal.SIGKILL)", "PermissionError"),
+        ("import os; (folder / 'x').touch(); os.chmod(folder / 'x', 0o4755)", "PermissionError"),
+        ("import os; (folder / 'x').touch(); os.setxattr(folder / 'x', 'user.x', b'')", "PermissionError"),
+        ("import resource; assert resource.getrlimit(resource.RLIMIT_NOFILE)[1] <= 16384", "done"),
+        ("import signal; signal.raise_signal(signal.SIGABRT)", "-6 "),
         ("(folder / 'x').write_bytes(b'x' * (2 << 20))", "OSError"),
         ("bytearray(4 << 30)", "MemoryError"),
     ],
@@ -134,7 +143,7 @@ def test_what_a_process_says_that_was_taken_over(tmp_path: Path, monkeypatch: py
     settings = Settings(tmp_path / "store")
     settings.store.mkdir()
     catalogue = Catalogue(tmp_path / "x.sqlite3")
-    uploads = Uploads(settings, catalogue)
+    uploads = Uploads(settings, catalogue, no_check)
     for capture_id in ("a", "b"):
         (uploads.captures / capture_id).mkdir()
         catalogue.write(

@@ -82,7 +82,7 @@ def test_a_page_that_was_not_built_says_what_to_do(tmp_path: Path, monkeypatch: 
     app = create_app(Settings(store=tmp_path / "store", is_open=True))
 
     async def ask() -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             return await client.get("/")
 
     told = asyncio.run(ask())

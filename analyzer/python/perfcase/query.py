@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from perfcase import exact
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
-from perfcase.schema import literal, quote
+from perfcase.schema import literal
 
 _BATCH_ROWS = 10_000
 
@@ -83,18 +84,23 @@ class Result:
             yield from batch
 
     def arrow(self) -> ArrowStream:
-        """The rows as an Arrow C stream, enumerations as plain text (Arrow would make dictionaries of them)."""
+        """The rows as an Arrow C stream."""
+        return self._stream(exact.IN_ARROW)[0]
+
+    def _stream(self, changes: Mapping[str, str]) -> tuple[ArrowStream, Sequence[str], Sequence[exact.Kind]]:
+        """The rows with other types, and which columns and types they had."""
         relation = self._connection.sql(self._sql)
-        enums = {n for n, t in zip(relation.columns, relation.types, strict=True) if str(t).startswith("ENUM")}
-        if enums:
-            columns = (f"{quote(n)}::VARCHAR AS {quote(n)}" if n in enums else quote(n) for n in relation.columns)
-            relation = self._connection.sql(f"SELECT {', '.join(columns)} FROM ({self._sql}\n)")
-        return ArrowStream(relation)
+        names, kinds = relation.columns, relation.types
+        cast = exact.select(self._sql, names, kinds, lambda kind: exact.changed(kind, changes))
+        return ArrowStream(self._connection.sql(cast) if cast else relation), names, kinds
 
     def _executed(self) -> duckdb.DuckDBPyConnection:
         if self._cursor is None:
             with sql_errors():
-                self._cursor = self._connection.execute(self._sql)
+                cursor = self._connection.execute(self._sql)
+                names, kinds = zip(*(column[:2] for column in cursor.description or ()), strict=True)
+                cast = exact.select(self._sql, names, kinds, lambda kind: exact.changed(kind, exact.IN_PYTHON))
+                self._cursor = self._connection.execute(cast) if cast else cursor
         return self._cursor
 
 
@@ -114,14 +120,21 @@ class Gathered(Result):
             )
             ((capture_id,),) = connection.execute("SELECT capture_id FROM capture").fetchall()
             with sql_errors():
-                gathered.register("one", one.arrow())
-                select = f"SELECT {literal(capture_id)} AS capture_id, * FROM one"
+                stream, names, kinds = one._stream(exact.ON_THE_WAY)
+                gathered.register("one", stream)
+                restored = exact.select("FROM one", names, kinds, _arrived) or "FROM one"
+                select = f"SELECT {literal(capture_id)} AS capture_id, * FROM ({restored})"
                 gathered.execute(
                     f"CREATE TABLE answer AS {select}" if is_first else f"INSERT INTO answer BY NAME {select}"
                 )
                 gathered.unregister("one")
             is_first = False
         super().__init__(gathered, "FROM answer" + (f" LIMIT {limit}" if limit else ""))
+
+
+def _arrived(kind: exact.Kind) -> str | None:
+    """What a column becomes again that was sent as text."""
+    return (exact.changed(kind, exact.ARRIVED) or str(kind)) if exact.changed(kind, exact.ON_THE_WAY) else None
 
 
 class ArrowStream:

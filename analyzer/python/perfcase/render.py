@@ -153,6 +153,9 @@ def _plain(value: object) -> object:
     """A value that JSON has. NaN and infinities become null, bytes hex, times text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
+    if isinstance(value, Decimal) and value.is_finite() and value.as_tuple().exponent >= 0:
+        # Without a fraction, as sums are: all of its digits.
+        return int(value)
     if isinstance(value, (float, Decimal)):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, bytes):

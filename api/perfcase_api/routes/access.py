@@ -88,7 +88,11 @@ class Entry(BaseModel):
 def sign_in_ways(here: Here) -> Ways:
     """How one may sign in; needs no token."""
     oidc = here.settings.oidc
-    provider = Provider(name=oidc.name, url="/v1/oidc") if oidc and not here.settings.is_open else None
+    provider = (
+        Provider(name=oidc.name, url=f"{here.settings.root_path}/v1/oidc")
+        if oidc and not here.settings.is_open
+        else None
+    )
     return Ways(is_open=here.settings.is_open, token=not here.settings.is_open, oidc=provider)
 
 
@@ -110,6 +114,7 @@ def sign_in(here: Here, request: Request, response: Response, given: SignIn) -> 
         COOKIE,
         here.tokens.open_session(who.token_id),
         max_age=SESSION_S,
+        path=here.settings.top,
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",
@@ -122,18 +127,20 @@ def sign_out(here: Here, request: Request, _me: Me) -> Response:
     """Ends the session."""
     here.tokens.close_session(request.cookies.get(COOKIE, ""))
     response = Response(status_code=204)
-    response.delete_cookie(COOKIE)
+    response.delete_cookie(COOKIE, path=here.settings.top)
     return response
 
 
 @router.get("/tokens")
 def list_tokens(here: Here, me: Me, limit: AtMost = 1000, offset: After = 0) -> list[Token]:
-    """All tokens, without their secrets."""
+    """All tokens, without their secrets. An admin with a scope sees those within it."""
     me.needs("admin")
-    return [
-        _token(row)
-        for row in here.catalogue.rows("SELECT * FROM token ORDER BY token_id LIMIT ? OFFSET ?", (limit, offset))
-    ]
+    rows = here.catalogue.rows(
+        "SELECT * FROM token WHERE substr(ticket_prefix, 1, length(:scope)) = :scope"
+        " ORDER BY token_id LIMIT :limit OFFSET :offset",
+        {"scope": me.ticket_prefix, "limit": limit, "offset": offset},
+    )
+    return [_token(row) for row in rows]
 
 
 @router.post("/tokens", status_code=201)
@@ -152,9 +159,9 @@ def create_token(here: Here, me: Me, new: NewToken) -> CreatedToken:
 def revoke_token(
     here: Here, me: Me, token_id: Annotated[int, Path(ge=1, lt=1 << 62, description="As GET /v1/tokens lists it.")]
 ) -> Response:
-    """Ends a token and its sessions."""
+    """Ends a token and its sessions; not that of the last admin. An admin with a scope ends those within it."""
     me.needs("admin")
-    if not here.tokens.revoke(token_id):
+    if not here.tokens.revoke(me, token_id, here.issuer):
         raise ApiError("not_found", f"there is no valid token {token_id}", "GET /v1/tokens lists them")
     return Response(status_code=204)
 
@@ -166,8 +173,12 @@ def audit(
     limit: AtMost = 100,
     offset: After = 0,
 ) -> list[Entry]:
-    """Who did what, the latest first."""
+    """Who did what, the latest first. For an admin of all tickets."""
     me.needs("admin")
+    if me.ticket_prefix:
+        raise ApiError(
+            "not_permitted", f"{me.name} is an admin of {me.ticket_prefix} only", "this is about all tickets"
+        )
     rows = here.catalogue.rows("SELECT * FROM audit ORDER BY audit_id DESC LIMIT ? OFFSET ?", (limit, offset))
     return [Entry(**{name: row[name] for name in Entry.model_fields}) for row in rows]
 

@@ -17,7 +17,12 @@ from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, clean_ticket
 
 router = APIRouter(prefix="/v1/captures", tags=["captures"])
 
-CaptureId = Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="As in the table capture: a hash of the file.")]
+CaptureId = Annotated[
+    str,
+    Path(
+        pattern="^[0-9a-f]{64}$", description="As in the table capture: a hash of the file, another one for each scope."
+    ),
+]
 
 AtMost = Annotated[int, Query(ge=1, le=1000, description="At most this many.")]
 After = Annotated[int, Query(ge=0, lt=1 << 62, description="Leave out the first of them.")]
@@ -161,7 +166,9 @@ async def delete_capture(here: Here, me: Me, capture_id: CaptureId) -> Response:
     row = here.capture(me, capture_id)
     if me.role != "admin" and row["token_id"] != me.token_id:
         raise ApiError("not_permitted", "uploaded by somebody else", "an admin may delete it")
-    await asyncio.to_thread(here.uploads.delete, capture_id)
+    await asyncio.to_thread(here.uploads.forget, capture_id)
+    await here.imports.stop(capture_id)
+    await asyncio.to_thread(here.uploads.remove, capture_id)
     await asyncio.to_thread(here.answers.forget, capture_id)
     return Response(status_code=204)
 

@@ -42,9 +42,10 @@ class _ForPeople(APIRoute):
                     raise
                 # The audit log has what came of it, not how it was said.
                 request.state.status = error.status
-                said = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
+                top = request.app.state.server.settings.top
+                said = RedirectResponse(top, 303, headers={"Cache-Control": "no-store"})
                 reason = json.dumps(body(error.kind, error.message[:_MESSAGE_MAX], error.hint))
-                said.set_cookie(_REFUSED, quote(reason, safe=""), max_age=_REFUSED_S, samesite="strict")
+                said.set_cookie(_REFUSED, quote(reason, safe=""), max_age=_REFUSED_S, path=top, samesite="strict")
                 return said
 
         return told
@@ -61,7 +62,13 @@ async def begin_oidc(here: Here, request: Request) -> RedirectResponse:
     answer = RedirectResponse(url, 303, headers={"Cache-Control": "no-store"})
     # Lax: the provider's page leads back here, from another site.
     answer.set_cookie(
-        _BEGUN, secret, max_age=BEGUN_S, path=_PATH, httponly=True, samesite="lax", secure=_is_https(here)
+        _BEGUN,
+        secret,
+        max_age=BEGUN_S,
+        path=f"{here.settings.root_path}{_PATH}",
+        httponly=True,
+        samesite="lax",
+        secure=_is_https(here),
     )
     return answer
 
@@ -90,12 +97,13 @@ async def finish_oidc(
     if token_id is None:
         raise ApiError("not_permitted", f"{person.name} may no longer sign in", "an admin revoked it")
     request.state.who = Who(person.name, rule.role, rule.ticket_prefix, token_id)
-    answer = RedirectResponse("/", 303, headers={"Cache-Control": "no-store"})
-    answer.delete_cookie(_BEGUN, path=_PATH)
+    answer = RedirectResponse(here.settings.top, 303, headers={"Cache-Control": "no-store"})
+    answer.delete_cookie(_BEGUN, path=f"{here.settings.root_path}{_PATH}")
     answer.set_cookie(
         COOKIE,
         here.tokens.open_session(token_id),
         max_age=SESSION_S,
+        path=here.settings.top,
         httponly=True,
         samesite="strict",
         secure=_is_https(here),

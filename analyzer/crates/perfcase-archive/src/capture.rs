@@ -302,11 +302,11 @@ fn inflate(
     Ok((Content::new(output.bytes), problem.into_iter().collect()))
 }
 
-fn hex_sha256(bytes: &[u8]) -> String {
+pub(crate) fn hex_sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-fn checksum_problem(member: &Member, actual: &str) -> Option<Problem> {
+pub(crate) fn checksum_problem(member: &Member, actual: &str) -> Option<Problem> {
     let stated = member.sha256.as_deref()?;
     (!stated.eq_ignore_ascii_case(actual)).then(|| {
         Problem::new(

@@ -6,6 +6,7 @@
 
 mod budget;
 mod capture;
+mod check;
 mod content;
 mod decompress;
 mod error;
@@ -21,6 +22,7 @@ mod sniff;
 mod tar_walk;
 
 pub use capture::{Capture, CaptureKind};
+pub use check::{Checked, check};
 pub use content::Content;
 pub use error::ArchiveError;
 pub use kind::{Compression, Member, MemberKind};

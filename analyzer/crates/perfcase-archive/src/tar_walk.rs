@@ -5,7 +5,7 @@ use crate::limits::Limits;
 use crate::path;
 use crate::problem::{Problem, Severity};
 
-const BLOCK: u64 = 512;
+pub(crate) const BLOCK: u64 = 512;
 /// Longest path a GNU or pax long-name record may give.
 const LONG_NAME_BYTES_MAX: u64 = 4096;
 

@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList};
 
 /// Imports a capture into `tables/` below `out_dir`.
 ///
-/// `options` may hold `name`, `kallsyms` (a path) and `debug_dirs` (paths). `progress(phase, records)` is called now and then; an exception
+/// `options` may hold `name`, `kallsyms` (a path), `debug_dirs` (paths) and `capture_id`. `progress(phase, records)` is called now and then; an exception
 /// that it raises (Ctrl-C, say) ends the import. Gives
 /// `{"capture_id", "tables": {name: rows}, "other_columns": {name: [(column, type)]}, "issues": [{…}]}`.
 #[pyfunction]
@@ -76,6 +76,9 @@ fn options_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
     if let Some(debug_dirs) = given.get_item("debug_dirs")? {
         options.debug_dirs = debug_dirs.extract()?;
     }
+    if let Some(capture_id) = given.get_item("capture_id")? {
+        options.capture_id = capture_id.extract()?;
+    }
     Ok(options)
 }
 
@@ -121,6 +124,15 @@ fn describe(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(described.to_string())
 }
 
+/// Compares an archive's members from an offset on with the manifest's checksums: JSON of `{"ticket", "checked_bytes", "problems"}`,
+/// or None where nothing vouches for the file.
+#[pyfunction]
+fn check(py: Python<'_>, path: PathBuf, begin: u64, is_whole: bool) -> PyResult<Option<String>> {
+    let checked = py.detach(|| perfcase_archive::check(&path, begin, is_whole));
+    let checked = checked.map_err(|error| errors::archive(py, &error))?;
+    Ok(checked.map(|checked| serde_json::json!(checked).to_string()))
+}
+
 /// BLAKE3 of a file or folder, hex: the key of the capture.
 #[pyfunction]
 fn hash_file(py: Python<'_>, path: PathBuf) -> PyResult<String> {
@@ -132,6 +144,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(import_capture, module)?)?;
     module.add_function(wrap_pyfunction!(symbolize, module)?)?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(hash_file, module)?)?;
     module.add_function(wrap_pyfunction!(events::print_events, module)?)?;
     module.add_function(wrap_pyfunction!(events::run_event_printer, module)?)?;

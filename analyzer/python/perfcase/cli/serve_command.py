@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +21,7 @@ def command(
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N")] = 8640,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=256, metavar="N", help="Analyses at once; as many as there are CPUs unless told."),
+        typer.Option(min=1, max=256, metavar="N", help="Analyses at once; as many as there are CPUs if none is given."),
     ] = None,
     job_seconds: Annotated[
         float, typer.Option(min=0.1, metavar="S", help="An analysis that takes longer is stopped.")
@@ -33,6 +35,24 @@ def command(
             "--config", metavar="FILE", help="Settings in TOML: [oidc], signing in with an identity provider."
         ),
     ] = None,
+    root_path: Annotated[
+        str, typer.Option("--root-path", metavar="/PATH", help="Below which path of a proxy's address the server is.")
+    ] = "",
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trusted-proxy",
+            metavar="ADDRESS",
+            help="Believe X-Forwarded-For and X-Forwarded-Proto of this address or network. May be given several times.",
+        ),
+    ] = None,
+    access_log: Annotated[
+        Path | None,
+        typer.Option("--access-log", metavar="FILE", help="A line of JSON for each request; - is standard error."),
+    ] = None,
+    audit_days: Annotated[
+        int, typer.Option(min=1, max=36500, metavar="N", help="After N days entries of the audit log go to files.")
+    ] = 400,
     is_open: Annotated[
         bool, typer.Option("--open", help="Ask nobody for a token. On loopback only.", show_default=False)
     ] = False,
@@ -48,9 +68,7 @@ def command(
                  'http://127.0.0.1:8640/v1/captures?name=incident.perfcase'
     """
     try:
-        import uvicorn
-
-        from perfcase_api.app import create_app
+        from perfcase_api import serving
         from perfcase_api.configuration import read
         from perfcase_api.settings import Limits, Settings
     except ImportError as error:
@@ -64,16 +82,25 @@ def command(
         port=port,
         is_open=is_open,
         oidc=read(config) if config else None,
+        root_path=_path(root_path),
+        trusted_proxies=tuple(map(_network, trusted_proxy or ())),
+        access_log=access_log,
+        audit_days=audit_days,
         limits=Limits(job_seconds=job_seconds, requests_per_minute=requests_per_minute),
         **given,
     )
-    app = create_app(settings)
-    if not is_open:
-        from perfcase_api.app import first_token
+    serving.serve(settings, lambda line: print(line, file=sys.stderr, flush=True))
 
-        secret = first_token(settings)
-        if secret:
-            sys.stderr.write(f"The first admin's token, shown this once: {secret}\n")
-    sys.stderr.write(f"perfcase serves {store} at http://{host}:{port}\n")
-    sys.stderr.flush()
-    uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False, timeout_graceful_shutdown=5)
+
+def _path(given: str) -> str:
+    path = given.rstrip("/")
+    if path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", path):
+        raise PerfcaseError("usage", f"--root-path {given}: not a path", "as /perfcase")
+    return path
+
+
+def _network(given: str) -> str:
+    try:
+        return str(ipaddress.ip_network(given))
+    except ValueError as error:
+        raise PerfcaseError("usage", f"--trusted-proxy: {error}", "as 10.0.0.1 or 10.0.0.0/8") from None

@@ -24,7 +24,7 @@ export function whenSignedOut(act: () => void): void {
   onSignedOut = act;
 }
 
-/** A route's address; lists become repeated parameters, what is empty is left out. */
+/** A route's address, from the page's own; lists become repeated parameters, what is empty is left out. */
 export function address(path: string, query: Query = {}): string {
   const given = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -32,7 +32,7 @@ export function address(path: string, query: Query = {}): string {
     for (const one of Array.isArray(value) ? value : [value]) given.append(name, String(one));
   }
   const text = given.toString();
-  return text ? `/v1/${path}?${text}` : `/v1/${path}`;
+  return text ? `v1/${path}?${text}` : `v1/${path}`;
 }
 
 export interface Asking {

@@ -50,7 +50,7 @@ const REFUSED = /(?:^|; )perfcase_refused=([^;]*)/;
 function refusal(): ApiError | undefined {
   const found = REFUSED.exec(document.cookie)?.[1];
   if (!found) return undefined;
-  document.cookie = "perfcase_refused=; Max-Age=0; Path=/; SameSite=Strict";
+  document.cookie = `perfcase_refused=; Max-Age=0; Path=${new URL(".", location.href).pathname}; SameSite=Strict`;
   const { kind, message, hint } = JSON.parse(decodeURIComponent(found)).error;
   return new ApiError(kind, message, hint);
 }

@@ -136,7 +136,7 @@ function follow(key: string, captureId: string): void {
 
 /** Tells how an import goes until it ends; the answer stops listening. */
 export function followImport(captureId: string, tell: (state: ImportState) => void): () => void {
-  const events = new EventSource(`/v1/captures/${captureId}/progress`);
+  const events = new EventSource(`v1/captures/${captureId}/progress`);
   events.addEventListener("import", (event) => {
     const told: ImportState = JSON.parse(event.data);
     tell(told);

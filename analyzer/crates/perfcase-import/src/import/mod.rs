@@ -29,6 +29,8 @@ pub struct Options {
     pub kallsyms: Option<PathBuf>,
     /// Where else than in the capture object files may be taken from: folders, ELF files, archives of them.
     pub debug_dirs: Vec<PathBuf>,
+    /// The capture's id, where whoever imports has one of his own; a hash of the file without it.
+    pub capture_id: Option<String>,
 }
 
 /// How far the import is.
@@ -110,8 +112,8 @@ pub fn import(
     std::fs::create_dir_all(&tables).map_err(|source| ImportError::Io { path: tables.clone(), source })?;
     // The hash reads the whole file once; it does so while the decoders wait for the disk anyway.
     let hashed = std::thread::spawn({
-        let path = path.to_path_buf();
-        move || hash(&path)
+        let (path, given) = (path.to_path_buf(), options.capture_id.clone());
+        move || given.map_or_else(|| hash(&path), Ok)
     });
     let mut session = Session::new(&tables, about::start_anchor(&capture).and_then(|anchor| anchor.monotonic_ns));
     session.objects = objects;

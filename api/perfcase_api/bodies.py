@@ -1,0 +1,46 @@
+"""A bound on the body of a request: JSON is read whole before anybody looks at the token, so it may not be long.
+
+The bytes of an upload stream, and only after the token: they have bounds of their own (perfcase_api.uploads).
+"""
+
+from __future__ import annotations
+
+import re
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from perfcase_api.errors import body
+
+_STREAMED = re.compile(r"POST (/.*)?/v1/captures|PATCH (/.*)?/v1/uploads/[^/]*")
+
+
+class Bodies:
+    """Refuses a body that is longer than ``bytes_max``, at the latest when it has become so."""
+
+    def __init__(self, app: ASGIApp, bytes_max: int) -> None:
+        self._app = app
+        self._bytes_max = bytes_max
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or _STREAMED.fullmatch(f"{scope['method']} {scope['path']}"):
+            await self._app(scope, receive, send)
+            return
+        announced = Headers(scope=scope).get("content-length", "")
+        what = f"a request has at most {self._bytes_max:,} bytes"
+        if announced.isdecimal() and int(announced) > self._bytes_max:
+            await JSONResponse(body("too_large", what), 413, {"Connection": "close"})(scope, receive, send)
+            return
+        came = 0
+
+        async def bounded() -> Message:
+            nonlocal came
+            message = await receive()
+            came += len(message.get("body", b""))
+            if came > self._bytes_max:
+                raise HTTPException(413, what)
+            return message
+
+        await self._app(scope, bounded, send)

@@ -1,0 +1,45 @@
+"""Runs a server until it is told to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import uvicorn
+from fastapi import FastAPI
+
+from perfcase_api import sandbox
+from perfcase_api.app import create_app, first_token
+from perfcase_api.connections import HEAD_BYTES, Connection
+from perfcase_api.settings import Settings
+from perfcase_api.storage import locked
+
+
+def serve(settings: Settings, say: Callable[[str], None]) -> None:
+    """Serves a store; comes back when SIGTERM or SIGINT says so. ``say``: a line for who started it."""
+    app = create_app(settings)
+    with locked(settings.store):
+        _run(app, settings, say)
+
+
+def _run(app: FastAPI, settings: Settings, say: Callable[[str], None]) -> None:
+    secret = None if settings.is_open else first_token(settings)
+    if secret:
+        say(f"The first admin's token, shown this once: {secret}")
+    for wall in sandbox.missing():
+        say(f"warning: {wall}")
+    say(f"perfcase serves {settings.store} at http://{settings.host}:{settings.port}")
+    uvicorn.run(
+        app,
+        host=settings.host,
+        port=settings.port,
+        # Not what happens to be installed: other protocols have other bounds.
+        http=Connection.of(settings.connections, settings.trusted_proxies),
+        ws="none",
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        # uvicorn believes every program of this machine, if it is not told otherwise.
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=5,
+    )

@@ -1,0 +1,201 @@
+"""The folder of a store: nothing that was uploaded is lost by what becomes of the catalogue or of the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from perfcase_api.catalogue import Catalogue
+from perfcase_api.imports import Imports
+from perfcase_api.settings import Limits, Settings
+from perfcase_api.storage import RESERVE_BYTES
+from perfcase_api.uploads import Uploads
+from tests.api.conftest import PERFCASE, SAMPLES, start, upload, wait_ready
+from tests.api.test_walls import no_check
+
+PIPE = SAMPLES / "d-nagle" / "pipe.perfcase"
+
+
+def log(store: Path) -> str:
+    return store.with_name(f"{store.name}.log").read_text()
+
+
+@pytest.mark.parametrize("has_older", [False, True], ids=["lost", "older"])
+def test_a_catalogue_that_does_not_know_a_capture_deletes_none(tmp_path: Path, has_older: bool) -> None:
+    store, older = tmp_path / "store", tmp_path / "older"
+    running = start(store)
+    running.stop()
+    older.mkdir()
+    for file in store.glob("catalogue*"):
+        shutil.copy(file, older)
+    running = start(store, running.token)
+    with running.client() as client:
+        capture_id = upload(client, PIPE)
+        new = client.post("/v1/uploads", json={"name": "x", "size_bytes": 10}).json()
+        client.patch(f"/v1/uploads/{new['upload_id']}", headers={"Upload-Offset": "0"}, content=b"abc")
+    running.stop()
+    for file in store.glob("catalogue*"):
+        file.unlink()
+    if has_older:
+        for file in older.iterdir():
+            shutil.copy(file, store)
+    running = start(store, running.token)
+    aside = store / "lost+found"
+    assert (aside / capture_id / "original").read_bytes() == PIPE.read_bytes()
+    assert (aside / new["upload_id"]).read_bytes() == b"abc"
+    assert f"moved to {aside / capture_id}" in log(store)
+    with running.client() as client:
+        told = [entry["subject"] for entry in client.get("/v1/audit").json() if entry["action"] == "recover"]
+        assert any(capture_id in line for line in told)
+        assert upload(client, aside / capture_id / "original") == capture_id, "it can be uploaded again"
+    running.stop()
+
+
+def test_a_catalogue_that_knows_more_than_there_is(tmp_path: Path) -> None:
+    running = start(tmp_path / "store")
+    with running.client() as client:
+        capture_id = upload(client, PIPE)
+    running.stop()
+    shutil.rmtree(tmp_path / "store" / "captures" / capture_id)
+    running = start(tmp_path / "store", running.token)
+    with running.client() as client:
+        capture = client.get(f"/v1/captures/{capture_id}").json()
+        assert (capture["state"], capture["reason"]) == ("failed", "its files are missing from the store")
+        assert client.delete(f"/v1/captures/{capture_id}").status_code == 204
+    running.stop()
+
+
+def test_what_was_deleted_when_the_server_was_killed_is_not_found_again(tmp_path: Path) -> None:
+    running = start(tmp_path / "store")
+    with running.client() as client:
+        capture_id = upload(client, PIPE)
+    running.stop()
+    catalogue = Catalogue(tmp_path / "store" / "catalogue.sqlite3")
+    Uploads(Settings(tmp_path / "store"), catalogue, no_check).forget(capture_id)
+    catalogue.close()
+    running = start(tmp_path / "store", running.token)
+    assert not (tmp_path / "store" / "captures" / capture_id).exists()
+    assert not (tmp_path / "store" / "lost+found").exists()
+    running.stop()
+
+
+def test_one_server_at_a_time(tmp_path: Path) -> None:
+    running = start(tmp_path / "store")
+    second = [PERFCASE, "serve", "--store", tmp_path / "store", "--port", "0"]
+    refused = subprocess.run(second, capture_output=True, text=True, check=False, timeout=60)
+    assert refused.returncode == 2
+    assert "another server uses this store" in refused.stderr
+    running.stop(signal.SIGKILL)
+    start(tmp_path / "store", running.token).stop()
+
+
+def test_a_capture_that_is_deleted_stops_its_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import of a minute is gone at once, with its files, and the next one begins."""
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\ntouch {tmp_path}/began; [ -e {tmp_path}/second ] && exit 1\nexec sleep 60\n")
+    python.chmod(0o755)
+    monkeypatch.setattr("perfcase_api.imports.sys.executable", str(python))
+    settings = Settings(tmp_path / "store")
+    settings.store.mkdir()
+    catalogue = Catalogue(settings.store / "catalogue.sqlite3")
+    uploads = Uploads(settings, catalogue, no_check)
+    for capture_id in ("a", "b"):
+        (uploads.captures / capture_id).mkdir()
+        uploads.file(capture_id).write_bytes(b"x")
+        catalogue.write(
+            "INSERT INTO capture (capture_id, name, size_bytes, state, uploaded_ns) VALUES (?, 'x', 1, 'uploaded', 0)",
+            (capture_id,),
+        )
+
+    async def run() -> float:
+        imports = Imports(settings, catalogue, uploads)
+        imports.start()
+        while not (tmp_path / "began").exists():
+            await asyncio.sleep(0.02)
+        (tmp_path / "second").touch()
+        began = time.monotonic()
+        uploads.forget("a")
+        await imports.stop("a")
+        uploads.remove("a")
+        took = time.monotonic() - began
+        assert [state async for state in imports.follow("b")][-1]["state"] == "failed"
+        await imports.close()
+        return took
+
+    assert asyncio.run(run()) < 10
+    assert [folder.name for folder in uploads.captures.iterdir()] == ["b"]
+
+
+def test_an_import_that_makes_files_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\ncd "$5"; n=0; while :; do n=$((n + 1)); : >$n; sleep 0.01; done\n')
+    python.chmod(0o755)
+    monkeypatch.setattr("perfcase_api.imports.sys.executable", str(python))
+    settings = Settings(tmp_path / "store", limits=Limits(import_files_max=50))
+    settings.store.mkdir()
+    catalogue = Catalogue(settings.store / "catalogue.sqlite3")
+    uploads = Uploads(settings, catalogue, no_check)
+    (uploads.captures / "a").mkdir()
+    catalogue.write(
+        "INSERT INTO capture (capture_id, name, size_bytes, state, uploaded_ns) VALUES ('a', 'x', 1, 'uploaded', 0)"
+    )
+
+    async def run() -> dict:
+        imports = Imports(settings, catalogue, uploads)
+        imports.start()
+        last = [state async for state in imports.follow("a")][-1]
+        await imports.close()
+        return last
+
+    assert "or 50 files" in asyncio.run(run())["reason"]
+    assert list((uploads.captures / "a").iterdir()) == []
+
+
+FULL = """
+import os, subprocess, sys
+store = sys.argv[1]
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m", "tmpfs", store], check=True)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def test_on_a_full_disk_one_can_sign_in_and_delete(tmp_path: Path) -> None:
+    """The disk is a small one in memory, which is filled to its last byte from outside."""
+    outside = ["unshare", "--map-root-user", "--mount"]
+    if subprocess.run([*outside, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no user namespaces here")
+    (tmp_path / "store").mkdir()
+    wrapped = [*outside, sys.executable, "-c", FULL, tmp_path / "store"]
+    running = start(tmp_path / "store", command=[*map(str, wrapped), str(PERFCASE)])
+    inside = Path(f"/proc/{running.process.pid}/root{tmp_path}/store")
+    with running.client() as client:
+        capture_id = upload(client, PIPE)
+        assert (inside / "reserve").stat().st_size == RESERVE_BYTES
+        with (inside / "filling").open("wb", buffering=0) as file:
+            try:
+                while file.write(bytes(1 << 16)):
+                    pass
+            except OSError:
+                pass
+        refused = client.post("/v1/captures", params={"name": "x"}, content=b"x" * 1000)
+        assert (refused.status_code, refused.json()["error"]["kind"]) == (503, "environment"), refused.text
+        assert "No space left" in refused.json()["error"]["message"]
+        assert not (inside / "reserve").exists()
+        assert client.get(f"/v1/captures/{capture_id}").status_code == 200
+        with running.client("") as browser:
+            assert browser.post("/v1/session", json={"token": running.token}).status_code == 201
+            assert browser.get("/v1/me").status_code == 200
+        assert client.delete(f"/v1/captures/{capture_id}").status_code == 204
+        assert client.get("/v1/captures").json()["total"] == 0
+        (inside / "filling").unlink()
+        assert client.delete(f"/v1/captures/{capture_id}").status_code == 404
+        assert wait_ready(client, upload(client, PIPE))["state"] == "ready"
+        assert (inside / "reserve").exists(), "it is kept again"
+    running.stop()
