@@ -137,7 +137,8 @@ fn samples_without_time_and_cpu() {
     assert_eq!(rows, ["- - 0 - 1 0 0", "- - 0 50 2 0 1", "- - 0 - 3 - -", "- - 0 - 4 0 -", "- - 0 - 5 0 1"]);
     let at = |part: &str| Some(text.find(part).unwrap() as u64);
     assert_eq!(issues, [("unparsed_line", at("not 478")), ("unparsed_line", at("Error")), ("no_time", None)]);
-    let names: Vec<_> = session.threads.all.iter().map(|thread| thread.comm.as_deref().unwrap_or_default()).collect();
+    let names: Vec<_> =
+        (0..session.threads.all.len()).map(|utid| session.threads.comm_of(utid as u32).unwrap_or_default()).collect();
     assert_eq!(names, [&b"swapper"[..], b"sh", b"pool 3", b"sh", b"sh", b"sh"]);
 }
 
@@ -160,7 +161,7 @@ fn samples_without_an_event_have_the_name_of_the_only_one() {
 fn blank_and_odd_lines() {
     let text = "\n   \nsh 474 [000] 1.0001: cycles: \r\n\r\n\t 3df30 f+0x1 (/bin/sh)\r\n\t 4780 (inlined)\r\n\r\n\
         # a comment\n\n\nsh 474 [001] 1.5: 7 cycles: \n3df30 f+0x1 (/bin/sh)\n4780 g (/bin/sh)\n\n\n\
-        sh 474 [001] 1.75: 7 cycles: \n\n\t 99 orphan (/x)\n\nsh 474 [001] 1.8: 7 cycles:";
+        sh 474 [001] 1.75: 7 cycles: \n\n\t 99 orphan (/x)\n\nsh 474 [001] 1.8: 7 cycles:\n";
     let (mut session, issues) = import(text.as_bytes());
     assert_eq!(issues, [("rounded_times", None)]);
     let rows = rows(&mut session.tables.sample, "ts_ns cpu period frame_id stack_id");
