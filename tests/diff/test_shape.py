@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from collections import Counter
@@ -107,6 +108,9 @@ def edited(folder: Path, target: Path, table: str, change: str) -> Path:
             f"COPY (SELECT * REPLACE ({change}) FROM read_parquet('{path}')) TO '{path}.new' (FORMAT parquet)"
         )
     (path.parent / f"{table}.parquet.new").replace(path)
+    info = json.loads((target / "import.json").read_text(encoding="utf-8"))
+    info["files"][f"tables/{table}.parquet"] = path.stat().st_size
+    (target / "import.json").write_text(json.dumps(info), encoding="utf-8")
     return target
 
 

@@ -70,7 +70,9 @@ def host(folder: Path, seed: int) -> Host:
         files = {
             "/proc/stat": stat(cpus, system, rng.randrange(1, 9), rng.randrange(5)),
             "/proc/meminfo": memory,
-            "/proc/vmstat": "".join(f"{name} {value}\n" for name, value in zip(VMSTAT, vm, strict=True)),
+            # The free pages tell how large a page is.
+            "/proc/vmstat": "".join(f"{name} {value}\n" for name, value in zip(VMSTAT, vm, strict=True))
+            + f"nr_free_pages {int(memory.split('MemFree: ')[1].split()[0]) // 4}\n",
         }
         moments.append(Moment(files))
         for fields in cpus:

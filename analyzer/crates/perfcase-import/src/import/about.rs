@@ -27,7 +27,7 @@ pub(super) fn start_anchor(capture: &Capture) -> Option<&Anchor> {
     anchors.iter().find(|anchor| anchor.at.as_deref() == Some("start")).or(anchors.first())
 }
 
-pub(super) fn end_anchor(capture: &Capture) -> Option<&Anchor> {
+fn end_anchor(capture: &Capture) -> Option<&Anchor> {
     let anchors = &capture.manifest.as_ref()?.clock.anchors;
     anchors.iter().find(|anchor| anchor.at.as_deref() == Some("end"))
 }

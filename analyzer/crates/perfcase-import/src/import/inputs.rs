@@ -1,9 +1,9 @@
 //! The registry of decoders: which one reads which kind of member.
 
-use perfcase_archive::{Anchor, ArchiveError, Capture, Content, Member, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
 use perfcase_symbols::listing::Kind;
 
-use super::{Input, Opened, Progress, about, bare_source, note_problems, perf, proc_folder};
+use super::{Input, Opened, Progress, bare_source, note_problems, perf, proc_folder};
 use crate::decoders::jitdump::Owner;
 use crate::decoders::{ftrace, jitdump, perf_script, perf_stat, proc, symbol_list};
 use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
@@ -80,12 +80,8 @@ fn generated_code(session: &mut Session, capture: &Capture) -> Result<Vec<Opened
 fn declare(session: &mut Session, capture: &Capture) -> Vec<(String, SourceId)> {
     let mut known = Vec::new();
     let Some(manifest) = &capture.manifest else { return known };
-    // A command begins when every source records: all that it did is known, and before it there was nothing to know.
+    // A command begins when every source records: its first record is its beginning.
     let is_of_command = manifest.recorder.target.mode.as_deref() == Some("command");
-    let whole = |anchor: Option<&Anchor>, own: Option<i64>| match is_of_command {
-        true => anchor.and_then(|anchor| anchor.monotonic_ns),
-        false => own,
-    };
     for source in &manifest.sources {
         let member = capture.members.iter().find(|member| member.source.as_deref() == Some(&source.name));
         let id = session.source(SourceInfo {
@@ -99,8 +95,8 @@ fn declare(session: &mut Session, capture: &Capture) -> Vec<(String, SourceId)> 
             tool_version: source.tool_version.clone(),
             clock: source.clock.clone(),
             size_bytes: member.and_then(|member| member.size_bytes),
-            started_ns: whole(about::start_anchor(capture), source.started_monotonic_ns),
-            ended_ns: whole(about::end_anchor(capture), source.ended_monotonic_ns),
+            started_ns: source.started_monotonic_ns.filter(|_| !is_of_command),
+            ended_ns: source.ended_monotonic_ns.filter(|_| !is_of_command),
         });
         known.push((source.name.clone(), id));
     }

@@ -324,7 +324,11 @@ impl Units {
 
     /// Pages as bytes.
     pub fn bytes(self, pages: Option<u64>) -> Option<i64> {
-        signed(pages?.checked_mul(self.page_size_bytes?))
+        let pages = pages?;
+        if pages == 0 {
+            return Some(0);
+        }
+        signed(pages.checked_mul(self.page_size_bytes?))
     }
 }
 
