@@ -61,10 +61,16 @@ class Page:
         self._file = file
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        """The rows of a query as dictionaries."""
-        cursor = self.connection.execute(sql)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        """The rows of a query as dictionaries. One that fails costs a line that says so, not the report."""
+        try:
+            cursor = self.connection.execute(sql)
+            names = [column[0] for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error as error:
+            self.line(f"(cannot be worked out: {safe(str(error).splitlines()[0])})", "yellow")
+            return []
 
     def rows_of(self, view: str, sql: str) -> list[dict[str, Any]]:
         """The rows of a query on a view; none where the case has no such view."""
@@ -77,7 +83,7 @@ class Page:
 
     def has_rows(self, view: str) -> bool:
         """Whether a view has anything to say."""
-        return self.has_view(view) and bool(self.connection.execute(f"SELECT 1 FROM {view} LIMIT 1").fetchone())
+        return self.has_view(view) and bool(self.rows(f"SELECT 1 AS one FROM {view} LIMIT 1"))
 
     def heading(self, text: str) -> None:
         """Begins a section."""

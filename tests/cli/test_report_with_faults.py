@@ -1,0 +1,42 @@
+"""A view that fails costs a line of the report, never the report."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+from rich.console import Console
+
+from perfcase.report.writer import SECTIONS, write_report
+
+FAILING = (
+    "finding",
+    "thread_time",
+    "syscall_summary",
+    "cpu_utilization",
+    "function_profile",
+    "data_quality",
+    "off_wake",
+)
+
+
+def test_each_section_stands_without_its_views(sample: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = tmp_path / "x.case"
+    shutil.copytree(sample("x86_64-scheduling/x"), folder)
+    with duckdb.connect(str(folder / "case.duckdb")) as connection:
+        connection.execute("SET VARIABLE case_dir = $1", [str(folder)])
+        for view in FAILING:
+            columns = [row[0] for row in connection.execute(f"DESCRIBE {view}").fetchall()]
+            listed = ", ".join(f"error('too large in {view}') AS \"{name}\"" for name in columns)
+            connection.execute(f"CREATE OR REPLACE VIEW {view} AS SELECT {listed} FROM range(1)")
+        out = io.StringIO()
+        write_report(connection, Console(file=out, width=200), "x.perfcase")
+    told = out.getvalue()
+    for section in SECTIONS:
+        assert section.TITLE in told
+    for view in FAILING:
+        assert f"too large in {view}" in told
+    assert "perfcase-record --duration 9" in told
