@@ -99,7 +99,8 @@ class Imports:
         state: State = {"state": row["state"]}
         if row["reason"]:
             state["reason"] = row["reason"]
-        return {**state, **self._progress.get(capture_id, {})}
+        # What its process said last stays there for a moment after the import has ended.
+        return {**state, **self._progress.get(capture_id, {})} if row["state"] == "importing" else state
 
     async def _work(self) -> None:
         while True:

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfcase import store
+from perfcase import store, wholeness
 from perfcase_api import checking, storage
 from perfcase_api.catalogue import Catalogue, Row, now_ns
 from perfcase_api.checking import Check, Checked
@@ -254,8 +254,7 @@ class Uploads:
 
     def _finish(self, upload: Row, checked: Checked) -> str:
         part = self.parts / upload["upload_id"]
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
+        wholeness.flush_one(part)
         capture_id = identity(store.import_core().hash_file(str(part)), upload["ticket_prefix"])
         with self._placing:
             self._place(upload, checked, part, capture_id)
@@ -271,7 +270,7 @@ class Uploads:
             os.link(part, target)
         target.chmod(0o400)
         for place in (folder, self.captures):
-            _sync(place)
+            wholeness.flush_one(place)
         ticket = upload["ticket"] or clean_ticket(checked.ticket)
         with self._catalogue.writing() as db:
             db.execute(
@@ -306,11 +305,3 @@ def _full(error: OSError) -> ApiError:
 def clean_ticket(ticket: str) -> str:
     """A ticket's number as it is kept: printable, short."""
     return "".join(char for char in ticket if char.isprintable())[:NAME_MAX].strip()
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

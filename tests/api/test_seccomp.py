@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import platform
 import re
 import struct
 import subprocess
@@ -17,7 +18,11 @@ REFUSED, ALLOWED, NO_SUCH = seccomp._ERRNO | errno.EPERM, seccomp._ALLOW, seccom
 
 
 PID = 4711
-HEADERS = {"x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "aarch64": "/usr/include/asm-generic/unistd.h"}
+HEADERS = {
+    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
+    "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+}
+"""The numbers of aarch64 are the generic ones, which every machine's headers have; those of x86_64 only its own have."""
 
 
 def answer(machine: str, number: int, *, argument: int = 0, architecture: int | None = None) -> int:
@@ -54,14 +59,11 @@ def test_each_call_has_its_answer(machine: str) -> None:
     assert answer(machine, 0x40000000 + 41) == REFUSED, "x32"
 
 
-@pytest.mark.parametrize("machine", sorted(HEADERS))
+@pytest.mark.parametrize("machine", sorted({"aarch64", platform.machine()}))
 def test_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
-    header = Path(HEADERS[machine])
-    if not header.is_file():
-        pytest.skip(f"{header} is not installed")
-    known = {
-        name: int(number) for name, number in re.findall(r"#define __NR3?2?6?4?_(\w+)\s+(\d+)", header.read_text())
-    }
+    lines = re.findall(r"#define __NR3?2?6?4?_(\w+)\s+(\d+)", HEADERS[machine].read_text())
+    known = {name: int(number) for name, number in lines}
+    assert len(known) > 250
     for name, number in seccomp.numbers(machine).items():
         # Headers may be older than the call.
         assert known.get(name, number) == number, name

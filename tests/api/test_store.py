@@ -18,7 +18,7 @@ from perfcase_api.settings import Limits, Settings
 from perfcase_api.storage import RESERVE_BYTES
 from perfcase_api.uploads import Uploads
 from tests.api.conftest import PERFCASE, SAMPLES, start, upload, wait_ready
-from tests.api.test_walls import no_check
+from tests.api.stores import no_check, store_with
 
 PIPE = SAMPLES / "d-nagle" / "pipe.perfcase"
 
@@ -98,21 +98,8 @@ def test_one_server_at_a_time(tmp_path: Path) -> None:
 
 def test_a_capture_that_is_deleted_stops_its_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An import of a minute is gone at once, with its files, and the next one begins."""
-    python = tmp_path / "python"
-    python.write_text(f"#!/bin/sh\ntouch {tmp_path}/began; [ -e {tmp_path}/second ] && exit 1\nexec sleep 60\n")
-    python.chmod(0o755)
-    monkeypatch.setattr("perfcase_api.imports.sys.executable", str(python))
-    settings = Settings(tmp_path / "store")
-    settings.store.mkdir()
-    catalogue = Catalogue(settings.store / "catalogue.sqlite3")
-    uploads = Uploads(settings, catalogue, no_check)
-    for capture_id in ("a", "b"):
-        (uploads.captures / capture_id).mkdir()
-        uploads.file(capture_id).write_bytes(b"x")
-        catalogue.write(
-            "INSERT INTO capture (capture_id, name, size_bytes, state, uploaded_ns) VALUES (?, 'x', 1, 'uploaded', 0)",
-            (capture_id,),
-        )
+    script = f"touch {tmp_path}/began; [ -e {tmp_path}/second ] && exit 1\nexec sleep 60\n"
+    settings, catalogue, uploads = store_with("ab", tmp_path, monkeypatch, script)
 
     async def run() -> float:
         imports = Imports(settings, catalogue, uploads)
@@ -133,19 +120,21 @@ def test_a_capture_that_is_deleted_stops_its_import(tmp_path: Path, monkeypatch:
     assert [folder.name for folder in uploads.captures.iterdir()] == ["b"]
 
 
+def test_an_import_that_ended_has_no_phase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process may be known for a moment longer."""
+    settings, catalogue, uploads = store_with("a", tmp_path, monkeypatch, "")
+    imports = Imports(settings, catalogue, uploads)
+    imports._progress["a"] = {"phase": "findings", "records": 1}
+    states = []
+    for state in ("importing", "ready"):
+        catalogue.write("UPDATE capture SET state = ?", (state,))
+        states.append(imports.state("a"))
+    assert states == [{"state": "importing", "phase": "findings", "records": 1}, {"state": "ready"}]
+
+
 def test_an_import_that_makes_files_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\ncd "$5"; n=0; while :; do n=$((n + 1)); : >$n; sleep 0.01; done\n')
-    python.chmod(0o755)
-    monkeypatch.setattr("perfcase_api.imports.sys.executable", str(python))
-    settings = Settings(tmp_path / "store", limits=Limits(import_files_max=50))
-    settings.store.mkdir()
-    catalogue = Catalogue(settings.store / "catalogue.sqlite3")
-    uploads = Uploads(settings, catalogue, no_check)
-    (uploads.captures / "a").mkdir()
-    catalogue.write(
-        "INSERT INTO capture (capture_id, name, size_bytes, state, uploaded_ns) VALUES ('a', 'x', 1, 'uploaded', 0)"
-    )
+    script = 'cd "$5"; n=0; while :; do n=$((n + 1)); : >$n; sleep 0.01; done\n'
+    settings, catalogue, uploads = store_with("a", tmp_path, monkeypatch, script, Limits(import_files_max=50))
 
     async def run() -> dict:
         imports = Imports(settings, catalogue, uploads)
@@ -155,7 +144,7 @@ def test_an_import_that_makes_files_without_end(tmp_path: Path, monkeypatch: pyt
         return last
 
     assert "or 50 files" in asyncio.run(run())["reason"]
-    assert list((uploads.captures / "a").iterdir()) == []
+    assert list((uploads.captures / "a").iterdir()) == [uploads.file("a")]
 
 
 FULL = """
@@ -169,8 +158,9 @@ os.execv(sys.argv[2], sys.argv[2:])
 def test_on_a_full_disk_one_can_sign_in_and_delete(tmp_path: Path) -> None:
     """The disk is a small one in memory, which is filled to its last byte from outside."""
     outside = ["unshare", "--map-root-user", "--mount"]
-    if subprocess.run([*outside, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("no user namespaces here")
+    tried = subprocess.run([*outside, "true"], check=False, capture_output=True, text=True)
+    if tried.returncode:
+        pytest.skip(f"no mount namespace for a small disk of our own: {tried.stderr.strip()}")
     (tmp_path / "store").mkdir()
     wrapped = [*outside, sys.executable, "-c", FULL, tmp_path / "store"]
     running = start(tmp_path / "store", command=[*map(str, wrapped), str(PERFCASE)])

@@ -12,14 +12,12 @@ import httpx
 import pytest
 
 from perfcase_api import sandbox
-from perfcase_api.catalogue import Catalogue
-from perfcase_api.checking import Checked
 from perfcase_api.errors import ApiError
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
-from perfcase_api.settings import Limits, Settings
-from perfcase_api.uploads import Uploads
+from perfcase_api.settings import Limits
 from tests.api.conftest import SAMPLES, Running, upload
+from tests.api.stores import store_with
 
 READY = 'mkdir "$5/case"'
 DONE = json.dumps(
@@ -42,10 +40,6 @@ try:
 except Exception as error:
     print(type(error).__name__)
 """
-
-
-async def no_check(*_: object) -> Checked:
-    return Checked()
 
 
 def enclosed(folder: Path, statement: str) -> str:
@@ -136,20 +130,8 @@ def test_an_analysis_reads_its_captures_only(server: Running, admin: httpx.Clien
 )
 def test_what_a_process_says_that_was_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     """Its own import fails or is what it says; the next is made all the same."""
-    python = tmp_path / "python"
-    python.write_text(f"#!/bin/sh\n[ -e {tmp_path}/second ] && {READY} && echo '{DONE}' && exit\n{said}\n")
-    python.chmod(0o755)
-    monkeypatch.setattr("perfcase_api.imports.sys.executable", str(python))
-    settings = Settings(tmp_path / "store")
-    settings.store.mkdir()
-    catalogue = Catalogue(tmp_path / "x.sqlite3")
-    uploads = Uploads(settings, catalogue, no_check)
-    for capture_id in ("a", "b"):
-        (uploads.captures / capture_id).mkdir()
-        catalogue.write(
-            "INSERT INTO capture (capture_id, name, size_bytes, state, uploaded_ns) VALUES (?, 'x', 1, 'uploaded', 0)",
-            (capture_id,),
-        )
+    script = f"[ -e {tmp_path}/second ] && {READY} && echo '{DONE}' && exit\n{said}\n"
+    settings, catalogue, uploads = store_with("ab", tmp_path, monkeypatch, script)
 
     async def run() -> list[str]:
         imports = Imports(settings, catalogue, uploads)
