@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import os
 import resource
 import shutil
 import subprocess
+import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -48,6 +51,21 @@ def test_without_room_for_what_the_capture_decompresses_to_nothing_is_imported(c
     done = process("import", capture)
     assert (done.returncode, done.stderr) == (0, "")
     assert "imported in" in done.stdout
+
+
+def test_without_room_for_what_an_archive_of_debug_files_decompresses_to(capture: Path, tmp_path: Path) -> None:
+    """Unlike an archive that holds none, which is the input's fault."""
+    assert process("import", capture).returncode == 0
+    archive = tmp_path / "debug.tar.bz2"
+    with tarfile.open(archive, "w:bz2") as tar:
+        tar.add(sys.executable, "python")
+    for command in ("symbolize", "import"):
+        done = process(command, capture, "--debug-dir", archive, TMPDIR="/nowhere")
+        assert (done.returncode, done.stderr.count("\n")) == (FAULT, 1), done.stderr
+        assert "is there space in TMPDIR" in done.stderr
+    archive.write_bytes(bz2.compress(b"no archive"))
+    done = process("symbolize", capture, "--debug-dir", archive)
+    assert done.returncode == 3, done.stderr
 
 
 def test_an_import_is_whole_or_not_there_wherever_the_disk_is_full(capture: Path) -> None:

@@ -29,4 +29,5 @@ pub mod tracepoint;
 pub mod writer;
 
 pub use import::{ImportError, Options, Progress, Summary, hash, import};
+pub use perfcase_symbols::Unusable;
 pub use symbolize::{ObjectSummary, SymbolizeError, symbolize};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use perfcase_symbols::{At, Missing, Name, Named, Objects, PerfMap, Placement, Wanted, name_all};
+use perfcase_symbols::{At, INCOMPLETE, Missing, Name, Named, Objects, PerfMap, Placement, Unusable, Wanted, name_all};
 
 use crate::session::{SEVERAL_FILES, placement};
 use crate::tables::{DsoRow, FrameRow, StackRow, Table, Tables, batch};
@@ -20,12 +20,12 @@ const BATCH_ROWS: usize = 65_536;
 #[derive(Debug, thiserror::Error)]
 pub enum SymbolizeError {
     /// A place for object files cannot be used.
-    #[error("{path}: {message}")]
+    #[error("{path}: {message}", message = why.message)]
     DebugDir {
         /// The folder or file.
         path: PathBuf,
         /// Why.
-        message: String,
+        why: Unusable,
     },
     /// A table cannot be read, or is not as this version writes it.
     #[error("{path}: {message}")]
@@ -57,7 +57,7 @@ pub struct ObjectSummary {
     pub named_count: u64,
     /// Where the names are from.
     pub symbols: Option<String>,
-    /// Why the rest has none.
+    /// Why the rest has none, or no source lines.
     pub missing_reason: Option<String>,
 }
 
@@ -112,8 +112,7 @@ impl Frame {
 /// # Errors
 /// When a directory or a table cannot be read, or nothing can be written. The tables themselves are never touched.
 pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Vec<ObjectSummary>, SymbolizeError> {
-    let objects =
-        Objects::new(None, debug_dirs).map_err(|(path, message)| SymbolizeError::DebugDir { path, message })?;
+    let objects = Objects::new(None, debug_dirs).map_err(|(path, why)| SymbolizeError::DebugDir { path, why })?;
     let mut dsos = read_dsos(tables)?;
     let all = read_frames(tables)?;
     let mut inlined: HashMap<Place, Vec<Frame>> = HashMap::new();
@@ -205,6 +204,7 @@ fn apply(
     inlined: &mut HashMap<Place, Vec<Frame>>,
     named: Named,
 ) {
+    let is_incomplete = named.names.iter().flatten().any(|name| name.is_incomplete);
     let mut any = false;
     for (&index, name) in of_dso.iter().zip(named.names) {
         let frame = &mut frames[index];
@@ -223,7 +223,10 @@ fn apply(
         }
     }
     match &named.object {
-        Ok(object) if any => (dso.symbols, dso.missing_reason) = (Some(object.origin.clone()), None),
+        Ok(object) if any => {
+            dso.symbols = Some(object.origin.clone());
+            dso.missing_reason = is_incomplete.then(|| INCOMPLETE.to_string());
+        }
         Ok(_) if dso.symbols.is_none() => {
             dso.missing_reason = of_dso.first().and_then(|&index| frames[index].missing_reason.clone());
         }

@@ -4,10 +4,15 @@ use std::io::{Error, ErrorKind};
 use std::path::Path;
 
 use perfcase_archive::ArchiveError;
-use perfcase_import::{ImportError, SymbolizeError};
+use perfcase_import::{ImportError, SymbolizeError, Unusable};
 use pyo3::prelude::*;
 
-const DEBUG_DIR_HINT: &str = "give a folder, an ELF file, or what perf archive writes";
+fn debug_dir(why: &Unusable) -> (&'static str, &'static str) {
+    match why.is_of_this_machine {
+        true => ("environment", "is there space in TMPDIR, and may this user read it?"),
+        false => ("input", "give a folder, an ELF file, or what perf archive writes"),
+    }
+}
 
 /// Any error, by its kind.
 pub fn raise(py: Python<'_>, kind: &str, message: String, hint: Option<String>) -> PyErr {
@@ -55,7 +60,10 @@ pub fn import(py: Python<'_>, error: &ImportError) -> PyErr {
         }
         ImportError::Stopped => raise(py, "interrupted", "the import was stopped".to_string(), None),
         ImportError::Io { path, source } => io(py, path, source),
-        ImportError::DebugDir { .. } => raise(py, "input", error.to_string(), Some(DEBUG_DIR_HINT.to_string())),
+        ImportError::DebugDir { why, .. } => {
+            let (kind, hint) = debug_dir(why);
+            raise(py, kind, error.to_string(), Some(hint.to_string()))
+        }
         ImportError::Nothing { .. } => {
             let hint = "give a .perfcase archive, a recorder's folder, a perf.data or a trace.dat".to_string();
             raise(py, "input", error.to_string(), Some(hint))
@@ -66,7 +74,7 @@ pub fn import(py: Python<'_>, error: &ImportError) -> PyErr {
 /// An error of naming a case.
 pub fn symbolize(py: Python<'_>, error: &SymbolizeError) -> PyErr {
     let (kind, hint) = match error {
-        SymbolizeError::DebugDir { .. } => ("input", DEBUG_DIR_HINT),
+        SymbolizeError::DebugDir { why, .. } => debug_dir(why),
         SymbolizeError::Table { .. } => ("input", "import the capture again"),
         SymbolizeError::Write(_) => ("environment", "is there space, and may this user write there?"),
     };

@@ -23,6 +23,29 @@ const MOST_ENTRIES: usize = 10_000;
 /// A file and what to call it.
 pub(crate) type Found = (Content, String);
 
+/// Why a place for object files cannot be used.
+#[derive(Debug)]
+pub struct Unusable {
+    /// What is wrong, for people.
+    pub message: String,
+    /// This machine failed, not the file: no room to unpack it, no right to read it.
+    pub is_of_this_machine: bool,
+}
+
+impl Unusable {
+    fn file(message: &str) -> Unusable {
+        Unusable { message: message.to_string(), is_of_this_machine: false }
+    }
+}
+
+impl From<std::io::Error> for Unusable {
+    /// What is damaged has no number of the system's.
+    fn from(error: std::io::Error) -> Unusable {
+        let is_of_this_machine = error.raw_os_error().is_some() && error.kind() != std::io::ErrorKind::NotFound;
+        Unusable { message: error.to_string(), is_of_this_machine }
+    }
+}
+
 /// One `--debug-dir`.
 pub(crate) enum DebugDir {
     /// A folder: looked into when something is asked for.
@@ -33,12 +56,12 @@ pub(crate) enum DebugDir {
 
 impl DebugDir {
     /// Opens a directory, an ELF file or an archive of such (`perf archive`).
-    pub(crate) fn open(path: &Path) -> Result<DebugDir, String> {
-        let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    pub(crate) fn open(path: &Path) -> Result<DebugDir, Unusable> {
+        let metadata = std::fs::metadata(path)?;
         if metadata.is_dir() {
             return Ok(DebugDir::Folder(path.to_path_buf()));
         }
-        let content = Content::map_file(path).map_err(|error| error.to_string())?;
+        let content = Content::map_file(path)?;
         let (mut by_build_id, mut kernels) = (HashMap::new(), HashMap::new());
         let mut add = |content: Content, name: String| {
             if let Some(id) = build_id::of_file(&content) {
@@ -52,13 +75,15 @@ impl DebugDir {
             let tar = match content.starts_with(b"BZh") {
                 false => path,
                 true => {
-                    unpacked = unpack_bzip2(&content).map_err(|error| error.to_string())?;
+                    unpacked = unpack_bzip2(&content)?;
                     unpacked.path()
                 }
             };
-            let fault =
-                |error: &ArchiveError| error.is_of_this_machine().then(|| format!("{error} ({})", error.hint()));
-            let no_archive = || "neither a folder, an ELF file nor an archive".to_string();
+            let fault = |error: &ArchiveError| {
+                let message = || format!("{error} ({})", error.hint());
+                error.is_of_this_machine().then(|| Unusable { message: message(), is_of_this_machine: true })
+            };
+            let no_archive = || Unusable::file("neither a folder, an ELF file nor an archive");
             let archive = Capture::open(tar).map_err(|error| fault(&error).unwrap_or_else(no_archive))?;
             for member in &archive.members {
                 let content = match archive.read(member) {
@@ -78,7 +103,7 @@ impl DebugDir {
             }
         }
         match by_build_id.is_empty() && kernels.is_empty() {
-            true => Err("holds no ELF file with a build id".into()),
+            true => Err(Unusable::file("holds no ELF file with a build id")),
             false => Ok(DebugDir::Files { by_build_id, kernels }),
         }
     }
@@ -295,8 +320,9 @@ pub(crate) fn has_code(bytes: &[u8]) -> bool {
     file.section_by_name(".text").is_none_or(|text| text.file_range().is_some())
 }
 
-fn unpack_bzip2(content: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
-    let mut file = tempfile::NamedTempFile::new()?;
+fn unpack_bzip2(content: &[u8]) -> Result<tempfile::NamedTempFile, Unusable> {
+    let no_place = |error: std::io::Error| Unusable { message: error.to_string(), is_of_this_machine: true };
+    let mut file = tempfile::NamedTempFile::new().map_err(no_place)?;
     let mut reader = bzip2::read::MultiBzDecoder::new(content).take(MOST_ARCHIVE_BYTES);
     let out: &mut File = file.as_file_mut();
     std::io::copy(&mut reader, out)?;

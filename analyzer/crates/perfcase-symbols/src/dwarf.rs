@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use object::{Object as _, ObjectSection as _};
 
 use crate::demangle::demangle;
-use crate::guard::{Floor, Guarded};
+use crate::guard::{Guard, Guarded};
 
 /// Most bytes that the compressed sections of an object may unpack to, all together, for each of their bytes: debug
 /// information compresses to a fifth or so.
@@ -39,6 +39,11 @@ pub(crate) struct Dwarf<'a> {
     /// Its .dwo files by the ids of their units.
     split: HashMap<u64, Sections<'a>>,
     package: Option<gimli::DwarfPackageSections<Cow<'a, [u8]>>>,
+    /// Bytes of all sections.
+    section_bytes: u64,
+    /// A section is not among them: it is damaged, or would unpack to too much.
+    is_incomplete: bool,
+    guard: Guard,
 }
 
 type Sections<'a> = gimli::DwarfSections<Cow<'a, [u8]>>;
@@ -58,10 +63,33 @@ impl<'a> Dwarf<'a> {
     fn named(file: &object::File<'a>, name: impl Fn(gimli::SectionId) -> Option<&'static str>) -> Option<Dwarf<'a>> {
         let info = name(gimli::SectionId::DebugInfo)?;
         file.section_by_name(info).filter(|section| section.file_range().is_some())?;
-        let room = Cell::new(LEAST_ROOM_BYTES);
-        let sections = gimli::DwarfSections::load(|id| section(file, name(id), &room)).ok()?;
+        let room = Room::default();
+        let sections = gimli::DwarfSections::load(|id| room.section(file, name(id))).ok()?;
         let endian = if file.is_little_endian() { gimli::RunTimeEndian::Little } else { gimli::RunTimeEndian::Big };
-        Some(Dwarf { sections, endian, shared: None, split: HashMap::new(), package: None })
+        let mut dwarf = Dwarf {
+            sections,
+            endian,
+            shared: None,
+            split: HashMap::new(),
+            package: None,
+            section_bytes: 0,
+            is_incomplete: false,
+            guard: Guard::default(),
+        };
+        dwarf.count(&room);
+        Some(dwarf)
+    }
+
+    fn count(&mut self, room: &Room) {
+        self.section_bytes = self.section_bytes.saturating_add(room.taken_bytes.get());
+        self.is_incomplete |= room.is_refused.get();
+    }
+
+    /// Takes the sections of another file to these.
+    fn join(&mut self, other: Dwarf<'a>) -> Sections<'a> {
+        self.section_bytes = self.section_bytes.saturating_add(other.section_bytes);
+        self.is_incomplete |= other.is_incomplete;
+        other.sections
     }
 
     /// True where parts of it may lie in .dwo files.
@@ -72,28 +100,30 @@ impl<'a> Dwarf<'a> {
 
     /// Adds what other programs share with this one.
     pub(crate) fn add_shared(&mut self, file: &object::File<'a>) {
-        self.shared = Dwarf::load(file).map(|shared| shared.sections);
+        self.shared = Dwarf::load(file).map(|shared| self.join(shared));
     }
 
     /// Adds a .dwo file whose unit has this id.
     pub(crate) fn add_split(&mut self, id: u64, file: &object::File<'a>) {
         if let Some(split) = Dwarf::load_split(file) {
-            self.split.insert(id, split.sections);
+            let sections = self.join(split);
+            self.split.insert(id, sections);
         }
     }
 
     /// Adds a .dwp file.
     pub(crate) fn add_package(&mut self, file: &object::File<'a>) {
-        let room = Cell::new(LEAST_ROOM_BYTES);
-        self.package = gimli::DwarfPackageSections::load(|id| section(file, id.dwo_name(), &room)).ok();
+        let room = Room::default();
+        self.package = gimli::DwarfPackageSections::load(|id| room.section(file, id.dwo_name())).ok();
+        self.count(&room);
     }
 
     fn reader<'s>(&self, bytes: &'s [u8]) -> Reader<'s> {
         gimli::EndianSlice::new(bytes, self.endian)
     }
 
-    fn guarded<'s>(&self, bytes: &'s [u8], floor: Floor) -> Guarded<'s> {
-        Guarded::new(bytes, self.endian, floor)
+    fn guarded<'s>(&'s self, bytes: &'s [u8]) -> Guarded<'s> {
+        Guarded::new(bytes, self.endian, &self.guard)
     }
 
     /// Hands what gimli makes of the sections to `look`.
@@ -103,28 +133,47 @@ impl<'a> Dwarf<'a> {
 
     /// Hands the parsed information to `look`.
     pub(crate) fn with<R>(&self, look: impl FnOnce(&Lines<'_>) -> R) -> Option<R> {
-        let floor = Floor::from_here();
-        let dwarf = self.sections.borrow_with_sup(self.shared.as_ref(), |bytes| self.guarded(bytes, floor));
+        self.guard.start(self.section_bytes);
+        let dwarf = self.sections.borrow_with_sup(self.shared.as_ref(), |bytes| self.guarded(bytes));
         let context = addr2line::Context::from_dwarf(dwarf).ok()?;
         let package = self.package.as_ref();
-        let package =
-            package.and_then(|it| it.borrow(|bytes| self.guarded(bytes, floor), self.guarded(&[], floor)).ok());
-        Some(look(&Lines { context, package, source: self, floor }))
+        let package = package.and_then(|it| it.borrow(|bytes| self.guarded(bytes), self.guarded(&[])).ok());
+        Some(look(&Lines { context, package, source: self }))
     }
 }
 
-fn section<'a>(file: &object::File<'a>, name: Option<&str>, room: &Cell<u64>) -> Result<Cow<'a, [u8]>, gimli::Error> {
-    let found = name.and_then(|name| file.section_by_name(name));
-    Ok(found.and_then(|section| section_data(&section, room)).unwrap_or_default())
+/// What the compressed sections of one file may unpack to.
+struct Room {
+    left_bytes: Cell<u64>,
+    taken_bytes: Cell<u64>,
+    is_refused: Cell<bool>,
 }
 
-fn section_data<'a>(section: &object::Section<'a, '_>, room: &Cell<u64>) -> Option<Cow<'a, [u8]>> {
-    let packed = section.compressed_data().ok()?;
-    if packed.format != object::CompressionFormat::None {
-        let more = (packed.data.len() as u64).saturating_mul(MOST_RATIO);
-        room.set(room.get().saturating_add(more).checked_sub(packed.uncompressed_size)?);
+impl Default for Room {
+    fn default() -> Room {
+        Room { left_bytes: Cell::new(LEAST_ROOM_BYTES), taken_bytes: Cell::new(0), is_refused: Cell::new(false) }
     }
-    packed.decompress().ok()
+}
+
+impl Room {
+    fn section<'a>(&self, file: &object::File<'a>, name: Option<&str>) -> Result<Cow<'a, [u8]>, gimli::Error> {
+        let Some(section) = name.and_then(|name| file.section_by_name(name)) else { return Ok(Cow::default()) };
+        let data = self.unpack(&section);
+        self.is_refused.set(self.is_refused.get() || data.is_none());
+        let data = data.unwrap_or_default();
+        self.taken_bytes.set(self.taken_bytes.get().saturating_add(data.len() as u64));
+        Ok(data)
+    }
+
+    fn unpack<'a>(&self, section: &object::Section<'a, '_>) -> Option<Cow<'a, [u8]>> {
+        let packed = section.compressed_data().ok()?;
+        if packed.format != object::CompressionFormat::None {
+            let more = (packed.data.len() as u64).saturating_mul(MOST_RATIO);
+            let left = self.left_bytes.get().saturating_add(more).checked_sub(packed.uncompressed_size)?;
+            self.left_bytes.set(left);
+        }
+        packed.decompress().ok()
+    }
 }
 
 /// Debug information that can be asked.
@@ -132,12 +181,12 @@ pub(crate) struct Lines<'s> {
     context: addr2line::Context<Guarded<'s>>,
     package: Option<gimli::DwarfPackage<Guarded<'s>>>,
     source: &'s Dwarf<'s>,
-    floor: Floor,
 }
 
 impl<'s> Lines<'s> {
-    /// What is at an address, the innermost inlined function first; the last is the function itself.
-    pub(crate) fn at(&self, address: u64) -> Vec<Place> {
+    /// What is at an address, the innermost inlined function first; the last is the function itself. Also whether that is
+    /// all: what is damaged or beyond the bounds is left out.
+    pub(crate) fn at(&self, address: u64) -> (Vec<Place>, bool) {
         let mut places = Vec::new();
         let mut lookup = self.context.find_frames(address);
         let frames = loop {
@@ -146,19 +195,22 @@ impl<'s> Lines<'s> {
                 LookupResult::Load { load, continuation } => lookup = continuation.resume(self.split_unit(&load)),
             }
         };
-        let Ok(mut frames) = frames else { return places };
-        while let Ok(Some(frame)) = frames.next() {
-            if places.len() > MOST_INLINED {
-                break;
+        let Ok(mut frames) = frames else { return (places, false) };
+        let is_all = loop {
+            match frames.next() {
+                Ok(None) => break !self.source.is_incomplete,
+                Ok(Some(frame)) if places.len() <= MOST_INLINED => {
+                    let raw = frame.function.as_ref().and_then(|function| function.raw_name().ok());
+                    places.push(Place {
+                        function: raw.map(|name| demangle(&name).into_owned()),
+                        file: frame.location.as_ref().and_then(|location| location.file).map(str::to_string),
+                        line: frame.location.as_ref().and_then(|location| location.line).filter(|&line| line > 0),
+                    });
+                }
+                _ => break false,
             }
-            let raw = frame.function.as_ref().and_then(|function| function.raw_name().ok());
-            places.push(Place {
-                function: raw.map(|name| demangle(&name).into_owned()),
-                file: frame.location.as_ref().and_then(|location| location.file).map(str::to_string),
-                line: frame.location.as_ref().and_then(|location| location.line).filter(|&line| line > 0),
-            });
-        }
-        places
+        };
+        (places, is_all)
     }
 
     /// The unit that a program has in a .dwo or .dwp file: only ever the one of the id that the program states.
@@ -169,7 +221,7 @@ impl<'s> Lines<'s> {
             return Some(Arc::new(unit));
         }
         let sections = self.source.split.get(&load.dwo_id.0)?;
-        let mut unit = sections.borrow(|bytes| self.source.guarded(bytes, self.floor));
+        let mut unit = sections.borrow(|bytes| self.source.guarded(bytes));
         unit.make_dwo(&load.parent);
         Some(Arc::new(unit))
     }

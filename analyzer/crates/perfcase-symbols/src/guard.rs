@@ -1,23 +1,43 @@
-//! A reader of debug information that stops before the stack is used up.
+//! A reader of debug information that stops before the stack is used up, and before it has read the same bytes again and again.
 //!
-//! addr2line calls itself once for each level of inlined functions, and a small file can have any number of levels. A
-//! function that is nested deeper than the stack allows is damaged, like one that ends early.
+//! addr2line calls itself once for each level of inlined functions, and a small file can have any number of levels. Any
+//! number of functions can share one list of ranges or one string, which is read for each of them. What goes beyond the
+//! bounds is damaged, like information that ends early.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use addr2line::gimli::{self, Reader, ReaderOffsetId, Result, RunTimeEndian};
 
 /// Stack for one look-up. Threads have 2 MiB; 60 levels, more than any compiler makes, take some 50 KiB.
 const MOST_STACK_BYTES: usize = 512 << 10;
+/// How often each byte may be read, on average. Naming every address of libpython or of a Go server reads half of them once.
+const MOST_READS: u64 = 16;
+/// Bytes that may be read however small an object is.
+const LEAST_READ_BYTES: u64 = 16 << 20;
 
-/// The lowest address that the stack may reach: stacks grow downwards on every machine that Linux runs on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Floor(usize);
+/// What look-ups in one object may use.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    /// The lowest address that the stack may reach: stacks grow downwards on every machine that Linux runs on.
+    floor: AtomicUsize,
+    /// Bytes that may still be read.
+    left: AtomicU64,
+}
 
-impl Floor {
-    /// That of a look-up that is made from here.
-    pub(crate) fn from_here() -> Floor {
-        Floor(stack_address().saturating_sub(MOST_STACK_BYTES))
+impl Guard {
+    /// For look-ups that are made from here, in sections of so many bytes.
+    pub(crate) fn start(&self, section_bytes: u64) {
+        self.floor.store(stack_address().saturating_sub(MOST_STACK_BYTES), Relaxed);
+        self.left.store(section_bytes.saturating_mul(MOST_READS).saturating_add(LEAST_READ_BYTES), Relaxed);
+    }
+
+    #[inline]
+    fn read(&self, count: usize) -> Result<()> {
+        // One thread asks; the numbers are atomic because gimli shares its readers in an Arc.
+        let left = self.left.load(Relaxed).checked_sub(count as u64).ok_or(gimli::Error::TooManyIterations)?;
+        self.left.store(left, Relaxed);
+        Ok(())
     }
 }
 
@@ -31,12 +51,12 @@ fn stack_address() -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guarded<'s> {
     bytes: gimli::EndianSlice<'s, RunTimeEndian>,
-    floor: Floor,
+    guard: &'s Guard,
 }
 
 impl<'s> Guarded<'s> {
-    pub(crate) fn new(bytes: &'s [u8], endian: RunTimeEndian, floor: Floor) -> Guarded<'s> {
-        Guarded { bytes: gimli::EndianSlice::new(bytes, endian), floor }
+    pub(crate) fn new(bytes: &'s [u8], endian: RunTimeEndian, guard: &'s Guard) -> Guarded<'s> {
+        Guarded { bytes: gimli::EndianSlice::new(bytes, endian), guard }
     }
 }
 
@@ -47,9 +67,10 @@ impl Reader for Guarded<'_> {
     /// Each entry begins with a number of this kind: who reads one level deeper comes here.
     #[inline]
     fn read_uleb128(&mut self) -> Result<u64> {
-        if stack_address() < self.floor.0 {
+        if stack_address() < self.guard.floor.load(Relaxed) {
             return Err(gimli::Error::TooManyIterations);
         }
+        self.guard.read(1)?;
         self.bytes.read_uleb128()
     }
 
@@ -95,7 +116,9 @@ impl Reader for Guarded<'_> {
 
     #[inline]
     fn find(&self, byte: u8) -> Result<usize> {
-        Reader::find(&self.bytes, byte)
+        let found = Reader::find(&self.bytes, byte)?;
+        self.guard.read(found)?;
+        Ok(found)
     }
 
     #[inline]
@@ -105,7 +128,7 @@ impl Reader for Guarded<'_> {
 
     #[inline]
     fn split(&mut self, len: usize) -> Result<Self> {
-        Ok(Guarded { bytes: self.bytes.split(len)?, floor: self.floor })
+        Ok(Guarded { bytes: self.bytes.split(len)?, guard: self.guard })
     }
 
     #[inline]
@@ -125,11 +148,13 @@ impl Reader for Guarded<'_> {
 
     #[inline]
     fn read_slice(&mut self, buffer: &mut [u8]) -> Result<()> {
+        self.guard.read(buffer.len())?;
         Reader::read_slice(&mut self.bytes, buffer)
     }
 
     #[inline]
     fn read_u8(&mut self) -> Result<u8> {
+        self.guard.read(1)?;
         self.bytes.read_u8()
     }
 }

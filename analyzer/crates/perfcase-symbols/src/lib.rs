@@ -27,10 +27,11 @@ pub mod unwind;
 mod xz;
 
 pub use batch::{Named, Wanted, name_all};
+pub use debug_dir::Unusable;
 pub use demangle::demangle;
 pub use dwarf::Place;
 pub use kallsyms::Kallsyms;
-pub use names::{At, Name, names};
+pub use names::{At, INCOMPLETE, Name, names};
 pub use objects::{Missing, Object, Objects};
 pub use perf_map::PerfMap;
 pub use placement::Placement;

@@ -25,6 +25,8 @@ pub struct Name {
     pub line: Option<u32>,
     /// Functions that were inlined into it here, the innermost first.
     pub inlined: Vec<Place>,
+    /// Debug information is there, and is damaged or beyond the bounds: lines and inlined functions may be missing.
+    pub is_incomplete: bool,
 }
 
 impl Name {
@@ -33,6 +35,10 @@ impl Name {
         self.file.is_some() || !self.inlined.is_empty()
     }
 }
+
+/// What [`Name::is_incomplete`] means, for people.
+pub const INCOMPLETE: &str =
+    "the debug information is damaged or too large to read: source lines and inlined functions are missing";
 
 /// An address that wants a name.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -111,7 +117,11 @@ pub fn names<A: Copy + Into<At>>(
     };
     match dwarf.as_ref().and_then(|dwarf| dwarf.with(|lines| name_all(Some(lines)))) {
         Some(named) => named,
-        None => name_all(None),
+        None => {
+            let mut named = name_all(None);
+            named.iter_mut().flatten().for_each(|name| name.is_incomplete = dwarf.is_some());
+            named
+        }
     }
 }
 
@@ -144,7 +154,7 @@ fn one(
     let is_not_called = |f: Function| f.address == address && NOT_CALLED.contains(&f.name.as_str());
     let was_called = is_return && !symtab.find(address).is_some_and(is_not_called);
     let place = address.wrapping_sub(u64::from(was_called));
-    let mut inlined = lines.map(|lines| lines.at(place)).unwrap_or_default();
+    let (mut inlined, is_all) = lines.map_or((Vec::new(), true), |lines| lines.at(place));
     let outer = inlined.pop().unwrap_or_default();
     // Without a name an inlined function tells nobody anything.
     inlined.retain(|place| place.function.is_some());
@@ -156,5 +166,5 @@ fn one(
         (None, None) => return Err("no symbol table"),
     };
     let offset_bytes = start.map(|start| address.wrapping_sub(start));
-    Ok(Name { symbol, offset_bytes, source, file: outer.file, line: outer.line, inlined })
+    Ok(Name { symbol, offset_bytes, source, file: outer.file, line: outer.line, inlined, is_incomplete: !is_all })
 }

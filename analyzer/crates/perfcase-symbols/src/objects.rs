@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use perfcase_archive::{ArchiveError, Capture, CaptureKind, Content};
 
 use crate::build_id::{self, BuildId};
-use crate::debug_dir::DebugDir;
+use crate::debug_dir::{DebugDir, Unusable};
 use crate::generated::Generated;
 use crate::listing::{Kind, Listing};
 use crate::split::{self, Parts};
@@ -82,7 +82,7 @@ impl Objects {
     ///
     /// # Errors
     /// The first of `debug_dirs` that cannot be read, and why.
-    pub fn new(capture: Option<Arc<Capture>>, debug_dirs: &[PathBuf]) -> Result<Objects, (PathBuf, String)> {
+    pub fn new(capture: Option<Arc<Capture>>, debug_dirs: &[PathBuf]) -> Result<Objects, (PathBuf, Unusable)> {
         let (listing, fault) = match capture.as_deref().map(Listing::read).transpose() {
             Ok(listing) => (listing.unwrap_or_default(), None),
             Err(error) => (Listing::default(), Some(error)),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use perfcase_archive::{ArchiveError, Capture, Member, MemberKind, Problem};
-use perfcase_symbols::Objects;
+use perfcase_symbols::{Objects, Unusable};
 
 use self::inputs::Inputs;
 use crate::columns::QUANTITY_MAX;
@@ -73,12 +73,12 @@ pub enum ImportError {
         source: std::io::Error,
     },
     /// A place for object files that the user gave cannot be used.
-    #[error("{path}: {message}")]
+    #[error("{path}: {message}", message = why.message)]
     DebugDir {
         /// The folder or file.
         path: PathBuf,
         /// Why.
-        message: String,
+        why: Unusable,
     },
     /// The caller's progress function said so.
     #[error("stopped")]
@@ -107,7 +107,7 @@ pub fn import(
     crate::memory::keep_freed();
     let capture = Arc::new(Capture::open(path)?);
     let objects = Objects::new(Some(capture.clone()), &options.debug_dirs);
-    let objects = objects.map_err(|(path, message)| ImportError::DebugDir { path, message })?;
+    let objects = objects.map_err(|(path, why)| ImportError::DebugDir { path, why })?;
     let tables = out.join("tables");
     std::fs::create_dir_all(&tables).map_err(|source| ImportError::Io { path: tables.clone(), source })?;
     // The hash reads the whole file once; it does so while the decoders wait for the disk anyway.

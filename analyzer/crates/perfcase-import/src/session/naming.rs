@@ -1,10 +1,11 @@
 //! Names of all frames, at the end: from the kernel's list, object files, maps of generated code, and what records said.
 
 use hashbrown::HashMap;
-use perfcase_symbols::{At, Kallsyms, Missing, Name, PerfMap, Wanted, name_all};
+use perfcase_symbols::{At, INCOMPLETE, Kallsyms, Missing, Name, PerfMap, Wanted, name_all};
 
 use super::Session;
 use super::code::NO_CODE;
+use super::issues::{Issue, Severity};
 use super::maps::{DsoId, SEVERAL_FILES};
 use super::stacks::{EndReason, Frame, FrameId};
 use crate::tables::{FrameRow, StackRow};
@@ -61,7 +62,17 @@ impl Session {
             }
         }
         self.name_generated(&generated, &mut names, &mut origins);
-        self.name_files(files, &mut names, &mut origins);
+        for (dso, count) in self.name_files(files, &mut names, &mut origins) {
+            self.issue(Issue {
+                severity: Severity::Warning,
+                source: Some(String::from_utf8_lossy(&self.maps.dsos[dso as usize].path).into_owned()),
+                kind: "debug_info_incomplete",
+                byte_offset: None,
+                count,
+                message: format!("{count} addresses: {INCOMPLETE}"),
+                hint: Some("perfcase symbolize --debug-dir DIR with the debug file as it was built".to_string()),
+            });
+        }
         self.name_as_recorded(&mut names, &mut origins);
         for (id, origin) in origins.iter_mut().enumerate().filter(|(_, origin)| origin.symbols.is_none()) {
             let dso = &self.maps.dsos[id];
@@ -127,8 +138,14 @@ impl Session {
         }
     }
 
-    /// Code of files.
-    fn name_files(&self, files: HashMap<DsoId, Vec<FrameId>>, names: &mut [Option<Naming>], origins: &mut [Origin]) {
+    /// Code of files. Returns the files whose debug information could not be read at some addresses, with their number.
+    fn name_files(
+        &self,
+        files: HashMap<DsoId, Vec<FrameId>>,
+        names: &mut [Option<Naming>],
+        origins: &mut [Origin],
+    ) -> Vec<(DsoId, u64)> {
+        let mut incomplete = Vec::new();
         let mut files: Vec<(DsoId, Vec<FrameId>)> = files.into_iter().collect();
         // The largest first, so that the threads end together.
         files.sort_by_key(|(dso, frames)| (std::cmp::Reverse(frames.len()), *dso));
@@ -149,6 +166,8 @@ impl Session {
             if have_reasons && matches!(named.object, Err(Missing::NotInCapture)) {
                 continue;
             }
+            let count = named.names.iter().flatten().filter(|name| name.is_incomplete).count() as u64;
+            incomplete.extend((count > 0).then_some((*dso, count)));
             let mut is_used = false;
             let mut why = None;
             for (&id, name) in frames.iter().zip(named.names) {
@@ -167,6 +186,7 @@ impl Session {
                 Err(missing) => origin.missing_reason = Some(missing.reason().to_string()),
             }
         }
+        incomplete
     }
 
     /// What nothing else names, by the symbols that the recording brought.

@@ -253,6 +253,62 @@ fn inlined_functions_without_end_do_not_use_up_the_stack() {
         let (address, ..) = nm(root.path(), "", "nested").remove(0);
         let found = name(&object, offset(root.path(), "nested", address)).unwrap();
         assert_eq!((found.symbol.as_str(), found.inlined.len()), ("f", told), "{levels} levels");
+        assert_eq!(found.is_incomplete, told == 0, "{levels} levels");
+    }
+}
+
+/// So many functions, all with the same list of so many ranges, or with the same name of so many letters.
+fn shared(folder: &Path, functions: usize, ranges: usize, letters: usize) -> Object {
+    let list = ".byte 6\n.quad f, f + 16\n".repeat(ranges);
+    let name = "x".repeat(letters);
+    let entries: String = (0..functions).map(|_| ".uleb128 2\n.long name\n.long list\n").collect();
+    let text = format!(
+        ".text\n.globl f\n.type f,@function\nf: .skip 16, 0x90\n.size f, 16\n\
+        .section .debug_abbrev,\"\",@progbits\n\
+        .uleb128 1, 0x11\n.byte 1\n.uleb128 0x11, 1, 0x12, 7, 0, 0\n\
+        .uleb128 2, 0x2e\n.byte 0\n.uleb128 3, 14, 0x55, 23, 0, 0\n.uleb128 0\n\
+        .section .debug_str,\"MS\",@progbits,1\nname: .string \"{name}\"\n\
+        .section .debug_rnglists,\"\",@progbits\n.long after - before\nbefore: .short 5\n.byte 8, 0\n.long 0\n\
+        list: {list}.byte 0\nafter:\n\
+        .section .debug_info,\"\",@progbits\n\
+        .long end - start\nstart: .short 5\n.byte 1, 8\n.long 0\n\
+        .uleb128 1\n.quad f, 16\n{entries}.uleb128 0\nend:\n"
+    );
+    write(folder, "shared.s", &text);
+    run(folder, "as -o shared.o shared.s && ld -e f -o shared shared.o");
+    object(&folder.join("shared"))
+}
+
+#[test]
+fn what_functions_share_is_not_read_for_each_of_them() {
+    let root = tempfile::tempdir().unwrap();
+    for (functions, ranges, letters, is_incomplete) in [(100, 10, 10, false), (20_000, 20_000, 10, true)] {
+        let object = shared(root.path(), functions, ranges, letters);
+        let (address, ..) = nm(root.path(), "", "shared").remove(0);
+        let started = std::time::Instant::now();
+        let found = name(&object, offset(root.path(), "shared", address)).unwrap();
+        assert_eq!((found.symbol.as_str(), found.is_incomplete), ("f", is_incomplete), "{functions} of {ranges}");
+        assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn compressed_sections_have_room_together() {
+    let root = tempfile::tempdir().unwrap();
+    nested(root.path(), 2);
+    for (megabytes, is_incomplete) in [(1, false), (100, true)] {
+        let line = format!(".section .debug_line,\"\",@progbits\n.zero {megabytes} << 20\n");
+        write(root.path(), "line.s", &line);
+        run(
+            root.path(),
+            "as -o line.o line.s && ld -e f -o whole nested.o line.o && \
+            objcopy --compress-debug-sections=zlib whole packed",
+        );
+        let packed = object(&root.path().join("packed"));
+        assert!(packed.bytes.len() < 300_000, "{} bytes", packed.bytes.len());
+        let (address, ..) = nm(root.path(), "", "packed").remove(0);
+        let found = name(&packed, offset(root.path(), "packed", address)).unwrap();
+        assert_eq!((found.symbol.as_str(), found.inlined.len(), found.is_incomplete), ("f", 2, is_incomplete));
     }
 }
 

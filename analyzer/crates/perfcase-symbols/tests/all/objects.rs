@@ -18,7 +18,7 @@ fn build(folder: &Path) {
 }
 
 fn given(dir: &Path) -> Objects {
-    Objects::new(None, &[dir.to_path_buf()]).unwrap_or_else(|(path, why)| panic!("{}: {why}", path.display()))
+    Objects::new(None, &[dir.to_path_buf()]).unwrap_or_else(|(path, why)| panic!("{}: {}", path.display(), why.message))
 }
 
 fn found(objects: &Objects, path: &str, id: Option<&[u8]>) -> Result<Arc<Object>, Missing> {
