@@ -77,6 +77,19 @@ def test_nothing_names_the_place_where_it_was_written() -> None:
     assert found == []
 
 
+def test_sentences_are_plain() -> None:
+    """Words, and a first word of a sentence, for which a tired reader has to read twice."""
+    # Spelled in parts, so that this file does not find itself.
+    words = [r"\bwho" + r"(?:m|ever|mever)\b", r"\bane" + r"w\b", "unless" + r"\W+told\b"]
+    hard = re.compile(f"(?i:{'|'.join(words)})" + r"|\bO" + r"f\s+[^\s=]")
+    prose = [path for path in tracked() if path.suffix in {".md", ".8"}]
+    found = []
+    for path in {*sources(), *prose}:
+        text = path.read_text(errors="replace")
+        found += [f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, at.start()) + 1}" for at in hard.finditer(text)]
+    assert sorted(found) == [], "say 'anyone who', 'again', 'by default', and begin the sentence with its subject"
+
+
 def test_pinned_requirements_hold_no_addresses() -> None:
     """Names, versions and hashes: where packages come from is each machine's own affair."""
     files = [path for path in tracked() if re.fullmatch(r"requirements.*\.txt", path.name)]

@@ -2,8 +2,9 @@
 
     python analyzer/benches/server.py [CAPTURE] [--runs N]
 
-It starts a server on a store of its own, uploads CAPTURE (a sample capture unless told; record_big.sh makes one of 1.6 million
-samples), and asks each route N times: once each time with what is kept of answers removed, so that it is made, once with it.
+It starts a server on a store of its own, uploads CAPTURE (default: a sample capture; record_big.sh makes one of 1.6
+million samples), and asks each route N times: once each time with what is kept of answers removed, so that it is made,
+once with it.
 The figures are of whole requests on loopback, one at a time: the median and the 95th percentile.
 """
 

@@ -42,7 +42,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Of every answer."""
+"""The headers of every answer."""
 
 _AUDITED = ("POST", "PUT", "PATCH", "DELETE")
 _SIGNING_IN = "/v1/oidc/callback"

@@ -53,7 +53,7 @@ def main() -> None:
 
 def enclose(file: Path, folder: Path, limits: dict[str, int]) -> None:
     """Gives up every right but that to import."""
-    # The template is made by whoever may write the cache; an import gets a copy, in a cache of its own.
+    # The template is made while the cache may be written; an import gets a copy, in a cache of its own.
     template = casedb.template()
     cache, scratch = folder / "cache" / "perfcase", folder / "tmp"
     for place in (cache, scratch):

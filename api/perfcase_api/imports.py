@@ -1,4 +1,4 @@
-"""Imports uploaded captures, one at a time, in a process of their own; whoever listens is told how far it is.
+"""Imports uploaded captures, one at a time, in a process of their own; a listener is told how far it is.
 
 The process may write into one folder only, ``importing`` beside the original; what it made there is renamed when it is whole, so
 a kill leaves none that is half done.

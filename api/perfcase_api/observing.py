@@ -42,7 +42,7 @@ class Figures:
             "perfcase_http_request_seconds", "From a request's head to its answer's last byte.", buckets=_SECONDS,
             registry=self._registry,
         )  # fmt: skip
-        self.sent_bytes = Counter("perfcase_http_sent_bytes", "Of bodies of answers.", registry=self._registry)
+        self.sent_bytes = Counter("perfcase_http_sent_bytes", "Bytes of answers' bodies.", registry=self._registry)
         ProcessCollector(registry=self._registry)
 
     def watch(self, here: Server) -> None:
@@ -67,7 +67,7 @@ class _Store(Collector):
             row[0]: row[1:] for row in catalogue.rows("SELECT state, count(*), sum(size_bytes) FROM capture GROUP BY 1")
         }
         captures = GaugeMetricFamily("perfcase_captures", "Captures in the store.", labels=("state",))
-        sizes = GaugeMetricFamily("perfcase_captures_bytes", "Of their originals.", labels=("state",))
+        sizes = GaugeMetricFamily("perfcase_captures_bytes", "Bytes of the captures' originals.", labels=("state",))
         for state in _STATES:
             count, size = found.get(state, (0, 0))
             captures.add_metric([state], count)

@@ -68,7 +68,10 @@ class Provider:
 
     @property
     def redirect_uri(self) -> str:
-        """Where the provider sends the browser back to. Of the settings, never of a request, which says what it likes."""
+        """Where the provider sends the browser back to.
+
+        It comes from the settings, never from a request: a request says what it likes.
+        """
         return f"{self._oidc.url.rstrip('/')}/v1/oidc/callback"
 
     async def begin(self) -> tuple[str, str]:

@@ -124,7 +124,7 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, rights: int) -> None:
     except OSError:
         return
     try:
-        # Of a file the kernel takes only the rights that files have.
+        # For a file the kernel takes only the rights that files have.
         rule = struct.pack("=Qi", rights if path.is_dir() else rights & _READ_FILE, handle)
         if libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0) != 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(path))

@@ -16,15 +16,15 @@ class Limits:
     """Bounds on what one client may make the server do."""
 
     upload_bytes: int = 8 * GIB
-    """Of one capture."""
+    """The size of one capture."""
     quota_bytes: int = 64 * GIB
-    """Of all that was uploaded with one token."""
+    """The size of all that was uploaded with one token."""
     uploads_of_user: int = 100
     """Begun with one token and not finished."""
     body_bytes: int = 1 * MIB
     """Most that a request may have, but for the bytes of an upload."""
     requests_per_minute: int = 600
-    """Of one token, or of one address without."""
+    """Those of one token; without a token, those of one address."""
     job_seconds: float = 60.0
     """An analysis is killed after this time."""
     job_memory_bytes: int = 8 * GIB
@@ -40,12 +40,12 @@ class Limits:
     """Most that an import may write."""
     import_files_max: int = 10_000
     cache_bytes: int = 2 * GIB
-    """Of answers that are kept."""
+    """The size of all answers that are kept."""
 
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """Bounds on connections, whoever they are with."""
+    """Bounds on connections, no matter which client has them."""
 
     connections_max: int = 1024
     """At once; fewer where the process may not have twice as many files open."""
@@ -64,7 +64,7 @@ class Rule:
     """Who may what of those who sign in with an account of an identity provider."""
 
     value: str
-    """Of the claim; * for everybody who has an account."""
+    """A value of the claim; * for everybody who has an account."""
     role: str
     ticket_prefix: str = ""
 
@@ -78,13 +78,13 @@ class Oidc:
     url: str
     """Where browsers find this server."""
     rules: tuple[Rule, ...]
-    """The first that fits counts; whom none fits may not sign in."""
+    """The first that fits counts; a person without one may not sign in."""
     name: str = "single sign-on"
     """What the page's button says."""
     client_secret: str = field(default="", repr=False)
     scope: str = "openid profile email"
     claim: str = "groups"
-    """Of the ID token: what the rules are about; a.b is b in a."""
+    """The claim of the ID token that the rules are about; a.b is b in a."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Server:
     jobs: Jobs
     answers: Answers
     provider: Provider | None = None
-    """Of identities, where one is configured."""
+    """The identity provider, if one is configured."""
 
     @property
     def issuer(self) -> str | None:

@@ -292,7 +292,7 @@ def identity(file_hash: str, ticket_prefix: str) -> str:
     """The id of a capture: the hash of its file, for each scope another one.
 
     Who sees a part of the tickets shares captures with those who see the same part. With nobody else: that a file is there
-    already, and what becomes of it, would be told to whoever has a copy.
+    already, and what becomes of it, would be told to anyone who has a copy.
     """
     return hashlib.sha256(f"{ticket_prefix}\0{file_hash}".encode()).hexdigest() if ticket_prefix else file_hash
 

@@ -32,7 +32,7 @@ class Who:
     token_id: int | None = None
 
     def needs(self, role: Role) -> None:
-        """Refuses whoever has less than this role."""
+        """Refuse a caller who has less than this role."""
         if _RANK[self.role] < _RANK[role]:
             raise ApiError("not_permitted", f"{self.name} is a {self.role}", f"this needs a token of role {role}")
 
@@ -42,11 +42,11 @@ class Who:
 
 
 NOBODY_ASKED = Who("open", "admin")
-"""Of a server that wants no tokens."""
+"""Who asks a server that wants no tokens."""
 
 
 class Tokens:
-    """The tokens and sessions of a catalogue. Only hashes are kept: whoever reads the file cannot sign in."""
+    """The tokens and sessions of a catalogue. Only hashes are kept: a reader of the file cannot sign in."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue

@@ -15,7 +15,7 @@
 /* A file system that does not answer must not keep the recorder: after the first, no more objects; after the second, the end. */
 enum { TIME_LIMIT_S = 60, KILL_LIMIT_S = 90 };
 
-/* Of a process that is gone nobody knows the user: only our own user's files are taken. */
+/* Nobody knows the user of a process that is gone: only our own user's files are taken. */
 static int is_ours(const struct stat *info, int64_t start_ns)
 {
 	uint32_t uid = geteuid();

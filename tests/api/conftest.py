@@ -47,7 +47,7 @@ class Running:
     token: str = ""
 
     def client(self, token: str | None = None) -> httpx.Client:
-        """A client with a token, the admin's unless told."""
+        """A client with a token; default: the admin's."""
         given = self.token if token is None else token
         headers = {"Authorization": f"Bearer {given}"} if given else {}
         return httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=400)

@@ -74,7 +74,7 @@ class Idp:
         return 404, {}
 
     def authorize(self, query: dict[str, str]) -> str:
-        """Signs in whoever ``claims`` says, at once; the address that leads back."""
+        """Sign in the person that ``claims`` describes, at once; return the address that leads back."""
         self.seen.append(query)
         code = secrets.token_hex(8)
         self.codes[code] = query

@@ -1,4 +1,4 @@
-"""Whoever sees a part of the tickets changes nothing outside of it, and learns nothing of it."""
+"""A user who sees a part of the tickets changes nothing outside of it, and learns nothing of it."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def test_speedscope_shows_every_function(tmp_path: Path) -> None:
-    """Of thread worker main calls a (30) and b (10); of the other main calls b (60)."""
+    """In thread worker, main calls a (30) and b (10); in the other, main calls b (60)."""
     assert SPEEDSCOPE.exists(), "speedscope is not installed: make test installs it"
     case = make_case(tmp_path / "x.case", {
         "thread": [{"utid": n, "tid": 9 + n, "pid": 10, "comm": comm} for n, comm in ((1, "worker"), (2, "</td>\\"))],

@@ -1,4 +1,4 @@
-"""Whoever finds a view empty learns what is missing and how to record it; every column is defined."""
+"""A reader who finds a view empty learns what is missing and how to record it; every column is defined."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_a_perf_map_that_lies_about_names_generated_code(place: str, tmp_path: P
     map_of = {"debug-dir": tmp_path / "dir/tmp/perf-5.map", "imported": tmp_path / "dir/perf-5.map"}
     path = map_of.get(place, recording.parent / "perf-5.map")
     dirs = [tmp_path / "dir"] if place in map_of else []
-    # Of a process that was not recorded.
+    # The map of a process that was not recorded.
     (recording.parent / "perf-77.map").write_text(text)
     recording.write_bytes(perf_data(*RUNTIME))
     if place in ("later", "imported"):
@@ -75,7 +75,7 @@ def test_a_jitdump_that_lies_about_names_code_at_its_moment(place: str, clock: s
     folder = recording.parent if place == "beside" else agent
     loads = [(120, START, 0x40, "first"), (200, START, 0x40, "second")]
     (folder / "jit-5.dump").write_bytes(jitdump(5, *loads))
-    # Of a process that was not recorded: it makes no rows.
+    # The dump of a process that was not recorded: if its times compare with the capture's, it makes no rows.
     (folder / "jit-77.dump").write_bytes(jitdump(77, *loads))
     recording.write_bytes(perf_data(*RUNTIME, clock_id=1 if clock == "monotonic" else None))
     names = [row[0] for row in names_of(recording, [tmp_path / "dir"])]

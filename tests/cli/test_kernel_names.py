@@ -210,7 +210,7 @@ def listed(vmlinux: Vmlinux, loaded: int) -> str:
 @pytest.mark.parametrize("is_later", [False, True], ids=["import", "symbolize"])
 @pytest.mark.parametrize("form", ["folder", "home", "archive"])
 def test_the_list_that_perf_keeps(form: str, is_later: bool, vmlinux: Vmlinux, tmp_path: Path) -> None:
-    """Of another boot, as `perf buildid-cache` and `perf archive` have it; its modules lay elsewhere, too."""
+    """A list of another boot, as `perf buildid-cache` and `perf archive` have it; its modules lay elsewhere, too."""
     cache = tmp_path / "cache"
     root = cache / ".debug" if form == "home" else cache
     place = root / "[kernel.kallsyms]" / ID.hex() / "kallsyms"

@@ -58,7 +58,7 @@ def test_what_the_report_says_to_run_runs(
     monkeypatch.chdir(tmp_path)
     for command in commands:
         assert run([*shlex.split(command), "--limit", "3"]) == 0, command
-        # Of what the capture lacks the report names the view too: it says why it is empty, or what was not judged.
+        # The report also names views that the capture cannot fill: they say why they are empty, or what was not judged.
         for said in capsys.readouterr().err.splitlines():
             is_empty = f"{command.split()[1]} has no rows: " in said
             assert is_empty or (command.startswith("findings ") and " was not judged: " in said), (command, said)

@@ -1,4 +1,4 @@
-"""Importing: once, whole or not at all, whoever else is importing, wherever it can be written."""
+"""Importing: once, whole or not at all, even if others import at the same time, wherever it can be written."""
 
 from __future__ import annotations
 

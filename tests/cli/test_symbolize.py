@@ -17,7 +17,7 @@ from perfcase import query, store
 from tests.support.cli import PERFCASE, fail, perfcase, succeed
 
 FIXTURE = Path(__file__).parents[1] / "data" / "symbols" / "cxx.perfcase"
-# Of objects without a build id only the path could tell, and the directory has none.
+# Only the path could identify objects without a build id, and the directory has none.
 FRAMES = (
     "SELECT address, symbol, symbol_offset_bytes, symbol_source FROM frame JOIN dso USING (dso_id) "
     "WHERE dso.build_id IS NOT NULL AND NOT is_kernel ORDER BY ALL"

@@ -59,7 +59,7 @@ def test_calls_per_write(captures: Path) -> None:
 
 
 def test_waiting_per_request(captures: Path) -> None:
-    """60 requests of three writes: the same on both sides. Of TCP, each waits 40 ms and a little; that is what leads."""
+    """60 requests of three writes: the same on both sides. Over TCP each waits 40 ms and a little: that leads."""
     told, found = lines(captures / "pipe", captures / "tcp", "--per", "clock_nanosleep")
     assert told["per"] == {"event": "clock_nanosleep", "a": 60, "b": 60}
     stalls = told["differences"][0]

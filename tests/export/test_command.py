@@ -72,7 +72,7 @@ def test_hostile_names_break_no_format(hostile: Path) -> None:
 
 
 def test_a_name_that_ends_in_a_number_is_no_weight(tmp_path: Path) -> None:
-    """Of two numbers at the end inferno and flamegraph.pl make the difference of two profiles."""
+    """From two numbers at the end inferno and flamegraph.pl make the difference of two profiles."""
     rows = {
         "thread": [{"utid": 1, "tid": 10, "pid": 10, "comm": "worker 12"}],
         "perf_event": [{"event_id": 0, "name": "cycles", "is_tracepoint": False}],
@@ -113,7 +113,7 @@ def test_pprof_and_perfetto_take_hostile_names(hostile: Path, tmp_path: Path) ->
     for target in ("pprof", "perfetto"):
         done = perfcase("export", hostile, "--to", target, "-o", tmp_path / target)
         assert done.returncode == 0
-    # Of the last, the perfetto export.
+    # What the last one, the perfetto export, said.
     assert "that no thread is known of 1 sample: they are thread 0's there" in done.stderr
     assert "perfetto export: 1 sample without a time\n" in done.stderr
     assert HOSTILE.encode() in gzip.decompress((tmp_path / "pprof").read_bytes())

@@ -26,7 +26,7 @@ COLORS = {
     "darkgrey", "grey",
 }  # fmt: skip
 NUMBER, TEXT, FLAG = (int, float), str, bool
-# Of each table the columns: what they refer to, or their type; "?" before what may be null, "-" before what may be -1.
+# The columns of each table: what they refer to, or their type; "?" before what may be null, "-" before what may be -1.
 SHARED = {
     "stackTable": {"prefix": "?stackTable", "frame": "frameTable"},
     "frameTable": {
@@ -199,7 +199,7 @@ def test_firefox(profile: dict[str, Any], connection: duckdb.DuckDBPyConnection)
     ],
 )
 def test_what_is_wrong_is_seen(profile: dict[str, Any], place: tuple[str | int, ...], wrong: object) -> None:
-    """Of a profile cut to what it takes, so that a copy is cheap."""
+    """The profile is cut to what it takes, so that a copy is cheap."""
     small = {**profile, "threads": profile["threads"][:2]}
     check(small)
     broken = at = {**small, "meta": copy.deepcopy(small["meta"])}

@@ -39,7 +39,7 @@ OF_ONE_READING = {
 CPUS = 1152
 
 Change = Callable[[str, set[str]], str | None]
-"""Of a table's name and columns: the SELECT of its rows from ``whole``; None where they stay."""
+"""Gets a table's name and columns; returns the SELECT of its rows from ``whole``; None where they stay."""
 
 
 def changed(source: str, folder: Path, change: Change) -> Path:

@@ -16,7 +16,7 @@ from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case, put
 
 CPI = [0.62, 1.80, 1.75, 1.91, 0.66, 1.84, 1.69, 1.88]
-"""Of node-0 to node-7: two are fast."""
+"""Those of node-0 to node-7: two are fast."""
 LOADS = [3.1, 2.7, 3.3, 2.9, 3.0, 3.2, 2.8, 3.1]
 """Without a gap."""
 

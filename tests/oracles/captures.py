@@ -1,7 +1,7 @@
 """The captures that the oracle tests compare on, and what the tools say about each.
 
 The recorded ones lie compressed in tests/data/captures/<arch>/<name>.{data,dat}.xz with the tools' texts beside them
-in <name>/<tool>.txt.xz, so that the comparison needs neither perf nor trace-cmd. Whoever changes a tool's arguments
+in <name>/<tool>.txt.xz, so that the comparison needs neither perf nor trace-cmd. Anyone who changes a tool's arguments
 writes the texts again: `python -m tests.oracles.captures`.
 """
 

@@ -99,7 +99,7 @@ def test_the_queues_of_the_cpus_hold_every_wait_once(capture: Capture, case_of) 
     """)[0]
     unplaced = case.value("SELECT coalesce(sum(duration_ns), 0)::BIGINT FROM run_queue_stretch WHERE cpu IS NULL")
     assert waits == stretches == queued + unplaced
-    # Of each CPU that lost nothing: it idles or runs all the time, and never both.
+    # Each CPU that lost nothing idles or runs all the time, and never both.
     assert case.rows("SELECT * FROM cpu_queue WHERE (is_idle AND is_running) OR waiting_count < 0") == []
     # A wait ends in the queue of the CPU that the thread gets; only where moves were missed (events lost, or made by a thread
     # that a recording of some threads does not follow) is the queue that it ended in unknown.

@@ -67,7 +67,7 @@ def test_every_interval(sample: Case) -> None:
 def test_pages_missed_are_bytes_read_from_the_device(sample: Case) -> None:
     """page_cache by vmstat counts what came from the block devices: in the same intervals, the same bytes as block_io has.
 
-    Of the capture without filemap events, which the view would take instead."""
+    The capture has no filemap events: the view would take those instead."""
     (first,) = sample.rows("SELECT first_ts_ns FROM source WHERE is_block_source")[0]
     found = sample.rows(
         "SELECT ts_ns, interval_ns, method, miss_bytes FROM page_cache WHERE ts_ns > ?", first + EDGE_NS

@@ -15,7 +15,7 @@ from tests.oracles.test_proc import files
 
 DATA = Path(__file__).parents[1] / "data" / "proc"
 FILE_PAGES = 1024
-"""Of the file that the workload reads: 4 MiB, a page a folio."""
+"""The size of the file that the workload reads: 4 MiB, a page a folio."""
 
 
 @pytest.fixture(scope="module")

@@ -134,10 +134,11 @@ def test_time_in_run_queues_of_each_thread(tmp_path: Path) -> None:
     its run; the trace's switch is where it happens. So of the woken thread's waits up to all are in the kernel's run, and the
     thread that lost the CPU waits, to the kernel, up to that much longer: for each loss to a thread that is not recorded 50 µs.
 
-    The number of runs is exact for threads that never sleep. Of those that do one run in 500 may be missing from the kernel's: who
-    loses the CPU on the way to sleep, when its state is no longer running, is in no queue to the kernel (sched_info_depart in
-    kernel/sched/stats.h), and its next run is, we think, not counted. One such run was seen, its cause was not. Where ftrace's list of pids let a switch to the thread slip, the beginning of its run is doubtful
-    (is_ambiguous): such runs are allowed for.
+    The number of runs is exact for threads that never sleep. For those that do, one run in 500 may be missing from the
+    kernel's: a thread that loses the CPU on the way to sleep, when its state is no longer running, is in no queue to
+    the kernel (sched_info_depart in kernel/sched/stats.h), and its next run is, we think, not counted. One such run was
+    seen, its cause was not. Where ftrace's list of pids let a switch to the thread slip, the beginning of its run is
+    doubtful (is_ambiguous): such runs are allowed for.
     """
     helper()
     (tmp_path / "accounts").mkdir()

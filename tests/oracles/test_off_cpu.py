@@ -52,7 +52,7 @@ def waits(capture: Capture) -> list[Wait]:
 
 @each_with("sched-events")
 def test_every_thread(capture: Capture, case_of) -> None:
-    """Of threads of which no switch is missing. A wait counts once, however many states it went through."""
+    """Threads of which no switch is missing. A wait counts once, however many states it went through."""
     theirs: Counter[tuple] = Counter()
     for wait in waits(capture):
         theirs[wait.tid, "ns"] += wait.off_cpu_ns

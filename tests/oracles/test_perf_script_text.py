@@ -49,7 +49,7 @@ def text_case(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Recorded], 
     def get(capture: Recorded) -> Case:
         if capture.id not in cases:
             path = folder / f"{capture.id.replace('/', '-')}.txt"
-            # Of what --header prints, the line that names the system calls.
+            # The line of --header that tells the names of the system calls.
             path.write_text(f"# arch : {capture.arch}\n{capture.text('script-trace')}")
             cases[capture.id] = Case(store.open_case(path, path.with_suffix(".case")).folder)
         return cases[capture.id]

@@ -103,7 +103,7 @@ def test_every_line_is_a_row(name: str, tmp_path: Path) -> None:
     assert troubles == []
 
 
-# Of a line for people: what it was counted on, count, unit, event, and the share of time in parentheses at its end.
+# A line for people has: what it was counted on, count, unit, event, and the share of time in parentheses at its end.
 TEXT_LINE = re.compile(
     r"^ *(?:(?P<time>\d+\.\d{9}) +)?(?:(?P<aggregate>\S.*-\d+) +)?(?P<count>[\d,.]+|<not \w+>) +(?:(?P<unit>msec|ns) )? *"
     r"(?P<event>[a-z-]+)(?: +#.*?)?(?: +\( \+-.*\))?(?: +\((?P<percent>[\d.]+)%\))? *$"

@@ -47,7 +47,7 @@ def test_clock_of_each_cpu(rows) -> None:
 
 
 def test_instructions_per_cycle(rows) -> None:
-    """Of all CPUs, with six decimals; GHz beside it."""
+    """For all CPUs, with six decimals; GHz beside it."""
     objects = [
         json.loads(line) for line in (DATA / "all-hardware.json").read_text().splitlines() if line.startswith("{")
     ]

@@ -43,7 +43,7 @@ RETRANSMITTED = re.compile(
 
 @each_with("tcp-retransmit")
 def test_every_retransmission(capture: Capture, case_of) -> None:
-    """Of connections that lose every seventh segment; /proc/net/snmp had counted as many."""
+    """The connections lose every seventh segment; /proc/net/snmp had counted as many."""
     theirs = Counter()
     for line in capture.text("tcp-retransmit").splitlines():
         match = RETRANSMITTED.match(line)

@@ -86,7 +86,7 @@ def test_run_time_of_every_switch(capture: Capture, case_of) -> None:
 
 @each_with("timehist")
 def test_wait_and_delay_of_every_switch(capture: Capture, case_of) -> None:
-    """Of every line but those of threads that are being reaped: perf takes all these for one thread, of the tid -1."""
+    """Every line but those of threads that are being reaped: perf takes all these for one thread, of the tid -1."""
     case = case_of(capture)
     reaped = {(line.time_us, line.cpu, owner) for line, owner, _ in read(capture) if line.task.tid == -1}
     ours = Counter(

@@ -132,7 +132,7 @@ def run(*command: object) -> str:
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, list[list[int]]]]:
-    """Of a program in this language: a recording, and the stacks that perf prints of it."""
+    """For a program in this language: a recording, and the stacks that perf prints of it."""
 
     @functools.cache
     def record(language: str) -> tuple[Path, list[list[int]]]:
@@ -229,7 +229,7 @@ def test_every_stack_is_perfs(language: str, recording: Callable, tmp_path: Path
 
 def test_both_ends_of_a_wait_have_their_stacks(recording: Callable, tmp_path: Path) -> None:
     case, _ = imported(recording("c")[0], tmp_path / "case", ["/"])
-    # Of each sleep: what the thread was doing, and who ended it. Timers end most, the other thread's sem_post some.
+    # For each sleep: what the thread was doing, and who ended it. Timers end most, the other thread's sem_post some.
     ends = """
         SELECT DISTINCT sleeper.depth > sleeper.kernel_depth, waker.depth > waker.kernel_depth
         FROM thread_state AS state

@@ -3,8 +3,8 @@ thread on the CPUs, the samples of each function. Windows cut runs and waits at 
 
 Where perf's delay is by definition not that of the part, it is translated:
 
-* Of a run that the window's beginning cuts, perf adds what of the run was before the window to its delay. In the window the
-  thread has not waited for it.
+* If the window's beginning cuts a run, perf adds to its delay what of the run was before the window. In the window
+  the thread has not waited for it.
 * A delay that began before the window counts whole. In the window is only its end.
 """
 
@@ -28,7 +28,7 @@ class Run(NamedTuple):
     time_us: int
     cpu: int
     tid: int | None
-    """Of whom the switch was, which timehist does not know while a thread is being reaped; None: the idle task."""
+    """The thread that left the CPU; timehist does not know it while a thread is being reaped. None: the idle task."""
     delay_us: int
     run_us: int
     is_cut: bool
@@ -75,7 +75,7 @@ def test_every_run_and_its_delay(capture: Capture, case_of) -> None:
 
 @each_with("window-summary")
 def test_each_threads_time_on_the_cpus(capture: Capture, case_of) -> None:
-    """Of all threads but those that are reaped in the window, or are first seen in it, of which perf knows another time."""
+    """All threads but those that are reaped in the window, or are first seen in it: perf has other times of these."""
     part = case_of(capture).window(*run.window(capture.text("window-summary")))
     other = {each.tid for each in runs(capture) if each.is_reaped or each.is_first}
     theirs = Counter(

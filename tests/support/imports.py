@@ -63,7 +63,7 @@ def placed(source: Path, folder: Path) -> Path:
 
 
 def _digest(source: Path) -> str:
-    """Of a file's bytes, or of the names and bytes of a folder's files."""
+    """The hash of a file's bytes, or of the names and bytes of a folder's files."""
     digest = hashlib.sha256()
     for path in sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]:
         digest.update(f"{path.relative_to(source)}\0{path.stat().st_size}\0".encode())

@@ -26,14 +26,14 @@ STORAGE_VERSION = "v1.2.0"
 Columns = Sequence[tuple[str, str]]
 """Names and DuckDB types."""
 OtherColumns = Mapping[str, Columns]
-"""Of tables that the schema does not describe, or describes with others: events of other kernels."""
+"""The columns of tables that the schema does not describe, or describes with other columns: events of other kernels."""
 
 ROOM = "is there space, and may this user write there?"
 
 TEMPLATES_MAX = 8
 """Templates that are kept in the cache, two megabytes each."""
 
-# A relative path in a view is resolved against the working directory of whoever runs it, so the view asks where the
+# A relative path in a view is resolved against the working directory of its process, so the view asks where the
 # database lies: DuckDB puts its temp_directory beside it (`<path of the database>.tmp`). Where that is switched off, or
 # the database is attached to another, `SET VARIABLE case_dir = '…'` says it.
 _CASE_DIR = "coalesce(getvariable('case_dir'), nullif(parse_dirpath(current_setting('temp_directory')), ''), '.')"
@@ -164,7 +164,7 @@ def _add_other_tables(connection: duckdb.DuckDBPyConnection, folder: Path, other
 
 @cache
 def views_hash() -> str:
-    """Changes whenever a table description or view changes: then case.duckdb is written anew."""
+    """Changes whenever a table description or view changes: then case.duckdb is written again."""
     digest = hashlib.sha256()
     root = schema_dir()
     events = package_data("recorder") / "events.list"

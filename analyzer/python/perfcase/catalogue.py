@@ -20,7 +20,7 @@ from perfcase.schema import Column, Table, literal, load_catalogue, load_tables,
 from perfcase.views import View, comment, describe, load_views
 
 VERSION = 4
-"""Raised when this module says other things than before of the same schema: then case.duckdb is written anew."""
+"""Raise it when this module says other things than before of the same schema: then case.duckdb is written again."""
 
 Rows = list[dict[str, Any]]
 

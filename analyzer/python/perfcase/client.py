@@ -30,11 +30,11 @@ _TRIES = 8
 _WAIT_MAX_S = 30.0
 _PAGE = 1000
 _KINDS = {"unauthorized": "not_permitted", "conflict": "usage", "too_large": "usage", "not_allowed": "usage"}
-"""Of errors that the command line does not have; any other is one of the environment."""
+"""What the command line calls errors of kinds that only the server has; any other is one of the environment."""
 
 
 class Client:
-    """A server, and who asks it. The token is PERFCASE_TOKEN's unless told."""
+    """A server, and who asks it. Default token: that of PERFCASE_TOKEN."""
 
     def __init__(self, url: str, token: str | None = None, *, timeout_s: float = 600.0) -> None:
         self.url = web.checked(url, "http://HOST:8640 or https://HOST")

@@ -1,9 +1,9 @@
 """A flame graph as a tree for a program that draws it itself: plain lists, parents before their callees.
 
-Of node n: ``parent[n]`` is its caller (-1 of the root), ``name[n]`` and ``kind[n]`` are places in ``names`` and ``kinds``,
-``weight[n]`` is what was counted in it and in what it called, ``self[n]`` in it alone; with a base ``base`` and ``base_self`` are
-the same of the other capture. What is too small to be seen is left out and counted: ``pruned``. A weight that is more than
-``self`` and the weights of the callees says how much is left out there.
+For node n: ``parent[n]`` is its caller (-1 of the root), ``name[n]`` and ``kind[n]`` are places in ``names`` and
+``kinds``, ``weight[n]`` is what was counted in it and in what it called, ``self[n]`` in it alone; with a base ``base``
+and ``base_self`` are the same of the other capture. What is too small to be seen is left out and counted: ``pruned``. A
+weight that is more than ``self`` and the weights of the callees says how much is left out there.
 
 The figures are those of the picture (perfcase.flamegraph): frames of the same name below the same caller are one node.
 """
@@ -62,7 +62,7 @@ def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max
 
 
 def _listed(parent: list[int], frames: list[Any], sides: list[_Side], nodes_max: int) -> dict[str, Any]:
-    """What is large enough, numbered anew."""
+    """What is large enough, with new numbers."""
     shares = [max((s.whole[n] / s.whole[0] if s.whole[0] else 0) for s in sides) for n in range(len(parent))]
     cut_off = RATIO_MIN
     if sum(share >= cut_off for share in shares) > nodes_max:

@@ -112,7 +112,7 @@ def _name(expression: Node) -> str:
 
 
 def _of_parts(node: Node, name: str, scope: Scope) -> list[Place]:
-    """Of a UNION. Its first part has the names; in the others a column is what stands in its place."""
+    """A column of a UNION. Its first part has the names; in the others a column is what stands in its place."""
     first, *others = node.get("children") or (node["left"], node["right"])
     found = _column(first, name, scope)
     if node["setop_type"] != "UNION" or first["type"] != "SELECT_NODE":

@@ -43,7 +43,7 @@ class Intervals:
     values: tuple[str, ...]
     keys: tuple[str, ...]
     units: tuple[str | None, ...]
-    """Of the values."""
+    """The units of the values."""
 
 
 Plan = Histogram | Intervals

@@ -46,7 +46,7 @@ OFF_WAKE_TITLE = "time asleep, with wakers"
 
 
 def sampling_event(events: Iterable[str]) -> str | None:
-    """Of these events the one that says best where CPU time goes."""
+    """The one of these events that says best where CPU time goes; None without such an event."""
     names = list(events)
     for clock in _CLOCKS:
         for event in names:
@@ -122,7 +122,7 @@ def chosen_event(events: Mapping[str, str], wanted: str | None) -> tuple[str, st
 def sample_stacks(
     connection: duckdb.DuckDBPyConnection, event: str, where: str | None = None, weight: str = "coalesce(period, 1)"
 ) -> Iterator[Stack]:
-    """The callchains of an event's samples; the weight is their period unless told otherwise."""
+    """The callchains of an event's samples; the weight is their period by default."""
     for path, total, _ in sample_paths(connection, event, frame_names(connection), _label, where, weight):
         yield path, total
 
@@ -215,7 +215,7 @@ def _and(where: str | None) -> str:
 def _chains(
     connection: duckdb.DuckDBPyConnection, sql: str, where: str | None
 ) -> Iterator[tuple[str, Iterable[int], list[Any]]]:
-    """Of a SELECT of comm, frame_ids, frame_id and more: the thread's name, its frames, the outermost first, and the rest."""
+    """Rows of a SELECT of comm, frame_ids, frame_id, …: the thread's name, its frames, outermost first, the rest."""
     if where:
         gate(connection, sql)
     with sql_errors():

@@ -100,7 +100,7 @@ def open_case(
 def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[str, Any]]]:
     """Adds names to an imported folder without importing again; what became of each object.
 
-    The new folder is made beside the old one and exchanged with it at once: whoever looks sees the one or the other.
+    The new folder is made beside the old one and exchanged with it at once: a reader sees the one or the other.
     """
     folder = case.folder.resolve()
     working = folder.parent / f".{folder.name}.importing-{os.getpid()}"

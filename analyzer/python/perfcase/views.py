@@ -145,7 +145,7 @@ def in_dependency_order(views: Mapping[str, View]) -> dict[str, View]:
 
 
 def with_dependencies(views: Mapping[str, View], wanted: Iterable[str]) -> dict[str, View]:
-    """Of ``views`` (in dependency order), those in ``wanted`` and what they are made from."""
+    """Those of ``views`` (in dependency order) that are in ``wanted``, and what they are made from."""
     needed: set[str] = set()
     pending = [name for name in wanted if name in views]
     while pending:

@@ -8,7 +8,8 @@ moving it costs nothing. What stands in the window:
 - a system call: clipped at the window's beginning; one that has not returned at its end is open, as at a capture's end.
 - a block request: when it completed, or was issued, in it; its latency is whole.
 - an interval of perf stat: where its middle is; a sample of a profile and what belongs to it: where its time is.
-- a snapshot of /proc: when it was read in it. Of descriptors and sockets also the last snapshot before, whose time is negative.
+- a snapshot of /proc: when it was read in it. For descriptors and sockets also the last snapshot before: its time is
+  negative.
 - what is known of processes, threads, control groups, files and the machine stays, whenever that was read.
 """
 
@@ -130,7 +131,7 @@ def open_scope(case: Case, scope: Scope) -> duckdb.DuckDBPyConnection:
 def open_window(case: Case, start_ns: int, end_ns: int, scope: Scope | None = None) -> duckdb.DuckDBPyConnection:
     """A connection to the tables and views of ``case``, cut to [start_ns, end_ns); ``move`` makes it another window.
 
-    Of ``scope`` all but its time is taken.
+    All of ``scope`` but its time is taken.
     """
     kept = _kept(scope or Scope())
     with tempfile.TemporaryDirectory(prefix="perfcase-") as scratch:

@@ -64,7 +64,7 @@ class Token(BaseModel):
     created_ns: int
     expires_ns: int | None
     revoked_ns: int | None
-    issuer: str | None = Field(description="Of a person who signs in with an account of an identity provider: which.")
+    issuer: str | None = Field(description="Which identity provider a person signs in with; null for others.")
 
 
 class CreatedToken(Token):

@@ -24,12 +24,12 @@ Where = Annotated[
     str | None, Query(max_length=10_000, description="A condition in SQL on its columns.", examples=["comm = 'java'"])
 ]
 Limit = Annotated[int, Query(ge=1, description="At most this many rows.")]
-Event = Annotated[str | None, Query(max_length=200, description="The event whose samples count; a clock unless told.")]
+Event = Annotated[str | None, Query(max_length=200, description="The event whose samples count. Default: a clock.")]
 Text = Annotated[str | None, Query(max_length=200)]
 FlameFormat = Annotated[Literal["svg", "json"], Query(alias="format", description="A picture, or its tree as lists.")]
 OffCpu = Annotated[bool, Query(description="Where threads left their CPUs, by the time that they stayed away.")]
 Wakers = Annotated[
-    bool, Query(description="Of off_cpu: sleeps, on each callchain the one of who woke the thread, upside down.")
+    bool, Query(description="With off_cpu: only sleeps; on each callchain stands the waker's, upside down.")
 ]
 CaptureA = Annotated[str, Query(pattern="^[0-9a-f]{64}$", description="A capture.")]
 CaptureB = Annotated[str | None, Query(pattern="^[0-9a-f]{64}$", description="Another; not needed with two windows.")]
@@ -220,7 +220,7 @@ async def diff(
     ] = None,
     callers: Annotated[Text, Query(description="Who calls this function, on either side.")] = None,
     event: Event = None,
-    off_cpu: Annotated[bool, Query(description="Of callers: time off the CPU, not samples.")] = False,
+    off_cpu: Annotated[bool, Query(description="For callers: time off the CPU, not samples.")] = False,
     baseline: Annotated[
         str | None,
         Query(
@@ -283,7 +283,7 @@ async def history(
     where: Where = None,
     agg: Annotated[
         Literal["sum", "level", "mean", "max", "min", "median", "count"] | None,
-        Query(description="How a capture's rows become one figure; by the view's header unless told."),
+        Query(description="How a capture's rows become one figure. Default: as the view's header says."),
     ] = None,
     by: Annotated[
         Literal["time", "host", "ticket", "label"], Query(description="In which order, and by what grouped.")

@@ -108,7 +108,7 @@ def list_captures(
         str, Query(pattern=f"^-?({'|'.join(_SORTS)})$", description="By what; with - the largest or last first.")
     ] = "-started",
 ) -> Page:
-    """The captures in scope, the latest recording first unless told."""
+    """The captures in scope, by default the latest recording first."""
     direction = "DESC" if sort.startswith("-") else "ASC"
     conditions = {
         "substr(c.ticket, 1, length(:scope)) = :scope": me.ticket_prefix,

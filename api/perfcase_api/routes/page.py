@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[1] / "page"
 
 @router.get("/", response_class=FileResponse)
 def index() -> Response:
-    """The page itself, looked at anew each time: it names the files of its own version."""
+    """The page itself. A browser checks it again each time: it names the files of its own version."""
     found = FOLDER / "index.html"
     if not found.is_file():
         raise ApiError(

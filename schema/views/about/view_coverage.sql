@@ -2,7 +2,7 @@
 -- grain: a view, table or rule of the findings
 -- source: requirement, recording, table_rows, source
 -- caveat: is_fed looks at the tables, not at the view: a view whose tables have rows may still have none that it counts
--- caveat: of several ways to fill a view, the one is shown that lacks the least
+-- caveat: if there are several ways to fill a view, the one that lacks the least is shown
 -- diff no: diff says which views one of the captures lacks
 -- column view_name: the view, table or rule
 -- column kind: view, table or finding

@@ -59,7 +59,7 @@ SELECT
   coalesce(sum(duration_ns), 0) / nullif((SELECT max(c.duration_ns) FROM capture AS c), 0) AS total_ratio,
   avg(duration_ns) AS avg_ns,
   max(duration_ns) AS max_ns,
-  -- Of several that took as long, the first.
+  -- If several took as long, the first.
   arg_max(ts_ns, (duration_ns, -ts_ns)) FILTER (duration_ns IS NOT NULL) AS max_ts_ns,
   count(*) - count(duration_ns) AS open_count
 FROM named

@@ -5,7 +5,7 @@
 -- caveat: holder_how says how the holder is known. word: the futex word holds its thread id (robust mutexes, and musl's recursive ones). unlock: it unlocked a priority-inheriting futex. mutex: it woke the waiter with a futex call on the address of a mutex: every wait there expects the value 2 (glibc's, Rust's and Go's locked and waited for), and a thread that had waited there woke others there later, as who unlocks does and who waits for a condition does not. exit: the word is the id of a thread that ended during the wait (join). released: it woke the waiter of a kernel mutex. Everywhere else it is NULL
 -- caveat: ids in a futex word are those of the process's own pid namespace: in a container the holder by word is mostly not found
 -- caveat: a futex shared between processes is matched within a process only
--- caveat: of kernel locks, a second beginning before the end (a mutex that spins first) belongs to the first, as in perf lock contention
+-- caveat: for kernel locks, a second beginning before the end (a mutex that spins first) belongs to the first, as in perf lock contention
 -- diff no: events; lock_wait adds them up
 -- column ts_ns [ns]: when the wait began: the entry of the call, or contention_begin
 -- column duration_ns [ns]: how long; for an open wait until the end of the capture
@@ -67,7 +67,7 @@ WITH ending AS (
   LEFT JOIN unlocked AS u ON u.upid = w.upid AND u.address = w.address
   ASOF LEFT JOIN sleep AS s ON s.utid = w.utid AND s.end_ns <= w.exit_ts_ns
 ), called AS (
-  -- The waker's own call on that address; without a known waker, whoever called last.
+  -- The waker's own call on that address; without a known waker, the one that called last.
   SELECT w.*,
     CASE WHEN mine.exit_ts_ns >= w.woken_ts_ns OR mine.ts_ns >= w.ts_ns THEN mine.operation END AS waker_operation,
     CASE WHEN w.result = 'woken' AND w.slept_waker IS NULL AND (other.ts_ns >= w.ts_ns OR other.exit_ts_ns >= w.ts_ns)

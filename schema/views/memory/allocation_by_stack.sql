@@ -1,7 +1,7 @@
 -- allocation_by_stack: which callchains make a process's memory grow: address space that it asked for and gave back, pages that it touched, pages that the kernel gave it
 -- grain: a process (where it is not known, a name of threads), a kind of growth and a callchain
 -- source: syscall, sample, perf_event, mm_page_alloc, rss_stat, thread, process, stack_folded, page_size
--- caveat: of what was recorded: calls by perf record -g -e 'syscalls:sys_enter_brk,syscalls:sys_exit_brk' and their like of mmap, munmap, mremap (or raw_syscalls); faults by perfcase-record --with page-faults, or -e page-faults -c 1; pages by kmem:mm_page_alloc and kmem:rss_stat. The stack is NULL where no callchain was recorded
+-- caveat: it has what was recorded: calls by perf record -g -e 'syscalls:sys_enter_brk,syscalls:sys_exit_brk' and their like of mmap, munmap, mremap (or raw_syscalls); faults by perfcase-record --with page-faults, or -e page-faults -c 1; pages by kmem:mm_page_alloc and kmem:rss_stat. The stack is NULL where no callchain was recorded
 -- caveat: kinds overlap: memory is first asked for, then touched. Do not add them up
 -- caveat: malloc keeps what is freed: shrunk_bytes are what it gave back to the kernel; madvise(MADV_DONTNEED), which gives pages back and keeps the addresses, is not counted
 -- caveat: brk tells a growth from the second call on that has a known break: after brk(0), which programs begin with, where returns were recorded (sys_exit_brk)

@@ -59,7 +59,7 @@ WITH setting AS (
   FROM called
   WINDOW line AS (PARTITION BY source_id ORDER BY snapshot)
 ), by_profile AS (
-  -- A count that fell was switched on anew: what happened since the last snapshot is not known.
+  -- A count that fell was switched on again: what happened since the last snapshot is not known.
   SELECT ts_ns, end_ns, 'function profile' AS method, 1 AS priority,
     greatest(accessed - buffers_dirtied, 0) AS access_count,
     greatest(added - dirtied, 0) AS miss_count,

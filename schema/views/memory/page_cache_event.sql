@@ -1,7 +1,7 @@
 -- page_cache_event: what happened to pages of files in the page cache
 -- grain: an event of the cache: pages that came in, left, were looked up by a read or a page fault, or became dirty
 -- source: mm_filemap_add_to_page_cache, mm_filemap_delete_from_page_cache, mm_filemap_get_pages, mm_filemap_fault, writeback_dirty_folio
--- caveat: of several sources the one with the most additions counts. One with lookups or faults of pages and no addition is taken for one in which every page was there: record filemap:* together
+-- caveat: if there are several sources, the one with the most additions counts. One with lookups or faults of pages and no addition is taken for one in which every page was there: record filemap:* together
 -- caveat: a long read looks its pages up in steps, each from where the last one ended to the read's end: page_count is up to the next step, when that comes within a second
 -- caveat: writeback_dirty_folio tells the inode only, not its file system
 -- diff no: events; page_cache and working_set add them up

@@ -1,7 +1,7 @@
 -- socket: the sockets of the recorded processes with their queues, round-trip times and retransmissions, as ss -tuxipn prints them
 -- grain: a snapshot × socket × descriptor that holds it
 -- source: proc_socket, process
--- caveat: of every network namespace that a recorded process is in; unless the whole host was recorded, only sockets that a recorded process has open
+-- caveat: it has the sockets of every network namespace that a recorded process is in; unless the whole host was recorded, only sockets that a recorded process has open
 -- caveat: recv_queue_bytes of a listening socket is the number of connections that wait to be accepted, send_queue_bytes how many may
 -- caveat: counts are totals since the connection began; retransmit_ratio is a share of the segments that it sent
 -- diff by: comm, protocol, state

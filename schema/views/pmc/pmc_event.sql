@@ -2,7 +2,7 @@
 -- grain: an interval × event × what it was counted on (a CPU, a core, a thread, everything)
 -- source: pmc_interval
 -- caveat: an event that stands in several groups was counted several times: the mean of these
--- caveat: of counts of user mode, kernel mode and all modes, the widest that the source has is here; the same for control groups: the whole machine where it was counted, else every group that was asked for
+-- caveat: if a source has counts of user mode, kernel mode and all modes, only the widest is here; the same for control groups: the whole machine where it was counted, else every group that was asked for
 -- diff by: event, unit, cgroup
 -- diff sum: count
 -- diff weight: 0.3

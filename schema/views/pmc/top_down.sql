@@ -63,7 +63,7 @@ WITH cpu AS (
     coalesce(m['cycles'], m['cpu_clk_unhalted.thread'], m['cpu_cycles']) AS cycles,
     coalesce(m['int_misc.recovery_cycles_any'] / 2, m['int_misc.recovery_cycles']) AS recovery_cycles,
     coalesce(m['int_misc.uop_dropping'], 0) AS dropped,
-    -- Of a known core the published formula has mispredicted branches: without them there is none.
+    -- For a known core the published formula has mispredicted branches: without them there is none.
     CASE WHEN w.bad_slots = 0 THEN 0 ELSE m['br_mis_pred'] END AS mispredicted
   FROM total AS t
   CROSS JOIN width AS w

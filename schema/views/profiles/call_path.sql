@@ -1,7 +1,7 @@
 -- call_path: the callchains around each function: those of its callers and those of what it calls
 -- grain: a direction, an event, a function and a path from it
 -- source: stack_weight
--- caveat: of a function that is in a callchain more than once, the occurrence nearest to the end that the path leads away from counts: the leaf for callers, the root for callees
+-- caveat: if a function is in a callchain more than once, the occurrence nearest to the end that the path leads away from counts: the leaf for callers, the root for callees
 -- caveat: callers and callees are its two halves; filter by direction and symbol
 -- diff no: paths upwards and downwards of every function; function_profile compares the functions
 -- column direction: callers or callees

@@ -1,7 +1,7 @@
 -- callees: what each function calls: the call tree below it, all its call sites merged
 -- grain: an event, a function and a path below it
 -- source: call_path
--- caveat: of a function that is in a callchain more than once, the occurrence nearest to the root counts
+-- caveat: if a function is in a callchain more than once, the occurrence nearest to the root counts
 -- caveat: filter by symbol: the view holds the callees of every function
 -- diff no: paths from every function; function_profile compares the functions
 -- column event: the event's name

@@ -1,7 +1,7 @@
 -- callers: who calls each function: the call tree turned upside down from the function (the Caller View)
 -- grain: an event, a function and a path of its callers
 -- source: call_path
--- caveat: of a function that is in a callchain more than once, the occurrence nearest to the leaf counts
+-- caveat: if a function is in a callchain more than once, the occurrence nearest to the leaf counts
 -- caveat: filter by symbol: the view holds the callers of every function
 -- diff no: paths from every function; function_profile compares the functions
 -- column event: the event's name

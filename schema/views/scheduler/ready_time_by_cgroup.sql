@@ -2,7 +2,7 @@
 -- grain: an interval of the capture and a control group
 -- source: ready_time
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
--- caveat: of the processes in the group itself, not in groups below it; which group a process is in is known as process_cgroup says
+-- caveat: it counts the processes in the group itself, not in groups below it; which group a process is in is known as process_cgroup says
 -- caveat: a thread that its group's quota keeps from running (throttled) is ready as well: throttled_ns of cgroup_activity says how much of it that was
 -- diff by: cgroup
 -- diff sum: ready_ns, on_cpu_ns, steal_ns

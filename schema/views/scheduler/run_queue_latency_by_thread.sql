@@ -35,7 +35,7 @@ SELECT
   quantile_disc(wait_ns, 0.5) FILTER (NOT is_open) AS p50_ns,
   quantile_disc(wait_ns, 0.99) FILTER (NOT is_open) AS p99_ns,
   max(wait_ns) FILTER (NOT is_open) AS max_ns,
-  -- Of equally long waits the first.
+  -- The first of equally long waits.
   max({wait_ns: wait_ns, negative_ts_ns: -ts_ns}) FILTER (NOT is_open).negative_ts_ns * -1 AS max_ts_ns,
   TRY_CAST(coalesce(sum(wait_ns) FILTER (NOT is_open AND state = 'runnable'), 0) AS BIGINT) AS woken_total_ns,
   max(wait_ns) FILTER (NOT is_open AND state = 'runnable') AS woken_max_ns,

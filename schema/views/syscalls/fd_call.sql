@@ -1,7 +1,7 @@
 -- fd_call: each system call on a descriptor, with what the descriptor was at that time
 -- grain: a system call with a descriptor among its arguments
 -- source: syscall, thread, fd_history
--- caveat: of a call with several descriptors the first is meant
+-- caveat: if a call has several descriptors, the first is meant
 -- diff no: events; syscall_by_fd and peer_wait add them up
 -- column ts_ns [ns]: when it was entered
 -- column exit_ts_ns [ns]: when it returned; NULL when it did not within the capture

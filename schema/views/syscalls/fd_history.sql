@@ -134,7 +134,7 @@ WITH call AS (
     WHERE kind IN ('', pair_kind)
     WINDOW both_ends AS (PARTITION BY upid, ts_ns)
   )
-  -- Of a number never seen before, that it was not open is known by its neighbour: the lowest that are free are taken.
+  -- The neighbour of a number never seen before tells that it was not open: the lowest that are free are taken.
   WHERE (end_count = 1 AND was_not_open) OR (end_count = 2 AND is_certain AND distance = 1)
 ), flag AS (
   -- Whether execve closes it, from when on; NULL: it is closed.

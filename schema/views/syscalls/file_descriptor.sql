@@ -2,7 +2,7 @@
 -- grain: a snapshot × process × descriptor
 -- source: proc_fd, proc_socket, proc_limit, process
 -- caveat: listed at a lower rate than the other snapshots; what was opened and closed between two of them is in syscall, when system calls were recorded
--- caveat: of the recorded processes only; 20,000 descriptors in a snapshot at most
+-- caveat: it has the recorded processes only; 20,000 descriptors in a snapshot at most
 -- diff by: comm
 -- diff max: open_count, open_ratio
 -- diff weight: 0.6

@@ -1,7 +1,7 @@
 -- slow_syscalls: the system calls that took long, longest first
 -- grain: a call of at least slow_syscall_ns (SET VARIABLE slow_syscall_ns = …; 10,000,000 ns unless it is set)
 -- source: syscall, thread, thread_name, source, stack_folded
--- caveat: of a call that the capture's edge cuts (cut_at) known_ns is the part that was recorded: it took at least that
+-- caveat: for a call that the capture's edge cuts (cut_at), known_ns is the part that was recorded: it took at least that
 -- caveat: exit and exit_group, which never return, are not here; a call that its thread's end cut lasts until then
 -- caveat: most long calls are waits for work, as of a server in epoll_wait: long is not bad
 -- diff no: events; syscall_summary adds them up

@@ -1,7 +1,7 @@
 -- syscall_by_fd: on which descriptors each thread made which calls, and what the descriptors were
 -- grain: a thread, a name that it had, a call, a descriptor and what it was
 -- source: fd_call, thread, thread_name
--- caveat: of a call with several descriptors (dup2, sendfile, epoll_ctl) the first is meant; poll and select name theirs in memory and are not here, but peer_wait has them
+-- caveat: if a call has several descriptors (dup2, sendfile, epoll_ctl), the first is meant; poll and select name theirs in memory and are not here, but peer_wait has them
 -- caveat: what a descriptor is comes from fd_history: NULL is not known
 -- diff by: comm, name, kind, target
 -- diff sum: total_ns, call_count, error_count, moved_bytes

@@ -3,7 +3,7 @@
 -- source: syscall, thread, thread_name
 -- caveat: a call counts where its entry and its own return are in the capture; what the capture's edges or lost events cut is in open_count and return_count
 -- caveat: the perf_ columns are those of perf trace -s: every return counts, so that of a fork both the parent's and the child's, and its time runs from the thread's latest known entry, whatever call that was; 0 where there is none
--- caveat: of a program of 32 bits that ran before a bare trace.dat began nothing tells: its calls have the names that their numbers have for programs of 64 bits, and import_issue counts such calls (syscall_abi_unknown)
+-- caveat: nothing tells that a program has 32 bits if it ran before a bare trace.dat began: its calls have the names that their numbers have for programs of 64 bits, and import_issue counts such calls (syscall_abi_unknown)
 -- diff by: comm, name
 -- diff sum: total_ns, call_count, error_count
 -- diff mean: avg_ns by call_count

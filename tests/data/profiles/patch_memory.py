@@ -16,7 +16,7 @@ SNOOP_HIT, HITM = 4 << SNOOP, 16 << SNOOP
 LOCKED = 2 << LOCK
 L1_TLB_HIT = (2 + 8) << TLB
 
-# Of the reader: (line, offset, data_src, weight); of the writer the same.
+# Samples of the reader: (line, offset, data_src, weight); those of the writer have the same.
 READS = [
     (0, 8, LOAD | HIT | L3 | HITM | L1_TLB_HIT, 120), (0, 8, LOAD | HIT | L3 | HITM | L1_TLB_HIT, 90),
     (0, 8, LOAD | HIT | REMOTE_CACHE | HITM, 300), (0, 8, LOAD | HIT | L1, 4), (0, 8, LOAD | HIT | LFB, 20),

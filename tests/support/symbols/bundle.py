@@ -66,7 +66,7 @@ def used_places(script: str) -> dict[str, set[int]]:
 
 
 def near_lines(lines: Iterable[str], used: set[int]) -> str:
-    """Of the lines that begin with an address in hex, in any order, those near a used one."""
+    """Those of the lines that are near a used address. Each begins with its address in hex, in any order."""
     rows = sorted((int(line.split(None, 1)[0], 16), number, line) for number, line in enumerate(lines))
     kept: set[int] = set()
     for address in used:

@@ -4,7 +4,7 @@ The expressions are facts of https://github.com/intel/PerfSpect, level 1 of: eve
 Lake; commit 0d73b74), events/metric_spr_emr.json (Sapphire and Emerald Rapids; 2defb5e), icx_alt_tma_metrics.json (Ice Lake
 without the perf metrics counters; 9164b81), AuthenticAMD/genoa.json (Zen 4; 1f610ee), aarch64/neoverse-n2-v2/metrics.json
 (which has Arm's own; 900d239). An event stands in square brackets there; the
-rest of the notation is Python's. Of a Skylake one core is counted:
+rest of the notation is Python's. For a Skylake one core is counted:
 with two threads HYPERTHREADING_ON is 1.
 """
 

@@ -256,9 +256,9 @@ pub(crate) enum Parsed {
     Manifest(Box<Manifest>),
     /// Not JSON, or of other types than documented; why.
     Damaged(String),
-    /// Of a later major version.
+    /// The major version is not ours; the version.
     UnsupportedVersion(String),
-    /// Of another format.
+    /// The format is not ours; its name.
     OtherFormat(String),
 }
 

@@ -1,4 +1,4 @@
-//! Names for a case that was imported without them: its `frame`, `stack` and `dso` are written anew, the rest stays.
+//! Names for a case that was imported without them: its `frame`, `stack` and `dso` are written again, the rest stays.
 
 use std::collections::HashMap;
 use std::fs::File;

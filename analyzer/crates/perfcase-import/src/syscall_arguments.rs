@@ -63,7 +63,7 @@ fn form(text: &'static str) -> Form {
 }
 
 impl Arguments {
-    /// Of arguments.txt and values.txt, which are part of the program.
+    /// Parse arguments.txt and values.txt, which are part of the program.
     pub fn parse(arguments: &'static str, values: &'static str) -> Arguments {
         let mut all = Arguments::default();
         for line in lines(arguments) {

@@ -2,7 +2,7 @@
 
 /// Symbols of the recorded kernel and its modules, sorted by address.
 ///
-/// Of several names of one address the one listed first counts: the kernel lists weak names, names of the linker script
+/// If an address has several names, the first of them counts: the kernel lists weak names, names of the linker script
 /// and those with more underscores later (scripts/kallsyms.c), and prints the first itself, in traces as in its log. perf
 /// 6.1 has a rule of its own (`choose_best_symbol`) but gives all names but the last no length, so that the last remains.
 pub struct Kallsyms {

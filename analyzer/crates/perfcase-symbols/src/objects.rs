@@ -71,7 +71,7 @@ pub struct Objects {
     capture: Option<Arc<Capture>>,
     listing: Listing,
     dirs: Vec<DebugDir>,
-    /// Of generated code: those in the directories, then those beside the recording.
+    /// Files for generated code: those in the directories, then those beside the recording.
     generated: Vec<Generated>,
     found: Mutex<HashMap<Key, Found>>,
     fault: Mutex<Option<ArchiveError>>,

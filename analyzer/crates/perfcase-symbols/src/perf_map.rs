@@ -12,8 +12,8 @@ pub struct PerfMap {
 }
 
 impl PerfMap {
-    /// Reads lines of `start size name`, numbers in hexadecimal; a name may hold spaces. Of one start the last counts:
-    /// the runtime appends.
+    /// Reads lines of `start size name`, numbers in hexadecimal; a name may hold spaces. If lines have the same
+    /// start, the last one counts: the runtime appends.
     pub fn parse(text: &[u8]) -> PerfMap {
         let mut functions = BTreeMap::new();
         for line in text.split(|&byte| byte == b'\n').take(MOST_LINES) {

@@ -41,7 +41,7 @@ OutputOption = Annotated[
 ]
 LimitOption = Annotated[
     int | None,
-    typer.Option("--limit", "-n", min=0, metavar="N", help="At most N rows; 0: all. A table shows 1,000 unless told."),
+    typer.Option("--limit", "-n", min=0, metavar="N", help="At most N rows; 0: all. Default for a table: 1,000."),
 ]
 
 DebugDirOption = Annotated[
@@ -72,9 +72,7 @@ OffCpuOption = Annotated[
 ]
 WakersOption = Annotated[
     bool,
-    typer.Option(
-        "--wakers", help="Of --off-cpu: only sleeps, and on each callchain the one of who woke the thread, upside down."
-    ),
+    typer.Option("--wakers", help="With --off-cpu: only sleeps; on each callchain stands the waker's, upside down."),
 ]
 
 

@@ -74,7 +74,7 @@ def command(
         str | None,
         typer.Option("--callers", metavar="FUNCTION", help="Who calls it in each, and what of that changed most."),
     ] = None,
-    event: event_option("Of --flamegraph and --callers: whose samples; a clock unless told.") = None,
+    event: event_option("For --flamegraph and --callers: whose samples count. Default: a clock.") = None,
     off_cpu: OffCpuOption = False,
     wakers: WakersOption = False,
     baseline: Annotated[
@@ -90,7 +90,7 @@ def command(
         typer.Option(
             "--also",
             metavar="STORE",
-            help="Of --baseline: captures there, too; :SELECTOR alone then means all of them.",
+            help="With --baseline: captures there, too; :SELECTOR alone then means all of them.",
         ),
     ] = None,
     only: OnlyOption = None,

@@ -55,7 +55,7 @@ def command(
             help="The file to write; - or none: standard output. For csv and parquet a folder, or - for a tar of it.",
         ),
     ] = None,
-    event: event_option("The event whose samples are written; a clock unless told.") = None,
+    event: event_option("The event whose samples are written. Default: a clock.") = None,
     where: where_option("Which samples: a condition on comm, tid, pid, cpu, ts_ns, utid.") = None,
     view: Annotated[
         list[str] | None,

@@ -43,7 +43,7 @@ def command(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write; - for standard output.")
     ],
-    event: event_option("The event whose samples count; a clock unless told.") = None,
+    event: event_option("The event whose samples count. Default: a clock.") = None,
     off_cpu: OffCpuOption = False,
     wakers: WakersOption = False,
     where: where_option("Which samples or waits: comm, tid, pid, cpu, ts_ns; state, duration_ns of waits.") = None,

@@ -55,7 +55,7 @@ def command(
     measure: Annotated[
         str | None, typer.Option("--measure", "-m", metavar="COLUMN", help="The view's column that is the figure.")
     ] = None,
-    where: where_option("Of which rows: \"comm = 'java'\".") = None,
+    where: where_option("Which rows count: \"comm = 'java'\".") = None,
     agg: Annotated[
         Way | None,
         typer.Option(help="How the rows become one figure; by default amounts are added, levels averaged."),

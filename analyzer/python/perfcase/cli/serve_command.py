@@ -27,7 +27,7 @@ def command(
         float, typer.Option(min=0.1, metavar="S", help="An analysis that takes longer is stopped.")
     ] = 60.0,
     requests_per_minute: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Of one token, or of one address without.")
+        int, typer.Option(min=1, metavar="N", help="Limit for one token; without a token, for one address.")
     ] = 600,
     config: Annotated[
         Path | None,

@@ -34,7 +34,7 @@ def command(
         ),
     ],
     to: Annotated[
-        Form | None, typer.Option("--to", help="html or md (Markdown); as the name of the page ends unless told.")
+        Form | None, typer.Option("--to", help="html or md (Markdown). Default: by the ending of the page's name.")
     ] = None,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,

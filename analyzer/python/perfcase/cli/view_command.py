@@ -56,8 +56,8 @@ def command(
 ) -> None:
     """Show a view of FILE: thread_time, off_cpu_by_stack, syscall_summary, …
 
-    perfcase views lists them; perfcase views NAME says what each column means. Of an empty view, standard error says what
-    is missing from the capture and how to record it.
+    perfcase views lists them; perfcase views NAME says what each column means. If a view is empty, standard error
+    says what is missing from the capture and how to record it.
 
     Example: perfcase view off_cpu_by_stack incident.perfcase --where "comm = 'java'" --limit 10
     """

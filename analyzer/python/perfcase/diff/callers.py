@@ -1,6 +1,6 @@
 """The caller view of one function in two captures: who calls it, how much it costs from there, and what of that changed.
 
-Of a function that is in a callchain more than once, the occurrence nearest to the leaf counts, as in the view ``callers``.
+If a function is in a callchain more than once, the occurrence nearest to the leaf counts, as in the view ``callers``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Caller:
     a_per_s: float
     b_per_s: float
     a_ratio: float
-    """Of the weight of all samples."""
+    """The share of the weight of all samples."""
     b_ratio: float
 
     @property

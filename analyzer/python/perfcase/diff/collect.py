@@ -41,7 +41,7 @@ class Collected:
     """The time that its intervals cover together; None for a view without intervals."""
     has_intervals: bool
     recorded_ns: int | None = None
-    """Of a view of events, how long these were recorded; else None."""
+    """How long the events of a view were recorded; None for a view without events."""
 
     def values(self, column: int) -> set[str | None]:
         """What one of the key columns holds."""
@@ -151,7 +151,7 @@ def _whole(n: int, measure: Measure) -> str:
 
 
 def _moments(figure: str) -> str:
-    """Of full intervals: the last one may be short, and says little by being small."""
+    """SQL of two sums over the full intervals: the last one may be short, and says little by being small."""
     return f", sum({figure}) FILTER (is_full), sum(({figure}) ** 2) FILTER (is_full)"
 
 
@@ -159,7 +159,7 @@ def _figure(measure: Measure, figures: tuple[float | None, ...], slots: int, see
     value, total, squares = figures
     if value is None or not math.isfinite(value):
         return None
-    # Of amounts, an interval without a row counted nothing; of averages and maxima it says nothing.
+    # For amounts, an interval without a row counted nothing; for averages and maxima it says nothing.
     count = slots if measure.kind in ("sum", "level") else seen if slots else 0
     if count < INTERVALS_MIN or total is None or squares is None:
         return Figure(float(value), None)
@@ -170,7 +170,7 @@ def _figure(measure: Measure, figures: tuple[float | None, ...], slots: int, see
 
 
 def _median(view: View, measure: Measure, where: str) -> str:
-    """Of each key, the value at which half of the weight is reached."""
+    """SQL of the value at which half of the weight is reached, for each key."""
     keys = view.diff.keys
     listed = "".join(f"k{n}, " for n in range(len(keys)))
     shown = "".join(f"{key_sql(name)} AS k{n}, " for n, name in enumerate(keys))

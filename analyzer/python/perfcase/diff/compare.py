@@ -19,8 +19,8 @@ HOW_MEASURED = frozenset({"method", "event"})
 """Key columns that say how something was measured: what only one side measured so is no difference of what was measured."""
 COVERED_RATIO = 0.8
 LEAST_PER_S = {"ns": 1e7, "bytes": 1e6}
-"""Of a view whose amounts are less in all, shares are of this: all of next to nothing is little. A hundredth of a second in each,
-and a hundredth of what a link of 1 Gbit/s or a slow disk moves."""
+"""Shares are of this if the amounts of a view are less in all: all of next to nothing is little. A hundredth of a
+second in each, and a hundredth of what a link of 1 Gbit/s or a slow disk moves."""
 OF_ONE = ("_ratio", "_per_cpu", "avg_count", "load_1min")
 """Averages that are 1 where a resource is full, by the end of their name: a difference counts as what it is, up to 1."""
 AMOUNTS = frozenset({"sum", "level"})
@@ -265,7 +265,7 @@ class _Shares:
             return self._of_key.get(key, self._alone)
         share = min(abs(difference) / self._totals[name], 1.0) if self._totals[name] else 0.0
         # Beside many threads that sleep all the time, a call that takes half of a second in every second is small in the
-        # sum, but not for whoever waits for it.
+        # sum, but not for the one that waits for it.
         if self._units[name] == "ns" and each.per == "s":
             share = max(share, min(abs(difference) / 1e9 / each.cpu_count, 1.0))
         return share

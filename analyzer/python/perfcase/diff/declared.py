@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 KINDS = ("sum", "level", "mean", "max", "median")
 WEIGHT = 0.5
-"""Of a view that states none."""
+"""The weight of a view that states none."""
 
 _ENTRIES = frozenset({"by", *KINDS, "per cpu", "apart", "whole", "where", "weight"})
 _ID = re.compile(r"(.*_)?(utid|upid|pid|tid|cpu|fd|inode|snapshot|id)|((line|lock|from|to)_)?address")

@@ -35,13 +35,13 @@ NOISE_VIEWS_MAX = 8
 NEXT_IN_VIEW = 0.8
 """What the score of each further key of the same view is multiplied by."""
 UNKNOWN_CONFIDENCE = 0.7
-"""Of a difference of which nothing tells how much it varies."""
+"""The confidence in a difference if nothing tells how much it varies."""
 BESIDE_WEIGHT = 0.5
-"""Of measures of a view that names others as its main ones."""
+"""The weight of a measure of a view that names others as its main ones."""
 MAX_WEIGHT = 0.5
-"""Of a largest value beside a sum or a mean: it has happened once."""
+"""The weight of a largest value beside a sum or a mean: it has happened once."""
 RECORDER_WEIGHT = 0.05
-"""Of what the recorder's own threads did."""
+"""The weight of what the recorder's own threads did."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _sigmas(each: Difference) -> float | None:
 
 
 def _one_line_each(scored: Iterable[Ranked]) -> Iterator[Ranked]:
-    """Of each key the measure that scores most."""
+    """The measure of each key that scores most."""
     by_key: dict[tuple[str, Key, str], list[Ranked]] = {}
     for each in scored:
         if not each.is_noise:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from perfcase.diff.compare import Difference
 
 SAME_RATIO = 0.85
-"""Of the overlap that chance leaves, from which on the shape counts as the same: up to 15 % of the time went elsewhere."""
+"""The shape is the same from this share of the overlap that chance leaves: up to 15 % of the time went elsewhere."""
 SAMPLES_MIN = 100
 """Samples that each side needs."""
 EXPECTED_MIN = 0.5

@@ -28,8 +28,8 @@ SHARED = ("fd_history", "fd_call")
 def opened_sides(
     a: Case, b: Case, in_a: Part | None, in_b: Part | None, only: Sequence[str] = ()
 ) -> Iterator[tuple[Side, Side]]:
-    """Both sides, of each the part that ``only`` names (perfcase.scope). Of one capture against itself they are the same
-    connection: DuckDB opens a file once in a process."""
+    """Both sides, of each the part that ``only`` names (perfcase.scope). If both are the same part of one capture, they
+    are the same connection: DuckDB opens a file once in a process."""
     scopes = _scope(a, in_a, only), _scope(b, in_b, only)
     with ExitStack() as stack:
         first = stack.enter_context(_connected(a, scopes[0]))

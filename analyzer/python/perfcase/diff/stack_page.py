@@ -109,7 +109,7 @@ class Said:
     """Those that differ."""
     sentence: str
     moved: tuple[str, ...]
-    """Of another shape the stacks that moved most, with both shares."""
+    """If the shape is another: the stacks that moved most, with both shares."""
 
 
 def said_of_stacks(a: Side, b: Side) -> Said | None:

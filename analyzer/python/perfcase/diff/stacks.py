@@ -54,7 +54,7 @@ class Weight(NamedTuple):
     weight: float
     """In the event's unit."""
     samples: int
-    """Of time off the CPU: how often the CPU was left."""
+    """For time off the CPU: how often the CPU was left."""
 
 
 @dataclass(frozen=True)

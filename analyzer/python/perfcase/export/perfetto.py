@@ -117,7 +117,7 @@ class _Trace:
             f"SELECT ts_ns, cpu, {_SWITCH} AS kind, prev_comm, prev_pid, prev_prio, prev_state, next_comm, next_pid,"
             f" next_prio, NULL AS current FROM sched_switch WHERE {source}"
         ]
-        # Of sched_wakeup_new Perfetto makes no wait: a new thread's first one shows where it is written as sched_waking.
+        # Perfetto makes no wait of sched_wakeup_new: a new thread's first one shows if written as sched_waking.
         for table in (waking, "sched_wakeup_new"):
             if table in tables:
                 parts.append(

@@ -84,9 +84,7 @@ def write_tables(
         )
     bound = [name for name in chosen if name in views and parameters(views, name)]
     if bound:
-        lost.append(
-            f"views with parameters at other values than those they have unless told: {', '.join(sorted(bound))}"
-        )
+        lost.append(f"views with parameters at other values than their defaults: {', '.join(sorted(bound))}")
     missing = [] if wanted else sorted(set(load_tables()) - set(known))
     if missing:
         lost.append(f"tables that this case does not have: {', '.join(missing)}")

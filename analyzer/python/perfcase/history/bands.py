@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from statistics import median
 
 VALUES_MIN = 8
-"""Of fewer values, gaps are chance."""
+"""With fewer values, gaps are chance."""
 BAND_MIN = 2
 """One value alone is an outlier, no band."""
 STRICT = 1.5

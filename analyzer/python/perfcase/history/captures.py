@@ -1,6 +1,6 @@
 """The captures of a folder: found, imported, described; those that cannot be read are kept with the reason.
 
-A store belongs to whoever filled it: links are not followed, and what is looked at is bounded.
+A store belongs to the one who filled it: links are not followed, and what is looked at is bounded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ENTRIES_MAX = 1_000_000
 """Files and folders that are looked at."""
 CAPTURES_MAX = 10_000
 
-# Cast: whoever made the file chose its types.
+# Cast: the one who made the file chose its types.
 _COLUMNS = (
     "capture_id::VARCHAR, try_cast(start_realtime_ns AS BIGINT), try_cast(duration_ns AS BIGINT), hostname::VARCHAR,"
     " ticket::VARCHAR, note::VARCHAR, coalesce(labels::VARCHAR, ''), kernel_release::VARCHAR, try_cast(cpu_count AS UINTEGER), cpu_model::VARCHAR"
@@ -31,7 +31,7 @@ Progress = Callable[[str, int, int], None]
 
 _MAGICS = (b"PERFILE2", b"2ELIFREP", b"\x17\x08\x44tracing")
 _MANIFEST_START_BYTES = 4096
-"""Of a manifest.json, to see whether it is one of ours."""
+"""How much of a manifest.json is read, to see whether it is one of ours."""
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def metric(view: View | Table, measure: str | None, way: str | None, where: str 
 
 
 def usual_way(view: View | Table, measure: str) -> str:
-    """Of a column whose view does not declare it: amounts are added, levels averaged, and of largest the largest counts."""
+    """For a column that its view does not declare: add amounts, average levels, take the largest of largest values."""
     column = next(column for column in view.columns if column.name == measure)
     if measure.startswith("max_") or measure.endswith("_max") or "_max_" in measure:
         return "max"

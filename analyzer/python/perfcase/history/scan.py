@@ -17,7 +17,7 @@ from perfcase.lazy import duckdb
 from perfcase.views import View
 
 PRESENT_RATIO_MIN = 0.75
-"""Of the captures, those that a figure has to be known of: a process of a few hosts has no bands."""
+"""A figure has to be known for this share of the captures: a process of a few hosts has no bands."""
 
 """How the names of the recorder's processes begin."""
 

@@ -29,7 +29,7 @@ from perfcase.text import plural, safe, shorten
 from perfcase.views import View
 
 CAPTURES_MIN = 3
-"""Of fewer captures there is no spread."""
+"""Fewer captures have no spread."""
 SIGMA_OF_MAD = 1.4826
 
 _SECOND_NS = 10**9

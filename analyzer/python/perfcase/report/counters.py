@@ -50,7 +50,7 @@ def _frequency(page: Page) -> None:
     rows = page.rows_of(
         "cpu_frequency",
         "SELECT coalesce(cpu::VARCHAR, aggregate, 'all') AS cpu,"
-        # Of counts without busy time (cycles / task-clock) the time at that clock is what the cycles took.
+        # For counts without busy time (cycles / task-clock), the time at that clock is what the cycles took.
         " sum(effective_ghz * coalesce(busy_ns, cycles / effective_ghz)) / nullif("
         "sum(coalesce(busy_ns, cycles / effective_ghz)) FILTER (effective_ghz IS NOT NULL), 0) AS effective,"
         " max(base_ghz) AS base, sum(busy_ns)::BIGINT AS busy_ns,"

@@ -22,7 +22,7 @@ NOT_THE_RECORDER = "utid NOT IN (SELECT utid FROM recorder_thread)"
 """A condition that leaves out the recorder's own threads: what they cost has a block of its own."""
 
 SEEN_RUNNING = "utid IN (SELECT utid FROM thread_time WHERE switch_count > 0)"
-"""A condition for threads whose switches were recorded. Of others a recording of one command knows a wakeup at most."""
+"""A condition for threads whose switches were recorded. A recording of one command knows at most a wakeup of others."""
 
 
 _WORDS_MIN = 20

@@ -82,7 +82,7 @@ export interface Entry {
   group: string;
   description: string;
   columns: Column[];
-  /** Of a view: numbers that one may set. */
+  /** For a view: numbers that one may set. */
   parameters?: string[];
 }
 

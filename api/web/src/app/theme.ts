@@ -7,7 +7,7 @@ export type Theme = "auto" | "light" | "dark";
 const KEY = "perfcase.theme";
 const NEXT: Record<Theme, Theme> = { auto: "light", light: "dark", dark: "auto" };
 
-/** What was chosen; pictures on a canvas draw anew when it changes, or when the system's scheme does. */
+/** What was chosen; pictures on a canvas draw again when it changes, or when the system's scheme does. */
 export const theme = store<{ chosen: Theme; isDark: boolean }>({ chosen: "auto", isDark: false });
 
 const system = matchMedia("(prefers-color-scheme: dark)");

@@ -71,7 +71,7 @@ async function run(key: string): Promise<void> {
     follow(key, captureId);
   } catch (error) {
     const told = shown(error);
-    // The server forgot it; what is sent next begins anew.
+    // The server forgot it; what is sent next begins at the start.
     if (told.kind !== "network") localStorage.removeItem(KEPT + key);
     change(key, { state: "failed", error: told });
   }

@@ -75,7 +75,7 @@ export function FlameCanvas(props: FlameCanvasProps) {
     if (element.width !== size[0] || element.height !== size[1]) [element.width, element.height] = size;
     context.setTransform(density, 0, 0, density, 0, 0);
     draw(context, scene, port(), colours);
-    // For whoever measures how long a reader waits.
+    // For a benchmark that measures how long a reader waits.
     if (tree.size > 1 && !element.dataset.painted) element.dataset.painted = String(Math.round(performance.now()));
   };
   useLayoutEffect(paint);

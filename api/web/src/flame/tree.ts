@@ -50,7 +50,7 @@ export class FlameTree {
     readonly kind: ArrayLike<number>,
     readonly weight: ArrayLike<number>,
     readonly self: ArrayLike<number>,
-    /** Of the other capture, in a difference. */
+    /** The weights of the other capture, in a difference. */
     readonly base: ArrayLike<number> | null,
   ) {
     const size = (this.size = parent.length);
@@ -187,7 +187,7 @@ class Builder {
 /** What a function calls, wherever it is called from. Where it is in a stack twice, the outer one counts (the view callees). */
 export function callees(tree: FlameTree, name: number): FlameTree {
   const builder = new Builder(tree, name, kindOf(tree, name));
-  // Of each node the node that stands for it in the new tree; -1: outside of the function.
+  // For each node, the node that stands for it in the new tree; -1: outside of the function.
   const at = new Int32Array(tree.size).fill(-1);
   for (let node = 1; node < tree.size; node++) {
     const above = at[tree.parent[node]!]!;

@@ -43,7 +43,7 @@ function Histogram({ source, captureId, filters }: CaptureProps & { source: Sour
       {known.length > 0 && (
         <>
           <select
-            aria-label={`Of which: ${source.title}`}
+            aria-label={`Group: ${source.title}`}
             value={chosen}
             onChange={(event) => set({ [source.id]: event.currentTarget.value }, true)}
           >

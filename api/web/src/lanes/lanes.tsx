@@ -34,7 +34,7 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
   const { params, set } = useRoute();
   const length = Number(capture.duration_ns ?? 0);
   const limit = Math.min(600, Number(params.get("lanes")) || MORE);
-  // The lanes' own zoom stands beside the filter, so that looking closer does not ask every other page anew.
+  // The lanes' own zoom stands beside the filter, so that looking closer does not ask every other page again.
   const whole = (filters.window && seconds(filters.window, length / 1e9)) || [0, length / 1e9];
   const zoomed = (params.get("zoom") && seconds(params.get("zoom")!, length / 1e9)) || whole;
   const [from, to] = zoomed.map((at) => Math.round(at * 1e9)) as [number, number];

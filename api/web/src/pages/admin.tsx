@@ -112,14 +112,14 @@ function Tokens({ onChange }: { onChange: () => void }) {
       {created?.secret && (
         <Dialog label="The new token" class="wide" onClose={() => setCreated(undefined)}>
           <h2>The token of {safe(created.name)}</h2>
-          <p class="quiet">It is shown this once. Whoever has it is a {created.role}.</p>
+          <p class="quiet">It is shown this once. Anyone who has it is a {created.role}.</p>
           <p class="mono secret">{created.secret}</p>
         </Dialog>
       )}
       {revoking && (
         <Confirm
           question={`Revoke ${safe(revoking.name)}?`}
-          consequence="Whoever uses it is signed out, at once and for good."
+          consequence="Anyone who uses it is signed out, at once and for good."
           act="Revoke"
           onYes={() => void revoke(revoking)}
           onNo={() => setRevoking(undefined)}

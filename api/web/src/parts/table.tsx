@@ -16,7 +16,7 @@ export interface TableProps {
   label: string;
   columns: readonly Column[];
   rows: readonly Row[];
-  /** Given with onSort: whoever gave the rows has sorted them. Without: the table sorts what it has. */
+  /** Given with onSort: the caller has sorted the rows. Without: the table sorts what it has. */
   sort?: Sort | null;
   onSort?: (sort: Sort | null) => void;
   /** Enter, or a click on a row. */

@@ -29,7 +29,7 @@ pub struct Options {
     pub kallsyms: Option<PathBuf>,
     /// Where else than in the capture object files may be taken from: folders, ELF files, archives of them.
     pub debug_dirs: Vec<PathBuf>,
-    /// The capture's id, where whoever imports has one of his own; a hash of the file without it.
+    /// The capture's id, if the caller has one; otherwise a hash of the file.
     pub capture_id: Option<String>,
 }
 

@@ -49,7 +49,7 @@ pub struct Mapping<'a> {
 pub(super) struct Space {
     pub(super) generation: u32,
     pub(super) regions: Regions,
-    /// Generated functions: beside the mappings, for a runtime that changes the protection of its memory maps it anew.
+    /// Generated functions, beside the mappings: a runtime that changes the protection of its memory maps it again.
     pub(super) code: Regions,
 }
 

@@ -79,8 +79,9 @@ impl Timelines {
         self.names.get_or_insert_with(|| Arc::new(syscall_names::table(machine))).clone()
     }
 
-    /// Of several sources that recorded the same events: the one that saw threads both leave a CPU and come to it; then
-    /// the one that lost the fewest; then the one with wakeups, then the one with callchains, then the one with more events.
+    /// Choose among sources that recorded the same events. First the one that saw threads both leave a CPU and come
+    /// to it; then the one that lost the fewest; then the one with wakeups, then the one with callchains, then the one
+    /// with more events.
     pub(crate) fn chosen(&self, events: &crate::session::EventsView<'_>) -> Chosen {
         let pick = |quality: &dyn Fn(SourceId, &Timeline) -> Quality| {
             let sources = self
@@ -107,7 +108,7 @@ impl Timelines {
     /// Another source of the same switches, with callchains, if the chosen one has none.
     fn with_stacks(&self, chosen: SourceId) -> Option<&sched::Sched> {
         let has_stacks = |timeline: &&Timeline| timeline.sched.quality().2;
-        // The chosen one's own timeline has been taken out: it is the argument of whoever asks.
+        // The chosen one's own timeline has been taken out: the caller holds it.
         self.sources
             .iter()
             .enumerate()
@@ -119,7 +120,7 @@ impl Timelines {
 }
 
 impl Session {
-    /// Of a capture with one source: hands over rows that are settled, in blocks, while events come in.
+    /// For a capture with one source: hand over rows that are settled, in blocks, while events come in.
     pub(crate) fn stream_timelines(&mut self, least: usize) {
         let Some(source) = self.timelines.only else { return };
         let start = self.start_ns();

@@ -132,7 +132,7 @@ impl Interval {
         matches!(self.state, State::Running | State::Idle)
     }
 
-    /// Of an interval that has a waker: when that was.
+    /// When the thread was woken, for an interval that has a waker.
     fn woken(&self) -> i64 {
         if self.state == State::Runnable { self.start } else { self.end }
     }
@@ -227,7 +227,7 @@ impl Sched {
     /// Leaves out the threads that the other source never saw leave a CPU.
     ///
     /// A recording of some threads by both: perf records these threads only, ftrace also what it switches from and to
-    /// where they come and go. Of those others nobody knows what they did in between.
+    /// where they come and go. Nobody knows what those others did in between.
     pub(crate) fn keep_threads_of(&mut self, other: &Sched) {
         let followed = |utid: Utid| other.threads.get(utid as usize).is_some_and(|thread| thread.out != NO_TIME);
         self.intervals.retain(|interval| interval.utid != 0 && followed(interval.utid));
@@ -239,7 +239,7 @@ impl Sched {
     pub(crate) fn borrow_stacks(&mut self, other: &Sched) {
         let runs = Moments::of(other, |run| (run.is_run() && run.utid != 0).then_some((run.end, run.stack)));
         let wakes = Moments::of(other, |sleep| (sleep.waker != NONE).then_some((sleep.woken(), sleep.waker_stack)));
-        // Of one thread the intervals lie in the order of time: the wait for a CPU after the sleep that it follows.
+        // The intervals of one thread lie in the order of time: the wait for a CPU after the sleep that it follows.
         let mut left: HashMap<Utid, u32> = HashMap::new();
         for interval in &mut self.intervals {
             if interval.stack == NONE && interval.utid != 0 {

@@ -226,7 +226,7 @@ impl Syscalls {
         }
     }
 
-    /// Of each thread that made calls: their number, and whether one of them shows that its program has 64 bits.
+    /// For each thread that made calls: their number, and whether one of them shows that its program has 64 bits.
     pub(crate) fn widths(&self) -> impl Iterator<Item = (Utid, u64, bool)> {
         let threads = self.threads.iter().zip(0..).filter(|(thread, _)| thread.call_count > 0);
         threads.map(|(thread, utid)| (utid, thread.call_count, thread.is_wide))

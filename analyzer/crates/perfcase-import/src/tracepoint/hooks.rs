@@ -1,4 +1,5 @@
-//! Tracepoints that tell more than their own row: who runs, who wakes whom, which calls and requests are under way.
+//! Tracepoints that tell more than their own row: who runs, which thread wakes which, which calls and
+//! requests are under way.
 
 use super::Record;
 use super::plan::IntField;
@@ -30,7 +31,7 @@ pub(crate) enum Hook {
         prev: Side,
         next: Side,
         prev_state: IntField,
-        /// Of a kernel before 4.14.
+        /// The layout of the state's bits, if it is that of a kernel before 4.14.
         old_bits: Option<OldBits>,
     },
     Wakeup {

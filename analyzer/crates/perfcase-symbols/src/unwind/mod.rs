@@ -18,7 +18,7 @@ pub use tables::Tables;
 /// The key of an object, which the caller gives out.
 pub type ObjectId = u32;
 
-/// Frames of one stack; deeper ones are cut. perf prints 127 unless told otherwise.
+/// Frames of one stack; deeper ones are cut. perf prints 127 by default.
 pub const MAX_FRAMES: usize = 1024;
 /// Rules that are kept; then all are forgotten. A profile needs some thousands.
 const MAX_RULES: usize = 1 << 16;

@@ -116,7 +116,7 @@ fn inlined_functions_and_lines_are_addr2lines() {
                     .enumerate()
                     .map(|(level, pair)| {
                         let outer = level == lines.len() / 2 - 1;
-                        // Of the innermost function addr2line prints the ELF symbol of the address, if it finds one.
+                        // For the innermost function addr2line prints the ELF symbol of the address, if it finds one.
                         let innermost = ours.first().filter(|_| level == 0).map(|(name, _)| name.clone());
                         let function = innermost.unwrap_or_else(|| perfcase_symbols::demangle(pair[0]).into_owned());
                         (if outer { String::new() } else { function }, line(pair[1]))

@@ -32,7 +32,7 @@ pub struct Jitdump {
     order: ByteOrder,
     at: usize,
     pid: i32,
-    /// Of a process that was not recorded nothing is taken.
+    /// Take its records without asking whether the process was recorded. Otherwise take them only if it was.
     is_sure: bool,
     /// Readings of a counter do not compare with the capture's times: everything comes before them.
     has_times: bool,

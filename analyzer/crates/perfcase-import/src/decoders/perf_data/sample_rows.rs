@@ -184,8 +184,8 @@ impl Rows<'_> {
         Common { clock_ns, utid, cpu_mode, frame_id, stack_id }
     }
 
-    /// A sample in a guest: which thread of the host ran the guest is known, what ran there is not. Of a sample with counter
-    /// values a row for each counter that grew.
+    /// A sample in a guest: which thread of the host ran the guest is known, what ran there is not. A sample with
+    /// counter values makes a row for each counter that grew.
     fn guest(&mut self, recording: &Recording, event: &Event, sample: &Sample, header: RecordHeader, known: Known) {
         let clock_ns = clock_of(sample);
         let (pid, tid) = sample.pid_tid.map(ids).unwrap_or_default();

@@ -9,7 +9,7 @@ pub struct Frame<'a> {
     pub symbol: Option<&'a str>,
     /// Distance from its start.
     pub offset: Option<u64>,
-    /// The object's path; `None` where perf did not know it. Of a function that was inlined there is none.
+    /// The object's path; `None` where perf did not know it. A function that was inlined has none.
     pub object: Option<&'a str>,
     /// The function was inlined into the next one.
     pub is_inlined: bool,

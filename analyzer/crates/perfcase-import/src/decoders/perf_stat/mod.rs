@@ -80,13 +80,13 @@ struct PerfStat {
     lines: Lines,
     /// The form for people.
     is_text: bool,
-    /// Of this form: what comes before the first heading is the command's own output.
+    /// In the form for people a heading was read. What comes before the first one is the command's own output.
     is_below_heading: bool,
-    /// Of this form: totals whose run's length is known now.
+    /// In the form for people: totals whose run's length is known now.
     run: VecDeque<Reading>,
     source: SourceId,
     options: Options,
-    /// Of CSV, once a line told it.
+    /// The separator of CSV, once a line told it.
     separator: Option<char>,
     next: Option<Reading>,
     /// A line had a time: one without is the total of all intervals.

@@ -53,7 +53,7 @@ const NUMBERS: &[(&str, &str, f64)] = &[
     ("sndbuf_limited", "buffer_limited_ns", 1e6),
 ];
 
-/// Of these ss says nothing when they are 0.
+/// ss leaves these out when they are 0.
 const LEFT_OUT: &[&str] = &[
     "sent_bytes",
     "retransmitted_bytes",
@@ -67,7 +67,7 @@ const LEFT_OUT: &[&str] = &[
     "unsent_bytes",
 ];
 
-/// The sockets of one moment: each once, whoever tells of it first.
+/// The sockets of one moment. Each is here once, from the source that tells of it first.
 #[derive(Default)]
 pub struct Sockets {
     lines: String,
@@ -183,7 +183,7 @@ impl Sockets {
         let hex = |text: &str| u32::from_str_radix(text, 16).ok();
         let (sent, received) = words.get(4)?.split_once(':')?;
         let mut more = format!(" recv_queue_bytes={}", hex(received)?);
-        // Of a listening socket ss has its backlog there, these files have 0 (get_tcp4_sock in net/ipv4/tcp_ipv4.c).
+        // For a listening socket ss has its backlog there; these files have 0 (get_tcp4_sock in net/ipv4/tcp_ipv4.c).
         let sent = hex(sent)?;
         if *state != "LISTEN" {
             more += &format!(" send_queue_bytes={sent}");

@@ -10,7 +10,7 @@ use crate::tables::{
     ProcNetDevRow, ProcNetLinkRow, ProcPressureRow, ProcSockstatRow, ProcSoftirqRow, ProcVmstatRow,
 };
 
-/// Of what the rows are.
+/// The snapshot that the rows are of.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
     /// When the file was read.

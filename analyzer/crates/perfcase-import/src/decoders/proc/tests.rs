@@ -308,7 +308,7 @@ fn a_sleeping_thread_may_say_no_more_than_that_it_is_there() {
     let all = rows(&mut session.tables.proc_thread, columns);
     let told: Vec<String> = all.iter().map(|row| row.split(' ').take(3).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(told, ["0 S 3", "1 S 3", "2 R 3", "3 R 3"]);
-    // Of the thread: the same. Of its process: not known from this thread.
+    // What is the thread's: the same. What is its process's: not known from this thread.
     let fields = |row: usize| all[row].split(' ').skip(3).map(str::to_string).collect::<Vec<_>>();
     assert_eq!(fields(1)[0], fields(0)[0]);
     assert_ne!(fields(0)[1..], ["-", "-", "-"]);
