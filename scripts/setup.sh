@@ -8,6 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 venv=.venv
+tools=target/tools
 for_tests=${1:-}
 
 say() { printf '%s\n' "setup: $*" >&2; }
@@ -96,8 +97,22 @@ install_python_packages() {
     mv "$stamp.new" "$stamp"
 }
 
+# A linter of dependencies and a reader of what perfcase exports; built neither optimized nor for a debugger, which is most
+# of the time.
+build_tools() {
+    for tool in 'cargo-deny 0.20.2' 'inferno 0.12.8 --features cli'; do
+        # shellcheck disable=SC2086 # a name, a version, options
+        set -- $tool
+        [ -f "$tools/.$1-$2" ] && continue
+        name=$1 version=$2
+        shift 2
+        CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" "$name" --version "$version" \
+            --no-default-features "$@" || return 1
+        : >"$tools/.$name-$version"
+    done
+}
+
 build() {
-    command -v cargo >/dev/null 2>&1 || die "cargo is missing: install Rust 1.88 or later"
     # The extension, installed editable. Its requirements are installed by now.
     PATH="$PWD/$venv/bin:$PATH" VIRTUAL_ENV="$PWD/$venv" PIP_QUIET=1 \
         "$venv/bin/maturin" develop --quiet --profile "${PROFILE:-dev}" --locked
@@ -110,7 +125,18 @@ build() {
     "$venv/bin/python" -c 'from perfcase import casedb; casedb.template()'
 }
 
+command -v cargo >/dev/null 2>&1 || die "cargo is missing: install Rust 1.88 or later"
 install_system_packages
+if [ -n "$for_tests" ]; then
+    # Beside the rest: much of that waits for the network, or keeps one CPU busy.
+    build_tools &
+    building=$!
+    trap 'kill $building 2>/dev/null || true' EXIT
+fi
 install_python_packages
 build
+if [ -n "$for_tests" ]; then
+    wait "$building" || die "the tools of the tests could not be built"
+    trap - EXIT
+fi
 say "ready: $venv/bin/perfcase"

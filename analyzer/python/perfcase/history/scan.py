@@ -19,8 +19,6 @@ from perfcase.views import View
 PRESENT_RATIO_MIN = 0.75
 """A figure has to be known for this share of the captures: a process of a few hosts has no bands."""
 
-"""How the names of the recorder's processes begin."""
-
 COLUMNS = {
     "view": "VARCHAR",
     "key": "VARCHAR",
