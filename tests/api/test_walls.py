@@ -11,11 +11,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from perfcase_api import sandbox
+from perfcase_api import sandbox, serving
 from perfcase_api.errors import ApiError
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
-from perfcase_api.settings import Limits
+from perfcase_api.settings import Limits, Settings
 from tests.api.conftest import SAMPLES, Running, upload
 from tests.api.stores import store_with
 
@@ -92,6 +92,23 @@ def test_an_import_has_its_folder_and_nothing_else(tmp_path: Path, statement: st
 def test_an_import_gets_none_of_the_servers_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PERFCASE_TOKEN", "secret")
     assert "secret" not in sandbox.environment().values()
+
+
+@pytest.mark.parametrize(
+    ("abi", "has_filter", "missing"),
+    [(0, True, ["no Landlock"]), (2, True, ["does not refuse to cut files"]), (3, True, []), (6, False, ["no seccomp filter"])],
+)  # fmt: skip
+def test_a_wall_that_is_missing_is_said_at_the_start(
+    abi: int, has_filter: bool, missing: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "_abi", lambda: abi)
+    monkeypatch.setattr("perfcase_api.seccomp.is_there", lambda: has_filter)
+    monkeypatch.setattr("uvicorn.run", lambda *_, **__: None)
+    said: list[str] = []
+    serving.serve(Settings(tmp_path, is_open=True), said.append)
+    warnings = [line for line in said if line.startswith("warning: ")]
+    assert len(warnings) == len(missing)
+    assert all(words in line for words, line in zip(missing, warnings, strict=True))
 
 
 def test_an_analysis_reads_its_captures_only(server: Running, admin: httpx.Client, tcp: str, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ fn everything() -> Attr {
         regs_user: 0b101,
         regs_intr: 0b10,
         id: 77,
+        tracepoint: 0,
     }
 }
 

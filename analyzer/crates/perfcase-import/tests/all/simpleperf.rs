@@ -109,6 +109,56 @@ fn symbols_and_records_are_read_and_the_rest_is_listed() {
     );
 }
 
+/// A record of simpleperf's own.
+fn own_record(kind: u32, body: &[u8]) -> Vec<u8> {
+    let size = 8 + body.len();
+    new().u32(kind).u16((size >> 16) as u16).u16(size as u16).u8s(body).bytes
+}
+
+/// What perf copies out of tracefs, with one event.
+fn tracing_data(format: &str) -> Vec<u8> {
+    let empty = |part: Bytes, name: &[u8]| part.u8s(name).u64(0);
+    let head = new().u8s(b"\x17\x08\x44tracing0.6\0\0\x08").u32(4096);
+    let head = empty(empty(head, b"header_page\0"), b"header_event\0").u32(0).u32(1).u8s(b"my\0").u32(1);
+    head.u64(format.len() as u64).u8s(format.as_bytes()).u32(0).u32(0).u64(0).bytes
+}
+
+#[test]
+fn tracepoints_are_read_by_simpleperfs_own_records() {
+    let sample_type = field::IDENTIFIER | field::IP | field::TID | field::TIME;
+    let attr = Attr { sample_type, sample_id_all: true, ..Attr::default() };
+    let format = "name: thing\nID: 42\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+        \tfield:u32 amount;\toffset:8;\tsize:4;\tsigned:0;\n\nprint fmt: \"%u\", REC->amount\n";
+    let raw = new().u16(42).u16(0).u32(7).u32(4711).bytes;
+    let sample = |id: u64, time: u64| {
+        let body = new().u64(id).u64(0x1000).u32(7).u32(7).u64(time);
+        let body = if id == 701 { body.u32(12).u8s(&raw).bytes } else { body.bytes };
+        new().u32(kind::SAMPLE).u16(2).u16(8 + body.len() as u16).u8s(&body).bytes
+    };
+    // Neither id is in the table of the file's attributes: 700 is the clock's, 701 the tracepoint's.
+    let ids = new().u64(2).u64s(&[0, 700, 1, 701]).bytes;
+    let data = tracing_data(format);
+    let tracing = new().u32(data.len() as u32).u8s(&data).bytes;
+    let records =
+        [own_record(32_774, &ids), own_record(32_777, &tracing), sample(700, 100), sample(701, 200), sample(701, 300)];
+    let attrs = [Attr { id: 1, ..attr }, Attr { id: 2, tracepoint: 42, sample_type: sample_type | field::RAW, ..attr }];
+    let mut bytes = file(ByteOrder::Little, &attrs, &[]);
+    bytes[48..56].copy_from_slice(&(records.concat().len() as u64).to_le_bytes());
+    bytes.extend(records.concat());
+    let meta = b"simpleperf_version\x001.build.9\0event_type_info\0my-clock,1,0\nmy:thing,2,42\0\0".to_vec();
+    let (summary, folder) = imported(&with_features(bytes, &[(129, meta)]));
+    assert_eq!(summary.issues.iter().map(|issue| issue.message.as_str()).collect::<Vec<_>>(), [""; 0]);
+    let table = |name: &str| Table::read(&folder.path().join("out/tables"), name);
+    let (things, events, samples) = (table("thing"), table("perf_event"), table("sample"));
+    assert_eq!(
+        [0, 1].map(|row| (things.i64("ts_ns", row), things.u64("amount", row))),
+        [(Some(100), Some(4711)), (Some(200), Some(4711))]
+    );
+    let names = [0, 1].map(|row| (events.text("name", row).unwrap(), events.u64("sample_count", row).unwrap()));
+    assert_eq!(names, [("my-clock".to_string(), 1), ("my:thing".to_string(), 2)]);
+    assert_eq!(samples.rows(), 3);
+}
+
 #[test]
 fn damage_never_panics() {
     let whole = recording();

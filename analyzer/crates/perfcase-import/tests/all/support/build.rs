@@ -49,6 +49,8 @@ pub struct Attr {
     pub regs_user: u64,
     pub regs_intr: u64,
     pub id: u64,
+    /// The id of a tracepoint's format; 0: a clock of software.
+    pub tracepoint: u64,
 }
 
 /// A recording in file mode: `records` are type, misc and body.
@@ -66,7 +68,8 @@ pub fn file(order: ByteOrder, attrs: &[Attr], records: &[(u32, u16, Vec<u8>)]) -
     for (index, attr) in attrs.iter().enumerate() {
         let flag = u64::from(attr.sample_id_all) << 18;
         let flags = if order == ByteOrder::Big { flag.reverse_bits() } else { flag };
-        out = out.u32(1).u32(128).u64s(&[0, 1000, attr.sample_type, attr.read_format, flags]);
+        let kind = if attr.tracepoint == 0 { 1 } else { 2 };
+        out = out.u32(kind).u32(128).u64s(&[attr.tracepoint, 1000, attr.sample_type, attr.read_format, flags]);
         out = out.u64s(&[0, 0, 0, attr.branch_sample_type, attr.regs_user, 0, attr.regs_intr, 0, 0, 0]);
         out = out.u64s(&[ids_at + index as u64 * 8, 8]);
     }
