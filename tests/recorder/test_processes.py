@@ -28,7 +28,7 @@ for number in range(20):
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
 listener.listen(3)
-time.sleep(1.5)
+time.sleep(4)  # several snapshots, also on a busy machine
 """
 
 

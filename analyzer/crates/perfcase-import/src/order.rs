@@ -1,5 +1,12 @@
 //! Sorting by time: what is sorted are millions of rows that are nearly in order.
 
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+
+use crate::writer::Build;
+
 /// Bits of a key that one pass looks at.
 const DIGIT_BITS: u32 = 11;
 
@@ -20,6 +27,22 @@ pub(crate) fn by_time(count: usize, time: impl Fn(usize) -> i64) -> Vec<u32> {
         }
     }
     keys.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Rows of a block.
+const BLOCK_ROWS: usize = 1 << 20;
+
+/// Makes rows in this order, a block at a time.
+pub(crate) fn blocks<T: Send + Sync + 'static>(
+    list: Vec<T>,
+    order: Vec<u32>,
+    rows: impl Fn(&[T], &[u32]) -> Result<RecordBatch, ArrowError> + Clone + Send + 'static,
+) -> impl Iterator<Item = Build> {
+    let (list, order) = (Arc::new(list), Arc::new(order));
+    (0..order.len()).step_by(BLOCK_ROWS).map(move |at| -> Build {
+        let (list, order, rows) = (list.clone(), order.clone(), rows.clone());
+        Box::new(move || rows(&list, &order[at..order.len().min(at + BLOCK_ROWS)]))
+    })
 }
 
 fn pass(from: &[(u64, u32)], to: &mut [(u64, u32)], shift: u32) {

@@ -123,7 +123,7 @@ pub fn import(
     if sources.is_empty() && capture.manifest.is_none() {
         return Err(ImportError::Nothing { path: path.to_path_buf() });
     }
-    session.stream_from_only_source(&with_events);
+    session.stream_from_only_sources(&with_events);
     let mut counted = |records| progress(Progress { phase: "events", records });
     if !source::run(&mut sources, &mut session, &mut counted) {
         return Err(ImportError::Stopped);

@@ -92,6 +92,14 @@ impl EventsView<'_> {
         self.0.sources.get(source as usize).map_or(0, |state| state.lost_count)
     }
 
+    /// Whether events of these systems may come from a source. perf.data lists its events; a name that the user chose
+    /// does not tell.
+    fn may_have(&self, source: SourceId, systems: &[&str]) -> bool {
+        let mut events = self.0.all.iter().filter(|(event, _)| event.source == source && event.is_tracepoint);
+        let is_of = |name: &str| !name.contains(':') || systems.iter().any(|system| name.starts_with(system));
+        self.kind(source) != Some("perf_data") || events.any(|(event, _)| is_of(&event.name))
+    }
+
     /// What kind a source is of.
     pub(crate) fn kind(&self, source: SourceId) -> Option<&str> {
         self.0.sources.get(source as usize).map(|state| state.info.kind.as_str())
@@ -140,11 +148,15 @@ impl Session {
         }
     }
 
-    /// Where one source alone has events, their rows need not wait until a source is chosen for each table.
-    pub(crate) fn stream_from_only_source(&mut self, with_events: &[SourceId]) {
-        if let [only] = with_events {
-            self.timelines.only = Some(*only);
-        }
+    /// Where one source alone can have switches, or system calls, their rows need not wait until a source is chosen.
+    pub(crate) fn stream_from_only_sources(&mut self, with_events: &[SourceId]) {
+        let events = self.events.view();
+        let only = |systems: &[&str]| {
+            let mut having = with_events.iter().copied().filter(|&source| events.may_have(source, systems));
+            having.next().filter(|_| having.next().is_none())
+        };
+        (self.timelines.only_sched, self.timelines.only_syscall) =
+            (only(&["sched:"]), only(&["raw_syscalls:", "syscalls:"]));
     }
 
     /// Events that a source says it lost. The decoder also notes an issue that says where.

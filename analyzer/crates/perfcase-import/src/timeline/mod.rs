@@ -28,8 +28,12 @@ pub(crate) struct Timeline {
 
 #[derive(Default)]
 pub(crate) struct Timelines {
-    /// The one source that has events at all: its rows need not wait until a source is chosen.
-    pub only: Option<SourceId>,
+    /// The one source that can have switches: its rows need not wait until a source is chosen.
+    pub only_sched: Option<SourceId>,
+    /// The same for system calls.
+    pub only_syscall: Option<SourceId>,
+    /// Sources of /proc whose first snapshot has not ended: it may tell that calls until then were those of programs of 32 bits.
+    pub awaited: Vec<SourceId>,
     /// Only some threads were recorded: a command, processes, a control group. perf then sees switches away from these
     /// threads and none to them; ftrace, by its list of pids, sees both.
     pub is_of_some_threads: bool,
@@ -83,25 +87,25 @@ impl Timelines {
     /// to it; then the one that lost the fewest; then the one with wakeups, then the one with callchains, then the one
     /// with more events.
     pub(crate) fn chosen(&self, events: &crate::session::EventsView<'_>) -> Chosen {
-        let pick = |quality: &dyn Fn(SourceId, &Timeline) -> Quality| {
+        let pick = |only: Option<SourceId>, quality: &dyn Fn(SourceId, &Timeline) -> Quality| {
             let sources = self
                 .sources
                 .iter()
                 .enumerate()
                 .map(|(id, timeline)| (id as SourceId, quality(id as SourceId, timeline)));
-            let used = sources.filter(|(_, (_, count, ..))| *count > 0);
+            let used = sources.filter(|(id, (_, count, ..))| *count > 0 && only.is_none_or(|only| only == *id));
             used.max_by_key(|&(id, (seen, count, wakes, stacks))| {
                 (seen, std::cmp::Reverse(events.lost(id)), wakes, stacks, count, std::cmp::Reverse(id))
             })
             .map(|(id, _)| id)
         };
         Chosen {
-            sched: pick(&|id, timeline| {
+            sched: pick(self.only_sched, &|id, timeline| {
                 let (count, wakes, stacks) = timeline.sched.quality();
                 (!self.is_of_some_threads || events.kind(id) != Some("perf_data"), count, wakes, stacks)
             }),
-            syscall: pick(&|_, timeline| (true, timeline.syscalls.count(), false, false)),
-            block: pick(&|_, timeline| (true, timeline.block.count(), false, false)),
+            syscall: pick(self.only_syscall, &|_, timeline| (true, timeline.syscalls.count(), false, false)),
+            block: pick(None, &|_, timeline| (true, timeline.block.count(), false, false)),
         }
     }
 
@@ -120,19 +124,21 @@ impl Timelines {
 }
 
 impl Session {
-    /// For a capture with one source: hand over rows that are settled, in blocks, while events come in.
+    /// Hands over settled rows in blocks while events come in, where one source alone can have them.
     pub(crate) fn stream_timelines(&mut self, least: usize) {
-        let Some(source) = self.timelines.only else { return };
         let start = self.start_ns();
-        let names = self.timelines.names();
-        let timeline = self.timelines.of(source);
-        let states = timeline.sched.settled(start, least);
-        let calls = timeline.syscalls.settled(start, least, names);
-        if let Some(build) = states {
+        if let Some(source) = self.timelines.only_sched
+            && let Some(build) = self.timelines.of(source).sched.settled(start, least)
+        {
             self.write_later("thread_state", build);
         }
-        if let Some(build) = calls {
-            self.write_later("syscall", build);
+        if let Some(source) = self.timelines.only_syscall
+            && self.timelines.awaited.is_empty()
+        {
+            let names = self.timelines.names();
+            if let Some(build) = self.timelines.of(source).syscalls.settled(start, least, names) {
+                self.write_later("syscall", build);
+            }
         }
     }
 
@@ -151,7 +157,7 @@ impl Session {
                     sched.keep_threads_of(other);
                 }
             }
-            if let Some(build) = sched.settled(start, 1) {
+            for build in sched.into_blocks(start) {
                 self.write_later("thread_state", build);
             }
         }
@@ -183,7 +189,7 @@ impl Session {
                     name: value.name,
                 });
             }
-            if let Some(build) = syscalls.settled(start, 1, names) {
+            for build in syscalls.into_blocks(start, names) {
                 self.write_later("syscall", build);
             }
         }
@@ -191,5 +197,34 @@ impl Session {
             let block = std::mem::take(&mut self.timelines.of(source).block);
             block.write(self);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tracepoint::Record;
+
+    /// Calls of a source that are written while events come in.
+    fn streamed(only: Option<SourceId>, awaited: &[SourceId]) -> u64 {
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = Session::new(folder.path(), Some(0));
+        (session.timelines.only_syscall, session.timelines.awaited) = (only, awaited.to_vec());
+        let record = Record { clock_ns: 0, cpu: None, tid: None, pid: None, stack: None, payload: &[] };
+        let entry = Entry { number: 0, args: [0; 6], arg_count: 0, is_compat: false, is_typed: false };
+        let back = Return { number: 0, ret: 0, is_compat: false, is_typed: false };
+        for time in 0..20 {
+            session.timelines.of(0).syscalls.enter((1, 0), 2 * time, &record, entry);
+            session.timelines.of(0).syscalls.exit((1, 0), 2 * time + 1, &record, back, true);
+        }
+        session.stream_timelines(10);
+        session.close().unwrap()["syscall"]
+    }
+
+    #[test]
+    fn calls_wait_until_it_is_known_whose_they_are() {
+        assert_eq!(streamed(Some(0), &[]), 20);
+        assert_eq!(streamed(None, &[]), 0, "another source may have them, too");
+        assert_eq!(streamed(Some(0), &[1]), 0, "/proc may say that the program has 32 bits");
     }
 }

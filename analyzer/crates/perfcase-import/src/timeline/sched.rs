@@ -436,15 +436,25 @@ impl Sched {
         }
         let capacity = self.intervals.len();
         let intervals = std::mem::replace(&mut self.intervals, Vec::with_capacity(capacity));
-        Some(Box::new(move || rows(&intervals, start)))
+        Some(Box::new(move || {
+            let order = order::by_time(intervals.len(), |row| intervals[row].start);
+            rows(&intervals, &order, start)
+        }))
+    }
+
+    /// All that is left, in blocks that are made one after the other: together they would need as much memory again.
+    pub(crate) fn into_blocks(self, start: i64) -> impl Iterator<Item = Build> {
+        let intervals = self.intervals;
+        let order = order::by_time(intervals.len(), |row| intervals[row].start);
+        order::blocks(intervals, order, move |intervals, order| rows(intervals, order, start))
     }
 }
 
-/// Rows of `thread_state`, in the order of their beginning.
-fn rows(intervals: &[Interval], start: i64) -> Result<RecordBatch, ArrowError> {
+/// Rows of `thread_state`, in this order.
+fn rows(intervals: &[Interval], order: &[u32], start: i64) -> Result<RecordBatch, ArrowError> {
     let mut table = ThreadStateTable::default();
     let known = |number: u32| (number != NONE).then_some(number);
-    for row in order::by_time(intervals.len(), |row| intervals[row].start) {
+    for &row in order {
         let interval = &intervals[row as usize];
         let is_run = matches!(interval.state, State::Running | State::Idle);
         table.push(ThreadStateRow {

@@ -78,6 +78,13 @@ struct Call {
     is_typed: bool,
 }
 
+impl Call {
+    /// When it was made; when it returned, where that is all that is known.
+    fn begin(&self) -> i64 {
+        if self.entered == NO_TIME { self.exited } else { self.entered }
+    }
+}
+
 #[derive(Clone, Default)]
 struct Thread {
     pending: Option<Call>,
@@ -246,7 +253,14 @@ impl Syscalls {
         }
         let capacity = self.calls.len();
         let calls = std::mem::replace(&mut self.calls, Vec::with_capacity(capacity));
-        Some(Box::new(move || rows(&calls, start, &names)))
+        Some(Box::new(move || rows(&calls, &order::by_time(calls.len(), |row| calls[row].begin()), start, &names)))
+    }
+
+    /// All that is left, in blocks that are made one after the other: together they would need as much memory again.
+    pub(crate) fn into_blocks(self, start: i64, names: Arc<Names>) -> impl Iterator<Item = Build> {
+        let calls = self.calls;
+        let order = order::by_time(calls.len(), |row| calls[row].begin());
+        order::blocks(calls, order, move |calls, order| rows(calls, order, start, &names))
     }
 }
 
@@ -261,13 +275,12 @@ fn returned_as(call: &Call, number: i64, ret: i64, is_x86: bool) -> bool {
     number == FORGOTTEN || (is_x86 && ret == 0 && matches!(number, X86_EXECVE | I386_EXECVE) && is_exec())
 }
 
-/// Rows of `syscall`, in the order of their beginning.
-fn rows(calls: &[Call], start: i64, names: &Names) -> Result<RecordBatch, ArrowError> {
-    let begin = |call: &Call| if call.entered == NO_TIME { call.exited } else { call.entered };
+/// Rows of `syscall`, in this order.
+fn rows(calls: &[Call], order: &[u32], start: i64, names: &Names) -> Result<RecordBatch, ArrowError> {
     let known = |number: u32| (number != NONE).then_some(number);
     let mut table = SyscallTable::default();
     let mut unknown = String::new();
-    for row in order::by_time(calls.len(), |row| begin(&calls[row])) {
+    for &row in order {
         let call = &calls[row as usize];
         let has_exit = call.exited != NO_TIME;
         let is_strict = call.pairing == Pairing::Strict;
@@ -283,7 +296,7 @@ fn rows(calls: &[Call], start: i64, names: &Names) -> Result<RecordBatch, ArrowE
         // Negative ones stand for something else: the current directory, no file.
         let fd = of.and_then(|of| of.fd()).and_then(|index| args.get(index)).map(|&fd| fd as i32).filter(|&fd| fd >= 0);
         table.push(SyscallRow {
-            ts_ns: begin(call).saturating_sub(start),
+            ts_ns: call.begin().saturating_sub(start),
             exit_ts_ns: has_exit.then(|| call.exited.saturating_sub(start)),
             duration_ns: is_strict.then(|| call.exited.saturating_sub(call.entered)),
             perf_duration_ns: has_exit.then_some(perf),

@@ -68,6 +68,9 @@ pub fn open(content: Content, session: &mut Session, source: SourceId, options: 
         is_after_reboot: options.is_after_reboot,
     };
     snapshots.find_next();
+    if snapshots.next.is_some() {
+        session.timelines.awaited.push(source);
+    }
     Box::new(snapshots)
 }
 
@@ -184,6 +187,7 @@ impl Snapshots {
                 }
             }
             Frame::End { .. } => {
+                session.timelines.awaited.retain(|&source| source != self.source);
                 self.rows.end(session);
                 self.open_since = None;
             }
