@@ -106,7 +106,7 @@ build_tools() {
         [ -f "$tools/.$1-$2" ] && continue
         name=$1 version=$2
         shift 2
-        CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug --root "$tools" "$name" --version "$version" \
+        CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --force --debug --root "$tools" "$name" --version "$version" \
             --no-default-features "$@" || return 1
         : >"$tools/.$name-$version"
     done
