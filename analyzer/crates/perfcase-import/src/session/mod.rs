@@ -14,7 +14,7 @@ mod threads;
 mod unwinding;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_array::ArrayRef;
 use perfcase_symbols::Objects;
@@ -59,7 +59,9 @@ pub struct Session {
     /// Functions of files by path, from the recording itself.
     pub file_symbols: HashMap<Vec<u8>, FileSymbols>,
     writer: Writer,
-    write_error: Option<WriteError>,
+    /// Where the files appear.
+    pub(crate) folder: PathBuf,
+    pub(crate) write_error: Option<WriteError>,
     rows_since_flush: usize,
     start_ns: Option<i64>,
     last_ns: i64,
@@ -87,6 +89,7 @@ impl Session {
             kernel_symbols: None,
             file_symbols: HashMap::new(),
             writer: Writer::start(directory),
+            folder: directory.to_path_buf(),
             write_error: None,
             rows_since_flush: 0,
             start_ns,

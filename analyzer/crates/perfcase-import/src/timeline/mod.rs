@@ -4,11 +4,14 @@
 //! source is chosen for each table.
 
 mod block;
+mod borrow;
 mod compat;
+mod interval;
 mod sched;
 mod syscalls;
 
 pub(crate) use block::{BlockEvent, BlockStep};
+use borrow::Borrowed;
 pub(crate) use sched::{Switch, WakeKind, Wakeup};
 pub(crate) use syscalls::{Entry, Return};
 
@@ -17,6 +20,7 @@ use std::sync::Arc;
 use crate::session::{Session, SourceId};
 use crate::syscall_names::{self, Names};
 use crate::tables::{SyscallDefinitionRow, SyscallValueRow};
+use crate::writer::WriteError;
 
 /// The timelines of one source.
 #[derive(Default)]
@@ -127,7 +131,9 @@ impl Session {
     /// Hands over settled rows in blocks while events come in, where one source alone can have them.
     pub(crate) fn stream_timelines(&mut self, least: usize) {
         let start = self.start_ns();
-        if let Some(source) = self.timelines.only_sched
+        if self.timelines.only_sched.is_none() {
+            self.put_intervals_aside();
+        } else if let Some(source) = self.timelines.only_sched
             && let Some(build) = self.timelines.of(source).sched.settled(start, least)
         {
             self.write_later("thread_state", build);
@@ -142,6 +148,18 @@ impl Session {
         }
     }
 
+    /// Puts intervals aside that wait until a source is chosen.
+    fn put_intervals_aside(&mut self) {
+        let Session { timelines, folder, .. } = self;
+        let failed = timelines.sources.iter_mut().find_map(|timeline| timeline.sched.put_aside(folder).err());
+        failed.into_iter().for_each(|error| self.not_put_aside(error));
+    }
+
+    fn not_put_aside(&mut self, source: std::io::Error) {
+        let path = self.folder.join("a file without a name");
+        self.write_error.get_or_insert(WriteError::Io { path, source });
+    }
+
     /// Writes `thread_state`, `syscall` and `block_io` from the chosen sources.
     pub(crate) fn write_timelines(&mut self) {
         let chosen = self.timelines.chosen(&self.events.view());
@@ -151,14 +169,14 @@ impl Session {
         if let Some(source) = chosen.sched {
             let mut sched = std::mem::take(&mut self.timelines.of(source).sched);
             sched.settle_open(end, |utid| self.threads.end_of(utid), |utid| self.threads.name_of(utid));
-            if let Some(other) = self.timelines.with_stacks(source) {
-                sched.borrow_stacks(other);
-                if self.timelines.is_of_some_threads {
-                    sched.keep_threads_of(other);
-                }
-            }
-            for build in sched.into_blocks(start) {
-                self.write_later("thread_state", build);
+            let of_some = self.timelines.is_of_some_threads;
+            let borrow = |other: &sched::Sched| {
+                let borrowed = Borrowed::from(other)?;
+                Ok(if of_some { borrowed.threads_of(other, self.threads.all.len()) } else { borrowed })
+            };
+            match self.timelines.with_stacks(source).map(borrow).transpose() {
+                Ok(other) => sched.into_blocks(start, other).for_each(|build| self.write_later("thread_state", build)),
+                Err(error) => self.not_put_aside(error),
             }
         }
         if let Some(source) = chosen.syscall {

@@ -5,10 +5,13 @@
 //! and right where switches were lost: the thread that the previous switch named may long have gone.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
+use super::borrow::Borrowed;
+use super::interval::{Aside, BLOCK, Interval, NONE, State};
 use crate::order;
 use crate::session::{NO_TIME, NameId, Utid};
 use crate::tables::{self, Table, ThreadStateRow, ThreadStateTable};
@@ -16,7 +19,6 @@ use crate::writer::Build;
 
 /// CPUs that are followed: a bound for hostile input.
 const MOST_CPUS: u32 = 1 << 16;
-const NONE: u32 = u32::MAX;
 
 /// A context switch.
 #[derive(Clone, Copy, Debug)]
@@ -52,119 +54,6 @@ pub(crate) struct Wakeup {
     pub waker: Option<(Utid, NameId)>,
     pub cpu: Option<u32>,
     pub stack: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum State {
-    Running,
-    Idle,
-    Runnable,
-    Preempted,
-    Sleeping,
-    DiskSleep,
-    Stopped,
-    Traced,
-    Parked,
-    IdleSleep,
-    Dead,
-}
-
-impl State {
-    /// The kernel's bits (fs/proc/array.c, include/linux/sched.h since 4.14): the lowest set bit of TASK_REPORT
-    /// counts. None of them: the thread could have run on. Whether the kernel took the CPU in the middle (0x100) or at
-    /// a point where the thread offered it (0: cond_resched, sched_yield), it counts as an involuntary switch.
-    fn of(bits: i64) -> State {
-        match bits & 0xff {
-            0 => State::Preempted,
-            low => match low & low.wrapping_neg() {
-                0x01 => State::Sleeping,
-                0x02 => State::DiskSleep,
-                0x04 => State::Stopped,
-                0x08 => State::Traced,
-                0x10 | 0x20 => State::Dead,
-                0x40 => State::Parked,
-                _ => State::IdleSleep,
-            },
-        }
-    }
-
-    fn name(self) -> &'static [u8] {
-        match self {
-            State::Running => b"running",
-            State::Idle => b"idle",
-            State::Runnable => b"runnable",
-            State::Preempted => b"runnable_preempted",
-            State::Sleeping => b"sleeping",
-            State::DiskSleep => b"disk_sleep",
-            State::Stopped => b"stopped",
-            State::Traced => b"traced",
-            State::Parked => b"parked",
-            State::IdleSleep => b"idle_sleep",
-            State::Dead => b"dead",
-        }
-    }
-}
-
-/// A row of `thread_state`, small: there are millions.
-#[derive(Clone, Copy)]
-struct Interval {
-    start: i64,
-    end: i64,
-    /// For a sleep that a wakeup ended: when the thread got a CPU; else [`NO_TIME`].
-    ran: i64,
-    utid: Utid,
-    /// Its name when it left the CPU: the end of a run, the beginning of a wait.
-    name: NameId,
-    cpu: u32,
-    stack: u32,
-    waker: u32,
-    waker_name: NameId,
-    waker_cpu: u32,
-    waker_stack: u32,
-    state: State,
-    next_state: State,
-    is_ambiguous: bool,
-    is_open: bool,
-}
-
-impl Interval {
-    fn is_run(&self) -> bool {
-        matches!(self.state, State::Running | State::Idle)
-    }
-
-    /// When the thread was woken, for an interval that has a waker.
-    fn woken(&self) -> i64 {
-        if self.state == State::Runnable { self.start } else { self.end }
-    }
-}
-
-/// Callchains by thread and time.
-struct Moments(HashMap<Utid, Vec<(i64, u32)>>);
-
-impl Moments {
-    /// Two handlers of one event read the clock this far apart at most; the same thread cannot switch twice in it.
-    const APART_NS: u64 = 10_000;
-
-    fn of(sched: &Sched, moment: impl Fn(&Interval) -> Option<(i64, u32)>) -> Self {
-        let mut found: HashMap<Utid, Vec<(i64, u32)>> = HashMap::new();
-        for interval in &sched.intervals {
-            if let Some((at, stack)) = moment(interval).filter(|&(_, stack)| stack != NONE) {
-                found.entry(interval.utid).or_default().push((at, stack));
-            }
-        }
-        for moments in found.values_mut() {
-            moments.sort_unstable();
-        }
-        Self(found)
-    }
-
-    fn nearest(&self, utid: Utid, at: i64) -> u32 {
-        let Some(moments) = self.0.get(&utid) else { return NONE };
-        let after = moments.partition_point(|&(moment, _)| moment < at);
-        let around = moments[after.saturating_sub(1)..].iter().take(2);
-        let best = around.min_by_key(|&&(moment, _)| moment.abs_diff(at));
-        best.filter(|&&(moment, _)| moment.abs_diff(at) <= Self::APART_NS).map_or(NONE, |&(_, stack)| stack)
-    }
 }
 
 /// What is known of a thread that is not, or not yet, known to have left its CPU again.
@@ -211,6 +100,8 @@ pub(crate) struct Sched {
     /// Time of the last switch of each CPU, and the thread that it put there.
     cpus: Vec<Option<(i64, Utid)>>,
     intervals: Vec<Interval>,
+    /// Intervals before these.
+    aside: Aside,
     switches: u64,
     wakeups: u64,
     has_stacks: bool,
@@ -224,36 +115,27 @@ impl Sched {
         (self.switches, self.wakeups > 0, self.has_stacks)
     }
 
-    /// Leaves out the threads that the other source never saw leave a CPU.
-    ///
-    /// A recording of some threads by both: perf records these threads only, ftrace also what it switches from and to
-    /// where they come and go. Nobody knows what those others did in between.
-    pub(crate) fn keep_threads_of(&mut self, other: &Sched) {
-        let followed = |utid: Utid| other.threads.get(utid as usize).is_some_and(|thread| thread.out != NO_TIME);
-        self.intervals.retain(|interval| interval.utid != 0 && followed(interval.utid));
+    /// Whether a thread was seen to leave a CPU.
+    pub(super) fn has_left(&self, utid: Utid) -> bool {
+        self.threads.get(utid as usize).is_some_and(|thread| thread.out != NO_TIME)
     }
 
-    /// Takes the callchains of the same switches and wakeups from another source that has them.
-    ///
-    /// Both record the same moment on the same clock, one handler after the other.
-    pub(crate) fn borrow_stacks(&mut self, other: &Sched) {
-        let runs = Moments::of(other, |run| (run.is_run() && run.utid != 0).then_some((run.end, run.stack)));
-        let wakes = Moments::of(other, |sleep| (sleep.waker != NONE).then_some((sleep.woken(), sleep.waker_stack)));
-        // The intervals of one thread lie in the order of time: the wait for a CPU after the sleep that it follows.
-        let mut left: HashMap<Utid, u32> = HashMap::new();
-        for interval in &mut self.intervals {
-            if interval.stack == NONE && interval.utid != 0 {
-                let at = if interval.is_run() { interval.end } else { interval.start };
-                interval.stack = match interval.state {
-                    State::Runnable => left.get(&interval.utid).copied().unwrap_or(NONE),
-                    _ => runs.nearest(interval.utid, at),
-                };
-                left.insert(interval.utid, interval.stack);
-            }
-            if interval.waker != NONE && interval.waker_stack == NONE {
-                interval.waker_stack = wakes.nearest(interval.utid, interval.woken());
-            }
+    /// Puts intervals aside, into a file, when there are many: they wait until a source is chosen.
+    pub(crate) fn put_aside(&mut self, folder: &Path) -> std::io::Result<()> {
+        if self.intervals.len() >= BLOCK {
+            self.aside.push(folder, &self.intervals)?;
+            self.intervals.clear();
         }
+        Ok(())
+    }
+
+    /// Hands over all intervals, a block at a time.
+    pub(super) fn each_block(&self, mut look: impl FnMut(&[Interval])) -> std::io::Result<()> {
+        for block in self.aside.blocks() {
+            look(&block?);
+        }
+        look(&self.intervals);
+        Ok(())
     }
 
     #[inline]
@@ -442,11 +324,20 @@ impl Sched {
         }))
     }
 
-    /// All that is left, in blocks that are made one after the other: together they would need as much memory again.
-    pub(crate) fn into_blocks(self, start: i64) -> impl Iterator<Item = Build> {
-        let intervals = self.intervals;
-        let order = order::by_time(intervals.len(), |row| intervals[row].start);
-        order::blocks(intervals, order, move |intervals, order| rows(intervals, order, start))
+    /// All that is left, a block at a time, with what another source knows of it.
+    pub(super) fn into_blocks(self, start: i64, mut other: Option<Borrowed>) -> impl Iterator<Item = Build> {
+        let last = (!self.intervals.is_empty()).then_some(self.intervals);
+        self.aside.into_blocks().chain(last.map(Ok)).map(move |block| -> Build {
+            let block = block.map(|mut intervals| {
+                other.iter_mut().for_each(|other| other.complete(&mut intervals));
+                intervals
+            });
+            Box::new(move || {
+                let intervals = block?;
+                let order = order::by_time(intervals.len(), |row| intervals[row].start);
+                rows(&intervals, &order, start)
+            })
+        })
     }
 }
 

@@ -206,7 +206,7 @@ fn callchains_come_from_the_source_that_has_them() {
         }
         step(500_000, 1, 0, 4);
     }
-    seen.borrow_stacks(&known);
+    Borrowed::from(&known).unwrap().complete(&mut seen.intervals);
     let of_one = seen.intervals.iter().filter(|i| i.utid == 1);
     let stacks: Vec<_> = of_one.map(|i| (i.state, i.start, i.stack, i.waker_stack)).collect();
     use State::*;
@@ -230,7 +230,7 @@ fn of_a_recording_of_some_threads_the_others_are_left_out() {
     switch(&mut seen, 60, 0, 1, S, 0);
     switch(&mut followed, 10, 0, 1, S, 2);
     switch(&mut followed, 60, 0, 1, S, 0);
-    seen.keep_threads_of(&followed);
+    Borrowed::from(&followed).unwrap().threads_of(&followed, 4).complete(&mut seen.intervals);
     use State::*;
     assert_eq!(closed(&seen), [(1, Running, 0, 10), (1, Sleeping, 10, 40), (1, Running, 40, 60)]);
 }
