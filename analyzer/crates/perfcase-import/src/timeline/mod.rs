@@ -245,4 +245,40 @@ mod tests {
         assert_eq!(streamed(None, &[]), 0, "another source may have them, too");
         assert_eq!(streamed(Some(0), &[1]), 0, "/proc may say that the program has 32 bits");
     }
+    /// A thread that switches with the idle task again and again, as a source with callchains or one without saw it.
+    fn switches(sched: &mut sched::Sched, count: i64, stack: Option<u32>) {
+        for number in 0..count {
+            let (prev, next) = if number % 2 == 0 { (0, 1) } else { (1, 0) };
+            let stack = stack.filter(|_| prev == 1).map(|stack| stack + number as u32 % 100);
+            let (prev_name, prev_state) = (0, 1);
+            let clock_ns = 20_000 * number;
+            sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name, next, prev_state, stack });
+        }
+    }
+
+    /// What is written of two sources that saw the same, and whether that failed.
+    fn of_two_sources(count: i64, folder: Option<&str>) -> (u64, bool) {
+        let place = tempfile::tempdir().unwrap();
+        let mut session = Session::new(place.path(), Some(0));
+        folder.into_iter().for_each(|folder| session.folder = folder.into());
+        for (source, stack) in [(0, None), (1, Some(7))] {
+            switches(&mut session.timelines.of(source).sched, count, stack);
+        }
+        session.flush(1);
+        let has_failed = session.has_failed();
+        session.write_timelines();
+        let written = session.close();
+        (written.map_or(0, |counts| counts["thread_state"]), has_failed)
+    }
+
+    #[test]
+    fn what_waits_for_a_source_to_be_chosen_lies_in_a_file() {
+        let (few, many) = (1000, interval::BLOCK as i64);
+        // A run after each switch, and a sleep before each second but the first.
+        let rows = |count: i64| count as u64 * 3 / 2 - 1;
+        assert_eq!(of_two_sources(few, None), (rows(few), false));
+        assert_eq!(of_two_sources(many, None), (rows(many), false));
+        assert_eq!(of_two_sources(few, Some("/nowhere")), (rows(few), false), "no file is needed");
+        assert_eq!(of_two_sources(many, Some("/nowhere")), (0, true));
+    }
 }
