@@ -44,12 +44,12 @@ check: lint
 	$(PYTEST) -q $(CHECK)
 
 test: lint $(SPEEDSCOPE)
-	$(CARGO_TEST)
+	$(CARGO_TEST) --lib --tests
 	$(PYTEST)
 
 test-long: export PERFCASE_TEST_SCALE ?= 1
 test-long: lint $(SPEEDSCOPE)
-	$(CARGO_TEST)
+	$(CARGO_TEST) --lib --tests
 	$(PYTEST) -p randomly
 
 lint: setup-tests

@@ -98,8 +98,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """``-n auto``: two workers more than there are CPUs, for recordings and browsers wait most of the time."""
-    return len(os.sched_getaffinity(0)) + 2
+    """``-n auto``: a worker more than there are CPUs, for recordings sleep most of the time."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

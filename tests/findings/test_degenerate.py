@@ -19,18 +19,19 @@ from perfcase.schema import load_tables, quote
 from perfcase.views import load_views
 from tests.support.fakecase import make_case
 from tests.support.imports import ROOT, imported
+from tests.support.scale import scaled
 
 HEALTHY = "tests/data/captures/idle.perfcase"
 # One that fires rules of each kind of /proc figures: paging, disks, memory, descriptors, steal, interrupts, TCP.
 SOURCES = (
     "sample-captures/e-page-cache/larger.perfcase",
-    "sample-captures/x86_64-scheduling/x.perfcase",
-    "tests/data/findings/listen.perfcase.xz",
     "tests/data/findings/fd-leak.perfcase.xz",
+    "tests/data/findings/steal",
+    "tests/data/findings/listen.perfcase.xz",
     "tests/data/findings/softirq.perfcase.xz",
     "tests/data/findings/growth",
-    "tests/data/findings/steal",
-)
+    "sample-captures/x86_64-scheduling/x.perfcase",
+)[: scaled(7, 3)]
 OF_ONE_READING = {
     "capture_trust",  # what a recording lost is lost
     "fd_leak",  # a limit is near whenever it is looked at
