@@ -5,6 +5,8 @@
 # Each installs first what it needs and is missing: .venv/bin/perfcase is the tool in a clone.
 
 SHELL := /bin/sh
+# Some environments set it; thousands of processes would compile what they import.
+unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 # The whole workspace, for then cargo chooses the same features as for the extension, and nothing is compiled twice.

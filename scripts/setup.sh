@@ -92,9 +92,8 @@ install_python_packages() {
     # shellcheck disable=SC2046 # a list of names
     cat $(requirements) >"$stamp.new"
     cmp -s "$stamp.new" "$stamp" && return 0
-    # What is used of it is compiled when it is: a third of the time.
     # shellcheck disable=SC2046
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-compile --require-hashes $(requirements | sed 's/[^ ][^ ]*/-r &/g')
+    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes $(requirements | sed 's/[^ ][^ ]*/-r &/g')
     mv "$stamp.new" "$stamp"
 }
 
