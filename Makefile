@@ -5,7 +5,7 @@
 # Each installs first what it needs and is missing: .venv/bin/perfcase is the tool in a clone.
 
 SHELL := /bin/sh
-# Some environments set it; thousands of processes would compile what they import.
+# Some environments set it: a few hundredths of the time of the tests.
 unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 PYTHON := $(VENV)/bin/python
