@@ -107,7 +107,10 @@ build_tools() {
         name=$1 version=$2
         shift 2
         CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --force --debug --root "$tools" "$name" --version "$version" \
-            --no-default-features "$@" || return 1
+            --no-default-features "$@" &
+        child=$!
+        trap 'kill $child 2>/dev/null; exit 1' TERM
+        wait "$child" || return 1
         : >"$tools/.$name-$version"
     done
 }
@@ -131,12 +134,14 @@ if [ -n "$for_tests" ]; then
     # Beside the rest: much of that waits for the network, or keeps one CPU busy.
     build_tools &
     building=$!
+    # In the background it hears no Ctrl-C.
     trap 'kill $building 2>/dev/null || true' EXIT
+    trap 'exit 1' HUP INT TERM
 fi
 install_python_packages
 build
 if [ -n "$for_tests" ]; then
     wait "$building" || die "the tools of the tests could not be built"
-    trap - EXIT
+    trap - EXIT HUP INT TERM
 fi
 say "ready: $venv/bin/perfcase"

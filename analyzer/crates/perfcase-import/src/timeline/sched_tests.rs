@@ -162,7 +162,7 @@ fn a_cpu_number_beyond_any_machine_costs_no_memory() {
 fn callchains_come_from_the_source_that_has_them() {
     let (mut seen, mut known) = (Sched::default(), Sched::default());
     for (sched, late_ns, stacks) in [(&mut seen, 0, false), (&mut known, 400, true)] {
-        let mut step = |clock_ns: i64, prev, next, stack: u32| {
+        let step = |sched: &mut Sched, clock_ns: i64, prev, next, stack: u32| {
             let stack = stacks.then_some(stack);
             sched.switch(Switch {
                 clock_ns: clock_ns + late_ns,
@@ -174,8 +174,8 @@ fn callchains_come_from_the_source_that_has_them() {
                 stack,
             });
         };
-        step(0, 0, 1, 7);
-        step(100_000, 1, 0, 8);
+        step(sched, 0, 0, 1, 7);
+        step(sched, 100_000, 1, 0, 8);
         let (waker, cpu, stack) = (Some((2, 2)), Some(0), stacks.then_some(5));
         sched.wakeup(Wakeup {
             clock_ns: 200_000 + late_ns,
@@ -186,25 +186,13 @@ fn callchains_come_from_the_source_that_has_them() {
             cpu,
             stack,
         });
-        let mut step = |clock_ns: i64, prev, next, stack: u32| {
-            let stack = stacks.then_some(stack);
-            sched.switch(Switch {
-                clock_ns: clock_ns + late_ns,
-                cpu: 0,
-                prev,
-                prev_name: prev,
-                next,
-                prev_state: S,
-                stack,
-            });
-        };
-        step(300_000, 0, 1, 9);
+        step(sched, 300_000, 0, 1, 9);
         // The switch at 400,000 is not in the source with callchains.
         if !stacks {
-            step(400_000, 1, 0, 0);
-            step(450_000, 0, 1, 0);
+            step(sched, 400_000, 1, 0, 0);
+            step(sched, 450_000, 0, 1, 0);
         }
-        step(500_000, 1, 0, 4);
+        step(sched, 500_000, 1, 0, 4);
     }
     Borrowed::from(&known).unwrap().complete(&mut seen.intervals);
     let of_one = seen.intervals.iter().filter(|i| i.utid == 1);
