@@ -156,7 +156,7 @@ impl Session {
     }
 
     fn not_put_aside(&mut self, source: std::io::Error) {
-        let path = self.folder.join("a file without a name");
+        let path = self.folder.clone();
         self.write_error.get_or_insert(WriteError::Io { path, source });
     }
 
