@@ -70,7 +70,8 @@ target_check_only() {
 }
 
 check_row() {
-	printf '%-12s %-10s %s\n' "$1" "$(source_get "$1" status)" "$(source_get "$1" reason)"
-	remedy=$(source_get "$1" remedy)
-	[ -z "$remedy" ] || printf '%-12s %-10s -> %s\n' '' '' "$remedy"
+	plain "$(source_get "$1" reason)"
+	printf '%-12s %-10s %s\n' "$1" "$(source_get "$1" status)" "$plain"
+	plain "$(source_get "$1" remedy)"
+	[ -z "$plain" ] || printf '%-12s %-10s -> %s\n' '' '' "$plain"
 }

@@ -2,7 +2,11 @@
 # cleanup.sh: signals, and undoing on every exit what was done to the host.
 interrupted_by=
 stopped_by=
-watch_pid=
+# when the first signal came, and whether the recording is over
+signalled_ns=
+ending=
+# the child that the shell waits for
+awaited=
 staging=
 state=
 packed=
@@ -16,13 +20,71 @@ trap_signals() {
 	trap 'on_exit' EXIT
 }
 
+# The first signal ends the recording, the second one everything that it still waits for. Tools such as timeout(1) send a signal
+# twice, and a terminal that closes sends SIGHUP twice: those count once.
 on_signal() {
+	signal_now=$("$helper" clocks)
+	signal_now=${signal_now%% *}
+	if [ -n "$signalled_ns" ]; then
+		[ "$1" = SIGHUP ] || [ $((signal_now - signalled_ns)) -lt 100000000 ] || leave_at_once $((128 + $2))
+		return
+	fi
+	signalled_ns=$signal_now
+	if [ -n "$ending" ]; then
+		say "$1: the recording is over, and its capture is being written. Once more leaves it as a folder"
+		return
+	fi
 	interrupted_by=$1
 	exit_status=$((128 + $2))
 	# the normal end of a recording without a duration
 	[ "$1" = SIGINT ] && [ "$duration_ns" = 0 ] && [ "$mode" != command ] && exit_status=0
-	[ -n "$watch_pid" ] && kill "$watch_pid" 2>/dev/null
-	return 0
+	end_awaited
+}
+
+# await COMMAND...: runs it. A shell handles no signal as long as it waits for a child in the foreground, but does for others.
+await() {
+	"$@" 9>&- &
+	awaited=$!
+	[ -z "$interrupted_by" ] || [ -n "$ending" ] || end_awaited # the signal came before there was a child to end
+	await_end "$awaited"
+}
+
+# await_end PID: the status of a child, whatever signals come meanwhile.
+await_end() {
+	awaited=$1
+	while :; do
+		wait "$awaited"
+		await_status=$?
+		[ "$await_status" -gt 128 ] && kill -0 "$awaited" 2>/dev/null || break
+	done
+	if [ "$await_status" -gt 128 ]; then
+		# it may have ended just as the signal came
+		wait "$awaited" 2>/dev/null
+		await_again=$?
+		[ "$await_again" = 127 ] || await_status=$await_again
+	fi
+	awaited=
+	return "$await_status"
+}
+
+end_awaited() {
+	[ -n "$awaited" ] || return 0
+	kill -TERM "-$awaited" 2>/dev/null || kill -TERM "$awaited" 2>/dev/null || return 0
+}
+
+say_folder() {
+	warn "what was recorded is in the folder $staging: perfcase-record --salvage packs it"
+}
+
+# Waits for nothing. The tools are told by the kernel when the recorder is gone: they finish their files, and take their instance away.
+leave_at_once() {
+	trap '' INT TERM HUP
+	trap - EXIT
+	end_awaited
+	[ -z "$command_pid" ] || kill -TERM "$command_pid" 2>/dev/null
+	restore_knobs
+	[ -z "$staging" ] || [ ! -d "$staging" ] || say_folder
+	exit "$1"
 }
 
 # knob PATH BEFORE DURING: remembers a change, so that it is undone and stated in the manifest.
@@ -31,14 +93,12 @@ knob() {
 "
 }
 
-# Undoes the changes. An instance is normally removed by the tool that made it; this is for when that tool died.
+# Undoes the changes. An instance goes with the source that it is for; this is for one whose `run` was killed.
 restore_knobs() {
-	old_ifs=$IFS
-	IFS='|'
-	while read -r path before _; do
+	while IFS='|' read -r path before _; do
 		[ -n "$path" ] || continue
 		if [ "$before" = absent ]; then
-			remove_instance "$path"
+			[ ! -d "$path" ] || "$helper" sweep "${path%/*}"
 		elif [ "$before" = 'not mounted' ]; then
 			umount "$path" 2>/dev/null
 		else
@@ -49,7 +109,6 @@ restore_knobs() {
 	done <<KNOBS
 $knobs
 KNOBS
-	IFS=$old_ifs
 }
 
 # What a control file's text means: ftrace says "7 (expanded: 1408)" of a buffer that will have 1408 KB once it is used.
@@ -62,49 +121,23 @@ knob_is_restored() {
 	case $1:$2 in
 	*:absent) [ ! -e "$1" ] ;;
 	*:'not mounted') ! grep -q " $1 " /proc/mounts ;;
-	*/buffer_size_kb:*)
-		# the kernel rounds up to whole pages
-		knob_excess=$(($(knob_value "$(cat "$1" 2>/dev/null)") - $(knob_value "$2")))
-		[ "$knob_excess" -ge 0 ] && [ "$knob_excess" -lt 64 ]
-		;;
 	*) [ "$(cat "$1" 2>/dev/null)" = "$2" ] ;;
 	esac
 }
 
-remove_instance() {
-	[ -d "$1" ] || return 0
-	echo 0 >"$1/tracing_on" 2>/dev/null
-	echo 0 >"$1/events/enable" 2>/dev/null
-	tries=0
-	# a reader that is just ending keeps it busy for a moment
-	until rmdir "$1" 2>/dev/null || [ $tries -ge 50 ]; do
-		tries=$((tries + 1))
-		"$helper" watch / 100000000 0 0 >/dev/null
-	done
-	[ ! -d "$1" ] || warn "could not remove $1: rmdir it"
-}
-
-# Instances of recorders that were killed with SIGKILL: named by a pid that is no more.
-remove_stale_instances() {
-	for instance in "$1"/instances/perfcase-*; do
-		[ -d "$instance" ] || continue
-		[ -d "/proc/${instance##*-}" ] || remove_instance "$instance"
-	done
-}
-
 on_exit() {
 	status=$?
-	trap '' INT TERM HUP
 	trap - EXIT
-	[ -n "$watch_pid" ] && kill "$watch_pid" 2>/dev/null
+	ending=1
+	end_awaited
 	stop_all
 	target_end
 	restore_knobs
-	# without a manifest nothing was recorded yet
-	if [ -n "$staging" ] && { [ -n "$packed" ] || [ ! -e "$staging/manifest.json" ]; }; then
+	# without a manifest no source has begun
+	if [ -n "$staging" ] && { [ -n "$packed" ] || { [ ! -e "$staging/manifest.json" ] && [ ! -e "$state/manifest.json" ]; }; }; then
 		rm -rf "$staging"
 	elif [ -n "$staging" ]; then
-		warn "what was recorded is in the folder $staging"
+		say_folder
 	fi
 	exit "$status"
 }

@@ -1,5 +1,8 @@
 # shellcheck shell=sh
 # manifest.sh: manifest.json, as schema/manifest.schema.json defines it.
+manifest_file=
+sample_rate_file=/proc/sys/kernel/perf_event_max_sample_rate
+sample_rate_before=
 clock_start=
 clock_end=
 exit_status=0
@@ -78,7 +81,6 @@ json_sources() {
 }
 
 json_knobs() {
-	old_ifs=$IFS
 	first=1
 	while IFS='|' read -r path before during; do
 		[ -n "$path" ] || continue
@@ -89,9 +91,15 @@ json_knobs() {
 		printf '{"path":%s,"before":%s,"during":%s,"restored":%s}' "$(json_text "$path")" "$(json_text "$before")" \
 			"$(json_text "$during")" "$restored"
 	done <<KNOBS
-$knobs
+$knobs$(json_kernel_knob)
 KNOBS
-	IFS=$old_ifs
+}
+
+# The kernel lowers perf's highest rate for all when samples took it too long. It is said, and left: the kernel knows why.
+json_kernel_knob() {
+	sample_rate_after=$(cat "$sample_rate_file" 2>/dev/null)
+	[ "$sample_rate_after" = "$sample_rate_before" ] ||
+		printf '%s|%s|%s' "$sample_rate_file" "$sample_rate_before" "$sample_rate_after"
 }
 
 # Bytes of the files of a source in the capture, before compression.
@@ -200,10 +208,10 @@ write_manifest() {
 	*) anchors="$anchors,
     $(json_anchor end "$clock_end")" ;;
 	esac
-	[ "$1" = packed ] && members=$("$helper" members "$staging" "$state/sizes")
+	[ "$1" = packed ] && await "$helper" members "$staging" "$state/sizes" >"$state/members" && members=$(cat "$state/members")
 	[ -n "${host_json-}" ] || host_json=$(json_host)
 	# a manifest that is there is replaced by a whole one only
-	if ! cat >"$staging/manifest.json.new" <<JSON
+	if ! cat >"$manifest_file.new" <<JSON
 {"format":"perfcase","format_version":"$PERFCASE_FORMAT_VERSION",
   "recorder":{"version":"$version","command":$invocation_json,
     "target":$(json_target),
@@ -221,8 +229,8 @@ $(cat "$state/overhead")],
   "knobs":[$(json_knobs)]}
 JSON
 	then
-		rm -f "$staging/manifest.json.new"
-		die 1 "could not write $staging/manifest.json"
+		rm -f "$manifest_file.new"
+		die 1 "could not write $manifest_file"
 	fi
-	mv -f "$staging/manifest.json.new" "$staging/manifest.json"
+	mv -f "$manifest_file.new" "$manifest_file"
 }

@@ -2,6 +2,8 @@
 # shellcheck disable=SC2034 # the options are read by the other files
 # options.sh: the command line.
 output=
+salvage=
+force=
 duration=
 duration_ns=0
 interval=1
@@ -33,7 +35,8 @@ Records CPU samples and context switches with stacks (perf), system calls, wakeu
 hardware and software counters (perf stat) and /proc, all on one clock, into one file for `perfcase import`.
 
   --duration SECONDS   stop after this time (default: at Ctrl-C, or when the target ends)
-  -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase)
+  -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet
+  --force              replace FILE if it exists
   --pid PID[,PID...]   only these processes, with their threads and children
   --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
   --interval SECONDS   between /proc snapshots and counter readings (default 1, at least 0.01)
@@ -48,6 +51,7 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --note TEXT          a remark, kept in the capture
   --label LABEL        a word to find it by later, such as canary or build=7; may be given several times
   --quiet              say only what went wrong
+  --salvage FOLDER     pack what a recorder that was killed left (FILE.recording), instead of recording
   --check, --help, --version
 
 What you will see it do: perf and trace-cmd run as its children (about 1 to 5 % of a busy CPU for samples and /proc,
@@ -59,13 +63,14 @@ Try:   perfcase-record --check
        perfcase-record -o build.perfcase -- make -j4
 then:  perfcase report incident.perfcase
 
-Exit status: 0 a capture was written; 1 it could not be; 2 wrong usage; 3 the target does not exist;
+Exit status: 0 a capture was written; 1 it could not be, or not at FILE; 2 wrong usage; 3 the target does not exist;
 128+N ended by signal N before its time (the capture is written). `man perfcase-record` says more.
 HELP
 }
 
 usage_error() {
-	printf 'perfcase-record: %s\nTry: perfcase-record --help\n' "$*" >&2
+	plain "$@"
+	printf 'perfcase-record: %s\nTry: perfcase-record --help\n' "$plain" >&2
 	exit 2
 }
 
@@ -81,15 +86,16 @@ parse_options() {
 			continue
 			;;
 		--help | -h) usage && exit 0 ;;
-		--version) find_helper && echo "perfcase-record $version (archive format $PERFCASE_FORMAT_VERSION)" && exit 0 ;;
+		--version) need_helper && echo "perfcase-record $version (archive format $PERFCASE_FORMAT_VERSION)" && exit 0 ;;
 		--check) check_only=1 ;;
+		--force) force=1 ;;
 		--numa-maps) numa_maps=numa ;;
 		--quiet | -q) quiet=1 ;;
 		--)
 			shift
 			break
 			;;
-		-o | --output | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
+		-o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
 			--call-graph)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
@@ -109,6 +115,13 @@ parse_options() {
 take_option() {
 	case $1 in
 	-o | --output) output=$2 ;;
+	--salvage)
+		case $2 in
+		'' | /) usage_error "--salvage '$2': the folder that a killed recorder left, FILE.recording" ;;
+		-*) salvage=./$2 ;;
+		*) salvage=$2 ;;
+		esac
+		;;
 	--duration) duration=$2 ;;
 	--interval) interval=$2 ;;
 	--budget) budget=$2 ;;
@@ -179,9 +192,17 @@ check_options() {
 	fi
 	interval_ns=$("$helper" number seconds "$interval")
 	[ "${interval_ns:-0}" -ge 10000000 ] || usage_error "--interval $interval: a number of seconds, at least 0.01"
-	for group in $(echo "$event_groups" | tr ',' ' '); do
-		grep -q "^[a-z]* *[^ ]*:[^ ]* $group\$" "$home/events.list" || usage_error "--with $group: there are locks, page-cache, page-faults and tcp"
+	groups_left=${event_groups:+$event_groups,}
+	while [ -n "$groups_left" ]; do
+		group=${groups_left%%,*}
+		groups_left=${groups_left#*,}
+		sed -n 's/^[a-z]* *[^ ]*:[^ ]* //p' "$home/events.list" | grep -qxF -e "$group" ||
+			usage_error "--with $group: there are locks, page-cache, page-faults and tcp"
 	done
+	case ,$pids, in
+	,,) [ "$mode" != pid ] || usage_error "--pid '': a number" ;;
+	*,,* | *[!0-9,]*) usage_error "--pid $pids: a number, or several with commas" ;;
+	esac
 	case $symbols in
 	none | table | full) ;;
 	*) usage_error "--symbols $symbols: there are none, table and full" ;;
@@ -194,7 +215,26 @@ check_options() {
 	eval "invocation_json=\$(\"\$helper\" json array perfcase-record $invocation_quoted)"
 	eval "labels_json=\$(\"\$helper\" json array $label_words)"
 	[ "$mode" = command ] && eval "command_json=\$(\"\$helper\" json array $command_words)"
+	if [ -n "$salvage" ] && [ -z "$output" ]; then
+		output=${salvage%/}
+		output=${output%.recording}
+		[ "$output" != "${salvage%/}" ] || usage_error "--salvage $salvage: say with -o where the capture goes"
+	fi
 	[ -n "$output" ] || output=perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
-	[ -d "$output" ] && usage_error "-o $output is a folder"
-	return 0
+	check_output
+}
+
+# What is there keeps its name: a device or a pipe always, a file without --force. A link is refused too, because it is not
+# clear what would be replaced: the link, or the file that it names.
+check_output() {
+	case $output in
+	-) usage_error "-o -: a capture is a file, as its size and checksums come first; name one, and copy it afterwards" ;;
+	-*) output=./$output ;;
+	*/) usage_error "-o $output is a folder" ;;
+	esac
+	[ ! -L "$output" ] || usage_error "-o $output is a symbolic link: name the file itself"
+	[ ! -d "$output" ] || usage_error "-o $output is a folder"
+	[ -e "$output" ] || return 0
+	[ -f "$output" ] || usage_error "-o $output is a device, a pipe or a socket: a capture is a regular file"
+	[ -n "$force" ] || [ -n "$check_only" ] || die 1 "$output exists: --force replaces it, -o gives another name"
 }

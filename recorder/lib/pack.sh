@@ -15,14 +15,17 @@ compressor() {
 	fi
 }
 
-# Each member for itself, in few processes. Below 1 KB a member is not worth it.
+# Each member for itself, in few processes. Below 1 KB a member is not worth it. From inside the folder: its own name may hold
+# anything, and what these commands delete must be the members.
 compress_members() {
-	find "$staging" -path "$state" -prune -o -type f -size +2 ! -name manifest.json -print >"$state/compress"
-	[ -s "$state/compress" ] || return 0
 	case $(compressor) in
-	zstd) xargs zstd -q --rm -- <"$state/compress" >>"$state/compress.log" 2>&1 ;;
-	gzip) xargs gzip -f <"$state/compress" >>"$state/compress.log" 2>&1 ;;
-	esac || warn "some members stay uncompressed: $(tail -n 1 "$state/compress.log")"
+	zstd) set -- zstd -q --rm -- ;;
+	gzip) set -- gzip -f -- ;;
+	*) return 0 ;;
+	esac
+	await "$helper" inside "$staging" find . -path ./.state -prune -o -type f -size +2 ! -name manifest.json -exec "$@" {} + \
+		>"$state/compress.log" 2>&1 ||
+		warn "some members stay uncompressed: $(tail -n 1 "$state/compress.log")"
 }
 
 pack_capture() {
@@ -36,12 +39,33 @@ pack_capture() {
 	compress_members
 	write_packing_overhead
 	write_manifest packed
-	if "$helper" pack "$staging" "$output.partial" && mv -f "$output.partial" "$output"; then
-		packed=1
-	else
-		rm -f "$output.partial"
+	write_archive
+}
+
+write_archive() {
+	# in our own folder, where nobody can have put a link or a pipe in its place
+	if ! await "$helper" pack "$staging" >"$state/packed"; then
+		rm -f "$state/packed"
 		die 1 "could not write $output"
 	fi
+	place_capture
+}
+
+# Gives the archive its name. What came there during the recording keeps it, and the archive gets another name.
+place_capture() {
+	place_name=$output
+	place_number=1
+	until "$helper" place "$state/packed" "$place_name" ${force:+force}; do
+		[ -e "$place_name" ] || [ -L "$place_name" ] || die 1 "could not write $output"
+		force=
+		place_number=$((place_number + 1))
+		place_name=${output%.perfcase}-$place_number.perfcase
+	done
+	packed=1
+	[ "$place_name" != "$output" ] || return 0
+	exit_status=1
+	warn "$output came into being during the recording and was left alone: the capture has another name"
+	output=$place_name
 }
 
 say_progress() {

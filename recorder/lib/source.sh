@@ -1,6 +1,9 @@
 # shellcheck shell=sh
 # source.sh: the state of each source (one small file a value in .state/source/NAME/), its process, its end.
 running_pids=
+run_instance=
+disk_room=0
+disk_reserve=0
 STOP_TIMEOUT_S=${PERFCASE_STOP_TIMEOUT_S:-60}
 START_TIMEOUT_S=${PERFCASE_START_TIMEOUT_S:-20}
 
@@ -29,7 +32,17 @@ source_is() {
 	log "$1: $2${3:+: $3}"
 }
 
-# source_run NAME LABEL COMMAND...: starts a child whose cost and messages are kept. Sets run_pid.
+# source_lacks NAME REASON REMEDY: it is degraded by this too.
+source_lacks() {
+	[ "$(source_get "$1" status)" != missing ] || return 0
+	lacks_reason=$(source_get "$1" reason)
+	lacks_remedy=$(source_get "$1" remedy)
+	source_is "$1" degraded "${lacks_reason:+$lacks_reason; }$2" "${lacks_remedy:+$lacks_remedy; }$3"
+	say "$1: $2"
+}
+
+# source_run NAME LABEL COMMAND...: starts a child whose cost and messages are kept, in the ftrace instance run_instance if that
+# is set. Sets run_pid.
 source_run() {
 	source_name=$1
 	source_label=$2
@@ -37,8 +50,9 @@ source_run() {
 	"$helper" json array "$@" >"$state/source/$source_name/command"
 	log "$source_name: $*"
 	"$helper" run "$source_label" "$state/$source_name.cost" "$staging/recorder/$source_name.log" \
-		"$state/$source_name.pid" "$@" 9>&- &
+		"$state/$source_name.pid" "$run_instance" "$@" 9>&- &
 	run_pid=$!
+	run_instance=
 	running_pids="$running_pids $run_pid"
 	source_set "$source_name" run_pid "$run_pid"
 }
@@ -51,9 +65,26 @@ source_started() {
 
 # source_gave_up NAME: ends a child that did not come up.
 source_gave_up() {
-	"$helper" stop 2 "$(source_get "$1" run_pid)" 2>/dev/null
+	await "$helper" stop 2 "$(source_get "$1" run_pid)" 2>/dev/null
 	wait "$(source_get "$1" run_pid)" 2>/dev/null
 	return 0
+}
+
+# source_judge_end NAME: whether it recorded until it was told to stop. Tools that follow a target end with it, a moment before
+# the recorder notices.
+source_judge_end() {
+	[ -n "$(source_get "$1" started)" ] && [ -n "$(source_get "$1" run_pid)" ] || return 0
+	judge_ended=$(sed -n 's/^ended_ns=//p' "$state/$1.cost" 2>/dev/null)
+	if [ -z "$judge_ended" ]; then
+		source_lacks "$1" "its process was killed" "record again"
+		return
+	fi
+	judge_early_ns=$((${clock_end%% *} - judge_ended))
+	[ "$judge_early_ns" -gt 0 ] || return 0
+	[ "$mode" = system ] || [ "$judge_early_ns" -gt 1000000000 ] || return 0
+	source_set "$1" ended "$judge_ended"
+	judge_early=$((judge_early_ns / 100000000))
+	source_lacks "$1" "ended $((judge_early / 10)).$((judge_early % 10)) s before the recording did" "see recorder/$1.log"
 }
 
 # The last words of a source that failed, on one line.
@@ -61,20 +92,27 @@ source_last_words() {
 	grep -v '^$' "$staging/recorder/$1.log" 2>/dev/null | tail -n "${2:-2}" | tr '\n\t' '  ' | cut -c 1-300
 }
 
-# per_cpu_kb TOTAL_KB: each CPU's share of a buffer, a power of two between 512 KB and 8 MB.
+# per_cpu_kb: each CPU's share of the kernel's buffers, for perf and for ftrace: a power of two between 512 KB and 8 MB, 64 MB in
+# all, or a sixteenth of the disk's room, as both are written when the recording ends.
 per_cpu_kb() {
 	cpus=$(grep -c '^cpu[0-9]' /proc/stat)
 	share_kb=8192
-	while [ "$share_kb" -gt 512 ] && [ $((share_kb * cpus)) -gt "$1" ]; do
+	while [ "$share_kb" -gt 512 ] &&
+		{ [ $((share_kb * cpus)) -gt 65536 ] || [ $((share_kb * cpus)) -gt $((disk_room / 16384)) ]; }; do
 		share_kb=$((share_kb / 2))
 	done
 	echo "$share_kb"
 }
 
+# What stays free on the disk: 32 MB, for the host and for what is collected at the end, and what is in the kernel's buffers.
+disk_reserve() {
+	echo $((33554432 + $(per_cpu_kb) * 2048 * $(grep -c '^cpu[0-9]' /proc/stat)))
+}
+
 stop_all() {
 	[ -n "$running_pids" ] || return 0
 	# shellcheck disable=SC2086 # a list
-	"$helper" stop "$STOP_TIMEOUT_S" $running_pids 2>>"${log_file:-/dev/null}"
+	await "$helper" stop "$STOP_TIMEOUT_S" $running_pids 2>>"${log_file:-/dev/null}"
 	for pid in $running_pids; do
 		wait "$pid" 2>/dev/null
 	done

@@ -18,12 +18,12 @@ target_prepare() {
 # Starts the command up to the moment before exec, so that every source can be attached to its pid first.
 target_hold() {
 	eval "set -- $command_words"
-	command -v "$1" >/dev/null 2>&1 || die 3 "$1: command not found"
+	command -v -- "$1" >/dev/null 2>&1 || die 3 "$1: command not found"
 	mkfifo "$state/go" || die 1 "cannot create $state/go"
 	exec 9<>"$state/go"
 	# the shell gives background children /dev/null: hand the real standard input on
 	exec 8<&0
-	"$helper" hold "$state/go" "$@" <&8 8<&- 9>&- &
+	"$helper" hold "$state/go" "$user_umask" "$ignored" $$ "$@" <&8 8<&- 9>&- 5<&- &
 	command_pid=$!
 	exec 8<&-
 	pids=$command_pid
@@ -38,11 +38,8 @@ target_release() {
 }
 
 target_check_pids() {
-	watched_pids=$(echo "$pids" | tr ',' ' ')
+	watched_pids=$(echo "$pids" | tr ',' ' ') # check_options let nothing but digits pass
 	for pid in $watched_pids; do
-		case $pid in
-		'' | *[!0-9]*) usage_error "--pid $pid: a number" ;;
-		esac
 		[ -d "/proc/$pid" ] || die 3 "--pid $pid: there is no such process"
 	done
 	# their present children too: perf -p takes those to come only
@@ -53,11 +50,17 @@ target_check_pids() {
 
 # Finds the folder, and the name that perf -G knows it by: relative to the hierarchy's mount.
 target_find_cgroup() {
-	mounts=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup .*perf_event.*/\1/p; s/^[^ ]* \([^ ]*\) cgroup2 .*/\1/p' /proc/mounts)
-	for mount in $mounts; do
+	# \040 and \012 stand there for the blanks and newlines of names
+	sed -n 's/^[^ ]* \([^ ]*\) cgroup .*perf_event.*/\1/p; s/^[^ ]* \([^ ]*\) cgroup2 .*/\1/p' /proc/mounts |
+		sed 's/\\/\\0/g' >"$state/cgroup.mounts"
+	cgroup_looked=
+	while IFS= read -r mount; do
+		mount=$(printf '%b.' "$mount")
+		mount=${mount%.}
+		cgroup_looked="$cgroup_looked $mount"
 		for folder in "$cgroup" "$mount/${cgroup#/}"; do
 			[ -e "$folder/cgroup.procs" ] || continue
-			cgroup_folder=$(readlink -f "$folder")
+			cgroup_folder=$(readlink -f -- "$folder")
 			case $cgroup_folder in
 			"$mount"/*)
 				cgroup_name=${cgroup_folder#"$mount"/}
@@ -65,10 +68,10 @@ target_find_cgroup() {
 				;;
 			esac
 		done
-	done
+	done <"$state/cgroup.mounts"
 	[ -n "$cgroup_folder" ] && return # of a hierarchy that perf does not know
-	[ -e "$cgroup/cgroup.procs" ] || die 3 "--cgroup $cgroup: there is no such control group (looked in $mounts)"
-	cgroup_folder=$(readlink -f "$cgroup")
+	[ -e "$cgroup/cgroup.procs" ] || die 3 "--cgroup $cgroup: there is no such control group (looked in$cgroup_looked)"
+	cgroup_folder=$(readlink -f -- "$cgroup")
 }
 
 # The processes to record, at this moment.
@@ -87,7 +90,7 @@ target_processes() {
 # later are recorded as children of these.
 target_stable_processes() {
 	target_before=$(target_processes)
-	"$helper" watch / 300000000 0 0 >/dev/null
+	"$helper" pause 300000000
 	for pid in $(target_processes); do
 		echo "$target_before" | grep -qx "$pid" && echo "$pid"
 	done | tr '\n' ',' | sed 's/,$//'
@@ -110,8 +113,10 @@ target_choose_perf_scope() {
 	[ "$mode" = cgroup ] || return 0
 	perf_pids=$(target_processes | tr '\n' ',')
 	perf_pids=${perf_pids%,}
-	if [ -n "$cgroup_name" ] &&
-		perf stat -x, -e cpu-clock -a -G "$cgroup_name" -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
+	case $cgroup_name in
+	'' | *,*) return 0 ;; # to perf a comma is between two groups
+	esac
+	if await perf stat -x, -e cpu-clock -a -G "$cgroup_name" -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
 		grep -q '^[0-9]' "$state/trial.stat"; then
 		perf_scope=cgroup
 	fi
@@ -127,14 +132,14 @@ target_sampler_scope() {
 	esac
 }
 
-# A command that outlives its recording gets SIGTERM, as perf record does it.
+# A command that outlives its recording gets SIGTERM, as perf record does it, and what ignores that SIGKILL.
 target_end() {
 	[ -n "$command_pid" ] || return 0
 	exec 9>&-
 	if [ "$stopped_by" != target_exit ]; then
-		kill -TERM "$command_pid" 2>/dev/null && kill -CONT "$command_pid" 2>/dev/null
+		await "$helper" end 5 "$command_pid" || warn "the command did not end on SIGTERM within 5 s: it was killed"
 	fi
-	wait "$command_pid" 2>/dev/null
+	await_end "$command_pid" 2>/dev/null
 	command_status=$?
 	# ended before it was let go
 	[ -n "$command_runs" ] || command_status=

@@ -62,11 +62,15 @@ probe_ftrace_check() {
 
 # Does trace-cmd work on this kernel? On a command of our own, in an instance of its own.
 ftrace_trial() {
-	trace-cmd record -o "$state/trial.dat" -B "perfcase-$$" -C mono -e sched:sched_process_exec -F true \
-		>"$state/trial.log" 2>&1
-	trial_status=$?
-	remove_instance "$tracefs/instances/perfcase-$$"
-	return "$trial_status"
+	ftrace_name_instance
+	await "$helper" run trial "$state/trial.cost" "$state/trial.log" "$state/trial.pid" "$ftrace_instance" \
+		trace-cmd record -o "$state/trial.dat" -B "${ftrace_instance##*/}" -C mono -e sched:sched_process_exec -F true
+}
+
+# A name that no other recorder has, whatever its process ids are.
+ftrace_name_instance() {
+	ftrace_now=$("$helper" clocks)
+	ftrace_instance=$tracefs/instances/perfcase-$$-${ftrace_now%% *}
 }
 
 # Mounts tracefs for the time of the recording (not for --check, which changes nothing).
@@ -78,8 +82,8 @@ ftrace_mount() {
 }
 
 probe_ftrace_start() {
-	remove_stale_instances "$tracefs"
-	ftrace_instance=$tracefs/instances/perfcase-$$
+	"$helper" sweep "$tracefs/instances" 2>>"$log_file"
+	ftrace_name_instance
 	list_events ftrace | tracefs_existing >"$state/ftrace.events"
 	target_threads >"$state/ftrace.tids"
 	if [ ! -s "$state/ftrace.events" ]; then
@@ -108,7 +112,7 @@ ftrace_start_trace_cmd() {
 	# trace-cmd 3.1 leaves the top buffer at the 7 KB it had while nobody used it
 	knob "$tracefs/buffer_size_kb" "$(cat "$tracefs/buffer_size_kb")" ''
 	ftrace_file=$staging/ftrace/trace.dat
-	set -- trace-cmd record -o "$ftrace_file" -B "${ftrace_instance##*/}" -C mono -b "$(per_cpu_kb 65536)"
+	set -- trace-cmd record -o "$ftrace_file" -B "${ftrace_instance##*/}" -C mono -b "$(per_cpu_kb)"
 	# the archive compresses it, better and once
 	trace-cmd record -h 2>&1 | grep -q -e --compression && set -- "$@" --compression none
 	while read -r event; do
@@ -116,10 +120,11 @@ ftrace_start_trace_cmd() {
 	done <"$state/ftrace.events"
 	[ -s "$state/ftrace.tids" ] && set -- "$@" -P "$(tr '\n' ',' <"$state/ftrace.tids" | sed 's/,$//')" -c
 	# it would keep the kernel's symbols, half of a short file, which are in host/kallsyms
+	run_instance=$ftrace_instance
 	source_run ftrace trace-cmd "$helper" without /proc/kallsyms "$@"
 	# its readers' files come before tracing goes on
-	if "$helper" ready "$ftrace_file.${ftrace_instance##*/}.cpu0" "" "$run_pid" "$START_TIMEOUT_S" &&
-		"$helper" ready "$ftrace_instance/tracing_on" 1 "$run_pid" "$START_TIMEOUT_S"; then
+	if await "$helper" ready "$ftrace_file.${ftrace_instance##*/}.cpu0" "" "$run_pid" "$START_TIMEOUT_S" &&
+		await "$helper" ready "$ftrace_instance/tracing_on" 1 "$run_pid" "$START_TIMEOUT_S"; then
 		source_set ftrace kind trace_dat
 		source_set ftrace tool trace-cmd
 		source_set ftrace tool_version "$(trace-cmd --version 2>/dev/null | sed -n 's/^trace-cmd version \([^ ]*\).*/\1/p')"
@@ -127,7 +132,6 @@ ftrace_start_trace_cmd() {
 		return 0
 	fi
 	source_gave_up ftrace
-	remove_instance "$ftrace_instance"
 	rm -f "$ftrace_file" "$ftrace_file".*
 	log "trace-cmd did not start: $(source_last_words ftrace)"
 	return 1
@@ -135,9 +139,11 @@ ftrace_start_trace_cmd() {
 
 ftrace_start_drain() {
 	mkdir -p "$staging/ftrace/raw"
+	ftrace_copy_formats
+	run_instance=$ftrace_instance
 	source_run ftrace "perfcase-helper drain" "$helper" drain "$ftrace_instance" "$staging/ftrace/raw" \
-		"$(per_cpu_kb 65536)" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready"
-	if "$helper" ready "$state/ftrace.ready" ready "$run_pid" "$START_TIMEOUT_S"; then
+		"$(per_cpu_kb)" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready"
+	if await "$helper" ready "$state/ftrace.ready" ready "$run_pid" "$START_TIMEOUT_S"; then
 		source_is ftrace available "$ftrace_why: perfcase-helper drains the ring buffers"
 		source_started ftrace
 	else
@@ -148,11 +154,20 @@ ftrace_start_drain() {
 	fi
 }
 
-probe_ftrace_stop() {
-	remove_instance "$ftrace_instance"
+# ftrace_look: whether the kernel still traces, before the source is told to stop. A tool that ends with its target switches it off.
+ftrace_look() {
+	ftrace_on=
+	[ "$mode" = system ] || [ "$(source_get ftrace kind)" = ftrace_raw ] || return 0
+	[ -z "${ftrace_instance-}" ] || ftrace_on=$(cat "$ftrace_instance/tracing_on" 2>/dev/null)
 }
 
+probe_ftrace_stop() { :; }
+
 probe_ftrace_collect() {
+	if [ "$ftrace_on" = 0 ]; then
+		source_lacks ftrace "something else on this host switched its tracing off before the end" "record again"
+		source_set ftrace ended '' # nobody knows when
+	fi
 	if [ "$(source_get ftrace kind)" = trace_dat ]; then
 		ftrace_collect_trace_cmd
 	else
@@ -190,14 +205,13 @@ ftrace_sum() {
 	echo "$sum"
 }
 
-# What a reader of raw pages needs beside them: the page header, the formats, the strings.
-ftrace_collect_raw() {
+# What a reader of raw pages needs beside them: the page header, the formats, the strings. Before the pages: a recorder that is
+# killed leaves pages that can be read.
+ftrace_copy_formats() {
 	raw=$staging/ftrace/raw
 	for file in events/header_page events/header_event printk_formats; do
 		cp "$tracefs/$file" "$raw/" 2>>"$log_file"
 	done
-	# the kernel's names of recent threads, of all processes: not for a scoped recording
-	[ "$mode" != system ] || cp "$tracefs/saved_cmdlines" "$raw/" 2>>"$log_file"
 	echo mono >"$raw/clock"
 	for folder in "$tracefs"/events/ftrace/*/ $(sed "s,\(.*\):\(.*\),$tracefs/events/\1/\2/," "$state/ftrace.events"); do
 		[ -e "$folder/format" ] || continue
@@ -206,5 +220,11 @@ ftrace_collect_raw() {
 		mkdir -p "$raw/format/${event_system##*/}"
 		cp "$folder/format" "$raw/format/${event_system##*/}/${event##*/}" 2>>"$log_file"
 	done
+}
+
+ftrace_collect_raw() {
+	raw=$staging/ftrace/raw
+	# the kernel's names of recent threads, of all processes: not for a scoped recording
+	[ "$mode" != system ] || cp "$tracefs/saved_cmdlines" "$raw/" 2>>"$log_file"
 	ftrace_count "$raw"/stats/*
 }

@@ -30,7 +30,7 @@ perf_choose_events() {
 	perf_tracepoints=$(list_events perf | tracefs_existing)
 	# perf record falls back to cpu-clock by itself and keeps the name "cycles": ask perf stat
 	perf_samplers='cpu-clock cpu-clock:u'
-	perf stat -x, -e cycles -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
+	await perf stat -x, -e cycles -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
 		grep -q '^[0-9].*,cycles' "$state/trial.stat" && perf_samplers="cycles $perf_samplers"
 	perf_choose_build_ids
 	for perf_graph in "$call_graph" fp; do
@@ -51,7 +51,7 @@ perf_choose_events() {
 # the objects in the user's ~/.debug.
 perf_choose_build_ids() {
 	perf_build_ids='-N --buildid-all'
-	perf record --buildid-mmap -e cpu-clock:u -o "$state/trial.data" -- true >"$state/trial.log" 2>&1 &&
+	await perf record --buildid-mmap -e cpu-clock:u -o "$state/trial.data" -- true >"$state/trial.log" 2>&1 &&
 		perf_build_ids=--buildid-mmap
 	rm -f "$state/trial.data" "$state/trial.data.old"
 }
@@ -59,7 +59,7 @@ perf_choose_build_ids() {
 perf_trial() {
 	perf_event_options "$perf_sampler" "$perf_events"
 	# shellcheck disable=SC2086 # a list of options without blanks in them
-	perf record -k CLOCK_MONOTONIC $perf_build_ids $perf_options -o "$state/trial.data" -- true >"$state/trial.log" 2>&1
+	await perf record -k CLOCK_MONOTONIC $perf_build_ids $perf_options -o "$state/trial.data" -- true >"$state/trial.log" 2>&1
 	trial_status=$?
 	rm -f "$state/trial.data" "$state/trial.data.old"
 	return "$trial_status"
@@ -110,28 +110,28 @@ perf_has_option() {
 	perf "$1" -h 2>&1 | grep -q -e "$2"
 }
 
-# Makes the two pipes over which perf says that it has begun. Sets perf_control.
+# Makes the two pipes over which perf says that it has begun: its descriptors 6 and 7, as a comma in their names would be taken
+# for the one between them. Sets perf_control.
 perf_make_control() {
 	perf_control=
-	perf_has_option "$2" --control || return 0
-	mkfifo "$state/$1.ctl" "$state/$1.ack" || return 0
-	perf_control="--control=fifo:$state/$1.ctl,$state/$1.ack"
+	mkfifo "$state/$1.ctl" "$state/$1.ack" || return 1
+	perf_has_option "$2" --control && perf_control=--control=fd:6,7
+	return 0
 }
 
 # perf_await NAME FILE: until that perf's events are on.
 perf_await() {
 	if [ -n "$perf_control" ]; then
-		"$helper" ping "$state/$1.ctl" "$state/$1.ack" "$run_pid" "$START_TIMEOUT_S"
+		await "$helper" ping "$state/$1.ctl" "$state/$1.ack" "$run_pid" "$START_TIMEOUT_S"
 	else
-		"$helper" ready "$2" PERFILE2 "$run_pid" "$START_TIMEOUT_S"
+		await "$helper" ready "$2" PERFILE2 "$run_pid" "$START_TIMEOUT_S"
 	fi
 }
 
 probe_perf_start() {
 	mkdir -p "$staging/perf"
 	perf_event_options "$perf_sampler" "$perf_events"
-	perf_make_control perf record
-	perf_launch && return
+	perf_make_control perf record && perf_launch && return
 	if [ "$perf_scope" = pids ] && [ "$mode" != command ]; then
 		perf_pids=$(target_stable_processes)
 		perf_launch && return
@@ -142,7 +142,7 @@ probe_perf_start() {
 
 # What perf may lock for its buffers: users have kernel.perf_event_mlock_kb (516) a CPU, which is 512 and a page.
 perf_buffer_kb() {
-	if [ "$(id -u)" = 0 ]; then per_cpu_kb 65536; else echo 512; fi
+	if [ "$(id -u)" = 0 ]; then per_cpu_kb; else echo 512; fi
 }
 
 perf_launch() {
@@ -154,7 +154,7 @@ perf_launch() {
 	*) set -- "$@" -p "$perf_pids" ;;
 	esac
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
-	source_run perf "perf record" "$@" -o "$staging/perf/perf.data"
+	source_run perf "perf record" "$@" -o "$staging/perf/perf.data" 6<>"$state/perf.ctl" 7<>"$state/perf.ack"
 	if perf_await perf "$staging/perf/perf.data"; then
 		source_started perf
 	else

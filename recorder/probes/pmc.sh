@@ -45,14 +45,14 @@ pmc_top_down() {
 		group=ls_not_halted_cyc,$slots.no_ops_from_frontend,$slots.backend_stalls,$slots.smt_contention
 		group=$group,de_src_op_disp.all,ex_ret_ops
 	fi
-	[ -n "$group" ] && perf stat -x, -e "{$group}" -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 || return 0
+	[ -n "$group" ] && await perf stat -x, -e "{$group}" -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 || return 0
 	grep -q '<not' "$state/trial.stat" || PMC_GROUPS="$PMC_GROUPS $group"
 }
 
 # Counts everything once on a command of our own, and keeps what was supported.
 pmc_choose_events() {
 	pmc_top_down
-	perf stat -x, -e "$(echo "$PMC_GROUPS" | tr ' ' ',')" -e "$SOFTWARE_EVENTS" -o "$state/trial.stat" -- true \
+	await perf stat -x, -e "$(echo "$PMC_GROUPS" | tr ' ' ',')" -e "$SOFTWARE_EVENTS" -o "$state/trial.stat" -- true \
 		>"$state/trial.log" 2>&1
 	pmc_absent=
 	pmc_hardware=
@@ -97,8 +97,7 @@ pmc_judge() {
 
 probe_pmc_start() {
 	mkdir -p "$staging/pmc"
-	mkfifo "$state/pmc.pipe" || return
-	perf_make_control pmc stat
+	mkfifo "$state/pmc.pipe" && perf_make_control pmc stat || return
 	pmc_launch && return
 	if [ "$perf_scope" = pids ] && [ "$mode" != command ]; then
 		perf_pids=$(target_stable_processes)
@@ -121,7 +120,7 @@ pmc_launch() {
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
 	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" 9>&- &
 	pmc_stamp_pid=$!
-	source_run pmc "perf stat" "$@" -o "$state/pmc.pipe"
+	source_run pmc "perf stat" "$@" -o "$state/pmc.pipe" 6<>"$state/pmc.ctl" 7<>"$state/pmc.ack"
 	if perf_await pmc "$staging/pmc/perf-stat.csv"; then
 		source_started pmc
 	else
@@ -134,7 +133,7 @@ pmc_launch() {
 
 # The interval times count from the moment that `stamp` found.
 probe_pmc_stop() {
-	"$helper" stop 2 "$pmc_stamp_pid" 2>>"$log_file"
+	await "$helper" stop 2 "$pmc_stamp_pid" 2>>"$log_file"
 	wait "$pmc_stamp_pid" 2>/dev/null
 	[ -s "$state/pmc.zero" ] && source_set pmc started "$(cat "$state/pmc.zero")"
 	return 0

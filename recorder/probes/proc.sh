@@ -19,7 +19,7 @@ probe_proc_start() {
 	mkdir -p "$staging/proc"
 	source_run proc "perfcase-helper sample" \
 		"$helper" sample "$home/proc.list" "$staging/proc/snapshots" "$interval_ns" "$(target_sampler_scope)"
-	if "$helper" ready "$staging/proc/snapshots" "" "$run_pid" "$START_TIMEOUT_S"; then
+	if await "$helper" ready "$staging/proc/snapshots" "" "$run_pid" "$START_TIMEOUT_S"; then
 		source_started proc
 	else
 		source_gave_up proc

@@ -19,7 +19,7 @@ probe_process_start() {
 	mkdir -p "$staging/process"
 	source_run process "perfcase-helper details" \
 		"$helper" details "$staging/process/snapshots" "$interval_ns" "$(target_sampler_scope)" ${numa_maps:+"$numa_maps"}
-	if "$helper" ready "$staging/process/snapshots" "" "$run_pid" "$START_TIMEOUT_S"; then
+	if await "$helper" ready "$staging/process/snapshots" "" "$run_pid" "$START_TIMEOUT_S"; then
 		source_started process
 	else
 		source_gave_up process

@@ -57,7 +57,7 @@ probe_symbols_start() {
 	mkdir -p "$staging/symbols"
 	symbols_words watch "$(target_sampler_scope)"
 	eval "source_run symbols 'perfcase-helper symbols' \"\$helper\" $symbols_command"
-	if "$helper" ready "$staging/symbols/objects.tsv" "" "$run_pid" "$START_TIMEOUT_S"; then
+	if await "$helper" ready "$staging/symbols/objects.tsv" "" "$run_pid" "$START_TIMEOUT_S"; then
 		source_started symbols
 	else
 		source_gave_up symbols
@@ -76,7 +76,7 @@ probe_symbols_collect() {
 		return
 	fi
 	symbols_words collect "$staging/perf/perf.data"
-	eval "\"\$helper\" $symbols_command" 2>>"$staging/recorder/symbols.log" || log "symbols: ended with $?"
+	eval "await \"\$helper\" $symbols_command" 2>>"$staging/recorder/symbols.log" || log "symbols: ended with $?"
 	symbols_judge "$staging/symbols/objects.tsv"
 }
 

@@ -1,5 +1,5 @@
 /* drain.c: records events in a private ftrace instance and saves its ring-buffer pages as the kernel wrote them.
- * The instance is the only thing changed in tracefs; it is removed at the end, also when the recorder was killed. */
+ * The instance is the only thing changed in tracefs; `run` makes it and removes it, also when the recorder was killed. */
 #define _GNU_SOURCE
 #include "util.h"
 
@@ -37,10 +37,8 @@ static void control(const struct drain *drain, const char *file, const char *tex
 
 	if (!error)
 		return;
-	if (is_fatal) {
-		rmdir(drain->instance);
+	if (is_fatal)
 		die("%s: %s", path, strerror(error));
-	}
 	warn("%s: %s", path, strerror(error));
 }
 
@@ -257,23 +255,16 @@ int command_drain(int argc, char **argv)
 	drain.instance = argv[1];
 	drain.out = argv[2];
 	catch_stop_signals();
-	if (mkdir(drain.instance, 0700))
-		die("%s: %s", drain.instance, strerror(errno));
 	control(&drain, "tracing_on", "0", 1);
 	control(&drain, "trace_clock", "mono", 1);
 	control(&drain, "buffer_size_kb", argv[3], 0);
 	if (!stat(argv[5], &pids) && pids.st_size > 0) {
 		control(&drain, "options/event-fork", "1", 1);
-		if (!control_lines(&drain, "set_event_pid", argv[5])) {
-			/* without the filter it would record everything */
-			rmdir(drain.instance);
-			die("no thread could be chosen");
-		}
+		if (!control_lines(&drain, "set_event_pid", argv[5]))
+			die("no thread could be chosen"); /* without the filter it would record everything */
 	}
-	if (!enable_events(&drain, argv[4])) {
-		rmdir(drain.instance);
+	if (!enable_events(&drain, argv[4]))
 		die("no event could be enabled");
-	}
 	drain.page_bytes = page_bytes(&drain);
 	drain.page = checked_realloc(NULL, drain.page_bytes);
 	open_cpus(&drain);
@@ -283,8 +274,5 @@ int command_drain(int argc, char **argv)
 	control(&drain, "tracing_on", "0", 0);
 	close_cpus(&drain);
 	save_statistics(&drain);
-	control(&drain, "events/enable", "0", 0);
-	if (rmdir(drain.instance))
-		warn("%s: %s", drain.instance, strerror(errno));
 	return 0;
 }

@@ -52,6 +52,15 @@ int command_json(int argc, char **argv)
 	return 0;
 }
 
+/* plain TEXT */
+int command_plain(int argc, char **argv)
+{
+	if (argc != 2)
+		die("usage: plain TEXT");
+	put_plain(stdout, argv[1]);
+	return 0;
+}
+
 /* number seconds TEXT -> ns; number size TEXT -> bytes; number integer TEXT. Exit 1 if malformed. */
 int command_number(int argc, char **argv)
 {
@@ -80,20 +89,29 @@ static const struct {
 	{ "count", command_count, "count samples and lost events of a perf.data" },
 	{ "details", command_details, "copy what is slow to read of processes: arguments, files, sockets, memory" },
 	{ "drain", command_drain, "run a private ftrace instance and save its raw ring-buffer pages" },
+	{ "end", command_end, "end a process: SIGTERM, and SIGKILL when that does not help" },
+	{ "heed", command_heed, "begin a shell script with SIGINT no longer ignored" },
 	{ "hold", command_hold, "wait for a go, then become the recorded command" },
+	{ "inside", command_inside, "run a command in a folder and in a process group of its own" },
 	{ "json", command_json, "print arguments as JSON" },
 	{ "kmsg", command_kmsg, "print the kernel's log" },
+	{ "lock", command_lock, "lock an open file of the shell" },
 	{ "members", command_members, "print the manifest's member list" },
 	{ "number", command_number, "parse a number of seconds, a size or an integer" },
 	{ "pack", command_pack, "write a folder as a .perfcase (ustar)" },
+	{ "pause", command_pause, "wait for a time, or for a signal" },
 	{ "ping", command_ping, "wait until a perf started with --control answers" },
+	{ "place", command_place, "give a finished file its name, never another's" },
+	{ "plain", command_plain, "print a text without what a terminal obeys" },
 	{ "ready", command_ready, "wait until a file holds a text" },
+	{ "room", command_room, "print how much a folder may grow on its disk" },
 	{ "run", command_run, "run a child and save what it cost" },
 	{ "sample", command_sample, "copy /proc and /sys files at an interval" },
 	{ "self", command_self, "print what a running process has cost so far" },
 	{ "sizes", command_sizes, "print path and size of every file of a folder" },
 	{ "stamp", command_stamp, "copy perf stat intervals and find the moment of their time 0" },
 	{ "stop", command_stop, "interrupt processes and wait for their end" },
+	{ "sweep", command_sweep, "remove ftrace instances of recorders that were killed" },
 	{ "symbols", command_symbols, "bundle what names the addresses of a perf.data" },
 	{ "targets", command_targets, "print processes and all their descendants" },
 	{ "watch", command_watch, "wait for the end of the recording: time, size or target" },

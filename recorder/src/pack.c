@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define MANIFEST "manifest.json"
@@ -187,13 +188,13 @@ static int make_header(char header[BLOCK], const struct entry *entry)
 	return 0;
 }
 
-static void write_or_die(int out, const void *data, size_t length, const char *name)
+static void write_or_die(const void *data, size_t length)
 {
-	if (write_all(out, data, length))
-		die("%s: %s", name, strerror(errno));
+	if (write_all(STDOUT_FILENO, data, length))
+		die("writing the archive: %s", strerror(errno));
 }
 
-static int64_t pack_entry(int out, const char *name, const char *root, const struct entry *entry)
+static int64_t pack_entry(const char *root, const struct entry *entry)
 {
 	static char chunk[1 << 18];
 	char header[BLOCK], path[PATH_SIZE];
@@ -207,7 +208,7 @@ static int64_t pack_entry(int out, const char *name, const char *root, const str
 		close(in);
 		return 0;
 	}
-	write_or_die(out, header, BLOCK, name);
+	write_or_die(header, BLOCK);
 	while (left) {
 		ssize_t got = read(in, chunk, left < (int64_t)sizeof chunk ? (size_t)left : sizeof chunk);
 
@@ -215,42 +216,56 @@ static int64_t pack_entry(int out, const char *name, const char *root, const str
 			continue;
 		if (got <= 0)
 			die("%s: shrank while it was packed", path);
-		write_or_die(out, chunk, (size_t)got, name);
+		write_or_die(chunk, (size_t)got);
 		left -= got;
 	}
 	close(in);
 	memset(chunk, 0, BLOCK);
-	write_or_die(out, chunk, (size_t)padding, name);
+	write_or_die(chunk, (size_t)padding);
 	return BLOCK + entry->size_bytes + padding;
 }
 
-/* pack DIR OUT: manifest.json first, then the other files. The caller renames OUT when it is whole. */
+/* An archive that does not fit is not begun: it would fill the disk for a moment. */
+static void check_room(const struct listing *list)
+{
+	const int64_t spare_bytes = 4 << 20;
+	struct statvfs disk;
+	struct stat info;
+	int64_t wanted = spare_bytes;
+
+	if (fstat(STDOUT_FILENO, &info) || !S_ISREG(info.st_mode) || fstatvfs(STDOUT_FILENO, &disk))
+		return;
+	for (size_t i = 0; i < list->count; i++)
+		wanted += list->entries[i].size_bytes + 2 * BLOCK;
+	if ((int64_t)disk.f_bavail * (int64_t)disk.f_frsize < wanted)
+		die("the archive needs %lld MB, which are not free", (long long)(wanted >> 20) + 1);
+}
+
+/* pack DIR: the archive on standard output: manifest.json first, then the other files. */
 int command_pack(int argc, char **argv)
 {
 	static const char zeros[RECORD];
 	struct listing list;
 	int64_t total = 0;
-	int out;
 
-	if (argc != 3)
-		die("usage: pack DIR OUT");
+	if (argc != 2)
+		die("usage: pack DIR");
 	list = list_sorted(argv[1]);
-	out = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (out < 0)
-		die("%s: %s", argv[2], strerror(errno));
+	check_room(&list);
 	for (size_t i = 0; i < list.count; i++)
 		if (!strcmp(list.entries[i].path, MANIFEST))
-			total += pack_entry(out, argv[2], argv[1], &list.entries[i]);
+			total += pack_entry(argv[1], &list.entries[i]);
 	if (!total)
 		die("%s has no " MANIFEST, argv[1]);
 	for (size_t i = 0; i < list.count; i++)
 		if (strcmp(list.entries[i].path, MANIFEST))
-			total += pack_entry(out, argv[2], argv[1], &list.entries[i]);
+			total += pack_entry(argv[1], &list.entries[i]);
 	/* two zero blocks end the archive; tar pads to a record of 20 blocks */
 	total += 2 * BLOCK;
-	write_or_die(out, zeros, 2 * BLOCK, argv[2]);
-	write_or_die(out, zeros, (size_t)((RECORD - total % RECORD) % RECORD), argv[2]);
-	if (fsync(out) || close(out))
-		die("%s: %s", argv[2], strerror(errno));
+	write_or_die(zeros, 2 * BLOCK);
+	write_or_die(zeros, (size_t)((RECORD - total % RECORD) % RECORD));
+	/* a pipe cannot */
+	if (fsync(STDOUT_FILENO) && errno != EINVAL && errno != EROFS)
+		die("writing the archive: %s", strerror(errno));
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* run.c: runs a source as a child and saves what it cost; and the cost of a running process. */
 #define _GNU_SOURCE
+#include "instance.h"
 #include "util.h"
 
 #include <errno.h>
@@ -55,6 +56,7 @@ static void become(char **command, const char *log)
 	sigaction(SIGTERM, &standard, NULL);
 	sigaction(SIGHUP, &standard, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGINT);
+	setpgid(0, 0);
 	if ((fd = open("/dev/null", O_RDONLY)) >= 0) {
 		dup2(fd, 0);
 		close(fd);
@@ -87,7 +89,7 @@ static void block_signals(sigset_t *signals)
 }
 
 static void save_cost(const char *path, const char *name, pid_t pid, int status, const struct rusage *cost,
-		      long long read_bytes, long long write_bytes)
+		      long long read_bytes, long long write_bytes, int64_t ended_ns)
 {
 	FILE *out = fopen(path, "we");
 
@@ -97,12 +99,14 @@ static void save_cost(const char *path, const char *name, pid_t pid, int status,
 		timeval_ns(cost->ru_utime), timeval_ns(cost->ru_stime), (long long)cost->ru_maxrss * 1024);
 	print_or_null(out, "read_bytes", read_bytes);
 	print_or_null(out, "write_bytes", write_bytes);
+	fprintf(out, "ended_ns=%lld\n", (long long)ended_ns);
 	fprintf(out, "exit_status=%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 	fclose(out);
 }
 
-/* run NAME COSTFILE LOGFILE PIDFILE COMMAND...
- * The child gets SIGINT for the first signal (perf and trace-cmd finish their files then), SIGKILL for the third. */
+/* run NAME COSTFILE LOGFILE PIDFILE INSTANCE COMMAND...
+ * The child gets SIGINT for the first signal (perf and trace-cmd finish their files then), SIGKILL for the third. What it
+ * started and left behind is killed. INSTANCE, if not empty, is an ftrace instance that is there for the child, and no longer. */
 int command_run(int argc, char **argv)
 {
 	long long read_bytes = -1, write_bytes = -1;
@@ -110,19 +114,23 @@ int command_run(int argc, char **argv)
 	siginfo_t info;
 	int status = 0, forwarded = 0;
 	sigset_t signals;
+	int64_t ended_ns;
 	FILE *pidfile;
 	pid_t child;
 
-	if (argc < 6)
-		die("usage: run NAME COSTFILE LOGFILE PIDFILE COMMAND...");
+	if (argc < 7)
+		die("usage: run NAME COSTFILE LOGFILE PIDFILE INSTANCE COMMAND...");
 	block_signals(&signals);
 	die_with_parent();
 	setpgid(0, 0); /* a Ctrl-C reaches the recorder only, which stops its sources in order */
+	if (*argv[5])
+		instance_make(argv[5]); /* locked until this process ends */
 	child = fork();
 	if (child < 0)
 		die("fork: %s", strerror(errno));
 	if (!child)
-		become(argv + 5, argv[3]);
+		become(argv + 6, argv[3]);
+	setpgid(child, child); /* here too, as either process may be the first */
 	if ((pidfile = fopen(argv[4], "we"))) {
 		fprintf(pidfile, "%d\n", (int)child);
 		fclose(pidfile);
@@ -135,10 +143,15 @@ int command_run(int argc, char **argv)
 		if (sigwaitinfo(&signals, NULL) != SIGCHLD && forwarded < 3)
 			kill(child, ++forwarded == 3 ? SIGKILL : SIGINT);
 	}
-	read_io(child, &read_bytes, &write_bytes); /* before it is reaped */
+	ended_ns = clock_ns(CLOCK_MONOTONIC);
+	/* before it is reaped: what /proc says of it, and the group that has its name */
+	read_io(child, &read_bytes, &write_bytes);
+	kill(-child, SIGKILL);
 	if (wait4(child, &status, 0, &cost) != child)
 		die("wait4: %s", strerror(errno));
-	save_cost(argv[2], argv[1], child, status, &cost, read_bytes, write_bytes);
+	save_cost(argv[2], argv[1], child, status, &cost, read_bytes, write_bytes, ended_ns);
+	if (*argv[5])
+		instance_remove(argv[5]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -31,8 +31,11 @@ void sleep_ns(int64_t ns)
 
 static void report(const char *format, va_list arguments)
 {
+	char text[8192];
+
+	vsnprintf(text, sizeof text, format, arguments);
 	fputs("perfcase-helper: ", stderr);
-	vfprintf(stderr, format, arguments);
+	put_plain(stderr, text);
 	fputc('\n', stderr);
 }
 
@@ -272,6 +275,23 @@ static int utf8_length(const unsigned char *at)
 		code = code << 6 | (at[i] & 0x3f);
 	}
 	return code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0 : length;
+}
+
+void put_plain(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	while (*at) {
+		int length = utf8_length(at);
+		/* U+0080 to U+009F are controls too */
+		int is_control = *at < 0x20 || *at == 0x7f || (length == 2 && *at == 0xc2 && at[1] < 0xa0);
+
+		if (!length || is_control)
+			fputc('?', out);
+		else
+			fwrite(at, 1, (size_t)length, out);
+		at += length ? length : 1;
+	}
 }
 
 void json_string(FILE *out, const char *text)

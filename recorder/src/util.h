@@ -40,6 +40,11 @@ int read_file_at(int folder, const char *path, struct buffer *out, size_t limit)
 int write_control(const char *path, const char *text);
 int write_all(int fd, const void *data, size_t length);
 
+/* Bytes of the files below a folder, those whose names begin with a dot left out. */
+int64_t folder_bytes(const char *path);
+/* How many bytes a folder of raw data may still grow by: the reserve stays free, and half of the raw data to pack them. 0: none. */
+int64_t disk_room(const char *folder, int64_t raw_bytes, int64_t reserve_bytes);
+
 void catch_stop_signals(void);
 /* Asks for SIGTERM when the parent dies, so that nothing outlives a killed recorder. */
 void die_with_parent(void);
@@ -48,6 +53,9 @@ void die_with_parent(void);
 int64_t parse_seconds_ns(const char *text);
 int64_t parse_size_bytes(const char *text);
 int64_t parse_integer(const char *text);
+
+/* Writes text on one line without what a terminal obeys: control characters, and bytes that are not UTF-8, become "?". */
+void put_plain(FILE *out, const char *text);
 
 /* Writes one JSON string; bytes that are not UTF-8 become U+FFFD. */
 void json_string(FILE *out, const char *text);
@@ -60,20 +68,29 @@ COMMAND(clocks);
 COMMAND(count);
 COMMAND(details);
 COMMAND(drain);
+COMMAND(end);
+COMMAND(heed);
 COMMAND(hold);
+COMMAND(inside);
 COMMAND(json);
 COMMAND(kmsg);
+COMMAND(lock);
 COMMAND(members);
 COMMAND(number);
 COMMAND(pack);
+COMMAND(pause);
 COMMAND(ping);
+COMMAND(place);
+COMMAND(plain);
 COMMAND(ready);
+COMMAND(room);
 COMMAND(run);
 COMMAND(sample);
 COMMAND(self);
 COMMAND(sizes);
 COMMAND(stamp);
 COMMAND(stop);
+COMMAND(sweep);
 COMMAND(symbols);
 COMMAND(targets);
 COMMAND(watch);

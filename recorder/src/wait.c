@@ -2,14 +2,11 @@
 #define _GNU_SOURCE
 #include "util.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,29 +24,6 @@ static int is_running(const char *pid)
 		running = !proc_stat_field(text.data, 3, &state) && state != 'Z' && state != 'X';
 	free(text.data);
 	return running;
-}
-
-/* hold FIFO COMMAND...: reads one byte from FIFO, then becomes the command. End of file: never mind. */
-int command_hold(int argc, char **argv)
-{
-	struct sigaction standard = { .sa_handler = SIG_DFL };
-	char go;
-	int fd;
-
-	if (argc < 3)
-		die("usage: hold FIFO COMMAND...");
-	/* the shell starts background children with SIGINT ignored */
-	sigaction(SIGINT, &standard, NULL);
-	sigaction(SIGQUIT, &standard, NULL);
-	fd = open(argv[1], O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		die("%s: %s", argv[1], strerror(errno));
-	if (read(fd, &go, 1) != 1)
-		return 125;
-	close(fd);
-	execvp(argv[2], argv + 2);
-	warn("%s: %s", argv[2], strerror(errno));
-	return errno == ENOENT ? 127 : 126;
 }
 
 /* ping CTL ACK PID SECONDS: asks a perf that was started with --control=fifo:CTL,ACK until it answers.
@@ -98,6 +72,16 @@ int command_ready(int argc, char **argv)
 	return 2;
 }
 
+/* pause NS */
+int command_pause(int argc, char **argv)
+{
+	if (argc != 2)
+		die("usage: pause NS");
+	catch_stop_signals();
+	sleep_ns(parse_integer(argv[1]));
+	return stop_requested ? 1 : 0;
+}
+
 static int any_running(int count, char **pids)
 {
 	for (int i = 0; i < count; i++)
@@ -133,27 +117,23 @@ int command_stop(int argc, char **argv)
 	return status;
 }
 
-static int64_t folder_bytes(const char *path)
+/* end SECONDS PID: SIGTERM, and SIGKILL if it is there after so long: exit 1. */
+int command_end(int argc, char **argv)
 {
-	DIR *dir = opendir(path);
-	struct dirent *item;
-	int64_t total = 0;
+	int64_t end;
 
-	if (!dir)
+	if (argc != 3)
+		die("usage: end SECONDS PID");
+	catch_stop_signals();
+	end = clock_ns(CLOCK_MONOTONIC) + parse_seconds_ns(argv[1]);
+	kill(atoi(argv[2]), SIGTERM);
+	kill(atoi(argv[2]), SIGCONT);
+	while (!stop_requested && clock_ns(CLOCK_MONOTONIC) < end && is_running(argv[2]))
+		sleep_ns(5000000);
+	if (!is_running(argv[2]))
 		return 0;
-	while ((item = readdir(dir))) {
-		struct stat info;
-		char child[4096];
-
-		if (item->d_name[0] == '.' || fstatat(dirfd(dir), item->d_name, &info, AT_SYMLINK_NOFOLLOW))
-			continue;
-		if (S_ISDIR(info.st_mode))
-			total += folder_bytes(format_path(child, sizeof child, "%s/%s", path, item->d_name));
-		else if (S_ISREG(info.st_mode))
-			total += info.st_size;
-	}
-	closedir(dir);
-	return total;
+	kill(atoi(argv[2]), SIGKILL);
+	return 1;
 }
 
 static sigset_t unblocked;
@@ -200,30 +180,20 @@ static void wait_for_processes(int count, char **pids, int64_t wait_ns)
 		close(first.fd);
 }
 
-/* The recorder must not fill the host's disk. It needs room to pack: half of the raw data, as they compress well. */
-static int is_disk_full(const char *folder, int64_t raw_bytes)
-{
-	const int64_t reserve_bytes = 32 << 20;
-	struct statvfs disk;
-
-	if (statvfs(folder, &disk))
-		return 0;
-	return (int64_t)disk.f_bavail * (int64_t)disk.f_frsize < reserve_bytes + raw_bytes / 2;
-}
-
-/* watch DIR DURATION_NS BUDGET_BYTES PROGRESS(0|1) [PID...]: 0 means no limit.
+/* watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS(0|1) [PID...]: 0 means no limit.
  * Prints why the recording ends: duration, budget, disk_space, target_exit (all PIDs gone) or signal. */
 int command_watch(int argc, char **argv)
 {
-	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, bytes;
+	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, reserve_bytes, bytes, room_bytes;
 	const char *why = NULL;
 	int progress;
 
-	if (argc < 5)
-		die("usage: watch DIR DURATION_NS BUDGET_BYTES PROGRESS [PID...]");
+	if (argc < 6)
+		die("usage: watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS [PID...]");
 	duration_ns = parse_integer(argv[2]);
 	budget_bytes = parse_integer(argv[3]);
-	progress = atoi(argv[4]);
+	reserve_bytes = parse_integer(argv[4]);
+	progress = atoi(argv[5]);
 	catch_stop_signals();
 	block_stop_signals();
 	die_with_parent();
@@ -233,23 +203,27 @@ int command_watch(int argc, char **argv)
 		int64_t wait = budget_bytes || progress ? second_ns / 5 : second_ns;
 
 		bytes = folder_bytes(argv[1]);
+		room_bytes = disk_room(argv[1], bytes, reserve_bytes);
+		/* a small disk is full within a second */
+		if (room_bytes < 512 << 20)
+			wait = second_ns / 20;
 		if (progress)
 			show_progress(elapsed, duration_ns, bytes);
 		if (stop_requested)
 			why = "signal";
-		else if (is_disk_full(argv[1], bytes))
+		else if (!room_bytes)
 			why = "disk_space";
 		else if (duration_ns && elapsed >= duration_ns)
 			why = "duration";
 		else if (budget_bytes && bytes >= budget_bytes)
 			why = "budget";
-		else if (argc > 5 && !any_running(argc - 5, argv + 5))
+		else if (argc > 6 && !any_running(argc - 6, argv + 6))
 			why = "target_exit";
 		if (why)
 			break;
 		if (duration_ns && duration_ns - elapsed < wait)
 			wait = duration_ns - elapsed;
-		wait_for_processes(argc - 5, argv + 5, wait);
+		wait_for_processes(argc - 6, argv + 6, wait);
 	}
 	if (progress)
 		fputs("\r\033[K", stderr);

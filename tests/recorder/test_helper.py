@@ -81,8 +81,10 @@ def test_pack_is_ustar_with_the_manifest_first_and_small_members_before_large(tm
         (folder / name).write_bytes(data)
     (folder / ".state").mkdir()
     (folder / ".state" / "x").write_bytes(b"not a member")
-    assert call("pack", folder, tmp_path / "out").returncode == 0
-    data = (tmp_path / "out").read_bytes()
+    done = call("pack", folder)
+    assert done.returncode == 0
+    data = done.stdout
+    (tmp_path / "out").write_bytes(data)
     assert data[257:265] == b"ustar\x0000"
     with tarfile.open(tmp_path / "out", "r:") as archive:
         assert archive.getnames() == ["manifest.json", "z/empty", deep, "m/small", "a/large"]
@@ -97,18 +99,18 @@ def test_pack_writes_sizes_above_8_gib_in_base_256(tmp_path: Path) -> None:
     size = (8 << 30) + 12345
     with (folder / "big").open("wb") as file:
         file.truncate(size)
-    os.mkfifo(tmp_path / "out")
-    packing = subprocess.Popen([helper(), "pack", folder, tmp_path / "out"], stderr=subprocess.PIPE)
-    with (tmp_path / "out").open("rb") as pipe:
+    packing = subprocess.Popen([helper(), "pack", folder], stdout=subprocess.PIPE)
+    assert packing.stdout
+    with packing.stdout as pipe:
         head = pipe.read(3 * 512)
-    packing.communicate(timeout=60)
+    packing.wait(timeout=60)
     header = tarfile.TarInfo.frombuf(head[1024:], "utf-8", "strict")
     assert (header.name, header.size) == ("big", size)
 
 
 def test_pack_without_a_manifest_is_refused(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    done = call("pack", tmp_path / "in", tmp_path / "out")
+    done = call("pack", tmp_path / "in")
     assert done.returncode == 1
     assert b"has no manifest.json" in done.stderr
 
@@ -144,7 +146,7 @@ def test_stamp_finds_the_moment_that_intervals_count_from(tmp_path: Path) -> Non
 def test_run_saves_what_a_child_cost(tmp_path: Path) -> None:
     cost, log, pid = tmp_path / "cost", tmp_path / "log", tmp_path / "pid"
     burn = "x = 0\nfor i in range(3_000_000): x += i\nprint('done')"
-    done = call("run", "burn", cost, log, pid, "python3", "-c", burn)
+    done = call("run", "burn", cost, log, pid, "", "python3", "-c", burn)
     assert done.returncode == 0
     values = dict(line.split("=", 1) for line in cost.read_text().splitlines())
     assert values["process"] == "burn"
@@ -162,7 +164,9 @@ def test_run_hands_a_signal_on_as_sigint(tmp_path: Path) -> None:
         "signal.pause()"
     )
     log = tmp_path / "log"
-    child = subprocess.Popen([helper(), "run", "x", tmp_path / "cost", log, tmp_path / "pid", "python3", "-c", program])
+    child = subprocess.Popen(
+        [helper(), "run", "x", tmp_path / "cost", log, tmp_path / "pid", "", "python3", "-c", program]
+    )
     while not log.exists() or "up" not in log.read_text():
         time.sleep(0.01)
     threading.Timer(0.1, child.terminate).start()

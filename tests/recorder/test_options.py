@@ -42,6 +42,10 @@ pytestmark = pytest.mark.parametrize("shell", SHELLS)
         (["--", "no-such-command"], 3, "no-such-command: command not found"),
         (["-o", "/no/such/folder/x", "--", "true"], 1, "cannot create /no/such/folder/x.recording"),
         (["-o", "/tmp"], 2, "-o /tmp is a folder"),
+        (["-o", "-"], 2, "-o -: a capture is a file"),
+        (["--with", "*"], 2, "--with *: there are locks"),
+        (["--pid", "*"], 2, "--pid *: a number"),
+        (["--pid", "1,,2"], 2, "--pid 1,,2: a number, or several with commas"),
     ],
 )
 def test_what_cannot_be_done_is_said_at_once(
@@ -59,6 +63,7 @@ def test_help_teaches(shell: str) -> None:
     assert done.returncode == 0
     for word in [
         "--duration",
+        "--force",
         "--pid",
         "--cgroup",
         "--interval",
@@ -69,6 +74,7 @@ def test_help_teaches(shell: str) -> None:
         "--ticket",
         "--note",
         "--label",
+        "--salvage",
         "--check",
         "Exit status",
     ]:

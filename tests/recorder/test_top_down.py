@@ -30,7 +30,8 @@ def asked(tmp_path: Path, shell: str, event: str, perf: str) -> tuple[str, str]:
     )
     fake.chmod(0o755)
     script = (
-        f'. "{ROOT}/recorder/probes/pmc.sh"; PMC_GROUPS=cycles,instructions; state=$1; pmc_top_down; echo "$PMC_GROUPS"'
+        f'await() {{ "$@"; }}; . "{ROOT}/recorder/probes/pmc.sh"; PMC_GROUPS=cycles,instructions; state=$1;'
+        ' pmc_top_down; echo "$PMC_GROUPS"'
     )
     done = subprocess.run(
         [*SHELLS[shell], "-euc", script, "sh", str(tmp_path)],
