@@ -13,9 +13,10 @@
 WITH threshold AS (
   SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus
 ), wanting AS (
-  SELECT comm, tid, on_cpu_ns, run_queue_ns
+  SELECT arg_max(comm, (run_queue_ns, comm)) AS comm, tid, sum(on_cpu_ns) AS on_cpu_ns, sum(run_queue_ns) AS run_queue_ns
   FROM thread_time
   WHERE utid IN (SELECT utid FROM workload_thread)
+  GROUP BY utid, tid
 ), total AS (
   SELECT sum(on_cpu_ns) AS ran_ns, sum(run_queue_ns) AS waited_ns,
     sum(run_queue_ns) / nullif(sum(on_cpu_ns) + sum(run_queue_ns), 0) AS waiting_ratio,

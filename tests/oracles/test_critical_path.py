@@ -55,11 +55,12 @@ def test_what_a_thread_did_itself_is_in_its_path_unchanged(capture: Capture, cas
     """Where no switch was lost: time on a CPU and time in a run queue, as thread_time has them."""
     case = case_of(capture)
     times = case.rows("""
-        SELECT utid, on_cpu_ns + open_on_cpu_ns, run_queue_ns,
+        SELECT utid, sum(on_cpu_ns + open_on_cpu_ns), sum(run_queue_ns),
             (SELECT coalesce(sum(duration_ns), 0) FROM thread_state AS s
              WHERE s.utid = t.utid AND s.is_open AND s.state IN ('runnable', 'runnable_preempted'))::BIGINT
         FROM thread_time AS t
         WHERE NOT EXISTS (FROM thread_state AS s WHERE s.utid = t.utid AND s.is_ambiguous)
+        GROUP BY utid
     """)
     assert times
     try:

@@ -97,7 +97,7 @@ def test_histogram_of_the_stays_on_a_cpu(capture: Capture, case_of) -> None:
 @each_with("timehist")
 def test_delays_of_each_thread(capture: Capture, case_of) -> None:
     """perf's sch delay is the wait after a wakeup. Threads that are being reaped are one thread, -1, to perf: left out."""
-    lines = [(line, owner) for line, owner, is_first in read(capture) if owner is not None and not is_first]
+    lines = [(line, owner) for line, owner, is_first, _ in read(capture) if owner is not None and not is_first]
     reaped = {owner for line, owner in lines if line.task.tid == -1}
     delays: dict[int, list[int]] = defaultdict(list)
     for line, owner in lines:
@@ -168,7 +168,7 @@ def test_migrations(capture: Capture, case_of) -> None:
     """The last column of perf sched timehist -s -M; a thread that is being reaped has no row of its own there."""
     rows = timehist.summary(capture.text("timehist-migrations"))
     theirs = {row.task.tid: row.migration_count for row in rows if row.task.tid not in (-1, None)}
-    ours = dict(case_of(capture).rows("SELECT tid, migration_count FROM migrations"))
+    ours = dict(case_of(capture).rows("SELECT tid, sum(migration_count) FROM migrations GROUP BY utid, tid"))
     assert sum(theirs.values()) > 0
     assert {tid: ours.get(tid) for tid in theirs} == theirs
 
@@ -192,7 +192,9 @@ def test_changes_of_cpu(capture: Capture, case_of) -> None:
         changes = sum(before != after for before, after in itertools.pairwise(cpus))
         if tid and changes:
             theirs[tid] = changes
-    ours = dict(case_of(capture).rows("SELECT tid, cpu_change_count FROM migrations WHERE cpu_change_count > 0"))
+    ours = dict(
+        case_of(capture).rows("SELECT tid, sum(cpu_change_count) AS n FROM migrations GROUP BY utid, tid HAVING n > 0")
+    )
     for tid in unclear_threads(capture):
         # What it did on the CPU that it was seen leaving last is known; not how long it was on the other one.
         assert abs(ours.pop(tid, 0) - theirs.pop(tid, 0)) <= 2

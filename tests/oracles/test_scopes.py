@@ -58,7 +58,7 @@ def test_threads_add_up_to_the_whole(capture: Capture, case_of) -> None:
     """Time on a CPU, waiting for one, and system calls, of each process on its own."""
     case = case_of(capture)
     for sql in (
-        "SELECT tid, on_cpu_ns, run_queue_ns FROM thread_time",
+        "SELECT tid, sum(on_cpu_ns), sum(run_queue_ns) FROM thread_time GROUP BY utid, tid",
         "SELECT tid, name, sum(call_count), sum(total_ns) FROM syscall_summary GROUP BY tid, name",
     ):
         whole = case.rows(

@@ -7,7 +7,8 @@ no tolerance. Where the two differ by definition, the test says so and translate
   not count it, its length is in no column.
 * perf files a switch under the sample's thread. When the thread is being reaped that is -1, so its last run is
   booked under `:-1`. The payload's prev_pid is right, and thread_time has it under that thread.
-* The name and parent of a task that perf prints are not compared: they are its last ones.
+* The name and parent of a task that perf prints are not compared: they are its last ones. The names in the payloads
+  of the switches are (test_thread_time_by_name).
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class Line(NamedTuple):
     line: timehist.Switch
     owner: int | None
     is_first: bool
+    name: str
+    """The owner's, at this switch."""
 
 
 def read(capture: Capture) -> list[Line]:
@@ -67,7 +70,7 @@ def read(capture: Capture) -> list[Line]:
     lines = []
     for line in timehist.switches(capture.text("timehist")):
         switch = at[line.time_us, line.cpu].pop(0)
-        lines.append(Line(line, switch.prev_pid or None, line.cpu not in seen))
+        lines.append(Line(line, switch.prev_pid or None, line.cpu not in seen, switch.prev_comm))
         seen.add(line.cpu)
     assert not any(at.values()), "switches without a line"
     return lines
@@ -79,7 +82,7 @@ def test_run_time_of_every_switch(capture: Capture, case_of) -> None:
     ours = Counter((time_us, cpu, tid, run_us) for time_us, cpu, tid, _, _, run_us in case.rows(SWITCHES))
     ours += Counter(case.rows(IDLE))
     theirs = Counter(
-        (line.time_us, line.cpu, owner, line.run_us) for line, owner, is_first in read(capture) if not is_first
+        (line.time_us, line.cpu, owner, line.run_us) for line, owner, is_first, _ in read(capture) if not is_first
     )
     assert_same(ours, theirs)
 
@@ -88,7 +91,7 @@ def test_run_time_of_every_switch(capture: Capture, case_of) -> None:
 def test_wait_and_delay_of_every_switch(capture: Capture, case_of) -> None:
     """Every line but those of threads that are being reaped: perf takes all these for one thread, of the tid -1."""
     case = case_of(capture)
-    reaped = {(line.time_us, line.cpu, owner) for line, owner, _ in read(capture) if line.task.tid == -1}
+    reaped = {(line.time_us, line.cpu, owner) for line, owner, *_ in read(capture) if line.task.tid == -1}
     ours = Counter(
         (time_us, cpu, tid, wait_us, delay_us)
         for time_us, cpu, tid, wait_us, delay_us, _ in case.rows(SWITCHES)
@@ -96,7 +99,7 @@ def test_wait_and_delay_of_every_switch(capture: Capture, case_of) -> None:
     )
     theirs = Counter(
         (line.time_us, line.cpu, owner, line.wait_us, line.delay_us)
-        for line, owner, is_first in read(capture)
+        for line, owner, is_first, _ in read(capture)
         if not is_first and owner is not None and line.task.tid != -1
     )
     assert_same(ours, theirs)
@@ -109,7 +112,7 @@ def test_thread_time(capture: Capture, case_of) -> None:
     firsts: Counter[int | None] = Counter()
     reaped: dict[int | None, list[int]] = defaultdict(list)
     runs: dict[int | None, list[int]] = defaultdict(list)
-    for line, owner, is_first in read(capture):
+    for line, owner, is_first, _ in read(capture):
         if line.task.tid == -1:
             reaped[owner].append(line.run_us)
         if is_first:
@@ -134,8 +137,8 @@ def test_thread_time(capture: Capture, case_of) -> None:
 
     ours: Counter[tuple] = Counter()
     for tid, count, shortest, longest, total_ns in case.rows("""
-        SELECT tid, switch_count, min_run_ns // 1000, max_run_ns // 1000, on_cpu_ns
-        FROM thread_time WHERE switch_count > 0
+        SELECT tid, sum(switch_count), min(min_run_ns) // 1000, max(max_run_ns) // 1000, sum(on_cpu_ns)
+        FROM thread_time WHERE switch_count > 0 GROUP BY utid, tid
     """):
         slack = len(reaped[tid])
         total_us = total_ns // 1000
@@ -146,11 +149,27 @@ def test_thread_time(capture: Capture, case_of) -> None:
     assert_same(ours, theirs)
 
 
+@each_with("timehist")
+def test_thread_time_by_name(capture: Capture, case_of) -> None:
+    """Number of switches, shortest and longest run of each thread under each name that the switches tell."""
+    runs: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for line, owner, is_first, name in read(capture):
+        if owner is not None and not is_first:
+            runs[owner, name].append(line.run_us)
+    theirs = Counter((*key, len(times), min(times), max(times)) for key, times in runs.items())
+    ours = Counter(
+        case_of(capture).rows(
+            "SELECT tid, comm, switch_count, min_run_ns // 1000, max_run_ns // 1000 FROM thread_time WHERE switch_count > 0"
+        )
+    )
+    assert_same(ours, theirs)
+
+
 @each_with("timehist-summary")
 def test_mean_and_spread_of_the_runs(capture: Capture, case_of) -> None:
     """perf's avg-run and stddev (standard error of the mean, percent, two decimals) of threads it does not split."""
     case = case_of(capture)
-    split = {owner for line, owner, is_first in read(capture) if is_first or line.task.tid == -1}
+    split = {owner for line, owner, is_first, _ in read(capture) if is_first or line.task.tid == -1}
     theirs = {
         row.task.tid: (row.avg_us, row.stddev_percent)
         for row in timehist.summary(capture.text("timehist-summary"))

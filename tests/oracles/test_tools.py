@@ -136,7 +136,7 @@ def test_script_mappings_and_switches() -> None:
         "   -1/-1     [001]   187.000000009: sched:sched_switch: prev_comm=a b prev_pid=12 prev_prio=120 prev_state=R+ "
         "==> next_comm=swapper/1 next_pid=0 next_prio=120\n"
     )
-    assert perf_script.switches(text) == [perf_script.Switch(187000000009, 1, -1, 12, "R+", 0)]
+    assert perf_script.switches(text) == [perf_script.Switch(187000000009, 1, -1, 12, "a b", "R+", 0)]
 
 
 def test_trace_cmd_events() -> None:

@@ -31,7 +31,7 @@ WITH RECURSIVE edge AS (
   WHERE s.utid <> 0
 ), setting AS (
   SELECT coalesce(getvariable('critical_path_utid'),
-      (SELECT utid FROM thread_time ORDER BY on_cpu_ns DESC, utid LIMIT 1))::BIGINT AS utid,
+      (SELECT utid FROM thread_time GROUP BY utid ORDER BY sum(on_cpu_ns) DESC, utid LIMIT 1))::BIGINT AS utid,
     coalesce(getvariable('critical_path_depth'), 20)::BIGINT AS depth
 ), known AS (
   -- By the ends: a run whose beginning is doubtful may seem to begin before the wait that precedes it.

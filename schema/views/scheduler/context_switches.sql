@@ -1,5 +1,5 @@
 -- context_switches: how often each process's threads left a CPU, per second of the capture, and whether they wanted to
--- grain: a second of the capture and a process
+-- grain: a second of the capture, a process and a name that it had
 -- source: sched_switch, thread, process, source, capture
 -- caveat: the last second is usually cut short: per_second divides by the part of it that the capture covers
 -- caveat: the idle task is left out
@@ -11,7 +11,7 @@
 -- column interval_ns [ns]: its length; shorter at the end of the capture
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
--- column process: the process's name
+-- column process: the process's name: of what its main thread did, the name that it had then, else the last one
 -- column voluntary_count [count]: switches of threads that went to sleep
 -- column involuntary_count [count]: switches of threads that still wanted to run
 -- column switch_count [count]: both together
@@ -19,23 +19,24 @@
 WITH bounds AS (
   SELECT max(duration_ns) AS end_ns FROM capture
 ), switches AS (
-  SELECT (s.ts_ns // 1000000000) * 1000000000 AS ts_ns, t.upid,
+  SELECT (s.ts_ns // 1000000000) * 1000000000 AS ts_ns, t.upid, p.pid,
+    CASE WHEN t.tid = p.pid THEN coalesce(s.prev_comm, p.name) ELSE p.name END AS process,
     s.prev_state NOT IN (0, 256) AS is_voluntary
   FROM sched_switch AS s
   JOIN source AS o USING (source_id)
   LEFT JOIN thread AS t ON t.utid = s.utid
+  LEFT JOIN process AS p ON p.upid = t.upid
   WHERE o.is_timeline AND s.prev_pid <> 0
 )
 SELECT
   s.ts_ns,
   greatest(1, least(1000000000, coalesce(b.end_ns - s.ts_ns, 1000000000))) AS interval_ns,
-  s.upid, p.pid, p.name AS process,
+  s.upid, s.pid, s.process,
   count(*) FILTER (s.is_voluntary) AS voluntary_count,
   count(*) FILTER (NOT s.is_voluntary) AS involuntary_count,
   count(*) AS switch_count,
   count(*) * 1e9 / greatest(1, least(1000000000, coalesce(b.end_ns - s.ts_ns, 1000000000))) AS per_second
 FROM switches AS s
 CROSS JOIN bounds AS b
-LEFT JOIN process AS p ON p.upid = s.upid
-GROUP BY s.ts_ns, b.end_ns, s.upid, p.pid, p.name
-ORDER BY s.ts_ns, switch_count DESC, s.upid
+GROUP BY s.ts_ns, b.end_ns, s.upid, s.pid, s.process
+ORDER BY s.ts_ns, switch_count DESC, s.upid, s.process

@@ -1,6 +1,6 @@
 -- on_cpu_distribution: how long threads stayed on a CPU each time they got one (cpudist), as a histogram in powers of two
--- grain: a power of two and a process
--- source: followed_state, thread, process
+-- grain: a power of two, a process and a name that it had
+-- source: followed_state, thread, thread_name, process
 -- caveat: only stays whose both ends are in the capture count
 -- caveat: threads of unknown processes are together in one row with a NULL upid
 -- diff by: process
@@ -10,14 +10,14 @@
 -- diff weight: 0.42
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
--- column process: the process's name
+-- column process: the process's name: of what its main thread did, the name that it had then, else the last one
 -- column bucket_ns_min [ns]: the range begins here: 0, 2, 4, 8, …
 -- column bucket_ns_max [ns]: and ends before this: 2, 4, 8, 16, …
 -- column count [count]: how many stays
 -- column involuntary_count [count]: how many of them ended while the thread could have run on
 -- column on_cpu_ns [ns]: these stays together
 SELECT
-  t.upid, p.pid, p.name AS process,
+  t.upid, p.pid, CASE WHEN t.tid = p.pid THEN coalesce(n.comm, p.name) ELSE p.name END AS process,
   -- length(bin(n)) is exact where log2 rounds.
   CASE WHEN s.duration_ns < 2 THEN 0 ELSE 1::BIGINT << (length(bin(s.duration_ns)) - 1) END AS bucket_ns_min,
   CASE WHEN s.duration_ns < 2 THEN 2 WHEN length(bin(s.duration_ns)) = 63 THEN 9223372036854775807 ELSE 1::BIGINT << length(bin(s.duration_ns)) END
@@ -28,6 +28,7 @@ SELECT
 FROM followed_state AS s
 JOIN thread AS t USING (utid)
 LEFT JOIN process AS p ON p.upid = t.upid
+LEFT JOIN thread_name AS n ON n.name_id = s.name_id
 WHERE s.state = 'running' AND NOT s.is_open
 GROUP BY ALL
-ORDER BY t.upid, bucket_ns_min
+ORDER BY t.upid, process, bucket_ns_min

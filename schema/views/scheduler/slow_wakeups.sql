@@ -10,18 +10,18 @@
 -- column utid: the capture's own key of the thread that waited
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: its name when it began to wait
 -- column state: runnable (after a wakeup) or runnable_preempted (it lost its CPU)
 -- column cpu: the CPU that it got in the end
 -- column waker_utid: the thread that woke it
 -- column waker_tid: its thread id
--- column waker_comm: its last name
+-- column waker_comm: its name then
 -- column previous_utid: the thread that ran on this CPU right before
 -- column previous_tid: its thread id
--- column previous_comm: its last name
+-- column previous_comm: its name then
 -- column blocker_utid: the thread that ran longest on this CPU during the wait
 -- column blocker_tid: its thread id
--- column blocker_comm: its last name
+-- column blocker_comm: its name then
 -- column blocker_ns [ns]: how long it ran during the wait
 -- column blocker_ratio [ratio]: blocker_ns as a share of wait_ns
 -- column is_open: the capture ended before the wait did

@@ -1,15 +1,16 @@
 -- thread_time: how long each thread ran, waited for a CPU and slept
--- grain: a thread that was seen in a context switch
--- source: followed_state, thread
+-- grain: a thread that was seen in a context switch, and a name that it had
+-- source: followed_state, thread, thread_name
 -- caveat: only intervals whose both ends are in the capture count, as perf sched timehist -s counts them; what the capture's edges cut is in the open_ columns
 -- caveat: ambiguous_on_cpu_ns is the part of on_cpu_ns where switches were lost before the thread left the CPU, so that another thread may have run in it
+-- caveat: a run counts for the name that the thread had at its end: what ran between an exec and the switch before it is in the new name
 -- diff by: comm
 -- diff sum: on_cpu_ns, run_queue_ns, sleep_ns, disk_sleep_ns
 -- diff weight: 0.7
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
 -- column pid: process id, a label
--- column comm: the thread's last name
+-- column comm: the thread's name when it left the CPU
 -- column on_cpu_ns [ns]: time on a CPU
 -- column run_queue_ns [ns]: time it could run and waited for a CPU: after a wakeup, or preempted
 -- column sleep_ns [ns]: time it slept interruptibly, or was stopped, traced or parked
@@ -30,7 +31,7 @@
 -- column open_off_cpu_ns [ns]: time off the CPU that the end of the capture cut
 WITH times AS (
   SELECT
-    utid,
+    s.utid, coalesce(n.comm, t.comm) AS comm, t.tid, t.pid,
     TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'running' AND NOT is_open), 0) AS BIGINT) AS on_cpu_ns,
     TRY_CAST(coalesce(sum(duration_ns) FILTER (state IN ('runnable', 'runnable_preempted') AND NOT is_open), 0) AS BIGINT)
       AS run_queue_ns,
@@ -50,12 +51,14 @@ WITH times AS (
       AS ambiguous_on_cpu_ns,
     TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'running' AND is_open), 0) AS BIGINT) AS open_on_cpu_ns,
     TRY_CAST(coalesce(sum(duration_ns) FILTER (state <> 'running' AND is_open), 0) AS BIGINT) AS open_off_cpu_ns
-  FROM followed_state
-  WHERE state <> 'idle'
-  GROUP BY utid
+  FROM followed_state AS s
+  JOIN thread AS t USING (utid)
+  LEFT JOIN thread_name AS n ON n.name_id = s.name_id
+  WHERE s.state <> 'idle'
+  GROUP BY s.utid, t.tid, t.pid, coalesce(n.comm, t.comm)
 )
 SELECT
-  t.utid, t.tid, t.pid, t.comm,
+  x.utid, x.tid, x.pid, x.comm,
   x.on_cpu_ns, x.run_queue_ns, x.sleep_ns, x.disk_sleep_ns,
   x.on_cpu_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS on_cpu_ratio,
   x.run_queue_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS run_queue_ratio,
@@ -64,5 +67,4 @@ SELECT
   x.switch_count, x.voluntary_count, x.involuntary_count, x.min_run_ns, x.max_run_ns,
   x.run_delay_ns, x.max_run_delay_ns, x.ambiguous_on_cpu_ns, x.open_on_cpu_ns, x.open_off_cpu_ns
 FROM times AS x
-JOIN thread AS t USING (utid)
-ORDER BY x.on_cpu_ns DESC, t.utid
+ORDER BY x.on_cpu_ns DESC, x.utid, x.comm

@@ -16,7 +16,7 @@
 -- column process: its name
 -- column utid: the thread that read the answer
 -- column tid: its thread id, a label
--- column comm: its last name
+-- column comm: its name then
 -- column writer_utid: the thread that wrote last
 -- column fd: the socket
 -- column since_ts_ns [ns]: since when the descriptor is this; NULL: before the capture, or not known

@@ -13,7 +13,7 @@
 -- column utid: the thread that read the answer
 -- column tid: its thread id, a label
 -- column pid: its process id, a label
--- column comm: its last name
+-- column comm: its name then
 -- column fd: the socket
 -- column local: its own address; NULL when not known
 -- column peer: the other end's address; NULL when not known

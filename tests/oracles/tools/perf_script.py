@@ -67,6 +67,7 @@ class Switch:
     cpu: int
     sample_tid: int
     prev_pid: int
+    prev_comm: str
     prev_state: str
     next_pid: int
 
@@ -131,6 +132,7 @@ def switches(text: str) -> list[Switch]:
                 int(found["cpu"]),
                 int(found["tid"]),
                 int(found["prev_pid"]),
+                found["prev_comm"],
                 found["prev_state"],
                 int(found["next_pid"]),
             )
