@@ -231,18 +231,23 @@ fn mmap<'a>(header: RecordHeader, c: &mut Cursor<'a>) -> Option<Mmap<'a>> {
     let (start, length, page_offset) = (c.u64()?, c.u64()?, c.u64()?);
     let mut more = None;
     if header.kind == kind::MMAP2 {
-        let identity = if header.misc & misc::MMAP_BUILD_ID != 0 {
-            let size = c.u8()?;
-            c.take(3)?;
-            let build_id = c.take(20)?;
-            FileIdentity::BuildId(&build_id[..usize::from(size).min(20)])
-        } else {
-            FileIdentity::Inode { major: c.u32()?, minor: c.u32()?, inode: c.u64()?, generation: c.u64()? }
-        };
+        let mut named = c.clone();
+        let build_id = if header.misc & misc::MMAP_BUILD_ID != 0 { build_id(named.take(24)?) } else { None };
+        let inode = FileIdentity::Inode { major: c.u32()?, minor: c.u32()?, inode: c.u64()?, generation: c.u64()? };
+        let identity = build_id.map_or(inode, FileIdentity::BuildId);
         more = Some(Mmap2 { identity, protection: c.u32()?, flags: c.u32()? });
     }
     let path = c.padded_string();
     Some(Mmap { pid, tid, start, length, page_offset, more, path })
+}
+
+/// The build id of a mapping: its size, three zeros, and 20 bytes, zeros after its end. A kernel may say that there is one where the
+/// inode is: it forgets to take the flag back that it set for another recording, one with build ids, of the same mapping
+/// (`perf_event_mmap_output` in kernel/events/core.c). perf aborts at such a record where the device's number is above 20.
+fn build_id(bytes: &[u8]) -> Option<&[u8]> {
+    let (size, id) = (usize::from(bytes[0]), &bytes[4..]);
+    let is_one = bytes[1..4] == [0; 3] && size > 0 && size <= id.len() && id[size..].iter().all(|&byte| byte == 0);
+    is_one.then(|| &id[..size])
 }
 
 fn task(c: &mut Cursor) -> Option<Task> {
@@ -284,8 +289,19 @@ mod tests {
         let inode = FileIdentity::Inode { major: 254, minor: 1, inode: 99, generation: 3 };
         assert_eq!(more.identity, inode);
 
+        // The flag of another recording, over an inode.
+        for major in [254u32, 8, 0x103, 0] {
+            body[identity_at..identity_at + 4].copy_from_slice(&major.to_le_bytes());
+            let Some(Record::Mmap(map)) = parse_le(kind::MMAP2, misc::MMAP_BUILD_ID, &body) else {
+                panic!("no mmap");
+            };
+            let inode = FileIdentity::Inode { major, minor: 1, inode: 99, generation: 3 };
+            assert_eq!(map.more.unwrap().identity, inode);
+        }
+
+        body[identity_at..identity_at + 24].fill(0);
         body[identity_at] = 16;
-        body[identity_at + 4..identity_at + 24].fill(0xab);
+        body[identity_at + 4..identity_at + 20].fill(0xab);
         let Some(Record::Mmap(map)) = parse_le(kind::MMAP2, misc::MMAP_BUILD_ID, &body) else {
             panic!("no mmap");
         };
