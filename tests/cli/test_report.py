@@ -16,6 +16,7 @@ from tests.conftest import Golden
 from tests.support.cli import succeed
 from tests.support.fakecase import make_case
 from tests.support.imports import placed
+from tests.support.scale import scaled
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "sample-captures").glob("*/x.perfcase"))
@@ -44,7 +45,7 @@ def without_rules(report: str, file: Path) -> str:
     return report.replace(f"  {judged} rules judged", "  … rules judged").replace(lacking, "…")
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("sample", SAMPLES[: scaled(2)], ids=lambda path: path.parent.name)
 def test_what_the_report_says_to_run_runs(
     sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+import pytest
 from rich.console import Console
 
 from perfcase.report.writer import SECTIONS, write_report
+from tests.support.cli import succeed
 
 FAILING = (
     "finding",
@@ -40,3 +42,20 @@ def test_each_section_stands_without_its_views(sample: Callable[[str], Path], tm
     for view in FAILING:
         assert f"too large in {view}" in told
     assert "perfcase-record --duration 9" in told
+
+
+@pytest.mark.parametrize("table", ["sample", "thread_state", "syscall", "source", "capture"])
+def test_a_table_that_cannot_be_read_costs_what_needs_it(
+    table: str, sample: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """As long as before, and its end is whole: nothing tells but to read it."""
+    folder = tmp_path / "x.case"
+    shutil.copytree(sample("d-nagle/tcp"), folder)
+    path = folder / "tables" / f"{table}.parquet"
+    content = path.read_bytes()
+    path.write_bytes(b"\xff" * (len(content) - 4) + content[-4:])
+    told = succeed("report", folder)
+    for section in SECTIONS:
+        assert section.TITLE in told
+    assert "cannot be worked out" in told
+    assert "cannot be worked out" in succeed("findings", folder)

@@ -39,6 +39,19 @@ def test_the_import_lies_beside_the_file(recorded: Recorded) -> None:
     assert f"{case}: {sum(info['tables'].values()):,} rows, imported in" in told
 
 
+@pytest.mark.parametrize(("rights", "folder"), [(0o600, 0o700), (0o640, 0o750), (0o644, 0o755), (0o400, 0o700)])
+def test_nobody_else_may_read_what_is_made_of_a_capture(recorded: Recorded, rights: int, folder: int) -> None:
+    file = recorded(CAPTURE)
+    case = file.with_name(f"{file.name}.case")
+    file.chmod(rights)
+    before = os.umask(0o022)
+    try:
+        succeed("import", file)
+    finally:
+        os.umask(before)
+    assert case.stat().st_mode & 0o777 == folder
+
+
 def test_the_same_file_is_imported_once(recorded: Recorded) -> None:
     file = recorded(CAPTURE)
     first = store.open_case(file)
@@ -100,7 +113,7 @@ def garbage(path: Path) -> None:
     path.write_bytes(b"\0" * path.stat().st_size)
 
 
-@pytest.mark.parametrize("harm", [Path.unlink, cut], ids=["deleted", "cut"])
+@pytest.mark.parametrize("harm", [Path.unlink, cut, garbage], ids=["deleted", "cut", "garbage"])
 @pytest.mark.parametrize("table", ["thread", "sched_switch"])
 def test_a_damaged_table_is_imported_again(recorded: Recorded, harm: Callable[[Path], None], table: str) -> None:
     file = recorded(CAPTURE)

@@ -47,3 +47,15 @@ def test_the_recorders_start_is_no_part_of_a_share(rule: str) -> None:
         (query,) = case.queries
         rows = [[viewtest.render(cell) for cell in row] for row in connection.execute(query.sql).fetchall()]
     assert rows == query.rows != []
+
+
+@pytest.mark.parametrize("rule", sorted(name for name, rule in RULES.items() if "recorded_span" in rule.sources))
+def test_nothing_is_a_share_of_an_unknown_time(rule: str) -> None:
+    """The file's first case, which just fires, in a recording whose length nothing tells: least() and greatest() take the
+    NULL for no bound."""
+    case = viewtest.parse(HERE / f"{rule}.test")[0]
+    with viewtest.filled(case, views=VIEWS) as connection:
+        connection.execute("DELETE FROM source")
+        connection.execute("UPDATE capture SET duration_ns = 0")
+        (query,) = case.queries
+        assert connection.execute(query.sql).fetchall() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,25 +13,29 @@ from perfcase.lazy import duckdb
 from perfcase.schema import literal
 
 _BATCH_ROWS = 10_000
+_THREADS_MAX = 1024
 
 SLOW_OPTIMIZER = "projection_pullup"
 """DuckDB 2.0 spends a third of the time of a query over many views in it, and no view is the faster for it."""
 
+THREADS = "PERFCASE_THREADS"
+"""The variable that says on how many threads a question may run; all CPUs if it is not set."""
+
 SELECT_HINT = "one SELECT (or FROM …, WITH …, DESCRIBE …, SHOW …) is allowed"
 
 
-def connect(case_dir: Path) -> duckdb.DuckDBPyConnection:
-    """A read-only, locked-down connection to the tables and views of an imported folder."""
+def connect(case_dir: Path, sharers: int = 1) -> duckdb.DuckDBPyConnection:
+    """A read-only, locked-down connection to the tables and views of an imported folder; ``sharers`` of them work at once."""
     folder = case_dir.resolve()
     try:
         connection = duckdb.connect(str(folder / "case.duckdb"), read_only=True)
-        lock_down(connection, folder)
+        lock_down(connection, folder, sharers)
     except duckdb.Error as error:
         raise PerfcaseError("input", f"{case_dir}: cannot be opened: {error}", "import the capture again") from error
     return connection
 
 
-def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path, sharers: int = 1) -> None:
     """Leaves a connection the tables of an imported folder and nothing else of this machine. ``folder`` is absolute."""
     connection.execute(f"SET VARIABLE case_dir = {literal(str(folder))}")
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
@@ -38,13 +43,20 @@ def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         return
     connection.execute(f"SET allowed_directories = [{literal(str(folder / 'tables'))}]")
     connection.execute("SET temp_directory = ''")
-    tune(connection)
+    tune(connection, sharers)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
 
 
-def tune(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes queries over many views faster; what they answer stays the same."""
+def tune(connection: duckdb.DuckDBPyConnection, sharers: int = 1) -> None:
+    """Makes queries over many views faster; what they answer stays the same. Two connections that are asked at the same time
+    get half of the threads each: more than there are CPUs only wait for each other."""
+    threads = os.environ.get(THREADS, "")
+    if threads and not (threads.isdecimal() and 0 < int(threads) <= _THREADS_MAX):
+        raise PerfcaseError("usage", f"{THREADS}={threads}: a number of threads, 1 to {_THREADS_MAX}")
+    if threads or sharers > 1:
+        ((usual,),) = connection.execute("SELECT current_setting('threads')").fetchall()
+        connection.execute(f"SET threads = {max(1, int(threads or usual) // sharers)}")
     if (SLOW_OPTIMIZER,) in connection.execute("FROM duckdb_optimizers()").fetchall():
         connection.execute(f"SET disabled_optimizers = '{SLOW_OPTIMIZER}'")
 

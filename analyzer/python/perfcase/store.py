@@ -304,6 +304,12 @@ def _check_columns(folder: Path) -> None:
                 raise PerfcaseError("input", told, "import the capture again")
 
 
+def _rights_of(file: Path) -> int:
+    """The mode of the folder: who may not read the capture may not read what is made of it."""
+    readers = file.stat().st_mode & 0o444
+    return 0o700 | readers | readers >> 2
+
+
 def _import(
     file: Path, target: Path, wanted: dict[str, Any], debug_dirs: Sequence[str], progress: Progress | None
 ) -> Case:
@@ -314,7 +320,7 @@ def _import(
     working = target.parent / f".{target.name}.importing-{os.getpid()}"
     started = time.monotonic()
     try:
-        working.mkdir()
+        working.mkdir(_rights_of(file))
         before, generated = stamp(file), _generated(file)
         # What an import needs at its end loads, and the template is made if it has to be, while the core reads the file.
         preparation = threading.Thread(target=_prepare)

@@ -13,6 +13,7 @@ from perfcase.lazy import duckdb
 DATABASE = "case.duckdb"
 _OURS = {DATABASE, f"{DATABASE}.partial", f"{DATABASE}.wal", "import.json", "import.partial", "tables", "symbolized"}
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
+_TABLE_ENDS = b"PAR1"
 _SYNC_THREADS = 16
 
 
@@ -29,17 +30,22 @@ def sizes(folder: Path) -> dict[str, int]:
 
 
 def damage(folder: Path, info: Mapping[str, Any]) -> str | None:
-    """What is wrong with the tables, or None: one that is missing or has another size than it was written with."""
+    """What is wrong with the tables, or None: one that is missing, has another size than it was written with, or another end."""
     files = info.get("files", {})
     for name in info["tables"]:
         path = folder / "tables" / f"{name}.parquet"
         written = files.get(f"tables/{name}.parquet")
         try:
-            size = path.stat().st_size
+            with path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - len(_TABLE_ENDS)))
+                end = file.read()
         except OSError as error:
             return f"{path}: {error.strerror}"
         if written is not None and size != written:
             return f"{path}: has {size:,} bytes; {written:,} were written"
+        if end != _TABLE_ENDS:
+            return f"{path}: does not end as a table does"
     return None
 
 

@@ -117,21 +117,23 @@ _SPECIAL = {
 }
 
 
-def open_scope(case: Case, scope: Scope) -> duckdb.DuckDBPyConnection:
+def open_scope(case: Case, scope: Scope, sharers: int = 1) -> duckdb.DuckDBPyConnection:
     """A connection to the tables and views of ``case`` as if it held nothing but that part of it."""
     start_ns = scope.part.start_ns if scope.part else 0
     end_ns = _FOREVER if scope.part is None or scope.part.end_ns is None else scope.part.end_ns
-    connection = open_window(case, start_ns, end_ns, scope)
+    connection = open_window(case, start_ns, end_ns, scope, sharers)
     ((duration_ns,),) = connection.execute("SELECT duration_ns FROM capture").fetchall()
     if duration_ns <= 0 < start_ns:
         raise PerfcaseError("usage", f"{case.name}: it ends before {start_ns / 1e9:g} s")
     return connection
 
 
-def open_window(case: Case, start_ns: int, end_ns: int, scope: Scope | None = None) -> duckdb.DuckDBPyConnection:
+def open_window(
+    case: Case, start_ns: int, end_ns: int, scope: Scope | None = None, sharers: int = 1
+) -> duckdb.DuckDBPyConnection:
     """A connection to the tables and views of ``case``, cut to [start_ns, end_ns); ``move`` makes it another window.
 
-    All of ``scope`` but its time is taken.
+    All of ``scope`` but its time is taken. ``sharers`` of such connections work at once.
     """
     kept = _kept(scope or Scope())
     with tempfile.TemporaryDirectory(prefix="perfcase-") as scratch:
@@ -150,7 +152,7 @@ def open_window(case: Case, start_ns: int, end_ns: int, scope: Scope | None = No
                 for name, (values, kind) in kept.items():
                     connection.execute(f"SET VARIABLE scope_{name} = $1::{kind}[]", [list(values)])
                 move(connection, start_ns, end_ns)
-                lock_down(connection, Path(folder))
+                lock_down(connection, Path(folder), sharers)
         except OSError as error:
             raise PerfcaseError("environment", f"{path}: cannot be written: {error.strerror or error}") from error
     return connection

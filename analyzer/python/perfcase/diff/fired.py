@@ -10,6 +10,7 @@ from perfcase.diff.rank import on_both
 from perfcase.findings import SEVERITIES
 from perfcase.lazy import rich
 from perfcase.query import sql_errors
+from perfcase.sharing import FINDINGS, share
 from perfcase.text import safe
 
 SCORE_CHANGE_MIN = 0.1
@@ -82,6 +83,7 @@ def _order(each: Change) -> tuple:
 
 @sql_errors()
 def _fired(side: Side) -> Of:
+    share(side.connection, FINDINGS)
     rows = side.connection.execute(_FIRED).fetchall()
     judged = side.connection.execute("SELECT finding FROM finding_coverage WHERE is_judged").fetchall()
     return {name: (title, Fired(*fired)) for name, title, *fired in rows}, {name for (name,) in judged}

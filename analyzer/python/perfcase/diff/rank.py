@@ -19,8 +19,9 @@ from typing import TypeVar
 
 from perfcase.diff.collect import Collected, Figure, Key, collect
 from perfcase.diff.compare import Difference, Side, differences
-from perfcase.diff.sides import SHARED, share_views
+from perfcase.diff.sides import SIDES
 from perfcase.lazy import duckdb
+from perfcase.sharing import LONG, share
 from perfcase.views import View, load_views, with_dependencies
 from perfcase.window import move, open_window
 
@@ -139,7 +140,7 @@ def on_both(a: Side, b: Side, work: Callable[[Side], _T]) -> tuple[_T, _T]:
 
 
 def _collect(side: Side, views: Mapping[str, View], names: list[str]) -> list[Collected]:
-    share_views(side.connection, set(names))
+    share(side.connection, names)
     return [collect(side.connection, views[name]) for name in names]
 
 
@@ -238,7 +239,7 @@ def _add_noise(
 
 def _is_slow(views: Mapping[str, View], name: str) -> bool:
     """Whether a view takes long however short the window is."""
-    return not with_dependencies(views, [name]).keys().isdisjoint(SHARED)
+    return not with_dependencies(views, [name]).keys().isdisjoint(LONG)
 
 
 def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Collected]:
@@ -246,7 +247,7 @@ def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Colle
     parts: list[list[Collected]] = [[] for _ in views]
     counts: list[float] = []
     bounds = [side.start_ns + side.duration_ns * n // PARTS for n in range(PARTS + 1)]
-    with open_window(side.case, bounds[0], bounds[1], side.scope) as window:
+    with open_window(side.case, bounds[0], bounds[1], side.scope, SIDES) as window:
         for start_ns, end_ns in pairwise(bounds):
             move(window, start_ns, end_ns)
             if side.per:

@@ -17,11 +17,10 @@ from perfcase.query import sql_errors
 from perfcase.schema import literal, load_tables, quote
 from perfcase.scope import Part, Scope, resolve
 from perfcase.store import Case
-from perfcase.views import load_views, with_dependencies
 from perfcase.window import open_scope
 
-SHARED = ("fd_history", "fd_call")
-"""Views that take long and that several compared views are made from: each side works them out once."""
+SIDES = 2
+"""They are asked at the same time."""
 
 
 @contextmanager
@@ -51,7 +50,7 @@ def _scope(case: Case, part: Part | None, only: Sequence[str]) -> Scope | None:
 
 
 def _connected(case: Case, scope: Scope | None) -> duckdb.DuckDBPyConnection:
-    return query.connect(case.folder) if scope is None else open_scope(case, scope)
+    return query.connect(case.folder, SIDES) if scope is None else open_scope(case, scope, SIDES)
 
 
 def _side(connection: duckdb.DuckDBPyConnection, case: Case, scope: Scope | None, only: Sequence[str]) -> Side:
@@ -61,15 +60,6 @@ def _side(connection: duckdb.DuckDBPyConnection, case: Case, scope: Scope | None
     name = case.name if part is None else f"{case.name} {start_ns / 1e9:g}s..{(start_ns + duration_ns) / 1e9:g}s"
     name = ", ".join((name, *only))
     return Side(connection, name, duration_ns, cpu_count, case=case, start_ns=start_ns, scope=scope)
-
-
-def share_views(connection: duckdb.DuckDBPyConnection, wanted: set[str]) -> None:
-    """Works out once what several of the wanted views are made from. A temporary table stands before a view of its name."""
-    views = load_views()
-    for name in SHARED:
-        users = [view for view in wanted if name != view and name in with_dependencies(views, [view])]
-        if len(users) > 1:
-            connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}")
 
 
 @dataclass(frozen=True)

@@ -66,11 +66,15 @@ class Page:
             cursor = self.connection.execute(sql)
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        except duckdb.InterruptException:
-            raise
         except duckdb.Error as error:
-            self.line(f"(cannot be worked out: {safe(str(error).splitlines()[0])})", "yellow")
+            self.failed(error)
             return []
+
+    def failed(self, error: duckdb.Error) -> None:
+        """Says why something is not here. An interrupted query is no failure: it ends the report."""
+        if isinstance(error, duckdb.InterruptException):
+            raise error
+        self.line(f"(cannot be worked out: {safe(str(error).splitlines()[0])})", "yellow")
 
     def rows_of(self, view: str, sql: str) -> list[dict[str, Any]]:
         """The rows of a query on a view; none where the case has no such view."""

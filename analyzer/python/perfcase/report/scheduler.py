@@ -15,7 +15,7 @@ _LATENCIES = 6
 def write(page: Page) -> None:
     rows = page.rows(
         f"SELECT * FROM thread_time WHERE tid <> 0 AND switch_count > 0 AND {NOT_THE_RECORDER}"
-        f" ORDER BY on_cpu_ns + run_queue_ns DESC NULLS LAST, utid LIMIT {_TOP}"
+        f" ORDER BY on_cpu_ns + run_queue_ns DESC NULLS LAST, utid, comm LIMIT {_TOP}"
     )
     if not rows:
         page.missing("Context switches", "thread_time")

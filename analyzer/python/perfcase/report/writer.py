@@ -41,7 +41,10 @@ def write_sections(page: Page, *, in_full: bool = False) -> None:
         if not page.has_view(getattr(section, "VIEW", "data_quality")):
             continue
         page.heading(section.TITLE)
-        if section is findings:
-            findings.write(page, in_full=in_full)
-        else:
-            section.write(page)
+        try:
+            if section is findings:
+                findings.write(page, in_full=in_full)
+            else:
+                section.write(page)
+        except duckdb.Error as error:
+            page.failed(error)

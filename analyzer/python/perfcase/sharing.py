@@ -1,0 +1,51 @@
+"""Works out once what several views are made from.
+
+DuckDB puts the SELECT of a view into each SELECT that names it, as often as it is named, and plans every copy: of a small
+capture that takes longer than to answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+
+from perfcase.findings import load_rules
+from perfcase.lazy import duckdb
+from perfcase.schema import quote
+from perfcase.views import View, load_views, with_dependencies
+
+LONG = ("fd_history", "fd_call")
+"""Views that take long to answer: they are shared in captures of every size."""
+FINDINGS = ("finding", "finding_coverage")
+"""Views that are made of all rules."""
+_ROWS_MAX = 2_000_000
+"""In a larger capture a copy takes memory, and planning is little of the time."""
+
+
+def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
+    """Makes temporary tables of what is read more than once for the ``wanted`` views: such a table stands before a view of its
+    name, for as long as the connection lives. Parameters of views are those that are set now."""
+    is_small = _is_small(connection)
+    for name in _read_often(load_views(), set(wanted)):
+        # What cannot be worked out is left to its readers, who say so.
+        with suppress(duckdb.Error):
+            if is_small or name in LONG:
+                connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}")
+
+
+def _read_often(views: dict[str, View], wanted: set[str]) -> list[str]:
+    """In the order in which they are made from each other."""
+    rules = [rule.view() for rule in load_rules().values()] if wanted.intersection(FINDINGS) else []
+    closure = with_dependencies(views, [*wanted, *(name for rule in rules for name in rule.sources)])
+    readers = [view for name, view in closure.items() if name not in FINDINGS] + rules
+    reads = Counter(name for reader in readers for name in {*reader.sources})
+    return [name for name in closure if name not in FINDINGS and reads[name] + (name in wanted) > 1]
+
+
+def _is_small(connection: duckdb.DuckDBPyConnection) -> bool:
+    rows = 0
+    for table in ("sample", "syscall", "thread_state"):
+        with suppress(duckdb.Error):
+            rows = max(rows, *connection.execute(f"SELECT count(*) FROM {table}").fetchone())
+    return rows <= _ROWS_MAX

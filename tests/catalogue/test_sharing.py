@@ -1,0 +1,55 @@
+"""What is worked out once for several views says what the views say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perfcase import query, sharing
+from perfcase.views import load_views
+from tests.support.imports import imported
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ("x86_64-scheduling/x", "d-nagle/tcp", "e-page-cache/larger")
+TEMPORARY = "SELECT table_name FROM duckdb_tables() WHERE temporary ORDER BY 1"
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_the_findings_are_the_same(sample: str) -> None:
+    folder = imported(ROOT / "sample-captures" / f"{sample}.perfcase").folder
+    answers = []
+    for is_shared in (False, True):
+        with query.connect(folder) as connection:
+            if is_shared:
+                sharing.share(connection, sharing.FINDINGS)
+                made = [name for (name,) in connection.execute(TEMPORARY).fetchall()]
+                assert {"recorded_span", "socket_answer", "workload_thread"} <= set(made)
+                assert not set(made).intersection(sharing.FINDINGS)
+                for name in made:
+                    shared, view = f"FROM temp.{name}", f"FROM main.{name}"
+                    assert connection.execute(f"SELECT count(*) FROM ({shared} EXCEPT ALL {view})").fetchone() == (
+                        0,
+                    ), name
+                    assert connection.execute(f"SELECT count(*) FROM ({view} EXCEPT ALL {shared})").fetchone() == (
+                        0,
+                    ), name
+            answers.append([connection.execute(f"FROM {name}").fetchall() for name in sharing.FINDINGS])
+    assert answers[0] == answers[1]
+    assert answers[0][0]
+
+
+def test_of_a_large_capture_only_what_takes_long_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "_ROWS_MAX", 1)
+    with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:
+        sharing.share(connection, load_views())
+        assert connection.execute(TEMPORARY).fetchall() == [("fd_call",), ("fd_history",)]
+
+
+def test_a_view_that_fails_is_left_to_its_reader() -> None:
+    with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:
+        connection.execute("CREATE TEMP VIEW recorded_span AS SELECT error('no') AS table_name")
+        sharing.share(connection, sharing.FINDINGS)
+        assert ("socket_answer",) in connection.execute(TEMPORARY).fetchall()
+        with pytest.raises(Exception, match="no"):
+            connection.execute("FROM finding").fetchall()
