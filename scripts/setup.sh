@@ -100,19 +100,21 @@ install_python_packages() {
 # A linter of dependencies and a reader of what perfcase exports; built neither optimized nor for a debugger, which is most
 # of the time.
 build_tools() {
-    for tool in 'cargo-deny 0.20.2' 'inferno 0.12.8 --features cli'; do
+    for tool in 'cargo-deny 0.20.2' 'inferno 0.12.8 --features cli --bin inferno-flamegraph'; do
         # shellcheck disable=SC2086 # a name, a version, options
         set -- $tool
         [ -f "$tools/.$1-$2" ] && continue
         name=$1 version=$2
         shift 2
-        CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --force --debug --root "$tools" "$name" --version "$version" \
+        # One folder: what both are made of is compiled once.
+        CARGO_TARGET_DIR="$PWD/$tools/build" CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --force --debug --root "$tools" "$name" --version "$version" \
             --no-default-features "$@" &
         child=$!
         trap 'kill $child 2>/dev/null; exit 1' TERM
         wait "$child" || return 1
         : >"$tools/.$name-$version"
     done
+    rm -rf "$tools/build"
 }
 
 build() {
