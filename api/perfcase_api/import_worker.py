@@ -1,7 +1,8 @@
-"""The process of one import: ``python -m perfcase_api.import_worker FILE FOLDER LIMITS``; it makes ``FOLDER/case``.
+"""The process of one import: ``python -m perfcase_api.import_worker FILE FOLDER LIMITS SERVER``; it makes ``FOLDER/case``.
 
 A line of JSON for each step, the last says how it ended. A capture is a stranger's file: before it is opened, the process keeps
-the right to read it, to write into FOLDER, and no other (perfcase_api.sandbox).
+the right to read it, to write into FOLDER, and no other (perfcase_api.sandbox). It ends with the process SERVER: the next server
+imports into the same folder.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from perfcase import casedb, query, store
 from perfcase.errors import PerfcaseError
+from perfcase.sharing import FINDINGS, share
 from perfcase_api import sandbox
 
 _EVERY_S = 0.1
@@ -27,6 +29,7 @@ _COLUMNS = (
 
 def main() -> None:
     """Imports, then reads what the catalogue lists."""
+    sandbox.end_with(int(sys.argv[4]))
     file, folder = Path(sys.argv[1]), Path(sys.argv[2])
     enclose(file, folder, json.loads(sys.argv[3]))
     last = 0.0
@@ -45,6 +48,7 @@ def main() -> None:
         names = ("host", "kernel", "started_ns", "duration_ns", "remark", "ticket")
         labels = (row[6] or "").split(",")
         with query.connect(imported.folder) as connection:
+            share(connection, FINDINGS)
             found = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
         say({"capture": dict(zip(names, row[:6], strict=True)), "labels": labels, "findings": found})
     except PerfcaseError as error:

@@ -148,7 +148,7 @@ class Imports:
         }
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", "perfcase_api.import_worker",
-            str(self._uploads.file(capture_id)), str(working), json.dumps(allowed),
+            str(self._uploads.file(capture_id)), str(working), json.dumps(allowed), str(os.getpid()),
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
             env=sandbox.environment(), limit=_LINE_MAX,
         )  # fmt: skip

@@ -8,7 +8,6 @@ upload that arrives (perfcase_api.checking).
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import json
 import os
@@ -19,12 +18,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from perfcase_api import sandbox
+
 READY = b"ready\n"
 """Written to standard error when everything is loaded."""
 MESSAGE_MAX = 100
 """Bytes of a message."""
-
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
@@ -71,14 +70,12 @@ def _fork(server: socket.socket, pipes: list[int], others: dict[int, int]) -> tu
     pid = os.fork()
     if pid == 0:
         try:
-            # Nobody's child works for nobody.
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() == parent:
-                for number, pipe in enumerate(pipes):
-                    os.dup2(pipe, number)
-                for handle in (server.fileno(), *pipes, *others):
-                    os.close(handle)
-                _work()
+            sandbox.end_with(parent)
+            for number, pipe in enumerate(pipes):
+                os.dup2(pipe, number)
+            for handle in (server.fileno(), *pipes, *others):
+                os.close(handle)
+            _work()
         finally:
             os._exit(70)
     for pipe in pipes:
@@ -92,8 +89,6 @@ def _work() -> None:
     if not line:
         return
     job = json.loads(line)
-    from perfcase_api import sandbox
-
     tempfile.tempdir = job["scratch"]
     is_fenced = sandbox.fence([Path(path) for path in job["readable"]] + [*sandbox.OWN], Path(job["scratch"]))
     sandbox.limit(

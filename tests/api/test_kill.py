@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -19,6 +22,7 @@ FILES = [
     SAMPLES / "d-nagle" / "pipe.perfcase",
     SAMPLES / "a-neighbours" / "alone.perfcase",
 ]
+LONG = SAMPLES / "x86_64-scheduling" / "x.perfcase"
 
 
 def load(running: Running, done: dict[str, bytes], seed: int) -> None:
@@ -54,6 +58,10 @@ def test_kills(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         time.sleep(choice.uniform(0.05, 1.5))
+        # On a slow machine no upload may have ended yet.
+        end = time.monotonic() + 60
+        while number == KILLS - 1 and not done and time.monotonic() < end:
+            time.sleep(0.05)
         running.stop(signal.SIGKILL)
         for thread in threads:
             thread.join()
@@ -79,7 +87,44 @@ def forget(store: Path, token: str, done: dict[str, bytes]) -> None:
         }
         assert done.keys() <= listed
         for capture_id in list(done)[-2:]:
-            assert wait_ready(client, capture_id)["state"] == "ready"
+            capture = wait_ready(client, capture_id)
+            assert capture["state"] == "ready", capture
         for capture_id, data in done.items():
             assert client.get(f"/v1/captures/{capture_id}/original").content == data
     running.stop()
+
+
+def test_an_import_ends_with_its_server(tmp_path: Path) -> None:
+    """One that went on would write into the folder of the next server's import."""
+    running = start(tmp_path / "store")
+    with running.client() as client:
+        client.post("/v1/captures", params={"name": "x.perfcase"}, content=LONG.read_bytes())
+    assert within(10, lambda: list((tmp_path / "store").glob("captures/*/importing/cache")))
+    for process in imports_at_work(tmp_path / "store"):
+        os.kill(process, signal.SIGSTOP)
+    running.stop(signal.SIGKILL)
+    is_over = within(5, lambda: not imports_at_work(tmp_path / "store"))
+    for process in imports_at_work(tmp_path / "store"):
+        os.kill(process, signal.SIGKILL)
+    assert is_over
+
+
+def imports_at_work(store: Path) -> list[int]:
+    """The processes that import into a store."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            arguments = (process / "cmdline").read_bytes().split(b"\0")
+            if b"perfcase_api.import_worker" in arguments and any(bytes(store) in one for one in arguments):
+                found.append(int(process.name))
+    return found
+
+
+def within(seconds: float, holds: Callable[[], object]) -> bool:
+    """Whether this comes to hold in time."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.005)
+    return True

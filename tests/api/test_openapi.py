@@ -11,7 +11,7 @@ import httpx
 from tests.api.conftest import SAMPLES, start, upload
 from tests.support.scale import SCALE, scaled
 
-EXAMPLES = scaled(20)
+EXAMPLES = scaled(12)
 # Its third phase tries each boundary of each parameter, 2,000 requests whatever the count: the others ask the same of the same routes.
 PHASES = "examples,fuzzing,stateful" + (",coverage" if SCALE >= 1 else "")
 
