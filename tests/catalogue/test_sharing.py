@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, sharing
+from perfcase import query, sharing, store
 from perfcase.views import load_views
+from perfcase.window import move, open_window
 from tests.support.imports import imported
 
 ROOT = Path(__file__).parents[2]
@@ -53,3 +54,23 @@ def test_a_view_that_fails_is_left_to_its_reader() -> None:
         assert ("socket_answer",) in connection.execute(TEMPORARY).fetchall()
         with pytest.raises(Exception, match="no"):
             connection.execute("FROM finding").fetchall()
+
+
+def test_what_a_window_shares_is_of_that_window() -> None:
+    """Each half of a capture has its own rows, also after the other one was asked."""
+    case = store.open_case(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder)
+    ((end_ns,),) = query.connect(case.folder).execute("SELECT duration_ns FROM capture").fetchall()
+    halves = ((0, end_ns // 2), (end_ns // 2, end_ns))
+    answers: list[list[list[tuple]]] = [[], []]
+    for is_shared in (False, True):
+        with open_window(case, *halves[0]) as window:
+            for half in halves:
+                sharing.forget(window)
+                move(window, *half)
+                if is_shared:
+                    sharing.share(window, ["tcp_stalls", "socket_answer"])
+                    made = window.execute(TEMPORARY).fetchall()
+                    assert made == [("recorded_span",), ("socket_answer",)]
+                answers[is_shared].append(window.execute("FROM socket_answer ORDER BY ALL").fetchall())
+    assert answers[0] == answers[1]
+    assert answers[0][0] != answers[0][1]

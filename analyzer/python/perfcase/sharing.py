@@ -19,6 +19,8 @@ LONG = ("fd_history", "fd_call")
 """Views that take long to answer: they are shared in captures of every size."""
 FINDINGS = ("finding", "finding_coverage")
 """Views that are made of all rules."""
+_ASKED = "recorded_span"
+"""A view that is asked once more for each view (perfcase.span)."""
 _ROWS_MAX = 2_000_000
 """In a larger capture a copy takes memory, and planning is little of the time."""
 
@@ -34,12 +36,19 @@ def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
                 connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}")
 
 
+def forget(connection: duckdb.DuckDBPyConnection) -> None:
+    """Takes the tables of ``share`` away: the views that they stand before may have other rows by now."""
+    for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall():
+        connection.execute(f"DROP TABLE temp.{quote(name)}")
+
+
 def _read_often(views: dict[str, View], wanted: set[str]) -> list[str]:
     """In the order in which they are made from each other."""
     rules = [rule.view() for rule in load_rules().values()] if wanted.intersection(FINDINGS) else []
-    closure = with_dependencies(views, [*wanted, *(name for rule in rules for name in rule.sources)])
+    closure = with_dependencies(views, [_ASKED, *wanted, *(name for rule in rules for name in rule.sources)])
     readers = [view for name, view in closure.items() if name not in FINDINGS] + rules
-    reads = Counter(name for reader in readers for name in {*reader.sources})
+    reads = Counter({_ASKED: len(wanted)})
+    reads.update(name for reader in readers for name in {*reader.sources})
     return [name for name in closure if name not in FINDINGS and reads[name] + (name in wanted) > 1]
 
 

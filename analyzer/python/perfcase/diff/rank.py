@@ -21,7 +21,7 @@ from perfcase.diff.collect import Collected, Figure, Key, collect
 from perfcase.diff.compare import Difference, Side, differences
 from perfcase.diff.sides import SIDES
 from perfcase.lazy import duckdb
-from perfcase.sharing import LONG, share
+from perfcase.sharing import LONG, forget, share
 from perfcase.views import View, load_views, with_dependencies
 from perfcase.window import move, open_window
 
@@ -249,7 +249,9 @@ def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Colle
     bounds = [side.start_ns + side.duration_ns * n // PARTS for n in range(PARTS + 1)]
     with open_window(side.case, bounds[0], bounds[1], side.scope, SIDES) as window:
         for start_ns, end_ns in pairwise(bounds):
+            forget(window)
             move(window, start_ns, end_ns)
+            share(window, [view.name for view in views])
             if side.per:
                 (count,) = window.execute(side.per_sql).fetchone() or (0,)
                 counts.append((count or 0.0) / side.per_count)
