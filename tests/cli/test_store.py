@@ -279,3 +279,16 @@ def test_an_event_named_like_a_view_does_not_replace_it(tmp_path: Path) -> None:
     with duckdb.connect(str(folder / "case.duckdb"), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM thread_time").fetchall() == [(0,)]
         assert connection.execute("SELECT on_cpu_ns FROM event_thread_time").fetchall() == [(7,)]
+
+
+def test_the_templates_in_use_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that all others are made from is the oldest, and takes a hundred times as long to make."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = casedb.template()
+    made = first.stat().st_ino
+    for number in range(casedb.TEMPLATES_MAX + 2):
+        last = casedb.template({f"event_{number}": [("ts_ns", "BIGINT")]})
+    assert first.stat().st_ino == made
+    left = set((tmp_path / "perfcase").glob("*.duckdb"))
+    assert {first, last} <= left
+    assert len(left) == casedb.TEMPLATES_MAX

@@ -16,6 +16,7 @@ import pytest
 
 from perfcase import casedb, query
 from perfcase.schema import load_tables, quote
+from perfcase.sharing import FINDINGS, share
 from perfcase.views import load_views
 from tests.support.fakecase import make_case
 from tests.support.imports import ROOT, imported
@@ -97,6 +98,7 @@ def many_cpus(table: str, columns: set[str]) -> str | None:
 
 def fired(folder: Path) -> list[tuple]:
     with query.connect(folder) as connection:
+        share(connection, FINDINGS)
         return connection.execute("SELECT finding, severity, message FROM finding").fetchall()
 
 

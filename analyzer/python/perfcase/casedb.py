@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -83,12 +84,19 @@ def template(other_columns: OtherColumns | None = None) -> Path:
                 raise PerfcaseError("environment", f"{path}: cannot be made: {told}", ROOM) from error
             made.replace(path)
         _keep_newest(path.parent)
+    # What is used is not the oldest: all others are made from the one of the schema alone, which was made first.
+    with suppress(OSError):
+        os.utime(path)
     return path
 
 
 def _keep_newest(folder: Path) -> None:
-    """Removes the oldest templates: those of old schemas, or of captures of kernels that nobody looks at any more."""
-    made = {path: path.stat().st_mtime_ns for path in folder.glob("*.duckdb") if path.is_file()}
+    """Removes the templates that were not used for longest: those of old schemas, or of kernels that nobody looks at any more."""
+    made = {}
+    for path in folder.glob("*.duckdb"):
+        # Another process may remove one meanwhile.
+        with suppress(OSError):
+            made[path] = path.stat().st_mtime_ns
     for path in sorted(made, key=made.__getitem__)[:-TEMPLATES_MAX]:
         path.unlink(missing_ok=True)
 

@@ -14,6 +14,7 @@ from perfcase.lazy import duckdb
 from perfcase.query import Result
 from perfcase.render import write_result
 from perfcase.schema import load_tables, quote
+from perfcase.sharing import share
 from perfcase.views import load_views, parameters
 
 EXPANDED = ("call_path", "callees", "callers")
@@ -62,6 +63,7 @@ def write_tables(
     if unknown:
         raise PerfcaseError("not_found", f"there is no view {unknown[0]}", "perfcase views lists them")
     views = load_views()
+    share(connection, [name for name in chosen if name in views])
     lost = []
     if fmt == "csv":
         lost.append("types of columns: CSV has none; unknown is an empty field, lists are JSON")
