@@ -15,17 +15,17 @@
 WITH threshold AS (
   SELECT 10 AS stall_count, 0.5 AS turn_ratio, 10000000 AS spread_ns, 0.5 AS critical_ratio
 ), turn AS (
-  SELECT upid, pid, process, fd, since_ts_ns, peer, gap_ns, write_name,
+  SELECT ts_ns, upid, pid, process, fd, since_ts_ns, peer, gap_ns, write_name,
     CASE WHEN gap_ns BETWEEN 38000000 AND 60000000 THEN 40 WHEN gap_ns BETWEEN 190000000 AND 260000000 THEN 200 END AS ms
   FROM socket_answer
   WHERE write_count > 1 AND last_write_bytes < 1448 AND coalesce(family IN ('inet', 'inet6'), true)
 ), stalled AS (
-  SELECT upid, pid, process, ms, count(*) AS stall_count, sum(gap_ns) AS stall_ns, avg(gap_ns) AS gap_ns_avg,
+  SELECT upid, pid, arg_max(process, ts_ns) AS process, ms, count(*) AS stall_count, sum(gap_ns) AS stall_ns, avg(gap_ns) AS gap_ns_avg,
     quantile_disc(gap_ns, 0.75) - quantile_disc(gap_ns, 0.25) AS spread_ns, count(DISTINCT (fd, since_ts_ns)) AS socket_count,
     max(peer) AS peer, count(DISTINCT peer) AS peer_count, mode(write_name ORDER BY write_name) AS write_name
   FROM turn
   WHERE ms IS NOT NULL
-  GROUP BY upid, pid, process, ms
+  GROUP BY upid, pid, ms
 ), turns AS (
   SELECT s.upid, s.ms, count(*) AS turn_count
   FROM turn AS t

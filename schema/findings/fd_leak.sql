@@ -14,7 +14,7 @@ WITH threshold AS (
   SELECT 0.8 AS limit_ratio, 0.95 AS critical_ratio, 4 AS snapshot_count, 4000000000 AS duration_ns, 20 AS growth_count,
     1.5 AS growth_ratio, 0.9 AS fit_ratio, 3600 AS limit_s
 ), listed AS (
-  SELECT upid, pid, any_value(comm) AS comm, snapshot, min(ts_ns) AS ts_ns, count(*) AS open_count, max(limit_count) AS limit_count
+  SELECT upid, pid, arg_max(comm, ts_ns) AS comm, snapshot, min(ts_ns) AS ts_ns, count(*) AS open_count, max(limit_count) AS limit_count
   FROM file_descriptor
   WHERE upid IS NOT NULL AND upid NOT IN (SELECT t.upid FROM recorder_thread JOIN thread AS t USING (utid) WHERE t.upid IS NOT NULL)
   GROUP BY upid, pid, snapshot
@@ -23,7 +23,7 @@ WITH threshold AS (
     ts_ns > (min(ts_ns) OVER (PARTITION BY upid) + max(ts_ns) OVER (PARTITION BY upid)) / 2 AS is_later
   FROM listed
 ), grown AS (
-  SELECT upid, any_value(pid) AS pid, any_value(comm) AS comm, count(*) AS snapshot_count, max(ts_ns) - min(ts_ns) AS duration_ns,
+  SELECT upid, any_value(pid) AS pid, arg_max(comm, ts_ns) AS comm, count(*) AS snapshot_count, max(ts_ns) - min(ts_ns) AS duration_ns,
     arg_min(open_count, ts_ns) AS first_count, arg_max(open_count, ts_ns) AS last_count, max(open_count) AS most_count,
     arg_max(limit_count, ts_ns) AS limit_count, min(step_count) AS least_step, coalesce(sum(step_count) FILTER (is_later), 0) AS later_count,
     regr_slope(open_count, ts_ns / 1e9) AS per_s, regr_r2(open_count, ts_ns / 1e9) AS fit_ratio

@@ -9,7 +9,7 @@
 -- next: perfcase view page_cache and memory: hits, misses, what else takes the memory
 -- next: perfcase view disk_utilization: what the reads cost; cgroup_activity: whether a control group is at its memory limit
 -- taught by: A high rate of paging
--- source: cgroup_activity, page_cache_event, page_size, proc_memory, proc_vmstat, process, thread
+-- source: cgroup_activity, page_cache_event, page_size, proc_memory, proc_vmstat, process_name, thread, thread_name_span
 -- evidence: SELECT ts_ns, interval_ns, method, hit_count, miss_count, hit_ratio, refault_count, miss_bytes, cache_bytes FROM page_cache ORDER BY ts_ns
 -- judged when: SELECT count(DISTINCT snapshot) > 1 FROM proc_vmstat
 -- not judged: what was read from storage (two snapshots of /proc/vmstat); perfcase-record takes them by default
@@ -27,11 +27,12 @@ WITH threshold AS (
   GROUP BY source_id
 ), reader AS (
   -- Not by /proc/PID/io: it counts what children that ended have read.
-  SELECT coalesce(p.name, t.comm, '?') AS name, coalesce(p.pid, t.pid) AS pid, e.inode, sum(e.page_count) AS page_count,
+  SELECT coalesce(p.name, n.comm, t.comm, '?') AS name, coalesce(p.pid, t.pid) AS pid, e.inode, sum(e.page_count) AS page_count,
     max(e.first_page + e.page_count) AS extent_pages
   FROM page_cache_event AS e
   LEFT JOIN thread AS t USING (utid)
-  LEFT JOIN process AS p ON p.upid = t.upid
+  LEFT JOIN process_name AS p ON p.upid = t.upid AND e.ts_ns BETWEEN p.since_ns AND p.until_ns
+  LEFT JOIN thread_name_span AS n ON n.utid = e.utid AND e.ts_ns BETWEEN n.since_ns AND n.until_ns
   WHERE e.action = 'added' AND NOT coalesce(e.is_written, false)
   GROUP BY ALL
   ORDER BY page_count DESC, pid, name, e.inode

@@ -103,3 +103,35 @@ def test_what_names_nothing(case: Path, only: str, code: int, words: str) -> Non
 
 def test_commands_that_are_suggested_ask_of_the_same_part(case: Path) -> None:
     assert "x.case --only process=java" in succeed("report", case, "--only", "process=java")
+
+
+def test_a_process_is_what_its_main_thread_was_called_then(tmp_path: Path) -> None:
+    """bash becomes ls at 50 ms. Its helper ended before, the worker began after: each belongs to the one that it knew."""
+
+    def ran(utid: int, name_id: int, at: int) -> dict[str, object]:
+        times = {"ts_ns": at * MS, "duration_ns": 10 * MS}
+        return {"utid": utid, "name_id": name_id, "state": "running", "cpu": 0, "is_open": False, **times}
+
+    case = make_case(
+        tmp_path / "x.case",
+        {
+            "capture": [{"capture_id": "c", "name": "x", "duration_ns": 100 * MS, "start_clock_ns": 0, "cpu_count": 1}],
+            "source": [{"source_id": 0, "name": "ftrace", "is_timeline": True}],
+            "process": [{"upid": 1, "pid": 100, "name": "ls"}],
+            "thread": [
+                {"utid": 1, "tid": 100, "pid": 100, "upid": 1, "comm": "ls", "last_ts_ns": 70 * MS},
+                {"utid": 2, "tid": 101, "pid": 100, "upid": 1, "comm": "helper", "end_ts_ns": 40 * MS},
+                {"utid": 3, "tid": 102, "pid": 100, "upid": 1, "comm": "worker", "last_ts_ns": 80 * MS},
+            ],
+            "thread_name": [
+                {"name_id": 1, "utid": 1, "ts_ns": 0, "comm": "bash"},
+                {"name_id": 2, "utid": 1, "ts_ns": 50 * MS, "comm": "ls"},
+                {"name_id": 3, "utid": 2, "ts_ns": 0, "comm": "helper"},
+                {"name_id": 4, "utid": 3, "ts_ns": 60 * MS, "comm": "worker"},
+            ],
+            "thread_state": [ran(1, 1, 10), ran(2, 3, 20), ran(1, 2, 60), ran(3, 4, 70)],
+        },
+    )
+    assert times(case, "process=bash") == {"bash": 10, "helper": 10}
+    assert times(case, "process=ls") == {"ls": 10, "worker": 10}
+    assert times(case, "process=100") == {"bash": 10, "helper": 10, "ls": 10, "worker": 10}

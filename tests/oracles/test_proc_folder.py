@@ -275,3 +275,23 @@ def test_links_of_a_copy_are_one_line_and_descriptors_are_read(tmp_path: Path) -
     assert rows == [(9, 0, "device", "/dev/null", None), (9, 11, "socket", "socket:[77]", 77)]
     issues = case.execute("SELECT severity, message FROM import_issue WHERE kind = 'links'").fetchall()
     assert issues == [("info", "5 links are not followed: 0/9/cwd and others")]
+
+
+def test_a_name_that_changes_from_copy_to_copy_is_that_of_each(tmp_path: Path) -> None:
+    """No event tells it: a process is called what the copy says, until the next one says otherwise."""
+    for second, comm in enumerate(["bash", "bash", "ls"]):
+        folder = tmp_path / "copies" / str(second)
+        stat = f"7 ({comm}) S 1 7 7 0 -1 0 1 0 0 0 5 5 0 0 20 0 1 0 100 4096 10 18446744073709551615{' 0' * 27}\n"
+        for name in ("7/stat", "7/task/7/stat"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(stat)
+        (folder / "stat").write_text("cpu  1 2 3 4\ncpu0 1 2 3 4\n")
+        (folder / "uptime").write_text(f"{100 + second}.00 1.00\n")
+    ours = opened(tmp_path / "copies")
+    assert ours.execute("SELECT process, comm FROM thread_census ORDER BY snapshot").fetchall() == [
+        ("bash", "bash"), ("bash", "bash"), ("ls", "ls"),
+    ]  # fmt: skip
+    assert ours.execute("SELECT name FROM process_name WHERE pid = 7 ORDER BY since_ns").fetchall() == [
+        ("bash",),
+        ("ls",),
+    ]

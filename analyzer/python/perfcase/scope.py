@@ -4,7 +4,7 @@ Conditions of different keys must all hold, of those of the same key one. A proc
 name, a control group its path with what lies below; names and paths may hold ``*`` and ``?``. What a condition leaves:
 
 - process, thread, cgroup: events, states, system calls, samples and /proc rows of these threads and processes; by a name, the
-  states, calls and samples of the time that they had it (a process has its main thread's);
+  states, calls and samples of the time that they had it (a process has its main thread's, see ``NAMES``);
 - cpu: what happened there, a state if the thread ran there; rows of /proc by CPU;
 - what is counted of the whole host (memory, disks, network, load) is not changed by them.
 """
@@ -21,6 +21,14 @@ from perfcase.lazy import duckdb
 
 KEYS = ("window", "process", "thread", "cpu", "cgroup")
 CPU_MAX = 1 << 16
+
+NAMES = (
+    "SELECT n.name_id, n.utid, n.comm, p.name AS process FROM thread_name_span AS n JOIN thread AS t USING (utid)"
+    " LEFT JOIN process_name AS p ON p.upid = t.upid"
+    " AND greatest(n.since_ns, least(n.until_ns, coalesce(t.end_ts_ns, t.last_ts_ns, n.until_ns)))"
+    " BETWEEN p.since_ns AND p.until_ns"
+)
+"""The names of all threads, and what the process was called when the thread had the name for the last time."""
 
 _SCALES = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "m": 60 * 10**9, "h": 3600 * 10**9}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(s|ms|us|ns|m|h|)")
@@ -91,12 +99,12 @@ def resolve(connect: Callable[[], duckdb.DuckDBPyConnection], conditions: Iterab
 def _found_in(connection: duckdb.DuckDBPyConnection, asked: _Asked, cpus: Sequence[int] | None) -> Scope:
     processes = connection.execute("SELECT upid, pid, name FROM process").fetchall()
     threads = connection.execute("SELECT utid, upid, tid, comm FROM thread").fetchall()
-    called = connection.execute("SELECT name_id, utid, comm FROM thread_name").fetchall()
+    called = connection.execute(NAMES).fetchall()
     pids = {upid: pid for upid, pid, _ in processes}
     groups = connection.execute("SELECT upid, cgroup FROM process_cgroup").fetchall()
     counted = connection.execute("SELECT DISTINCT cgroup::VARCHAR FROM proc_cgroup_stat").fetchall()
     names = {utid: {comm} for utid, _, _, comm in threads}
-    for _, utid, comm in called:
+    for _, utid, comm, _ in called:
         names.setdefault(utid, set()).add(comm)
     leaders = {upid: utid for utid, upid, tid, _ in threads for pid in [pids.get(upid)] if tid == pid}
     upids = {row[0] for row in processes}
@@ -119,14 +127,12 @@ def _found_in(connection: duckdb.DuckDBPyConnection, asked: _Asked, cpus: Sequen
         utids &= {utid for utid, _, tid, _ in threads if any(_is(text, tid, names[utid]) for text in wanted)}
         _found(utids, "thread", wanted)
         upids &= {upid for utid, upid, _, _ in threads if utid in utids}
-    own = {upid: name for upid, _, name in processes}
     found = {utid: (upid, tid) for utid, upid, tid, _ in threads if utid in utids}
     others = []
-    for name_id, utid, comm in called:
+    for name_id, utid, comm, process in called:
         if utid not in found:
             continue
         upid, tid = found[utid]
-        process = comm if leaders.get(upid) == utid else own.get(upid)
         is_thread = any(_is(text, tid, {comm}) for text in asked.names.get("thread", ("*",)))
         is_process = any(_is(text, pids.get(upid), {process}) for text in asked.names.get("process", ("*",)))
         if not (is_thread and is_process):

@@ -19,7 +19,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -143,6 +143,16 @@ def default_folder(file: Path) -> Path:
     return cache / "perfcase" / key / name
 
 
+def damage_of(files: Iterable[Path]) -> PerfcaseError | None:
+    """The error that says which table of their imports cannot be read: asked when a question to them has failed."""
+    for file in files:
+        folder = file if is_imported(file) else default_folder(file)
+        if is_imported(folder) and (told := wholeness.unreadable(folder)):
+            remedy = "import the capture again" if folder == file else f"perfcase import --force {file}"
+            return PerfcaseError("input", told, remedy)
+    return None
+
+
 def importer_id() -> str:
     """What the tables of an import depend on apart from the file: the version and the very build of the core."""
     core = Path(import_core().__file__).stat()
@@ -261,7 +271,7 @@ def _reusable(target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequ
         return None
     if any(info.get(key) != value for key, value in wanted.items()) or not _has_dirs(info, debug_dirs):
         return None
-    if wholeness.damage(target, info):
+    if wholeness.damage(target, info) or not wholeness.has_readable_ends(target):
         return None
     source = info.get("source", {})
     if source.get("stamp") != stamp(file) and source.get("capture_id") != import_core().hash_file(str(file)):

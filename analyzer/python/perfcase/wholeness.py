@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -46,6 +47,29 @@ def damage(folder: Path, info: Mapping[str, Any]) -> str | None:
             return f"{path}: has {size:,} bytes; {written:,} were written"
         if end != _TABLE_ENDS:
             return f"{path}: does not end as a table does"
+    return None
+
+
+def has_readable_ends(folder: Path) -> bool:
+    """Whether the end of each table, which says what is in it, can be read: ``damage`` looks at its last four bytes alone."""
+    try:
+        with duckdb.cursor() as connection:
+            named = f"{glob.escape(str(folder / 'tables'))}/*.parquet"
+            connection.execute("SELECT count(*) FROM parquet_file_metadata($1)", [named]).fetchall()
+    except duckdb.Error:
+        return False
+    return True
+
+
+def unreadable(folder: Path) -> str | None:
+    """Reads all tables: which of them cannot be read, and why, or None. It takes seconds where there is much."""
+    for path in sorted((folder / "tables").glob("*.parquet")):
+        try:
+            with duckdb.cursor() as connection:
+                named = glob.escape(str(path))
+                connection.execute("SELECT count(COLUMNS(*)) FROM read_parquet($1)", [named]).fetchall()
+        except duckdb.Error as error:
+            return f"{path}: cannot be read: {str(error).splitlines()[0]}"
     return None
 
 

@@ -1,6 +1,6 @@
 -- lock_wait: which locks threads waited for, where, how long, who held them and who ended the waits
--- grain: a lock (a futex of a process, or a kernel lock), a name of waiting threads, their callchain, a holder's and a waker's name
--- source: lock_wait_event, thread, thread_name, process, stack_folded
+-- grain: a lock (a futex of a process, or a kernel lock), a name of the process, a name of waiting threads, their callchain, a holder's and a waker's name
+-- source: lock_wait_event, thread, thread_name, process_name, stack_folded
 -- caveat: an idle worker waits for a futex as well (a condition variable): only where there is a holder, a lock was contended
 -- caveat: how the holder is known, and when it cannot be, is told by lock_wait_event, which has each wait
 -- caveat: calls that did not wait, because the word had changed, are in changed_count only
@@ -15,7 +15,7 @@
 -- column lock_type: the futex operation, or the kind of kernel lock
 -- column upid: the process of the waiting threads
 -- column pid: its process id, a label
--- column process: its name
+-- column process: its name when the waits began
 -- column comm: name of the threads that waited, when they began to
 -- column stack: where they waited, root first, frames separated by semicolons
 -- column holder_comm: name of the threads that held the lock, where it can be known
@@ -34,7 +34,7 @@
 -- column stack_id: the callchain's key
 WITH wait AS (
   SELECT
-    w.kind, w.lock_address, w.lock_type, w.upid, coalesce(tn.comm, t.comm) AS comm, w.stack_id, coalesce(hn.comm, h.comm) AS holder_comm, w.holder_how,
+    w.kind, w.lock_address, w.lock_type, w.upid, p.pid, p.name AS process, coalesce(tn.comm, t.comm) AS comm, w.stack_id, coalesce(hn.comm, h.comm) AS holder_comm, w.holder_how,
     coalesce(kn.comm, k.comm) AS waker_comm,
     count(*) FILTER (w.result NOT IN ('open', 'changed')) AS wait_count,
     TRY_CAST(coalesce(sum(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')), 0) AS BIGINT) AS total_ns,
@@ -52,14 +52,14 @@ WITH wait AS (
   ASOF LEFT JOIN thread_name AS tn ON tn.utid = w.utid AND tn.ts_ns <= w.ts_ns
   ASOF LEFT JOIN thread_name AS hn ON hn.utid = w.holder_utid AND hn.ts_ns <= w.ts_ns
   ASOF LEFT JOIN thread_name AS kn ON kn.utid = w.waker_utid AND kn.ts_ns <= w.ts_ns
+  LEFT JOIN process_name AS p ON p.upid = w.upid AND w.ts_ns BETWEEN p.since_ns AND p.until_ns
   GROUP BY ALL
 )
 SELECT
-  w.kind, format('0x{:x}', w.lock_address) AS lock, w.lock_type, w.upid, p.pid, p.name AS process, w.comm,
+  w.kind, format('0x{:x}', w.lock_address) AS lock, w.lock_type, w.upid, w.pid, w.process, w.comm,
   f.folded AS stack, w.holder_comm, w.holder_how, w.waker_comm,
   w.wait_count, w.total_ns, w.avg_ns, w.max_ns, w.max_ts_ns, w.timeout_count, w.changed_count, w.open_count, w.open_ns,
   w.lock_address, w.stack_id
 FROM wait AS w
-LEFT JOIN process AS p USING (upid)
 LEFT JOIN stack_folded AS f USING (stack_id)
-ORDER BY w.total_ns DESC, w.kind, w.upid, w.lock_address, w.lock_type, w.comm, w.stack_id, w.holder_comm, w.holder_how, w.waker_comm
+ORDER BY w.total_ns DESC, w.kind, w.upid, w.lock_address, w.lock_type, w.process, w.comm, w.stack_id, w.holder_comm, w.holder_how, w.waker_comm

@@ -1,6 +1,6 @@
 -- memory_growth: whose memory grows: size at the first and last snapshot, and the straight line through all of them
 -- grain: a process that two snapshots or more saw
--- source: proc_process, proc_thread, thread, process
+-- source: proc_process, proc_thread, thread, process_name
 -- caveat: a slope from a few seconds says little about an hour: look at fit_ratio, snapshot_count and duration_ns; a warm-up looks like a leak
 -- caveat: resident memory includes shared pages; pss_bytes divides them among their users, and anonymous memory is what malloc grows. allocation_by_stack says which stacks make a process grow, where system calls or page faults were recorded
 -- caveat: fit_ratio is 1 for a size that never changed
@@ -10,7 +10,7 @@
 -- diff weight: 0.4
 -- column upid: the capture's own process key
 -- column pid: process id
--- column comm: its name
+-- column comm: its name at the last of them
 -- column snapshot_count [count]: snapshots with its resident memory
 -- column duration_ns [ns]: between the first and the last of them
 -- column resident_bytes_first [bytes]: resident memory at the first
@@ -44,7 +44,7 @@ WITH seen AS (
   WHERE upid IS NOT NULL
   GROUP BY source_id, snapshot, upid
 ), line AS (
-  SELECT upid, count(resident_bytes) AS snapshot_count,
+  SELECT upid, count(resident_bytes) AS snapshot_count, max(ts_ns) AS last_ts_ns,
     max(ts_ns) FILTER (resident_bytes IS NOT NULL) - min(ts_ns) FILTER (resident_bytes IS NOT NULL) AS duration_ns,
     arg_min(resident_bytes, ts_ns) AS resident_bytes_first, arg_max(resident_bytes, ts_ns) AS resident_bytes_last,
     max(resident_bytes) AS resident_bytes_max,
@@ -64,6 +64,6 @@ SELECT
   resident_bytes_per_h, fit_ratio, anon_bytes_first, anon_bytes_last, anon_bytes_per_h, anon_fit_ratio,
   pss_bytes_first, pss_bytes_last, pss_bytes_per_h, pss_fit_ratio, swap_bytes_last
 FROM line
-LEFT JOIN process AS p USING (upid)
+LEFT JOIN process_name AS p ON p.upid = line.upid AND line.last_ts_ns BETWEEN p.since_ns AND p.until_ns
 WHERE line.snapshot_count >= 2
 ORDER BY resident_bytes_last - resident_bytes_first DESC, p.pid, line.upid

@@ -1,6 +1,6 @@
 -- numa_placement: on which NUMA nodes each process has its memory, and where it ran meanwhile
 -- grain: a snapshot × process × node on which it has memory or ran
--- source: proc_numa, followed_state, thread, process, cpu_node
+-- source: proc_numa, followed_state, thread, process_name, cpu_node
 -- caveat: read where it was asked for (perfcase-record --numa-maps); resident memory of all mappings, of file pages that others map as well
 -- caveat: on_cpu_ns is of the whole capture, the same for every snapshot; NULL where switches were not recorded or the CPUs' nodes are not known
 -- caveat: memory on one node and time on another is remote access if that is the memory in use: this view cannot tell which is
@@ -10,7 +10,7 @@
 -- column snapshot: number of the snapshot, within its source
 -- column upid: the capture's own process key
 -- column pid: process id
--- column comm: its name
+-- column comm: its name then
 -- column node: the node
 -- column resident_bytes [bytes]: its resident memory on the node
 -- column resident_ratio [ratio]: resident_bytes as a share of its resident memory on all nodes
@@ -45,7 +45,7 @@ SELECT
   coalesce(r.on_cpu_ns, 0) / nullif(o.on_cpu_ns, 0) AS on_cpu_ratio
 FROM place AS x
 JOIN reading AS g USING (source_id, snapshot, upid)
-LEFT JOIN process AS p ON p.upid = x.upid
+LEFT JOIN process_name AS p ON p.upid = x.upid AND g.ts_ns BETWEEN p.since_ns AND p.until_ns
 LEFT JOIN ran AS r ON r.upid = x.upid AND r.node = x.node
 LEFT JOIN ran_of AS o ON o.upid = x.upid
 ORDER BY g.ts_ns, x.source_id, g.pid, x.upid, x.node

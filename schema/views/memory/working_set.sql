@@ -1,6 +1,6 @@
 -- working_set: which files each process read through the page cache, against the size of the cache
--- grain: a process (where it is not known, a name of threads) and a file
--- source: page_cache_event, fd_call, thread, process, proc_memory, page_size, block_device
+-- grain: a process and a name that it had (where it is not known, a name of threads) and a file
+-- source: page_cache_event, fd_call, thread, thread_name_span, process_name, proc_memory, page_size, block_device
 -- caveat: needs filemap events (perfcase record --with page-cache); without mm_filemap_get_pages reads that the cache served are not seen
 -- caveat: a path is that of the descriptor in whose reads and writes most of the file's pages were touched, as its process names it
 -- caveat: the extent is the end of the part of the file that was touched: the file may be larger
@@ -11,7 +11,7 @@
 -- diff weight: 0.7
 -- column upid: the process
 -- column pid: its process id, a label
--- column process: its name; where the process is not known, the threads'
+-- column process: its name when its threads touched the file; where the process is not known, the threads'
 -- column device: the file system, as major,minor
 -- column inode: the file: find -inum tells its name on the recorded host
 -- column path: its path, where a read or write of a descriptor that a snapshot named touched it; NULL where none did
@@ -30,13 +30,14 @@
 WITH cache AS (
   SELECT max(cached_bytes + coalesce(buffers_bytes, 0)) AS cache_bytes FROM proc_memory
 ), page AS (
-  SELECT e.ts_ns, e.utid, t.upid, coalesce(p.name, t.comm) AS process, e.device, e.inode, e.action, e.first_page, e.page_count, e.is_written,
+  SELECT e.ts_ns, e.utid, t.upid, p.pid, coalesce(p.name, n.comm, t.comm) AS process, e.device, e.inode, e.action, e.first_page, e.page_count, e.is_written,
     row_number() OVER (
-      PARTITION BY t.upid, coalesce(p.name, t.comm), e.device, e.inode, e.action, e.first_page ORDER BY e.ts_ns
+      PARTITION BY t.upid, CASE WHEN t.upid IS NULL THEN coalesce(n.comm, t.comm) END, e.device, e.inode, e.action, e.first_page ORDER BY e.ts_ns
     ) AS nth
   FROM page_cache_event AS e
   LEFT JOIN thread AS t USING (utid)
-  LEFT JOIN process AS p USING (upid)
+  LEFT JOIN process_name AS p ON p.upid = t.upid AND e.ts_ns BETWEEN p.since_ns AND p.until_ns
+  LEFT JOIN thread_name_span AS n ON n.utid = e.utid AND e.ts_ns BETWEEN n.since_ns AND n.until_ns
   WHERE e.action <> 'dirtied'
 ), told AS (
   SELECT bool_or(action = 'looked_up') AS lookups FROM page
@@ -58,7 +59,7 @@ WITH cache AS (
   QUALIFY row_number() OVER (PARTITION BY device, inode ORDER BY events DESC, target) = 1
     AND row_number() OVER (PARTITION BY target ORDER BY events DESC, device, inode) = 1
 ), file AS (
-  SELECT upid, process, device, inode,
+  SELECT upid, pid, process, device, inode,
     TRY_CAST(coalesce(sum(page_count) FILTER (action IN ('looked_up', 'faulted')), 0) AS BIGINT) AS looked_up,
     TRY_CAST(coalesce(sum(page_count) FILTER (action = 'added' AND NOT coalesce(is_written, false)), 0) AS BIGINT) AS read,
     TRY_CAST(coalesce(sum(page_count) FILTER (action = 'added' AND is_written), 0) AS BIGINT) AS written,
@@ -66,10 +67,10 @@ WITH cache AS (
     TRY_CAST(coalesce(sum(page_count) FILTER (action = 'removed'), 0) AS BIGINT) AS removed,
     max(first_page + page_count)::HUGEINT AS extent
   FROM page
-  GROUP BY upid, process, device, inode
+  GROUP BY upid, pid, process, device, inode
 )
 SELECT
-  f.upid, p.pid, f.process, f.device, f.inode, n.path, b.device_name AS block_device,
+  f.upid, f.pid, f.process, f.device, f.inode, n.path, b.device_name AS block_device,
   CASE WHEN t.lookups THEN f.looked_up END AS looked_up_pages,
   f.read AS read_pages, f.written AS written_pages, f.reread AS reread_pages, f.removed AS removed_pages,
   f.extent AS extent_pages,
@@ -82,7 +83,6 @@ FROM file AS f
 CROSS JOIN told AS t
 CROSS JOIN cache AS c
 LEFT JOIN page_size AS s ON true
-LEFT JOIN process AS p USING (upid)
 LEFT JOIN named AS n ON n.device = f.device AND n.inode = f.inode
 -- The inodes of block devices are their numbers, in a file system of their own.
 LEFT JOIN block_device AS b ON f.device LIKE '0,%' AND b.device = (f.inode >> 20) || ',' || (f.inode & 1048575)

@@ -1,6 +1,6 @@
 -- socket: the sockets of the recorded processes with their queues, round-trip times and retransmissions, as ss -tuxipn prints them
 -- grain: a snapshot × socket × descriptor that holds it
--- source: proc_socket, process
+-- source: proc_socket, process_name
 -- caveat: it has the sockets of every network namespace that a recorded process is in; unless the whole host was recorded, only sockets that a recorded process has open
 -- caveat: recv_queue_bytes of a listening socket is the number of connections that wait to be accepted, send_queue_bytes how many may
 -- caveat: counts are totals since the connection began; retransmit_ratio is a share of the segments that it sent
@@ -12,7 +12,7 @@
 -- column netns_inode: the network namespace; NULL: not known, from ss's text or copies of /proc/net
 -- column upid: the process that holds it; NULL when no recorded one does
 -- column pid: its process id
--- column comm: its name
+-- column comm: its name then
 -- column fd: its descriptor
 -- column family: inet, inet6 or unix
 -- column protocol: tcp, udp; stream, dgram, seqpacket for unix sockets
@@ -61,6 +61,6 @@ SELECT
   s.buffer_limited_ns / nullif(s.busy_ns, 0) AS buffer_limited_ratio,
   s.last_send_ns, s.last_receive_ns, s.timer, s.timer_ns, s.congestion_control
 FROM proc_socket AS s
-LEFT JOIN process AS p USING (upid)
+LEFT JOIN process_name AS p ON p.upid = s.upid AND s.ts_ns BETWEEN p.since_ns AND p.until_ns
 ORDER BY s.source_id, s.snapshot, s.netns_inode, s.family, s.protocol, s.local_port, s.local_address, s.peer_port,
   s.peer_address, s.inode, s.pid, s.fd, s.state

@@ -1,6 +1,6 @@
 -- tcp_latency: each TCP connection's round-trip time, retransmissions and queues, from snapshots of sockets and from tracepoints
 -- grain: a connection (its two ends) in a network namespace
--- source: proc_socket, tcp_event, process
+-- source: proc_socket, tcp_event, process_name
 -- caveat: round-trip times are the kernel's smoothed ones (srtt), also of the last segments before a snapshot; rtt_ns_least is the least single one it remembers
 -- caveat: without tcp_probe (perfcase record --with tcp) there is one reading a snapshot; connections between snapshots are seen by tracepoints only, without process and namespace
 -- caveat: an end of a connection within the host is a row of its own
@@ -13,7 +13,7 @@
 -- column netns_inode: network namespace; NULL where only tracepoints know the connection
 -- column upid: the process that holds the socket; of several, the first
 -- column pid: its process id, a label
--- column process: its name
+-- column process: its name at the last snapshot that has the connection
 -- column local_address: local address
 -- column local_port: local port
 -- column peer_address: the other end's address
@@ -68,7 +68,7 @@ WITH socket AS (
   GROUP BY ALL
 ), state AS (
   SELECT netns_inode, local_address, local_port, peer_address, peer_port,
-    arg_max(upid, ts_ns) AS upid, arg_max(state, ts_ns) AS state, min(min_rtt_ns) AS rtt_ns_least, max(rttvar_ns) AS rttvar_ns_max,
+    arg_max(upid, ts_ns) AS upid, max(ts_ns) AS last_ts_ns, arg_max(state, ts_ns) AS state, min(min_rtt_ns) AS rtt_ns_least, max(rttvar_ns) AS rttvar_ns_max,
     max(retransmit_count) AS total, CASE WHEN count(*) > 1 THEN max(retransmit_count) - min(retransmit_count) END AS gained,
     max(lost_count) AS lost_count, max(send_queue_bytes) AS send_queue_bytes_max, max(recv_queue_bytes) AS recv_queue_bytes_max,
     CASE WHEN count(*) > 1 THEN max(sent_bytes) - min(sent_bytes) END AS sent_bytes,
@@ -87,5 +87,5 @@ FROM over_time AS o
 CROSS JOIN told AS t
 LEFT JOIN state AS s ON s.netns_inode IS NOT DISTINCT FROM o.netns_inode AND s.local_address = o.local_address
   AND s.local_port = o.local_port AND s.peer_address = o.peer_address AND s.peer_port = o.peer_port
-LEFT JOIN process AS p ON p.upid = s.upid
+LEFT JOIN process_name AS p ON p.upid = s.upid AND s.last_ts_ns BETWEEN p.since_ns AND p.until_ns
 ORDER BY o.rtt_ns_max DESC, o.local_address, o.local_port, o.peer_address, o.peer_port, o.netns_inode

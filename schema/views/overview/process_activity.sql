@@ -1,6 +1,6 @@
 -- process_activity: what each process did, as pidstat -urdw prints it
 -- grain: an interval between two snapshots × process that was in the later one
--- source: proc_process, proc_thread, thread, process, capture
+-- source: proc_process, proc_thread, thread, process_name, capture
 -- caveat: CPU time is counted in ticks (10 ms with 100 ticks a second) and adjusted to the exact total: the split into user and system time is an estimate
 -- caveat: CPU time, faults and storage are the process's own totals, ended threads included; where a capture has no files of processes they are sums over its threads. Switches and run_queue_ns are always sums over the threads that a snapshot saw: what a thread did after its last snapshot is not in them. Without files of threads the switches are those of /proc/PID/status where the process has one thread, else unknown. (pidstat -w without -t shows the main thread's switches only.)
 -- caveat: a process that started since the last snapshot counts from its start, known to a tick
@@ -14,7 +14,7 @@
 -- column interval_ns [ns]: its length
 -- column upid: the capture's own process key
 -- column pid: process id
--- column comm: its name
+-- column comm: its name at the end of the interval
 -- column usr_ratio [ratio]: CPU time in user mode as a share of one CPU: may be more than 1
 -- column system_ratio [ratio]: CPU time in the kernel as a share of one CPU
 -- column cpu_ratio [ratio]: both together
@@ -146,7 +146,7 @@ SELECT
   i.involuntary_switch_count * 1e9 / i.interval_ns AS involuntary_switches_per_s,
   i.thread_count
 FROM interval AS i
-LEFT JOIN process AS p USING (upid)
+LEFT JOIN process_name AS p ON p.upid = i.upid AND i.ts_ns BETWEEN p.since_ns AND p.until_ns
 LEFT JOIN capture AS c ON true
 WHERE i.interval_ns > 0
 ORDER BY i.ts_ns, i.source_id, i.pid, i.upid

@@ -1,6 +1,6 @@
 -- process_command: what each recorded process was started as: command line, control group, parent, as ps -ef shows it
 -- grain: a process, since when it was seen to be so: a program that it executes, another control group
--- source: proc_command, process
+-- source: proc_command, process, process_name
 -- caveat: looked at at a lower rate than the other snapshots: a process that lives shortly has no row, a change has the time at which it was seen
 -- caveat: arguments are joined by spaces and cut at 4 KiB; kernel threads have none
 -- diff no: names, no figures
@@ -8,19 +8,20 @@
 -- column until_ts_ns [ns]: when it was first seen otherwise; NULL: it was not
 -- column upid: the capture's own process key
 -- column pid: process id
--- column comm: its name
+-- column comm: its name when it was first seen so
 -- column parent_upid: the process that forked it; NULL where the capture does not tell
 -- column parent_pid: its process id
--- column parent_comm: its name
+-- column parent_comm: its name then
 -- column start_ts_ns [ns]: when the process was forked; NULL: before the capture
 -- column end_ts_ns [ns]: when it ended; NULL: it outlived the capture
 -- column command_line: its arguments; NULL: a kernel thread, or not read
 -- column cgroup: its control group: the path of the unified hierarchy, or of the first one of version 1
 SELECT
-  c.ts_ns, lead(c.ts_ns) OVER w AS until_ts_ns, c.upid, c.pid, p.name AS comm,
+  c.ts_ns, lead(c.ts_ns) OVER w AS until_ts_ns, c.upid, c.pid, n.name AS comm,
   p.parent_upid, q.pid AS parent_pid, q.name AS parent_comm, p.start_ts_ns, p.end_ts_ns, c.command_line, c.cgroup
 FROM proc_command AS c
 LEFT JOIN process AS p ON p.upid = c.upid
-LEFT JOIN process AS q ON q.upid = p.parent_upid
+LEFT JOIN process_name AS n ON n.upid = c.upid AND c.ts_ns BETWEEN n.since_ns AND n.until_ns
+LEFT JOIN process_name AS q ON q.upid = p.parent_upid AND c.ts_ns BETWEEN q.since_ns AND q.until_ns
 WINDOW w AS (PARTITION BY c.source_id, c.upid ORDER BY c.ts_ns, c.snapshot)
 ORDER BY c.pid, c.upid, c.source_id, c.ts_ns, c.snapshot

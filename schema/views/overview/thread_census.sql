@@ -1,6 +1,6 @@
 -- thread_census: how many threads of each process have which name and state, as ps -T -o stat,comm | sort | uniq -c counts them
 -- grain: a snapshot × process × name × state
--- source: proc_thread, thread, process
+-- source: proc_thread, thread, process_name
 -- caveat: a state is that of a moment: a thread that runs now and then is mostly seen asleep. What it is over time: off_cpu_by_thread, from events
 -- caveat: a sleeping thread that has not run is looked at in each fourth snapshot: until then one that was woken and waits for a CPU still counts as sleeping
 -- caveat: wait_channel needs a kernel that shows it (CONFIG_STACKTRACE and root)
@@ -11,7 +11,7 @@
 -- column snapshot: number of the snapshot
 -- column upid: the capture's own process key
 -- column pid: process id
--- column process: the process's name
+-- column process: the process's name when they were read
 -- column comm: the threads' name
 -- column state: R, S, D, T, t, I, Z, X as in ps
 -- column state_name: the state in a word
@@ -19,7 +19,7 @@
 -- column thread_ratio [ratio]: thread_count as a share of the process's threads
 -- column wait_channel: the kernel function in which most of them sleep
 SELECT
-  min(t.ts_ns) AS ts_ns, t.snapshot, th.upid, t.pid, max(p.name) AS process, t.comm, t.state,
+  min(t.ts_ns) AS ts_ns, t.snapshot, th.upid, t.pid, arg_max(p.name, t.ts_ns) AS process, t.comm, t.state,
   CASE t.state
     WHEN 'R' THEN 'running or runnable' WHEN 'S' THEN 'sleeping' WHEN 'D' THEN 'disk_sleep' WHEN 'T' THEN 'stopped'
     WHEN 't' THEN 'traced' WHEN 'I' THEN 'idle' WHEN 'Z' THEN 'zombie' WHEN 'X' THEN 'dead' WHEN 'P' THEN 'parked'
@@ -30,6 +30,6 @@ SELECT
   mode(t.wait_channel ORDER BY t.wait_channel) AS wait_channel
 FROM proc_thread AS t
 JOIN thread AS th USING (utid)
-LEFT JOIN process AS p ON p.upid = th.upid
+LEFT JOIN process_name AS p ON p.upid = th.upid AND t.ts_ns BETWEEN p.since_ns AND p.until_ns
 GROUP BY t.source_id, t.snapshot, t.pid, th.upid, t.comm, t.state
 ORDER BY t.source_id, t.snapshot, t.pid, th.upid, thread_count DESC, t.comm, t.state

@@ -1,6 +1,6 @@
 -- context_switches: how often each process's threads left a CPU, per second of the capture, and whether they wanted to
 -- grain: a second of the capture, a process and a name that it had
--- source: sched_switch, thread, process, source, capture
+-- source: sched_switch, thread, process_name, source, capture
 -- caveat: the last second is usually cut short: per_second divides by the part of it that the capture covers
 -- caveat: the idle task is left out
 -- diff by: process
@@ -11,7 +11,7 @@
 -- column interval_ns [ns]: its length; shorter at the end of the capture
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
--- column process: the process's name: of what its main thread did, the name that it had then, else the last one
+-- column process: the process's name then
 -- column voluntary_count [count]: switches of threads that went to sleep
 -- column involuntary_count [count]: switches of threads that still wanted to run
 -- column switch_count [count]: both together
@@ -25,7 +25,7 @@ WITH bounds AS (
   FROM sched_switch AS s
   JOIN source AS o USING (source_id)
   LEFT JOIN thread AS t ON t.utid = s.utid
-  LEFT JOIN process AS p ON p.upid = t.upid
+  LEFT JOIN process_name AS p ON p.upid = t.upid AND s.ts_ns BETWEEN p.since_ns AND p.until_ns
   WHERE o.is_timeline AND s.prev_pid <> 0
 )
 SELECT

@@ -1,6 +1,6 @@
 -- on_cpu_distribution: how long threads stayed on a CPU each time they got one (cpudist), as a histogram in powers of two
 -- grain: a power of two, a process and a name that it had
--- source: followed_state, thread, thread_name, process
+-- source: followed_state, thread, thread_name, process_name
 -- caveat: only stays whose both ends are in the capture count
 -- caveat: threads of unknown processes are together in one row with a NULL upid
 -- diff by: process
@@ -10,7 +10,7 @@
 -- diff weight: 0.42
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
--- column process: the process's name: of what its main thread did, the name that it had then, else the last one
+-- column process: the process's name when the thread left the CPU
 -- column bucket_ns_min [ns]: the range begins here: 0, 2, 4, 8, …
 -- column bucket_ns_max [ns]: and ends before this: 2, 4, 8, 16, …
 -- column count [count]: how many stays
@@ -27,7 +27,7 @@ SELECT
   TRY_CAST(sum(s.duration_ns) AS BIGINT) AS on_cpu_ns
 FROM followed_state AS s
 JOIN thread AS t USING (utid)
-LEFT JOIN process AS p ON p.upid = t.upid
+LEFT JOIN process_name AS p ON p.upid = t.upid AND s.ts_ns + s.duration_ns BETWEEN p.since_ns AND p.until_ns
 LEFT JOIN thread_name AS n ON n.name_id = s.name_id
 WHERE s.state = 'running' AND NOT s.is_open
 GROUP BY ALL

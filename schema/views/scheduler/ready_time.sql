@@ -1,6 +1,6 @@
 -- ready_time: how long the threads of each process waited for a CPU, as a share of wall time (%RDY), with steal beside it
 -- grain: an interval of the capture and a process
--- source: followed_state, thread, thread_name, process, process_cgroup, proc_cpu, capture
+-- source: followed_state, thread, process_name, process_cgroup, proc_cpu, capture
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
 -- caveat: times of all threads together: a process with several threads can be over 1
 -- caveat: the control group is the one that the process was last seen in before the interval's end; of one that was not looked at, that of its nearest ancestor that was (process_cgroup). ready_time_by_cgroup adds up
@@ -14,7 +14,7 @@
 -- column interval_ns [ns]: its length; shorter at the end of the capture
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
--- column process: the process's name: of its main thread, when that last began to run or wait in the interval; else the last one
+-- column process: the process's name at the end of the interval
 -- column cgroup: its control group: the path of the unified hierarchy, or of the first one of version 1
 -- column thread_count [count]: its threads that ran or waited in the interval
 -- column ready_ns [ns]: time they waited for a CPU
@@ -28,17 +28,16 @@ WITH setting AS (
   SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(duration_ns) // 100000)::BIGINT AS step_ns, max(duration_ns) AS end_ns
   FROM capture
 ), cut AS (
-  SELECT s.utid, s.name_id, s.state = 'running' AS is_run, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, x.step_ns,
+  SELECT s.utid, s.state = 'running' AS is_run, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, x.step_ns,
     unnest(range(s.ts_ns // x.step_ns, least((s.ts_ns + s.duration_ns - 1) // x.step_ns, s.ts_ns // x.step_ns + 100000) + 1)) AS step
   FROM followed_state AS s
   CROSS JOIN setting AS x
   WHERE s.state IN ('running', 'runnable', 'runnable_preempted') AND s.duration_ns > 0
 ), part AS (
-  SELECT c.step, t.upid, c.utid, c.is_run, CASE WHEN t.tid = t.pid THEN {comm: n.comm, ts_ns: c.ts_ns} END AS name,
+  SELECT c.step, t.upid, c.utid, c.is_run,
     least(c.end_ns, (c.step + 1) * c.step_ns) - greatest(c.ts_ns, c.step * c.step_ns) AS ns
   FROM cut AS c
   JOIN thread AS t USING (utid)
-  LEFT JOIN thread_name AS n ON n.name_id = c.name_id
 ), counter AS (
   SELECT ts_ns AS end_ns, lag(ts_ns) OVER w AS ts_ns, CASE WHEN steal_ns < lag(steal_ns) OVER w THEN 0 ELSE steal_ns - lag(steal_ns) OVER w END AS steal_ns
   FROM proc_cpu
@@ -59,7 +58,7 @@ WITH setting AS (
 ), total AS (
   SELECT p.step, p.upid, x.step_ns,
     greatest(1, least(x.step_ns, coalesce(x.end_ns - p.step * x.step_ns, x.step_ns))) AS interval_ns,
-    arg_max(p.name.comm, (p.name.ts_ns, p.name.comm)) AS name, count(DISTINCT p.utid) AS thread_count,
+    count(DISTINCT p.utid) AS thread_count,
     TRY_CAST(coalesce(sum(p.ns) FILTER (NOT p.is_run), 0) AS BIGINT) AS ready_ns,
     TRY_CAST(coalesce(sum(p.ns) FILTER (p.is_run), 0) AS BIGINT) AS on_cpu_ns
   FROM part AS p
@@ -67,12 +66,12 @@ WITH setting AS (
   GROUP BY p.step, p.upid, x.step_ns, x.end_ns
 )
 SELECT
-  t.step * t.step_ns AS ts_ns, t.interval_ns, t.upid, p.pid, coalesce(t.name, p.name) AS process, m.cgroup, t.thread_count,
+  t.step * t.step_ns AS ts_ns, t.interval_ns, t.upid, p.pid, p.name AS process, m.cgroup, t.thread_count,
   t.ready_ns, t.ready_ns / t.interval_ns AS ready_ratio,
   t.on_cpu_ns, t.on_cpu_ns / t.interval_ns AS on_cpu_ratio,
   round(s.steal_ns)::BIGINT AS steal_ns, s.steal_ns / s.covered_ns AS steal_ratio
 FROM total AS t
-LEFT JOIN process AS p ON p.upid = t.upid
+LEFT JOIN process_name AS p ON p.upid = t.upid AND t.step * t.step_ns + t.interval_ns - 1 BETWEEN p.since_ns AND p.until_ns
 LEFT JOIN steal AS s ON s.step = t.step
 ASOF LEFT JOIN process_cgroup AS m ON m.upid = t.upid AND m.since_ns < t.step * t.step_ns + t.interval_ns
 ORDER BY t.step, t.ready_ns DESC, t.upid

@@ -1,6 +1,6 @@
 -- file_descriptor: what each process has open, as lsof prints it
 -- grain: a snapshot × process × descriptor
--- source: proc_fd, proc_socket, proc_limit, process
+-- source: proc_fd, proc_socket, proc_limit, process_name
 -- caveat: listed at a lower rate than the other snapshots; what was opened and closed between two of them is in syscall, when system calls were recorded
 -- caveat: it has the recorded processes only; 20,000 descriptors in a snapshot at most
 -- diff by: comm
@@ -10,7 +10,7 @@
 -- column snapshot: number of the snapshot, within its source
 -- column upid: the capture's own process key
 -- column pid: process id
--- column comm: the process's name
+-- column comm: the process's name then
 -- column fd: the descriptor
 -- column kind: file, device, socket, pipe, memfd, eventfd, eventpoll, timerfd, signalfd, inotify, …
 -- column target: what its link says: a path, socket:[INODE], pipe:[INODE], …
@@ -47,7 +47,7 @@ SELECT
   f.inode, s.protocol, s.state, s.local, s.peer, f.holder_count, f.open_count, l.soft AS limit_count,
   f.open_count / nullif(l.soft, 0) AS open_ratio
 FROM listed AS f
-LEFT JOIN process AS p USING (upid)
+LEFT JOIN process_name AS p ON p.upid = f.upid AND f.ts_ns BETWEEN p.since_ns AND p.until_ns
 LEFT JOIN socket AS s ON s.source_id = f.source_id AND s.snapshot = f.snapshot AND s.upid = f.upid AND s.fd = f.fd
 ASOF LEFT JOIN limited AS l ON l.upid = f.upid AND l.ts_ns <= f.ts_ns
 ORDER BY f.source_id, f.snapshot, f.pid, f.upid, f.fd

@@ -1,6 +1,6 @@
 -- socket_answer: requests on sockets and their answers: what was written, and how long until the first bytes came back
 -- grain: a turn on a socket of a process: one write or several without a read between them, then the first read
--- source: syscall, thread, thread_name, process, proc_fd, proc_socket
+-- source: syscall, thread, thread_name, process_name, proc_fd, proc_socket
 -- caveat: at a server's end the answer is the next request: gap_ns is the client's pause; is_client tells the ends apart
 -- caveat: requests that go out before the answer to an earlier one has come (pipelining, HTTP/2) make one turn; gap_ns then counts from the last write
 -- caveat: writes that nothing answers within the capture are not here
@@ -13,7 +13,7 @@
 -- column gap_ns [ns]: from the one to the other
 -- column upid: the process
 -- column pid: its process id, a label
--- column process: its name
+-- column process: its name when the answer was read
 -- column utid: the thread that read the answer
 -- column tid: its thread id, a label
 -- column comm: its name then
@@ -127,6 +127,6 @@ FROM answer AS a
 JOIN socket_end AS s ON s.upid = a.upid AND s.fd = a.fd AND s.since_ts_ns = a.since_ts_ns
 LEFT JOIN thread AS t ON t.utid = a.got.utid
 LEFT JOIN thread_name AS n ON n.name_id = a.got.name_id
-LEFT JOIN process AS p ON p.upid = a.upid
+LEFT JOIN process_name AS p ON p.upid = a.upid AND a.got.exit_ts_ns BETWEEN p.since_ns AND p.until_ns
 WHERE a.write_count > 0 AND a.got IS NOT NULL
 ORDER BY ts_ns, a.upid, a.fd

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from typer import exceptions as typer_exceptions
 
 import perfcase
 from perfcase.errors import EXIT_CODES, FOUND, KIND_MEANINGS, PerfcaseError
+from perfcase.lazy import duckdb
 from perfcase.text import safe
 
 COMMANDS = (
@@ -85,7 +87,7 @@ def run(arguments: list[str]) -> int:
         code = build_app(_needed(arguments))(args=arguments, prog_name="perfcase", standalone_mode=False)
         sys.stdout.flush()
     except PerfcaseError as error:
-        return _fail(error)
+        return _fail(_damage(error.__cause__, arguments) or error)
     except (KeyboardInterrupt, typer_exceptions.Abort):
         return _fail(PerfcaseError("interrupted", "interrupted"))
     except typer_exceptions.Exit as stop:
@@ -93,11 +95,23 @@ def run(arguments: list[str]) -> int:
     except typer_exceptions.TyperException as error:
         return _fail(_usage(error))
     except Exception as error:
+        if damage := _damage(error, arguments):
+            return _fail(damage)
         if os.environ.get("PERFCASE_DEBUG"):
             raise
         text = f"{type(error).__name__}: {error}".splitlines()[0]
         return _fail(PerfcaseError("internal", text, "PERFCASE_DEBUG=1 shows where"))
     return code if isinstance(code, int) else 0
+
+
+def _damage(error: BaseException | None, arguments: list[str]) -> PerfcaseError | None:
+    """The error of a table that cannot be read, where DuckDB's own may come from one: it seldom says from which."""
+    if type(error) not in (duckdb.Error, duckdb.IOException, duckdb.InvalidInputException):
+        return None
+    from perfcase import store
+
+    # Path.exists raises where a word, such as a query, is longer than a name may be.
+    return store.damage_of(Path(word) for word in arguments if os.path.exists(word))  # noqa: PTH110
 
 
 def _needed(arguments: list[str]) -> Sequence[str]:

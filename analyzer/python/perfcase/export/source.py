@@ -11,6 +11,7 @@ from typing import NamedTuple
 from perfcase.lazy import duckdb
 from perfcase.query import gate, sql_errors
 from perfcase.schema import literal
+from perfcase.scope import NAMES
 from perfcase.stacks import SAMPLES
 from perfcase.text import plural
 
@@ -102,9 +103,9 @@ class Samples:
     def threads(self) -> dict[Key, Thread]:
         """The threads that were sampled, each under every name that it had then."""
         rows = self._all(
-            "SELECT s.utid, s.name_id, t.tid, t.pid, s.comm, CASE WHEN t.tid = t.pid THEN s.comm ELSE p.name END FROM"
+            "SELECT s.utid, s.name_id, t.tid, t.pid, s.comm, coalesce(n.process, p.name) FROM"
             f" (SELECT DISTINCT utid, name_id, comm FROM ({self._rows})) AS s LEFT JOIN thread AS t USING (utid)"
-            " LEFT JOIN process AS p USING (upid) ORDER BY s.utid NULLS LAST, s.name_id"
+            f" LEFT JOIN process AS p USING (upid) LEFT JOIN ({NAMES}) AS n USING (name_id) ORDER BY s.utid NULLS LAST, s.name_id"
         )
         return {
             (utid, name_id): Thread(

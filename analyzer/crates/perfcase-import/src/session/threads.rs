@@ -30,6 +30,8 @@ struct Name {
     utid: Utid,
     since: i64,
     comm: Option<Box<[u8]>>,
+    /// Whether an event told it, which knows when the name changes; a snapshot does not.
+    is_told: bool,
 }
 
 pub(crate) struct Process {
@@ -106,7 +108,7 @@ impl Threads {
         let upid = pid.map(|pid| self.process(pid));
         let none = NO_TIME;
         let name = self.names.len() as NameId;
-        self.names.push(Name { utid, since: none, comm: None });
+        self.names.push(Name { utid, since: none, comm: None, is_told: false });
         self.all.push(Thread { tid, upid, pid, name, start: ts, end: none, first: none, last: none });
         self.by_tid.insert(tid, utid);
         utid
@@ -226,9 +228,17 @@ impl Threads {
         self.names.get(self.name_of(utid) as usize).and_then(|name| name.comm.as_deref())
     }
 
-    pub(crate) fn set_comm(&mut self, ts: i64, utid: Utid, comm: &[u8]) {
+    /// A snapshot's name: it counts where no event tells the thread's names.
+    fn set_comm_if_untold(&mut self, ts: i64, utid: Utid, comm: &[u8]) {
+        if self.names.get(self.name_of(utid) as usize).is_some_and(|name| !name.is_told) {
+            self.set_comm(ts, utid, comm, false);
+        }
+    }
+
+    pub(crate) fn set_comm(&mut self, ts: i64, utid: Utid, comm: &[u8], is_told: bool) {
         let Some(thread) = self.all.get_mut(utid as usize) else { return };
         let now = &mut self.names[thread.name as usize];
+        now.is_told |= is_told;
         let known = now.comm.as_deref().unwrap_or_default();
         if utid == 0 || comm.is_empty() || known == comm || is_worker_with_work(comm, known) {
             return;
@@ -238,11 +248,11 @@ impl Threads {
             return;
         }
         if now.comm.is_none() || now.since == ts {
-            *now = Name { utid, since: ts, comm: Some(comm.into()) };
+            *now = Name { utid, since: ts, comm: Some(comm.into()), is_told };
             return;
         }
         thread.name = self.names.len() as NameId;
-        self.names.push(Name { utid, since: ts, comm: Some(comm.into()) });
+        self.names.push(Name { utid, since: ts, comm: Some(comm.into()), is_told });
     }
 }
 
@@ -306,10 +316,15 @@ impl Session {
         self.threads.exit(clock_ns, tid);
     }
 
-    /// A snapshot shows a thread's name: it counts where no event told one.
+    /// A snapshot shows a thread's name: it counts where no event tells its names.
+    pub fn name_if_untold(&mut self, clock_ns: i64, utid: Utid, name: &[u8]) {
+        self.threads.set_comm_if_untold(clock_ns, utid, until_nul(name));
+    }
+
+    /// A name that a thread has if nothing tells another.
     pub fn name_if_unnamed(&mut self, clock_ns: i64, utid: Utid, name: &[u8]) {
         if self.threads.comm_of(utid).is_none() {
-            self.threads.set_comm(clock_ns, utid, until_nul(name));
+            self.threads.set_comm(clock_ns, utid, until_nul(name), true);
         }
     }
 
@@ -319,7 +334,7 @@ impl Session {
     /// program, samples still name the old one's call of execve as their caller.
     pub fn comm(&mut self, clock_ns: i64, pid: Option<i32>, tid: i32, name: &[u8]) {
         let utid = self.threads.find_or_create(NO_TIME, tid, pid);
-        self.threads.set_comm(clock_ns, utid, until_nul(name));
+        self.threads.set_comm(clock_ns, utid, until_nul(name), true);
     }
 
     pub(crate) fn write_threads(&mut self) {
@@ -375,7 +390,7 @@ mod tests {
         let mut threads = Threads::new();
         let utid = threads.find_or_create(0, 7, Some(7));
         let ids = names.iter().map(|&(ts, comm)| {
-            threads.set_comm(ts, utid, comm);
+            threads.set_comm(ts, utid, comm, true);
             threads.name_of(utid)
         });
         let ids = ids.collect();
@@ -392,6 +407,18 @@ mod tests {
         );
         let names: Vec<_> = threads.names[1..].iter().map(|name| (name.since, name.comm.as_deref())).collect();
         assert_eq!(names, [(1, Some(&b"bash"[..])), (9, Some(b"cat")), (12, Some(b"bash"))]);
+    }
+
+    #[test]
+    fn a_snapshot_names_until_an_event_does() {
+        let mut threads = Threads::new();
+        let utid = threads.find_or_create(0, 7, Some(7));
+        threads.set_comm_if_untold(1, utid, b"bash");
+        threads.set_comm_if_untold(5, utid, b"ls");
+        threads.set_comm(9, utid, b"ls", true);
+        threads.set_comm_if_untold(12, utid, b"stale");
+        assert_eq!(threads.comm_of(utid), Some(&b"ls"[..]));
+        assert_eq!(threads.names[threads.name_of(utid) as usize].since, 5);
     }
 
     #[test]

@@ -301,7 +301,7 @@ impl Session {
     #[inline]
     fn name(&mut self, clock_ns: i64, utid: Utid, comm: Option<&[u8]>) {
         if let Some(comm) = comm {
-            self.threads.set_comm(clock_ns, utid, comm);
+            self.threads.set_comm(clock_ns, utid, comm, true);
         }
     }
 

@@ -392,6 +392,6 @@ fn identify(
         session.utid(clock_ns, tid, Some(pid));
     }
     starts.extend(start.map(|start| (utid, start)));
-    session.name_if_unnamed(clock_ns, utid, scheduler_comm(stat));
+    session.name_if_untold(clock_ns, utid, scheduler_comm(stat));
     utid
 }

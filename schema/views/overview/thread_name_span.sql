@@ -1,0 +1,17 @@
+-- thread_name_span: what each thread was called, and from when to when
+-- grain: a thread and a name, for as long as it had it
+-- source: thread_name
+-- caveat: a name counts from when the capture saw it: from the exec or the change where that was recorded, else from the first event or snapshot that had it
+-- diff no: names, no figures
+-- column utid: the capture's own key of the thread
+-- column name_id: the name's key in thread_name
+-- column since_ns [ns]: from when on; what it was called first holds for the time before as well: the least number there is
+-- column until_ns [ns]: the last moment; of the last name the greatest number there is
+-- column comm: the name
+SELECT utid, name_id,
+  CASE WHEN lag(ts_ns) OVER w IS NULL THEN -9223372036854775808 ELSE ts_ns END AS since_ns,
+  coalesce(lead(ts_ns) OVER w - 1, 9223372036854775807) AS until_ns,
+  comm
+FROM thread_name
+WINDOW w AS (PARTITION BY utid ORDER BY ts_ns, name_id)
+ORDER BY utid, since_ns
