@@ -8,7 +8,11 @@ clock_end=
 exit_status=0
 
 json_text() {
-	if [ -n "$1" ]; then "$helper" json string "$1"; else echo null; fi
+	case $1 in
+	'') echo null ;;
+	*[!\ -~]* | *[\"\\]*) "$helper" json string "$1" ;;
+	*) printf '"%s"\n' "$1" ;;
+	esac
 }
 
 json_number() {
