@@ -56,8 +56,8 @@ json_target() {
 	pid | command) target_pids_json="[$pids]" ;;
 	*) target_pids_json='[]' ;;
 	esac
-	printf '{"mode":"%s","command":%s,"pids":%s,"cgroup":%s,"exit_status":%s}' "$mode" "$command_json" \
-		"$target_pids_json" "$(json_text "$cgroup_folder")" "$(json_number "$command_status")"
+	printf '{"mode":"%s","command":%s,"pids":%s,"cgroup":%s,"started_monotonic_ns":%s,"exit_status":%s}' "$mode" "$command_json" \
+		"$target_pids_json" "$(json_text "$cgroup_folder")" "$(json_number "$command_started")" "$(json_number "$command_status")"
 }
 
 json_source() {
