@@ -13,18 +13,26 @@
 
 static const int64_t second_ns = 1000000000;
 
-/* True while the process exists and is not a zombie. */
-static int is_running(const char *pid)
+/* The letter that tells a process's state; 0 when it is gone. */
+static int state_of(const char *pid)
 {
 	struct buffer text = { NULL, 0, 0 };
 	char path[64];
 	long long state = 0;
-	int running = 0;
 
-	if (!read_file(format_path(path, sizeof path, "/proc/%s/stat", pid), &text, 4096) && text.length)
-		running = !proc_stat_field(text.data, 3, &state) && state != 'Z' && state != 'X';
+	if (read_file(format_path(path, sizeof path, "/proc/%s/stat", pid), &text, 4096) || !text.length ||
+	    proc_stat_field(text.data, 3, &state))
+		state = 0;
 	free(text.data);
-	return running;
+	return (int)state;
+}
+
+/* True while the process exists and is not a zombie. */
+static int is_running(const char *pid)
+{
+	int state = state_of(pid);
+
+	return state && state != 'Z' && state != 'X';
 }
 
 /* These three wait until a child records, print the moment, and say how that went: 1: the child ended; 2: too late. */
@@ -81,12 +89,12 @@ int command_ready(int argc, char **argv)
 }
 
 /* Whether a process has perf events open: what their descriptors are links to says so. */
-static int has_perf_events(int pid)
+static int has_perf_events(const char *pid)
 {
 	char path[4096], target[64];
 	struct dirent *item;
 	int found = 0;
-	DIR *folder = opendir(format_path(path, sizeof path, "/proc/%d/fd", pid));
+	DIR *folder = opendir(format_path(path, sizeof path, "/proc/%s/fd", pid));
 
 	while (folder && !found && (item = readdir(folder))) {
 		ssize_t length = readlinkat(dirfd(folder), item->d_name, target, sizeof target - 1);
@@ -99,7 +107,8 @@ static int has_perf_events(int pid)
 	return found;
 }
 
-/* counting PIDFILE PID SECONDS: until the process in PIDFILE, a perf without --control, has opened its events. */
+/* counting PIDFILE PID SECONDS: until the process in PIDFILE, a perf stat without --control, counts: it sleeps until its interval ends
+ * when it has opened all its events and enabled them. */
 int command_counting(int argc, char **argv)
 {
 	struct buffer text = { NULL, 0, 0 };
@@ -111,8 +120,11 @@ int command_counting(int argc, char **argv)
 	while (clock_ns(CLOCK_MONOTONIC) < end) {
 		int running = is_running(argv[2]);
 
-		if (!read_file(argv[1], &text, 64) && text.length && has_perf_events(atoi(text.data)))
-			return is_up();
+		if (!read_file(argv[1], &text, 64) && text.length) {
+			text.data[strcspn(text.data, "\n")] = 0;
+			if (has_perf_events(text.data) && state_of(text.data) == 'S')
+				return is_up();
+		}
 		if (!running)
 			return 1;
 		sleep_ns(10000000);
