@@ -8,7 +8,11 @@ clock_end=
 exit_status=0
 
 json_text() {
-	if [ -n "$1" ]; then "$helper" json string "$1"; else echo null; fi
+	case $1 in
+	'') echo null ;;
+	*[!\ -~]* | *[\"\\]*) "$helper" json string "$1" ;;
+	*) printf '"%s"\n' "$1" ;;
+	esac
 }
 
 json_number() {
@@ -52,8 +56,8 @@ json_target() {
 	pid | command) target_pids_json="[$pids]" ;;
 	*) target_pids_json='[]' ;;
 	esac
-	printf '{"mode":"%s","command":%s,"pids":%s,"cgroup":%s,"exit_status":%s}' "$mode" "$command_json" \
-		"$target_pids_json" "$(json_text "$cgroup_folder")" "$(json_number "$command_status")"
+	printf '{"mode":"%s","command":%s,"pids":%s,"cgroup":%s,"started_monotonic_ns":%s,"exit_status":%s}' "$mode" "$command_json" \
+		"$target_pids_json" "$(json_text "$cgroup_folder")" "$(json_number "$command_started")" "$(json_number "$command_status")"
 }
 
 json_source() {

@@ -152,6 +152,13 @@ take_option() {
 
 # quote WORD: sets quoted to a single shell word that eval gives back. The dot keeps newlines at the end.
 quote() {
+	case $1 in
+	*\'*) ;;
+	*)
+		quoted="'$1' "
+		return
+		;;
+	esac
 	quoted=$(printf '%s.' "$1" | sed "s/'/'\\\\''/g")
 	quoted="'${quoted%.}' "
 }

@@ -57,14 +57,25 @@ source_run() {
 	source_set "$source_name" run_pid "$run_pid"
 }
 
-# source_started NAME: it records from now on.
-source_started() {
-	clock_now=$("$helper" clocks)
-	source_set "$1" started "${clock_now%% *}"
+# source_awaits NAME COMMAND...: waits beside the others until it records; COMMAND prints the moment.
+source_awaits() {
+	source_name=$1
+	shift
+	"$@" >"$state/$source_name.started" 9>&- &
+	source_set "$source_name" waiter $!
+}
+
+# source_is_up NAME: ends that wait. False: it did not come up.
+source_is_up() {
+	source_waiter=$(source_get "$1" waiter)
+	[ -z "$interrupted_by" ] || kill -TERM "$source_waiter" 2>/dev/null
+	await_end "$source_waiter" || return 1
+	source_set "$1" started "$(cat "$state/$1.started")"
 }
 
 # source_gave_up NAME: ends a child that did not come up.
 source_gave_up() {
+	kill -INT "$(source_get "$1" run_pid)" 2>/dev/null # a signal ends the wait, and perhaps before it has told the child
 	await "$helper" stop 2 "$(source_get "$1" run_pid)" 2>/dev/null
 	wait "$(source_get "$1" run_pid)" 2>/dev/null
 	return 0
@@ -117,6 +128,15 @@ stop_all() {
 		wait "$pid" 2>/dev/null
 	done
 	running_pids=
+}
+
+# What happens after this line is recorded by all that it names.
+say_recording() {
+	recording=
+	for probe in $PROBES; do
+		[ -z "$(source_get "$probe" started)" ] || recording="$recording${recording:+, }$probe"
+	done
+	say "recording: $recording"
 }
 
 say_sources() {

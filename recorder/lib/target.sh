@@ -4,6 +4,7 @@ watched_pids=
 command_pid=
 command_status=
 command_runs=
+command_started=
 cgroup_folder=
 cgroup_name=
 
@@ -33,6 +34,10 @@ target_hold() {
 target_release() {
 	[ -n "$command_pid" ] || return 0
 	command_runs=1
+	# their first interval would hold a time in which it could not run
+	[ -z "$(source_get proc started)" ] || kill -USR1 "$(cat "$state/proc.pid")" 2>/dev/null
+	command_started=$("$helper" clocks)
+	command_started=${command_started%% *}
 	echo go >&9
 	exec 9>&-
 }

@@ -102,10 +102,11 @@ probe_ftrace_start() {
 	elif ! command -v trace-cmd >/dev/null 2>&1; then
 		ftrace_why="trace-cmd is not installed"
 	else
-		ftrace_start_trace_cmd && return
-		ftrace_why="trace-cmd does not work here ($(source_last_words ftrace))"
+		ftrace_why=
+		ftrace_start_trace_cmd
+		return
 	fi
-	[ -n "$interrupted_by" ] || ftrace_start_drain
+	ftrace_start_drain
 }
 
 ftrace_start_trace_cmd() {
@@ -122,36 +123,45 @@ ftrace_start_trace_cmd() {
 	# it would keep the kernel's symbols, half of a short file, which are in host/kallsyms
 	run_instance=$ftrace_instance
 	source_run ftrace trace-cmd "$helper" without /proc/kallsyms "$@"
-	# its readers' files come before tracing goes on
-	if await "$helper" ready "$ftrace_file.${ftrace_instance##*/}.cpu0" "" "$run_pid" "$START_TIMEOUT_S" &&
-		await "$helper" ready "$ftrace_instance/tracing_on" 1 "$run_pid" "$START_TIMEOUT_S"; then
-		source_set ftrace kind trace_dat
-		source_set ftrace tool trace-cmd
-		source_set ftrace tool_version "$(trace-cmd --version 2>/dev/null | sed -n 's/^trace-cmd version \([^ ]*\).*/\1/p')"
-		source_started ftrace
-		return 0
-	fi
-	source_gave_up ftrace
-	rm -f "$ftrace_file" "$ftrace_file".*
-	log "trace-cmd did not start: $(source_last_words ftrace)"
-	return 1
+	source_awaits ftrace ftrace_await_trace_cmd
 }
 
-ftrace_start_drain() {
-	mkdir -p "$staging/ftrace/raw"
-	ftrace_copy_formats
-	run_instance=$ftrace_instance
-	source_run ftrace "perfcase-helper drain" "$helper" drain "$ftrace_instance" "$staging/ftrace/raw" \
-		"$(per_cpu_kb)" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready"
-	if await "$helper" ready "$state/ftrace.ready" ready "$run_pid" "$START_TIMEOUT_S"; then
+# Its readers' files come before tracing goes on.
+ftrace_await_trace_cmd() {
+	"$helper" ready "$ftrace_file.${ftrace_instance##*/}.cpu0" "" "$run_pid" "$START_TIMEOUT_S" >/dev/null &&
+		"$helper" ready "$ftrace_instance/tracing_on" 1 "$run_pid" "$START_TIMEOUT_S"
+}
+
+probe_ftrace_ready() {
+	if [ -z "$ftrace_why" ]; then
+		if source_is_up ftrace; then
+			source_set ftrace kind trace_dat
+			source_set ftrace tool trace-cmd
+			source_set ftrace tool_version "$(trace-cmd --version 2>/dev/null | sed -n 's/^trace-cmd version \([^ ]*\).*/\1/p')"
+			return
+		fi
+		source_gave_up ftrace
+		rm -f "$ftrace_file" "$ftrace_file".*
+		ftrace_why="trace-cmd does not work here ($(source_last_words ftrace))"
+		log "$ftrace_why"
+		ftrace_start_drain
+	fi
+	if source_is_up ftrace; then
 		source_is ftrace available "$ftrace_why: perfcase-helper drains the ring buffers"
-		source_started ftrace
 	else
 		source_gave_up ftrace
 		source_is ftrace missing "$ftrace_why; draining failed as well: $(source_last_words ftrace)" \
 			"see recorder/ftrace.log"
 		rm -rf "$staging/ftrace"
 	fi
+}
+
+ftrace_start_drain() {
+	mkdir -p "$staging/ftrace/raw"
+	run_instance=$ftrace_instance
+	source_run ftrace "perfcase-helper drain" "$helper" drain "$ftrace_instance" "$staging/ftrace/raw" \
+		"$(per_cpu_kb)" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready"
+	source_awaits ftrace "$helper" ready "$state/ftrace.ready" ready "$run_pid" "$START_TIMEOUT_S"
 }
 
 # ftrace_look: whether the kernel still traces, before the source is told to stop. A tool that ends with its target switches it off.
@@ -203,23 +213,6 @@ ftrace_sum() {
 		sum=$((sum + number))
 	done
 	echo "$sum"
-}
-
-# What a reader of raw pages needs beside them: the page header, the formats, the strings. Before the pages: a recorder that is
-# killed leaves pages that can be read.
-ftrace_copy_formats() {
-	raw=$staging/ftrace/raw
-	for file in events/header_page events/header_event printk_formats; do
-		cp "$tracefs/$file" "$raw/" 2>>"$log_file"
-	done
-	echo mono >"$raw/clock"
-	for folder in "$tracefs"/events/ftrace/*/ $(sed "s,\(.*\):\(.*\),$tracefs/events/\1/\2/," "$state/ftrace.events"); do
-		[ -e "$folder/format" ] || continue
-		event=${folder%/}
-		event_system=${event%/*}
-		mkdir -p "$raw/format/${event_system##*/}"
-		cp "$folder/format" "$raw/format/${event_system##*/}/${event##*/}" 2>>"$log_file"
-	done
 }
 
 ftrace_collect_raw() {

@@ -36,7 +36,7 @@ probe_host_check() {
 }
 
 probe_host_start() {
-	source_started host
+	source_set host started "${clock_start%% *}"
 }
 
 probe_host_stop() { :; }

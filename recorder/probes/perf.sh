@@ -10,7 +10,7 @@ probe_perf_check() {
 		source_is perf missing "perf is not installed" "$(install_hint perf)"
 		return
 	fi
-	source_set perf tool_version "$(perf --version 2>/dev/null | sed 's/^perf version //')"
+	source_set perf tool_version "$(perf_version)"
 	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null)
 	if [ -z "$paranoid" ]; then
 		source_is perf missing "the kernel has no perf events" "a kernel with CONFIG_PERF_EVENTS"
@@ -32,7 +32,8 @@ perf_choose_events() {
 	perf_samplers='cpu-clock cpu-clock:u'
 	await perf stat -x, -e cycles -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
 		grep -q '^[0-9].*,cycles' "$state/trial.stat" && perf_samplers="cycles $perf_samplers"
-	perf_choose_build_ids
+	perf_without_bpf=
+	perf_has_option record --no-bpf-event && perf_without_bpf=--no-bpf-event
 	for perf_graph in "$call_graph" fp; do
 		for perf_sampler in $perf_samplers; do
 			for perf_events in "$perf_tracepoints" ''; do
@@ -47,21 +48,18 @@ perf_choose_events() {
 		"sysctl kernel.perf_event_paranoid=-1, or run as root outside a restricted container"
 }
 
-# Build ids of all mapped objects, from the kernel as they are mapped (Linux 5.12) or from perf as it ends. Never copies of
-# the objects in the user's ~/.debug.
-perf_choose_build_ids() {
-	perf_build_ids='-N --buildid-all'
-	await perf record --buildid-mmap -e cpu-clock:u -o "$state/trial.data" -- true >"$state/trial.log" 2>&1 &&
-		perf_build_ids=--buildid-mmap
-	rm -f "$state/trial.data" "$state/trial.data.old"
-}
-
+# Build ids of all mapped objects come from the kernel as they are mapped (Linux 5.12), or from perf as it ends. Never copies of
+# the objects in the user's ~/.debug. A perf that looks at BPF programs takes a second to end.
 perf_trial() {
 	perf_event_options "$perf_sampler" "$perf_events"
-	# shellcheck disable=SC2086 # a list of options without blanks in them
-	await perf record -k CLOCK_MONOTONIC $perf_build_ids $perf_options -o "$state/trial.data" -- true >"$state/trial.log" 2>&1
-	trial_status=$?
-	rm -f "$state/trial.data" "$state/trial.data.old"
+	for perf_build_ids in --buildid-mmap '-N --buildid-all'; do
+		# shellcheck disable=SC2086 # lists of options without blanks in them
+		await perf record -k CLOCK_MONOTONIC $perf_build_ids $perf_without_bpf $perf_options -o "$state/trial.data" -- true \
+			>"$state/trial.log" 2>&1
+		trial_status=$?
+		rm -f "$state/trial.data" "$state/trial.data.old"
+		[ "$trial_status" != 0 ] || break
+	done
 	return "$trial_status"
 }
 
@@ -105,36 +103,49 @@ perf_lacks() {
 	perf_remedy="${perf_remedy:+$perf_remedy; }$2"
 }
 
+# Asked once, as perf itself takes a while to begin.
+perf_version() {
+	[ -e "$state/perf.version" ] || perf --version 2>/dev/null | sed 's/^perf version //' >"$state/perf.version"
+	cat "$state/perf.version"
+}
+
 # perf_has_option record|stat OPTION
 perf_has_option() {
-	perf "$1" -h 2>&1 | grep -q -e "$2"
+	[ -e "$state/perf-$1.help" ] || perf "$1" -h >"$state/perf-$1.help" 2>&1
+	grep -q -e "$2" "$state/perf-$1.help"
 }
 
 # Makes the two pipes over which perf says that it has begun: its descriptors 6 and 7, as a comma in their names would be taken
-# for the one between them. Sets perf_control.
+# for the one between them.
 perf_make_control() {
-	perf_control=
 	mkfifo "$state/$1.ctl" "$state/$1.ack" || return 1
-	perf_has_option "$2" --control && perf_control=--control=fd:6,7
+	perf_has_option "$2" --control && source_set "$1" control --control=fd:6,7
 	return 0
 }
 
-# perf_await NAME FILE: until that perf's events are on.
+# perf_await NAME COMMAND...: until that perf's events are on. A perf that has no --control (before 5.10) is asked by COMMAND.
 perf_await() {
-	if [ -n "$perf_control" ]; then
-		await "$helper" ping "$state/$1.ctl" "$state/$1.ack" "$run_pid" "$START_TIMEOUT_S"
-	else
-		await "$helper" ready "$2" PERFILE2 "$run_pid" "$START_TIMEOUT_S"
-	fi
+	perf_awaited=$1
+	shift
+	[ -z "$(source_get "$perf_awaited" control)" ] || set -- "$helper" ping "$state/$perf_awaited.ctl" "$state/$perf_awaited.ack"
+	source_awaits "$perf_awaited" "$@" "$run_pid" "$START_TIMEOUT_S"
 }
 
 probe_perf_start() {
 	mkdir -p "$staging/perf"
 	perf_event_options "$perf_sampler" "$perf_events"
-	perf_make_control perf record && perf_launch && return
+	perf_make_control perf record && perf_launch
+}
+
+probe_perf_ready() {
+	source_is_up perf && return
+	source_gave_up perf
 	if [ "$perf_scope" = pids ] && [ "$mode" != command ]; then
+		rm -f "$staging/perf/perf.data"
 		perf_pids=$(target_stable_processes)
-		perf_launch && return
+		perf_launch
+		source_is_up perf && return
+		source_gave_up perf
 	fi
 	source_is perf missing "perf record did not start: $(source_last_words perf)" "see recorder/perf.log"
 	rm -rf "$staging/perf"
@@ -153,14 +164,10 @@ perf_launch() {
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
 	*) set -- "$@" -p "$perf_pids" ;;
 	esac
+	perf_control=$(source_get perf control)
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
 	source_run perf "perf record" "$@" -o "$staging/perf/perf.data" 6<>"$state/perf.ctl" 7<>"$state/perf.ack"
-	if perf_await perf "$staging/perf/perf.data"; then
-		source_started perf
-	else
-		source_gave_up perf
-		return 1
-	fi
+	perf_await perf "$helper" ready "$staging/perf/perf.data" PERFILE2
 }
 
 probe_perf_stop() { :; }

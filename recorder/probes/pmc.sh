@@ -13,7 +13,7 @@ probe_pmc_check() {
 		source_is pmc missing "perf is not installed" "$(install_hint perf)"
 		return
 	fi
-	source_set pmc tool_version "$(perf --version 2>/dev/null | sed 's/^perf version //')"
+	source_set pmc tool_version "$(perf_version)"
 	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null)
 	if [ "$(id -u)" != 0 ] && [ "$mode" != command ] && [ "${paranoid:-4}" -gt 0 ]; then
 		source_is pmc missing "perf_event_paranoid is ${paranoid:-absent}: only root may count other processes" \
@@ -54,6 +54,8 @@ pmc_choose_events() {
 	pmc_top_down
 	await perf stat -x, -e "$(echo "$PMC_GROUPS" | tr ' ' ',')" -e "$SOFTWARE_EVENTS" -o "$state/trial.stat" -- true \
 		>"$state/trial.log" 2>&1
+	# VALUE,UNIT,EVENT,...
+	pmc_supported=$(sed '/^#/d; /<not supported>/d; s/^[^,]*,[^,]*,\([^,]*\),.*/\1/; s/:u*$//' "$state/trial.stat" 2>/dev/null | tr '\n' ' ')
 	pmc_absent=
 	pmc_hardware=
 	for group in $PMC_GROUPS; do
@@ -71,7 +73,10 @@ pmc_choose_events() {
 }
 
 pmc_is_supported() {
-	grep "^[^#].*,$1\(:u\)*," "$state/trial.stat" 2>/dev/null | grep -qv -e '<not supported>'
+	case " $pmc_supported " in
+	*" $1 "*) ;;
+	*) return 1 ;;
+	esac
 }
 
 pmc_judge() {
@@ -97,11 +102,15 @@ pmc_judge() {
 
 probe_pmc_start() {
 	mkdir -p "$staging/pmc"
-	mkfifo "$state/pmc.pipe" && perf_make_control pmc stat || return
-	pmc_launch && return
+	mkfifo "$state/pmc.pipe" && perf_make_control pmc stat && pmc_launch
+}
+
+probe_pmc_ready() {
+	pmc_is_up && return
 	if [ "$perf_scope" = pids ] && [ "$mode" != command ]; then
 		perf_pids=$(target_stable_processes)
-		pmc_launch && return
+		pmc_launch
+		pmc_is_up && return
 	fi
 	source_is pmc missing "perf stat did not start: $(source_last_words pmc)" "see recorder/pmc.log"
 	rm -rf "$staging/pmc"
@@ -117,18 +126,20 @@ pmc_launch() {
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
 	*) set -- "$@" -p "$perf_pids" ;;
 	esac
+	perf_control=$(source_get pmc control)
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
 	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" 9>&- &
 	pmc_stamp_pid=$!
 	source_run pmc "perf stat" "$@" -o "$state/pmc.pipe" 6<>"$state/pmc.ctl" 7<>"$state/pmc.ack"
-	if perf_await pmc "$staging/pmc/perf-stat.csv"; then
-		source_started pmc
-	else
-		source_gave_up pmc
-		kill "$pmc_stamp_pid" 2>/dev/null
-		wait "$pmc_stamp_pid" 2>/dev/null
-		return 1
-	fi
+	perf_await pmc "$helper" counting "$state/pmc.pid"
+}
+
+pmc_is_up() {
+	source_is_up pmc && return
+	source_gave_up pmc
+	kill "$pmc_stamp_pid" 2>/dev/null
+	wait "$pmc_stamp_pid" 2>/dev/null
+	return 1
 }
 
 # The interval times count from the moment that `stamp` found.

@@ -19,12 +19,13 @@ probe_proc_start() {
 	mkdir -p "$staging/proc"
 	source_run proc "perfcase-helper sample" \
 		"$helper" sample "$home/proc.list" "$staging/proc/snapshots" "$interval_ns" "$(target_sampler_scope)"
-	if await "$helper" ready "$staging/proc/snapshots" "" "$run_pid" "$START_TIMEOUT_S"; then
-		source_started proc
-	else
-		source_gave_up proc
-		source_is proc missing "the sampler ended: $(source_last_words proc)"
-	fi
+	source_awaits proc "$helper" ready "$staging/proc/snapshots" "" "$run_pid" "$START_TIMEOUT_S"
+}
+
+probe_proc_ready() {
+	source_is_up proc && return
+	source_gave_up proc
+	source_is proc missing "the sampler ended: $(source_last_words proc)"
 }
 
 probe_proc_stop() { :; }

@@ -19,12 +19,13 @@ probe_process_start() {
 	mkdir -p "$staging/process"
 	source_run process "perfcase-helper details" \
 		"$helper" details "$staging/process/snapshots" "$interval_ns" "$(target_sampler_scope)" ${numa_maps:+"$numa_maps"}
-	if await "$helper" ready "$staging/process/snapshots" "" "$run_pid" "$START_TIMEOUT_S"; then
-		source_started process
-	else
-		source_gave_up process
-		source_is process missing "the sampler of details ended: $(source_last_words process)"
-	fi
+	source_awaits process "$helper" ready "$staging/process/snapshots" "" "$run_pid" "$START_TIMEOUT_S"
+}
+
+probe_process_ready() {
+	source_is_up process && return
+	source_gave_up process
+	source_is process missing "the sampler of details ended: $(source_last_words process)"
 }
 
 probe_process_stop() { :; }

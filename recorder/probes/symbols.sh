@@ -50,20 +50,23 @@ symbols_words() {
 }
 
 probe_symbols_start() {
-	if [ "$(source_get perf status)" = missing ]; then
-		probe_symbols_check # perf did not start
-		return
-	fi
 	mkdir -p "$staging/symbols"
 	symbols_words watch "$(target_sampler_scope)"
 	eval "source_run symbols 'perfcase-helper symbols' \"\$helper\" $symbols_command"
-	if await "$helper" ready "$staging/symbols/objects.tsv" "" "$run_pid" "$START_TIMEOUT_S"; then
-		source_started symbols
+	source_awaits symbols "$helper" ready "$staging/symbols/objects.tsv" "" "$run_pid" "$START_TIMEOUT_S"
+}
+
+probe_symbols_ready() {
+	if [ "$(source_get perf status)" = missing ]; then
+		source_gave_up symbols
+		probe_symbols_check # perf did not start
+	elif source_is_up symbols; then
+		return
 	else
 		source_gave_up symbols
 		source_is symbols missing "the search for objects did not start: $(source_last_words symbols)"
-		rm -rf "$staging/symbols"
 	fi
+	rm -rf "$staging/symbols"
 }
 
 probe_symbols_stop() { :; }

@@ -87,6 +87,75 @@ static int enable_events(const struct drain *drain, const char *list)
 	return enabled;
 }
 
+/* Writes a file of the output folder. */
+static void put(const struct drain *drain, const char *name, const struct buffer *text)
+{
+	char path[PATH_SIZE];
+	int fd = open(format_path(path, sizeof path, "%s/%s", drain->out, name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write_all(fd, text->data, text->length))
+		warn("%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* A file of tracefs, which is two folders above the instance, into the output folder. */
+static void keep(const struct drain *drain, const char *file, const char *name)
+{
+	struct buffer text = { NULL, 0, 0 };
+	char path[PATH_SIZE];
+	int error = read_file(format_path(path, sizeof path, "%s/../../%s", drain->instance, file), &text, 16 << 20);
+
+	if (error)
+		warn("%s: %s", path, strerror(error));
+	else
+		put(drain, name, &text);
+	free(text.data);
+}
+
+static void keep_format(const struct drain *drain, const char *system, const char *event)
+{
+	char path[PATH_SIZE], name[PATH_SIZE];
+
+	mkdir(format_path(path, sizeof path, "%s/format/%s", drain->out, system), 0700);
+	keep(drain, format_path(path, sizeof path, "events/%s/%s/format", system, event),
+	     format_path(name, sizeof name, "format/%s/%s", system, event));
+}
+
+/* What a reader of raw pages needs beside them: the page header, the formats, the strings. Before the pages: a recorder that is
+ * killed leaves pages that can be read. */
+static void keep_formats(const struct drain *drain, const char *list)
+{
+	struct buffer text = { "mono\n", 5, 0 };
+	char path[PATH_SIZE];
+	struct dirent *item;
+	DIR *folder;
+
+	put(drain, "clock", &text);
+	keep(drain, "events/header_page", "header_page");
+	keep(drain, "events/header_event", "header_event");
+	keep(drain, "printk_formats", "printk_formats");
+	mkdir(format_path(path, sizeof path, "%s/format", drain->out), 0700);
+	folder = opendir(format_path(path, sizeof path, "%s/../../events/ftrace", drain->instance));
+	while (folder && (item = readdir(folder)))
+		if (item->d_type == DT_DIR && *item->d_name != '.')
+			keep_format(drain, "ftrace", item->d_name);
+	if (folder)
+		closedir(folder);
+	text = (struct buffer){ NULL, 0, 0 };
+	if (read_file(list, &text, 1 << 20))
+		return;
+	for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n")) {
+		char *colon = strchr(line, ':');
+
+		if (colon) {
+			*colon = 0;
+			keep_format(drain, line, colon + 1);
+		}
+	}
+	free(text.data);
+}
+
 /* Bytes of a ring-buffer page: a host page, unless the kernel (6.8 and later) was told otherwise. */
 static size_t page_bytes(const struct drain *drain)
 {
@@ -207,16 +276,11 @@ static void save_statistics(const struct drain *drain)
 
 	mkdir(format_path(path, sizeof path, "%s/stats", drain->out), 0700);
 	for (size_t i = 0; i < drain->count; i++) {
-		int number = drain->cpus[i].number, fd;
+		int number = drain->cpus[i].number;
 
 		format_path(path, sizeof path, "%s/per_cpu/cpu%d/stats", drain->instance, number);
-		if (read_file(path, &text, 1 << 16))
-			continue;
-		format_path(path, sizeof path, "%s/stats/cpu%d", drain->out, number);
-		if ((fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) < 0 ||
-		    write_all(fd, text.data, text.length))
-			warn("%s: %s", path, strerror(errno));
-		close(fd);
+		if (!read_file(path, &text, 1 << 16))
+			put(drain, format_path(path, sizeof path, "stats/cpu%d", number), &text);
 	}
 	free(text.data);
 }
@@ -255,6 +319,7 @@ int command_drain(int argc, char **argv)
 	drain.instance = argv[1];
 	drain.out = argv[2];
 	catch_stop_signals();
+	keep_formats(&drain, argv[4]);
 	control(&drain, "tracing_on", "0", 1);
 	control(&drain, "trace_clock", "mono", 1);
 	control(&drain, "buffer_size_kb", argv[3], 0);

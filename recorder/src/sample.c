@@ -317,7 +317,16 @@ static void take_snapshot(struct sampler *sampler, int seq)
 		die("writing the snapshot: %s", strerror(errno));
 }
 
-/* sample LIST OUT INTERVAL_NS all|cgroup=FOLDER|PID,PID...: one snapshot at once, one at each interval, one at the end. */
+static volatile sig_atomic_t begin_requested;
+
+static void on_begin_signal(int number)
+{
+	(void)number;
+	begin_requested = 1;
+}
+
+/* sample LIST OUT INTERVAL_NS all|cgroup=FOLDER|PID,PID...: one snapshot at once, one at each interval, one at the end. SIGUSR1: the
+ * recorded command begins: one now, and the intervals count from here. */
 int command_sample(int argc, char **argv)
 {
 	struct sampler sampler = { .items = NULL };
@@ -331,10 +340,11 @@ int command_sample(int argc, char **argv)
 	if (interval_ns < 1000000)
 		die("the interval must be 1 ms or more");
 	targets_choose(&sampler.targets, argv[4]);
+	catch_stop_signals();
+	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_begin_signal }, NULL);
 	if (!(sampler.out = fopen(argv[2], "we")))
 		die("%s: %s", argv[2], strerror(errno));
 	setvbuf(sampler.out, NULL, _IOFBF, 1 << 18);
-	catch_stop_signals();
 	next = clock_ns(CLOCK_MONOTONIC);
 	while (!stop_requested) {
 		int64_t now;
@@ -344,8 +354,11 @@ int command_sample(int argc, char **argv)
 		now = clock_ns(CLOCK_MONOTONIC);
 		while (next <= now)
 			next += interval_ns;
-		while (!stop_requested && (now = clock_ns(CLOCK_MONOTONIC)) < next)
+		while (!stop_requested && !begin_requested && (now = clock_ns(CLOCK_MONOTONIC)) < next)
 			sleep_ns(next - now);
+		if (begin_requested)
+			next = clock_ns(CLOCK_MONOTONIC);
+		begin_requested = 0;
 	}
 	take_snapshot(&sampler, seq);
 	return fclose(sampler.out) ? 1 : 0;

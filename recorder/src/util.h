@@ -66,6 +66,7 @@ int proc_stat_field(const char *text, int field, long long *value);
 #define COMMAND(name) int command_##name(int argc, char **argv)
 COMMAND(clocks);
 COMMAND(count);
+COMMAND(counting);
 COMMAND(details);
 COMMAND(drain);
 COMMAND(end);

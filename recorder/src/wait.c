@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "util.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,22 +13,37 @@
 
 static const int64_t second_ns = 1000000000;
 
-/* True while the process exists and is not a zombie. */
-static int is_running(const char *pid)
+/* The letter that tells a process's state; 0 when it is gone. */
+static int state_of(const char *pid)
 {
 	struct buffer text = { NULL, 0, 0 };
 	char path[64];
 	long long state = 0;
-	int running = 0;
 
-	if (!read_file(format_path(path, sizeof path, "/proc/%s/stat", pid), &text, 4096) && text.length)
-		running = !proc_stat_field(text.data, 3, &state) && state != 'Z' && state != 'X';
+	if (read_file(format_path(path, sizeof path, "/proc/%s/stat", pid), &text, 4096) || !text.length ||
+	    proc_stat_field(text.data, 3, &state))
+		state = 0;
 	free(text.data);
-	return running;
+	return (int)state;
+}
+
+/* True while the process exists and is not a zombie. */
+static int is_running(const char *pid)
+{
+	int state = state_of(pid);
+
+	return state && state != 'Z' && state != 'X';
+}
+
+/* These three wait until a child records, print the moment, and say how that went: 1: the child ended; 2: too late. */
+static int is_up(void)
+{
+	printf("%lld\n", (long long)clock_ns(CLOCK_MONOTONIC));
+	return 0;
 }
 
 /* ping CTL ACK PID SECONDS: asks a perf that was started with --control=fifo:CTL,ACK until it answers.
- * perf answers from its main loop, which it enters when all events are enabled. Exit 1: it ended; 2: too late. */
+ * perf answers from its main loop, which it enters when all events are enabled. */
 int command_ping(int argc, char **argv)
 {
 	int64_t end;
@@ -44,14 +60,14 @@ int command_ping(int argc, char **argv)
 		struct pollfd wait = { answer, POLLIN, 0 };
 
 		if (poll(&wait, 1, 20) > 0)
-			return 0;
+			return is_up();
 		if (!is_running(argv[3]))
 			return 1;
 	}
 	return 2;
 }
 
-/* ready FILE TEXT PID SECONDS: until FILE holds TEXT. Exit 1: the process ended; 2: too late. */
+/* ready FILE TEXT PID SECONDS: until FILE holds TEXT. */
 int command_ready(int argc, char **argv)
 {
 	struct buffer text = { NULL, 0, 0 };
@@ -64,7 +80,51 @@ int command_ready(int argc, char **argv)
 		int running = is_running(argv[3]);
 
 		if (!read_file(argv[1], &text, 1 << 16) && (!*argv[2] || (text.length && strstr(text.data, argv[2]))))
-			return 0;
+			return is_up();
+		if (!running)
+			return 1;
+		sleep_ns(10000000);
+	}
+	return 2;
+}
+
+/* Whether a process has perf events open: what their descriptors are links to says so. */
+static int has_perf_events(const char *pid)
+{
+	char path[4096], target[64];
+	struct dirent *item;
+	int found = 0;
+	DIR *folder = opendir(format_path(path, sizeof path, "/proc/%s/fd", pid));
+
+	while (folder && !found && (item = readdir(folder))) {
+		ssize_t length = readlinkat(dirfd(folder), item->d_name, target, sizeof target - 1);
+
+		target[length > 0 ? length : 0] = 0;
+		found = strstr(target, "[perf_event]") != NULL;
+	}
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+/* counting PIDFILE PID SECONDS: until the process in PIDFILE, a perf stat without --control, counts: it sleeps until its interval ends
+ * when it has opened all its events and enabled them. */
+int command_counting(int argc, char **argv)
+{
+	struct buffer text = { NULL, 0, 0 };
+	int64_t end;
+
+	if (argc != 4)
+		die("usage: counting PIDFILE PID SECONDS");
+	end = clock_ns(CLOCK_MONOTONIC) + parse_seconds_ns(argv[3]);
+	while (clock_ns(CLOCK_MONOTONIC) < end) {
+		int running = is_running(argv[2]);
+
+		if (!read_file(argv[1], &text, 64) && text.length) {
+			text.data[strcspn(text.data, "\n")] = 0;
+			if (has_perf_events(text.data) && state_of(text.data) == 'S')
+				return is_up();
+		}
 		if (!running)
 			return 1;
 		sleep_ns(10000000);

@@ -69,7 +69,8 @@ def test_the_probe_is_named_and_the_database_waits_for_cpus(told: Told) -> None:
     assert "comm probe-agent" in told("diff", ALONE, PROBED)[0]["key"]
     ready = "SELECT sum(ready_ns) / sum(interval_ns) AS ready_ratio, sum(on_cpu_ns) AS on_cpu_ns FROM ready_time WHERE process = 'database'"
     (alone,), (probed,) = (told("sql", capture, ready) for capture in (ALONE, PROBED))
-    assert float(alone["ready_ratio"]) < 0.125  # the publication: 12.5 % became 20 %
-    assert float(probed["ready_ratio"]) > 0.2
+    # The publication: 12.5 % became 20 %.
+    assert float(alone["ready_ratio"]) < 0.15
+    assert float(probed["ready_ratio"]) > 1.6 * float(alone["ready_ratio"])
     # It did the same work.
     assert abs(int(probed["on_cpu_ns"]) / int(alone["on_cpu_ns"]) - 1) < 0.05

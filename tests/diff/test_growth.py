@@ -51,7 +51,7 @@ def test_steady_growth_is_beyond_the_noise_and_one_jump_is_not(tmp_path: Path) -
     (line,) = ranking.lines
     assert (line.difference.key, line.difference.measure.name) == (("server",), "resident_grown_bytes")
     assert (line.difference.a, line.difference.b) == (0, 39 * MIB)
-    assert line.difference.difference == pytest.approx(39 * MIB / 40)
+    assert line.difference.difference == pytest.approx(MIB)
     assert [each.difference.key for each in ranking.noise] == [("tool",)]
 
 

@@ -1,13 +1,13 @@
 -- recorded_span: from when to when the rows of a table were recorded: the length that rates and shares of time are taken of
 -- grain: a table of what happened: thread_state, syscall, block_io, sample
 -- source: capture, source
--- caveat: the recorder starts its sources one after the other, and tracing may end before the capture does: each source has its own first and last moment
+-- caveat: sources do not begin at the same moment, and may end before the capture does, or some ms after it: each source has its own first and last moment
 -- caveat: a table without a source of its own has the span of all sources of the others together; without any of them the capture's
 -- diff no: it tells what a share is a share of, not what the machine did
 -- column table_name: the table
 -- column source_id: the source that its rows are of; NULL where none is known
 -- column start_ts_ns [ns]: when recording began; at the capture's beginning at the earliest
--- column end_ts_ns [ns]: when it ended; with the capture at the latest
+-- column end_ts_ns [ns]: when it ended
 -- column duration_ns [ns]: from the one to the other; NULL where nothing was recorded
 WITH part AS (
   SELECT 'thread_state' AS table_name, source_id, since_ts_ns, until_ts_ns FROM source WHERE is_timeline
@@ -27,7 +27,7 @@ WITH part AS (
 ), bounded AS (
   SELECT k.table_name, k.source_id,
     CASE WHEN k.since_ts_ns > 0 THEN k.since_ts_ns ELSE 0 END AS start_ts_ns,
-    CASE WHEN k.until_ts_ns < c.duration_ns THEN k.until_ts_ns ELSE c.duration_ns END AS end_ts_ns
+    coalesce(k.until_ts_ns, c.duration_ns) AS end_ts_ns
   FROM known AS k
   CROSS JOIN capture AS c
 )

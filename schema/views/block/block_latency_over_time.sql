@@ -1,6 +1,6 @@
 -- block_latency_over_time: what each block device did in each interval: requests, their latency, how many were under way
 -- grain: an interval and a device that had a request at any time
--- source: block_io, block_device, capture
+-- source: block_io, block_device, recorded_span
 -- caveat: a request belongs to the interval that it completed in, as in iostat; latencies are of requests whose issue is known
 -- caveat: depth and busy time are of requests whose completion is in the capture; the others are in open_count, by their issue
 -- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
@@ -13,8 +13,8 @@
 -- diff max: latency_ns_max
 -- diff weight: 0.75
 -- plot: intervals request_count, latency_ns_avg, latency_ns_max, queue_depth_avg, busy_ratio by device
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column ts_ns [ns]: when the interval began; the first one with the recording of requests
+-- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
 -- column device: major,minor
 -- column device_name: its name, where /proc/diskstats was recorded
 -- column request_count [count]: requests that completed in it
@@ -40,14 +40,16 @@ WITH request AS (
   WHERE issued_ts_ns IS NOT NULL
 ), setting AS (
   -- At most 100,000 intervals.
-  SELECT greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT, end_ns // 100000) AS step_ns, end_ns
+  SELECT greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT, end_ns // 100000) AS step_ns,
+    least(coalesce(start_ns, 0), (SELECT min(issued_ts_ns) FROM request)) AS start_ns, end_ns
   FROM (
-    SELECT greatest(
-      (SELECT max(duration_ns) FROM capture), (SELECT max(coalesce(completed_ts_ns, issued_ts_ns)) + 1 FROM request)
-    ) AS end_ns
+    SELECT max(start_ts_ns) AS start_ns,
+      greatest(max(end_ts_ns), (SELECT max(coalesce(completed_ts_ns, issued_ts_ns)) + 1 FROM request)) AS end_ns
+    FROM recorded_span
+    WHERE table_name = 'block_io'
   )
 ), grid AS (
-  SELECT device, unnest(generate_series(0, end_ns - 1, step_ns)) AS ts_ns
+  SELECT device, unnest(generate_series(start_ns // step_ns * step_ns, end_ns - 1, step_ns)) AS ts_ns
   FROM (SELECT DISTINCT device FROM request)
   CROSS JOIN setting
 ), change AS (
@@ -100,17 +102,21 @@ WITH request AS (
   GROUP BY ALL
 )
 SELECT
-  d.ts_ns, least(g.step_ns, g.end_ns - d.ts_ns) AS interval_ns, d.device, n.device_name,
+  d.since_ns AS ts_ns, d.interval_ns, d.device, n.device_name,
   coalesce(x.request_count, 0) AS request_count,
   coalesce(x.read_bytes, 0) AS read_bytes, coalesce(x.write_bytes, 0) AS write_bytes,
   x.latency_ns_avg, x.latency_ns_p50, x.latency_ns_p99, x.latency_ns_max, x.queue_ns_avg, x.total_ns_max,
   coalesce(x.requeue_count, 0) AS requeue_count,
-  d.depth_ns / least(g.step_ns, g.end_ns - d.ts_ns) AS queue_depth_avg,
+  d.depth_ns / d.interval_ns AS queue_depth_avg,
   d.depth_max AS queue_depth_max,
-  d.busy_ns, d.busy_ns / least(g.step_ns, g.end_ns - d.ts_ns) AS busy_ratio,
+  d.busy_ns, d.busy_ns / d.interval_ns AS busy_ratio,
   coalesce(x.error_count, 0) AS error_count, coalesce(o.open_count, 0) AS open_count
-FROM depth AS d
-CROSS JOIN setting AS g
+FROM (
+  SELECT depth.*, greatest(depth.ts_ns, start_ns) AS since_ns,
+    least(depth.ts_ns + step_ns, end_ns) - greatest(depth.ts_ns, start_ns) AS interval_ns
+  FROM depth
+  CROSS JOIN setting
+) AS d
 LEFT JOIN done AS x ON x.device = d.device AND x.ts_ns = d.ts_ns
 LEFT JOIN open AS o ON o.device = d.device AND o.ts_ns = d.ts_ns
 LEFT JOIN block_device AS n ON n.device = d.device

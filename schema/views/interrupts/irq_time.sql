@@ -1,6 +1,6 @@
 -- irq_time: how much time each CPU spent in handlers of device interrupts and in soft interrupts
 -- grain: a CPU and an interrupt of one kind, number and name
--- source: irq_handler_entry, irq_handler_exit, softirq_entry, softirq_exit, capture
+-- source: irq_handler_entry, irq_handler_exit, softirq_entry, softirq_exit, source, capture
 -- caveat: the time of a handler includes what interrupted it: a soft interrupt that a device interrupt broke into counts that one's time too
 -- caveat: on x86 the local timer and interrupts between CPUs are no events of this kind (irq_vectors) and are not in it
 -- caveat: a recording of some processes sees only what came while their threads ran
@@ -15,7 +15,7 @@
 -- column name: the device that asked for it; of a softirq its name
 -- column count [count]: handlers with both ends in the capture
 -- column total_ns [ns]: time in them
--- column total_ratio [ratio]: as a share of the capture's length: of this CPU's time
+-- column total_ratio [ratio]: as a share of the time in which they were recorded: of this CPU's time
 -- column avg_ns [ns]: mean
 -- column max_ns [ns]: the longest
 -- column max_ts_ns [ns]: when the longest began
@@ -28,6 +28,10 @@ WITH event AS (
 ), chosen AS (
   SELECT kind, source_id FROM event GROUP BY kind, source_id
   QUALIFY row_number() OVER (PARTITION BY kind ORDER BY count(*) DESC, source_id) = 1
+), span AS (
+  SELECT c.kind, coalesce(s.until_ts_ns - s.since_ts_ns, (SELECT max(duration_ns) FROM capture)) AS span_ns
+  FROM chosen AS c
+  LEFT JOIN source AS s USING (source_id)
 ), paired AS (
   SELECT kind, cpu, number, name, ts_ns, is_entry,
     -- At one time the entry comes first: a handler may take no time, but not less.
@@ -56,12 +60,13 @@ SELECT
   kind, cpu, number, label AS name,
   count(duration_ns) AS count,
   TRY_CAST(coalesce(sum(duration_ns), 0) AS BIGINT) AS total_ns,
-  coalesce(sum(duration_ns), 0) / nullif((SELECT max(c.duration_ns) FROM capture AS c), 0) AS total_ratio,
+  coalesce(sum(duration_ns), 0) / nullif(any_value(span_ns), 0) AS total_ratio,
   avg(duration_ns) AS avg_ns,
   max(duration_ns) AS max_ns,
   -- If several took as long, the first.
   arg_max(ts_ns, (duration_ns, -ts_ns)) FILTER (duration_ns IS NOT NULL) AS max_ts_ns,
   count(*) - count(duration_ns) AS open_count
 FROM named
+JOIN span USING (kind)
 GROUP BY kind, cpu, number, label
 ORDER BY total_ns DESC, kind, cpu, number, name

@@ -1,6 +1,6 @@
 -- page_cache: how often reads of files were served from memory, from the best source that the capture has
 -- grain: an interval
--- source: function_hit, function, stack, frame, writeback_dirty_folio, page_cache_event, proc_vmstat, proc_memory, page_size, capture
+-- source: function_hit, function, stack, frame, writeback_dirty_folio, page_cache_event, proc_vmstat, proc_memory, page_size, recorded_span
 -- caveat: method says what the figures are made from; the best of those that the capture has is taken, and hits are NULL where it cannot tell them
 -- caveat: function profile and function trace: the arithmetic of Brendan Gregg's cachestat (perf-tools and bcc, 2014): accesses = calls of mark_page_accessed less mark_buffer_dirty, misses = add_to_page_cache_lru less account_page_dirtied, hits = accesses less misses; in newer kernels folio_mark_accessed, filemap_add_folio and folio_account_dirtied. A function that was not recorded counts as not called, a large folio counts once
 -- caveat: function trace: of ftrace's function tracer, or perf's ftrace:function (trace-cmd record -p function -l folio_mark_accessed -l filemap_add_folio -l folio_account_dirtied -l mark_buffer_dirty); where folio_account_dirtied is inlined, writeback:writeback_dirty_folio stands for it, as in bcc's cachestat
@@ -15,8 +15,8 @@
 -- diff apart: hit_ratio, miss_bytes
 -- diff weight: 0.9
 -- plot: intervals hit_count, miss_count, dirty_count, hit_ratio, cache_bytes by method
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length
+-- column ts_ns [ns]: when the interval began; of function trace and filemap the first one with the recording of events
+-- column interval_ns [ns]: its length; of function trace and filemap of the first and the last one the part that was recorded
 -- column method: function profile, function trace, filemap or vmstat
 -- column hit_count [count]: accesses to pages that were in the cache
 -- column miss_count [count]: pages that had to be read
@@ -28,8 +28,10 @@
 -- column cache_bytes [bytes]: file pages in the cache at the end of the interval
 WITH setting AS (
   -- At most 100,000 intervals.
-  SELECT greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT, (SELECT max(duration_ns) FROM capture) // 100000) AS step_ns,
-    (SELECT max(duration_ns) FROM capture) AS duration_ns
+  SELECT greatest(1, coalesce(getvariable('interval_ns'), 1000000000)::BIGINT, max(end_ts_ns) // 100000) AS step_ns,
+    max(start_ts_ns) AS start_ns, max(end_ts_ns) AS end_ns
+  FROM recorded_span
+  WHERE table_name = 'thread_state'
 ), role (function, role, rank) AS (
   -- Newer kernels have the first of two names, and the second calls it.
   VALUES ('folio_mark_accessed', 'accessed', 0), ('mark_page_accessed', 'accessed', 1),
@@ -95,22 +97,23 @@ WITH setting AS (
   SELECT bool_or(is_lookup) AS accesses, sum(dirtied) > 0 AS dirtying FROM file_event
   HAVING count(*) > 0
 ), grid AS (
-  SELECT unnest(generate_series(0, least(coalesce(s.duration_ns, l.last_ns) - 1, 100000 * s.step_ns), s.step_ns)) AS ts_ns
+  SELECT unnest(generate_series(coalesce(s.start_ns, 0) // s.step_ns * s.step_ns,
+    least(coalesce(s.end_ns, l.last_ns) - 1, 100000 * s.step_ns), s.step_ns)) AS ts_ns
   FROM setting AS s
   CROSS JOIN (
     SELECT max(ts_ns) + 1 AS last_ns FROM (SELECT ts_ns FROM file_event UNION ALL SELECT ts_ns FROM traced)
   ) AS l
 ), span AS (
-  SELECT g.ts_ns, least(g.ts_ns + s.step_ns, coalesce(s.duration_ns, g.ts_ns + s.step_ns)) AS end_ns
+  SELECT g.ts_ns AS step_ts_ns, greatest(g.ts_ns, s.start_ns) AS ts_ns, least(g.ts_ns + s.step_ns, s.end_ns) AS end_ns
   FROM grid AS g
   CROSS JOIN setting AS s
 ), file_sum AS (
-  SELECT e.ts_ns // s.step_ns * s.step_ns AS ts_ns, sum(e.accessed) AS accessed, sum(e.missed) AS missed, sum(e.dirtied) AS dirtied
+  SELECT e.ts_ns // s.step_ns * s.step_ns AS step_ts_ns, sum(e.accessed) AS accessed, sum(e.missed) AS missed, sum(e.dirtied) AS dirtied
   FROM file_event AS e
   CROSS JOIN setting AS s
   GROUP BY ALL
 ), trace_sum AS (
-  SELECT c.ts_ns // s.step_ns * s.step_ns AS ts_ns,
+  SELECT c.ts_ns // s.step_ns * s.step_ns AS step_ts_ns,
     count(*) FILTER (role = 'accessed') AS accessed, count(*) FILTER (role = 'added') AS added,
     count(*) FILTER (role = 'dirtied') AS dirtied, count(*) FILTER (role = 'buffer_dirtied') AS buffers_dirtied
   FROM traced AS c
@@ -124,7 +127,7 @@ WITH setting AS (
     NULL AS refault_count
   FROM span AS g
   CROSS JOIN (SELECT 1 FROM traced HAVING bool_or(role IN ('accessed', 'added'))) AS t
-  LEFT JOIN trace_sum AS c USING (ts_ns)
+  LEFT JOIN trace_sum AS c USING (step_ts_ns)
 ), by_event AS (
   SELECT g.ts_ns, g.end_ns, 'filemap' AS method, 3 AS priority,
     CASE WHEN t.accesses THEN coalesce(e.accessed, 0) END AS access_count,
@@ -133,7 +136,7 @@ WITH setting AS (
     NULL AS refault_count
   FROM span AS g
   CROSS JOIN told AS t
-  LEFT JOIN file_sum AS e USING (ts_ns)
+  LEFT JOIN file_sum AS e USING (step_ts_ns)
 ), counter AS (
   SELECT source_id, snapshot, min(ts_ns) AS ts_ns,
     max(value) FILTER (name = 'pgpgin') AS kib_read,

@@ -1,14 +1,14 @@
 -- context_switches: how often each process's threads left a CPU, per second of the capture, and whether they wanted to
 -- grain: a second of the capture, a process and a name that it had
--- source: sched_switch, thread, process_name, source, capture
--- caveat: the last second is usually cut short: per_second divides by the part of it that the capture covers
+-- source: sched_switch, thread, process_name, source, recorded_span
+-- caveat: the first and the last second are usually cut short: per_second divides by the part of it that switches were recorded in
 -- caveat: the idle task is left out
 -- diff by: process
 -- diff sum: involuntary_count, voluntary_count
 -- diff weight: 0.4
 -- plot: intervals voluntary_count, involuntary_count by pid, process
--- column ts_ns [ns]: when the second began
--- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column ts_ns [ns]: when the second began; the first one with the recording of switches
+-- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
 -- column process: the process's name then
@@ -17,26 +17,27 @@
 -- column switch_count [count]: both together
 -- column per_second [per second]: both together, per second
 WITH bounds AS (
-  SELECT max(duration_ns) AS end_ns FROM capture
+  SELECT max(start_ts_ns) AS start_ns, max(end_ts_ns) AS end_ns FROM recorded_span WHERE table_name = 'thread_state'
 ), switches AS (
-  SELECT (s.ts_ns // 1000000000) * 1000000000 AS ts_ns, t.upid, p.pid,
+  SELECT greatest(s.ts_ns // 1000000000 * 1000000000, b.start_ns) AS ts_ns,
+    greatest(1, least((s.ts_ns // 1000000000 + 1) * 1000000000, b.end_ns) - greatest(s.ts_ns // 1000000000 * 1000000000, b.start_ns))
+      AS interval_ns,
+    t.upid, p.pid,
     CASE WHEN t.tid = p.pid THEN coalesce(s.prev_comm, p.name) ELSE p.name END AS process,
     s.prev_state NOT IN (0, 256) AS is_voluntary
   FROM sched_switch AS s
   JOIN source AS o USING (source_id)
   LEFT JOIN thread AS t ON t.utid = s.utid
   LEFT JOIN process_name AS p ON p.upid = t.upid AND s.ts_ns BETWEEN p.since_ns AND p.until_ns
+  CROSS JOIN bounds AS b
   WHERE o.is_timeline AND s.prev_pid <> 0
 )
 SELECT
-  s.ts_ns,
-  greatest(1, least(1000000000, coalesce(b.end_ns - s.ts_ns, 1000000000))) AS interval_ns,
-  s.upid, s.pid, s.process,
+  s.ts_ns, s.interval_ns, s.upid, s.pid, s.process,
   count(*) FILTER (s.is_voluntary) AS voluntary_count,
   count(*) FILTER (NOT s.is_voluntary) AS involuntary_count,
   count(*) AS switch_count,
-  count(*) * 1e9 / greatest(1, least(1000000000, coalesce(b.end_ns - s.ts_ns, 1000000000))) AS per_second
+  count(*) * 1e9 / s.interval_ns AS per_second
 FROM switches AS s
-CROSS JOIN bounds AS b
-GROUP BY s.ts_ns, b.end_ns, s.upid, s.pid, s.process
+GROUP BY s.ts_ns, s.interval_ns, s.upid, s.pid, s.process
 ORDER BY s.ts_ns, switch_count DESC, s.upid, s.process

@@ -1,6 +1,6 @@
 -- ready_time: how long the threads of each process waited for a CPU, as a share of wall time (%RDY), with steal beside it
 -- grain: an interval of the capture and a process
--- source: followed_state, thread, process_name, process_cgroup, proc_cpu, capture
+-- source: followed_state, thread, process_name, process_cgroup, proc_cpu, recorded_span
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
 -- caveat: times of all threads together: a process with several threads can be over 1
 -- caveat: the control group is the one that the process was last seen in before the interval's end; of one that was not looked at, that of its nearest ancestor that was (process_cgroup). ready_time_by_cgroup adds up
@@ -10,8 +10,8 @@
 -- diff level: thread_count
 -- diff weight: 0.95
 -- plot: intervals ready_ratio, on_cpu_ratio by pid, process
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column ts_ns [ns]: when the interval began; the first one with the recording of switches
+-- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
 -- column process: the process's name at the end of the interval
@@ -25,8 +25,10 @@
 -- column steal_ratio [ratio]: steal_ns as a share of the CPU time of the interval that the snapshots cover
 WITH setting AS (
   -- At most 100,000 intervals.
-  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(duration_ns) // 100000)::BIGINT AS step_ns, max(duration_ns) AS end_ns
-  FROM capture
+  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(end_ts_ns) // 100000)::BIGINT AS step_ns,
+    max(start_ts_ns) AS start_ns, max(end_ts_ns) AS end_ns
+  FROM recorded_span
+  WHERE table_name = 'thread_state'
 ), cut AS (
   SELECT s.utid, s.state = 'running' AS is_run, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, x.step_ns,
     unnest(range(s.ts_ns // x.step_ns, least((s.ts_ns + s.duration_ns - 1) // x.step_ns, s.ts_ns // x.step_ns + 100000) + 1)) AS step
@@ -43,7 +45,8 @@ WITH setting AS (
   FROM proc_cpu
   WINDOW w AS (PARTITION BY source_id, cpu ORDER BY snapshot, ts_ns)
 ), counter_cut AS (
-  SELECT c.*, x.step_ns, unnest(range(c.ts_ns // x.step_ns, least((c.end_ns - 1) // x.step_ns, c.ts_ns // x.step_ns + 100000) + 1)) AS step
+  SELECT c.end_ns, c.ts_ns, c.steal_ns, x.step_ns, x.start_ns AS first_ns, x.end_ns AS last_ns,
+    unnest(range(c.ts_ns // x.step_ns, least((c.end_ns - 1) // x.step_ns, c.ts_ns // x.step_ns + 100000) + 1)) AS step
   FROM counter AS c
   CROSS JOIN setting AS x
   WHERE c.ts_ns < c.end_ns AND c.steal_ns IS NOT NULL
@@ -51,27 +54,29 @@ WITH setting AS (
   SELECT step, sum(ns) AS covered_ns, sum(steal_ns::DOUBLE * ns / full_ns) AS steal_ns
   FROM (
     SELECT step, steal_ns, end_ns - ts_ns AS full_ns,
-      least(end_ns, (step + 1) * step_ns) - greatest(ts_ns, step * step_ns) AS ns
+      least(end_ns, (step + 1) * step_ns, last_ns) - greatest(ts_ns, step * step_ns, first_ns) AS ns
     FROM counter_cut
   )
+  WHERE ns > 0
   GROUP BY step
 ), total AS (
   SELECT p.step, p.upid, x.step_ns,
-    greatest(1, least(x.step_ns, coalesce(x.end_ns - p.step * x.step_ns, x.step_ns))) AS interval_ns,
+    greatest(p.step * x.step_ns, x.start_ns) AS ts_ns,
+    greatest(1, least((p.step + 1) * x.step_ns, x.end_ns) - greatest(p.step * x.step_ns, x.start_ns)) AS interval_ns,
     count(DISTINCT p.utid) AS thread_count,
     TRY_CAST(coalesce(sum(p.ns) FILTER (NOT p.is_run), 0) AS BIGINT) AS ready_ns,
     TRY_CAST(coalesce(sum(p.ns) FILTER (p.is_run), 0) AS BIGINT) AS on_cpu_ns
   FROM part AS p
   CROSS JOIN setting AS x
-  GROUP BY p.step, p.upid, x.step_ns, x.end_ns
+  GROUP BY p.step, p.upid, x.step_ns, x.start_ns, x.end_ns
 )
 SELECT
-  t.step * t.step_ns AS ts_ns, t.interval_ns, t.upid, p.pid, p.name AS process, m.cgroup, t.thread_count,
+  t.ts_ns, t.interval_ns, t.upid, p.pid, p.name AS process, m.cgroup, t.thread_count,
   t.ready_ns, t.ready_ns / t.interval_ns AS ready_ratio,
   t.on_cpu_ns, t.on_cpu_ns / t.interval_ns AS on_cpu_ratio,
   round(s.steal_ns)::BIGINT AS steal_ns, s.steal_ns / s.covered_ns AS steal_ratio
 FROM total AS t
-LEFT JOIN process_name AS p ON p.upid = t.upid AND t.step * t.step_ns + t.interval_ns - 1 BETWEEN p.since_ns AND p.until_ns
+LEFT JOIN process_name AS p ON p.upid = t.upid AND t.ts_ns + t.interval_ns - 1 BETWEEN p.since_ns AND p.until_ns
 LEFT JOIN steal AS s ON s.step = t.step
-ASOF LEFT JOIN process_cgroup AS m ON m.upid = t.upid AND m.since_ns < t.step * t.step_ns + t.interval_ns
+ASOF LEFT JOIN process_cgroup AS m ON m.upid = t.upid AND m.since_ns < t.ts_ns + t.interval_ns
 ORDER BY t.step, t.ready_ns DESC, t.upid

@@ -8,8 +8,8 @@
 -- diff sum: ready_ns, on_cpu_ns, steal_ns
 -- diff weight: 0.7
 -- plot: intervals ready_ratio, on_cpu_ratio by cgroup
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column ts_ns [ns]: when the interval began; the first one with the recording of switches
+-- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
 -- column cgroup: path of the unified hierarchy, or of the first one of version 1; NULL where no ancestor of the process was looked at either
 -- column process_count [count]: its processes that ran or waited in the interval
 -- column thread_count [count]: their threads that did

@@ -1,6 +1,6 @@
 -- run_queue_length: how many threads waited for each CPU, over time (runqlen)
 -- grain: an interval of the capture and a CPU
--- source: cpu_queue, capture
+-- source: cpu_queue, recorded_span
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
 -- caveat: the thread that runs is not counted, only those that wait
 -- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it
@@ -9,8 +9,8 @@
 -- diff max: max_count
 -- diff weight: 0.9
 -- plot: intervals avg_count, max_count, queued_ratio by cpu
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column ts_ns [ns]: when the interval began; the first one with the recording of switches
+-- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
 -- column cpu: the CPU
 -- column avg_count [count]: waiting threads, weighted with time over known_ns
 -- column max_count [count]: the most at any moment
@@ -22,17 +22,19 @@
 -- column known_ns [ns]: the part of the interval in which the CPU's state is known
 WITH setting AS (
   -- At most 100,000 intervals.
-  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(duration_ns) // 100000)::BIGINT AS step_ns, max(duration_ns) AS end_ns
-  FROM capture
+  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(end_ts_ns) // 100000)::BIGINT AS step_ns,
+    max(start_ts_ns) AS start_ns, max(end_ts_ns) AS end_ns
+  FROM recorded_span
+  WHERE table_name = 'thread_state'
 ), cut AS (
-  SELECT q.*, s.step_ns, s.end_ns, unnest(range(q.ts_ns // s.step_ns, least((q.ts_ns + q.duration_ns - 1) // s.step_ns, q.ts_ns // s.step_ns + 100000) + 1)) AS step
+  SELECT q.*, s.step_ns, s.start_ns, s.end_ns, unnest(range(q.ts_ns // s.step_ns, least((q.ts_ns + q.duration_ns - 1) // s.step_ns, q.ts_ns // s.step_ns + 100000) + 1)) AS step
   FROM cpu_queue AS q
   CROSS JOIN setting AS s
 ), part AS (
-  SELECT step * step_ns AS ts_ns,
-    greatest(1, least(step_ns, coalesce(end_ns - step * step_ns, step_ns))) AS interval_ns,
+  SELECT greatest(step * step_ns, start_ns) AS ts_ns,
+    greatest(1, least((step + 1) * step_ns, end_ns) - greatest(step * step_ns, start_ns)) AS interval_ns,
     cpu, waiting_count, is_running, is_idle,
-    least(ts_ns + duration_ns, (step + 1) * step_ns) - greatest(ts_ns, step * step_ns) AS ns
+    least(cut.ts_ns + duration_ns, (step + 1) * step_ns) - greatest(cut.ts_ns, step * step_ns) AS ns
   FROM cut
 )
 SELECT

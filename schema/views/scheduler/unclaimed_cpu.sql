@@ -1,6 +1,6 @@
 -- unclaimed_cpu: CPUs that were idle while threads waited in the run queues of others (cpuunclaimed)
 -- grain: an interval of the capture
--- source: cpu_queue, capture
+-- source: cpu_queue, recorded_span
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
 -- caveat: a thread that waits for the very CPU that is idle, which happens for some µs after each wakeup, is no unclaimed CPU; affinity (taskset, cpusets) can forbid what would seem possible here
 -- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it, which hides what was pulled from another queue
@@ -8,8 +8,8 @@
 -- diff sum: unclaimed_ns
 -- diff mean: unclaimed_ratio
 -- diff weight: 0.6
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length; shorter at the end of the capture
+-- column ts_ns [ns]: when the interval began; the first one with the recording of switches
+-- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
 -- column cpu_count [count]: CPUs that are known in this interval
 -- column busy_ns [ns]: CPU time that threads ran
 -- column idle_ns [ns]: CPU time that was idle
@@ -19,8 +19,10 @@
 -- column wall_ns [ns]: time in which at least one CPU was unclaimed
 WITH setting AS (
   -- At most 100,000 intervals.
-  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(duration_ns) // 100000)::BIGINT AS step_ns, max(duration_ns) AS end_ns
-  FROM capture
+  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(end_ts_ns) // 100000)::BIGINT AS step_ns,
+    max(start_ts_ns) AS start_ns, max(end_ts_ns) AS end_ns
+  FROM recorded_span
+  WHERE table_name = 'thread_state'
 ), cut AS (
   SELECT q.*, s.step_ns, unnest(range(q.ts_ns // s.step_ns, least((q.ts_ns + q.duration_ns - 1) // s.step_ns, q.ts_ns // s.step_ns + 100000) + 1)) AS step
   FROM cpu_queue AS q
@@ -60,8 +62,8 @@ WITH setting AS (
   GROUP BY step
 )
 SELECT
-  t.step * s.step_ns AS ts_ns,
-  greatest(1, least(s.step_ns, coalesce(s.end_ns - t.step * s.step_ns, s.step_ns))) AS interval_ns,
+  greatest(t.step * s.step_ns, s.start_ns) AS ts_ns,
+  greatest(1, least((t.step + 1) * s.step_ns, s.end_ns) - greatest(t.step * s.step_ns, s.start_ns)) AS interval_ns,
   t.cpu_count, t.busy_ns, t.idle_ns, t.queued_ns, u.unclaimed_ns,
   u.unclaimed_ns / nullif(t.busy_ns + t.idle_ns, 0) AS unclaimed_ratio,
   u.wall_ns

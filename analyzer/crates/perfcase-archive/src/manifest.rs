@@ -76,6 +76,8 @@ pub struct Target {
     pub pids: Vec<i64>,
     /// The cgroup that was asked for.
     pub cgroup: Option<String>,
+    /// When the command was let go.
+    pub started_monotonic_ns: Option<i64>,
     /// How the command ended.
     pub exit_status: Option<i64>,
     /// What this version does not know.

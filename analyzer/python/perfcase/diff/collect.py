@@ -11,7 +11,7 @@ from perfcase.diff.declared import Measure
 from perfcase.lazy import duckdb
 from perfcase.query import sql_errors
 from perfcase.schema import quote
-from perfcase.span import recorded_ns
+from perfcase.span import recorded_ns, spans
 from perfcase.views import View
 
 Key = tuple[str | None, ...]
@@ -37,11 +37,9 @@ class Collected:
 
     rows: dict[Key, dict[str, Figure]]
     """By key, then by measure; a measure that is NULL is not in it."""
-    span_ns: float | None
-    """The time that its intervals cover together; None for a view without intervals."""
     has_intervals: bool
     recorded_ns: int | None = None
-    """How long the events of a view were recorded; None for a view without events."""
+    """How long what the view counts was recorded; None where that is the whole capture."""
 
     def values(self, column: int) -> set[str | None]:
         """What one of the key columns holds."""
@@ -68,26 +66,27 @@ def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     shown.append("interval_ns::DOUBLE AS i" if is_series and "interval_ns" in columns else "NULL::DOUBLE AS i")
     where = f" WHERE {declared.where}" if declared.where else ""
     listed = "".join(f"{key}, " for key in keys)
-    # Readings of /proc have times of their own: those of one round are within half an interval of each other.
+    # Readings of /proc have times of their own: those of one round are within half an interval of each other. Intervals of events
+    # have the same time in all rows.
+    slot = "t" if spans(view.name) else "coalesce(round((t - first) / nullif(usual, 0)), t)"
     per_time = f"""
       WITH read AS MATERIALIZED (SELECT {", ".join(shown)} FROM {quote(view.name)}{where}),
-      pace AS (SELECT min(t) AS first, median(i) AS usual, max(t) - min(t) + coalesce(median(i), 0) AS span_ns FROM read)
-      SELECT {listed}coalesce(round((t - first) / nullif(usual, 0)), t) AS slot, any_value(span_ns) AS span_ns,
+      pace AS (SELECT min(t) AS first, median(i) AS usual FROM read)
+      SELECT {listed}{slot} AS slot,
         coalesce(max(i) * 2 >= any_value(usual), true) AS is_full
         {"".join(_of_time(n, measure) for n, measure in enumerate(plain))}
       FROM read, pace GROUP BY ALL"""
     whole = f"""
       WITH slotted AS MATERIALIZED ({per_time}), times AS (
         SELECT count(DISTINCT slot) AS slots, count(DISTINCT slot) FILTER (is_full) AS full_slots FROM slotted)
-      SELECT {listed}any_value(span_ns), any_value(full_slots), count(*), count(*) FILTER (is_full){"".join(_whole(n, m) for n, m in enumerate(plain))}
+      SELECT {listed}any_value(full_slots), count(*), count(*) FILTER (is_full){"".join(_whole(n, m) for n, m in enumerate(plain))}
       FROM slotted, times GROUP BY {", ".join(keys) or "()"}"""
     rows: dict[Key, dict[str, Figure]] = {}
-    span_ns = None
     for row in connection.execute(whole).fetchall():
-        key, (span_ns, slots, seen, seen_full), figures = (
+        key, (slots, seen, seen_full), figures = (
             row[: len(keys)],
-            row[len(keys) : len(keys) + 4],
-            row[len(keys) + 4 :],
+            row[len(keys) : len(keys) + 3],
+            row[len(keys) + 3 :],
         )
         if not seen:
             continue
@@ -100,8 +99,7 @@ def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
         if measure.kind == "median":
             for *key, value in connection.execute(_median(view, measure, where)).fetchall():
                 rows.setdefault(tuple(key), {})[measure.name] = Figure(float(value), None)
-    covered_ns = span_ns if is_series and "interval_ns" in columns else None
-    return Collected(rows, covered_ns, is_series, None if covered_ns else recorded_ns(connection, view.name))
+    return Collected(rows, is_series, recorded_ns(connection, view.name))
 
 
 def key_sql(name: str) -> str:

@@ -17,7 +17,6 @@ EQUAL = 1e-9
 """Relative: sums of floating point numbers differ by that with the order in which threads add them."""
 HOW_MEASURED = frozenset({"method", "event"})
 """Key columns that say how something was measured: what only one side measured so is no difference of what was measured."""
-COVERED_RATIO = 0.8
 LEAST_PER_S = {"ns": 1e7, "bytes": 1e6}
 """Shares are of this if the amounts of a view are less in all: all of next to nothing is little. A hundredth of a
 second in each, and a hundredth of what a link of 1 Gbit/s or a slow disk moves."""
@@ -225,12 +224,8 @@ class _Divided:
 
 
 def seconds_of(collected: Collected, duration_ns: int) -> float:
-    """The time that amounts were counted in: how long the view's events were recorded, or what its intervals cover; the capture,
-    where they cover far less of it: then nothing happened outside of them."""
-    if collected.recorded_ns:
-        return collected.recorded_ns / 1e9
-    span_ns = collected.span_ns or 0.0
-    return (span_ns if COVERED_RATIO * duration_ns <= span_ns <= duration_ns else duration_ns) / 1e9
+    """The time that amounts were counted in."""
+    return (collected.recorded_ns or duration_ns) / 1e9
 
 
 class _Shares:

@@ -140,7 +140,7 @@ def _medians(view: View, seen: Iterable[tuple[Collected, Capture]], new: Collect
             if min(values) <= now <= max(values):
                 error = max(error or 0.0, abs(now - usual.median))
             rows.setdefault(key, {})[measure] = Figure(usual.median, error)
-    return Collected(rows, _SECOND_NS, True)
+    return Collected(rows, True, _SECOND_NS)
 
 
 def _values(sides: Iterable[tuple[Collected, float]], key: Key, measure: str, kind: str) -> Iterable[float]:

@@ -146,7 +146,14 @@ fn open_one(
             .map_err(|damage| Refused::Damaged(damage.offset, damage.message)),
         MemberKind::PerfScript => Ok(perf_script::open(content, session, input.source)),
         MemberKind::PerfStat => {
-            let options = perf_stat::Options { started_ns: input.started_ns, ended_ns: input.ended_ns };
+            let options = perf_stat::Options {
+                started_ns: input.started_ns,
+                ended_ns: input.ended_ns,
+                command_ns: capture
+                    .manifest
+                    .as_ref()
+                    .and_then(|manifest| manifest.recorder.target.started_monotonic_ns),
+            };
             Ok(perf_stat::open(content, input.source, options))
         }
         MemberKind::ProcSnapshots => {

@@ -168,13 +168,13 @@ impl Session {
 
     pub(crate) fn write_events(&mut self) {
         let chosen = self.timelines.chosen(&self.events.view());
-        let (start_ns, is_of_some) = (self.start_ns(), self.timelines.is_of_some_threads);
+        let start_ns = self.start_ns();
         let (events, tables): (&Events, &mut Tables) = (&self.events, &mut self.tables);
         for (id, state) in events.sources.iter().enumerate() {
             let id = id as SourceId;
             let info = &state.info;
-            // Some processes may all sleep while they are recorded: then the records do not tell since when.
-            let told = |clock_ns: Option<i64>| Some(clock_ns.filter(|_| is_of_some)?.saturating_sub(start_ns));
+            // What is recorded may sleep: then the records do not tell since when and until when.
+            let told = |clock_ns: Option<i64>| Some(clock_ns?.saturating_sub(start_ns));
             tables.source.push(SourceRow {
                 source_id: id,
                 name: &info.name,

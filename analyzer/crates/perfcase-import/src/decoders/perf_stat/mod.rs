@@ -29,6 +29,8 @@ pub struct Options {
     pub started_ns: Option<i64>,
     /// The capture's clock when perf stat ended: the time of totals without `-I`.
     pub ended_ns: Option<i64>,
+    /// The capture's clock when the only command that is counted began: the interval that this is in begins then.
+    pub command_ns: Option<i64>,
 }
 
 /// Starts to read `perf stat` output. It never fails: lines that are not understood become issues.
@@ -174,11 +176,17 @@ impl PerfStat {
         }
     }
 
-    /// Length of the interval that ends at `at`: from the end of the one before it.
+    /// Length of the interval that ends at `at`: from the end of the one before it, or from the command's beginning in it.
     fn interval_ns(&mut self, at: Option<i64>) -> Option<i64> {
         let at = at?;
         if self.interval_end != Some(at) {
             self.interval_start = self.interval_end.unwrap_or(0);
+            if let (Some(command), Some(start)) = (self.options.command_ns, self.options.started_ns) {
+                let began = command.saturating_sub(start);
+                if (self.interval_start..at).contains(&began) {
+                    self.interval_start = began;
+                }
+            }
             self.interval_end = Some(at);
         }
         (at > self.interval_start).then(|| at - self.interval_start)

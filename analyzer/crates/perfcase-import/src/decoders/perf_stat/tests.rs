@@ -27,7 +27,7 @@ fn intervals_lie_on_the_captures_clock() {
         \x20    1.000000100,CPU0,500,,cycles,1000,100.00,1.000,GHz\n\
         \x20    1.000000100,CPU1,<not counted>,,cycles,0,100.00,,\n\
         \x20    2.500000100,CPU0,700,,cycles,1000,50.00,1.000,GHz\n";
-    let options = Options { started_ns: Some(5_000_000_000), ended_ns: None };
+    let options = Options { started_ns: Some(5_000_000_000), ..Options::default() };
     let (rows, issues) = import(text, Some(4_000_000_000), options);
     assert_eq!(
         rows,
@@ -38,6 +38,20 @@ fn intervals_lie_on_the_captures_clock() {
         ]
     );
     assert_eq!(issues, [""; 0]);
+}
+
+#[test]
+fn the_interval_in_which_the_command_begins_is_as_long_as_it_ran() {
+    let text: String = [1, 2, 3].map(|s| format!("     {s}.000000000,100,,context-switches,1000,100.00,,\n")).concat();
+    let lengths = |command_ns| {
+        let options = Options { started_ns: Some(5_000_000_000), command_ns: Some(command_ns), ..Options::default() };
+        let (rows, issues) = import(&text, Some(4_000_000_000), options);
+        assert_eq!(issues, [""; 0]);
+        rows.iter().map(|row| row.split(' ').nth(1).unwrap().parse().unwrap()).collect::<Vec<i64>>()
+    };
+    assert_eq!(lengths(4_900_000_000), [1_000_000_000, 1_000_000_000, 1_000_000_000]);
+    assert_eq!(lengths(5_700_000_000), [300_000_000, 1_000_000_000, 1_000_000_000]);
+    assert_eq!(lengths(6_250_000_000), [1_000_000_000, 750_000_000, 1_000_000_000]);
 }
 
 #[test]

@@ -1,0 +1,119 @@
+"""All sources begin together, and one line says when they record: what happens from then on is in the capture."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from perfcase import query, store
+from tests.recorder.support import SHELLS, TRACEFS, Capture, command, environment, helper, parse_snapshots, run
+
+pytestmark = pytest.mark.parametrize("shell", SHELLS)
+
+MARKS = 40
+# Marks are system calls and context switches. It is told of its time by a line, and then ends.
+MARKER = f"""
+import os, sys, time
+sys.stdin.readline()
+for _ in range({MARKS}):
+    os.getpriority(os.PRIO_PROCESS, 0)
+    time.sleep(0.001)
+"""
+
+
+def test_what_comes_after_the_line_is_in_every_source(shell: str, tmp_path: Path) -> None:
+    if TRACEFS is None or os.geteuid() != 0 or not shutil.which("perf"):
+        pytest.skip("perf or tracefs is not here, or not ours to use")
+    marker = subprocess.Popen([sys.executable, "-c", MARKER], stdin=subprocess.PIPE, text=True)
+    out = tmp_path / "x.perfcase"
+    recorder = subprocess.Popen(
+        command(shell, "-o", out, "--pid", str(marker.pid)), env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    assert recorder.stderr
+    assert marker.stdin
+    line = next((line for line in recorder.stderr if line.startswith("recording: ")), "")
+    said_ns = time.monotonic_ns()
+    marker.stdin.write("go\n")
+    marker.stdin.close()
+    said = recorder.communicate(timeout=60)[1]
+    marker.wait()
+    assert recorder.returncode == 0, said
+    assert line == "recording: host, proc, process, pmc, ftrace, perf, symbols\n"
+    capture = Capture.read(out)
+    capture.check()
+    sources = {source["name"]: source for source in capture.manifest["sources"]}
+    assert max(source["started_monotonic_ns"] for source in sources.values()) < said_ns
+    for name in ("proc", "process"):
+        assert parse_snapshots(capture.content(f"{name}/snapshots"))[0].monotonic_ns < said_ns
+    with query.connect(store.open_case(out, tmp_path / "x.case").folder) as connection:
+        calls = connection.execute(
+            "SELECT s.name, (SELECT count(*) FROM syscall WHERE name = 'getpriority') FROM source AS s WHERE s.is_syscall_source"
+        ).fetchall()
+        assert calls == [("ftrace", MARKS)]
+        switches = connection.execute(
+            "SELECT s.name, count(*) FROM sched_switch AS w JOIN source AS s USING (source_id) WHERE w.prev_pid = ?"
+            " GROUP BY 1 HAVING count(*) >= ? ORDER BY 1",
+            [marker.pid, MARKS],
+        ).fetchall()
+        assert [name for name, _ in switches] == ["ftrace", "perf"]
+        ((counted,),) = connection.execute(
+            "SELECT sum(count) FROM pmc_event WHERE event LIKE 'context-switches%'"
+        ).fetchall()
+        assert counted >= MARKS
+
+
+def test_quiet_says_nothing_of_it(shell: str, tmp_path: Path) -> None:
+    done = run(shell, "-q", "-o", tmp_path / "x.perfcase", "--", "true")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_perf_without_control_records_too(shell: str, tmp_path: Path) -> None:
+    """perf before 5.10 cannot be asked whether it counts already."""
+    perf = shutil.which("perf")
+    if not perf:
+        pytest.skip("perf is not installed")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    old = tools / "perf"
+    old.write_text(
+        f"""#!/bin/sh
+case "$*" in
+*' -h') {perf} "$@" 2>&1 | grep -v -e --control ;;
+*--control*) echo "unknown option" >&2; exit 129 ;;
+*) exec {perf} "$@" ;;
+esac
+"""
+    )
+    old.chmod(0o755)
+    out = tmp_path / "x.perfcase"
+    begin = time.monotonic()
+    workload = f"for i in $(seq {MARKS}); do sleep 0.001; done"
+    done = run(shell, "-o", out, "--", "sh", "-c", workload, PATH=f"{tools}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    capture = Capture.read(out)
+    for name in ("pmc", "perf"):
+        assert capture.source(name)["status"] != "missing", capture.source(name)
+        assert capture.source(name)["event_count"] > 0
+        assert not [word for word in capture.source(name)["command"] if word.startswith("--control")]
+    counts = [line.split(",") for line in capture.content("pmc/perf-stat.csv").decode().splitlines()]
+    told = [line[1] for line in counts if len(line) > 3 and line[3].startswith("context-switches")]
+    switches = sum(int(count) for count in told if count != "<not counted>")
+    assert switches >= MARKS, "nothing of the command came before"
+    assert time.monotonic() - begin < 20, "no wait ran out"
+
+
+def test_a_count_is_waited_for_in_vain(shell: str, tmp_path: Path) -> None:
+    """A process without perf events does not count, and one that ended never will."""
+    child = subprocess.Popen(["sleep", "30"])
+    (tmp_path / "pid").write_text(f"{child.pid}\n")
+    wait = [helper(), "counting", tmp_path / "pid", str(child.pid)]
+    assert subprocess.run([*wait, "0.1"], check=False).returncode == 2
+    child.kill()
+    assert subprocess.run([*wait, "5"], check=False).returncode == 1
+    child.wait()
