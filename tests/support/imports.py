@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-captures"
 GENERATIONS_MAX = 2
 """Builds whose imports are kept."""
-OPEN_MAX = 12
+OPEN_MAX = 4
 """Imports whose database stays open. To open one takes DuckDB 45 ms, and 3 ms where this process has it open."""
 _open: dict[Path, duckdb.DuckDBPyConnection] = {}
 

@@ -33,13 +33,13 @@ def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
         # What cannot be worked out is left to its readers, who say so.
         with suppress(duckdb.Error):
             if is_small or name in LONG:
-                connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}")
+                connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}").fetchall()
 
 
 def forget(connection: duckdb.DuckDBPyConnection) -> None:
     """Takes the tables of ``share`` away: the views that they stand before may have other rows by now."""
     for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall():
-        connection.execute(f"DROP TABLE temp.{quote(name)}")
+        connection.execute(f"DROP TABLE temp.{quote(name)}").fetchall()
 
 
 def _read_often(views: dict[str, View], wanted: set[str]) -> list[str]:
@@ -56,5 +56,6 @@ def _is_small(connection: duckdb.DuckDBPyConnection) -> bool:
     rows = 0
     for table in ("sample", "syscall", "thread_state"):
         with suppress(duckdb.Error):
-            rows = max(rows, *connection.execute(f"SELECT count(*) FROM {table}").fetchone())
+            # All is fetched: a result that is not at its end keeps the connection from what comes next.
+            rows = max(rows, *connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0])
     return rows <= _ROWS_MAX
