@@ -184,3 +184,16 @@ def test_one_view_reads_what_strangers_did() -> None:
     """All others, and the rules behind ``finding``, take followed_state, which knows whose times a recording of some processes
     cannot tell."""
     assert {n for n, view in load_views().items() if "thread_state" in view.sources} == {"followed_state"}
+
+
+def test_a_name_is_found_by_the_time_alone() -> None:
+    """A join by BETWEEN compares each event with each name of its process: one that renames itself a million times, which takes a
+    second, would keep its readers for hours. An ASOF join takes time by the rows of both."""
+    joined = re.compile(r"(\w+) LEFT JOIN (?:process_name|thread_name_span) AS \w+ ON (.*)")
+    found = [
+        (path.name, how, condition)
+        for path in [*(ROOT / "schema").rglob("*.sql")]
+        for how, condition in joined.findall(path.read_text())
+    ]
+    assert len(found) > 15
+    assert [each for each in found if each[1] != "ASOF" or "BETWEEN" in each[2]] == []

@@ -24,9 +24,8 @@ CPU_MAX = 1 << 16
 
 NAMES = (
     "SELECT n.name_id, n.utid, n.comm, p.name AS process FROM thread_name_span AS n JOIN thread AS t USING (utid)"
-    " LEFT JOIN process_name AS p ON p.upid = t.upid"
-    " AND greatest(n.since_ns, least(n.until_ns, coalesce(t.end_ts_ns, t.last_ts_ns, n.until_ns)))"
-    " BETWEEN p.since_ns AND p.until_ns"
+    " ASOF LEFT JOIN process_name AS p ON p.upid = t.upid"
+    " AND p.since_ns <= greatest(n.since_ns, least(n.until_ns, coalesce(t.end_ts_ns, t.last_ts_ns, n.until_ns)))"
 )
 """The names of all threads, and what the process was called when the thread had the name for the last time."""
 

@@ -52,7 +52,7 @@ WITH wait AS (
   ASOF LEFT JOIN thread_name AS tn ON tn.utid = w.utid AND tn.ts_ns <= w.ts_ns
   ASOF LEFT JOIN thread_name AS hn ON hn.utid = w.holder_utid AND hn.ts_ns <= w.ts_ns
   ASOF LEFT JOIN thread_name AS kn ON kn.utid = w.waker_utid AND kn.ts_ns <= w.ts_ns
-  LEFT JOIN process_name AS p ON p.upid = w.upid AND w.ts_ns BETWEEN p.since_ns AND p.until_ns
+  ASOF LEFT JOIN process_name AS p ON p.upid = w.upid AND p.since_ns <= w.ts_ns
   GROUP BY ALL
 )
 SELECT

@@ -78,8 +78,8 @@ WITH called AS (
     sum(CASE WHEN g.bytes < 0 THEN -g.bytes WHEN g.bytes >= 0 THEN 0 END) AS shrunk
   FROM grown AS g
   LEFT JOIN thread AS t USING (utid)
-  LEFT JOIN process_name AS p ON p.upid = t.upid AND g.ts_ns BETWEEN p.since_ns AND p.until_ns
-  LEFT JOIN thread_name_span AS n ON n.utid = g.utid AND g.ts_ns BETWEEN n.since_ns AND n.until_ns
+  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= g.ts_ns
+  ASOF LEFT JOIN thread_name_span AS n ON n.utid = g.utid AND n.since_ns <= g.ts_ns
   GROUP BY ALL
 ), folded AS (
   SELECT t.upid, t.pid, t.process, t.kind, f.folded AS stack, TRY_CAST(sum(t.events) AS BIGINT) AS events,

@@ -64,6 +64,6 @@ SELECT
   resident_bytes_per_h, fit_ratio, anon_bytes_first, anon_bytes_last, anon_bytes_per_h, anon_fit_ratio,
   pss_bytes_first, pss_bytes_last, pss_bytes_per_h, pss_fit_ratio, swap_bytes_last
 FROM line
-LEFT JOIN process_name AS p ON p.upid = line.upid AND line.last_ts_ns BETWEEN p.since_ns AND p.until_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = line.upid AND p.since_ns <= line.last_ts_ns
 WHERE line.snapshot_count >= 2
 ORDER BY resident_bytes_last - resident_bytes_first DESC, p.pid, line.upid

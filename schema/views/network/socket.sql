@@ -61,6 +61,6 @@ SELECT
   s.buffer_limited_ns / nullif(s.busy_ns, 0) AS buffer_limited_ratio,
   s.last_send_ns, s.last_receive_ns, s.timer, s.timer_ns, s.congestion_control
 FROM proc_socket AS s
-LEFT JOIN process_name AS p ON p.upid = s.upid AND s.ts_ns BETWEEN p.since_ns AND p.until_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = s.upid AND p.since_ns <= s.ts_ns
 ORDER BY s.source_id, s.snapshot, s.netns_inode, s.family, s.protocol, s.local_port, s.local_address, s.peer_port,
   s.peer_address, s.inode, s.pid, s.fd, s.state

@@ -87,5 +87,5 @@ FROM over_time AS o
 CROSS JOIN told AS t
 LEFT JOIN state AS s ON s.netns_inode IS NOT DISTINCT FROM o.netns_inode AND s.local_address = o.local_address
   AND s.local_port = o.local_port AND s.peer_address = o.peer_address AND s.peer_port = o.peer_port
-LEFT JOIN process_name AS p ON p.upid = s.upid AND s.last_ts_ns BETWEEN p.since_ns AND p.until_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = s.upid AND p.since_ns <= s.last_ts_ns
 ORDER BY o.rtt_ns_max DESC, o.local_address, o.local_port, o.peer_address, o.peer_port, o.netns_inode

@@ -146,7 +146,7 @@ SELECT
   i.involuntary_switch_count * 1e9 / i.interval_ns AS involuntary_switches_per_s,
   i.thread_count
 FROM interval AS i
-LEFT JOIN process_name AS p ON p.upid = i.upid AND i.ts_ns BETWEEN p.since_ns AND p.until_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = i.upid AND p.since_ns <= i.ts_ns
 LEFT JOIN capture AS c ON true
 WHERE i.interval_ns > 0
 ORDER BY i.ts_ns, i.source_id, i.pid, i.upid

@@ -28,7 +28,7 @@ WITH bounds AS (
   FROM sched_switch AS s
   JOIN source AS o USING (source_id)
   LEFT JOIN thread AS t ON t.utid = s.utid
-  LEFT JOIN process_name AS p ON p.upid = t.upid AND s.ts_ns BETWEEN p.since_ns AND p.until_ns
+  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= s.ts_ns
   CROSS JOIN bounds AS b
   WHERE o.is_timeline AND s.prev_pid <> 0
 )

@@ -27,7 +27,7 @@ SELECT
   TRY_CAST(sum(s.duration_ns) AS BIGINT) AS on_cpu_ns
 FROM followed_state AS s
 JOIN thread AS t USING (utid)
-LEFT JOIN process_name AS p ON p.upid = t.upid AND s.ts_ns + s.duration_ns BETWEEN p.since_ns AND p.until_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= s.ts_ns + s.duration_ns
 LEFT JOIN thread_name AS n ON n.name_id = s.name_id
 WHERE s.state = 'running' AND NOT s.is_open
 GROUP BY ALL

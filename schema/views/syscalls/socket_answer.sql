@@ -127,6 +127,6 @@ FROM answer AS a
 JOIN socket_end AS s ON s.upid = a.upid AND s.fd = a.fd AND s.since_ts_ns = a.since_ts_ns
 LEFT JOIN thread AS t ON t.utid = a.got.utid
 LEFT JOIN thread_name AS n ON n.name_id = a.got.name_id
-LEFT JOIN process_name AS p ON p.upid = a.upid AND a.got.exit_ts_ns BETWEEN p.since_ns AND p.until_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = a.upid AND p.since_ns <= a.got.exit_ts_ns
 WHERE a.write_count > 0 AND a.got IS NOT NULL
 ORDER BY ts_ns, a.upid, a.fd
