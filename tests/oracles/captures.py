@@ -88,6 +88,7 @@ RECORDED = [
     Recorded("x86_64", "compat", ()),
     Recorded("x86_64", "typed", ("script-typed",)),
     Recorded("x86_64", "page-faults", (*PROFILE, "report-data", "script-trace")),
+    Recorded("x86_64", "untimed", ("script-untimed", "script-bare", "report-comm")),
     Recorded("x86_64", "numa", ("switches", "numa")),
     Recorded("x86_64", "tcp-loss", ("tcp-retransmit",)),
     Recorded("x86_64", "block-requeue", ("trace-requeues",), "dat"),

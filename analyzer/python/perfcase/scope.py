@@ -23,11 +23,15 @@ KEYS = ("window", "process", "thread", "cpu", "cgroup")
 CPU_MAX = 1 << 16
 
 NAMES = (
-    "SELECT n.name_id, n.utid, n.comm, p.name AS process FROM thread_name_span AS n JOIN thread AS t USING (utid)"
-    " ASOF LEFT JOIN process_name AS p ON p.upid = t.upid"
-    " AND p.since_ns <= greatest(n.since_ns, least(n.until_ns, coalesce(t.end_ts_ns, t.last_ts_ns, n.until_ns)))"
+    "SELECT n.name_id, n.utid, n.comm, CASE WHEN t.tid = t.pid THEN n.comm ELSE p.name END AS process"
+    " FROM thread_name AS n JOIN thread AS t USING (utid) LEFT JOIN thread_name_span AS s USING (name_id)"
+    " ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= coalesce("
+    "greatest(s.since_ns, least(s.until_ns, coalesce(t.end_ts_ns, t.last_ts_ns, s.until_ns))), n.ts_ns)"
 )
-"""The names of all threads, and what the process was called when the thread had the name for the last time."""
+"""The names of all threads, and what the process was called when the thread had the name for the last time.
+
+A main thread's name is its process's: where there are no times, that is all there is to go by.
+"""
 
 _SCALES = {"": 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "m": 60 * 10**9, "h": 3600 * 10**9}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(s|ms|us|ns|m|h|)")

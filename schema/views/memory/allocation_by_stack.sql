@@ -1,6 +1,6 @@
 -- allocation_by_stack: which callchains make a process's memory grow: address space that it asked for and gave back, pages that it touched, pages that the kernel gave it
 -- grain: a process and a name that it had (where it is not known, a name of threads), a kind of growth and a callchain
--- source: syscall, sample, perf_event, mm_page_alloc, rss_stat, thread, thread_name_span, process_name, stack_folded, page_size
+-- source: syscall, sample, perf_event, mm_page_alloc, rss_stat, thread, thread_name, thread_name_span, process_name, stack_folded, page_size
 -- caveat: it has what was recorded: calls by perf record -g -e 'syscalls:sys_enter_brk,syscalls:sys_exit_brk' and their like of mmap, munmap, mremap (or raw_syscalls); faults by perfcase-record --with page-faults, or -e page-faults -c 1; pages by kmem:mm_page_alloc and kmem:rss_stat. The stack is NULL where no callchain was recorded
 -- caveat: kinds overlap: memory is first asked for, then touched. Do not add them up
 -- caveat: malloc keeps what is freed: shrunk_bytes are what it gave back to the kernel; madvise(MADV_DONTNEED), which gives pages back and keeps the addresses, is not counted
@@ -36,9 +36,9 @@ WITH called AS (
     ) AS bytes
   FROM break
 ), grown AS (
-  SELECT ts_ns, utid, stack_id, 'brk' AS kind, 1 AS events, bytes FROM moved WHERE args[1] <> 0
+  SELECT ts_ns, NULL::UINTEGER AS name_id, utid, stack_id, 'brk' AS kind, 1 AS events, bytes FROM moved WHERE args[1] <> 0
   UNION ALL
-  SELECT ts_ns, utid, stack_id,
+  SELECT ts_ns, NULL, utid, stack_id,
     CASE WHEN name = 'mremap' THEN name WHEN name = 'munmap' THEN name
       -- MAP_ANONYMOUS
       WHEN args[4] & 32 <> 0 THEN 'mmap' ELSE 'mmap of a file' END,
@@ -52,19 +52,18 @@ WITH called AS (
   FROM called
   WHERE name <> 'brk'
   UNION ALL
-  -- Samples without a time count for the last name.
-  SELECT coalesce(s.ts_ns, 9223372036854775807), s.utid, s.stack_id, v.name, coalesce(s.period, 1), coalesce(s.period, 1)::HUGEINT * p.page_size_bytes
+  SELECT s.ts_ns, s.name_id, s.utid, s.stack_id, v.name, coalesce(s.period, 1), coalesce(s.period, 1)::HUGEINT * p.page_size_bytes
   FROM sample AS s
   JOIN perf_event AS v USING (event_id)
   LEFT JOIN page_size AS p ON true
   WHERE regexp_matches(v.name, '^(page-faults|faults|minor-faults|major-faults|exceptions:page_fault_user)(:|$)')
   UNION ALL
-  SELECT a.ts_ns, a.utid, a.stack_id, 'mm_page_alloc', 1, p.page_size_bytes::HUGEINT << least(a."order", 30)
+  SELECT a.ts_ns, NULL, a.utid, a.stack_id, 'mm_page_alloc', 1, p.page_size_bytes::HUGEINT << least(a."order", 30)
   FROM mm_page_alloc AS a
   LEFT JOIN page_size AS p ON true
   WHERE a.source_id = (SELECT min(source_id) FROM mm_page_alloc)
   UNION ALL
-  SELECT ts_ns, utid, stack_id, 'rss_stat of ' || CASE member WHEN 0 THEN 'file' WHEN 1 THEN 'anonymous' ELSE 'shared' END || ' pages',
+  SELECT ts_ns, NULL, utid, stack_id, 'rss_stat of ' || CASE member WHEN 0 THEN 'file' WHEN 1 THEN 'anonymous' ELSE 'shared' END || ' pages',
     1, size::HUGEINT - before
   FROM (
     SELECT *, lag(size) OVER (PARTITION BY mm_id, member ORDER BY ts_ns) AS before
@@ -73,13 +72,15 @@ WITH called AS (
   )
   WHERE curr = 1
 ), total AS (
-  SELECT t.upid, p.pid, coalesce(p.name, n.comm, t.comm) AS process, g.kind, g.stack_id, TRY_CAST(sum(g.events) AS BIGINT) AS events,
+  -- A sample without a time has its name by its place in the file.
+  SELECT t.upid, p.pid, coalesce(CASE WHEN g.ts_ns IS NULL AND t.tid = p.pid THEN u.comm END, p.name, n.comm, u.comm, t.comm) AS process, g.kind, g.stack_id, TRY_CAST(sum(g.events) AS BIGINT) AS events,
     sum(CASE WHEN g.bytes > 0 THEN g.bytes WHEN g.bytes <= 0 THEN 0 END) AS grown,
     sum(CASE WHEN g.bytes < 0 THEN -g.bytes WHEN g.bytes >= 0 THEN 0 END) AS shrunk
   FROM grown AS g
   LEFT JOIN thread AS t USING (utid)
-  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= g.ts_ns
+  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= coalesce(g.ts_ns, 9223372036854775807)
   ASOF LEFT JOIN thread_name_span AS n ON n.utid = g.utid AND n.since_ns <= g.ts_ns
+  LEFT JOIN thread_name AS u ON u.name_id = g.name_id
   GROUP BY ALL
 ), folded AS (
   SELECT t.upid, t.pid, t.process, t.kind, f.folded AS stack, TRY_CAST(sum(t.events) AS BIGINT) AS events,

@@ -2,6 +2,7 @@
 -- grain: a process and a name, for as long as it had it
 -- source: process, thread, thread_name
 -- caveat: a name counts from when the capture saw it: from the exec or the change where that was recorded, else from the first event or snapshot that had it
+-- caveat: names without times: it has the first and the last of a thread; sample.name_id tells which one a sample had
 -- diff no: names, no figures
 -- column upid: the capture's own process key
 -- column pid: process id, a label
@@ -15,4 +16,6 @@ SELECT p.upid, p.pid,
 FROM process AS p
 LEFT JOIN (thread AS t JOIN thread_name AS n USING (utid)) ON t.upid = p.upid AND t.tid = p.pid
 WINDOW w AS (PARTITION BY p.upid ORDER BY n.ts_ns, n.name_id)
+-- A name that another follows at once was the process's at no time: names of a recording without times are so.
+QUALIFY lag(n.ts_ns) OVER w IS NULL OR lead(n.ts_ns) OVER w IS DISTINCT FROM n.ts_ns
 ORDER BY p.upid, since_ns

@@ -2,6 +2,7 @@
 -- grain: a thread and a name, for as long as it had it
 -- source: thread_name
 -- caveat: a name counts from when the capture saw it: from the exec or the change where that was recorded, else from the first event or snapshot that had it
+-- caveat: names without times: it has the first and the last of a thread; sample.name_id tells which one a sample had
 -- diff no: names, no figures
 -- column utid: the capture's own key of the thread
 -- column name_id: the name's key in thread_name
@@ -14,4 +15,5 @@ SELECT utid, name_id,
   comm
 FROM thread_name
 WINDOW w AS (PARTITION BY utid ORDER BY ts_ns, name_id)
+QUALIFY lag(ts_ns) OVER w IS NULL OR lead(ts_ns) OVER w IS DISTINCT FROM ts_ns
 ORDER BY utid, since_ns

@@ -41,6 +41,12 @@ TOOLS = {
     "script-typed": Tool("perf", ("script", "--ns", "-F", "comm,tid,time,event,trace"), keep="syscalls:sys_"),
     # The text as an input of its own, with what tracepoints print.
     "script-trace": Tool("perf", (*SCRIPT, "-F", SCRIPT_FIELDS + ",cpu,trace")),
+    # Recordings without times: what perf prints of each sample, in its order; and a text as people keep it.
+    "script-untimed": Tool("perf", ("script", *PERF_QUIET, "-F", "comm,pid,tid,event,period")),
+    "script-bare": Tool("perf", ("script", *PERF_QUIET, "-F", "comm,tid,event,ip,sym,dso")),
+    "report-comm": Tool(
+        "perf", ("report", "--stdio", "--no-group", "-t", "|", "-w", "9,16", "-F", "sample,comm", *PERF_QUIET)
+    ),
     "mmaps": Tool("perf", (*SCRIPT, "--show-mmap-events", "-F", "comm,tid,time"), keep="PERF_RECORD_MMAP"),
     "switches": Tool("perf", (*SCRIPT, "-F", "pid,tid,cpu,time,event,trace"), keep="sched:sched_switch"),
     "report-self": Tool("perf", (*REPORT, "--no-children", "-F", "overhead,sample,period,dso,sym")),

@@ -32,6 +32,9 @@ struct Name {
     comm: Option<Box<[u8]>>,
     /// Whether an event told it, which knows when the name changes; a snapshot does not.
     is_told: bool,
+    /// Whether an event without a time happened under this name: the next name is then another one, and not the better of two
+    /// names of one time.
+    is_kept: bool,
 }
 
 pub(crate) struct Process {
@@ -108,7 +111,7 @@ impl Threads {
         let upid = pid.map(|pid| self.process(pid));
         let none = NO_TIME;
         let name = self.names.len() as NameId;
-        self.names.push(Name { utid, since: none, comm: None, is_told: false });
+        self.names.push(Name { utid, since: none, comm: None, is_told: false, is_kept: false });
         self.all.push(Thread { tid, upid, pid, name, start: ts, end: none, first: none, last: none });
         self.by_tid.insert(tid, utid);
         utid
@@ -222,6 +225,18 @@ impl Threads {
         self.all.get(utid as usize).map_or(0, |thread| thread.name)
     }
 
+    /// The key of the name that the thread has at an event: by its time or, where it has none, by its place in the file.
+    #[inline]
+    fn name_at(&mut self, clock_ns: i64, utid: Utid) -> NameId {
+        let name = self.name_of(utid);
+        if clock_ns == NO_TIME
+            && let Some(name) = self.names.get_mut(name as usize)
+        {
+            name.is_kept = true;
+        }
+        name
+    }
+
     /// The name that the thread has now, where one was told.
     #[inline]
     pub(crate) fn comm_of(&self, utid: Utid) -> Option<&[u8]> {
@@ -238,6 +253,8 @@ impl Threads {
     pub(crate) fn set_comm(&mut self, ts: i64, utid: Utid, comm: &[u8], is_told: bool) {
         let Some(thread) = self.all.get_mut(utid as usize) else { return };
         let now = &mut self.names[thread.name as usize];
+        // What tells no time comes after what is known already: it stands behind it in the file.
+        let ts = ts.max(now.since);
         now.is_told |= is_told;
         let known = now.comm.as_deref().unwrap_or_default();
         if utid == 0 || comm.is_empty() || known == comm || is_worker_with_work(comm, known) {
@@ -247,12 +264,12 @@ impl Threads {
             now.comm = Some(comm.into());
             return;
         }
-        if now.comm.is_none() || now.since == ts {
-            *now = Name { utid, since: ts, comm: Some(comm.into()), is_told };
+        if now.comm.is_none() || (now.since == ts && !now.is_kept) {
+            *now = Name { since: ts, comm: Some(comm.into()), is_told, ..*now };
             return;
         }
         thread.name = self.names.len() as NameId;
-        self.names.push(Name { utid, since: ts, comm: Some(comm.into()), is_told });
+        self.names.push(Name { utid, since: ts, comm: Some(comm.into()), is_told, is_kept: false });
     }
 }
 
@@ -276,10 +293,10 @@ impl Session {
         self.threads.find_or_create(clock_ns, tid, pid)
     }
 
-    /// The key of the name that a thread has at this time.
+    /// The key of the name that a thread has at an event: by its time or, where it has none, by its place in the file.
     #[inline]
-    pub fn name_of(&self, utid: Utid) -> NameId {
-        self.threads.name_of(utid)
+    pub fn name_at(&mut self, clock_ns: i64, utid: Utid) -> NameId {
+        self.threads.name_at(clock_ns, utid)
     }
 
     /// The process of a thread, made when it is new.
@@ -407,6 +424,44 @@ mod tests {
         );
         let names: Vec<_> = threads.names[1..].iter().map(|name| (name.since, name.comm.as_deref())).collect();
         assert_eq!(names, [(1, Some(&b"bash"[..])), (9, Some(b"cat")), (12, Some(b"bash"))]);
+    }
+
+    #[test]
+    fn without_times_names_are_in_the_order_of_the_file() {
+        let mut threads = Threads::new();
+        let utid = threads.find_or_create(NO_TIME, 7, Some(7));
+        let mut ids = Vec::new();
+        for comm in [&b"perf"[..], b"bash", b"ls", b"ls", b"cat"] {
+            threads.set_comm(NO_TIME, utid, comm, true);
+            if comm != b"perf" {
+                ids.push(threads.name_at(NO_TIME, utid));
+            }
+        }
+        assert_eq!(ids, [1, 2, 2, 3], "nothing happened under the first name: it is not kept");
+        let names: Vec<_> = threads.names[1..].iter().map(|name| (name.since, name.comm.as_deref())).collect();
+        assert_eq!(names, [(NO_TIME, Some(&b"bash"[..])), (NO_TIME, Some(b"ls")), (NO_TIME, Some(b"cat"))]);
+    }
+
+    #[test]
+    fn a_name_without_a_time_comes_after_the_one_before() {
+        let mut threads = Threads::new();
+        let utid = threads.find_or_create(NO_TIME, 7, Some(7));
+        threads.set_comm(50, utid, b"bash", true);
+        threads.name_at(NO_TIME, utid);
+        threads.set_comm(NO_TIME, utid, b"grep", true);
+        let names: Vec<_> = threads.names[1..].iter().map(|name| (name.since, name.comm.as_deref())).collect();
+        assert_eq!(names, [(50, Some(&b"bash"[..])), (50, Some(b"grep"))]);
+    }
+
+    #[test]
+    fn events_without_times_before_the_first_name_have_it() {
+        let mut threads = Threads::new();
+        let utid = threads.find_or_create(NO_TIME, 7, Some(7));
+        let before = threads.name_at(NO_TIME, utid);
+        threads.set_comm(NO_TIME, utid, b"bash", true);
+        threads.set_comm(NO_TIME, utid, b"ls", true);
+        assert_eq!(threads.names[before as usize].comm.as_deref(), Some(&b"bash"[..]));
+        assert_eq!(threads.comm_of(utid), Some(&b"ls"[..]));
     }
 
     #[test]

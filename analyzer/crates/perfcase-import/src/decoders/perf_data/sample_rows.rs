@@ -46,6 +46,8 @@ pub struct Scratch {
     pub cut_chain_count: u64,
     /// Tracepoint samples without a time.
     pub untimed_count: u64,
+    /// Other samples without a time.
+    pub untimed_sample_count: u64,
     /// Samples with raw data that belong to no tracepoint.
     pub opaque_raw_count: u64,
     /// Samples that were taken in guests, by the number of their event.
@@ -62,6 +64,7 @@ impl Default for Scratch {
             counts: [0; 64],
             cut_chain_count: 0,
             untimed_count: 0,
+            untimed_sample_count: 0,
             opaque_raw_count: 0,
             guest_counts: BTreeMap::new(),
         }
@@ -147,6 +150,7 @@ impl Rows<'_> {
                     Record { clock_ns: common.clock_ns, cpu: sample.cpu, tid, pid, stack: common.stack_id, payload },
                 );
             }
+            (None, _) if common.clock_ns == NO_TIME => self.scratch.untimed_sample_count += 1,
             (None, Some(_)) => self.scratch.opaque_raw_count += 1,
             (_, None) => {}
         }
@@ -223,7 +227,7 @@ impl Rows<'_> {
         session.count_record(common.clock_ns, self.source, Some(known.event));
         let sample_id = session.next_sample_id();
         let ts_ns = session.ts(common.clock_ns);
-        let name_id = common.utid.map(|utid| session.name_of(utid));
+        let name_id = common.utid.map(|utid| session.name_at(common.clock_ns, utid));
         session.tables.sample.push(SampleRow {
             sample_id,
             ts_ns,

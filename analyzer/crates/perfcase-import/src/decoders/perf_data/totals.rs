@@ -47,6 +47,15 @@ pub fn note(recording: &mut Recording, decoded: &Scratch) {
         let hint = Some("record without --no-timestamp");
         problems.note_many(Severity::Warning, "no_time", 0, None, decoded.untimed_count, message, hint);
     }
+    if decoded.untimed_sample_count > 0 {
+        let message = || {
+            "samples have no times: they are in no window of time, and a thread that got another name has the one that the \
+             order of the file tells, which mixes the CPUs"
+                .to_string()
+        };
+        let hint = Some("record without --no-timestamp");
+        problems.note_many(Severity::Info, "no_time", 0, None, decoded.untimed_sample_count, message, hint);
+    }
     if decoded.opaque_raw_count > 0 {
         let message = || "samples have raw data of no known format; the raw data are left out".to_string();
         problems.note_many(Severity::Info, "raw_data", 0, None, decoded.opaque_raw_count, message, None);

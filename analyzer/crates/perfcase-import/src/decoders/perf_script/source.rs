@@ -317,7 +317,7 @@ impl PerfScript {
         session.count_record(head.clock_ns, self.source, Some(event_id));
         let sample_id = session.next_sample_id();
         let ts_ns = session.ts(head.clock_ns);
-        let name_id = utid.map(|utid| session.name_of(utid));
+        let name_id = utid.map(|utid| session.name_at(head.clock_ns, utid));
         session.tables.sample.push(SampleRow {
             sample_id,
             ts_ns,
