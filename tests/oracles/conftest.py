@@ -22,8 +22,8 @@ class Case:
 
     def __init__(self, case: store.Case | Path, connection: duckdb.DuckDBPyConnection | None = None) -> None:
         self._case = case
-        folder = case if isinstance(case, Path) else case.folder
-        self._connection = connection or query.connect(folder)
+        self.folder = case if isinstance(case, Path) else case.folder
+        self._connection = connection or query.connect(self.folder)
 
     def window(self, start_clock_ns: int, end_clock_ns: int) -> Case:
         """Its part between two times of the recording's clock."""

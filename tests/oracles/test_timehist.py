@@ -7,6 +7,8 @@ no tolerance. Where the two differ by definition, the test says so and translate
   not count it, its length is in no column.
 * perf files a switch under the sample's thread. When the thread is being reaped that is -1, so its last run is
   booked under `:-1`. The payload's prev_pid is right, and thread_time has it under that thread.
+* Where the switch is missing that put a thread on its CPU, perf has it run since that CPU's previous switch, also before
+  it left another CPU or was woken. Ours begins there, and the wait ends there (AS_PERF has perf's).
 * The name and parent of a task that perf prints are not compared: they are its last ones. The names in the payloads
   of the switches are (test_thread_time_by_name).
 """
@@ -20,13 +22,34 @@ from tests.oracles.captures import Capture, each_with
 from tests.oracles.compare import assert_same
 from tests.oracles.tools import perf_script, timehist
 
+# thread_state with the runs that begin later than perf's, and the waits before them, as perf has them.
+AS_PERF = """
+WITH switched AS (
+    SELECT cpu, ts_ns, lag(ts_ns) OVER (PARTITION BY cpu ORDER BY ts_ns) AS since_ns
+    FROM sched_switch JOIN source USING (source_id) WHERE is_timeline
+), bounded AS (
+    SELECT s.utid, s.cpu, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, w.since_ns
+    FROM thread_state AS s JOIN switched AS w ON w.cpu = s.cpu AND w.ts_ns = s.ts_ns + s.duration_ns
+    WHERE s.state = 'running' AND s.is_ambiguous AND NOT s.is_open AND s.ts_ns > w.since_ns AND s.duration_ns > 0
+), as_perf AS (
+    SELECT s.utid, s.name_id, s.cpu, s.state, s.is_open, coalesce(r.since_ns, s.ts_ns) AS ts_ns,
+        CASE WHEN r.utid IS NOT NULL THEN r.end_ns - r.since_ns
+            WHEN w.utid IS NOT NULL THEN greatest(0, w.since_ns - s.ts_ns) ELSE s.duration_ns END AS duration_ns
+    FROM thread_state AS s
+    LEFT JOIN bounded AS r ON s.state = 'running' AND r.utid = s.utid AND r.ts_ns = s.ts_ns AND r.end_ns = s.ts_ns + s.duration_ns
+    LEFT JOIN bounded AS w ON s.state <> 'running' AND w.utid = s.utid AND w.ts_ns = s.ts_ns + s.duration_ns
+), runs AS (
+    SELECT utid, name_id, duration_ns FROM as_perf WHERE state = 'running' AND NOT is_open
+)
+"""
+
 # Every time that a thread left a CPU, with what perf calls run time, wait time and sch delay before it.
-SWITCHES = """
--- Ordered by their ends: a run whose beginning is doubtful (is_ambiguous) may seem to begin before the wait before it.
-WITH numbered AS (
+SWITCHES = f"""{AS_PERF}
+-- Ordered by their ends: to perf, a run whose beginning is doubtful (is_ambiguous) may begin before the wait before it.
+, numbered AS (
     SELECT *, count(*) FILTER (state = 'running') OVER (
         PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS run
-    FROM thread_state
+    FROM as_perf
     -- A run that the capture's end cuts ends in no switch.
     WHERE state <> 'idle' AND NOT (state = 'running' AND is_open)
 )
@@ -44,9 +67,16 @@ GROUP BY n.utid, n.run, t.tid
 HAVING bool_or(state = 'running')
 """
 
-IDLE = """
+# Without the idle time before a run whose beginning is not known: perf has it in that run.
+IDLE_RUNS = f"""{AS_PERF}
+, idle_runs AS (
+    SELECT * FROM thread_state AS s WHERE state = 'idle' AND NOT is_open
+    AND NOT (is_ambiguous AND EXISTS (FROM bounded AS b WHERE b.cpu = s.cpu AND b.ts_ns = s.ts_ns + s.duration_ns))
+)
+"""
+IDLE = f"""{IDLE_RUNS}
 SELECT (s.ts_ns + s.duration_ns + c.start_clock_ns) // 1000, s.cpu, NULL, s.duration_ns // 1000
-FROM capture AS c, thread_state AS s WHERE s.state = 'idle' AND NOT s.is_open
+FROM capture AS c, idle_runs AS s
 """
 
 
@@ -136,9 +166,12 @@ def test_thread_time(capture: Capture, case_of) -> None:
         assert tid == -1 or row.switch_count == firsts[tid], f"perf has a thread {tid} that no switch names"
 
     ours: Counter[tuple] = Counter()
-    for tid, count, shortest, longest, total_ns in case.rows("""
+    for tid, count, shortest, longest, total_ns in case.rows(f"""{AS_PERF}
         SELECT tid, sum(switch_count), min(min_run_ns) // 1000, max(max_run_ns) // 1000, sum(on_cpu_ns)
-        FROM thread_time WHERE switch_count > 0 GROUP BY utid, tid
+        FROM thread_time WHERE switch_count > 0 AND utid NOT IN (SELECT utid FROM bounded) GROUP BY utid, tid
+        UNION ALL
+        SELECT tid, count(*), min(duration_ns) // 1000, max(duration_ns) // 1000, sum(duration_ns)
+        FROM runs JOIN thread USING (utid) WHERE utid IN (SELECT utid FROM bounded) AND utid <> 0 GROUP BY utid, tid
     """):
         slack = len(reaped[tid])
         total_us = total_ns // 1000
@@ -159,7 +192,11 @@ def test_thread_time_by_name(capture: Capture, case_of) -> None:
     theirs = Counter((*key, len(times), min(times), max(times)) for key, times in runs.items())
     ours = Counter(
         case_of(capture).rows(
-            "SELECT tid, comm, switch_count, min_run_ns // 1000, max_run_ns // 1000 FROM thread_time WHERE switch_count > 0"
+            f"{AS_PERF} SELECT tid, comm, switch_count, min_run_ns // 1000, max_run_ns // 1000 FROM thread_time"
+            " WHERE switch_count > 0 AND utid NOT IN (SELECT utid FROM bounded)"
+            " UNION ALL SELECT t.tid, n.comm, count(*), min(duration_ns) // 1000, max(duration_ns) // 1000"
+            " FROM runs JOIN thread AS t USING (utid) JOIN thread_name AS n USING (name_id)"
+            " WHERE utid IN (SELECT utid FROM bounded) AND utid <> 0 GROUP BY t.tid, n.comm"
         )
     )
     assert_same(ours, theirs)
@@ -177,11 +214,10 @@ def test_mean_and_spread_of_the_runs(capture: Capture, case_of) -> None:
     }
     ours = {
         tid: (avg_us, percent)
-        for tid, avg_us, percent in case.rows("""
+        for tid, avg_us, percent in case.rows(f"""{AS_PERF}
             SELECT t.tid, floor(avg(duration_ns) / 1000)::BIGINT,
                 coalesce(100 * stddev_samp(duration_ns) / sqrt(count(*)) / nullif(avg(duration_ns), 0), 0)
-            FROM thread_state JOIN thread AS t USING (utid)
-            WHERE state = 'running' AND NOT is_open GROUP BY t.utid, t.tid
+            FROM runs JOIN thread AS t USING (utid) GROUP BY t.utid, t.tid
         """)
         if tid not in split
     }
@@ -196,9 +232,6 @@ def test_mean_and_spread_of_the_runs(capture: Capture, case_of) -> None:
 def test_idle_time_of_each_cpu(capture: Capture, case_of) -> None:
     theirs = timehist.idle_us(capture.text("timehist-summary"))
     ours = dict(
-        case_of(capture).rows("""
-            SELECT cpu, sum(duration_ns)::BIGINT // 1000 FROM thread_state
-            WHERE state = 'idle' AND NOT is_open GROUP BY cpu
-        """)
+        case_of(capture).rows(f"{IDLE_RUNS} SELECT cpu, sum(duration_ns)::BIGINT // 1000 FROM idle_runs GROUP BY cpu")
     )
     assert ours == theirs

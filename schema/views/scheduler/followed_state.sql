@@ -16,7 +16,7 @@
 -- column waker_cpu: its CPU
 -- column waker_stack_id: its callchain
 -- column run_queue_ns [ns]: for a sleep that ended with a wakeup: how long the thread then waited for a CPU
--- column is_ambiguous: for running: switches were lost before it, so that another thread may have run in it
+-- column is_ambiguous: for running: the switch before it is missing, so that another thread may have run in it
 -- column is_open: cut by the capture's edge, or by the thread's exit
 SELECT s.ts_ns, s.duration_ns, s.utid, s.name_id, s.state, s.cpu, s.next_state, s.stack_id, s.waker_utid,
   s.waker_name_id, s.waker_cpu, s.waker_stack_id, s.run_queue_ns, s.is_ambiguous, s.is_open

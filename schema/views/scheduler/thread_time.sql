@@ -2,7 +2,7 @@
 -- grain: a thread that was seen in a context switch, and a name that it had
 -- source: followed_state, thread, thread_name
 -- caveat: only intervals whose both ends are in the capture count, as perf sched timehist -s counts them; what the capture's edges cut is in the open_ columns
--- caveat: ambiguous_on_cpu_ns is the part of on_cpu_ns where switches were lost before the thread left the CPU, so that another thread may have run in it
+-- caveat: ambiguous_on_cpu_ns is the part of on_cpu_ns where the switch is missing that put the thread on the CPU, so that another thread may have run in it; perf has such a run begin at the CPU's previous switch, here it begins no earlier than the thread had left another CPU or was woken
 -- caveat: a run counts for the name that the thread had at its end: what ran between an exec and the switch before it is in the new name
 -- diff by: comm
 -- diff sum: on_cpu_ns, run_queue_ns, sleep_ns, disk_sleep_ns
@@ -26,7 +26,7 @@
 -- column max_run_ns [ns]: its longest stay on a CPU
 -- column run_delay_ns [ns]: the part of run_queue_ns that follows a wakeup: perf's sch delay
 -- column max_run_delay_ns [ns]: the longest wait for a CPU after a wakeup
--- column ambiguous_on_cpu_ns [ns]: the part of on_cpu_ns that lost switches make doubtful
+-- column ambiguous_on_cpu_ns [ns]: the part of on_cpu_ns that missing switches make doubtful
 -- column open_on_cpu_ns [ns]: time on a CPU that the end of the capture cut
 -- column open_off_cpu_ns [ns]: time off the CPU that the end of the capture cut
 WITH times AS (

@@ -15,6 +15,7 @@ use borrow::Borrowed;
 pub(crate) use sched::{Switch, WakeKind, Wakeup};
 pub(crate) use syscalls::{Entry, Return};
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::session::{Session, SourceId};
@@ -57,8 +58,17 @@ pub(crate) struct Chosen {
     pub block: Option<SourceId>,
 }
 
-/// Whether a source saw both sides of its events, how many there are, whether it has wakeups, whether it has callchains.
-type Quality = (bool, u64, bool, bool);
+/// What a source is chosen by.
+#[derive(Default)]
+struct Quality {
+    /// Whether it saw both sides of its events.
+    has_both_sides: bool,
+    /// The share of runs of which nothing says when they began, in twentieths: sources of the same events differ a little.
+    doubtful: u64,
+    count: u64,
+    has_wakeups: bool,
+    has_stacks: bool,
+}
 
 impl Timelines {
     #[inline]
@@ -88,8 +98,8 @@ impl Timelines {
     }
 
     /// Choose among sources that recorded the same events. First the one that saw threads both leave a CPU and come
-    /// to it; then the one that lost the fewest; then the one with wakeups, then the one with callchains, then the one
-    /// with more events.
+    /// to it; then the one that lost the fewest events, and with those the beginnings of the fewest runs; then the one with
+    /// wakeups, then the one with callchains, then the one with more events.
     pub(crate) fn chosen(&self, events: &crate::session::EventsView<'_>) -> Chosen {
         let pick = |only: Option<SourceId>, quality: &dyn Fn(SourceId, &Timeline) -> Quality| {
             let sources = self
@@ -97,25 +107,27 @@ impl Timelines {
                 .iter()
                 .enumerate()
                 .map(|(id, timeline)| (id as SourceId, quality(id as SourceId, timeline)));
-            let used = sources.filter(|(id, (_, count, ..))| *count > 0 && only.is_none_or(|only| only == *id));
-            used.max_by_key(|&(id, (seen, count, wakes, stacks))| {
-                (seen, std::cmp::Reverse(events.lost(id)), wakes, stacks, count, std::cmp::Reverse(id))
+            let used = sources.filter(|(id, of)| of.count > 0 && only.is_none_or(|only| only == *id));
+            used.max_by_key(|(id, of)| {
+                let lost = Reverse((events.lost(*id), of.doubtful));
+                (of.has_both_sides, lost, of.has_wakeups, of.has_stacks, of.count, Reverse(*id))
             })
             .map(|(id, _)| id)
         };
+        let counted = |count: u64| Quality { count, ..Quality::default() };
         Chosen {
             sched: pick(self.only_sched, &|id, timeline| {
-                let (count, wakes, stacks) = timeline.sched.quality();
-                (!self.is_of_some_threads || events.kind(id) != Some("perf_data"), count, wakes, stacks)
+                let has_both_sides = !self.is_of_some_threads || events.kind(id) != Some("perf_data");
+                Quality { has_both_sides, ..timeline.sched.quality() }
             }),
-            syscall: pick(self.only_syscall, &|_, timeline| (true, timeline.syscalls.count(), false, false)),
-            block: pick(None, &|_, timeline| (true, timeline.block.count(), false, false)),
+            syscall: pick(self.only_syscall, &|_, timeline| counted(timeline.syscalls.count())),
+            block: pick(None, &|_, timeline| counted(timeline.block.count())),
         }
     }
 
     /// Another source of the same switches, with callchains, if the chosen one has none.
     fn with_stacks(&self, chosen: SourceId) -> Option<&sched::Sched> {
-        let has_stacks = |timeline: &&Timeline| timeline.sched.quality().2;
+        let has_stacks = |timeline: &&Timeline| timeline.sched.quality().has_stacks;
         // The chosen one's own timeline has been taken out: the caller holds it.
         self.sources
             .iter()
@@ -280,5 +292,36 @@ mod tests {
         assert_eq!(of_two_sources(many, None), (rows(many), false));
         assert_eq!(of_two_sources(few, Some("/nowhere")), (rows(few), false), "no file is needed");
         assert_eq!(of_two_sources(many, Some("/nowhere")), (0, true));
+    }
+
+    /// A CPU whose idle task traces no switch: source 0, with callchains, has one wakeup of its thread, source 1 has all.
+    #[test]
+    fn the_source_that_knows_when_runs_began_is_chosen() {
+        let chosen = |has_idle: bool| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut session = Session::new(folder.path(), Some(0));
+            for source in [0, 1] {
+                let sched = &mut session.timelines.of(source).sched;
+                for number in 0..20 {
+                    let at = |ns: i64| number * 20_000 + ns;
+                    if source == 1 || number == 0 {
+                        let (woken, woken_name) = (1, 0);
+                        let kind = WakeKind::Wakeup;
+                        let (clock_ns, waker, cpu, stack) = (at(100), None, None, None);
+                        sched.wakeup(Wakeup { clock_ns, kind, woken, woken_name, waker, cpu, stack });
+                    }
+                    let mut switch = |clock_ns, prev, next, stack| {
+                        sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name: 0, next, prev_state: 1, stack });
+                    };
+                    if has_idle {
+                        switch(at(110), 0, 1, None);
+                    }
+                    switch(at(200), 1, 0, (source == 0).then_some(7));
+                }
+            }
+            session.timelines.chosen(&session.events.view()).sched
+        };
+        assert_eq!(chosen(false), Some(1));
+        assert_eq!(chosen(true), Some(0), "with the same switches, callchains count");
     }
 }

@@ -1,8 +1,10 @@
 //! Thread states from context switches and wakeups.
 //!
 //! An interval of a thread is written when the thread next leaves a CPU, which settles when it had come: the time
-//! since the CPU's previous switch belongs to the thread that leaves now. That is perf sched timehist's arithmetic,
-//! and right where switches were lost: the thread that the previous switch named may long have gone.
+//! since the CPU's previous switch belongs to the thread that leaves now, whichever one that switch named. That is the
+//! arithmetic of perf sched timehist. Where the switch is missing that put the thread there, it is an upper bound: the thread
+//! came no earlier than it had left a CPU before, or than it was woken. Until then the CPU was idle, if its
+//! last switch was to the idle task; else it is not known what it did.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,6 +12,7 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
+use super::Quality;
 use super::borrow::Borrowed;
 use super::interval::{Aside, BLOCK, Interval, NONE, State};
 use crate::order;
@@ -19,6 +22,9 @@ use crate::writer::Build;
 
 /// CPUs that are followed: a bound for hostile input.
 const MOST_CPUS: u32 = 1 << 16;
+
+/// The idle task's name: the first one there is.
+const IDLE_NAME: NameId = 0;
 
 /// A context switch.
 #[derive(Clone, Copy, Debug)]
@@ -103,6 +109,8 @@ pub(crate) struct Sched {
     /// Intervals before these.
     aside: Aside,
     switches: u64,
+    /// Runs of which neither a switch nor a wakeup says when they began.
+    doubtful: u64,
     wakeups: u64,
     has_stacks: bool,
     /// The source records sched_waking: it comes first and knows the waker, so sched_wakeup adds nothing.
@@ -110,9 +118,15 @@ pub(crate) struct Sched {
 }
 
 impl Sched {
-    /// Number of switches, whether there are wakeups, whether there are callchains.
-    pub(crate) fn quality(&self) -> (u64, bool, bool) {
-        (self.switches, self.wakeups > 0, self.has_stacks)
+    /// What the source is chosen by, but what only others know.
+    pub(super) fn quality(&self) -> Quality {
+        Quality {
+            doubtful: self.doubtful * 20 / self.switches.max(1),
+            count: self.switches,
+            has_wakeups: self.wakeups > 0,
+            has_stacks: self.has_stacks,
+            ..Quality::default()
+        }
     }
 
     /// Whether a thread was seen to leave a CPU.
@@ -180,11 +194,18 @@ impl Sched {
         let state = State::of(switch.prev_state);
         let stack = switch.stack.unwrap_or(NONE);
         if let Some((since, expected)) = before {
+            let mut start = since;
             if switch.prev != 0 {
-                self.settle_wait(switch.prev, since, false);
+                let thread = *self.thread(switch.prev);
+                let is_missing = expected != switch.prev || thread.out > since;
+                if is_missing {
+                    start = since.max(thread.out).max(thread.woken).min(switch.clock_ns);
+                }
+                self.doubtful += u64::from(is_missing && start == since);
+                self.settle_wait(switch.prev, start, is_missing && start > since, false);
             }
-            self.intervals.push(Interval {
-                start: since,
+            let run = Interval {
+                start,
                 end: switch.clock_ns,
                 ran: NO_TIME,
                 utid: switch.prev,
@@ -197,9 +218,24 @@ impl Sched {
                 waker_stack: NONE,
                 state: if switch.prev == 0 { State::Idle } else { State::Running },
                 next_state: state,
-                is_ambiguous: expected != switch.prev,
+                is_ambiguous: expected != switch.prev || start > since,
                 is_open: false,
-            });
+            };
+            if expected == 0 && start > since {
+                // Where one switch is missing it is the one from the idle task: some machines trace none of a CPU's.
+                let (state, next_state) = (State::Idle, State::Running);
+                self.intervals.push(Interval {
+                    start: since,
+                    end: start,
+                    utid: 0,
+                    name: IDLE_NAME,
+                    stack: NONE,
+                    state,
+                    next_state,
+                    ..run
+                });
+            }
+            self.intervals.push(run);
         }
         *self.thread(switch.prev) = Thread {
             out: switch.clock_ns,
@@ -212,7 +248,8 @@ impl Sched {
     }
 
     /// Writes what the thread did from when it left its CPU until `came`, when it got one again or the capture ended.
-    fn settle_wait(&mut self, utid: Utid, came: i64, is_open: bool) {
+    /// `is_bound`: it came then at the earliest, so nothing is known of a wait for the CPU.
+    fn settle_wait(&mut self, utid: Utid, came: i64, is_bound: bool, is_open: bool) {
         let thread = *self.thread(utid);
         let wait = |start: i64, end: i64, state: State| Interval {
             start,
@@ -236,6 +273,10 @@ impl Sched {
         let wants_cpu = thread.out_state == State::Preempted;
         match (out, woken) {
             (Some(_), _) if thread.out_state == State::Dead => {}
+            (Some(out), Some(woken)) if is_bound && !wants_cpu && woken > out => {
+                self.intervals.push(thread.woke(wait(out, woken, thread.out_state)));
+            }
+            _ if is_bound => {}
             (Some(out), _) if wants_cpu => self.intervals.push(wait(out, came, thread.out_state)),
             (Some(out), Some(woken)) => {
                 let ran = if is_open { NO_TIME } else { came };
@@ -279,7 +320,7 @@ impl Sched {
             let Some(mut runs) = places.remove(&utid) else { continue };
             runs.sort_unstable();
             if let (Some(&(since, _)), true) = (runs.first(), utid != 0) {
-                self.settle_wait(utid, since, false);
+                self.settle_wait(utid, since, false, false);
             }
             for (index, &(since, cpu)) in runs.iter().enumerate() {
                 // A thread is on one CPU at a time, the idle task on all of them.
@@ -306,7 +347,7 @@ impl Sched {
         for utid in 1..self.threads.len() as Utid {
             if running.binary_search(&utid).is_err() {
                 let came = end_after(utid, self.threads[utid as usize].out);
-                self.settle_wait(utid, came, true);
+                self.settle_wait(utid, came, false, true);
             }
         }
     }

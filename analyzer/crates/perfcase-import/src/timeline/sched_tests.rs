@@ -68,6 +68,51 @@ fn where_switches_were_lost_the_time_belongs_to_the_thread_that_leaves() {
 }
 
 #[test]
+fn a_run_whose_beginning_is_missing_begins_no_earlier_than_the_thread_was_woken() {
+    let mut sched = Sched::default();
+    switch(&mut sched, 0, 0, 0, 0, 1);
+    switch(&mut sched, 10, 0, 1, S, 0);
+    wake(&mut sched, 900, WakeKind::Wakeup, 1, 2);
+    // The switch that put 1 there is missing.
+    switch(&mut sched, 920, 0, 1, S, 0);
+    use State::*;
+    let expected = [(1, Running, 0, 10), (1, Sleeping, 10, 900), (0, Idle, 10, 900), (1, Running, 900, 920)];
+    assert_eq!(closed(&sched), expected);
+    let [_, sleep, idle, run] = &sched.intervals[..] else { panic!("four intervals") };
+    assert_eq!((sleep.waker, sleep.ran), (2, NO_TIME), "how long it waited for the CPU is not known");
+    assert!(idle.is_ambiguous && run.is_ambiguous);
+}
+
+#[test]
+fn a_run_whose_beginning_is_missing_begins_no_earlier_than_the_thread_ran_elsewhere() {
+    let mut sched = Sched::default();
+    switch(&mut sched, 0, 0, 0, 0, 1);
+    switch(&mut sched, 5, 1, 0, 0, 1);
+    switch(&mut sched, 50, 1, 1, PREEMPTED, 0);
+    // CPU 0 still names 1, from before it ran on CPU 1.
+    switch(&mut sched, 60, 0, 1, S, 0);
+    use State::*;
+    assert_eq!(closed(&sched), [(1, Running, 5, 50), (1, Running, 50, 60)]);
+    assert!(sched.intervals[1].is_ambiguous);
+}
+
+#[test]
+fn a_wakeup_before_the_cpu_s_last_switch_bounds_nothing() {
+    let mut sched = Sched::default();
+    switch(&mut sched, 0, 0, 1, S, 2);
+    wake(&mut sched, 20, WakeKind::Wakeup, 1, 2);
+    switch(&mut sched, 30, 0, 2, S, 3);
+    switch(&mut sched, 90, 0, 1, S, 0);
+    use State::*;
+    let of_1: Vec<_> = closed(&sched).into_iter().filter(|&(utid, ..)| utid == 1).collect();
+    assert_eq!(
+        of_1,
+        [(1, Sleeping, 0, 20), (1, Runnable, 20, 30), (1, Running, 30, 90)],
+        "it waited that long at least"
+    );
+}
+
+#[test]
 fn a_wakeup_while_the_thread_runs_is_no_wait() {
     let mut sched = Sched::default();
     switch(&mut sched, 0, 0, 0, 0, 1);
