@@ -186,6 +186,16 @@ def test_one_view_reads_what_strangers_did() -> None:
     assert {n for n, view in load_views().items() if "thread_state" in view.sources} == {"followed_state"}
 
 
+def test_what_is_chosen_is_no_list_to_look_through() -> None:
+    """For each row: of a capture with a million names, half of them chosen, that takes minutes. IN (SELECT unnest(…)) is a join."""
+    sql = [
+        *(ROOT / "schema").rglob("*.sql"),
+        *(ROOT / "analyzer" / "python").rglob("*.py"),
+        *(ROOT / "api" / "perfcase_api").rglob("*.py"),
+    ]
+    assert [path.name for path in sql if re.search(r"list_contains\(\s*getvariable", path.read_text())] == []
+
+
 def test_a_name_is_found_by_the_time_alone() -> None:
     """A join by BETWEEN compares each event with each name of its process: one that renames itself a million times, which takes a
     second, would keep its readers for hours. An ASOF join takes time by the rows of both."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from perfcase import casedb, store
+from tests.recorder.support import in_own_mounts
 from tests.support.cli import PERFCASE, process
 
 ROOT = Path(__file__).parents[2]
@@ -85,6 +86,26 @@ def test_an_import_is_whole_or_not_there_wherever_the_disk_is_full(capture: Path
         assert "space" in done.stderr
         assert listing(capture.parent) == ["x.perfcase"]
     assert (codes[0], codes[-1]) == (FAULT, 0)
+
+
+def test_a_cache_that_is_full_keeps_nothing_half(capture: Path, tmp_path: Path) -> None:
+    """The template of case.duckdb has room in it, that of a part of a capture and others have not."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    script = 'mount -t tmpfs -o size=5m tmpfs "$1" || exit 99; cd "$1"; shift; "$@" && ls perfcase'
+    ask = 'for part in 0s..1s 1s..2s; do "$0" view thread_time "$1" --only window=$part --format csv >"$1.$part" || exit; done'
+    done = in_own_mounts(script, cache, "sh", "-c", ask, PERFCASE, capture, timeout=120, XDG_CACHE_HOME=str(cache))
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(f"{capture}.case")
+    roomy = tmp_path / "roomy"
+    for part in ("0s..1s", "1s..2s"):
+        whole = process(
+            "view", "thread_time", capture, "--only", f"window={part}", "--format", "csv", XDG_CACHE_HOME=str(roomy)
+        )
+        assert whole.stdout == Path(f"{capture}.{part}").read_text()
+    # Whichever it was that had room, it is the one that is made where there is plenty, and as long.
+    (kept,) = done.stdout.split()
+    assert kept in listing(roomy / "perfcase")
 
 
 def test_an_import_is_on_the_disk_before_it_has_its_name(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:

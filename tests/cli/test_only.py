@@ -135,3 +135,19 @@ def test_a_process_is_what_its_main_thread_was_called_then(tmp_path: Path) -> No
     assert times(case, "process=bash") == {"bash": 10, "helper": 10}
     assert times(case, "process=ls") == {"ls": 10, "worker": 10}
     assert times(case, "process=100") == {"bash": 10, "helper": 10, "ls": 10, "worker": 10}
+
+
+@pytest.mark.parametrize("condition", ["process=java", "window=0s..50ms", "cpu=0"])
+def test_a_part_is_made_ready_once(case: Path, condition: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next question about it, whichever capture of these tables it is of, takes a copy of what the cache has."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ask = ("view", "thread_time", case, "--only", condition, "--format", "csv")
+    first = succeed(*ask)
+    (made,) = (tmp_path / "perfcase").glob("window-*.duckdb")
+    before = made.stat().st_ino, made.read_bytes()
+    assert succeed(*ask) == first
+    assert (made.stat().st_ino, made.read_bytes()) == before
+    # A cache that nobody can write to.
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert succeed(*ask) == first

@@ -281,13 +281,31 @@ def test_an_event_named_like_a_view_does_not_replace_it(tmp_path: Path) -> None:
         assert connection.execute("SELECT on_cpu_ns FROM event_thread_time").fetchall() == [(7,)]
 
 
+def test_a_template_that_was_cut_is_made_again(
+    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a full disk, or a power failure: every import and every part of a capture is made from it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ask = ("view", "thread_time", recorded(CAPTURE), "--only", "window=0s..1s", "--format", "csv")
+    first = succeed(*ask)
+    kept = list((tmp_path / "perfcase").glob("*.duckdb"))
+    assert {path.name.partition("-")[0] for path in kept} == {"case", "window"}
+    for path in kept:
+        os.truncate(path, 100_000)
+    succeed("import", "--force", recorded(CAPTURE))
+    assert succeed(*ask) == first
+
+
 def test_the_templates_in_use_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that all others are made from is the oldest, and takes a hundred times as long to make."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(casedb, "TEMPLATES_MAX", 3)
     first = casedb.template()
     made = first.stat().st_ino
     for number in range(casedb.TEMPLATES_MAX + 2):
         last = casedb.template({f"event_{number}": [("ts_ns", "BIGINT")]})
+        used_s = time.time() - 3600 + number
+        os.utime(last, (used_s, used_s))
     assert first.stat().st_ino == made
     left = set((tmp_path / "perfcase").glob("*.duckdb"))
     assert {first, last} <= left

@@ -10,7 +10,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.schema import Table, literal, load_catalogue, load_tables, package_data, quote, schema_dir
 from perfcase.views import comment, create_view, describe, load_views
+from perfcase.wholeness import flush_one
 
 STORAGE_VERSION = "v1.2.0"
 """The oldest storage version that holds our views: duckdb 1.2 and later can open the file."""
@@ -31,8 +33,10 @@ OtherColumns = Mapping[str, Columns]
 
 ROOM = "is there space, and may this user write there?"
 
-TEMPLATES_MAX = 8
-"""Templates that are kept in the cache, two megabytes each."""
+TEMPLATES_MAX = 24
+"""Templates that are kept in the cache, some megabytes each."""
+_IN_USE_S = 60
+"""One that was used in these seconds stays, whatever their number."""
 
 # A relative path in a view is resolved against the working directory of its process, so the view asks where the
 # database lies: DuckDB puts its temp_directory beside it (`<path of the database>.tmp`). Where that is switched off, or
@@ -59,34 +63,54 @@ def write(case_dir: Path, other_columns: OtherColumns) -> None:
 def template(other_columns: OtherColumns | None = None) -> Path:
     """A database with the tables of the schema, these others, and all views; made when it is missing.
 
-    It is of this schema and this DuckDB. It lies in the user's cache; where that cannot be written, in a temporary folder
-    for as long as the process runs.
+    It is of this schema and this DuckDB.
     """
     # Loaded here, on the thread that prepares an import.
     from importlib.metadata import version
 
-    others = json.dumps(other_columns or {}, sort_keys=True).encode()
-    key = hashlib.sha256(f"{views_hash()}\0{version('duckdb')}\0".encode() + others).hexdigest()[:32]
+    others = json.dumps(other_columns or {}, sort_keys=True)
+    key = f"{views_hash()}\0{version('duckdb')}\0{others}"
+    return kept("case", key, lambda folder, path: _make(folder, path, other_columns or {}))
+
+
+def kept(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:
+    """The database of this name for this key; ``make``, given a folder to work in and the path, makes it when it is missing.
+
+    It lies in the user's cache; where that cannot be written or is full, in a temporary folder for as long as the process runs. It is to be
+    copied: another process may remove it.
+    """
+    stem = f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfcase"
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        writable = os.access(cache, os.W_OK | os.X_OK)
-    except OSError:
-        writable = False
-    path = (cache if writable else Path(_scratch().name)) / f"case-{key}.duckdb"
-    if not path.is_file():
-        with tempfile.TemporaryDirectory(dir=path.parent) as working:
-            made = Path(working) / path.name
-            try:
-                _make(Path(working), made, other_columns or {})
-            except duckdb.Error as error:
-                told = str(error).splitlines()[0]
-                raise PerfcaseError("environment", f"{path}: cannot be made: {told}", ROOM) from error
-            made.replace(path)
-        _keep_newest(path.parent)
-    # What is used is not the oldest: all others are made from the one of the schema alone, which was made first.
-    with suppress(OSError):
-        os.utime(path)
+        return _kept_in(cache, stem, make)
+    except (OSError, duckdb.Error):
+        # Not ours to write, full, or behind a wall of the server's.
+        scratch = Path(_scratch().name)
+    try:
+        return _kept_in(scratch, stem, make)
+    except (OSError, duckdb.Error) as error:
+        told = str(error).splitlines()[0]
+        raise PerfcaseError("environment", f"{scratch / stem}: cannot be made: {told}", ROOM) from error
+
+
+def _kept_in(folder: Path, stem: str, make: Callable[[Path, Path], None]) -> Path:
+    # Its name says how long it is: one that was cut, by a full disk or a power failure, would break every import to come.
+    for path in folder.glob(f"{stem}-*.duckdb"):
+        if path.stem == f"{stem}-{path.stat().st_size}":
+            # A wall shows that it is there, and does not let it be read.
+            path.open("rb").close()
+            # What is used is not the oldest: all others are made from the one of the schema alone, which was made first.
+            with suppress(OSError):
+                os.utime(path)
+            return path
+        path.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as working:
+        made = Path(working) / f"{stem}.duckdb"
+        make(Path(working), made)
+        flush_one(made)
+        path = made.replace(folder / f"{stem}-{made.stat().st_size}.duckdb")
+    _keep_newest(folder)
     return path
 
 
@@ -96,9 +120,11 @@ def _keep_newest(folder: Path) -> None:
     for path in folder.glob("*.duckdb"):
         # Another process may remove one meanwhile.
         with suppress(OSError):
-            made[path] = path.stat().st_mtime_ns
+            made[path] = path.stat().st_mtime
     for path in sorted(made, key=made.__getitem__)[:-TEMPLATES_MAX]:
-        path.unlink(missing_ok=True)
+        # Another process may be about to copy it.
+        if made[path] < time.time() - _IN_USE_S:
+            path.unlink(missing_ok=True)
 
 
 @cache
@@ -123,6 +149,12 @@ def _make(folder: Path, path: Path, other_columns: OtherColumns) -> None:
         else:
             _add_schema(connection, folder)
         connection.commit()
+        checkpoint(connection)
+
+
+def checkpoint(connection: duckdb.DuckDBPyConnection) -> None:
+    """Has all of a database in its file. Closing it does so too, but says nothing where the disk is full."""
+    connection.execute("CHECKPOINT")
 
 
 def _add_schema(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:

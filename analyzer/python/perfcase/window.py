@@ -15,13 +15,18 @@ moving it costs nothing. What stands in the window:
 
 from __future__ import annotations
 
+import glob
+import hashlib
+import json
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from perfcase.casedb import checkpoint, kept
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.query import lock_down, sql_errors
@@ -119,8 +124,10 @@ _SPECIAL = {
 
 def open_scope(case: Case, scope: Scope, sharers: int = 1) -> duckdb.DuckDBPyConnection:
     """A connection to the tables and views of ``case`` as if it held nothing but that part of it."""
-    start_ns = scope.part.start_ns if scope.part else 0
-    end_ns = _FOREVER if scope.part is None or scope.part.end_ns is None else scope.part.end_ns
+    if scope.part is None:
+        return _open(case, None, scope, sharers)
+    start_ns = scope.part.start_ns
+    end_ns = _FOREVER if scope.part.end_ns is None else scope.part.end_ns
     connection = open_window(case, start_ns, end_ns, scope, sharers)
     ((duration_ns,),) = connection.execute("SELECT duration_ns FROM capture").fetchall()
     if duration_ns <= 0 < start_ns:
@@ -135,27 +142,58 @@ def open_window(
 
     All of ``scope`` but its time is taken. ``sharers`` of such connections work at once.
     """
-    kept = _kept(scope or Scope())
+    return _open(case, (start_ns, end_ns), scope or Scope(), sharers)
+
+
+def _open(case: Case, window: tuple[int, int] | None, scope: Scope, sharers: int) -> duckdb.DuckDBPyConnection:
+    """``window``: None for all that has a time, and what has none."""
+    chosen = _kept(scope)
     with tempfile.TemporaryDirectory(prefix="perfcase-") as scratch:
         path = Path(scratch) / "window.duckdb"
         try:
             with sql_errors():
-                shutil.copyfile(case.folder / "case.duckdb", path)
-                folder = str(case.folder.resolve())
-                with duckdb.connect(str(path)) as writer:
-                    writer.execute("SET VARIABLE case_dir = $1", [folder])
-                    ((whole_ns,),) = writer.execute("SELECT duration_ns FROM capture").fetchall()
-                    _cut(writer, kept, {name for name, rows in case.info["tables"].items() if rows == 0})
+                shutil.copyfile(_template(case, window is not None, sorted(chosen)), path)
                 # The file is gone when this returns; DuckDB holds it open for as long as the connection lives.
                 connection = duckdb.connect(str(path), read_only=True)
-                connection.execute(f"SET VARIABLE capture_duration_ns = {int(whole_ns)}::BIGINT")
-                for name, (values, kind) in kept.items():
+                folder = case.folder.resolve()
+                for name, (values, kind) in chosen.items():
                     connection.execute(f"SET VARIABLE scope_{name} = $1::{kind}[]", [list(values)])
-                move(connection, start_ns, end_ns)
-                lock_down(connection, Path(folder), sharers)
+                if window:
+                    told = glob.escape(str(folder / "tables" / "capture.parquet"))
+                    connection.execute(
+                        "SET VARIABLE capture_duration_ns = (SELECT duration_ns FROM read_parquet($1))::BIGINT", [told]
+                    )
+                    move(connection, *window)
+                lock_down(connection, folder, sharers)
         except OSError as error:
             raise PerfcaseError("environment", f"{path}: cannot be written: {error.strerror or error}") from error
     return connection
+
+
+def _template(case: Case, is_window: bool, chosen: Sequence[str]) -> Path:
+    """``case.duckdb`` with its tables cut, but those without rows: each takes DuckDB 2 ms."""
+    # Loaded here: most commands need no window.
+    from importlib.metadata import version
+
+    whole = case.folder / "case.duckdb"
+    empty = sorted(name for name, rows in case.info["tables"].items() if rows == 0)
+
+    def make(_: Path, path: Path) -> None:
+        shutil.copyfile(whole, path)
+        with duckdb.connect(str(path)) as writer:
+            writer.execute("SET VARIABLE case_dir = $1", [str(case.folder.resolve())])
+            _cut(writer, is_window, chosen, set(empty))
+            checkpoint(writer)
+
+    with whole.open("rb") as file:
+        content = hashlib.file_digest(file, "sha256").hexdigest()
+    return kept("window", json.dumps([_source(), version("duckdb"), content, is_window, chosen, empty]), make)
+
+
+@cache
+def _source() -> str:
+    """This way to cut: a window that was kept is one of it."""
+    return Path(__file__).read_text()
 
 
 def move(connection: duckdb.DuckDBPyConnection, start_ns: int, end_ns: int) -> None:
@@ -179,8 +217,8 @@ def _kept(scope: Scope) -> dict[str, tuple[Sequence[object], str]]:
     return {column: (values, kind) for column, (values, kind) in given.items() if values is not None}
 
 
-def _cut(connection: duckdb.DuckDBPyConnection, kept: Iterable[str], empty: Set[str]) -> None:
-    """Replaces the tables of a copy of case.duckdb by their windows, but those without rows: each takes DuckDB 2 ms."""
+def _cut(connection: duckdb.DuckDBPyConnection, is_window: bool, chosen: Iterable[str], empty: Set[str]) -> None:
+    """Replaces the tables of a copy of case.duckdb by their windows."""
     found = connection.execute(
         "SELECT view_name, sql, (SELECT list(column_name ORDER BY column_index) FROM duckdb_columns() c"
         " WHERE c.database_name = v.database_name AND c.table_name = v.view_name)"
@@ -190,7 +228,7 @@ def _cut(connection: duckdb.DuckDBPyConnection, kept: Iterable[str], empty: Set[
     for name, sql, columns in found:
         if name in empty:
             continue
-        shown = cut(name, _body(sql), columns, kept)
+        shown = _shown(name, _body(sql), columns, is_window, chosen)
         if shown:
             connection.execute(f"CREATE OR REPLACE VIEW {quote(name)} AS {shown}")
     connection.commit()
@@ -201,33 +239,38 @@ def _body(sql: str) -> str:
     return re.sub(r"\A.*?\bAS (?=SELECT\b)", "", sql.strip().rstrip(";"), count=1, flags=re.DOTALL)
 
 
-def cut(table: str, body: str, columns: Sequence[str], kept: Iterable[str] = ()) -> str | None:
-    """The SELECT of a table's rows in the window; None where all of them are. ``kept``: columns that a scope chooses by."""
+def _shown(table: str, body: str, columns: Sequence[str], is_window: bool, kept: Iterable[str]) -> str | None:
+    """The SELECT of a table's rows in the window and the scope; None where all of them are.
+
+    ``kept``: columns that the scope chooses by. A row without a time is in no window, and stays where none was asked for.
+    """
     names = set(columns)
-    changed = {name: f"{quote(name)} - {_START}" for name in columns if name == "ts_ns" or name.endswith("_ts_ns")}
-    condition = None
-    special = _SPECIAL.get(table)
-    if special:
-        changed |= special.changed
-        condition = special.condition
-    elif table in _KNOWN_ALWAYS:
-        pass
-    elif table in _LAST_BEFORE:
-        before = f"SELECT max(snapshot) FROM ({body}) WHERE ts_ns <= {_START}"
-        condition = f"ts_ns < {_END} AND (ts_ns >= {_START} OR snapshot = ({before}))"
-    elif "ts_ns" in names:
-        condition = f"ts_ns >= {_START} AND ts_ns < {_END}"
-    elif "sample_id" in names:
+    changed, condition = _in_window(table, body, columns) if is_window else ({}, None)
+    if condition is None and "sample_id" in names and "ts_ns" not in names:
         condition = "sample_id IN (SELECT sample_id FROM sample)"
     of_scope = [name for name in kept if name in names and table not in _NAMES]
     if "utid" in of_scope and "upid" in of_scope:
         of_scope.remove("upid")
     chosen = [f"{name} IN (SELECT unnest(getvariable('scope_{name}')))" for name in of_scope if name != "name_id"]
     if "name_id" in of_scope:
-        chosen.append("NOT coalesce(list_contains(getvariable('scope_name_id'), name_id), false)")
+        # By a join, as above: a list would be looked through for each row, and a stranger's capture has a million names.
+        chosen.append("coalesce(name_id NOT IN (SELECT unnest(getvariable('scope_name_id'))), true)")
     condition = " AND ".join(f"({part})" for part in (condition, *chosen) if part)
     if not changed and not condition:
         return None
     listed = ", ".join(f"{changed[name]} AS {quote(name)}" if name in changed else quote(name) for name in columns)
     where = f" WHERE {condition}" if condition else ""
     return f"SELECT {listed} FROM ({body}) AS whole{where}"
+
+
+def _in_window(table: str, body: str, columns: Sequence[str]) -> tuple[dict[str, str], str | None]:
+    """How a table is cut to the window: SQL of the columns that change, and which rows stay."""
+    changed = {name: f"{quote(name)} - {_START}" for name in columns if name == "ts_ns" or name.endswith("_ts_ns")}
+    if special := _SPECIAL.get(table):
+        return changed | dict(special.changed), special.condition
+    if table in _KNOWN_ALWAYS or "ts_ns" not in columns:
+        return changed, None
+    if table in _LAST_BEFORE:
+        before = f"SELECT max(snapshot) FROM ({body}) WHERE ts_ns <= {_START}"
+        return changed, f"ts_ns < {_END} AND (ts_ns >= {_START} OR snapshot = ({before}))"
+    return changed, f"ts_ns >= {_START} AND ts_ns < {_END}"
