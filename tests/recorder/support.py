@@ -10,11 +10,15 @@ import re
 import shutil
 import subprocess
 import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import jsonschema
+import pytest
 
 from tests.support.alone import alone
 
@@ -68,6 +72,46 @@ def run(shell: str, *options: str | Path, **changes: str) -> subprocess.Complete
     return subprocess.run(
         command(shell, *options), env=environment(**changes), capture_output=True, text=True, timeout=120, check=False
     )
+
+
+def in_own_mounts(script: str, *words: str | Path, timeout: float, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Runs a shell script with these words in a mount namespace of its own; it exits with 99 where it may not mount.
+
+    Skips the test where that is not permitted.
+    """
+    unshare = ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", *words]
+    done = subprocess.run(
+        unshare, env=environment(**changes), capture_output=True, text=True, timeout=timeout, check=False
+    )
+    if "unshare" in done.stderr or done.returncode == 99:
+        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+    return done
+
+
+@contextmanager
+def control_group(name: str, target: subprocess.Popen) -> Iterator[Path]:
+    """A control group with one process, which is killed at the end. Skips the test where none can be made."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    # Version 2, else the hierarchy of version 1 that perf records by.
+    roots = [words[1] for words in mounts if words[2] == "cgroup2"]
+    roots += [words[1] for words in mounts if words[2] == "cgroup" and "perf_event" in words[3].split(",")]
+    group = Path(roots[0] if roots else "/none", name)
+    try:
+        try:
+            group.mkdir()
+        except OSError as error:
+            pytest.skip(f"no control group of our own here: {error}")
+        (group / "cgroup.procs").write_text(str(target.pid))
+        yield group
+    finally:
+        target.kill()
+        target.wait()
+        end = time.monotonic() + 5
+        # A process leaves its group some time after it ended.
+        while group.is_dir() and time.monotonic() < end:
+            with suppress(OSError):
+                group.rmdir()
+            time.sleep(0.02)
 
 
 @dataclass

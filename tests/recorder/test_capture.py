@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorder.support import SHELLS, TRACEFS, Capture, command, environment, parse_snapshots, run
+from tests.recorder.support import SHELLS, TRACEFS, Capture, command, in_own_mounts, parse_snapshots, run
 
 NOTE = 'he said "slow"\n\tit\'s $HOME `x` \\ ü €'
 WORKLOAD = """
@@ -257,13 +257,7 @@ def test_the_disk_is_never_filled(shell: str, size: str, tmp_path: Path) -> None
     # what is on the small disk is seen in its mount namespace only: copied out there
     inner = [*command(shell, "-o", place / "x.perfcase"), *workload]
     outer = f'"$@"; status=$?; cp -r {place} {kept}; exit $status'
-    done = subprocess.run(
-        ["unshare", "-m", "--propagation", "private",
-         "sh", "-c", script, "sh", size, place, "sh", "-c", outer, "sh", *inner],
-        env=environment(), capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    if "unshare" in done.stderr or done.returncode == 99:
-        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+    done = in_own_mounts(script, size, place, "sh", "-c", outer, "sh", *inner, timeout=120)
     if size == "2M":
         assert done.returncode == 1, done.stderr
         assert re.search(r"less than \d+ MB are free", done.stderr)
@@ -285,13 +279,8 @@ def test_a_floor_of_the_disk_stays_free(shell: str, tmp_path: Path) -> None:
     load = "for i in 1 2 3 4; do timeout 8 sh -c 'while :; do /bin/true; done' & done; sleep 20"
     recorder = command(shell, "-q", "-o", place / "x.perfcase", "--duration", "10", "--", "sh", "-c", load)
     script = 'mount -t tmpfs -o size=44m tmpfs "$1" || exit 99; shift; exec "$@"'
-    done = subprocess.run(
-        ["unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", place,
-         "sh", "-c", look, place, tmp_path / "free", *recorder],
-        env=environment(PERFCASE_NO_TRACE_CMD="1"), capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    if "unshare" in done.stderr or done.returncode == 99:
-        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+    words = [place, "sh", "-c", look, place, tmp_path / "free", *recorder]
+    done = in_own_mounts(script, *words, timeout=60, PERFCASE_NO_TRACE_CMD="1")
     assert done.returncode == 0, done.stderr
     assert "nearly full" in done.stderr
     free = [int(blocks) * int(size) for blocks, size in map(str.split, (tmp_path / "free").read_text().splitlines())]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.recorder.support import SHELLS, Capture, command, environment, path_without
+from tests.recorder.support import SHELLS, Capture, command, in_own_mounts, path_without
 
 pytestmark = pytest.mark.parametrize("shell", SHELLS)
 
@@ -49,13 +48,8 @@ def recorded(shell: str, folder: Path, left: str, workload: str) -> dict[str, di
     (folder / "tracefs" / "buffer_size_kb").write_text(f"{UNUSED}\n")
     (folder / "rate").write_text("100000\n")
     out = folder / "x.perfcase"
-    done = subprocess.run(
-        ["unshare", "-m", "--propagation", "private", "sh", "-c", HIDE, "sh", folder,
-         *command(shell, "-q", "-o", out, "--", "sh", "-c", workload)],
-        env=environment(PATH=str(tools)), capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    if "unshare" in done.stderr or done.returncode == 99:
-        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+    words = [folder, *command(shell, "-q", "-o", out, "--", "sh", "-c", workload)]
+    done = in_own_mounts(HIDE, *words, timeout=60, PATH=str(tools))
     assert done.returncode == 0, done.stderr
     capture = Capture.read(out)
     assert capture.source("ftrace")["kind"] == "trace_dat", capture.source("ftrace")

@@ -12,7 +12,17 @@ from pathlib import Path
 import pytest
 
 from perfcase import __version__
-from tests.recorder.support import RECORDER, SHELLS, Capture, command, environment, parse_snapshots, path_without, run
+from tests.recorder.support import (
+    RECORDER,
+    SHELLS,
+    Capture,
+    command,
+    control_group,
+    environment,
+    parse_snapshots,
+    path_without,
+    run,
+)
 
 pytestmark = pytest.mark.parametrize("shell", SHELLS)
 
@@ -217,24 +227,10 @@ def test_the_command_keeps_its_standard_streams(shell: str, tmp_path: Path) -> N
 
 
 def test_a_control_group(shell: str, tmp_path: Path) -> None:
-    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
-    group = (
-        next((Path(words[1]) for words in mounts if words[2] == "cgroup2"), Path("/none")) / f"perfcase-{os.getpid()}"
-    )
-    try:
-        group.mkdir()
-    except OSError as error:
-        pytest.skip(f"no control group of our own here: {error}")
-    target = subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"], start_new_session=True)
+    target = subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"])
     out = tmp_path / "x.perfcase"
-    try:
-        (group / "cgroup.procs").write_text(str(target.pid))
+    with control_group(f"perfcase-{os.getpid()}", target) as group:
         done = run(shell, "-o", out, "--duration", "0.6", "--interval", "0.1", "--cgroup", group.name)
-    finally:
-        os.killpg(target.pid, signal.SIGKILL)
-        target.wait()
-        time.sleep(0.2)
-        group.rmdir()
     assert done.returncode == 0, done.stderr
     capture = Capture.read(out)
     capture.check()

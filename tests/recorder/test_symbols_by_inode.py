@@ -99,9 +99,12 @@ def test_a_program_without_build_id_that_was_replaced(tmp_path: Path) -> None:
     program = tmp_path / "plain"
     compile_ = ["gcc", "-O1", "-w", "-Wl,--build-id=none", "-xc", "-"]
     subprocess.run([*compile_, "-o", program], input=PROGRAM.encode(), check=True)
+    size = program.stat().st_size
     subprocess.run([*compile_, "-o", tmp_path / "other"], input=b"int main() {}", check=True)
     capture = record(tmp_path, "sh", "-c", '"$0" 0.03; rm "$0"; cp "$1" "$0"', program, tmp_path / "other")
-    assert row_of(capture, program).reason == "another file is at its path"
+    row = row_of(capture, program)
+    # Where it was still running when the recorder looked, it was taken from its mapping.
+    assert row.reason == "another file is at its path" or row.original_bytes == str(size), row
 
 
 def test_a_perf_data_that_is_cut_is_said(program: Path, tmp_path: Path) -> None:
