@@ -3,8 +3,8 @@
  * events stream OUT SCOPE KB SAMPLER STACKS TRACEPOINTS READYFILE: KB a CPU for the rings; until a signal.
  * events ring OUT SCOPE MB SAMPLER STACKS TRACEPOINTS READYFILE: MB for all rings. SIGUSR1 writes what they hold to OUT, and READYFILE
  *   has "saved N" then; SIGINT, SIGTERM and SIGHUP do the same once more, and end it.
- * events try SCOPE KB SAMPLER STACKS TRACEPOINTS: whether stream would begin.
- * SCOPE is all, cgroup=FOLDER or PID,PID...: these and what they started. */
+ * events try SCOPE KB SAMPLER STACKS TRACEPOINTS: whether stream would begin; nothing is counted.
+ * SCOPE is all, cgroup=FOLDER or PID,PID...: these and what they started; self is this process. */
 #define _GNU_SOURCE
 #include "events.h"
 
@@ -80,13 +80,20 @@ static void on_save(int signal_number)
 	save_requested = 1;
 }
 
-/* Ends the file, also where the disk is full. */
+/* From here on the file can be read, should this process be killed. */
+static void make_whole(struct writer *writer)
+{
+	if (perf_file_make_whole(&writer->file) && !writer->error)
+		writer->error = errno;
+}
+
 static int end_file(struct writer *writer)
 {
 	const char *path = writer->file.path;
 
 	flush(writer);
-	if (perf_file_end(&writer->file) && !writer->error)
+	make_whole(writer);
+	if (close(writer->file.fd) && !writer->error)
 		writer->error = errno;
 	free(writer->gathered.data);
 	if (writer->error)
@@ -103,8 +110,10 @@ static void read_round(struct events *events, struct writer *writer)
 
 	for (size_t i = 0; i < events->cpu_count; i++)
 		bytes += ring_read(&events->rings[i], put, writer);
-	if (bytes)
-		put(writer, &piece, 1);
+	if (!bytes)
+		return;
+	put(writer, &piece, 1);
+	make_whole(writer);
 }
 
 static int stream(struct events *events, const char *out, const char *ready, char **command)
@@ -118,6 +127,7 @@ static int stream(struct events *events, const char *out, const char *ready, cha
 	describe_kernel(gather, &writer);
 	describe_processes(&events->targets, gather, &writer);
 	flush(&writer);
+	make_whole(&writer);
 	while (!stop_requested && !writer.error) {
 		read_round(events, &writer);
 		rings_wait(events->rings, events->cpu_count, LOOK_MS);
@@ -195,6 +205,7 @@ int command_events(int argc, char **argv)
 	struct events events = { .count = 0 };
 	int is_try = argc == 7 && !strcmp(argv[1], "try"), is_ring = argc == 9 && !strcmp(argv[1], "ring");
 	char **options = is_try ? argv + 2 : argv + 3; /* SCOPE SIZE SAMPLER STACKS TRACEPOINTS */
+	char self[16];
 	int64_t size;
 
 	if (!is_try && !is_ring && (argc != 9 || strcmp(argv[1], "stream")))
@@ -203,6 +214,8 @@ int command_events(int argc, char **argv)
 	if ((size = parse_integer(options[1])) <= 0 || size > 1 << 24)
 		die("%s: the size of the buffers", options[1]);
 	catch_stop_signals();
+	if (!strcmp(options[0], "self"))
+		options[0] = format_path(self, sizeof self, "%d", (int)getpid());
 	targets_choose(&events.targets, checked_strdup(options[0]));
 	events_choose(&events, options[2], options[3], options[4]);
 	if (is_ring)

@@ -57,7 +57,7 @@ void describe_processes(const struct targets *targets, record_sink *sink, void *
 struct side {
 	struct buffer records;
 	size_t most_bytes;
-	uint64_t forgotten; /* records of processes that may live */
+	uint64_t forgotten; /* records of threads that may live, also those that the kernel had no room for */
 };
 
 record_sink side_add; /* its context is a struct side */

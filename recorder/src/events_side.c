@@ -129,9 +129,13 @@ static void forget(struct side *side)
 void side_add(void *context, const struct iovec *pieces, int count)
 {
 	struct side *side = context;
+	size_t place = side->records.length;
 
 	for (int i = 0; i < count; i++)
 		buffer_add_bytes(&side->records, pieces[i].iov_base, pieces[i].iov_len);
+	for (; place < side->records.length; place += header_at(side, place)->size)
+		if (header_at(side, place)->type == PERF_RECORD_LOST)
+			side->forgotten += ((const uint64_t *)(header_at(side, place) + 1))[1]; /* number, lost */
 	if (side->records.length > side->most_bytes)
 		forget(side);
 }

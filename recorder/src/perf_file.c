@@ -1,6 +1,6 @@
 /* perf_file.c: the header, the attributes and the features of a perf.data, and the records behind them.
  * The features stand before the records, which perf does not mind: only their table has to come last. So a full disk, or the end
- * of the recorder, costs no more than the records that were not written yet. */
+ * of the recorder, costs no more than the records that were not written yet: the file is made whole again and again. */
 #define _GNU_SOURCE
 #include "perf_file.h"
 
@@ -146,8 +146,6 @@ void perf_file_create(struct perf_file *file, const char *path, const struct per
 	while (features.length % 8)
 		buffer_add_char(&features, 0);
 	file->head[HEAD_DATA] = sizeof file->head + out.length + features.length;
-	file->before_last = file->head[HEAD_DATA];
-	/* the size of the records stays 0 until the end: readers take all there are */
 	if (write_all(file->fd, file->head, sizeof file->head) || write_all(file->fd, out.data, out.length) ||
 	    write_all(file->fd, features.data, features.length))
 		die("%s: %s", path, strerror(errno));
@@ -155,52 +153,62 @@ void perf_file_create(struct perf_file *file, const char *path, const struct per
 	free(features.data);
 }
 
-/* Cuts off what comes behind the records. */
-static void cut(struct perf_file *file)
+/* Where the records end, and what comes next goes. */
+static int seek_end(const struct perf_file *file)
 {
-	off_t end = (off_t)(file->head[HEAD_DATA] + file->head[HEAD_DATA + 1]);
+	off_t end = (off_t)(file->head[HEAD_DATA] + file->data_bytes);
 
-	if (ftruncate(file->fd, end) || lseek(file->fd, end, SEEK_SET) < 0)
-		warn("%s: %s", file->path, strerror(errno));
+	return ftruncate(file->fd, end) || lseek(file->fd, end, SEEK_SET) < 0 ? -1 : 0;
+}
+
+/* Says how many records and features there are; 0 of both: take all there are. */
+static int write_head(struct perf_file *file, uint64_t data_bytes, uint64_t feature_bits)
+{
+	file->head[HEAD_DATA + 1] = data_bytes;
+	file->head[HEAD_FEATURES] = feature_bits;
+	return pwrite(file->fd, file->head, sizeof file->head, 0) == sizeof file->head ? 0 : -1;
 }
 
 int perf_file_add(struct perf_file *file, const struct iovec *pieces, int count)
 {
 	uint64_t added = 0;
 
+	if (file->is_whole && (write_head(file, 0, 0) || seek_end(file)))
+		return -1;
+	file->is_whole = 0;
 	for (int i = 0; i < count; i++) {
 		if (write_all(file->fd, pieces[i].iov_base, pieces[i].iov_len)) {
-			int error = errno;
+			int error = errno ? errno : EIO;
 
-			cut(file);
+			seek_end(file);
 			errno = error;
 			return -1;
 		}
 		added += pieces[i].iov_len;
 	}
-	file->before_last = file->head[HEAD_DATA] + file->head[HEAD_DATA + 1];
-	file->head[HEAD_DATA + 1] += added;
+	file->last_bytes = added;
+	file->data_bytes += added;
 	return 0;
 }
 
-int perf_file_end(struct perf_file *file)
+int perf_file_make_whole(struct perf_file *file)
 {
 	size_t bytes = file->feature_count * sizeof *file->features;
 	int error = 0;
 
+	if (file->is_whole)
+		return 0;
 	if (write_all(file->fd, file->features, bytes)) {
 		/* a full disk: the last records make room for the table without which the others say less */
-		error = errno;
-		file->head[HEAD_DATA + 1] = file->before_last - file->head[HEAD_DATA];
-		cut(file);
+		error = errno ? errno : EIO;
+		file->data_bytes -= file->last_bytes;
+		file->last_bytes = 0;
 	}
-	if (!error || !write_all(file->fd, file->features, bytes)) {
-		file->head[HEAD_FEATURES] = file->feature_bits;
-		if (pwrite(file->fd, file->head, sizeof file->head, 0) != sizeof file->head)
-			error = errno;
-	}
-	if (close(file->fd))
-		error = errno;
+	if ((!error || (!seek_end(file) && !write_all(file->fd, file->features, bytes))) &&
+	    !write_head(file, file->data_bytes, file->feature_bits))
+		file->is_whole = 1;
+	else if (!error)
+		error = errno ? errno : EIO;
 	errno = error;
 	return error ? -1 : 0;
 }

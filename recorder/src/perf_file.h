@@ -27,15 +27,16 @@ struct perf_file {
 	uint64_t features[FEATURES_MOST][2]; /* offset and size, in the order of their numbers */
 	size_t feature_count;
 	uint64_t feature_bits;
-	uint64_t before_last; /* where the last piece of records began */
+	uint64_t data_bytes, last_bytes; /* of all records; of those that were added last */
+	int is_whole; /* nothing was added since */
 };
 
 /* Writes all but the records: a recorder that is killed leaves a file whose records can be read. Dies where it cannot. */
 void perf_file_create(struct perf_file *file, const char *path, const struct perf_event *events, size_t count, char **command);
 /* Adds whole records. 0, or -1 and errno: then nothing of them is in the file. */
 int perf_file_add(struct perf_file *file, const struct iovec *pieces, int count);
-/* Writes how many records there are. 0, or -1 and errno. */
-int perf_file_end(struct perf_file *file);
+/* Writes how many records there are, and what perf has behind them. 0, or -1 and errno; the file may be whole even so. */
+int perf_file_make_whole(struct perf_file *file);
 
 void buffer_add_bytes(struct buffer *buffer, const void *bytes, size_t count);
 
