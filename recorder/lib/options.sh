@@ -19,6 +19,7 @@ check_only=
 numa_maps=
 symbols=table
 call_graph=fp
+stacks=long
 mode=system
 pids=
 cgroup=
@@ -46,6 +47,8 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
                        full (the whole objects, also for source lines) or none
   --call-graph MODE    how perf finds callers: fp (default: frame pointers), dwarf[,BYTES] (copies stacks, for programs
                        without frame pointers; large) or lbr (branch records of Intel CPUs)
+  --stacks MODE        callchains of waits and wakeups: long (default: of each place where a thread waits, 1000 a second: of
+                       all long waits, and some of the short ones), all (a switching workload takes six times its CPU) or none
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
   --ticket ID          an incident number, kept in the capture
   --note TEXT          a remark, kept in the capture
@@ -96,7 +99,7 @@ parse_options() {
 			break
 			;;
 		-o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
-			--call-graph)
+			--call-graph | --stacks)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
 			shift
@@ -127,6 +130,7 @@ take_option() {
 	--budget) budget=$2 ;;
 	--symbols) symbols=$2 ;;
 	--call-graph) call_graph=$2 ;;
+	--stacks) stacks=$2 ;;
 	--ticket) ticket=$2 ;;
 	--note) note=$2 ;;
 	--label)
@@ -215,6 +219,11 @@ check_options() {
 	*) usage_error "--symbols $symbols: there are none, table and full" ;;
 	esac
 	check_call_graph
+	case $stacks in
+	long) ;;
+	all | none) PROBES=$(echo "$PROBES" | sed 's/ stacks//') ;;
+	*) usage_error "--stacks $stacks: there are long, all and none" ;;
+	esac
 	if [ -n "$budget" ]; then
 		budget_bytes=$("$helper" number size "$budget")
 		[ "${budget_bytes:-0}" -gt 0 ] || usage_error "--budget $budget: a size, such as 200M"

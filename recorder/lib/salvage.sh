@@ -53,7 +53,7 @@ salvage_pack() {
 salvage_say() {
 	grep -q '"stopped_by":"unfinished"' "$manifest_file" || return 0
 	salvage_absent=
-	for salvage_source in host proc process pmc ftrace perf symbols; do
+	for salvage_source in host proc process pmc ftrace stacks perf symbols; do
 		[ -n "$(find "$staging/$salvage_source" -type f 2>/dev/null | head -n 1)" ] || salvage_absent="$salvage_absent $salvage_source"
 	done
 	say "the recorder was killed: the end of each source may be missing${salvage_absent:+, and all of:$salvage_absent}"

@@ -64,8 +64,7 @@ static void say_ready(const char *path, const char *text)
 		die("%s: %s", path, strerror(errno));
 }
 
-/* Power of two, so that the buffers are not larger than asked for. */
-static size_t round_down(int64_t bytes)
+size_t ring_size(int64_t bytes)
 {
 	size_t size = 4096;
 
@@ -116,7 +115,7 @@ static void read_round(struct events *events, struct writer *writer)
 	make_whole(writer);
 }
 
-static int stream(struct events *events, const char *out, const char *ready, char **command)
+int events_stream(struct events *events, const char *out, const char *ready, char **command)
 {
 	struct writer writer = { .read = events };
 
@@ -124,8 +123,10 @@ static int stream(struct events *events, const char *out, const char *ready, cha
 	events_switch(1);
 	say_ready(ready, "ready\n");
 	/* after that: what is mapped from now on is in the rings, and what was is described */
-	describe_kernel(gather, &writer);
-	describe_processes(&events->targets, gather, &writer);
+	if (events->list[0].attr.mmap) {
+		describe_kernel(gather, &writer);
+		describe_processes(&events->targets, gather, &writer);
+	}
 	flush(&writer);
 	make_whole(&writer);
 	while (!stop_requested && !writer.error) {
@@ -221,8 +222,8 @@ int command_events(int argc, char **argv)
 	if (is_ring)
 		events_make_overwrite(&events);
 	size = is_ring ? (size << 20) / sysconf(_SC_NPROCESSORS_ONLN) : size << 10;
-	events_open(&events, round_down(size), SIDE_RING_BYTES);
+	events_open(&events, ring_size(size), SIDE_RING_BYTES);
 	if (is_try)
 		return 0;
-	return is_ring ? keep(&events, argv[2], argv[8], argv) : stream(&events, argv[2], argv[8], argv);
+	return is_ring ? keep(&events, argv[2], argv[8], argv) : events_stream(&events, argv[2], argv[8], argv);
 }

@@ -90,6 +90,7 @@ COMMAND(run);
 COMMAND(sample);
 COMMAND(self);
 COMMAND(sizes);
+COMMAND(stacks);
 COMMAND(stamp);
 COMMAND(stop);
 COMMAND(sweep);

@@ -150,3 +150,71 @@ impl Borrowed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sched::{Switch, WakeKind, Wakeup};
+    use super::*;
+
+    /// Thread 1 leaves the CPU at 100, 2 wakes it at 200, it comes at 210 and leaves at 300.
+    fn a_wait() -> Sched {
+        let mut sched = Sched::default();
+        let mut switch = |clock_ns, prev, next| {
+            sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name: 0, next, prev_state: 1, stack: None });
+        };
+        switch(0, 0, 1);
+        switch(100_000, 1, 2);
+        let waker = Some((2, 0));
+        let kind = WakeKind::Wakeup;
+        sched.wakeup(Wakeup { clock_ns: 200_000, kind, woken: 1, woken_name: 0, waker, cpu: Some(0), stack: None });
+        let mut switch = |clock_ns, prev, next| {
+            sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name: 0, next, prev_state: 1, stack: None });
+        };
+        switch(210_000, 2, 1);
+        switch(300_000, 1, 0);
+        sched
+    }
+
+    /// The stacks of thread, state and waker that the wait gets.
+    fn completed(add: impl Fn(&mut SampledStacks), of_some: Option<usize>) -> Vec<(Utid, State, u32, u32)> {
+        let mut stacks = SampledStacks::default();
+        add(&mut stacks);
+        let mut intervals = Vec::new();
+        a_wait().each_block(|block| intervals.extend_from_slice(block)).unwrap();
+        if let Some(mut other) = stacks.into_borrowed(of_some) {
+            other.complete(&mut intervals);
+        }
+        let row = |of: &Interval| (of.utid, of.state, of.stack, of.waker_stack);
+        intervals.iter().map(row).collect()
+    }
+
+    #[test]
+    fn sampled_callchains_are_those_of_the_nearest_switch_and_wakeup() {
+        use State::*;
+        let add = |stacks: &mut SampledStacks| {
+            stacks.add(Moment::Switch, 1, 100_900, 7);
+            stacks.add(Moment::Wakeup, 2, 199_100, 8);
+            // Another thread's, and one too far away.
+            stacks.add(Moment::Switch, 3, 210_000, 9);
+            stacks.add(Moment::Switch, 1, 320_000, 10);
+            stacks.add(Moment::Wakeup, 1, 200_000, 11);
+        };
+        let all = [
+            (1, Running, 7, NONE),
+            (2, Running, NONE, NONE),
+            (1, Sleeping, 7, 8),
+            (1, Runnable, 7, NONE),
+            (1, Running, NONE, NONE),
+        ];
+        assert_eq!(completed(add, None), all);
+        let of_1: Vec<_> = all.into_iter().filter(|&(utid, ..)| utid == 1).collect();
+        assert_eq!(completed(add, Some(3)), of_1, "2 was never seen to leave a CPU: it is not of the recording");
+    }
+
+    #[test]
+    fn without_sampled_callchains_nothing_changes() {
+        let bare = completed(|_| (), Some(3));
+        assert_eq!(bare.len(), 5);
+        assert!(bare.iter().all(|&(.., stack, waker_stack)| (stack, waker_stack) == (NONE, NONE)));
+    }
+}
