@@ -24,14 +24,15 @@ static void load(struct stack_budget *budget, int is_scoped)
 /* Nothing but what a program writes to it, on every CPU: the program sees the recorded threads only. */
 static void open_outputs(struct events *outputs, const char *stacks, size_t ring_bytes)
 {
-	static const char *const names[] = { "switch-stacks", "wakeup-stacks" };
+	static const char *const names[] = { "switch-stacks", "wakeup-stacks", "wait-stacks" };
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < STACK_OUTPUTS; i++) {
 		struct perf_event *event = events_add(outputs, names[i], PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT);
 
 		event->attr.sample_period = 1;
 		event->attr.sample_type |= PERF_SAMPLE_RAW;
 		event->attr.inherit = 0;
+		event->attr.exclude_callchain_kernel = i == WAIT_STACKS; /* it would be that of the call's end */
 	}
 	events_choose_stacks(outputs, stacks);
 	targets_choose(&outputs->targets, checked_strdup("all"));
@@ -70,11 +71,11 @@ int command_stacks(int argc, char **argv)
 	load(&budget, !switches.targets.is_everything);
 	open_outputs(&outputs, argv[4], ring_size(size << 10));
 	for (size_t cpu = 0; cpu < outputs.cpu_count; cpu++)
-		if ((error = stack_budget_add_cpu(&budget, outputs.rings[cpu].cpu, outputs.rings[cpu].files[0],
-						  outputs.rings[cpu].files[1])))
-			die("CPU %d: %s", outputs.rings[cpu].cpu, strerror(error));
+		for (int i = 0; i < STACK_OUTPUTS; i++)
+			if ((error = stack_budget_add(&budget, i, outputs.rings[cpu].cpu, outputs.rings[cpu].files[i])))
+				die("CPU %d: %s", outputs.rings[cpu].cpu, strerror(error));
 	open_switches(&switches, budget.switches);
 	if ((error = stack_budget_begin(&budget)))
-		warn("wakeups have no callchains: %s", strerror(error));
+		warn("some wakeups and waits have no callchains: %s", strerror(error));
 	return events_stream(&outputs, argv[1], argv[5], argv);
 }
