@@ -17,6 +17,7 @@ trap_signals() {
 	trap 'on_signal SIGINT 2' INT
 	trap 'on_signal SIGTERM 15' TERM
 	trap 'on_signal SIGHUP 1' HUP
+	trap : PIPE # who read our messages has gone: the recording goes on. Ignored, it would be ignored in the recorded command too
 	trap 'on_exit' EXIT
 }
 
@@ -84,6 +85,7 @@ leave_at_once() {
 	[ -z "$command_pid" ] || kill -TERM "$command_pid" 2>/dev/null
 	restore_knobs
 	[ -z "$staging" ] || [ ! -d "$staging" ] || say_folder
+	stream_end
 	exit "$1"
 }
 
@@ -139,5 +141,6 @@ on_exit() {
 	elif [ -n "$staging" ]; then
 		say_folder
 	fi
+	stream_end
 	exit "$status"
 }

@@ -2,6 +2,8 @@
 # shellcheck disable=SC2034 # the options are read by the other files
 # options.sh: the command line.
 output=
+# the capture goes to standard output, or into a pipe that has a name
+stream=
 salvage=
 force=
 duration=
@@ -35,7 +37,8 @@ Records CPU samples and context switches with stacks (perf), system calls, wakeu
 hardware and software counters (perf stat) and /proc, all on one clock, into one file for `perfcase import`.
 
   --duration SECONDS   stop after this time (default: at Ctrl-C, or when the target ends)
-  -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet
+  -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet, a named
+                       pipe, or - for standard output: ssh host perfcase-record -o - --duration 30 > x.perfcase
   --force              replace FILE if it exists
   --pid PID[,PID...]   only these processes, with their threads and children
   --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
@@ -231,17 +234,23 @@ check_options() {
 	check_output
 }
 
-# What is there keeps its name: a device or a pipe always, a file without --force. A link is refused too, because it is not
-# clear what would be replaced: the link, or the file that it names.
+# What is there keeps its name: a device always, a file without --force. A link is refused too, because it is not clear what would
+# be replaced: the link, or the file that it names. A named pipe is written to.
 check_output() {
 	case $output in
-	-) usage_error "-o -: a capture is a file, as its size and checksums come first; name one, and copy it afterwards" ;;
+	-)
+		[ ! -t 1 ] || [ -n "$check_only" ] || usage_error "-o -: standard output is a terminal: send it to a file or a command"
+		stream=stdout
+		return
+		;;
 	-*) output=./$output ;;
 	*/) usage_error "-o $output is a folder" ;;
 	esac
 	[ ! -L "$output" ] || usage_error "-o $output is a symbolic link: name the file itself"
 	[ ! -d "$output" ] || usage_error "-o $output is a folder"
 	[ -e "$output" ] || return 0
-	[ -f "$output" ] || usage_error "-o $output is a device, a pipe or a socket: a capture is a regular file"
+	[ ! -p "$output" ] || stream=pipe
+	[ -z "$stream" ] || return 0
+	[ -f "$output" ] || usage_error "-o $output is a device or a socket: a capture goes to a regular file or a pipe"
 	[ -n "$force" ] || [ -n "$check_only" ] || die 1 "$output exists: --force replaces it, -o gives another name"
 }

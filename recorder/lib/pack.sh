@@ -15,7 +15,7 @@ compressor() {
 	fi
 }
 
-# Each member for itself, in few processes. Below 1 KB a member is not worth it. From inside the folder: its own name may hold
+# Each member for itself, in few processes. Below 1 KB a member is not worth it; the log stays, as --salvage knows a folder by it. From inside the folder: its own name may hold
 # anything, and what these commands delete must be the members.
 compress_members() {
 	case $(compressor) in
@@ -23,7 +23,7 @@ compress_members() {
 	gzip) set -- gzip -f -- ;;
 	*) return 0 ;;
 	esac
-	await "$helper" inside "$staging" find . -path ./.state -prune -o -type f -size +2 ! -name manifest.json -exec "$@" {} + \
+	await "$helper" inside "$staging" find . -path ./.state -prune -o -type f -size +2 ! -name manifest.json ! -path ./recorder/log -exec "$@" {} + \
 		>"$state/compress.log" 2>&1 ||
 		warn "some members stay uncompressed: $(tail -n 1 "$state/compress.log")"
 }
@@ -43,6 +43,10 @@ pack_capture() {
 }
 
 write_archive() {
+	if [ -n "$stream" ]; then
+		stream_archive
+		return
+	fi
 	# in our own folder, where nobody can have put a link or a pipe in its place
 	if ! await "$helper" pack "$staging" >"$state/packed"; then
 		rm -f "$state/packed"
@@ -79,5 +83,9 @@ report_result() {
 	signal) say "stopped by $interrupted_by" ;;
 	esac
 	[ -z "$command_status" ] || [ "$command_status" = 0 ] || say "the command's exit status was $command_status"
+	if [ -n "$stream" ]; then
+		say "wrote the capture to $stream_name"
+		return
+	fi
 	say "wrote $output ($(wc -c <"$output" | tr -d ' ') bytes). Next: perfcase report $output"
 }

@@ -91,6 +91,7 @@ static const struct {
 	{ "details", command_details, "copy what is slow to read of processes: arguments, files, sockets, memory" },
 	{ "drain", command_drain, "run a private ftrace instance and save its raw ring-buffer pages" },
 	{ "end", command_end, "end a process: SIGTERM, and SIGKILL when that does not help" },
+	{ "hangup", command_hangup, "tell the recorder when nobody reads its standard output any more" },
 	{ "heed", command_heed, "begin a shell script with SIGINT no longer ignored" },
 	{ "hold", command_hold, "wait for a go, then become the recorded command" },
 	{ "inside", command_inside, "run a command in a folder and in a process group of its own" },

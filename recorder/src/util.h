@@ -70,6 +70,7 @@ COMMAND(counting);
 COMMAND(details);
 COMMAND(drain);
 COMMAND(end);
+COMMAND(hangup);
 COMMAND(heed);
 COMMAND(hold);
 COMMAND(inside);
