@@ -31,6 +31,10 @@ on_signal() {
 		return
 	fi
 	signalled_ns=$signal_now
+	if [ "$ending" = upload ]; then
+		say "$1: the capture is being sent. Once more leaves it in $output"
+		return
+	fi
 	if [ -n "$ending" ]; then
 		say "$1: the recording is over, and its capture is being written. Once more leaves it as a folder"
 		return
@@ -84,7 +88,12 @@ leave_at_once() {
 	end_awaited
 	[ -z "$command_pid" ] || kill -TERM "$command_pid" 2>/dev/null
 	restore_knobs
-	[ -z "$staging" ] || [ ! -d "$staging" ] || say_folder
+	if [ -n "$packed" ]; then
+		rm -rf "$staging"
+		[ "$ending" != upload ] || upload_left "a signal ended it"
+	elif [ -n "$staging" ] && [ -d "$staging" ]; then
+		say_folder
+	fi
 	stream_end
 	exit "$1"
 }

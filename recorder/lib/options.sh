@@ -54,6 +54,9 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --note TEXT          a remark, kept in the capture
   --label LABEL        a word to find it by later, such as canary or build=7; may be given several times
   --quiet              say only what went wrong
+  --upload URL         send the capture to the server at URL (perfcase serve); without -o no file stays here
+  --token-file FILE    the server's token: the only line of a file that nobody else may read
+  --send FILE          send this capture to --upload URL, instead of recording
   --salvage FOLDER     pack what a recorder that was killed left (FILE.recording), instead of recording
   --check, --help, --version
 
@@ -98,7 +101,7 @@ parse_options() {
 			shift
 			break
 			;;
-		-o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
+		--upload | --token-file | --send | -o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
 			--call-graph)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
@@ -118,6 +121,15 @@ parse_options() {
 take_option() {
 	case $1 in
 	-o | --output) output=$2 ;;
+	--upload) upload=$2 ;;
+	--token-file) token_file=$2 ;;
+	--send)
+		case $2 in
+		-*) send=./$2 ;;
+		*) send=$2 ;;
+		esac
+		[ -f "$send" ] || usage_error "--send '$2': a capture"
+		;;
 	--salvage)
 		case $2 in
 		'' | /) usage_error "--salvage '$2': the folder that a killed recorder left, FILE.recording" ;;
@@ -230,8 +242,13 @@ check_options() {
 		output=${output%.recording}
 		[ "$output" != "${salvage%/}" ] || usage_error "--salvage $salvage: say with -o where the capture goes"
 	fi
-	[ -n "$output" ] || output=perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
+	upload_remove=
+	[ -n "$output" ] || {
+		upload_remove=1
+		output=perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
+	}
 	check_output
+	upload_check
 }
 
 # What is there keeps its name: a device always, a file without --force. A link is refused too, because it is not clear what would

@@ -88,4 +88,5 @@ report_result() {
 		return
 	fi
 	say "wrote $output ($(wc -c <"$output" | tr -d ' ') bytes). Next: perfcase report $output"
+	[ -z "$upload" ] || upload_file "$output"
 }

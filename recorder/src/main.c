@@ -116,6 +116,7 @@ static const struct {
 	{ "sweep", command_sweep, "remove ftrace instances of recorders that were killed" },
 	{ "symbols", command_symbols, "bundle what names the addresses of a perf.data" },
 	{ "targets", command_targets, "print processes and all their descendants" },
+	{ "token", command_token, "run curl or wget with a token that no other process sees" },
 	{ "watch", command_watch, "wait for the end of the recording: time, size or target" },
 	{ "without", command_without, "run a command to which one file is empty" },
 };

@@ -95,6 +95,7 @@ COMMAND(stop);
 COMMAND(sweep);
 COMMAND(symbols);
 COMMAND(targets);
+COMMAND(token);
 COMMAND(watch);
 COMMAND(without);
 #undef COMMAND
