@@ -49,6 +49,18 @@ on_signal() {
 # await COMMAND...: runs it. A shell handles no signal as long as it waits for a child in the foreground, but does for others.
 await() {
 	"$@" 9>&- &
+	await_started
+}
+
+# await_into FILE COMMAND...: what it prints goes there, but not what a signal makes the recorder say meanwhile.
+await_into() {
+	await_file=$1
+	shift
+	"$@" >"$await_file" 2>&1 9>&- &
+	await_started
+}
+
+await_started() {
 	awaited=$!
 	[ -z "$interrupted_by" ] || [ -n "$ending" ] || end_awaited # the signal came before there was a child to end
 	await_end "$awaited"
@@ -86,6 +98,7 @@ leave_at_once() {
 	trap '' INT TERM HUP
 	trap - EXIT
 	end_awaited
+	rotate_leave
 	[ -z "$command_pid" ] || kill -TERM "$command_pid" 2>/dev/null
 	restore_knobs
 	if [ -n "$packed" ]; then
@@ -141,6 +154,7 @@ on_exit() {
 	trap - EXIT
 	ending=1
 	end_awaited
+	rotate_leave
 	stop_all
 	target_end
 	restore_knobs

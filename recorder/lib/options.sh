@@ -36,7 +36,9 @@ usage: perfcase-record [options] [-o FILE]               record the whole host
 Records CPU samples and context switches with stacks (perf), system calls, wakeups and block requests (ftrace),
 hardware and software counters (perf stat) and /proc, all on one clock, into one file for `perfcase import`.
 
-  --duration SECONDS   stop after this time (default: at Ctrl-C, or when the target ends)
+  --duration TIME      stop after this time: seconds, or 10m, 2h (default: at Ctrl-C, or when the target ends)
+  --every TIME         one capture after the other, each of this time, FILE-DATE.perfcase; no moment is missed in between
+  --keep N             of these only the newest N; with --every a --budget is for all of them, and removes the oldest
   -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet, a named
                        pipe, or - for standard output: ssh host perfcase-record -o - --duration 30 > x.perfcase
   --force              replace FILE if it exists
@@ -98,10 +100,11 @@ parse_options() {
 		--numa-maps) numa_maps=numa ;;
 		--quiet | -q) quiet=1 ;;
 		--)
+			[ $# -gt 1 ] || rotate_dashes=1
 			shift
 			break
 			;;
-		--upload | --token-file | --send | -o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
+		--every | --keep | --piece | --upload | --token-file | --send | -o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
 			--call-graph)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
@@ -121,6 +124,15 @@ parse_options() {
 take_option() {
 	case $1 in
 	-o | --output) output=$2 ;;
+	--every)
+		[ -n "$2" ] || usage_error "--every '': a time, such as 10m"
+		every=$2
+		;;
+	--keep) keep=$2 ;;
+	--piece) # of a rotation, which runs this
+		[ -n "$output" ] || upload_remove=1
+		output=$2 piece=1 every='' keep='' budget=''
+		;;
 	--upload) upload=$2 ;;
 	--token-file) token_file=$2 ;;
 	--send)
@@ -242,12 +254,12 @@ check_options() {
 		output=${output%.recording}
 		[ "$output" != "${salvage%/}" ] || usage_error "--salvage $salvage: say with -o where the capture goes"
 	fi
-	upload_remove=
 	[ -n "$output" ] || {
 		upload_remove=1
 		output=perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
 	}
 	check_output
+	rotate_check
 	upload_check
 }
 

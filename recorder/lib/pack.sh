@@ -23,12 +23,13 @@ compress_members() {
 	gzip) set -- gzip -f -- ;;
 	*) return 0 ;;
 	esac
-	await "$helper" inside "$staging" find . -path ./.state -prune -o -type f -size +2 ! -name manifest.json ! -path ./recorder/log -exec "$@" {} + \
-		>"$state/compress.log" 2>&1 ||
+	await_into "$state/compress.log" "$helper" inside "$staging" find . -path ./.state -prune -o \
+		-type f -size +2 ! -name manifest.json ! -path ./recorder/log -exec "$@" {} + ||
 		warn "some members stay uncompressed: $(tail -n 1 "$state/compress.log")"
 }
 
 pack_capture() {
+	piece_wait
 	say_progress "packing"
 	restore_knobs
 	write_overhead
@@ -66,7 +67,10 @@ place_capture() {
 		place_name=${output%.perfcase}-$place_number.perfcase
 	done
 	packed=1
-	[ "$place_name" != "$output" ] || return 0
+	if [ "$place_name" = "$output" ]; then
+		piece_is_made "$output"
+		return
+	fi
 	exit_status=1
 	warn "$output came into being during the recording and was left alone: the capture has another name"
 	output=$place_name

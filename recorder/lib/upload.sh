@@ -7,6 +7,7 @@ UPLOAD_PATIENCE_S=${PERFCASE_UPLOAD_PATIENCE_S:-60}
 upload=
 token_file=
 send=
+upload_remove=
 upload_tool=
 upload_status=
 upload_trouble=
@@ -198,6 +199,5 @@ upload_send() {
 	state=$staging
 	packed=1
 	output=$send
-	upload_remove=
 	upload_file "$send"
 }
