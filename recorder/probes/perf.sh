@@ -181,7 +181,7 @@ probe_perf_collect() {
 		lost) source_set perf lost "$value" ;;
 		esac
 	done <"$state/perf.count"
-	if [ ! -s "$staging/perf/perf.data" ]; then
+	if [ ! -s "$staging/perf/perf.data" ] && [ ! -s "$staging/perf/perf.data.zst" ]; then
 		source_is perf missing "perf record left no data: $(source_last_words perf)" "see recorder/perf.log"
 		rm -rf "$staging/perf"
 	fi

@@ -113,6 +113,7 @@ static const struct {
 	{ "sample", command_sample, "copy /proc and /sys files at an interval" },
 	{ "self", command_self, "print what a running process has cost so far" },
 	{ "sizes", command_sizes, "print path and size of every file of a folder" },
+	{ "squeeze", command_squeeze, "compress the large raw files while they are recorded" },
 	{ "stamp", command_stamp, "copy perf stat intervals and find the moment of their time 0" },
 	{ "stop", command_stop, "interrupt processes and wait for their end" },
 	{ "sweep", command_sweep, "remove ftrace instances of recorders that were killed" },

@@ -1,6 +1,7 @@
 /* pack.c: lists a folder's members, and writes the folder as one .perfcase: POSIX ustar, manifest first. */
 #define _GNU_SOURCE
 #include "sha256.h"
+#include "squeeze.h"
 #include "util.h"
 
 #include <dirent.h>
@@ -74,7 +75,7 @@ static struct listing list_sorted(const char *root)
 	return list;
 }
 
-/* sizes DIR: "<bytes> <path>" of every file. */
+/* sizes DIR: "<bytes> <path>" of every file, as it was recorded. */
 int command_sizes(int argc, char **argv)
 {
 	struct listing list;
@@ -82,8 +83,12 @@ int command_sizes(int argc, char **argv)
 	if (argc != 2)
 		die("usage: sizes DIR");
 	list = list_sorted(argv[1]);
-	for (size_t i = 0; i < list.count; i++)
-		printf("%lld %s\n", (long long)list.entries[i].size_bytes, list.entries[i].path);
+	for (size_t i = 0; i < list.count; i++) {
+		int64_t raw_bytes = squeezed_from(argv[1], list.entries[i].path);
+		int length = (int)strlen(list.entries[i].path) - (raw_bytes < 0 ? 0 : 4);
+
+		printf("%lld %.*s\n", (long long)(raw_bytes < 0 ? list.entries[i].size_bytes : raw_bytes), length, list.entries[i].path);
+	}
 	return 0;
 }
 

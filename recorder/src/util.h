@@ -92,6 +92,7 @@ COMMAND(run);
 COMMAND(sample);
 COMMAND(self);
 COMMAND(sizes);
+COMMAND(squeeze);
 COMMAND(stamp);
 COMMAND(stop);
 COMMAND(sweep);
