@@ -36,11 +36,11 @@ usage: perfcase-record [options] [-o FILE]               record the whole host
 Records CPU samples and context switches with stacks (perf), system calls, wakeups and block requests (ftrace),
 hardware and software counters (perf stat) and /proc, all on one clock, into one file for `perfcase import`.
 
-  --duration TIME      stop after this time: seconds, or 10m, 2h (default: at Ctrl-C, or when the target ends)
-  --every TIME         one capture after the other, each of this time, FILE-DATE.perfcase; no moment is missed in between
-  --keep N             of these only the newest N; with --every a --budget is for all of them, and removes the oldest
-  -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet, a named
-                       pipe, or - for standard output: ssh host perfcase-record -o - --duration 30 > x.perfcase
+  --duration TIME      stop after this time: 30, 10m, 2h (default: at Ctrl-C, or when the target ends)
+  --every TIME         one capture after the other, each of this time, FILE-DATE.perfcase; no moment is missed
+  --keep N             only the newest N of them; a --budget is for all of them then, and removes the oldest
+  -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet,
+                       a named pipe, or - for standard output (ssh host perfcase-record -o - --duration 30 > x)
   --force              replace FILE if it exists
   --pid PID[,PID...]   only these processes, with their threads and children
   --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
@@ -129,7 +129,7 @@ take_option() {
 		every=$2
 		;;
 	--keep) keep=$2 ;;
-	--piece) # of a rotation, which runs this
+	--piece) # --every runs this
 		[ -n "$output" ] || upload_remove=1
 		output=$2 piece=1 every='' keep='' budget=''
 		;;

@@ -188,7 +188,7 @@ static int64_t write_head(int live, int stored, size_t head)
 	return write_at(stored, frame, (size_t)(to - frame), 0) ? -1 : to - frame;
 }
 
-/* What comes before the records of a perf.data, in whole pages: perf writes that once more at its end. Of others nothing. */
+/* What comes before the records of a perf.data, in whole pages: perf writes that once more at its end. Other files have none. */
 static int64_t head_of(int live, const char *path)
 {
 	uint64_t header[6]; /* struct perf_file_header: magic size attr_size attrs data... */

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Of a folder of raw data: bytes that wait for their compression, and bytes that are compressed. */
+/* How many bytes of a folder wait for their compression, and how many are compressed. */
 void squeeze_totals(const char *folder, int64_t *waiting_bytes, int64_t *stored_bytes);
 /* How many bytes a member (PATH.zst) had before it was squeezed; -1: it was not. */
 int64_t squeezed_from(const char *folder, const char *member);

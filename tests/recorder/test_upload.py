@@ -45,7 +45,7 @@ def token_file(folder: Path, token: str = TOKEN) -> Path:
 
 
 def environments() -> Iterator[bytes]:
-    """Of all processes that may be looked at."""
+    """Those of all processes that may be looked at."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             yield path.read_bytes()
