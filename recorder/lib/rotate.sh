@@ -40,6 +40,7 @@ rotate_check() {
 	esac
 	[ -z "$budget" ] || [ "$budget_bytes" -ge 4194304 ] || usage_error "--budget $budget: at least 4M with --every"
 	rotate_base=${output%.perfcase}
+	[ -z "$upload_remove" ] || rotate_base=perfcase-$(uname -n) # nobody named it: the pieces have the date
 }
 
 rotate() {

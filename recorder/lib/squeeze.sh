@@ -2,8 +2,9 @@
 # squeeze.sh: what perf and the ring buffers give is compressed while it is recorded, where the host has zstd.
 squeeze_tried=
 
+# A level that takes long (ZSTD_CLEVEL) is for the packing: here it would fall behind what is recorded.
 squeeze_works() {
-	[ "$(compressor)" = zstd ] && command -v zstd >/dev/null 2>&1
+	[ "$(compressor)" = zstd ] && command -v zstd >/dev/null 2>&1 && [ "${ZSTD_CLEVEL:-3}" -le 4 ] 2>/dev/null
 }
 
 # A perf that looks for build ids at its end reads its file once more: that one stays as it is.

@@ -3,6 +3,7 @@
 # is over: its manifest comes first and has every size and checksum. Descriptor 3 is the standard output that we were started with.
 stream_name=
 stream_folder=
+stream_watcher=
 
 # Everything else that writes to standard output, the recorded command as well, writes to standard error.
 stream_begin() {
@@ -15,9 +16,12 @@ stream_begin() {
 		die 1 "cannot make a folder in ${TMPDIR:-/var/tmp} for the raw data: set TMPDIR to a place that is writable"
 	output=$stream_folder/perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
 	"$helper" hangup 3 9>&- &
+	stream_watcher=$!
 }
 
 stream_archive() {
+	# writing finds out by itself, and a reader that has all of it may go
+	[ -z "$stream_watcher" ] || kill "$stream_watcher" 2>/dev/null
 	if [ "$stream" = stdout ]; then
 		await "$helper" pack "$staging" >&3
 	else

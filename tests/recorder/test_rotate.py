@@ -144,6 +144,21 @@ def test_it_ends_with_its_target(shell: str, tmp_path: Path, quick: dict[str, st
     assert len(list(tmp_path.iterdir())) in (1, 2, 3)
 
 
+def test_what_cannot_be_sent_stays_and_the_recording_goes_on(
+    shell: str, tmp_path: Path, quick: dict[str, str], target: str
+) -> None:
+    words = ["--every", "3s", "--keep", "9", "--duration", "5", "--pid", target, "--upload", "http://127.0.0.1:9"]
+    done = subprocess.run(
+        command(shell, *words), cwd=tmp_path, env=environment(**quick, PERFCASE_UPLOAD_TRIES="1"), capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+    pieces = sorted(path.name for path in tmp_path.iterdir())
+    assert done.returncode == 1, done.stderr
+    assert len(pieces) == done.stderr.count("could not send the capture: Failed to connect") > 1
+    assert all(re.fullmatch(r"perfcase-.+-\d{8}-\d{6}\.perfcase", piece) for piece in pieces)
+    assert not any(re.search(r"\d{6}-\d{8}", piece) for piece in pieces)
+
+
 def test_a_full_disk_loses_the_oldest(shell: str, tmp_path: Path, quick: dict[str, str], target: str) -> None:
     script = 'mount -t tmpfs -o size=67m tmpfs "$1" || exit 99; out=$1; shift; "$@"; ls "$out"'
     words = ["--every", "3s", "--keep", "9", "--duration", "8", "--pid", target, "-o", tmp_path / "x"]

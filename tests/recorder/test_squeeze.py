@@ -154,6 +154,26 @@ def test_a_recording_is_compressed_while_it_goes_on(shell: str, tmp_path: Path) 
     assert script.stdout.count(b":") >= perf["event_count"] > 0
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("changes", "is_squeezed"),
+    [
+        ({"PERFCASE_COMPRESSION": "zstd"}, True),
+        ({"PERFCASE_COMPRESSION": "zstd", "ZSTD_CLEVEL": "19"}, False),
+        ({"PERFCASE_COMPRESSION": "gzip"}, False),
+    ],
+)
+def test_where_it_is_done(shell: str, changes: dict[str, str], is_squeezed: bool, tmp_path: Path) -> None:
+    """A level that takes long could not keep up; gzip is not begun at all."""
+    done = run(shell, "-q", "-o", tmp_path / "x", "--symbols", "none", "--", "true", **changes)
+    assert (done.returncode, done.stderr) == (0, "")
+    with tarfile.open(tmp_path / "x", "r:") as archive:
+        names = archive.getnames()
+        log = archive.extractfile("recorder/log")
+        assert log
+        assert ("squeeze: " in log.read().decode(), "recorder/squeeze.log" in names) == (is_squeezed, False)
+
+
 @needs_tracefs
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_killed_recording_is_salvaged(shell: str, tmp_path: Path) -> None:
