@@ -199,5 +199,6 @@ upload_send() {
 	state=$staging
 	packed=1
 	output=$send
+	upload_remove= # who sends a file keeps it
 	upload_file "$send"
 }
