@@ -34,6 +34,8 @@ salvage_refuse() {
 # What an unfinished packing left goes first: of a member that is there twice, the compressed one was not whole.
 salvage_pack() {
 	rm -f "$manifest_file.new"
+	squeeze_tried=1
+	squeeze_finish
 	find "$staging" -path '*/.state' -prune -o -type f \( -name '*.zst' -o -name '*.gz' \) -exec sh -c '
 		for file do
 			[ ! -e "${file%.*}" ] || rm -f "$file"

@@ -274,7 +274,7 @@ perf_count() {
 probe_perf_collect() {
 	rm -f "$staging/perf/perf.data.old"
 	perf_count perf
-	if [ ! -s "$staging/perf/perf.data" ]; then
+	if [ ! -s "$staging/perf/perf.data" ] && [ ! -s "$staging/perf/perf.data.zst" ]; then
 		source_is perf missing "$(perf_name) left no data: $(source_last_words perf)" "see recorder/perf.log"
 		rm -rf "$staging/perf"
 	fi
