@@ -121,13 +121,13 @@ static int stream(struct events *events, const char *out, const char *ready, cha
 	struct writer writer = { .read = events };
 
 	events_make_file(events, &writer.file, out, command);
-	events_switch(1);
-	say_ready(ready, "ready\n");
-	/* after that: what is mapped from now on is in the rings, and what was is described */
+	events_track(events);
 	describe_kernel(gather, &writer);
 	describe_processes(&events->targets, gather, &writer);
 	flush(&writer);
 	make_whole(&writer);
+	events_switch(1);
+	say_ready(ready, "ready\n");
 	while (!stop_requested && !writer.error) {
 		read_round(events, &writer);
 		rings_wait(events->rings, events->cpu_count, LOOK_MS);
@@ -178,9 +178,10 @@ static int keep(struct events *events, const char *out, const char *ready, char 
 	char text[32];
 
 	sigaction(SIGUSR1, &action, NULL);
+	events_track(events);
+	describe_processes(&events->targets, side_add, &side);
 	events_switch(1);
 	say_ready(ready, "ready\n");
-	describe_processes(&events->targets, side_add, &side);
 	while (!status) {
 		int ends = stop_requested;
 

@@ -118,8 +118,10 @@ static int open_one(struct events *events, struct perf_event *event, pid_t targe
 		die("%s: its number: %s", event->name, strerror(errno));
 	ring->files = checked_realloc(ring->files, (ring->count + 1) * sizeof *ring->files);
 	ring->files[ring->count++] = file;
-	event->ids = checked_realloc(event->ids, (event->id_count + 1) * sizeof *event->ids);
-	event->ids[event->id_count++] = id;
+	event->ids = checked_realloc(event->ids, (event->count + 1) * sizeof *event->ids);
+	event->files = checked_realloc(event->files, (event->count + 1) * sizeof *event->files);
+	event->ids[event->count] = id;
+	event->files[event->count++] = file;
 	return 0;
 }
 
@@ -171,6 +173,12 @@ void events_open(struct events *events, size_t ring_bytes, size_t side_bytes)
 		if (!opened)
 			die("there is none of these processes any more");
 	}
+}
+
+void events_track(const struct events *events)
+{
+	for (size_t i = 0; i < events->list[0].count; i++)
+		ioctl(events->list[0].files[i], PERF_EVENT_IOC_ENABLE, 0);
 }
 
 void events_switch(int is_on)
