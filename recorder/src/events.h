@@ -37,7 +37,7 @@ void events_make_overwrite(struct events *events);
 /* Opens them, switched off. Dies with the reason where none can be. */
 void events_open(struct events *events, size_t ring_bytes, size_t side_bytes);
 /* Switches on the first, which tells what begins and is mapped from now on; then, what is there can be described. */
-void events_track(const struct events *events);
+void events_track(struct events *events);
 void events_switch(int is_on);
 void events_make_file(struct events *events, struct perf_file *file, const char *path, char **command);
 

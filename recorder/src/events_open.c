@@ -175,10 +175,11 @@ void events_open(struct events *events, size_t ring_bytes, size_t side_bytes)
 	}
 }
 
-void events_track(const struct events *events)
+void events_track(struct events *events)
 {
 	for (size_t i = 0; i < events->list[0].count; i++)
 		ioctl(events->list[0].files[i], PERF_EVENT_IOC_ENABLE, 0);
+	targets_refresh(&events->targets); /* what began since the events were opened, unseen */
 }
 
 void events_switch(int is_on)
