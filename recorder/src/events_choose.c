@@ -101,7 +101,7 @@ static void add_tracepoints(struct events *events, const char *list)
 	free(text.data);
 }
 
-/* Stacks are copied for whoever reads the file to unwind; a tracepoint keeps its chain of frame pointers as well. */
+/* Stacks are copied, to be unwound where the file is read; the kernel's part of them is a chain as before. */
 static void choose_stacks(struct events *events, const char *stacks)
 {
 	int64_t bytes = STACK_BYTES;

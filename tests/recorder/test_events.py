@@ -291,7 +291,7 @@ kept.append(mapped(after))
     "name", ["plain", "new\nline", "\x1b[31mred", "back\\slash", "\\012", "-rf 'q' \"d\" $(x)", "long", "\udcff"]
 )
 def test_hostile_names_are_kept_as_they_are(name: str, tmp_path: Path) -> None:
-    """Of threads and of mapped files, of before the recording and of during it."""
+    """Threads and mapped files, those of before the recording and those of during it."""
     # the kernel has no longer ones to tell: its own buffer has 4096 bytes
     folders = "/".join(["x" * 200] * ((3900 - len(str(tmp_path))) // 201)) if name == "long" else "d"
     before, after = (f"{tmp_path}/{folders}/{word} {name}" for word in ("before", "after"))
