@@ -41,6 +41,13 @@ void events_track(struct events *events);
 void events_switch(int is_on);
 void events_make_file(struct events *events, struct perf_file *file, const char *path, char **command);
 
+/* The CPUs that are on. Returns how many. */
+size_t list_cpus(int **cpus);
+/* As many open files as this process may have: each thread has a counter of each event on each CPU. */
+void raise_file_limit(void);
+/* Dies with why an event cannot be opened. */
+void refuse_event(const char *name, int error) __attribute__((noreturn));
+
 /* What takes whole records. */
 typedef void record_sink(void *context, const struct iovec *pieces, int count);
 
