@@ -123,7 +123,7 @@ static int stream(struct events *events, const char *out, const char *ready, cha
 	events_make_file(events, &writer.file, out, command);
 	events_track(events);
 	describe_kernel(gather, &writer);
-	describe_processes(&events->targets, gather, &writer);
+	describe_processes(events, gather, &writer);
 	flush(&writer);
 	make_whole(&writer);
 	events_switch(1);
@@ -160,7 +160,7 @@ static int save(struct events *events, struct side *side, const char *out, char 
 	describe_kernel(gather, &writer);
 	if (side->forgotten) {
 		targets_refresh(&events->targets);
-		describe_processes(&events->targets, gather, &writer);
+		describe_processes(events, gather, &writer);
 	}
 	status = end_file(&writer);
 	if (rename(path, out)) {
@@ -179,7 +179,7 @@ static int keep(struct events *events, const char *out, const char *ready, char 
 
 	sigaction(SIGUSR1, &action, NULL);
 	events_track(events);
-	describe_processes(&events->targets, side_add, &side);
+	describe_processes(events, side_add, &side);
 	events_switch(1);
 	say_ready(ready, "ready\n");
 	while (!status) {

@@ -58,9 +58,9 @@ void ring_read_overwritten(const struct ring *ring, record_sink *sink, void *con
 /* Waits until a ring is a quarter full, a signal, or the time is over. */
 void rings_wait(struct ring *rings, size_t count, int wait_ms);
 
-/* Records of what there is already: the kernel, and processes with their threads and mappings. As perf's, they have no time. */
+/* Records of what there is already: the kernel, and the targets with their threads and mappings. As perf's, they have no time. */
 void describe_kernel(record_sink *sink, void *context);
-void describe_processes(const struct targets *targets, record_sink *sink, void *context);
+void describe_processes(const struct events *events, record_sink *sink, void *context);
 
 /* The records of threads and mappings in a bounded memory: what ended first is forgotten first. */
 struct side {

@@ -58,6 +58,8 @@ static struct perf_event *add_event(struct events *events, const char *name, uin
 static void track(struct perf_event_attr *attr)
 {
 	attr->mmap = attr->mmap2 = attr->build_id = attr->comm = attr->comm_exec = attr->task = 1;
+	/* perf unwinds by the tables in what is mapped beside the code */
+	attr->mmap_data = !!(attr->sample_type & PERF_SAMPLE_STACK_USER);
 }
 
 static void add_sampler(struct events *events, const char *name)
@@ -158,7 +160,8 @@ void events_make_overwrite(struct events *events)
 	dummy->sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
 	track(dummy);
 	dummy->build_id = sampler->build_id;
-	sampler->mmap = sampler->mmap2 = sampler->build_id = sampler->comm = sampler->comm_exec = sampler->task = 0;
+	dummy->mmap_data = sampler->mmap_data;
+	sampler->mmap_data = sampler->mmap = sampler->mmap2 = sampler->build_id = sampler->comm = sampler->comm_exec = sampler->task = 0;
 	/* the first is the one that tells of threads and mappings */
 	struct perf_event last = events->list[events->count - 1];
 

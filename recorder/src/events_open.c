@@ -78,7 +78,7 @@ void refuse_event(const char *name, int error)
 	if (error == EMFILE || error == ENFILE)
 		die("%s: too many threads to record each: raise the limit of open files (ulimit -n), or record the whole host",
 		    name);
-	if ((error == EACCES || error == EPERM) && !read_file("/proc/sys/kernel/perf_event_paranoid", &text, 64) && text.length)
+	if ((error == EACCES || error == EPERM) && geteuid() && !read_file("/proc/sys/kernel/perf_event_paranoid", &text, 64) && text.length)
 		die("%s: %s: perf_event_paranoid is %d: run as root, or: sysctl kernel.perf_event_paranoid=-1", name,
 		    strerror(error), atoi(text.data));
 	die("%s: %s", name, error == ENOENT || error == ENODEV || error == EOPNOTSUPP ? "not on this machine" : strerror(error));
@@ -134,6 +134,8 @@ static int open_one(struct events *events, struct perf_event *event, pid_t targe
 /* Returns whether it was there. */
 static int open_target(struct events *events, pid_t target, unsigned long flags, size_t ring_bytes, size_t side_bytes)
 {
+	if (stop_requested)
+		die("stopped before all events were opened");
 	for (size_t cpu = 0; cpu < events->cpu_count; cpu++)
 		for (size_t i = 0; i < events->count; i++)
 			if (open_one(events, &events->list[i], target, cpu, i < events->tracking ? side_bytes : ring_bytes, flags) == ESRCH)

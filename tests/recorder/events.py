@@ -72,11 +72,13 @@ def thread_names(path: Path) -> dict[int, bytes]:
     return {record.tid: record.name for record in records(path) if record.kind == COMM}
 
 
-def arguments(folder: Path, kind: str, scope: str, size: int, events: tuple[str, ...], sampler: str) -> list[str]:
+def arguments(
+    folder: Path, kind: str, scope: str, size: int, events: tuple[str, ...], sampler: str, stacks: str = "fp"
+) -> list[str]:
     (folder / "events").write_text("".join(f"{event}\n" for event in events))
     place = [] if kind == "try" else [str(folder / "perf.data")]
     ready = [] if kind == "try" else [str(folder / "ready")]
-    return [str(helper()), "events", kind, *place, scope, str(size), sampler, "fp", str(folder / "events"), *ready]
+    return [str(helper()), "events", kind, *place, scope, str(size), sampler, stacks, str(folder / "events"), *ready]
 
 
 def attempt(folder: Path, scope: str, *events: str, sampler: str = "cpu-clock") -> subprocess.CompletedProcess[str]:
@@ -101,10 +103,11 @@ def recording(
     kind: str = "stream",
     size: int = 1024,
     sampler: str = "cpu-clock",
+    stacks: str = "fp",
     status: int | None = 0,
 ) -> Iterator[subprocess.Popen]:
     """Records into folder/perf.data while the block runs."""
-    process = subprocess.Popen(arguments(folder, kind, str(scope), size, events or SCHEDULER, sampler))
+    process = subprocess.Popen(arguments(folder, kind, str(scope), size, events or SCHEDULER, sampler, stacks))
     try:
         wait_for(folder / "ready", "ready", process)
         yield process

@@ -81,12 +81,13 @@ def without_samples(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
-def test_it_records_what_perf_records(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stacks", ["fp", "dwarf,4096"])
+def test_it_records_what_perf_records(stacks: str, tmp_path: Path) -> None:
     """The same processes, names, mappings with build ids, switches and wakeups, each with its stack and its functions."""
     theirs = tmp_path / "theirs.data"
     ctl, ack = os.pipe(), os.pipe()
     events = [word for event in SCHEDULER for word in ("-e", event)]
-    options = ["-k", "CLOCK_MONOTONIC", "--buildid-mmap", "--sample-cpu", "--call-graph", "fp", "-m", "1024K"]
+    options = ["-k", "CLOCK_MONOTONIC", "--buildid-mmap", "--sample-cpu", "--call-graph", stacks, "-m", "4096K"]
     with held(sys.executable, "-c", WORK) as target:
         perf = subprocess.Popen(
             [
@@ -95,7 +96,7 @@ def test_it_records_what_perf_records(tmp_path: Path) -> None:
             ],
             pass_fds=(ctl[0], ack[1]),
         )
-        with recording(tmp_path, target.pid):
+        with recording(tmp_path, target.pid, size=4096, stacks=stacks):
             os.write(ctl[1], b"ping\n")
             os.read(ack[0], 8)
             let_go(target)
@@ -230,6 +231,31 @@ def test_a_recorder_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
         ).fetchall()
         assert (switches > 10, names) == (True, ["sh", "sleep"])
         assert connection.execute("SELECT kind FROM import_issue").fetchall() == []
+
+
+# perf of another kernel (the wrapper of Ubuntu), and one that fails when it is in earnest.
+BROKEN = {
+    "perf record fails here: perf not found for this kernel": "echo perf not found for this kernel >&2; exit 2",
+    "perf record did not start (no memory)": 'case $* in *perf/perf.data*) echo no memory >&2; exit 3;; esac; exec PERF "$@"',
+}
+
+
+@pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
+@pytest.mark.parametrize("why", BROKEN)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_where_perf_does_not_work_the_helper_records(shell: str, why: str, tmp_path: Path) -> None:
+    perf, out = tmp_path / "perf", tmp_path / "x.perfcase"
+    perf.write_text("#!/bin/sh\n" + BROKEN[why].replace("PERF", shutil.which("perf")) + "\n")
+    perf.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = run(shell, "-q", "-o", out, "--symbols", "none", "--", "sleep", "0.3", PATH=path, PERFCASE_NO_TRACE_CMD="1")
+    assert done.returncode == 0, done.stderr
+    capture = Capture.read(out)
+    capture.check()
+    source = capture.source("perf")
+    assert source["tool"] == "perfcase-helper"
+    assert source["reason"].startswith(f"{why}: perfcase-helper opens the events"), source["reason"]
+    assert source["event_count"] > 0
 
 
 @pytest.mark.parametrize("shell", SHELLS)
