@@ -120,7 +120,7 @@ static int stream(struct events *events, const char *out, const char *ready, cha
 {
 	struct writer writer = { .read = events };
 
-	events_make_file(events, &writer.file, out, command);
+	perf_file_create(&writer.file, out, events->list, events->count, command);
 	events_track(events);
 	describe_kernel(gather, &writer);
 	describe_processes(events, gather, &writer);
@@ -151,7 +151,7 @@ static int save(struct events *events, struct side *side, const char *out, char 
 	char path[4096];
 	int status;
 
-	events_make_file(events, &writer.file, format_path(path, sizeof path, "%s.new", out), command);
+	perf_file_create(&writer.file, format_path(path, sizeof path, "%s.new", out), events->list, events->count, command);
 	for (size_t i = 0; i < events->cpu_count; i++)
 		ring_read_overwritten(&events->rings[i], put, &writer);
 	read_side(events, side); /* after them: no thread of theirs is unknown */

@@ -39,7 +39,6 @@ void events_open(struct events *events, size_t ring_bytes, size_t side_bytes);
 /* Switches on the first, which tells what begins and is mapped from now on; then, what is there can be described. */
 void events_track(struct events *events);
 void events_switch(int is_on);
-void events_make_file(struct events *events, struct perf_file *file, const char *path, char **command);
 
 /* The CPUs that are on. Returns how many. */
 size_t list_cpus(int **cpus);

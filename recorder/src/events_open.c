@@ -200,8 +200,3 @@ void events_switch(int is_on)
 	if (prctl(is_on ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE))
 		die("the events cannot be switched %s: %s", is_on ? "on" : "off", strerror(errno));
 }
-
-void events_make_file(struct events *events, struct perf_file *file, const char *path, char **command)
-{
-	perf_file_create(file, path, events->list, events->count, command);
-}
