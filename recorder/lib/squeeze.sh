@@ -13,7 +13,7 @@ squeeze_start() {
 	squeeze_tried=1
 	mkdir -p "$state/source/squeeze"
 	set -- "$helper" squeeze "$staging" watch
-	[ "${perf_build_ids-}" != --buildid-mmap ] || set -- "$@" perf
+	[ "${perf_build_ids-}" != --buildid-mmap ] && [ -z "${perf_why-}" ] || set -- "$@" perf
 	source_run squeeze "perfcase-helper squeeze" "$@"
 }
 

@@ -210,6 +210,13 @@ probe_perf_ready() {
 		source_is_up perf && return
 		source_gave_up perf
 	fi
+	if [ -z "$perf_why" ] && [ -z "$interrupted_by" ]; then
+		perf_why="perf record did not start ($(source_last_words perf | sed 's/ *$//'))"
+		rm -f "$staging/perf/perf.data"
+		perf_turn_to_helper
+		perf_choose_events && probe_perf_start && source_is_up perf && return
+		source_gave_up perf
+	fi
 	source_is perf missing "$(perf_name) did not start: $(source_last_words perf)" "see recorder/perf.log"
 	rm -rf "$staging/perf"
 }

@@ -58,6 +58,8 @@ struct perf_event *events_add(struct events *events, const char *name, uint32_t 
 static void track(struct perf_event_attr *attr)
 {
 	attr->mmap = attr->mmap2 = attr->build_id = attr->comm = attr->comm_exec = attr->task = 1;
+	/* perf unwinds by the tables in what is mapped beside the code */
+	attr->mmap_data = !!(attr->sample_type & PERF_SAMPLE_STACK_USER);
 }
 
 static void add_sampler(struct events *events, const char *name)
@@ -101,7 +103,7 @@ static void add_tracepoints(struct events *events, const char *list)
 	free(text.data);
 }
 
-/* Stacks are copied for whoever reads the file to unwind; a tracepoint keeps its chain of frame pointers as well. */
+/* Stacks are copied, to be unwound where the file is read; the kernel's part of them is a chain as before. */
 void events_choose_stacks(struct events *events, const char *stacks)
 {
 	int64_t bytes = STACK_BYTES;
@@ -158,7 +160,8 @@ void events_make_overwrite(struct events *events)
 	dummy->sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
 	track(dummy);
 	dummy->build_id = sampler->build_id;
-	sampler->mmap = sampler->mmap2 = sampler->build_id = sampler->comm = sampler->comm_exec = sampler->task = 0;
+	dummy->mmap_data = sampler->mmap_data;
+	sampler->mmap_data = sampler->mmap = sampler->mmap2 = sampler->build_id = sampler->comm = sampler->comm_exec = sampler->task = 0;
 	/* the first is the one that tells of threads and mappings */
 	struct perf_event last = events->list[events->count - 1];
 

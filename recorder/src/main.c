@@ -88,6 +88,7 @@ static const struct {
 	{ "clocks", command_clocks, "print CLOCK_MONOTONIC, REALTIME and BOOTTIME ns of one moment" },
 	{ "count", command_count, "count samples and lost events of a perf.data" },
 	{ "counting", command_counting, "wait until a perf without --control counts" },
+	{ "counts", command_counts, "count events at an interval without perf" },
 	{ "details", command_details, "copy what is slow to read of processes: arguments, files, sockets, memory" },
 	{ "drain", command_drain, "run a private ftrace instance and save its raw ring-buffer pages" },
 	{ "drop", command_drop, "remove a file if it is still the one that was made" },

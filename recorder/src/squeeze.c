@@ -193,7 +193,7 @@ static int64_t head_of(int live, const char *path)
 {
 	uint64_t header[6]; /* struct perf_file_header: magic size attr_size attrs data... */
 
-	if (strcmp(path, "perf/perf.data"))
+	if (strcmp(strrchr(path, '/'), "/perf.data"))
 		return 0;
 	if (read_at(live, header, sizeof header, 0) || memcmp(header, "PERFILE2", 8) || header[5] > HEAD_MOST - PAGE)
 		return -1;
@@ -330,6 +330,7 @@ static void look(struct folder *folder, int with_perf)
 
 	if (with_perf)
 		find(folder, "perf/perf.data");
+	find(folder, "stacks/perf.data");
 	while (raw && (item = readdir(raw)))
 		if (!strncmp(item->d_name, "cpu", 3) && strlen(item->d_name) < 16 && !strchr(item->d_name, '.'))
 			find(folder, format_path(path, sizeof path, "ftrace/raw/%s", item->d_name));

@@ -67,6 +67,7 @@ int proc_stat_field(const char *text, int field, long long *value);
 COMMAND(clocks);
 COMMAND(count);
 COMMAND(counting);
+COMMAND(counts);
 COMMAND(details);
 COMMAND(drain);
 COMMAND(drop);
