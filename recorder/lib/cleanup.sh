@@ -86,6 +86,12 @@ await_end() {
 
 end_awaited() {
 	[ -n "$awaited" ] || return 0
+	# a child that is still the shell, just before its command begins, would not keep the signal for it
+	awaited_tries=0
+	while [ "$awaited_tries" -lt 50 ] && [ "$(readlink "/proc/$awaited/exe")" = "$(readlink "/proc/$$/exe")" ]; do
+		awaited_tries=$((awaited_tries + 1))
+		"$helper" pause 2000000
+	done
 	kill -TERM "-$awaited" 2>/dev/null || kill -TERM "$awaited" 2>/dev/null || return 0
 }
 

@@ -52,8 +52,8 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
                        full (the whole objects, also for source lines) or none
   --call-graph MODE    how perf finds callers: fp (default: frame pointers), dwarf[,BYTES] (copies stacks, for programs
                        without frame pointers; large) or lbr (branch records of Intel CPUs)
-  --stacks MODE        callchains of waits and wakeups: long (default: of each place where a thread waits, 1000 a second: of
-                       all long waits, and some of the short ones), all (a switching workload takes six times its CPU) or none
+  --stacks MODE        callchains of waits: long (default: of all long ones, and of some of the short ones), all (a workload
+                       that switches all the time takes six times its CPU time) or none
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
   --ticket ID          an incident number, kept in the capture
   --note TEXT          a remark, kept in the capture

@@ -122,7 +122,7 @@ def test_without_perf_a_known_rate_is_recorded(shell: str, tmp_path: Path) -> No
     """200 sleeps of a command, where perf is not installed: the view of the recorded switches has them."""
     path, out = path_without(tmp_path / "bin", "perf", "trace-cmd"), tmp_path / "x.perfcase"
     work = "import time\nfor _ in range(200): time.sleep(0.005)"
-    done = run(shell, "-q", "-o", out, "--symbols", "none", "--", sys.executable, "-c", work, PATH=path)
+    done = run(shell, "-q", "-o", out, "--stacks", "all", "--symbols", "none", "--", sys.executable, "-c", work, PATH=path)
     assert done.returncode == 0, done.stderr
     capture = Capture.read(out)
     capture.check()
@@ -248,7 +248,7 @@ def test_where_perf_does_not_work_the_helper_records(shell: str, why: str, tmp_p
     perf.write_text("#!/bin/sh\n" + BROKEN[why].replace("PERF", shutil.which("perf")) + "\n")
     perf.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
-    done = run(shell, "-q", "-o", out, "--symbols", "none", "--", "sleep", "0.3", PATH=path, PERFCASE_NO_TRACE_CMD="1")
+    done = run(shell, "-q", "-o", out, "--stacks", "all", "--symbols", "none", "--", "sleep", "0.3", PATH=path, PERFCASE_NO_TRACE_CMD="1")
     assert done.returncode == 0, done.stderr
     capture = Capture.read(out)
     capture.check()

@@ -103,6 +103,7 @@ def test_check_prints_each_source_and_changes_nothing(shell: str, tmp_path: Path
         "SOURCE",
         "perf",
         "ftrace",
+        "stacks",
         "pmc",
         "proc",
         "process",
