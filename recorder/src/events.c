@@ -42,13 +42,19 @@ static void flush(struct writer *writer)
 	writer->gathered.length = 0;
 }
 
+/* The same before there is a file. */
+static void keep_in(void *context, const struct iovec *pieces, int count)
+{
+	for (int i = 0; i < count; i++)
+		buffer_add_bytes(context, pieces[i].iov_base, pieces[i].iov_len);
+}
+
 /* Records of a hundred bytes each are written many at a time. */
 static void gather(void *context, const struct iovec *pieces, int count)
 {
 	struct writer *writer = context;
 
-	for (int i = 0; i < count; i++)
-		buffer_add_bytes(&writer->gathered, pieces[i].iov_base, pieces[i].iov_len);
+	keep_in(&writer->gathered, pieces, count);
 	if (writer->gathered.length < DESCRIBED_STEP)
 		return;
 	flush(writer);
@@ -116,13 +122,15 @@ static void read_round(struct events *events, struct writer *writer)
 	make_whole(writer);
 }
 
-static int stream(struct events *events, const char *out, const char *ready, char **command)
+static int stream(struct events *events, size_t ring_bytes, const char *out, const char *ready, char **command)
 {
 	struct writer writer = { .read = events };
 
+	/* first, as it takes a while: a process may end before it is described */
+	describe_kernel(keep_in, &writer.gathered);
+	events_open(events, ring_bytes, 0);
 	perf_file_create(&writer.file, out, events->list, events->count, command);
 	events_track(events);
-	describe_kernel(gather, &writer);
 	describe_processes(events, gather, &writer);
 	flush(&writer);
 	make_whole(&writer);
@@ -170,7 +178,7 @@ static int save(struct events *events, struct side *side, const char *out, char 
 	return status;
 }
 
-static int keep(struct events *events, const char *out, const char *ready, char **command)
+static int keep(struct events *events, size_t ring_bytes, const char *out, const char *ready, char **command)
 {
 	struct sigaction action = { .sa_handler = on_save };
 	struct side side = { .most_bytes = SIDE_MOST_BYTES };
@@ -178,6 +186,7 @@ static int keep(struct events *events, const char *out, const char *ready, char 
 	char text[32];
 
 	sigaction(SIGUSR1, &action, NULL);
+	events_open(events, ring_bytes, SIDE_RING_BYTES);
 	events_track(events);
 	describe_processes(events, side_add, &side);
 	events_switch(1);
@@ -222,8 +231,10 @@ int command_events(int argc, char **argv)
 	if (is_ring)
 		events_make_overwrite(&events);
 	size = is_ring ? (size << 20) / sysconf(_SC_NPROCESSORS_ONLN) : size << 10;
-	events_open(&events, round_down(size), SIDE_RING_BYTES);
-	if (is_try)
-		return 0;
-	return is_ring ? keep(&events, argv[2], argv[8], argv) : stream(&events, argv[2], argv[8], argv);
+	if (is_ring)
+		return keep(&events, round_down(size), argv[2], argv[8], argv);
+	if (!is_try)
+		return stream(&events, round_down(size), argv[2], argv[8], argv);
+	events_open(&events, round_down(size), 0);
+	return 0;
 }
