@@ -17,6 +17,7 @@ trap_signals() {
 	trap 'on_signal SIGINT 2' INT
 	trap 'on_signal SIGTERM 15' TERM
 	trap 'on_signal SIGHUP 1' HUP
+	trap : PIPE # who read our messages has gone: the recording goes on. Ignored, it would be ignored in the recorded command too
 	trap 'on_exit' EXIT
 }
 
@@ -30,6 +31,10 @@ on_signal() {
 		return
 	fi
 	signalled_ns=$signal_now
+	if [ "$ending" = upload ]; then
+		say "$1: the capture is being sent. Once more leaves it in $output"
+		return
+	fi
 	if [ -n "$ending" ]; then
 		say "$1: the recording is over, and its capture is being written. Once more leaves it as a folder"
 		return
@@ -44,6 +49,18 @@ on_signal() {
 # await COMMAND...: runs it. A shell handles no signal as long as it waits for a child in the foreground, but does for others.
 await() {
 	"$@" 9>&- &
+	await_started
+}
+
+# await_into FILE COMMAND...: what it prints goes there, but not what a signal makes the recorder say meanwhile.
+await_into() {
+	await_file=$1
+	shift
+	"$@" >"$await_file" 2>&1 9>&- &
+	await_started
+}
+
+await_started() {
 	awaited=$!
 	[ -z "$interrupted_by" ] || [ -n "$ending" ] || end_awaited # the signal came before there was a child to end
 	await_end "$awaited"
@@ -81,9 +98,16 @@ leave_at_once() {
 	trap '' INT TERM HUP
 	trap - EXIT
 	end_awaited
+	rotate_leave
 	[ -z "$command_pid" ] || kill -TERM "$command_pid" 2>/dev/null
 	restore_knobs
-	[ -z "$staging" ] || [ ! -d "$staging" ] || say_folder
+	if [ -n "$packed" ]; then
+		rm -rf "$staging"
+		[ "$ending" != upload ] || upload_left "a signal ended it"
+	elif [ -n "$staging" ] && [ -d "$staging" ]; then
+		say_folder
+	fi
+	stream_end
 	exit "$1"
 }
 
@@ -130,6 +154,7 @@ on_exit() {
 	trap - EXIT
 	ending=1
 	end_awaited
+	rotate_leave
 	stop_all
 	target_end
 	restore_knobs
@@ -139,5 +164,6 @@ on_exit() {
 	elif [ -n "$staging" ]; then
 		say_folder
 	fi
+	stream_end
 	exit "$status"
 }

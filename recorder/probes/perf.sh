@@ -18,7 +18,7 @@ probe_perf_check() {
 			"run as root, or: sysctl kernel.perf_event_paranoid=-1"
 		return
 	fi
-	perf_tracepoints=$(list_events perf | tracefs_existing)
+	perf_tracepoints=$(perf_list_tracepoints | tracefs_existing)
 	if [ -z "$perf_why" ]; then
 		target_choose_perf_scope
 		perf_without_bpf=
@@ -36,6 +36,16 @@ probe_perf_check() {
 	perf_sampler=
 	source_is perf missing "$perf_why; perfcase-helper cannot open the events either: $(tail -n 1 "$state/trial.log")" \
 		"sysctl kernel.perf_event_paranoid=-1, or run as root outside a restricted container"
+}
+
+# Those of the scheduler only where nothing else takes their callchains.
+perf_list_tracepoints() {
+	list_events perf | while read -r event; do
+		case $event in
+		sched:*) stacks_are_taken || echo "$event" ;;
+		*) echo "$event" ;;
+		esac
+	done
 }
 
 # Whether perf is to be done without; sets perf_why.
@@ -119,7 +129,7 @@ perf_judge() {
 	perf_remedy=
 	[ -z "$perf_why" ] || perf_reason="$perf_why: perfcase-helper opens the events"
 	perf_instead=$perf_reason
-	[ -n "$perf_events" ] || perf_lacks "no tracepoints (sched_switch): off-CPU time has no stacks" \
+	[ -n "$perf_events" ] || stacks_are_taken || perf_lacks "no tracepoints (sched_switch): off-CPU time has no stacks" \
 		"mount -t tracefs tracefs /sys/kernel/tracing, and run as root"
 	[ "${perf_sampler%:u}" = cycles ] || perf_lacks \
 		"no hardware cycle counter: a timer (cpu-clock) samples instead, blind where interrupts are off" \
@@ -238,30 +248,40 @@ perf_launch() {
 	perf_await perf "$helper" ready "$staging/perf/perf.data" PERFILE2
 }
 
-perf_launch_helper() {
+# What the helper calls the scope that was chosen.
+perf_helper_scope() {
+	target_choose_perf_scope
 	case $perf_scope in
-	all) set -- all ;;
-	cgroup) set -- "cgroup=$cgroup_folder" ;;
-	*) set -- "$perf_pids" ;;
+	all) echo all ;;
+	cgroup) echo "cgroup=$cgroup_folder" ;;
+	*) echo "$perf_pids" ;;
 	esac
+}
+
+perf_launch_helper() {
 	rm -f "$state/perf.ready"
-	source_run perf "$(perf_name)" "$helper" events stream "$staging/perf/perf.data" "$1" "$(perf_buffer_kb)" "$perf_sampler" \
+	source_run perf "$(perf_name)" "$helper" events stream "$staging/perf/perf.data" "$(perf_helper_scope)" "$(perf_buffer_kb)" "$perf_sampler" \
 		"$perf_graph" "$state/perf.events" "$state/perf.ready"
 	source_awaits perf "$helper" ready "$state/perf.ready" ready "$run_pid" "$START_TIMEOUT_S"
 }
 
 probe_perf_stop() { :; }
 
-probe_perf_collect() {
-	rm -f "$staging/perf/perf.data.old"
-	"$helper" count "$staging/perf/perf.data" >"$state/perf.count" 2>>"$log_file"
+# perf_count SOURCE: events and losses of its perf.data.
+perf_count() {
+	"$helper" count "$staging/$1/perf.data" >"$state/$1.count" 2>>"$log_file"
 	while IFS='=' read -r key value; do
 		case $key in
-		samples) source_set perf events "$value" ;;
-		lost) source_set perf lost "$value" ;;
+		samples) source_set "$1" events "$value" ;;
+		lost) source_set "$1" lost "$value" ;;
 		esac
-	done <"$state/perf.count"
-	if [ ! -s "$staging/perf/perf.data" ]; then
+	done <"$state/$1.count"
+}
+
+probe_perf_collect() {
+	rm -f "$staging/perf/perf.data.old"
+	perf_count perf
+	if [ ! -s "$staging/perf/perf.data" ] && [ ! -s "$staging/perf/perf.data.zst" ]; then
 		source_is perf missing "$(perf_name) left no data: $(source_last_words perf)" "see recorder/perf.log"
 		rm -rf "$staging/perf"
 	fi

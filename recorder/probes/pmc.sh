@@ -172,7 +172,7 @@ pmc_launch() {
 	esac
 	perf_control=$(source_get pmc control)
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
-	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" 9>&- &
+	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" 9>&- 3>&- &
 	pmc_stamp_pid=$!
 	source_run pmc "perf stat" "$@" -o "$state/pmc.pipe" 6<>"$state/pmc.ctl" 7<>"$state/pmc.ack"
 	perf_await pmc "$helper" counting "$state/pmc.pid"

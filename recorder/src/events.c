@@ -42,7 +42,6 @@ static void flush(struct writer *writer)
 	writer->gathered.length = 0;
 }
 
-/* The same before there is a file. */
 static void keep_in(void *context, const struct iovec *pieces, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -70,8 +69,7 @@ static void say_ready(const char *path, const char *text)
 		die("%s: %s", path, strerror(errno));
 }
 
-/* Power of two, so that the buffers are not larger than asked for. */
-static size_t round_down(int64_t bytes)
+size_t ring_size(int64_t bytes)
 {
 	size_t size = 4096;
 
@@ -87,9 +85,9 @@ static void on_save(int signal_number)
 }
 
 /* From here on the file can be read, should this process be killed. */
-static void make_whole(struct writer *writer)
+static void make_whole(struct writer *writer, int is_last)
 {
-	if (perf_file_make_whole(&writer->file) && !writer->error)
+	if (perf_file_make_whole(&writer->file, is_last) && !writer->error)
 		writer->error = errno;
 }
 
@@ -98,7 +96,7 @@ static int end_file(struct writer *writer)
 	const char *path = writer->file.path;
 
 	flush(writer);
-	make_whole(writer);
+	make_whole(writer, 1);
 	if (close(writer->file.fd) && !writer->error)
 		writer->error = errno;
 	free(writer->gathered.data);
@@ -119,21 +117,27 @@ static void read_round(struct events *events, struct writer *writer)
 	if (!bytes)
 		return;
 	put(writer, &piece, 1);
-	make_whole(writer);
+	make_whole(writer, 0);
 }
 
-static int stream(struct events *events, size_t ring_bytes, const char *out, const char *ready, char **command)
+int events_stream(struct events *events, const char *out, const char *ready, char **command)
 {
+	struct buffer processes = { NULL, 0, 0 };
 	struct writer writer = { .read = events };
+	struct iovec piece;
 
-	/* first, as it takes a while: a process may end before it is described */
-	describe_kernel(keep_in, &writer.gathered);
-	events_open(events, ring_bytes, 0);
 	perf_file_create(&writer.file, out, events->list, events->count, command);
-	events_track(events);
-	describe_processes(events, gather, &writer);
+	if (events->list[0].attr.mmap) {
+		events_track(events);
+		/* now, as they may end; but behind the kernel, which takes a while */
+		describe_processes(events, keep_in, &processes);
+		describe_kernel(gather, &writer);
+		piece = (struct iovec){ processes.data, processes.length };
+		gather(&writer, &piece, 1);
+		free(processes.data);
+	}
 	flush(&writer);
-	make_whole(&writer);
+	make_whole(&writer, 0);
 	events_switch(1);
 	say_ready(ready, "ready\n");
 	while (!stop_requested && !writer.error) {
@@ -178,7 +182,7 @@ static int save(struct events *events, struct side *side, const char *out, char 
 	return status;
 }
 
-static int keep(struct events *events, size_t ring_bytes, const char *out, const char *ready, char **command)
+static int keep(struct events *events, const char *out, const char *ready, char **command)
 {
 	struct sigaction action = { .sa_handler = on_save };
 	struct side side = { .most_bytes = SIDE_MOST_BYTES };
@@ -186,7 +190,6 @@ static int keep(struct events *events, size_t ring_bytes, const char *out, const
 	char text[32];
 
 	sigaction(SIGUSR1, &action, NULL);
-	events_open(events, ring_bytes, SIDE_RING_BYTES);
 	events_track(events);
 	describe_processes(events, side_add, &side);
 	events_switch(1);
@@ -231,10 +234,8 @@ int command_events(int argc, char **argv)
 	if (is_ring)
 		events_make_overwrite(&events);
 	size = is_ring ? (size << 20) / sysconf(_SC_NPROCESSORS_ONLN) : size << 10;
-	if (is_ring)
-		return keep(&events, round_down(size), argv[2], argv[8], argv);
-	if (!is_try)
-		return stream(&events, round_down(size), argv[2], argv[8], argv);
-	events_open(&events, round_down(size), 0);
-	return 0;
+	events_open(&events, ring_size(size), SIDE_RING_BYTES);
+	if (is_try)
+		return 0;
+	return is_ring ? keep(&events, argv[2], argv[8], argv) : events_stream(&events, argv[2], argv[8], argv);
 }

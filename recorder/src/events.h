@@ -40,6 +40,15 @@ void events_open(struct events *events, size_t ring_bytes, size_t side_bytes);
 void events_track(struct events *events);
 void events_switch(int is_on);
 
+/* Writes what comes until a signal, and what threads and mappings there are if an event tells of them. Returns the exit status. */
+int events_stream(struct events *events, const char *out, const char *ready, char **command);
+/* One more event, not chosen any further. */
+struct perf_event *events_add(struct events *events, const char *name, uint32_t type, uint64_t config);
+/* How callers are found: STACKS as above. */
+void events_choose_stacks(struct events *events, const char *stacks);
+/* A power of two, so that the buffers are not larger than asked for. */
+size_t ring_size(int64_t bytes);
+
 /* The CPUs that are on. Returns how many. */
 size_t list_cpus(int **cpus);
 /* As many open files as this process may have: each thread has a counter of each event on each CPU. */

@@ -30,7 +30,7 @@ static uint64_t sample_hz(void)
 	return most > 0 && most < SAMPLE_HZ ? (uint64_t)most : SAMPLE_HZ;
 }
 
-static struct perf_event *add_event(struct events *events, const char *name, uint32_t type, uint64_t config)
+struct perf_event *events_add(struct events *events, const char *name, uint32_t type, uint64_t config)
 {
 	struct perf_event *event = &events->list[events->count++];
 
@@ -71,8 +71,8 @@ static void add_sampler(struct events *events, const char *name)
 
 	if ((!is_cycles && (length != 9 || strncmp(name, "cpu-clock", length))) || (modifier && strcmp(modifier, ":u")))
 		die("%s: there are cycles, cpu-clock, cycles:u and cpu-clock:u", name);
-	event = is_cycles ? add_event(events, name, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) :
-			    add_event(events, name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	event = is_cycles ? events_add(events, name, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) :
+			    events_add(events, name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 	event->attr.freq = 1;
 	event->attr.sample_freq = sample_hz();
 	if (modifier) {
@@ -96,7 +96,7 @@ static void add_tracepoints(struct events *events, const char *list)
 			die("%s: the kernel has no such tracepoint, or tracefs is not ours to read", name);
 		if (events->count == EVENTS_MOST - 1)
 			die("%s: more than %d events", list, EVENTS_MOST - 1);
-		event = add_event(events, name, PERF_TYPE_TRACEPOINT, (uint64_t)number);
+		event = events_add(events, name, PERF_TYPE_TRACEPOINT, (uint64_t)number);
 		event->attr.sample_period = 1;
 		event->attr.sample_type |= PERF_SAMPLE_RAW;
 	}
@@ -104,7 +104,7 @@ static void add_tracepoints(struct events *events, const char *list)
 }
 
 /* Stacks are copied, to be unwound where the file is read; the kernel's part of them is a chain as before. */
-static void choose_stacks(struct events *events, const char *stacks)
+void events_choose_stacks(struct events *events, const char *stacks)
 {
 	int64_t bytes = STACK_BYTES;
 
@@ -145,7 +145,7 @@ void events_choose(struct events *events, const char *sampler, const char *stack
 	add_tracepoints(events, tracepoints);
 	if (!events->count)
 		die("no event was asked for");
-	choose_stacks(events, stacks);
+	events_choose_stacks(events, stacks);
 	track(&events->list[0].attr);
 	adapt(events);
 }
@@ -156,7 +156,7 @@ void events_make_overwrite(struct events *events)
 
 	for (size_t i = 0; i < events->count; i++)
 		events->list[i].attr.write_backward = 1;
-	dummy = &add_event(events, "dummy", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY)->attr;
+	dummy = &events_add(events, "dummy", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY)->attr;
 	dummy->sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
 	track(dummy);
 	dummy->build_id = sampler->build_id;

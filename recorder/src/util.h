@@ -49,7 +49,7 @@ void catch_stop_signals(void);
 /* Asks for SIGTERM when the parent dies, so that nothing outlives a killed recorder. */
 void die_with_parent(void);
 
-/* Parses decimal seconds ("0.5") into ns and sizes ("200M") into bytes; -1 if malformed. */
+/* Parses decimal seconds ("0.5", "10m", "2h") into ns and sizes ("200M") into bytes; -1 if malformed. */
 int64_t parse_seconds_ns(const char *text);
 int64_t parse_size_bytes(const char *text);
 int64_t parse_integer(const char *text);
@@ -70,10 +70,13 @@ COMMAND(counting);
 COMMAND(counts);
 COMMAND(details);
 COMMAND(drain);
+COMMAND(drop);
 COMMAND(end);
 COMMAND(events);
+COMMAND(hangup);
 COMMAND(heed);
 COMMAND(hold);
+COMMAND(identity);
 COMMAND(inside);
 COMMAND(json);
 COMMAND(kmsg);
@@ -91,11 +94,14 @@ COMMAND(run);
 COMMAND(sample);
 COMMAND(self);
 COMMAND(sizes);
+COMMAND(squeeze);
+COMMAND(stacks);
 COMMAND(stamp);
 COMMAND(stop);
 COMMAND(sweep);
 COMMAND(symbols);
 COMMAND(targets);
+COMMAND(token);
 COMMAND(watch);
 COMMAND(without);
 #undef COMMAND

@@ -1,5 +1,6 @@
 /* wait.c: everything the shell would have to poll for: readiness, the end of the recording, the end of children. */
 #define _GNU_SOURCE
+#include "squeeze.h"
 #include "util.h"
 
 #include <dirent.h>
@@ -244,7 +245,7 @@ static void wait_for_processes(int count, char **pids, int64_t wait_ns)
  * Prints why the recording ends: duration, budget, disk_space, target_exit (all PIDs gone) or signal. */
 int command_watch(int argc, char **argv)
 {
-	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, reserve_bytes, bytes, room_bytes;
+	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, reserve_bytes, bytes, room_bytes, waiting_bytes, stored_bytes;
 	const char *why = NULL;
 	int progress;
 
@@ -262,8 +263,10 @@ int command_watch(int argc, char **argv)
 		/* the sizes are looked at once a second, five times where a limit or a reader waits for them */
 		int64_t wait = budget_bytes || progress ? second_ns / 5 : second_ns;
 
-		bytes = folder_bytes(argv[1]);
-		room_bytes = disk_room(argv[1], bytes, reserve_bytes);
+		squeeze_totals(argv[1], &waiting_bytes, &stored_bytes);
+		bytes = folder_bytes(argv[1]) + waiting_bytes;
+		/* the archive takes as much again of what is compressed, and half of the rest */
+		room_bytes = disk_room(argv[1], bytes + stored_bytes, reserve_bytes);
 		/* a small disk is full within a second */
 		if (room_bytes < 512 << 20)
 			wait = second_ns / 20;

@@ -52,7 +52,6 @@ pytestmark = pytest.mark.parametrize("shell", SHELLS)
         (["--", "no-such-command"], 3, "no-such-command: command not found"),
         (["-o", "/no/such/folder/x", "--", "true"], 1, "cannot create /no/such/folder/x.recording"),
         (["-o", "/tmp"], 2, "-o /tmp is a folder"),
-        (["-o", "-"], 2, "-o -: a capture is a file"),
         (["--with", "*"], 2, "--with *: there are locks"),
         (["--pid", "*"], 2, "--pid *: a number"),
         (["--pid", "1,,2"], 2, "--pid 1,,2: a number, or several with commas"),
