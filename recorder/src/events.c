@@ -42,13 +42,18 @@ static void flush(struct writer *writer)
 	writer->gathered.length = 0;
 }
 
+static void keep_in(void *context, const struct iovec *pieces, int count)
+{
+	for (int i = 0; i < count; i++)
+		buffer_add_bytes(context, pieces[i].iov_base, pieces[i].iov_len);
+}
+
 /* Records of a hundred bytes each are written many at a time. */
 static void gather(void *context, const struct iovec *pieces, int count)
 {
 	struct writer *writer = context;
 
-	for (int i = 0; i < count; i++)
-		buffer_add_bytes(&writer->gathered, pieces[i].iov_base, pieces[i].iov_len);
+	keep_in(&writer->gathered, pieces, count);
 	if (writer->gathered.length < DESCRIBED_STEP)
 		return;
 	flush(writer);
@@ -80,9 +85,9 @@ static void on_save(int signal_number)
 }
 
 /* From here on the file can be read, should this process be killed. */
-static void make_whole(struct writer *writer)
+static void make_whole(struct writer *writer, int is_last)
 {
-	if (perf_file_make_whole(&writer->file) && !writer->error)
+	if (perf_file_make_whole(&writer->file, is_last) && !writer->error)
 		writer->error = errno;
 }
 
@@ -91,7 +96,7 @@ static int end_file(struct writer *writer)
 	const char *path = writer->file.path;
 
 	flush(writer);
-	make_whole(writer);
+	make_whole(writer, 1);
 	if (close(writer->file.fd) && !writer->error)
 		writer->error = errno;
 	free(writer->gathered.data);
@@ -112,21 +117,27 @@ static void read_round(struct events *events, struct writer *writer)
 	if (!bytes)
 		return;
 	put(writer, &piece, 1);
-	make_whole(writer);
+	make_whole(writer, 0);
 }
 
 int events_stream(struct events *events, const char *out, const char *ready, char **command)
 {
+	struct buffer processes = { NULL, 0, 0 };
 	struct writer writer = { .read = events };
+	struct iovec piece;
 
 	perf_file_create(&writer.file, out, events->list, events->count, command);
 	if (events->list[0].attr.mmap) {
 		events_track(events);
+		/* now, as they may end; but behind the kernel, which takes a while */
+		describe_processes(events, keep_in, &processes);
 		describe_kernel(gather, &writer);
-		describe_processes(events, gather, &writer);
+		piece = (struct iovec){ processes.data, processes.length };
+		gather(&writer, &piece, 1);
+		free(processes.data);
 	}
 	flush(&writer);
-	make_whole(&writer);
+	make_whole(&writer, 0);
 	events_switch(1);
 	say_ready(ready, "ready\n");
 	while (!stop_requested && !writer.error) {

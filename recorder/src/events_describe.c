@@ -130,7 +130,7 @@ static void describe_modules(struct maker *maker)
 
 	while (list && fgets(line, sizeof line, list)) {
 		struct known known = { .id_bytes = 0 };
-		struct mapped mapped = { .pid = UINT32_MAX, .protection = PROT_EXEC };
+		struct mapped mapped = { .pid = UINT32_MAX };
 
 		if (sscanf(line, "%127s %llu %*s %*s %*s %llx", name, &bytes, &address) != 3 || !address || strchr(name, '/'))
 			continue;

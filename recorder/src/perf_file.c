@@ -20,8 +20,8 @@ enum {
 /* Places in the header: magic, its size, the size of an attribute, then offset and size of attributes and records. */
 enum { HEAD_ATTRS = 3, HEAD_DATA = 5, HEAD_FEATURES = 9 };
 
-/* perf pads texts to this. */
-enum { TEXT_STEP = 64 };
+/* perf pads texts to TEXT_STEP; `squeeze` has pages of this size. */
+enum { TEXT_STEP = 64, PAGE = 4096 };
 
 void buffer_add_bytes(struct buffer *buffer, const void *bytes, size_t count)
 {
@@ -191,12 +191,12 @@ int perf_file_add(struct perf_file *file, const struct iovec *pieces, int count)
 	return 0;
 }
 
-int perf_file_make_whole(struct perf_file *file)
+int perf_file_make_whole(struct perf_file *file, int is_last)
 {
 	size_t bytes = file->feature_count * sizeof *file->features;
 	int error = 0;
 
-	if (file->is_whole)
+	if (file->is_whole || (!is_last && (file->head[HEAD_DATA] + file->data_bytes) % PAGE + bytes >= PAGE))
 		return 0;
 	if (write_all(file->fd, file->features, bytes)) {
 		/* a full disk: the last records make room for the table without which the others say less */

@@ -36,8 +36,9 @@ struct perf_file {
 void perf_file_create(struct perf_file *file, const char *path, const struct perf_event *events, size_t count, char **command);
 /* Adds whole records. 0, or -1 and errno: then nothing of them is in the file. */
 int perf_file_add(struct perf_file *file, const struct iovec *pieces, int count);
-/* Writes how many records there are, and what perf has behind them. 0, or -1 and errno; the file may be whole even so. */
-int perf_file_make_whole(struct perf_file *file);
+/* Writes how many records there are, and what perf has behind them; not yet, where that would reach into another page and more
+ * records come: `squeeze` takes whole pages, and these bytes would not stay. 0, or -1 and errno; the file may be whole even so. */
+int perf_file_make_whole(struct perf_file *file, int is_last);
 
 void buffer_add_bytes(struct buffer *buffer, const void *bytes, size_t count);
 

@@ -1,5 +1,6 @@
 /* parts.c: calls the parts of perfcase-helper that it has no subcommand for, so that tests can hold them to other tools.
- * usage: parts sha256 FILE | parts elf-table IN OUT [unwind] | parts side BYTES IN OUT */
+ * usage: parts sha256 FILE | parts elf-table IN OUT [unwind] | parts side BYTES IN OUT
+ *        parts whole OUT COUNT... */
 #include "elf_table.h"
 #include "events.h"
 #include "sha256.h"
@@ -63,6 +64,28 @@ static int side(const char *bytes, const char *from, const char *to)
 	return 0;
 }
 
+/* Writes a perf.data of so many marks at a time; prints after each time what the header says: bytes of records, features, and where
+ * the records begin. */
+static int whole(char **words)
+{
+	struct perf_event event = { .attr = { .size = sizeof event.attr }, .name = "dummy", .ids = &(uint64_t){ 1 }, .count = 1 };
+	struct perf_event_header mark = { .type = RECORD_FINISHED_ROUND, .size = sizeof mark };
+	struct iovec piece = { &mark, sizeof mark };
+	struct perf_file file;
+	uint64_t head[13];
+
+	perf_file_create(&file, words[0], &event, 1, words);
+	for (char **count = words + 1; *count; count++) {
+		for (int64_t left = parse_integer(*count); left; left--)
+			if (perf_file_add(&file, &piece, 1))
+				die("%s: %s", words[0], strerror(errno));
+		if (perf_file_make_whole(&file, !count[1]) || pread(file.fd, head, sizeof head, 0) != sizeof head)
+			die("%s: %s", words[0], strerror(errno));
+		printf("%llu %d %llu\n", (unsigned long long)head[6], __builtin_popcountll(head[9]), (unsigned long long)head[5]);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "sha256"))
@@ -71,5 +94,7 @@ int main(int argc, char **argv)
 		return table(argv[2], argv[3], argc == 5 && !strcmp(argv[4], "unwind"));
 	if (argc == 5 && !strcmp(argv[1], "side"))
 		return side(argv[2], argv[3], argv[4]);
-	die("usage: parts sha256 FILE | parts elf-table IN OUT [unwind] | parts side BYTES IN OUT");
+	if (argc > 3 && !strcmp(argv[1], "whole"))
+		return whole(argv + 2);
+	die("usage: parts sha256 FILE | parts elf-table IN OUT [unwind] | parts side BYTES IN OUT | parts whole OUT COUNT...");
 }

@@ -33,7 +33,7 @@ from tests.recorder.events import (
     thread_names,
     wait_for,
 )
-from tests.recorder.support import SHELLS, TRACEFS, Capture, control_group, in_own_mounts, path_without, run
+from tests.recorder.support import SHELLS, TRACEFS, Capture, control_group, in_own_mounts, parts, path_without, run
 
 pytestmark = pytest.mark.skipif(TRACEFS is None or os.geteuid() != 0, reason="tracefs is not here, or not ours to use")
 
@@ -122,7 +122,9 @@ def test_without_perf_a_known_rate_is_recorded(shell: str, tmp_path: Path) -> No
     """200 sleeps of a command, where perf is not installed: the view of the recorded switches has them."""
     path, out = path_without(tmp_path / "bin", "perf", "trace-cmd"), tmp_path / "x.perfcase"
     work = "import time\nfor _ in range(200): time.sleep(0.005)"
-    done = run(shell, "-q", "-o", out, "--stacks", "all", "--symbols", "none", "--", sys.executable, "-c", work, PATH=path)
+    done = run(
+        shell, "-q", "-o", out, "--symbols", "none", "--stacks", "all", "--", sys.executable, "-c", work, PATH=path
+    )
     assert done.returncode == 0, done.stderr
     capture = Capture.read(out)
     capture.check()
@@ -248,7 +250,21 @@ def test_where_perf_does_not_work_the_helper_records(shell: str, why: str, tmp_p
     perf.write_text("#!/bin/sh\n" + BROKEN[why].replace("PERF", shutil.which("perf")) + "\n")
     perf.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
-    done = run(shell, "-q", "-o", out, "--stacks", "all", "--symbols", "none", "--", "sleep", "0.3", PATH=path, PERFCASE_NO_TRACE_CMD="1")
+    done = run(
+        shell,
+        "-q",
+        "-o",
+        out,
+        "--symbols",
+        "none",
+        "--stacks",
+        "all",
+        "--",
+        "sleep",
+        "0.3",
+        PATH=path,
+        PERFCASE_NO_TRACE_CMD="1",
+    )
     assert done.returncode == 0, done.stderr
     capture = Capture.read(out)
     capture.check()
@@ -258,11 +274,30 @@ def test_where_perf_does_not_work_the_helper_records(shell: str, why: str, tmp_p
     assert source["event_count"] > 0
 
 
+def test_what_will_be_overwritten_lies_in_the_last_page(tmp_path: Path) -> None:
+    """A file that is whole now and grows later has its table of features where no whole page has any of it: those may have been
+    compressed, and taken out of the file."""
+    made = tmp_path / "perf.data"
+    steps = [1] * 1500
+    done = subprocess.run(
+        [parts(), "whole", made, *map(str, steps)], capture_output=True, text=True, check=True, timeout=60
+    )
+    said = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    features, begin = said[-1][1], said[-1][2]
+    for number, (size, has, at) in enumerate(said[:-1], 1):
+        end = begin + 8 * number
+        is_whole = end % 4096 + 16 * features < 4096
+        assert (size, has, at) == ((8 * number, features, begin) if is_whole else (0, 0, begin))
+    assert said[-1] == (8 * len(steps), features, begin)
+    assert made.stat().st_size == begin + 8 * len(steps) + 16 * features
+    assert len(records(made)) == len(steps)
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_capture_says_that_its_recorder_of_events_was_killed(shell: str, tmp_path: Path) -> None:
     out = tmp_path / "x.perfcase"
     kill = 'sleep 0.5; kill -9 "$(cat "$1/perf.pid")"; sleep 1.5'
-    words = ["--symbols", "none", "-o", out, "--", "sh", "-c", kill, "sh", f"{out}.recording/.state"]
+    words = ["--symbols", "none", "--stacks", "all", "-o", out, "--", "sh", "-c", kill, "sh", f"{out}.recording/.state"]
     assert run(shell, *words, PERFCASE_NO_PERF="1", PERFCASE_NO_TRACE_CMD="1").returncode == 0
     source = Capture.read(out).source("perf")
     assert source["status"] == "degraded"

@@ -90,11 +90,23 @@ def test_a_known_rate_is_told_by_every_source(mode: str, without_perf: str, prog
         pytest.skip("perf or tracefs is not here, or not ours to use")
     out, file, is_command, began = tmp_path / "x.perfcase", tmp_path / "file", mode == "command", time.monotonic()
     if is_command:
-        done = run("dash", "-q", "-o", out, "--", program, str(STEPS / 100), file, PERFCASE_NO_PERF=without_perf)
+        done = run(
+            "dash",
+            "-q",
+            "-o",
+            out,
+            "--stacks",
+            "all",
+            "--",
+            program,
+            str(STEPS / 100),
+            file,
+            PERFCASE_NO_PERF=without_perf,
+        )
     else:
         target = subprocess.Popen([program, "60", file])
         try:
-            options = ["-q", "-o", out, "--duration", "2.3", "--pid", str(target.pid)]
+            options = ["-q", "-o", out, "--stacks", "all", "--duration", "2.3", "--pid", str(target.pid)]
             done = run("dash", *options, PERFCASE_NO_PERF=without_perf)
         finally:
             target.kill()
