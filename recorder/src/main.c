@@ -115,6 +115,7 @@ static const struct {
 	{ "sweep", command_sweep, "remove ftrace instances of recorders that were killed" },
 	{ "symbols", command_symbols, "bundle what names the addresses of a perf.data" },
 	{ "targets", command_targets, "print processes and all their descendants" },
+	{ "unpacked", command_unpacked, "remove a folder once the process that unpacked it has ended" },
 	{ "watch", command_watch, "wait for the end of the recording: time, size or target" },
 	{ "without", command_without, "run a command to which one file is empty" },
 };

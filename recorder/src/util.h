@@ -94,6 +94,7 @@ COMMAND(stop);
 COMMAND(sweep);
 COMMAND(symbols);
 COMMAND(targets);
+COMMAND(unpacked);
 COMMAND(watch);
 COMMAND(without);
 #undef COMMAND
