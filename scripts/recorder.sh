@@ -17,6 +17,9 @@ for machine in x86_64 aarch64; do
     command -v "$machine-linux-gnu-gcc" >/dev/null 2>&1 ||
         die "$machine-linux-gnu-gcc is missing: on Debian, apt-get install gcc-$(echo "$machine" | tr _ -)-linux-gnu and its libc6-dev-*-cross"
 done
+mkdir -p "$out"
+exec 9>"$out/.lock" # two builds at a time would read what the other has half written
+flock 9
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -67,7 +70,6 @@ make --no-print-directory -s x86_64 aarch64
 one_file
 debian x86_64 amd64
 debian aarch64 arm64
-mkdir -p "$out"
 rm -f "$out"/*.deb # of another version
 # The server may read them now.
 for file in "$work"/perfcase-record "$work"/perfcase-record.sha256 "$work"/*.deb; do

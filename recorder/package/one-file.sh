@@ -24,9 +24,9 @@ perfcase_begin() {
 	case $perfcase_machine in
 	x86_64) perfcase_sum=@SUM_x86_64@ ;;
 	aarch64) perfcase_sum=@SUM_aarch64@ ;;
-	*) perfcase_die "there is no helper for $perfcase_machine in this file: build it with 'make -C recorder' from the sources" ;;
+	*) perfcase_die "this file has no helper for $perfcase_machine: build it from the sources with 'make -C recorder'" ;;
 	esac
-	for perfcase_word in base64 gzip mktemp sha256sum tar; do
+	for perfcase_word in base64 gzip sha256sum tar; do
 		command -v "$perfcase_word" >/dev/null 2>&1 ||
 			perfcase_die "$perfcase_word is missing, which unpacks this file: install it, or copy the folder recorder/ here"
 	done
@@ -44,7 +44,10 @@ perfcase_begin() {
 		esac
 		# in any other folder another user could put a folder of theirs in the place of ours
 		[ -k "$perfcase_word" ] || [ -O "$perfcase_word" ] || continue
-		perfcase_folder=$(mktemp -d "$perfcase_word/perfcase-record.XXXXXX" 2>/dev/null) || continue
+		# not by mktemp, which a signal can end before it says what it made
+		read -r perfcase_name </proc/sys/kernel/random/uuid || perfcase_die '/proc is missing: mount it'
+		perfcase_folder=$perfcase_word/perfcase-record.$perfcase_name
+		mkdir -m 700 -- "$perfcase_folder" 2>/dev/null || continue
 		perfcase_unpack "$perfcase_folder"
 		perfcase_status=$?
 		[ "$perfcase_status" != 3 ] || perfcase_damaged=1
@@ -52,13 +55,16 @@ perfcase_begin() {
 		# not where the disk is full, nor where programs may not run
 		if [ "$perfcase_status" = 0 ] && "$perfcase_helper" --version >/dev/null 2>&1; then
 			"$perfcase_helper" unpacked "$perfcase_folder" $$ </dev/null >/dev/null 2>&1 &
-			# in the shell that runs this
-			exec "$perfcase_helper" heed "$(sed -n 's/^SigIgn:[[:blank:]]*//p' "/proc/$$/status")" \
-				"$(readlink -f "/proc/$$/exe")" "$perfcase_folder/perfcase-record" "$@"
+			perfcase_ignored=$(sed -n 's/^SigIgn:[[:blank:]]*//p' "/proc/$$/status")
+			perfcase_shell=$(readlink -f "/proc/$$/exe") # the recorder runs in it too
+			# from here on the helper removes the folder; a signal that came before `exec` would be forgotten
+			trap - EXIT HUP INT TERM
+			exec "$perfcase_helper" heed "$perfcase_ignored" "$perfcase_shell" "$perfcase_folder/perfcase-record" "$@"
 		fi
 		rm -rf -- "$perfcase_folder"
 	done
-	[ -z "$perfcase_damaged" ] || perfcase_die 'this file is not whole, or no disk has room for it: download it again, and check it with sha256sum'
+	[ -z "$perfcase_damaged" ] ||
+		perfcase_die 'this file is not whole, or no disk has room for it: download it again, and check it with sha256sum'
 	perfcase_die 'programs can run from none of TMPDIR, /tmp, /var/tmp, /run, /dev/shm and HOME, or their disks are full:' \
 		'set TMPDIR to a folder with 3 MB free where they can'
 }
