@@ -14,7 +14,7 @@ mkdir -p "$data"
 make --no-print-directory -s -C recorder
 scripts/recorder.sh >/dev/null
 cp -R schema recorder "$data/"
-rm -rf "$data"/recorder/build/x86_64 "$data"/recorder/build/aarch64 "$data"/recorder/build/dist/*.deb
+rm -rf "$data"/recorder/build/x86_64 "$data"/recorder/build/aarch64 "$data"/recorder/build/dist/*.deb "$data"/recorder/build/dist/.lock
 find "$data" -name __pycache__ -prune -exec rm -rf {} +
 
 PATH="$PWD/.venv/bin:$PATH" .venv/bin/maturin build --quiet --profile "${PROFILE:-release}" --locked --out "$out"

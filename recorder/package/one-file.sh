@@ -20,6 +20,10 @@ perfcase_unpack() (
 ) 2>/dev/null
 
 perfcase_begin() {
+	# a closed one would become the end of some pipe
+	[ -e /proc/self/fd/0 ] || exec </dev/null
+	[ -e /proc/self/fd/1 ] || exec >/dev/null
+	[ -e /proc/self/fd/2 ] || exec 2>/dev/null
 	perfcase_machine=$(uname -m)
 	case $perfcase_machine in
 	x86_64) perfcase_sum=@SUM_x86_64@ ;;
@@ -53,8 +57,7 @@ perfcase_begin() {
 		[ "$perfcase_status" != 3 ] || perfcase_damaged=1
 		perfcase_helper=$perfcase_folder/build/$perfcase_machine/perfcase-helper
 		# not where the disk is full, nor where programs may not run
-		if [ "$perfcase_status" = 0 ] && "$perfcase_helper" --version >/dev/null 2>&1; then
-			"$perfcase_helper" unpacked "$perfcase_folder" $$ </dev/null >/dev/null 2>&1 &
+		if [ "$perfcase_status" = 0 ] && "$perfcase_helper" unpacked "$perfcase_folder" $$ </dev/null >/dev/null 2>&1; then
 			perfcase_ignored=$(sed -n 's/^SigIgn:[[:blank:]]*//p' "/proc/$$/status")
 			perfcase_shell=$(readlink -f "/proc/$$/exe") # the recorder runs in it too
 			# from here on the helper removes the folder; a signal that came before `exec` would be forgotten

@@ -2,12 +2,14 @@
 #define _GNU_SOURCE
 #include "util.h"
 
+#include <errno.h>
 #include <ftw.h>
+#include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static int take(const char *path, const struct stat *status, int type, struct FTW *place)
@@ -26,27 +28,42 @@ static int holds_us(const char *folder)
 	return ours && !strncmp(ours, folder, length) && ours[length] == '/';
 }
 
-/* unpacked FOLDER PID: removes FOLDER once PID, which started it, has ended, also by SIGKILL. No other signal ends it. */
+/* Returns when a process has ended. */
+static void await_end(pid_t pid)
+{
+	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	struct timespec pause = { .tv_nsec = 100000000 };
+
+	if (ended.fd >= 0)
+		while (poll(&ended, 1, -1) != 1)
+			;
+	else /* before Linux 5.3 */
+		while (!kill(pid, 0))
+			nanosleep(&pause, NULL);
+}
+
+/* unpacked FOLDER PID: removes FOLDER once PID has ended, also by SIGKILL. It waits in the background, and not as a child of the shell
+ * that PID is: a shell may wait for any child. No signal ends it, from before this returns. */
 int command_unpacked(int argc, char **argv)
 {
-	char *folder;
 	sigset_t signals;
-	pid_t parent;
-	int got;
+	char *folder;
+	pid_t pid;
 
-	if (argc != 3)
+	if (argc != 3 || (pid = (pid_t)parse_integer(argv[2])) <= 0)
 		die("usage: unpacked FOLDER PID");
 	folder = realpath(argv[1], NULL);
 	if (!folder || !holds_us(folder))
 		die("%s: not the folder of this perfcase-helper", argv[1]);
 	sigfillset(&signals);
 	sigprocmask(SIG_SETMASK, &signals, NULL);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGUSR1);
-	prctl(PR_SET_PDEATHSIG, SIGUSR1);
-	parent = (pid_t)parse_integer(argv[2]);
-	while (getppid() == parent)
-		sigwait(&signals, &got);
-	/* no link is followed, and no other file system entered */
-	return nftw(folder, take, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0;
+	switch (fork()) {
+	case -1:
+		die("cannot fork: %s", strerror(errno));
+	case 0:
+		await_end(pid);
+		/* no link is followed, and no other file system entered */
+		nftw(folder, take, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	}
+	return 0;
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.recorder.packages import built, one_file, run_one_file, unpacking, what_stays
-from tests.recorder.support import ROOT, SHELLS, Capture, environment, in_own_mounts, path_without, run
+from tests.recorder.support import RECORDER, ROOT, SHELLS, Capture, environment, in_own_mounts, path_without, run
 from tests.support.scale import scaled
 
 in_both_shells = pytest.mark.parametrize("shell", SHELLS)
@@ -276,6 +276,30 @@ def test_sigint_is_heard_where_it_was_ignored(shell: str, tmp_path: Path, tempor
     _, said = process.communicate(timeout=30)
     assert (process.returncode, "stopped by SIGINT" in said) == (128 + signal.SIGINT, True), said
     assert what_stays(temporary) == []
+
+
+@in_both_shells
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
+def test_with_closed_descriptors(shell: str, closed: str, tmp_path: Path, temporary: Path) -> None:
+    """Each pipe would otherwise begin at the descriptor of a standard stream."""
+    out = tmp_path / "x.perfcase"
+    for words in (["--version"], ["-q", "-o", out, "--", "true"]):
+        subprocess.run(
+            ["sh", "-c", f'exec "$@" {closed}', "sh", *SHELLS[shell], one_file(), *words],
+            env=environment(TMPDIR=str(temporary)), cwd=tmp_path, check=True, timeout=60,
+        )  # fmt: skip
+    Capture.read(out).check()
+    assert what_stays(temporary) == []
+
+
+@in_both_shells
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_what_cannot_be_said_records_nothing(shell: str, option: str, tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*SHELLS[shell], RECORDER, option], cwd=tmp_path, stdout=full, stderr=full, timeout=20, check=False
+        )
+    assert (done.returncode, list(tmp_path.iterdir())) == (1, [])
 
 
 def test_only_its_own_folder_is_removed(tmp_path: Path) -> None:
