@@ -48,7 +48,7 @@ int command_unpacked(int argc, char **argv)
 {
 	sigset_t signals;
 	char *folder;
-	pid_t pid;
+	pid_t pid, waiting;
 
 	if (argc != 3 || (pid = (pid_t)parse_integer(argv[2])) <= 0)
 		die("usage: unpacked FOLDER PID");
@@ -57,13 +57,14 @@ int command_unpacked(int argc, char **argv)
 		die("%s: not the folder of this perfcase-helper", argv[1]);
 	sigfillset(&signals);
 	sigprocmask(SIG_SETMASK, &signals, NULL);
-	switch (fork()) {
-	case -1:
+	waiting = fork();
+	if (waiting < 0)
 		die("cannot fork: %s", strerror(errno));
-	case 0:
-		await_end(pid);
-		/* no link is followed, and no other file system entered */
-		nftw(folder, take, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	if (waiting) {
+		setpgid(waiting, 0); /* SIGKILL for all of the recorder's group is not for it */
+		return 0;
 	}
-	return 0;
+	await_end(pid);
+	/* no link is followed, and no other file system entered */
+	return nftw(folder, take, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0;
 }

@@ -22,10 +22,10 @@ def one_file() -> Path:
 
 
 def unpacking(shell: str, *options: str | Path, file: Path | None = None, **changes: str) -> subprocess.Popen[str]:
-    """The one file at work."""
+    """The one file at work, in a process group of its own."""
     return subprocess.Popen(
         [*SHELLS[shell], str(file or one_file()), *map(str, options)],
-        env=environment(**changes), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment(**changes), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
 
 

@@ -249,7 +249,8 @@ def test_a_recording_that_was_left_is_salvaged(
         time.sleep(0.02)
     for number in signals:
         time.sleep(0.5)
-        process.send_signal(number)
+        # `timeout -k` kills the whole group.
+        (os.killpg if number == signal.SIGKILL else os.kill)(process.pid, number)
     last = signals[-1]
     assert process.wait(30) == (-last if last == signal.SIGKILL else 128 + last)
     assert what_stays(temporary) == []
