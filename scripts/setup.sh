@@ -32,6 +32,7 @@ LIST
 g++ g++
 go golang-go
 aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+file:../../aarch64-linux-gnu/lib/libc.a libc6-dev-arm64-cross
 xz xz-utils
 bzip2 bzip2
 dwz dwz

@@ -23,7 +23,7 @@ from perfcase_api.heads import Heads
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
 from perfcase_api.origins import OwnPages
-from perfcase_api.routes import access, analysis, captures, metrics, oidc, page, sql, uploads
+from perfcase_api.routes import access, analysis, captures, metrics, oidc, page, recorder, sql, uploads
 from perfcase_api.settings import Oidc, Settings
 from perfcase_api.state import Server
 from perfcase_api.uploads import Uploads
@@ -88,7 +88,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     errors.install(app)
     for router in (uploads.whole, captures.router, uploads.router, sql.router, analysis.router, analysis.comparisons,
-                   access.router, oidc.router, metrics.router, page.router):  # fmt: skip
+                   access.router, oidc.router, metrics.router, page.router, recorder.router):  # fmt: skip
         app.include_router(router)
 
     @app.get("/v1/health", tags=["service"])

@@ -96,8 +96,8 @@ parse_options() {
 			set -- "$option" "$value" "$@"
 			continue
 			;;
-		--help | -h) usage && exit 0 ;;
-		--version) need_helper && echo "perfcase-record $version (archive format $PERFCASE_FORMAT_VERSION)" && exit 0 ;;
+		--help | -h) usage && exit 0 || exit 1 ;; # 1: nobody reads it
+		--version) need_helper && echo "perfcase-record $version (archive format $PERFCASE_FORMAT_VERSION)" && exit 0 || exit 1 ;;
 		--check) check_only=1 ;;
 		--force) force=1 ;;
 		--numa-maps) numa_maps=numa ;;

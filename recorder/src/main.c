@@ -123,6 +123,7 @@ static const struct {
 	{ "symbols", command_symbols, "bundle what names the addresses of a perf.data" },
 	{ "targets", command_targets, "print processes and all their descendants" },
 	{ "token", command_token, "run curl or wget with a token that no other process sees" },
+	{ "unpacked", command_unpacked, "remove a folder once the process that unpacked it has ended" },
 	{ "watch", command_watch, "wait for the end of the recording: time, size or target" },
 	{ "without", command_without, "run a command to which one file is empty" },
 };

@@ -102,6 +102,7 @@ COMMAND(sweep);
 COMMAND(symbols);
 COMMAND(targets);
 COMMAND(token);
+COMMAND(unpacked);
 COMMAND(watch);
 COMMAND(without);
 #undef COMMAND
