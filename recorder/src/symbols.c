@@ -179,15 +179,15 @@ void bundle_jitdump(struct bundle *bundle, int file, const char *path, pid_t pid
 	bundle_copy(bundle, file, &info, "jitdump", member, path, pid, nspid);
 }
 
-/* symbols watch FOLDER table|full unwind|- BYTES START_NS SCOPE: until it is told to stop, takes what may be gone later.
- * symbols collect FOLDER table|full unwind|- BYTES START_NS PERF_DATA: takes the rest. */
+/* symbols watch FOLDER table|mapped|full unwind|- BYTES START_NS SCOPE: until it is told to stop, takes what may be gone later.
+ * symbols collect FOLDER table|mapped|full unwind|- BYTES START_NS PERF_DATA: takes the rest. */
 int command_symbols(int argc, char **argv)
 {
 	struct bundle bundle;
 	int64_t start_ns;
 
 	if (argc != 4 + BUNDLE_OPTIONS)
-		die("usage: symbols watch|collect FOLDER table|full unwind|- BYTES START_NS SCOPE|PERF_DATA");
+		die("usage: symbols watch|collect FOLDER table|mapped|full unwind|- BYTES START_NS SCOPE|PERF_DATA");
 	start_ns = parse_integer(argv[2 + BUNDLE_OPTIONS]);
 	bundle_open(&bundle, argv + 2);
 	if (!strcmp(argv[1], "watch"))
