@@ -147,7 +147,9 @@ probe_perf_ready() {
 		source_is_up perf && return
 		source_gave_up perf
 	fi
-	source_is perf missing "perf record did not start: $(source_last_words perf)" "see recorder/perf.log"
+	perf_words=$(source_last_words perf)
+	source_is perf missing "perf record did not start: ${perf_words:-it did not answer in $START_TIMEOUT_S s}" \
+		"see recorder/perf.log; fewer threads, or a host that is less busy"
 	rm -rf "$staging/perf"
 }
 

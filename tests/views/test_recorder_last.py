@@ -146,4 +146,5 @@ def test_no_row_of_a_report_is_about_them(case: Path, words: tuple[str, ...]) ->
     assert done.returncode == 0, done.stderr
     rows = [line.strip().lstrip("|│ ").split() for line in done.stdout.splitlines() if "busy" in line.split()]
     assert [row for row in rows if row[0] == "busy"] == []
+    assert "cannot be worked out" not in done.stdout
     assert any("workload" in line.split() for line in done.stdout.splitlines()) or words == ("findings",)
