@@ -194,7 +194,8 @@ write_overhead() {
 	{ printf '[\n' && cat "$state/overhead" && printf ']\n'; } >"$staging/recorder/overhead.json"
 }
 
-# Packing is known to the manifest only: the members are written by then.
+# Packing is known to the manifest only: the members are written by then. Called as late as can be: what comes after is to
+# print it, to write the archive, and to remove the folder.
 write_packing_overhead() {
 	cost_mark packed
 	{ printf '    ,' && phase_json collected packed after 'packing' 0 0 && printf '\n'; } >>"$state/overhead"
@@ -229,13 +230,18 @@ write_manifest() {
   "sources":[
 $(json_sources)],
   "members":$members,
+  "knobs":[$(json_knobs)],
   "overhead":[
-$(cat "$state/overhead")],
-  "knobs":[$(json_knobs)]}
 JSON
 	then
-		rm -f "$manifest_file.new"
-		die 1 "could not write $manifest_file"
+		manifest_fails
 	fi
+	[ "$1" != packed ] || write_packing_overhead
+	{ cat "$state/overhead" && echo ']}'; } >>"$manifest_file.new" || manifest_fails
 	mv -f "$manifest_file.new" "$manifest_file"
+}
+
+manifest_fails() {
+	rm -f "$manifest_file.new"
+	die 1 "could not write $manifest_file"
 }

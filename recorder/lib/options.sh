@@ -48,8 +48,8 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --interval SECONDS   between /proc snapshots and counter readings (default 1, at least 0.01)
   --with GROUP[,...]   more events, which may come often: locks, page-cache, page-faults, tcp (see events.list)
   --numa-maps          also on which NUMA node each recorded process has its memory
-  --symbols MODE       what names functions elsewhere: table (default: symbol tables of mapped objects, perf maps),
-                       full (the whole objects, also for source lines) or none
+  --symbols MODE       what names functions elsewhere: table (default: symbol tables of the objects that samples touch,
+                       perf maps), full (the whole objects, also for source lines), mapped (tables of all) or none
   --call-graph MODE    how perf finds callers: fp (default: frame pointers), dwarf[,BYTES] (copies stacks, for programs
                        without frame pointers; large) or lbr (branch records of Intel CPUs)
   --stacks MODE        callchains of waits: long (default: of all long ones, and of some of the short ones), all (a workload
@@ -242,8 +242,8 @@ check_options() {
 	*,,* | *[!0-9,]*) usage_error "--pid $pids: a number, or several with commas" ;;
 	esac
 	case $symbols in
-	none | table | full) ;;
-	*) usage_error "--symbols $symbols: there are none, table and full" ;;
+	none | table | full | mapped) ;;
+	*) usage_error "--symbols $symbols: there are none, table, full and mapped" ;;
 	esac
 	check_call_graph
 	case $stacks in

@@ -38,7 +38,6 @@ pack_capture() {
 	"$helper" sizes "$staging" >"$state/sizes"
 	write_manifest recorded # should the disk be full, the folder is a whole capture
 	compress_members
-	write_packing_overhead
 	write_manifest packed
 	write_archive
 }

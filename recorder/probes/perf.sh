@@ -217,7 +217,9 @@ probe_perf_ready() {
 		perf_choose_events && probe_perf_start && source_is_up perf && return
 		source_gave_up perf
 	fi
-	source_is perf missing "$(perf_name) did not start: $(source_last_words perf)" "see recorder/perf.log"
+	perf_words=$(source_last_words perf)
+	source_is perf missing "$(perf_name) did not start: ${perf_words:-it did not answer in $START_TIMEOUT_S s}" \
+		"see recorder/perf.log; fewer threads, or a host that is less busy"
 	rm -rf "$staging/perf"
 }
 

@@ -79,8 +79,23 @@ probe_symbols_collect() {
 		return
 	fi
 	symbols_words collect "$staging/perf/perf.data"
-	eval "await \"\$helper\" $symbols_command" 2>>"$staging/recorder/symbols.log" || log "symbols: ended with $?"
+	if [ -d "$staging/stacks" ]; then
+		quote "$staging/stacks/perf.data"
+		symbols_command="$symbols_command $quoted"
+	fi
+	eval "await \"\$helper\" $symbols_command" >"$state/symbols.collected" 2>>"$staging/recorder/symbols.log" ||
+		log "symbols: ended with $?"
 	symbols_judge "$staging/symbols/objects.tsv"
+	symbols_say_untouched "$(sed -n 's/^untouched=//p' "$state/symbols.collected")"
+}
+
+# Not a loss: there is no address in them to name.
+symbols_say_untouched() {
+	[ "${1:-0}" != 0 ] || return 0
+	symbols_reason=$(source_get symbols reason)
+	source_is symbols "$(source_get symbols status)" \
+		"${symbols_reason:+$symbols_reason; }$1 mapped objects that no sample and no stack touches stay out" \
+		"$(source_get symbols remedy)"
 }
 
 # What is mapped and no ELF file has no symbols to miss.

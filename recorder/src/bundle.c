@@ -79,6 +79,14 @@ static void undo_escapes(char *text)
 	*to = 0;
 }
 
+static int has_member(const struct bundle *bundle, const char *member)
+{
+	for (size_t i = 0; i < bundle->count; i++)
+		if (bundle->rows[i].member && !strcmp(bundle->rows[i].member, member))
+			return 1;
+	return 0;
+}
+
 /* The rows that this recording wrote before. */
 static void read_rows(struct bundle *bundle, const char *path)
 {
@@ -99,12 +107,12 @@ static void read_rows(struct bundle *bundle, const char *path)
 		if (count < COLUMNS || kind == sizeof kinds / sizeof *kinds)
 			continue;
 		undo_escapes(words[3]);
+		if (words[0][0] != '-' && !has_member(bundle, words[0]))
+			bundle->left_bytes -= parse_integer(words[6]);
 		keep(bundle, (struct row){ strcmp(words[0], "-") ? checked_strdup(words[0]) : NULL, kinds[kind],
 					   checked_strdup(strcmp(words[2], "-") ? words[2] : ""), checked_strdup(words[3]),
 					   atoi(words[4]), atoi(words[5]), parse_integer(words[6]), parse_integer(words[7]),
 					   strcmp(words[8], "-") ? checked_strdup(words[8]) : NULL });
-		if (words[0][0] != '-')
-			bundle->left_bytes -= parse_integer(words[6]);
 	}
 	free(text.data);
 }
@@ -116,6 +124,7 @@ void bundle_open(struct bundle *bundle, char **options)
 	memset(bundle, 0, sizeof *bundle);
 	bundle->folder = options[0];
 	bundle->is_full = !strcmp(options[1], "full");
+	bundle->is_all = !strcmp(options[1], "mapped");
 	bundle->all_unwind_tables = !strcmp(options[2], "unwind");
 	bundle->left_bytes = parse_integer(options[3]);
 	bundle->object_limit = bundle->is_full ? full_most_bytes : table_most_bytes;
@@ -192,6 +201,41 @@ static int is_elf_kind(const char *kind)
 	return !strncmp(kind, "elf", 3);
 }
 
+static int is_same_content(const char *left, const char *right)
+{
+	static char chunks[2][1 << 16];
+	int files[2] = { open(left, O_RDONLY | O_CLOEXEC), open(right, O_RDONLY | O_CLOEXEC) };
+	int is_same = files[0] >= 0 && files[1] >= 0;
+	ssize_t got = 1;
+
+	for (off_t at = 0; is_same && got > 0; at += got) {
+		got = pread(files[0], chunks[0], sizeof chunks[0], at);
+		is_same = got >= 0 && pread(files[1], chunks[1], sizeof chunks[1], at) == got &&
+			  !memcmp(chunks[0], chunks[1], (size_t)got);
+	}
+	for (int i = 0; i < 2; i++)
+		if (files[i] >= 0)
+			close(files[i]);
+	return is_same;
+}
+
+/* The member that has this content already, of objects without a build id: a copy in another container. */
+static const char *find_same(const struct bundle *bundle, const char *part, const char *kind, uint64_t size_bytes,
+			     int64_t original_bytes)
+{
+	char name[NAME_SIZE];
+
+	for (size_t i = 0; i < bundle->count; i++) {
+		const struct row *row = &bundle->rows[i];
+
+		if (row->member && !*row->build_id && !strcmp(row->kind, kind) && row->size_bytes == (int64_t)size_bytes &&
+		    row->original_bytes == original_bytes &&
+		    is_same_content(part, format_path(name, sizeof name, "%s/%s", bundle->folder, row->member)))
+			return row->member;
+	}
+	return NULL;
+}
+
 /* Writes a member, whole or not at all, and its row. */
 static void write_member(struct bundle *bundle, int file, int64_t original_bytes, const char *kind, const char *member,
 			 const char *build_id, const char *path, pid_t pid, pid_t nspid)
@@ -199,7 +243,7 @@ static void write_member(struct bundle *bundle, int file, int64_t original_bytes
 	char name[NAME_SIZE], part[NAME_SIZE], reason[128];
 	int64_t limit_bytes = room(bundle);
 	uint64_t size_bytes = 0;
-	const char *trouble;
+	const char *trouble, *same;
 	int out = open(format_path(part, sizeof part, "%s/.part", bundle->folder), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	if (out < 0)
@@ -212,6 +256,11 @@ static void write_member(struct bundle *bundle, int file, int64_t original_bytes
 		trouble = copy_bytes(file, out, limit_bytes, &size_bytes);
 	if (close(out) && !trouble)
 		trouble = strerror(errno);
+	if (!trouble && is_elf_kind(kind) && !*build_id && (same = find_same(bundle, part, kind, size_bytes, original_bytes))) {
+		unlink(part);
+		add(bundle, same, kind, build_id, path, pid, nspid, (int64_t)size_bytes, original_bytes, NULL);
+		return;
+	}
 	if (!trouble && rename(part, format_path(name, sizeof name, "%s/%s", bundle->folder, member)))
 		trouble = strerror(errno);
 	if (!trouble) {
@@ -252,6 +301,41 @@ void bundle_copy(struct bundle *bundle, int file, const struct stat *info, const
 		 const char *path, pid_t pid, pid_t nspid)
 {
 	write_member(bundle, file, info->st_size, kind, member, "", path, pid, nspid);
+}
+
+size_t bundle_drop(struct bundle *bundle, int (*is_wanted)(const struct row *row, const void *what), const void *what)
+{
+	char name[NAME_SIZE], part[NAME_SIZE];
+	struct row *dropped = checked_realloc(NULL, (bundle->count + 1) * sizeof *dropped);
+	size_t kept_count = 0, dropped_count = 0;
+	FILE *list = fopen(format_path(part, sizeof part, "%s/.part", bundle->folder), "we");
+
+	if (list)
+		fputs(titles, list);
+	for (size_t i = 0; list && i < bundle->count; i++)
+		if (is_wanted(&bundle->rows[i], what))
+			put_row(list, &bundle->rows[i]);
+	/* until the new list is there, the old one and all members stay */
+	if (!list || ferror(list) | fclose(list) || rename(part, format_path(name, sizeof name, "%s/objects.tsv", bundle->folder))) {
+		warn("%s: %s: what no sample touches stays in", part, strerror(errno));
+		free(dropped);
+		return 0;
+	}
+	fclose(bundle->list);
+	if (!(bundle->list = fopen(name, "ae")))
+		die("%s: %s", name, strerror(errno));
+	for (size_t i = 0; i < bundle->count; i++)
+		if (is_wanted(&bundle->rows[i], what))
+			bundle->rows[kept_count++] = bundle->rows[i];
+		else
+			dropped[dropped_count++] = bundle->rows[i];
+	bundle->count = kept_count;
+	for (size_t i = 0; i < dropped_count; i++)
+		if (dropped[i].member && !has_member(bundle, dropped[i].member) &&
+		    !unlink(format_path(name, sizeof name, "%s/%s", bundle->folder, dropped[i].member)))
+			bundle->left_bytes += dropped[i].size_bytes; /* once: the next row of it finds no file */
+	free(dropped);
+	return dropped_count;
 }
 
 void bundle_again(struct bundle *bundle, const struct row *row, const char *path)

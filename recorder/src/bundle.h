@@ -20,14 +20,14 @@ struct row {
 
 struct bundle {
 	const char *folder;
-	int is_full, all_unwind_tables;
+	int is_full, is_all, all_unwind_tables; /* is_all: also what no sample touches */
 	int64_t object_limit, left_bytes;
 	FILE *list;
 	struct row *rows; /* also of an earlier process that wrote to this folder */
 	size_t count;
 };
 
-/* Options: the folder, table|full, unwind|-, bytes in all. Dies where the folder cannot be written. */
+/* Options: the folder, table|mapped|full, unwind|-, bytes in all. Dies where the folder cannot be written. */
 void bundle_open(struct bundle *bundle, char **options);
 enum { BUNDLE_OPTIONS = 4 };
 
@@ -39,6 +39,8 @@ int bundle_has_path(const struct bundle *bundle, const char *kind, const char *p
 int bundle_object(struct bundle *bundle, int file, const struct stat *info, const char *build_id, const char *path);
 void bundle_copy(struct bundle *bundle, int file, const struct stat *info, const char *kind, const char *member,
 		 const char *path, pid_t pid, pid_t nspid);
+/* Takes back the members that are not wanted, and their rows; their bytes are free for others. The number of rows. */
+size_t bundle_drop(struct bundle *bundle, int (*is_wanted)(const struct row *row, const void *what), const void *what);
 /* A further path of a bundled object. */
 void bundle_again(struct bundle *bundle, const struct row *row, const char *path);
 void bundle_missing(struct bundle *bundle, const char *kind, const char *build_id, const char *path, const char *reason);

@@ -1,6 +1,6 @@
 /* count.c: samples and losses of a perf.data, and the moment of perf stat's time 0. */
 #define _GNU_SOURCE
-#include "perf_stream.h"
+#include "perf_read.h"
 #include "util.h"
 
 #include <errno.h>
@@ -8,49 +8,30 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Record types of include/uapi/linux/perf_event.h and, from 64, of tools/perf/util/event.h. */
-enum { RECORD_LOST = 2, RECORD_SAMPLE = 9, RECORD_LOST_SAMPLES = 13, RECORD_AUXTRACE = 71 };
-
-struct record_header {
-	uint32_t type;
-	uint16_t misc;
-	uint16_t size;
-};
-
 /* count FILE: "samples=N" and "lost=N". Recorded on this machine, so of its byte order. A file that perf was
  * killed on says data size 0: then the records go on to the end. LOST counts what a full ring buffer dropped, of any
  * kind; LOST_SAMPLES counts the samples among the same events, so the larger one is reported. */
 int command_count(int argc, char **argv)
 {
 	unsigned long long samples = 0, lost = 0, lost_samples = 0;
-	uint64_t header[13], body[2], end, at; /* struct perf_file_header: magic size attr_size attrs data ... */
-	struct record_header record;
-	struct perf_stream file;
+	struct perf_reader perf;
+	const char *trouble;
+	uint64_t body[2]; /* of a loss: id, lost */
 
 	if (argc != 2)
 		die("usage: count PERF_DATA");
-	if (perf_stream_open(&file, argv[1]))
-		die("%s: %s", argv[1], strerror(errno));
-	if (perf_stream_read(&file, header, sizeof header) || memcmp(header, "PERFILE2", 8))
-		die("%s: not a perf.data of this machine", argv[1]);
-	at = header[5];
-	end = header[6] ? at + header[6] : UINT64_MAX;
-	while (at < end && !perf_stream_go(&file, at) && !perf_stream_read(&file, &record, sizeof record)) {
-		uint64_t skip = 0;
-
-		if (record.size < sizeof record)
-			break;
-		if (record.type == RECORD_SAMPLE)
+	if ((trouble = perf_open(&perf, argv[1])))
+		die("%s: %s", argv[1], trouble);
+	while (perf_next(&perf)) {
+		memcpy(body, perf.body, perf.length < sizeof body ? perf.length : sizeof body);
+		if (perf.record.type == RECORD_SAMPLE)
 			samples++;
-		else if (record.type == RECORD_LOST && record.size >= 24 && !perf_stream_read(&file, body, 16))
-			lost += body[1]; /* id, lost */
-		else if (record.type == RECORD_LOST_SAMPLES && record.size >= 16 && !perf_stream_read(&file, body, 8))
+		else if (perf.record.type == RECORD_LOST && perf.length >= 16)
+			lost += body[1];
+		else if (perf.record.type == RECORD_LOST_SAMPLES && perf.length >= 8)
 			lost_samples += body[0];
-		else if (record.type == RECORD_AUXTRACE && !perf_stream_read(&file, body, 8))
-			skip = body[0]; /* trace bytes follow the record */
-		at += record.size + skip;
 	}
-	perf_stream_close(&file);
+	perf_close(&perf);
 	printf("samples=%llu\nlost=%llu\n", samples, lost > lost_samples ? lost : lost_samples);
 	return 0;
 }

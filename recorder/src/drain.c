@@ -42,25 +42,24 @@ static void control(const struct drain *drain, const char *file, const char *tex
 	warn("%s: %s", path, strerror(error));
 }
 
-/* Each line of a file to a control file, one write each (set_event_pid adds). Returns how many were taken. */
-static int control_lines(const struct drain *drain, const char *file, const char *list)
+/* The threads of a list, a line each, to be followed. All in one write: after each, the kernel waits until no CPU uses the old list
+ * any more, some 10 ms. */
+static int follow_threads(const struct drain *drain, const char *list)
 {
 	struct buffer text = { NULL, 0, 0 };
 	char path[PATH_SIZE];
-	int fd, taken = 0;
+	int fd, failed;
 
 	if (read_file(list, &text, 16 << 20) || !text.length)
 		return 0;
-	fd = open(format_path(path, sizeof path, "%s/%s", drain->instance, file), O_WRONLY | O_CLOEXEC);
-	for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))
-		if (fd >= 0 && write(fd, line, strlen(line)) > 0)
-			taken++;
-		else
-			warn("%s: %s: %s", path, line, strerror(errno)); /* a thread may be gone already */
+	fd = open(format_path(path, sizeof path, "%s/set_event_pid", drain->instance), O_WRONLY | O_CLOEXEC);
+	failed = fd < 0 || write_all(fd, text.data, text.length);
+	if (failed)
+		warn("%s: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	free(text.data);
-	return taken;
+	return !failed;
 }
 
 static int enable_events(const struct drain *drain, const char *list)
@@ -325,7 +324,7 @@ int command_drain(int argc, char **argv)
 	control(&drain, "buffer_size_kb", argv[3], 0);
 	if (!stat(argv[5], &pids) && pids.st_size > 0) {
 		control(&drain, "options/event-fork", "1", 1);
-		if (!control_lines(&drain, "set_event_pid", argv[5]))
+		if (!follow_threads(&drain, argv[5]))
 			die("no thread could be chosen"); /* without the filter it would record everything */
 	}
 	if (!enable_events(&drain, argv[4]))

@@ -2,24 +2,15 @@
  * (tools/perf/util/build-id.h, for perf that writes them at the end). It runs as root over what perf wrote of hostile programs. */
 #define _GNU_SOURCE
 #include "perf_objects.h"
-#include "perf_stream.h"
 #include "util.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	RECORD_MMAP = 1, RECORD_MMAP2 = 10, RECORD_AUXTRACE = 71,
 	MISC_CPU_MODE = 7, MISC_KERNEL = 1, MISC_MMAP_DATA = 1 << 13, MISC_BUILD_ID = 1 << 14, MISC_BUILD_ID_SIZE = 1 << 15,
 	FEATURE_BUILD_ID = 2,
-	PROTECTION_EXEC = 4, OBJECTS_MOST = 50000, KEY_MOST = 4096 + ELF_BUILD_ID_HEX + 32,
-};
-
-struct record_header {
-	uint32_t type;
-	uint16_t misc;
-	uint16_t size;
+	PROTECTION_EXEC = 4, OBJECTS_MOST = 50000, PLACES_MOST = 1 << 22,
 };
 
 /* What both kinds begin with. */
@@ -41,6 +32,17 @@ struct mapped2 {
 		};
 	};
 	uint32_t protection, flags;
+};
+
+/* Where a process had an object. */
+struct place {
+	uint64_t start, length;
+	uint32_t pid, object;
+};
+
+struct places {
+	struct place *list;
+	size_t count;
 };
 
 static uint64_t hash_of(const char *path, const char *build_id, uint64_t inode)
@@ -72,7 +74,8 @@ static void grow(struct objects *objects)
 	}
 }
 
-static void add(struct objects *objects, pid_t pid, const char *path, const char *build_id, uint64_t inode, uint64_t generation)
+/* The object, or NULL where there are too many. */
+static struct object *add(struct objects *objects, pid_t pid, const char *path, const char *build_id, uint64_t inode, uint64_t generation)
 {
 	struct object *object;
 	size_t slot;
@@ -90,7 +93,7 @@ static void add(struct objects *objects, pid_t pid, const char *path, const char
 	if (!objects->slots[slot]) {
 		if (objects->count == OBJECTS_MOST) {
 			objects->left_out++;
-			return;
+			return NULL;
 		}
 		if (!(objects->count & (objects->count - 1)))
 			objects->list = checked_realloc(objects->list, (objects->count ? objects->count * 2 : 1) *
@@ -103,12 +106,28 @@ static void add(struct objects *objects, pid_t pid, const char *path, const char
 	object->mapped_count++;
 	if (!object->pid_count || object->pids[(object->pid_count - 1) % OBJECT_PIDS] != pid)
 		object->pids[object->pid_count++ % OBJECT_PIDS] = pid;
+	return object;
 }
 
-/* `body` follows the record's head; its last byte is a zero of ours. */
-static void take_mapping(struct objects *objects, struct record_header record, const char *body, size_t length)
+static void add_place(struct objects *objects, struct places *places, const struct object *object, const struct mapped *map)
 {
+	if (places->count == PLACES_MOST) {
+		objects->touched.doubt = "too many mappings";
+		return;
+	}
+	if (!(places->count & (places->count - 1)))
+		places->list = checked_realloc(places->list, (places->count ? places->count * 2 : 1) * sizeof *places->list);
+	places->list[places->count++] =
+		(struct place){ map->address, map->length, map->pid, (uint32_t)(object - objects->list) };
+}
+
+static void take_mapping(struct objects *objects, struct places *places, const struct perf_reader *perf)
+{
+	struct perf_record record = perf->record;
+	const char *body = perf->body;
+	size_t length = perf->length;
 	struct mapped2 map;
+	struct object *object;
 	char build_id[ELF_BUILD_ID_HEX] = "";
 	size_t head = record.type == RECORD_MMAP ? sizeof map.head : sizeof map;
 	uint64_t inode = 0, generation = 0;
@@ -131,22 +150,23 @@ static void take_mapping(struct objects *objects, struct record_header record, c
 			to_hex(map.build_id, map.build_id_size, build_id);
 	}
 	/* "//anon", "[vdso]", "[heap]" and others are no files */
-	if (body[head] == '/' && body[head + 1] != '/' && strlen(body + head) < 4096)
-		add(objects, (pid_t)map.head.pid, body + head, build_id, inode, generation);
+	if (body[head] == '/' && body[head + 1] != '/' && strlen(body + head) < 4096 &&
+	    (object = add(objects, (pid_t)map.head.pid, body + head, build_id, inode, generation)))
+		add_place(objects, places, object, &map.head);
 }
 
 /* The build ids that perf found at the end, by path; they hold for objects whose records have none. */
-static void take_build_ids(struct objects *objects, struct perf_stream *file, uint64_t offset, uint64_t size)
+static void take_build_ids(struct objects *objects, struct perf_reader *perf, uint64_t offset, uint64_t size)
 {
-	struct record_header record;
+	struct perf_record record;
 	char path[4096];
 
-	while (size >= 36 && !perf_stream_go(file, offset) && !perf_stream_read(file, &record, 8) && record.size >= 36 &&
-	       record.size <= size) {
+	while (size >= 36 && !perf_read_at(perf, offset, &record, sizeof record) && record.size >= 36 && record.size <= size) {
 		unsigned char id[28]; /* pid, 20 bytes, and their number in newer files */
 		size_t length = record.size - 36u, count = 20;
 
-		if (length >= sizeof path || perf_stream_read(file, id, sizeof id) || perf_stream_read(file, path, length))
+		if (length >= sizeof path || perf_read_at(perf, offset + 8, id, sizeof id) ||
+		    perf_read_at(perf, offset + 36, path, length))
 			return;
 		path[length] = 0;
 		if (record.misc & MISC_BUILD_ID_SIZE && id[24] <= 20)
@@ -157,6 +177,20 @@ static void take_build_ids(struct objects *objects, struct perf_stream *file, ui
 		offset += record.size;
 		size -= record.size;
 	}
+}
+
+/* What a sample lies in, and which processes have any. */
+static void find_touched(struct objects *objects, const struct places *places)
+{
+	for (size_t i = 0; i < places->count; i++) {
+		const struct place *place = &places->list[i];
+		struct object *object = &objects->list[place->object];
+
+		object->is_touched = object->is_touched || is_touched(&objects->touched, (pid_t)place->pid, place->start, place->length);
+	}
+	for (uint32_t pid = 0; pid < PID_MOST; pid++)
+		if (objects->pids[pid / 8] >> pid % 8 & 1 && !is_sampled(&objects->touched, (pid_t)pid))
+			objects->pids[pid / 8] &= (unsigned char)~(1 << pid % 8);
 }
 
 static int by_use(const void *left, const void *right)
@@ -184,66 +218,76 @@ static void find_rivals(struct objects *objects)
 	struct object *list = objects->list;
 
 	for (size_t first = 0, end; first < objects->count; first = end) {
-		int several = 0;
+		int several = 0, touched = list[first].is_touched;
 
-		for (end = first + 1; end < objects->count && !strcmp(list[end].path, list[first].path); end++)
+		for (end = first + 1; end < objects->count && !strcmp(list[end].path, list[first].path); end++) {
+			touched |= list[end].is_touched;
 			several |= list[end - 1].inode && (list[end].inode != list[end - 1].inode ||
 							   (list[end - 1].generation && list[end].generation != list[end - 1].generation));
+		}
 		for (size_t i = first; several && i < end; i++)
 			if (list[i].inode) {
 				list[i].rivals = several;
+				list[i].is_touched = touched; /* which of them it was is not known */
 				several = OTHER_RIVAL;
 			}
 	}
 }
 
-const char *read_perf_objects(const char *path, struct objects *objects)
+/* The samples of a file whose mappings are told by another. */
+static void take_samples(struct objects *objects, const char *path)
 {
-	/* struct perf_file_header: magic size attr_size attrs data event_types features */
-	uint64_t header[13], end, at, section[2];
-	static char body[1 << 16];
-	struct record_header record;
-	struct perf_stream file;
-	const char *trouble = NULL;
-	int index = 0;
+	struct perf_reader perf;
+	const char *trouble = perf_open(&perf, path);
+
+	if (trouble) {
+		objects->touched.doubt = trouble;
+		return;
+	}
+	touched_begin(&objects->touched, &perf);
+	while (perf_next(&perf))
+		touched_record(&objects->touched, &perf);
+	if (perf_is_cut(&perf))
+		objects->touched.doubt = "the file of callchains is cut or damaged";
+	perf_close(&perf);
+}
+
+const char *read_perf_objects(const char *path, const char *samples, struct objects *objects)
+{
+	struct places places = { NULL, 0 };
+	struct perf_reader perf;
+	const char *trouble;
+	uint64_t section[2];
+	unsigned index = 0;
 
 	if (!(objects->pids = calloc(PID_MOST / 8, 1)))
 		die("out of memory");
-	if (perf_stream_open(&file, path))
-		return strerror(errno);
-	if (perf_stream_read(&file, header, sizeof header) || memcmp(header, "PERFILE2", 8)) {
-		perf_stream_close(&file);
-		return "not a perf.data of this machine";
+	if ((trouble = perf_open(&perf, path))) {
+		objects->touched.doubt = trouble;
+		return trouble;
 	}
-	at = header[5];
-	end = header[6] ? at + header[6] : UINT64_MAX;
-	while (at < end && !perf_stream_go(&file, at) && !perf_stream_read(&file, &record, sizeof record)) {
-		uint64_t skip = 0;
-
-		if (record.size < sizeof record)
-			break;
-		if (record.type == RECORD_MMAP || record.type == RECORD_MMAP2) {
-			size_t length = record.size - sizeof record;
-
-			if (perf_stream_read(&file, body, length))
-				break;
-			body[length] = 0;
-			take_mapping(objects, record, body, length);
-		} else if (record.type == RECORD_AUXTRACE && (perf_stream_read(&file, &skip, 8) || skip > INT64_MAX / 2)) {
-			break; /* trace bytes follow the record */
-		}
-		at += record.size + skip;
-	}
-	if (header[6] && at < end)
-		trouble = "it is cut or damaged: what was mapped later is not known";
-	for (int bit = 0; header[6] && bit <= FEATURE_BUILD_ID; bit++)
-		if (header[9] >> bit & 1) {
-			if (bit == FEATURE_BUILD_ID && !perf_stream_go(&file, end + 16u * (unsigned)index) &&
-			    !perf_stream_read(&file, section, sizeof section))
-				take_build_ids(objects, &file, section[0], section[1]);
+	touched_begin(&objects->touched, &perf);
+	if (objects->is_all)
+		objects->touched.doubt = "all are asked for";
+	while (perf_next(&perf))
+		if (perf.record.type == RECORD_MMAP || perf.record.type == RECORD_MMAP2)
+			take_mapping(objects, &places, &perf);
+		else
+			touched_record(&objects->touched, &perf);
+	if (perf_is_cut(&perf))
+		objects->touched.doubt = trouble = "it is cut or damaged: what was mapped later is not known";
+	if (samples)
+		take_samples(objects, samples);
+	touched_end(&objects->touched);
+	find_touched(objects, &places);
+	free(places.list);
+	for (int bit = 0; perf.end != UINT64_MAX && bit <= FEATURE_BUILD_ID; bit++)
+		if (perf.features >> bit & 1) {
+			if (bit == FEATURE_BUILD_ID && !perf_read_at(&perf, perf.end + 16u * index, section, sizeof section))
+				take_build_ids(objects, &perf, section[0], section[1]);
 			index++;
 		}
-	perf_stream_close(&file);
+	perf_close(&perf);
 	if (objects->count) {
 		qsort(objects->list, objects->count, sizeof *objects->list, by_file);
 		find_rivals(objects);

@@ -9,14 +9,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { CHUNK = 1 << 18 }; /* it may have a gigabyte */
+
 int perf_stream_open(struct perf_stream *stream, const char *path)
 {
 	char name[4096];
 	int in, ends[2];
 
 	*stream = (struct perf_stream){ .file = fopen(path, "re") };
-	if (stream->file || errno != ENOENT)
-		return stream->file ? 0 : -1;
+	if (stream->file)
+		return setvbuf(stream->file, NULL, _IOFBF, CHUNK) ? -1 : 0;
+	if (errno != ENOENT)
+		return -1;
 	if ((in = open(format_path(name, sizeof name, "%s.zst", path), O_RDONLY | O_CLOEXEC)) < 0 || pipe2(ends, O_CLOEXEC))
 		return -1;
 	if (!(stream->zstd = fork())) {

@@ -155,7 +155,8 @@ int command_run(int argc, char **argv)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* self PID: own and reaped children's CPU time (10 ms steps, as /proc/PID/stat has it), memory and I/O. */
+/* self PID: own and reaped children's CPU time, memory and I/O. /proc/PID/stat has whole ticks of 10 ms: half of one is added, as
+ * it leaves out as much in the mean. */
 int command_self(int argc, char **argv)
 {
 	static const char *const names[] = { "user_ns", "system_ns", "children_user_ns", "children_system_ns" };
@@ -170,7 +171,7 @@ int command_self(int argc, char **argv)
 		die("%s: no such process", argv[1]);
 	for (int i = 0; i < 4; i++)
 		if (!proc_stat_field(text.data, 14 + i, &value))
-			printf("%s=%lld\n", names[i], value * (1000000000 / ticks));
+			printf("%s=%lld\n", names[i], value * (1000000000 / ticks) + 500000000 / ticks);
 	if (!read_file(format_path(path, sizeof path, "/proc/%s/status", argv[1]), &text, 1 << 16) &&
 	    (peak = strstr(text.data, "\nVmHWM:")))
 		printf("max_rss_bytes=%lld\n", atoll(peak + 7) * 1024);

@@ -179,18 +179,19 @@ void bundle_jitdump(struct bundle *bundle, int file, const char *path, pid_t pid
 	bundle_copy(bundle, file, &info, "jitdump", member, path, pid, nspid);
 }
 
-/* symbols watch FOLDER table|full unwind|- BYTES START_NS SCOPE: until it is told to stop, takes what may be gone later.
- * symbols collect FOLDER table|full unwind|- BYTES START_NS PERF_DATA: takes the rest. */
+/* symbols watch FOLDER table|mapped|full unwind|- BYTES START_NS SCOPE: until it is told to stop, takes what may be gone later.
+ * symbols collect FOLDER table|mapped|full unwind|- BYTES START_NS PERF_DATA [SAMPLES]: takes the rest. SAMPLES is a perf.data too,
+ * of callchains only. */
 int command_symbols(int argc, char **argv)
 {
 	struct bundle bundle;
 	int64_t start_ns;
 
-	if (argc != 4 + BUNDLE_OPTIONS)
-		die("usage: symbols watch|collect FOLDER table|full unwind|- BYTES START_NS SCOPE|PERF_DATA");
+	if (argc != 4 + BUNDLE_OPTIONS && argc != 5 + BUNDLE_OPTIONS)
+		die("usage: symbols watch|collect FOLDER table|mapped|full unwind|- BYTES START_NS SCOPE|PERF_DATA [SAMPLES]");
 	start_ns = parse_integer(argv[2 + BUNDLE_OPTIONS]);
 	bundle_open(&bundle, argv + 2);
 	if (!strcmp(argv[1], "watch"))
 		return symbols_watch(&bundle, argv[3 + BUNDLE_OPTIONS], start_ns);
-	return symbols_collect(&bundle, argv[3 + BUNDLE_OPTIONS], start_ns);
+	return symbols_collect(&bundle, argv[3 + BUNDLE_OPTIONS], argv[4 + BUNDLE_OPTIONS], start_ns);
 }

@@ -1,5 +1,5 @@
-/* symbols_collect.c: after the recording: every object that perf.data names, and perf maps and jitdumps of processes that ended
- * before they were seen. */
+/* symbols_collect.c: after the recording: every object that a sample of perf.data touches, and perf maps and jitdumps of processes
+ * that ended before they were seen. */
 #define _GNU_SOURCE
 #include "perf_objects.h"
 #include "symbols.h"
@@ -83,7 +83,7 @@ static void take_object(struct bundle *bundle, const struct object *object, int6
 		if (file < 0 && errno == ENOENT && reason == unknown)
 			reason = "no such file when the recording ended";
 	}
-	if (file >= 0 && !*object->build_id && (known = bundle_find(bundle, build_id, object->path)))
+	if (file >= 0 && *build_id && (known = bundle_find(bundle, build_id, object->path))) /* perf may not know the id, or padded it */
 		bundle_again(bundle, known, object->path);
 	else if (file >= 0)
 		bundle_object(bundle, file, &info, build_id, object->path);
@@ -119,25 +119,56 @@ static void take_perf_maps(struct bundle *bundle, const struct objects *objects,
 		closedir(folder);
 }
 
-int symbols_collect(struct bundle *bundle, const char *perf_data, int64_t start_ns)
+static int is_path_of(const char *path, const struct object *object)
+{
+	size_t length = strlen(path);
+
+	return !strncmp(object->path, path, length) && (!object->path[length] || !strcmp(object->path + length, " (deleted)"));
+}
+
+/* Whether what was taken during the recording is of use. */
+static int is_wanted(const struct row *row, const void *what)
+{
+	const struct objects *objects = what;
+
+	if (row->pid)
+		return is_sampled(&objects->touched, row->pid);
+	if (!strncmp(row->kind, "vdso", 4))
+		return 1;
+	for (size_t i = 0; i < objects->count; i++)
+		if (objects->list[i].is_touched && (is_path_of(row->path, &objects->list[i]) ||
+						    (*row->build_id && !strcmp(row->build_id, objects->list[i].build_id))))
+			return 1;
+	return 0;
+}
+
+int symbols_collect(struct bundle *bundle, const char *perf_data, const char *samples, int64_t start_ns)
 {
 	int64_t end = clock_ns(CLOCK_MONOTONIC) + TIME_LIMIT_S * 1000000000LL;
-	struct objects objects = { .count = 0 };
+	struct objects objects = { .is_all = bundle->is_all };
 	const char *trouble;
+	size_t untouched = 0;
 
 	die_with_parent();
 	alarm(KILL_LIMIT_S);
-	if ((trouble = read_perf_objects(perf_data, &objects)))
+	if ((trouble = read_perf_objects(perf_data, samples, &objects)))
 		warn("%s: %s", perf_data, trouble);
+	if (!objects.touched.doubt)
+		bundle_drop(bundle, is_wanted, &objects); /* first: it leaves room */
+	else if (!bundle->is_all)
+		warn("%s: %s: all mapped objects are taken", perf_data, objects.touched.doubt);
 	bundle_vdso(bundle);
 	take_perf_maps(bundle, &objects, start_ns);
 	for (size_t i = 0; i < objects.count; i++)
-		if (is_jitdump(objects.list[i].path))
+		if (!objects.list[i].is_touched)
+			untouched++;
+		else if (is_jitdump(objects.list[i].path))
 			take_jitdump(bundle, &objects.list[i], start_ns);
 		else
 			take_object(bundle, &objects.list[i], start_ns, clock_ns(CLOCK_MONOTONIC) > end);
 	if (clock_ns(CLOCK_MONOTONIC) < end)
 		bundle_debug_files(bundle);
+	printf("untouched=%zu\n", untouched);
 	if (objects.left_out)
 		warn("%zu more mappings are not looked at", objects.left_out);
 	return 0;

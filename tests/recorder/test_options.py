@@ -33,7 +33,7 @@ pytestmark = pytest.mark.parametrize("shell", SHELLS)
         (["--duration", "soon"], 2, "--duration soon: a positive number of seconds"),
         (["--duration", "0"], 2, "--duration 0: a positive number"),
         (["--interval", "0.001"], 2, "--interval 0.001: a number of seconds, at least 0.01"),
-        (["--symbols", "all"], 2, "--symbols all: there are none, table and full"),
+        (["--symbols", "all"], 2, "--symbols all: there are none, table, full and mapped"),
         (["--call-graph", "fast"], 2, "--call-graph fast: there are fp, dwarf, dwarf,BYTES and lbr"),
         (["--call-graph=dwarf,70000"], 2, "--call-graph dwarf,70000: 8 to 65528 bytes of each stack"),
         (["--budget", "5X"], 2, "--budget 5X: a size, such as 200M"),

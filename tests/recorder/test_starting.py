@@ -117,3 +117,44 @@ def test_a_count_is_waited_for_in_vain(shell: str, tmp_path: Path) -> None:
     child.kill()
     assert subprocess.run([*wait, "5"], check=False).returncode == 1
     child.wait()
+
+
+THREADS = 2000
+IDLE_THREADS = """
+#include <pthread.h>
+#include <unistd.h>
+static void *idle(void *unused) { for (;;) sleep(1); return unused; }
+int main(void) {
+  pthread_attr_t small;
+  pthread_t thread;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 65536);
+  for (int i = 0; i < %d; i++) if (pthread_create(&thread, &small, idle, NULL)) return 2;
+  write(1, "", 1);
+  return sleep(60);
+}
+"""
+
+
+def test_thousands_of_threads_are_followed_in_time(shell: str, tmp_path: Path) -> None:
+    if TRACEFS is None or os.geteuid() != 0:
+        pytest.skip("tracefs is not here, or not ours to use")
+    program = tmp_path / "threads"
+    build = ["gcc", "-w", "-pthread", "-xc", "-o", program, "-"]
+    subprocess.run(build, input=(IDLE_THREADS % THREADS).encode(), check=True)
+    target = subprocess.Popen([program], stdout=subprocess.PIPE)
+    try:
+        if target.stdout.read(1) != b"\0":
+            pytest.skip(f"no {THREADS} threads here")
+        options = ("-q", "-o", tmp_path / "x.perfcase", "--duration", "1", "--pid", str(target.pid))
+        done = run(shell, *options, PERFCASE_NO_TRACE_CMD="1")
+    finally:
+        target.kill()
+        target.wait()
+    assert done.returncode == 0, done.stderr
+    capture = Capture.read(tmp_path / "x.perfcase")
+    ftrace = capture.source("ftrace")
+    assert (ftrace["status"], ftrace["lost_events"]) == ("available", 0), ftrace["reason"]
+    begin = capture.manifest["clock"]["anchors"][0]["monotonic_ns"]
+    # Were they given to the kernel one by one, it would take some 20 s.
+    assert ftrace["started_monotonic_ns"] - begin < 10_000_000_000

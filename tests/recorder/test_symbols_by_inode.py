@@ -42,7 +42,7 @@ def perf_data(path: Path, *files: tuple[Path | str, int, int]) -> bytes:
 def collect(folder: Path, start_ns: int) -> tuple[list[list[str]], str]:
     """The rows of objects that are found for folder/perf.data, and what is said."""
     (folder / "out").mkdir()
-    words = ["symbols", "collect", folder / "out", "table", "-", "100000000", str(start_ns), folder / "perf.data"]
+    words = ["symbols", "collect", folder / "out", "mapped", "-", "100000000", str(start_ns), folder / "perf.data"]
     done = subprocess.run([helper(), *words], capture_output=True, text=True, check=True, timeout=60)
     lines = (folder / "out" / "objects.tsv").read_text().splitlines()[1:]
     return [line.split("\t") for line in lines if "\tvdso\t" not in line], done.stderr

@@ -1,6 +1,8 @@
 -- recorder_overhead: what the recording itself cost the host
 -- grain: a process of the recorder, or a phase of the recorder's own work
 -- source: recorder_process, capture
+-- caveat: the kernel writes each event in the thread that caused it: this time is counted as the thread's own, and cannot be told from its work
+-- caveat: writing the archive, after the figures are in it, is not counted: some 20 ms
 -- diff by: process, phase
 -- diff sum: cpu_ns, read_bytes, write_bytes, output_bytes
 -- diff weight: 0.1

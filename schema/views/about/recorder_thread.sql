@@ -1,13 +1,21 @@
--- recorder_thread: the threads of the recorder itself, which findings and the report leave out
+-- recorder_thread: the threads of the recorder itself, which findings and the report leave out, and which come last in views with an order
 -- grain: a thread of the recorder
--- source: thread, recorder_process
+-- source: thread, process, recorder_process
 -- caveat: short-lived helpers of its shell script that were never listed as processes of the recorder are not among them
 -- diff no: names, no figures
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
+-- column upid: the capture's own key of its process
 -- column pid: process id, a label
 -- column comm: the thread's last name
-SELECT t.utid, t.tid, t.pid, t.comm
+SELECT t.utid, t.tid, t.upid, t.pid, t.comm
 FROM thread AS t
 WHERE t.comm IN ('perfcase-helper', 'perfcase-record') OR t.pid IN (SELECT pid FROM recorder_process WHERE pid IS NOT NULL)
+  -- trace-cmd has a process for each CPU. A recorded command is a child of the script.
+  OR t.upid IN (
+    SELECT c.upid
+    FROM process AS c
+    JOIN process AS p ON p.upid = c.parent_upid
+    WHERE p.pid IN (SELECT pid FROM recorder_process WHERE process NOT LIKE 'perfcase-record: %')
+  )
 ORDER BY t.utid

@@ -1,6 +1,6 @@
 -- lock_wait: which locks threads waited for, where, how long, who held them and who ended the waits
 -- grain: a lock (a futex of a process, or a kernel lock), a name of the process, a name of waiting threads, their callchain, a holder's and a waker's name
--- source: lock_wait_event, thread, thread_name, process_name, stack_folded
+-- source: lock_wait_event, thread, thread_name, process_name, stack_folded, recorder_thread
 -- caveat: an idle worker waits for a futex as well (a condition variable): only where there is a holder, a lock was contended
 -- caveat: how the holder is known, and when it cannot be, is told by lock_wait_event, which has each wait
 -- caveat: calls that did not wait, because the word had changed, are in changed_count only
@@ -62,4 +62,4 @@ SELECT
   w.lock_address, w.stack_id
 FROM wait AS w
 LEFT JOIN stack_folded AS f USING (stack_id)
-ORDER BY w.total_ns DESC, w.kind, w.upid, w.lock_address, w.lock_type, w.process, w.comm, w.stack_id, w.holder_comm, w.holder_how, w.waker_comm
+ORDER BY w.upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, w.total_ns DESC, w.kind, w.upid, w.lock_address, w.lock_type, w.process, w.comm, w.stack_id, w.holder_comm, w.holder_how, w.waker_comm

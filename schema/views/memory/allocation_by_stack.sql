@@ -1,6 +1,6 @@
 -- allocation_by_stack: which callchains make a process's memory grow: address space that it asked for and gave back, pages that it touched, pages that the kernel gave it
 -- grain: a process and a name that it had (where it is not known, a name of threads), a kind of growth and a callchain
--- source: syscall, sample, perf_event, mm_page_alloc, rss_stat, thread, thread_name, thread_name_span, process_name, stack_folded, page_size
+-- source: syscall, sample, perf_event, mm_page_alloc, rss_stat, thread, thread_name, thread_name_span, process_name, stack_folded, page_size, recorder_thread
 -- caveat: it has what was recorded: calls by perf record -g -e 'syscalls:sys_enter_brk,syscalls:sys_exit_brk' and their like of mmap, munmap, mremap (or raw_syscalls); faults by perfcase-record --with page-faults, or -e page-faults -c 1; pages by kmem:mm_page_alloc and kmem:rss_stat. The stack is NULL where no callchain was recorded
 -- caveat: kinds overlap: memory is first asked for, then touched. Do not add them up
 -- caveat: malloc keeps what is freed: shrunk_bytes are what it gave back to the kernel; madvise(MADV_DONTNEED), which gives pages back and keeps the addresses, is not counted
@@ -93,4 +93,4 @@ SELECT f.upid, f.pid, f.process, f.kind, f.stack, f.events AS event_count,
   try_cast(f.grown AS BIGINT) AS grown_bytes, try_cast(f.shrunk AS BIGINT) AS shrunk_bytes,
   f.grown / nullif(sum(f.grown) OVER (PARTITION BY f.upid, f.process, f.kind), 0) AS grown_ratio
 FROM folded AS f
-ORDER BY grown_bytes DESC NULLS LAST, shrunk_bytes DESC NULLS LAST, f.upid, f.process, f.kind, f.stack
+ORDER BY f.upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, grown_bytes DESC NULLS LAST, shrunk_bytes DESC NULLS LAST, f.upid, f.process, f.kind, f.stack

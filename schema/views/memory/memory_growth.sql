@@ -1,6 +1,6 @@
 -- memory_growth: whose memory grows: size at the first and last snapshot, and the straight line through all of them
 -- grain: a process that two snapshots or more saw
--- source: proc_process, proc_thread, thread, process_name
+-- source: proc_process, proc_thread, thread, process_name, recorder_thread
 -- caveat: a slope from a few seconds says little about an hour: look at fit_ratio, snapshot_count and duration_ns; a warm-up looks like a leak
 -- caveat: resident memory includes shared pages; pss_bytes divides them among their users, and anonymous memory is what malloc grows. allocation_by_stack says which stacks make a process grow, where system calls or page faults were recorded
 -- caveat: fit_ratio is 1 for a size that never changed
@@ -66,4 +66,4 @@ SELECT
 FROM line
 ASOF LEFT JOIN process_name AS p ON p.upid = line.upid AND p.since_ns <= line.last_ts_ns
 WHERE line.snapshot_count >= 2
-ORDER BY resident_bytes_last - resident_bytes_first DESC, p.pid, line.upid
+ORDER BY line.upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, resident_bytes_last - resident_bytes_first DESC, p.pid, line.upid

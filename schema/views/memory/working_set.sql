@@ -1,6 +1,6 @@
 -- working_set: which files each process read through the page cache, against the size of the cache
 -- grain: a process and a name that it had (where it is not known, a name of threads) and a file
--- source: page_cache_event, fd_call, thread, thread_name_span, process_name, proc_memory, page_size, block_device
+-- source: page_cache_event, fd_call, thread, thread_name_span, process_name, proc_memory, page_size, block_device, recorder_thread
 -- caveat: needs filemap events (perfcase record --with page-cache); without mm_filemap_get_pages reads that the cache served are not seen
 -- caveat: a path is that of the descriptor in whose reads and writes most of the file's pages were touched, as its process names it
 -- caveat: the extent is the end of the part of the file that was touched: the file may be larger
@@ -86,4 +86,4 @@ LEFT JOIN page_size AS s ON true
 LEFT JOIN named AS n ON n.device = f.device AND n.inode = f.inode
 -- The inodes of block devices are their numbers, in a file system of their own.
 LEFT JOIN block_device AS b ON f.device LIKE '0,%' AND b.device = (f.inode >> 20) || ',' || (f.inode & 1048575)
-ORDER BY f.read DESC, f.upid, f.process, f.device, f.inode
+ORDER BY f.upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, f.read DESC, f.upid, f.process, f.device, f.inode

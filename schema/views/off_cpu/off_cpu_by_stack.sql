@@ -1,6 +1,6 @@
 -- off_cpu_by_stack: where threads were when they left the CPU, and how long they stayed away
 -- grain: a thread, a name that it had, a state and the callchain that it left the CPU with
--- source: followed_state, thread, thread_name, stack_folded
+-- source: followed_state, thread, thread_name, stack_folded, recorder_thread
 -- caveat: only intervals whose both ends are in the capture count
 -- caveat: stack is NULL where switches were recorded without callchains
 -- diff by: comm, state, stack
@@ -31,4 +31,4 @@ FROM (
 ) AS x
 JOIN thread AS t USING (utid)
 LEFT JOIN stack_folded AS f USING (stack_id)
-ORDER BY x.off_cpu_ns DESC, t.utid, x.comm, x.state, x.stack_id
+ORDER BY t.utid IN (SELECT utid FROM recorder_thread), x.off_cpu_ns DESC, t.utid, x.comm, x.state, x.stack_id

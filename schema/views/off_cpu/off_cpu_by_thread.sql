@@ -1,6 +1,6 @@
 -- off_cpu_by_thread: how long each thread was off the CPU, by the state it was in
 -- grain: a thread, a name that it had, and a state
--- source: followed_state, thread, thread_name
+-- source: followed_state, thread, thread_name, recorder_thread
 -- caveat: only intervals whose both ends are in the capture count; what the capture's edges cut is in open_ns
 -- caveat: the wait time of perf sched timehist is the sum over all states of a thread
 -- diff by: comm, state
@@ -27,4 +27,4 @@ JOIN thread AS t USING (utid)
 LEFT JOIN thread_name AS n ON n.name_id = s.name_id
 WHERE s.state NOT IN ('running', 'idle')
 GROUP BY t.utid, t.tid, t.pid, coalesce(n.comm, t.comm), s.state
-ORDER BY off_cpu_ns DESC, t.utid, comm, s.state
+ORDER BY t.utid IN (SELECT utid FROM recorder_thread), off_cpu_ns DESC, t.utid, comm, s.state

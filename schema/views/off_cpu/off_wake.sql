@@ -1,6 +1,6 @@
 -- off_wake: who slept where, and who woke them from where
 -- grain: a name of sleeping threads, their callchain, a name of wakers and the wakers' callchain
--- source: followed_state, thread, thread_name, stack_folded
+-- source: followed_state, thread, thread_name, stack_folded, recorder_thread
 -- caveat: off_cpu_ns runs until the thread is on a CPU again, as bcc's offwaketime counts it; sleep_ns only until the wakeup
 -- caveat: sleeps whose wakeup is not in the capture have a NULL waker
 -- diff by: comm, waker_comm
@@ -37,4 +37,4 @@ FROM (
 ) AS x
 LEFT JOIN stack_folded AS f ON f.stack_id = x.stack_id
 LEFT JOIN stack_folded AS w ON w.stack_id = x.waker_stack_id
-ORDER BY x.off_cpu_ns DESC, x.comm, x.stack_id, x.waker_comm, x.waker_stack_id
+ORDER BY x.comm IN (SELECT comm FROM recorder_thread WHERE comm IS NOT NULL) IS TRUE, x.off_cpu_ns DESC, x.comm, x.stack_id, x.waker_comm, x.waker_stack_id

@@ -1,6 +1,6 @@
 -- wakeup_chain: who woke a thread, who had woken that one meanwhile, and so on: the chain that ended a wait
 -- grain: a step of the chain of a wait, from the wakeup that ended it back to the wait's beginning
--- source: followed_state, thread, thread_name
+-- source: followed_state, thread, thread_name, recorder_thread
 -- caveat: each thread's longest sleep, if no variable is set; SET VARIABLE wakeup_chain_min_ns = 1000000 shows all sleeps from 1 ms, SET VARIABLE wakeup_chain_utid = 7 those of one thread
 -- caveat: a chain has at most 10 steps: SET VARIABLE wakeup_chain_depth = 50; the last step holds what remains
 -- caveat: the waker is the thread that ran on the waking CPU; in an interrupt that is the thread that was interrupted, often the idle task (utid 0)
@@ -81,4 +81,4 @@ LEFT JOIN thread_name AS tn ON tn.name_id = r.name_id
 LEFT JOIN thread_name AS nn ON nn.name_id = s.name_id
 LEFT JOIN thread_name AS kn ON kn.name_id = s.waker_name_id
 WINDOW w AS (PARTITION BY c.root_id ORDER BY c.depth)
-ORDER BY wait_ns DESC, r.utid, r.ts_ns, c.depth
+ORDER BY r.utid IN (SELECT utid FROM recorder_thread), wait_ns DESC, r.utid, r.ts_ns, c.depth

@@ -1,6 +1,6 @@
 -- migrations: how often each thread changed its CPU
 -- grain: a thread that ran, and a name that it had
--- source: followed_state, sched_migrate_task, thread, thread_name, source, cpu_node
+-- source: followed_state, sched_migrate_task, thread, thread_name, source, cpu_node, recorder_thread
 -- caveat: a thread that was moved to another run queue and back before it ran has migrations without a change of CPU
 -- caveat: perf sched timehist -s counts moves only with -M, and prints 0 without it
 -- diff by: comm
@@ -50,4 +50,4 @@ SELECT
 FROM total AS x
 FULL JOIN (FROM move WHERE utid IN (SELECT utid FROM run)) AS m ON m.utid = x.utid AND m.comm IS NOT DISTINCT FROM x.comm
 JOIN thread AS t ON t.utid = coalesce(x.utid, m.utid)
-ORDER BY cpu_change_count DESC, t.utid, comm
+ORDER BY t.utid IN (SELECT utid FROM recorder_thread), cpu_change_count DESC, t.utid, comm

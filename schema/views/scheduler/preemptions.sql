@@ -1,6 +1,6 @@
 -- preemptions: which thread took the CPU from which, how often, and what that cost
 -- grain: a pair of a thread that left its CPU while it could have run on, and the thread that came next there, each under a name that it had
--- source: followed_state, thread, thread_name
+-- source: followed_state, thread, thread_name, recorder_thread
 -- caveat: leaving includes offering the CPU: cond_resched and sched_yield are no preemptions in the kernel's narrow sense, but the thread waits all the same
 -- caveat: where the next switch on the CPU was lost, who came is unknown: by_utid is NULL
 -- caveat: the last wait of a thread may have been cut by the end of the capture: it counts, until there
@@ -50,4 +50,4 @@ LEFT JOIN thread AS b ON b.utid = k.by_utid
 LEFT JOIN thread_name AS n ON n.name_id = k.name_id
 LEFT JOIN thread_name AS m ON m.name_id = k.by_name_id
 GROUP BY ALL
-ORDER BY lost_ns DESC NULLS LAST, k.utid, k.by_utid, comm, by_comm
+ORDER BY bool_or(k.utid IN (SELECT utid FROM recorder_thread)), lost_ns DESC NULLS LAST, k.utid, k.by_utid, comm, by_comm

@@ -1,6 +1,6 @@
 -- ready_time: how long the threads of each process waited for a CPU, as a share of wall time (%RDY), with steal beside it
 -- grain: an interval of the capture and a process
--- source: followed_state, thread, process_name, process_cgroup, proc_cpu, recorded_span
+-- source: followed_state, thread, process_name, process_cgroup, proc_cpu, recorded_span, recorder_thread
 -- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
 -- caveat: times of all threads together: a process with several threads can be over 1
 -- caveat: the control group is the one that the process was last seen in before the interval's end; of one that was not looked at, that of its nearest ancestor that was (process_cgroup). ready_time_by_cgroup adds up
@@ -79,4 +79,4 @@ FROM total AS t
 ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= t.ts_ns + t.interval_ns - 1
 LEFT JOIN steal AS s ON s.step = t.step
 ASOF LEFT JOIN process_cgroup AS m ON m.upid = t.upid AND m.since_ns < t.ts_ns + t.interval_ns
-ORDER BY t.step, t.ready_ns DESC, t.upid
+ORDER BY t.step, t.upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, t.ready_ns DESC, t.upid

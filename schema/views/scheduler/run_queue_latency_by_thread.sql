@@ -1,6 +1,6 @@
 -- run_queue_latency_by_thread: how long each thread waited for a CPU: mean, percentiles, the longest wait and when it was
 -- grain: a thread that waited for a CPU, and a name that it had
--- source: run_queue_wait
+-- source: run_queue_wait, recorder_thread
 -- caveat: a wait begins with a wakeup, or when the thread left its CPU while it could have run on; it ends when it runs
 -- caveat: only waits whose both ends are in the capture count; what the end of the capture cut is in open_ns
 -- caveat: percentiles are waits that occurred (the smallest wait that is not shorter than this share of the waits)
@@ -42,4 +42,4 @@ SELECT
   TRY_CAST(coalesce(sum(wait_ns) FILTER (is_open), 0) AS BIGINT) AS open_ns
 FROM run_queue_wait
 GROUP BY utid, tid, pid, comm
-ORDER BY total_ns DESC, utid, comm
+ORDER BY utid IN (SELECT utid FROM recorder_thread), total_ns DESC, utid, comm

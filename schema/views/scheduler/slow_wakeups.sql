@@ -1,6 +1,6 @@
 -- slow_wakeups: waits for a CPU that were longer than a threshold, and who ran instead (runqslower)
 -- grain: a wait for a CPU
--- source: run_queue_wait, followed_state, thread, thread_name
+-- source: run_queue_wait, followed_state, thread, thread_name, recorder_thread
 -- caveat: SET VARIABLE slow_wakeup_ns = 1000000 shows waits from 1 ms; from 10 ms if it is not set, as runqslower
 -- caveat: waits that the end of the capture cut are shown if they are already long enough; nobody is known to have run instead
 -- caveat: the idle task (utid 0) in a blocker column means that the CPU was idle meanwhile: the thread waited elsewhere, or the wakeup was slow
@@ -57,4 +57,4 @@ LEFT JOIN thread AS b ON b.utid = -c.longest.order_utid
 ASOF LEFT JOIN thread_name AS wn ON wn.utid = s.waker_utid AND wn.ts_ns <= s.ts_ns
 ASOF LEFT JOIN thread_name AS pn ON pn.utid = c.previous_utid AND pn.ts_ns <= s.ts_ns
 ASOF LEFT JOIN thread_name AS bn ON bn.utid = b.utid AND bn.ts_ns <= s.ts_ns
-ORDER BY s.wait_ns DESC, s.ts_ns, s.utid
+ORDER BY s.utid IN (SELECT utid FROM recorder_thread), s.wait_ns DESC, s.ts_ns, s.utid

@@ -1,6 +1,6 @@
 -- thread_time: how long each thread ran, waited for a CPU and slept
 -- grain: a thread that was seen in a context switch, and a name that it had
--- source: followed_state, thread, thread_name
+-- source: followed_state, thread, thread_name, recorder_thread
 -- caveat: only intervals whose both ends are in the capture count, as perf sched timehist -s counts them; what the capture's edges cut is in the open_ columns
 -- caveat: ambiguous_on_cpu_ns is the part of on_cpu_ns where the switch is missing that put the thread on the CPU, so that another thread may have run in it; perf has such a run begin at the CPU's previous switch, here it begins no earlier than the thread had left another CPU or was woken
 -- caveat: a run counts for the name that the thread had at its end: what ran between an exec and the switch before it is in the new name
@@ -67,4 +67,4 @@ SELECT
   x.switch_count, x.voluntary_count, x.involuntary_count, x.min_run_ns, x.max_run_ns,
   x.run_delay_ns, x.max_run_delay_ns, x.ambiguous_on_cpu_ns, x.open_on_cpu_ns, x.open_off_cpu_ns
 FROM times AS x
-ORDER BY x.on_cpu_ns DESC, x.utid, x.comm
+ORDER BY x.utid IN (SELECT utid FROM recorder_thread), x.on_cpu_ns DESC, x.utid, x.comm

@@ -1,6 +1,6 @@
 -- peer_wait: on which other ends (a connection's peer, a pipe, a file) each thread spent the time of its blocking calls
 -- grain: another end, a thread that waited for it under a name, a call and how the one was attributed to the other
--- source: fd_call, syscall, thread, thread_name
+-- source: fd_call, syscall, thread, thread_name, recorder_thread
 -- caveat: poll, select and epoll_wait wait for many descriptors: where they returned one that is ready, the descriptor that the thread uses in its next call takes their time (attributed_by is next_call); else it stays with the epoll descriptor, or with nothing known
 -- caveat: the time of a call, not only of its sleep: a read from the page cache counts as well
 -- caveat: several descriptors with the same other end are one row; fds lists them
@@ -65,4 +65,4 @@ FROM attributed AS a
 JOIN thread AS t USING (utid)
 LEFT JOIN thread_name AS n ON n.name_id = a.name_id
 GROUP BY a.peer, a.kind, a.utid, t.tid, t.pid, coalesce(n.comm, t.comm), a.name, a.attributed_by
-ORDER BY wait_ns DESC, a.utid, comm, a.name, a.peer, a.kind, a.attributed_by
+ORDER BY a.utid IN (SELECT utid FROM recorder_thread), wait_ns DESC, a.utid, comm, a.name, a.peer, a.kind, a.attributed_by

@@ -1,6 +1,6 @@
 -- slow_syscalls: the system calls that took long, longest first
 -- grain: a call of at least slow_syscall_ns (SET VARIABLE slow_syscall_ns = …; 10,000,000 ns unless it is set)
--- source: syscall, thread, thread_name, source, stack_folded
+-- source: syscall, thread, thread_name, source, stack_folded, recorder_thread
 -- caveat: for a call that the capture's edge cuts (cut_at), known_ns is the part that was recorded: it took at least that
 -- caveat: exit and exit_group, which never return, are not here; a call that its thread's end cut lasts until then
 -- caveat: most long calls are waits for work, as of a server in epoll_wait: long is not bad
@@ -42,4 +42,4 @@ SELECT
 FROM call AS c
 LEFT JOIN stack_folded AS f USING (stack_id)
 WHERE c.known_ns >= coalesce(getvariable('slow_syscall_ns')::BIGINT, 10000000)
-ORDER BY c.known_ns DESC, c.ts_ns, c.utid
+ORDER BY c.utid IN (SELECT utid FROM recorder_thread), c.known_ns DESC, c.ts_ns, c.utid

@@ -1,6 +1,6 @@
 -- syscall_by_fd: on which descriptors each thread made which calls, and what the descriptors were
 -- grain: a thread, a name that it had, a call, a descriptor and what it was
--- source: fd_call, thread, thread_name
+-- source: fd_call, thread, thread_name, recorder_thread
 -- caveat: if a call has several descriptors (dup2, sendfile, epoll_ctl), the first is meant; poll and select name theirs in memory and are not here, but peer_wait has them
 -- caveat: what a descriptor is comes from fd_history: NULL is not known
 -- diff by: comm, name, kind, target
@@ -39,4 +39,4 @@ FROM fd_call AS c
 JOIN thread AS t USING (utid)
 LEFT JOIN thread_name AS n ON n.name_id = c.name_id
 GROUP BY c.utid, t.tid, t.pid, coalesce(n.comm, t.comm), c.name, c.fd, c.kind, c.target, c.local, c.peer
-ORDER BY total_ns DESC, c.utid, comm, c.name, c.fd, c.kind, c.target, c.local, c.peer
+ORDER BY c.utid IN (SELECT utid FROM recorder_thread), total_ns DESC, c.utid, comm, c.name, c.fd, c.kind, c.target, c.local, c.peer

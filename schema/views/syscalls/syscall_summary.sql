@@ -1,6 +1,6 @@
 -- syscall_summary: how often each thread made each system call, and how long the calls took
 -- grain: a thread, a name that it had, and a system call
--- source: syscall, thread, thread_name
+-- source: syscall, thread, thread_name, recorder_thread
 -- caveat: a call counts where its entry and its own return are in the capture; what the capture's edges or lost events cut is in open_count and return_count
 -- caveat: the perf_ columns are those of perf trace -s: every return counts, so that of a fork both the parent's and the child's, and its time runs from the thread's latest known entry, whatever call that was; 0 where there is none
 -- caveat: nothing tells that a program has 32 bits if it ran before a bare trace.dat began: its calls have the names that their numbers have for programs of 64 bits, and import_issue counts such calls (syscall_abi_unknown)
@@ -53,4 +53,4 @@ FROM syscall AS s
 JOIN thread AS t USING (utid)
 LEFT JOIN thread_name AS n ON n.name_id = s.name_id
 GROUP BY t.utid, t.tid, t.pid, coalesce(n.comm, t.comm), s.name
-ORDER BY total_ns DESC, t.utid, comm, s.name
+ORDER BY t.utid IN (SELECT utid FROM recorder_thread), total_ns DESC, t.utid, comm, s.name

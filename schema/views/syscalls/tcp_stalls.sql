@@ -1,6 +1,6 @@
 -- tcp_stalls: answers on a socket that came as late as a delayed acknowledgement: Nagle's algorithm, or a lost segment
 -- grain: a wait for an answer of 38 to 60 ms, or of 190 to 260 ms: from the last write on a socket to the first bytes read after it
--- source: socket_answer
+-- source: socket_answer, recorder_thread
 -- caveat: a peer that takes this long to answer looks the same; what tells them apart is that many stalls are of one length, and is_write_write_read: two writes in a row without reading are what Nagle's algorithm holds back
 -- caveat: only descriptors known to be sockets (socket_answer), unix and netlink sockets left out where that is known
 -- diff by: comm, looks_like, peer
@@ -29,4 +29,4 @@ SELECT
 FROM socket_answer
 WHERE (gap_ns BETWEEN 38000000 AND 60000000 OR gap_ns BETWEEN 190000000 AND 260000000)
   AND coalesce(family NOT IN ('unix', 'netlink', 'packet'), true)
-ORDER BY gap_ns DESC, ts_ns, utid, fd
+ORDER BY utid IN (SELECT utid FROM recorder_thread), gap_ns DESC, ts_ns, utid, fd

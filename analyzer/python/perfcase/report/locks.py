@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import Column, Page
+from perfcase.report.page import NOT_THE_RECORDERS_NAME, Column, Page
 from perfcase.text import count, duration
 
 VIEW = "lock_wait"
@@ -14,7 +14,7 @@ _TOP = 6
 def write(page: Page) -> None:
     rows = page.rows(
         "SELECT kind, lock, comm, holder_comm, waker_comm, sum(wait_count) AS waits, sum(total_ns) AS total_ns,"
-        " max(max_ns) AS max_ns FROM lock_wait WHERE wait_count > 0 GROUP BY ALL"
+        f" max(max_ns) AS max_ns FROM lock_wait WHERE wait_count > 0 AND {NOT_THE_RECORDERS_NAME} GROUP BY ALL"
         f" ORDER BY total_ns DESC, kind, lock, comm, holder_comm, waker_comm LIMIT {_TOP}"
     )
     if not rows:

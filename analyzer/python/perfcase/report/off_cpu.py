@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import NOT_THE_RECORDER, SEEN_RUNNING, Column, Page
+from perfcase.report.page import NOT_THE_RECORDER, NOT_THE_RECORDERS_NAME, SEEN_RUNNING, Column, Page
 from perfcase.text import count, duration
 
 TITLE = "Off-CPU: where threads waited"
@@ -63,7 +63,7 @@ def tail(stack: str | None) -> str:
 def _wakers(page: Page) -> None:
     rows = page.rows(
         "SELECT comm, waker_comm, sum(off_cpu_ns) AS off_cpu_ns, sum(count) AS count, max(max_ns) AS max_ns FROM off_wake"
-        f" WHERE waker_comm IS NOT NULL AND comm NOT IN (SELECT comm FROM recorder_thread WHERE comm IS NOT NULL) AND NOT {_KERNEL_THREAD} GROUP BY ALL"
+        f" WHERE waker_comm IS NOT NULL AND {NOT_THE_RECORDERS_NAME} AND NOT {_KERNEL_THREAD} GROUP BY ALL"
         f" ORDER BY off_cpu_ns DESC, comm, waker_comm LIMIT {_TOP}"
     )
     if not rows:

@@ -21,6 +21,9 @@ Format = Callable[[Any], str]
 NOT_THE_RECORDER = "utid NOT IN (SELECT utid FROM recorder_thread)"
 """A condition that leaves out the recorder's own threads: what they cost has a block of its own."""
 
+NOT_THE_RECORDERS_NAME = "(comm IN (SELECT comm FROM recorder_thread WHERE comm IS NOT NULL)) IS NOT TRUE"
+"""The same in a view that knows only the names of threads."""
+
 SEEN_RUNNING = "utid IN (SELECT utid FROM thread_time WHERE switch_count > 0)"
 """A condition for threads whose switches were recorded. A recording of one command knows at most a wakeup of others."""
 

@@ -8,9 +8,7 @@ from perfcase.text import count, duration, plural, ratio, size
 _TOP = 6
 _WAITING = 4
 
-_NOT_THE_RECORDER = (
-    "coalesce(upid NOT IN (SELECT upid FROM thread JOIN recorder_thread USING (utid) WHERE upid IS NOT NULL), true)"
-)
+_NOT_THE_RECORDER = "coalesce(upid NOT IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL), true)"
 
 
 def pidstat(page: Page) -> None:

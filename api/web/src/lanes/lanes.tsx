@@ -39,8 +39,8 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
   const zoomed = (params.get("zoom") && seconds(params.get("zoom")!, length / 1e9)) || whole;
   const [from, to] = zoomed.map((at) => Math.round(at * 1e9)) as [number, number];
   const scope = filterParams({ ...filters, window: null });
+  // In the view's own order: the busiest first, the recorder's last.
   const threads = useRows<Thread>(`captures/${captureId}/views/thread_time`, {
-    order: "on_cpu_ns DESC, utid",
     where: "coalesce(pid, 1) <> 0",
     limit: limit + 1,
     ...filterParams(filters),

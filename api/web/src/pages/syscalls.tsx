@@ -122,6 +122,7 @@ export default function Syscalls({ captureId, filters, onFilters }: CaptureProps
         view={view}
         where={params.get("where")}
         onWhere={(where) => set({ where })}
+        isOwnOrder={params.get("sort") === null}
         sort={sortOf(params.get("sort") ?? part.sort)}
         onSort={(sort) => set({ sort: sortText(sort) })}
         {...(part.show && { show: part.show })}

@@ -61,6 +61,7 @@ export default function Threads({ captureId, filters, onFilters }: CaptureProps)
         view={view}
         where={params.get("where")}
         onWhere={(where) => set({ where })}
+        isOwnOrder={params.get("sort") === null}
         sort={sortOf(params.get("sort") ?? "-on_cpu_ns")}
         // What is sorted by a picture is sorted by what it shows first.
         onSort={(sort) => set({ sort: sortText(sort?.name === "states" ? { ...sort, name: "on_cpu_ratio" } : sort) })}

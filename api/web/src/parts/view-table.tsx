@@ -23,6 +23,8 @@ export interface ViewTableProps extends Pick<CaptureProps, "captureId" | "filter
   onWhere: (where: string | null) => void;
   sort: Sort | null;
   onSort: (sort: Sort | null) => void;
+  /** Nobody has chosen the order: it is the view's own, which `sort` says, with the recorder's threads last. */
+  isOwnOrder?: boolean;
   /** Parameters of the view: `interval_ns=100000000`. */
   settings?: string[];
   /** Only these, in this order; a row's details have all. */
@@ -38,7 +40,7 @@ export interface ViewTableProps extends Pick<CaptureProps, "captureId" | "filter
 export function ViewTable(props: ViewTableProps) {
   const { captureId, filters, view, where, sort, settings = [], show, extra = [] } = props;
   const path = `captures/${captureId}/views/${view.name}`;
-  const query = { ...filterParams(filters), where, order: ordering(sort), set: settings };
+  const query = { ...filterParams(filters), where, order: props.isOwnOrder ? null : ordering(sort), set: settings };
   const { rows, isWhole, isLoading, error, more, again } = useChunks(path, query);
   const [open, setOpen] = useState<Row>();
   const known = [...view.columns, ...extra];
