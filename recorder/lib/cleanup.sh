@@ -17,6 +17,7 @@ trap_signals() {
 	trap 'on_signal SIGINT 2' INT
 	trap 'on_signal SIGTERM 15' TERM
 	trap 'on_signal SIGHUP 1' HUP
+	flight_trap
 	trap 'on_exit' EXIT
 }
 
@@ -38,6 +39,7 @@ on_signal() {
 	exit_status=$((128 + $2))
 	# the normal end of a recording without a duration
 	[ "$1" = SIGINT ] && [ "$duration_ns" = 0 ] && [ "$mode" != command ] && exit_status=0
+	[ -z "$flight" ] || exit_status=0
 	end_awaited
 }
 
@@ -45,7 +47,7 @@ on_signal() {
 await() {
 	"$@" 9>&- &
 	awaited=$!
-	[ -z "$interrupted_by" ] || [ -n "$ending" ] || end_awaited # the signal came before there was a child to end
+	[ -z "$interrupted_by$flight_dump" ] || [ -n "$ending" ] || end_awaited # the signal came before there was a child to end
 	await_end "$awaited"
 }
 

@@ -201,7 +201,7 @@ write_packing_overhead() {
 
 # write_manifest unfinished|recorded|packed
 write_manifest() {
-	anchors=$(json_anchor start "$clock_start")
+	anchors=$(json_anchor start "$(cat "$state/flight.begin" 2>/dev/null || echo "$clock_start")")
 	members='[]'
 	stopped=$stopped_by
 	case $1 in
@@ -220,7 +220,7 @@ write_manifest() {
   "recorder":{"version":"$version","command":$invocation_json,
     "target":$(json_target),
     "interval_ns":$interval_ns,"duration_ns":$([ "$duration_ns" = 0 ] && echo null || echo "$duration_ns"),"budget_bytes":$([ "$budget_bytes" = 0 ] && echo null || echo "$budget_bytes"),
-    "stopped_by":$(json_text "$stopped"),"interrupted_by":$(json_text "$interrupted_by")},
+    "stopped_by":$(json_text "$stopped"),${flight:+"\"flight_ns\":$flight_ns,\"trigger\":$(json_text "$flight_trigger"),"}"interrupted_by":$(json_text "$interrupted_by")},
   "ticket":$(json_text "$ticket"),"note":$(json_text "$note"),"labels":$labels_json,
   "host":$host_json,
   "clock":{"name":"CLOCK_MONOTONIC","anchors":[

@@ -10,6 +10,14 @@ interval=1
 interval_ns=
 budget=
 budget_bytes=0
+flight=
+flight_ns=0
+flight_memory=
+rest=
+keep=
+when_words=
+dump=
+dump_which=
 ticket=
 note=
 label_words=
@@ -29,6 +37,7 @@ usage() {
 	cat <<'HELP'
 usage: perfcase-record [options] [-o FILE]               record the whole host
        perfcase-record [options] [-o FILE] -- COMMAND    record one command and its children
+       perfcase-record --flight TIME [options]           keep the last TIME, and write it when something happens
        perfcase-record --check                           what can be recorded here, and how to enable the rest
 
 Records CPU samples and context switches with stacks (perf), system calls, wakeups and block requests (ftrace),
@@ -47,6 +56,14 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --call-graph MODE    how perf finds callers: fp (default: frame pointers), dwarf[,BYTES] (copies stacks, for programs
                        without frame pointers; large) or lbr (branch records of Intel CPUs)
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
+  --flight TIME        flight recorder: keep the last TIME, such as 60s, in rings that overwrite, until --dump, SIGUSR1 or a
+                       condition has it written to NAME-DATE.perfcase (-o NAME.perfcase); then go on
+  --when CONDITION     write it when load>8, runnable>16, cpu-pressure>50, io-pressure>50, memory-pressure>20 (PSI, avg10),
+                       'log:FILE:TEXT', 'http://127.0.0.1:8080/health>500ms' or oom:CGROUP; 'load>8 for 5s' has to last
+  --rest TIME          after a capture no condition counts for so long (default 60s)
+  --keep N             of the captures of a flight the last N stay (default 10)
+  --flight-memory SIZE of the rings (default 128M, at most 5 % of the memory)
+  --dump [PID|NAME]    have the running flight write its capture, wait for it and print its name
   --ticket ID          an incident number, kept in the capture
   --note TEXT          a remark, kept in the capture
   --label LABEL        a word to find it by later, such as canary or build=7; may be given several times
@@ -61,6 +78,7 @@ does not offer is left out and named in the capture. Ctrl-C ends the recording a
 Try:   perfcase-record --check
        perfcase-record --duration 30 -o incident.perfcase --ticket OPS-123 --note 'checkout is slow since 14:05'
        perfcase-record -o build.perfcase -- make -j4
+       perfcase-record --flight 60s -o /var/tmp/web.perfcase --when 'http://127.0.0.1:8080/health>500ms' --when oom:/
 then:  perfcase report incident.perfcase
 
 Exit status: 0 a capture was written; 1 it could not be, or not at FILE; 2 wrong usage; 3 the target does not exist;
@@ -95,7 +113,17 @@ parse_options() {
 			shift
 			break
 			;;
-		-o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
+		--dump)
+			dump=1
+			case ${2-} in
+			'' | -*) ;;
+			*)
+				dump_which=$2
+				shift
+				;;
+			esac
+			;;
+		-o | --output | --flight | --flight-memory | --when | --rest | --keep | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
 			--call-graph)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
@@ -124,6 +152,14 @@ take_option() {
 		;;
 	--duration) duration=$2 ;;
 	--interval) interval=$2 ;;
+	--flight) flight=$2 ;;
+	--flight-memory) flight_memory=$2 ;;
+	--when)
+		quote "$2"
+		when_words=$when_words$quoted
+		;;
+	--rest) rest=$2 ;;
+	--keep) keep=$2 ;;
 	--budget) budget=$2 ;;
 	--symbols) symbols=$2 ;;
 	--call-graph) call_graph=$2 ;;
@@ -219,6 +255,7 @@ check_options() {
 		budget_bytes=$("$helper" number size "$budget")
 		[ "${budget_bytes:-0}" -gt 0 ] || usage_error "--budget $budget: a size, such as 200M"
 	fi
+	check_flight
 	eval "invocation_json=\$(\"\$helper\" json array perfcase-record $invocation_quoted)"
 	eval "labels_json=\$(\"\$helper\" json array $label_words)"
 	[ "$mode" = command ] && eval "command_json=\$(\"\$helper\" json array $command_words)"
@@ -227,6 +264,7 @@ check_options() {
 		output=${output%.recording}
 		[ "$output" != "${salvage%/}" ] || usage_error "--salvage $salvage: say with -o where the capture goes"
 	fi
+	[ -z "$flight" ] || flight_take_output
 	[ -n "$output" ] || output=perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
 	check_output
 }
@@ -243,5 +281,5 @@ check_output() {
 	[ ! -d "$output" ] || usage_error "-o $output is a folder"
 	[ -e "$output" ] || return 0
 	[ -f "$output" ] || usage_error "-o $output is a device, a pipe or a socket: a capture is a regular file"
-	[ -n "$force" ] || [ -n "$check_only" ] || die 1 "$output exists: --force replaces it, -o gives another name"
+	[ -n "$force" ] || [ -n "$check_only" ] || [ -n "$flight" ] || die 1 "$output exists: --force replaces it, -o gives another name"
 }

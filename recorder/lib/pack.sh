@@ -43,6 +43,7 @@ pack_capture() {
 }
 
 write_archive() {
+	[ -z "$flight" ] || flight_name # of now
 	# in our own folder, where nobody can have put a link or a pipe in its place
 	if ! await "$helper" pack "$staging" >"$state/packed"; then
 		rm -f "$state/packed"
@@ -62,6 +63,7 @@ place_capture() {
 		place_name=${output%.perfcase}-$place_number.perfcase
 	done
 	packed=1
+	flight_wrote
 	[ "$place_name" != "$output" ] || return 0
 	exit_status=1
 	warn "$output came into being during the recording and was left alone: the capture has another name"
@@ -76,6 +78,7 @@ report_result() {
 	case $stopped_by in
 	budget) say "stopped: the budget of $budget was reached" ;;
 	disk_space) warn "stopped early: the disk of $output is nearly full" ;;
+	trigger) say "stopped: $flight_trigger" ;;
 	signal) say "stopped by $interrupted_by" ;;
 	esac
 	[ -z "$command_status" ] || [ "$command_status" = 0 ] || say "the command's exit status was $command_status"

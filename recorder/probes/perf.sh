@@ -164,6 +164,7 @@ perf_launch() {
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
 	*) set -- "$@" -p "$perf_pids" ;;
 	esac
+	[ -z "$flight" ] || set -- "$@" --overwrite --tail-synthesize
 	perf_control=$(source_get perf control)
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
 	source_run perf "perf record" "$@" -o "$staging/perf/perf.data" 6<>"$state/perf.ctl" 7<>"$state/perf.ack"
@@ -174,6 +175,7 @@ probe_perf_stop() { :; }
 
 probe_perf_collect() {
 	rm -f "$staging/perf/perf.data.old"
+	flight_cut_perf
 	"$helper" count "$staging/perf/perf.data" >"$state/perf.count" 2>>"$log_file"
 	while IFS='=' read -r key value; do
 		case $key in

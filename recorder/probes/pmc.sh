@@ -128,7 +128,8 @@ pmc_launch() {
 	esac
 	perf_control=$(source_get pmc control)
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
-	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" 9>&- &
+	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" \
+		${flight:+"$flight_ns" "$((flight_bytes / 4))" "$state/pmc.from"} 9>&- &
 	pmc_stamp_pid=$!
 	source_run pmc "perf stat" "$@" -o "$state/pmc.pipe" 6<>"$state/pmc.ctl" 7<>"$state/pmc.ack"
 	perf_await pmc "$helper" counting "$state/pmc.pid"
@@ -146,7 +147,8 @@ pmc_is_up() {
 probe_pmc_stop() {
 	await "$helper" stop 2 "$pmc_stamp_pid" 2>>"$log_file"
 	wait "$pmc_stamp_pid" 2>/dev/null
-	[ -s "$state/pmc.zero" ] && source_set pmc started "$(cat "$state/pmc.zero")"
+	[ -z "$flight" ] || cp "$state/pmc.zero" "$state/pmc.from" 2>/dev/null
+	[ -n "$flight" ] || [ ! -s "$state/pmc.zero" ] || source_set pmc started "$(cat "$state/pmc.zero")"
 	return 0
 }
 
