@@ -231,6 +231,17 @@ flight_cut_perf() {
 	flight_took perf
 }
 
+# flight_share NAME: of a cost of the whole flight, the part that falls to the time that was kept.
+flight_share() {
+	[ -n "$flight" ] && [ -s "$state/flight.begin" ] || return 0
+	eval "flight_cost=\$$1"
+	[ "$flight_cost" != null ] || return 0
+	read -r flight_begin _ <"$state/flight.begin"
+	flight_kept_ms=$(((${clock_end%% *} - flight_begin) / 1000000))
+	flight_whole_ms=$(((${clock_end%% *} - ${clock_start%% *}) / 1000000 + 1))
+	eval "$1=\$((flight_cost / 1000 * flight_kept_ms / flight_whole_ms * 1000))"
+}
+
 # The capture has its name.
 flight_wrote() {
 	[ -n "$flight" ] || return 0
