@@ -118,6 +118,12 @@ target_choose_perf_scope() {
 	[ "$mode" = cgroup ] || return 0
 	perf_pids=$(target_processes | tr '\n' ',')
 	perf_pids=${perf_pids%,}
+	if [ -n "$perf_why" ]; then
+		: >"$state/perf.events"
+		await "$helper" events try "cgroup=$cgroup_folder" 128 cpu-clock fp "$state/perf.events" >"$state/trial.log" 2>&1 &&
+			perf_scope=cgroup
+		return 0
+	fi
 	case $cgroup_name in
 	'' | *,*) return 0 ;; # to perf a comma is between two groups
 	esac

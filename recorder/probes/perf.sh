@@ -1,16 +1,13 @@
 # shellcheck shell=sh
-# perf.sh: perf record: CPU samples with callchains, and scheduler tracepoints with callchains.
+# perf.sh: perf record: CPU samples with callchains, and scheduler tracepoints with callchains. Where perf is absent, or does not
+# work, by perfcase-helper, which opens the same events.
 # A frequency goes to the sampling event only: with -F perf would sample the tracepoints as well.
-SAMPLE_HZ=99
+SAMPLE_HZ=99 # the helper's too
 
 probe_perf_check() {
 	source_set perf kind perf_data
 	source_set perf tool perf
-	if ! command -v perf >/dev/null 2>&1; then
-		source_is perf missing "perf is not installed" "$(install_hint perf)"
-		return
-	fi
-	source_set perf tool_version "$(perf_version)"
+	perf_is_absent || source_set perf tool_version "$(perf_version)"
 	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null)
 	if [ -z "$paranoid" ]; then
 		source_is perf missing "the kernel has no perf events" "a kernel with CONFIG_PERF_EVENTS"
@@ -21,19 +18,48 @@ probe_perf_check() {
 			"run as root, or: sysctl kernel.perf_event_paranoid=-1"
 		return
 	fi
-	target_choose_perf_scope
-	perf_choose_events
+	perf_tracepoints=$(list_events perf | tracefs_existing)
+	if [ -z "$perf_why" ]; then
+		target_choose_perf_scope
+		perf_without_bpf=
+		perf_has_option record --no-bpf-event && perf_without_bpf=--no-bpf-event
+		# perf record falls back to cpu-clock by itself and keeps the name "cycles": ask perf stat
+		perf_samplers='cpu-clock cpu-clock:u'
+		await perf stat -x, -e cycles -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
+			grep -q '^[0-9].*,cycles' "$state/trial.stat" && perf_samplers="cycles $perf_samplers"
+		perf_choose_events && return
+		perf_why="perf record fails here: $(tail -n 2 "$state/trial.log" | tr '\n' ' ')"
+		perf_why=${perf_why% }
+	fi
+	perf_turn_to_helper
+	perf_choose_events && return
+	perf_sampler=
+	source_is perf missing "$perf_why; perfcase-helper cannot open the events either: $(tail -n 1 "$state/trial.log")" \
+		"sysctl kernel.perf_event_paranoid=-1, or run as root outside a restricted container"
 }
 
-# Tries the best set of events first on a command of our own.
+# Whether perf is to be done without; sets perf_why.
+perf_is_absent() {
+	perf_why=
+	if [ -n "${PERFCASE_NO_PERF-}" ]; then
+		perf_why="perf was not wanted (PERFCASE_NO_PERF)"
+	elif ! command -v perf >/dev/null 2>&1; then
+		perf_why="perf is not installed"
+	fi
+	[ -n "$perf_why" ]
+}
+
+# The helper records instead of perf, as perf_why says.
+perf_turn_to_helper() {
+	source_set perf tool perfcase-helper
+	source_set perf tool_version "$version"
+	perf_samplers='cycles cycles:u cpu-clock cpu-clock:u'
+	perf_scope=
+	target_choose_perf_scope
+}
+
+# Tries the best set of events first on a command of our own, or the helper on itself.
 perf_choose_events() {
-	perf_tracepoints=$(list_events perf | tracefs_existing)
-	# perf record falls back to cpu-clock by itself and keeps the name "cycles": ask perf stat
-	perf_samplers='cpu-clock cpu-clock:u'
-	await perf stat -x, -e cycles -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
-		grep -q '^[0-9].*,cycles' "$state/trial.stat" && perf_samplers="cycles $perf_samplers"
-	perf_without_bpf=
-	perf_has_option record --no-bpf-event && perf_without_bpf=--no-bpf-event
 	for perf_graph in "$call_graph" fp; do
 		for perf_sampler in $perf_samplers; do
 			for perf_events in "$perf_tracepoints" ''; do
@@ -43,14 +69,18 @@ perf_choose_events() {
 		done
 		[ "$call_graph" != fp ] || break
 	done
-	perf_sampler=
-	source_is perf missing "perf record fails here: $(tail -n 2 "$state/trial.log" | tr '\n' ' ')" \
-		"sysctl kernel.perf_event_paranoid=-1, or run as root outside a restricted container"
+	return 1
 }
 
 # Build ids of all mapped objects come from the kernel as they are mapped (Linux 5.12), or from perf as it ends. Never copies of
 # the objects in the user's ~/.debug. A perf that looks at BPF programs takes a second to end.
 perf_trial() {
+	if [ -n "$perf_why" ]; then
+		perf_list_events
+		await "$helper" events try self "$(perf_buffer_kb)" "$perf_sampler" "$perf_graph" "$state/perf.events" \
+			>"$state/trial.log" 2>&1
+		return
+	fi
 	perf_event_options "$perf_sampler" "$perf_events"
 	for perf_build_ids in --buildid-mmap '-N --buildid-all'; do
 		# shellcheck disable=SC2086 # lists of options without blanks in them
@@ -61,6 +91,12 @@ perf_trial() {
 		[ "$trial_status" != 0 ] || break
 	done
 	return "$trial_status"
+}
+
+perf_list_events() {
+	for event in $perf_events; do
+		echo "$event"
+	done >"$state/perf.events"
 }
 
 perf_event_options() {
@@ -81,20 +117,32 @@ perf_event_options() {
 perf_judge() {
 	perf_reason=
 	perf_remedy=
+	[ -z "$perf_why" ] || perf_reason="$perf_why: perfcase-helper opens the events"
+	perf_instead=$perf_reason
 	[ -n "$perf_events" ] || perf_lacks "no tracepoints (sched_switch): off-CPU time has no stacks" \
 		"mount -t tracefs tracefs /sys/kernel/tracing, and run as root"
-	[ "$perf_sampler" = cycles ] || perf_lacks \
+	[ "${perf_sampler%:u}" = cycles ] || perf_lacks \
 		"no hardware cycle counter: a timer (cpu-clock) samples instead, blind where interrupts are off" \
 		"use hardware, or a virtual machine type, that exposes its PMU"
 	[ "$perf_graph" = "$call_graph" ] || perf_lacks "no call stacks by $call_graph: by frame pointers instead" \
-		"$([ "$call_graph" = lbr ] && echo "an Intel CPU with branch records, not virtual" || echo "a newer perf")"
+		"$(perf_graph_remedy)"
 	[ "$mode" != cgroup ] || [ "$perf_scope" = cgroup ] || perf_lacks \
 		"perf cannot record by control group here: the processes in it at the start and their children instead" \
 		"a kernel with CONFIG_CGROUP_PERF, or a newer one"
-	if [ -n "$perf_reason" ]; then
+	if [ "$perf_reason" != "$perf_instead" ]; then
 		source_is perf degraded "$perf_reason" "$perf_remedy"
 	else
-		source_is perf available
+		source_is perf available "$perf_instead"
+	fi
+}
+
+perf_graph_remedy() {
+	if [ "$call_graph" != lbr ]; then
+		echo "a newer perf"
+	elif [ -n "$perf_why" ]; then
+		install_hint perf
+	else
+		echo "an Intel CPU with branch records, not virtual"
 	fi
 }
 
@@ -133,6 +181,11 @@ perf_await() {
 
 probe_perf_start() {
 	mkdir -p "$staging/perf"
+	if [ -n "$perf_why" ]; then
+		perf_list_events
+		perf_launch
+		return
+	fi
 	perf_event_options "$perf_sampler" "$perf_events"
 	perf_make_control perf record && perf_launch
 }
@@ -147,7 +200,7 @@ probe_perf_ready() {
 		source_is_up perf && return
 		source_gave_up perf
 	fi
-	source_is perf missing "perf record did not start: $(source_last_words perf)" "see recorder/perf.log"
+	source_is perf missing "$(perf_name) did not start: $(source_last_words perf)" "see recorder/perf.log"
 	rm -rf "$staging/perf"
 }
 
@@ -156,7 +209,15 @@ perf_buffer_kb() {
 	if [ "$(id -u)" = 0 ]; then per_cpu_kb; else echo 512; fi
 }
 
+perf_name() {
+	if [ -n "$perf_why" ]; then echo "perfcase-helper events"; else echo "perf record"; fi
+}
+
 perf_launch() {
+	if [ -n "$perf_why" ]; then
+		perf_launch_helper
+		return
+	fi
 	# shellcheck disable=SC2086 # lists of options without blanks in them
 	set -- perf record -k CLOCK_MONOTONIC $perf_build_ids --sample-cpu -m "$(perf_buffer_kb)K" $perf_options
 	case $perf_scope in
@@ -169,6 +230,18 @@ perf_launch() {
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
 	source_run perf "perf record" "$@" -o "$staging/perf/perf.data" 6<>"$state/perf.ctl" 7<>"$state/perf.ack"
 	perf_await perf "$helper" ready "$staging/perf/perf.data" PERFILE2
+}
+
+perf_launch_helper() {
+	case $perf_scope in
+	all) set -- all ;;
+	cgroup) set -- "cgroup=$cgroup_folder" ;;
+	*) set -- "$perf_pids" ;;
+	esac
+	rm -f "$state/perf.ready"
+	source_run perf "$(perf_name)" "$helper" events stream "$staging/perf/perf.data" "$1" "$(perf_buffer_kb)" "$perf_sampler" \
+		"$perf_graph" "$state/perf.events" "$state/perf.ready"
+	source_awaits perf "$helper" ready "$state/perf.ready" ready "$run_pid" "$START_TIMEOUT_S"
 }
 
 probe_perf_stop() { :; }
@@ -184,7 +257,7 @@ probe_perf_collect() {
 		esac
 	done <"$state/perf.count"
 	if [ ! -s "$staging/perf/perf.data" ]; then
-		source_is perf missing "perf record left no data: $(source_last_words perf)" "see recorder/perf.log"
+		source_is perf missing "$(perf_name) left no data: $(source_last_words perf)" "see recorder/perf.log"
 		rm -rf "$staging/perf"
 	fi
 }

@@ -9,8 +9,8 @@ probe_pmc_check() {
 	source_set pmc kind perf_stat
 	source_set pmc tool perf
 	pmc_events=
-	if ! command -v perf >/dev/null 2>&1; then
-		source_is pmc missing "perf is not installed" "$(install_hint perf)"
+	if perf_is_absent; then
+		source_is pmc missing "$perf_why" "$(install_hint perf)"
 		return
 	fi
 	source_set pmc tool_version "$(perf_version)"

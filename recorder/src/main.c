@@ -83,6 +83,7 @@ static const struct {
 	{ "drain", command_drain, "run a private ftrace instance and save its raw ring-buffer pages" },
 	{ "dump", command_dump, "have a running flight write its capture" },
 	{ "end", command_end, "end a process: SIGTERM, and SIGKILL when that does not help" },
+	{ "events", command_events, "record perf events without perf, or keep the last of them in memory" },
 	{ "heed", command_heed, "begin a shell script with SIGINT no longer ignored" },
 	{ "hold", command_hold, "wait for a go, then become the recorded command" },
 	{ "inside", command_inside, "run a command in a folder and in a process group of its own" },

@@ -82,6 +82,7 @@ COMMAND(details);
 COMMAND(drain);
 COMMAND(dump);
 COMMAND(end);
+COMMAND(events);
 COMMAND(heed);
 COMMAND(hold);
 COMMAND(inside);

@@ -157,6 +157,9 @@ impl Session {
         };
         (self.timelines.only_sched, self.timelines.only_syscall) =
             (only(&["sched:"]), only(&["raw_syscalls:", "syscalls:"]));
+        if self.timelines.sampled.are_to_come {
+            self.timelines.only_sched = None;
+        }
     }
 
     /// Events that a source says it lost. The decoder also notes an issue that says where.

@@ -1,4 +1,4 @@
-//! What another source knows of the switches that one recorded: callchains, and whose they were.
+//! What other sources know of the switches that one recorded: callchains, and whose they were.
 
 use std::collections::HashMap;
 use std::io::Result;
@@ -34,10 +34,61 @@ impl Moments {
     }
 }
 
-/// What is taken from another source.
+/// Which moment of a thread a callchain was taken at, where the event itself says nothing of who came or was woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// It leaves a CPU.
+    Switch,
+    /// It wakes another thread.
+    Wakeup,
+}
+
+/// Callchains of some switches and wakeups, without the switches themselves: samples of `context-switches`, and what
+/// perfcase-record takes of waits within a budget.
+#[derive(Default)]
+pub(crate) struct SampledStacks {
+    switches: Moments,
+    wakeups: Moments,
+    count: usize,
+    /// An event of a recording has them: the rows of `thread_state` wait for them.
+    pub are_to_come: bool,
+}
+
+impl SampledStacks {
+    /// A stranger's file may hold any number; these take half a gigabyte.
+    const MOST: usize = 1 << 25;
+
+    pub(crate) fn add(&mut self, moment: Moment, utid: Utid, clock_ns: i64, stack: u32) {
+        if self.count < Self::MOST && utid != 0 {
+            self.count += 1;
+            let moments = if moment == Moment::Switch { &mut self.switches } else { &mut self.wakeups };
+            moments.add(utid, (clock_ns, stack));
+        }
+    }
+
+    /// None if there are none. `of_some`: of so many threads only some were recorded.
+    pub(super) fn into_borrowed(self, of_some: Option<usize>) -> Option<Borrowed> {
+        let SampledStacks { mut switches, mut wakeups, count, .. } = self;
+        if count == 0 {
+            return None;
+        }
+        switches.sort();
+        wakeups.sort();
+        // The first switch of each thread has its callchain.
+        let followed = of_some.map(|count| (0..count).map(|utid| switches.0.contains_key(&(utid as Utid))).collect());
+        Some(Borrowed { runs: switches, wakers: wakeups, followed, ..Borrowed::default() })
+    }
+}
+
+/// What is taken from other sources.
+#[derive(Default)]
 pub(super) struct Borrowed {
+    /// By the thread that left a CPU.
     runs: Moments,
+    /// By the thread that was woken.
     wakes: Moments,
+    /// By the thread that woke another.
+    wakers: Moments,
     /// Whether each thread was followed; none: all were.
     followed: Option<Vec<bool>>,
     /// The callchain with which each thread left a CPU.
@@ -64,7 +115,7 @@ impl Borrowed {
         })?;
         runs.sort();
         wakes.sort();
-        Ok(Borrowed { runs, wakes, followed: None, left: HashMap::new() })
+        Ok(Borrowed { runs, wakes, ..Borrowed::default() })
     }
 
     /// Also leaves out the threads that the other source never saw leave a CPU.
@@ -89,7 +140,9 @@ impl Borrowed {
                 self.left.insert(interval.utid, interval.stack);
             }
             if interval.waker != NONE && interval.waker_stack == NONE {
-                interval.waker_stack = self.wakes.nearest(interval.utid, interval.woken());
+                let by_woken = self.wakes.nearest(interval.utid, interval.woken());
+                let by_waker = || self.wakers.nearest(interval.waker, interval.woken());
+                interval.waker_stack = if by_woken == NONE { by_waker() } else { by_woken };
             }
         }
         if let Some(followed) = &self.followed {

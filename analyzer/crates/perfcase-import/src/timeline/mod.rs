@@ -12,6 +12,7 @@ mod syscalls;
 
 pub(crate) use block::{BlockEvent, BlockStep};
 use borrow::Borrowed;
+pub(crate) use borrow::{Moment, SampledStacks};
 pub(crate) use sched::{Switch, WakeKind, Wakeup};
 pub(crate) use syscalls::{Entry, Return};
 
@@ -42,6 +43,8 @@ pub(crate) struct Timelines {
     /// Only some threads were recorded: a command, processes, a control group. perf then sees switches away from these
     /// threads and none to them; ftrace, by its list of pids, sees both.
     pub is_of_some_threads: bool,
+    /// What the chosen source may lack.
+    pub sampled: SampledStacks,
     sources: Vec<Timeline>,
     /// Architecture of the recorded host, as uname -m prints it: names the system calls.
     machine: Option<String>,
@@ -182,11 +185,16 @@ impl Session {
             let mut sched = std::mem::take(&mut self.timelines.of(source).sched);
             sched.settle_open(end, |utid| self.threads.end_of(utid), |utid| self.threads.name_of(utid));
             let of_some = self.timelines.is_of_some_threads;
-            let borrow = |other: &sched::Sched| {
-                let borrowed = Borrowed::from(other)?;
-                Ok(if of_some { borrowed.threads_of(other, self.threads.all.len()) } else { borrowed })
+            let thread_count = self.threads.all.len();
+            let sampled = std::mem::take(&mut self.timelines.sampled);
+            let other = match self.timelines.with_stacks(source) {
+                Some(other) => Borrowed::from(other).map(|borrowed| match of_some {
+                    true => Some(borrowed.threads_of(other, thread_count)),
+                    false => Some(borrowed),
+                }),
+                None => Ok(sampled.into_borrowed(of_some.then_some(thread_count))),
             };
-            match self.timelines.with_stacks(source).map(borrow).transpose() {
+            match other {
                 Ok(other) => sched.into_blocks(start, other).for_each(|build| self.write_later("thread_state", build)),
                 Err(error) => self.not_put_aside(error),
             }

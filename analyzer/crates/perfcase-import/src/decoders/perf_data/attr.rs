@@ -11,6 +11,10 @@ const SIZE_KNOWN: u32 = 144;
 
 /// `attr.type` of tracepoints.
 pub const TYPE_TRACEPOINT: u32 = 2;
+pub const TYPE_SOFTWARE: u32 = 1;
+/// Numbers of software events: `enum perf_sw_ids` of linux/perf_event.h.
+pub const SOFTWARE_CONTEXT_SWITCHES: u64 = 3;
+pub const SOFTWARE_BPF_OUTPUT: u64 = 10;
 
 /// What to measure and which fields samples have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,16 +5,18 @@ use std::ops::Deref;
 use hashbrown::HashMap;
 use perfcase_symbols::Kallsyms;
 
-use super::attr::TYPE_TRACEPOINT;
+use super::attr::{Attr, SOFTWARE_BPF_OUTPUT, SOFTWARE_CONTEXT_SWITCHES, TYPE_SOFTWARE, TYPE_TRACEPOINT};
 use super::behind::Behind;
 use super::bytes::ByteOrder;
 use super::header::HeaderError;
 use super::names;
 use super::recording::Recording;
+use super::sample::field;
 use super::scan::scan_within;
 use super::source::PerfSource;
 use crate::format::EventFormat;
 use crate::session::{EventAttr, EventId, Session, Severity, SourceId};
+use crate::timeline::Moment;
 use crate::tracepoint::TracepointId;
 
 /// Tells the owner of a file's bytes that those before an offset need not stay in memory.
@@ -36,6 +38,8 @@ pub struct Options<'a> {
 pub(super) struct Known {
     pub event: EventId,
     pub tracepoint: Option<TracepointId>,
+    /// What its callchains are of, where that is a moment of a thread.
+    pub moment: Option<Moment>,
 }
 
 /// Scans a perf.data and registers what it says about itself.
@@ -119,6 +123,19 @@ fn describe_source(recording: &Recording, session: &mut Session, source: SourceI
     }
 }
 
+/// Each switch counted by the kernel, or what perfcase-record's BPF programs write (recorder/src/stack_budget.c).
+fn moment(attr: &Attr, name: Option<&str>) -> Option<Moment> {
+    if attr.kind != TYPE_SOFTWARE || attr.sample_type & field::CALLCHAIN == 0 {
+        return None;
+    }
+    match (attr.config, name) {
+        (SOFTWARE_CONTEXT_SWITCHES, _) if !attr.flags.freq() && attr.period_or_freq == 1 => Some(Moment::Switch),
+        (SOFTWARE_BPF_OUTPUT, Some("switch-stacks")) => Some(Moment::Switch),
+        (SOFTWARE_BPF_OUTPUT, Some("wakeup-stacks")) => Some(Moment::Wakeup),
+        _ => None,
+    }
+}
+
 fn events(recording: &mut Recording, session: &mut Session, source: SourceId, options: &Options<'_>) -> Vec<Known> {
     let formats = formats(recording, options);
     let mut defined: HashMap<u32, TracepointId> = HashMap::new();
@@ -153,7 +170,9 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
             group_leader: leaders.get(index).copied().flatten().and_then(|i| known.get(i)).map(|k| k.event),
             is_tracepoint,
         });
-        known.push(Known { event: id, tracepoint });
+        let moment = moment(attr, event.name.as_deref());
+        session.timelines.sampled.are_to_come |= moment.is_some();
+        known.push(Known { event: id, tracepoint, moment });
     }
     for (index, name) in names.iter().enumerate() {
         recording.events.set_name(None, index, name);

@@ -140,6 +140,11 @@ impl Rows<'_> {
                 self.session.row_added();
             }
         }
+        if let (Some(moment), Some(utid), Some(stack)) = (known.moment, common.utid, common.stack_id)
+            && common.clock_ns != NO_TIME
+        {
+            self.session.timelines.sampled.add(moment, utid, common.clock_ns, stack);
+        }
         match (known.tracepoint, sample.raw) {
             // An event table says when: without a time there is no row.
             (Some(_), Some(_)) if common.clock_ns == NO_TIME => self.scratch.untimed_count += 1,
@@ -151,8 +156,8 @@ impl Rows<'_> {
                 );
             }
             (None, _) if common.clock_ns == NO_TIME => self.scratch.untimed_sample_count += 1,
-            (None, Some(_)) => self.scratch.opaque_raw_count += 1,
-            (_, None) => {}
+            (None, Some(_)) if known.moment.is_none() => self.scratch.opaque_raw_count += 1,
+            _ => {}
         }
         damage
     }

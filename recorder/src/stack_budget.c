@@ -1,0 +1,319 @@
+/* stack_budget.c: BPF programs that decide which context switches and wakeups get a callchain.
+ *
+ * A callchain costs more than everything else that is recorded of a switch, and a thread that waits 100,000 times a second waits
+ * at the same few places. A place is where the thread left user space: instruction and stack pointer. Each place of a
+ * thread has PLACE_HZ callchains a second, each thread THREAD_HZ: a wait of 1/PLACE_HZ or longer has its callchain, and a
+ * rare wait of a busy thread too, as it is at another place.
+ *
+ * The rate is held by the generic cell rate algorithm (ITU-T I.371): one number for each place, the time at which the next
+ * callchain would be on time. */
+#define _GNU_SOURCE
+#include "stack_budget.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SECOND_NS 1000000000
+enum {
+	PLACE_HZ = 1000,
+	THREAD_HZ = 5000,
+	BURST_NS = SECOND_NS / 20, /* what was not used of this time may be used at once */
+	PLACES = 1 << 15,
+	CPUS = 1 << 12,
+	MOST = 160,
+};
+
+/* What a thread is counted by. */
+enum kind { AT_PLACE, IN_THREAD, AS_WAKER };
+
+/* The key of the map lies at the end of the program's stack, a value before it. */
+enum { KEY_BYTES = 24, KEY = -KEY_BYTES, KIND = KEY + 4, IP = KEY + 8, SP = KEY + 16, VALUE = KEY - 8 };
+
+/* Where struct pt_regs has the instruction pointer and the stack pointer: arch/ARCH/include/uapi/asm/ptrace.h. */
+#if defined(__x86_64__)
+enum { REGS_IP = 128, REGS_SP = 152 };
+#elif defined(__aarch64__)
+enum { REGS_IP = 256, REGS_SP = 248 };
+#else
+enum { REGS_IP = -1, REGS_SP = -1 };
+#endif
+
+struct program {
+	struct bpf_insn code[MOST];
+	int length;
+	int rejects[8]; /* jumps to where 0 is returned */
+	int reject_count;
+};
+
+static struct bpf_insn *emit(struct program *program, int code, int to, int from, int offset, int value)
+{
+	struct bpf_insn *insn = &program->code[program->length++];
+
+	*insn = (struct bpf_insn){ .code = (__u8)code, .dst_reg = to, .src_reg = from, .off = (__s16)offset, .imm = value };
+	return insn;
+}
+
+static void copy(struct program *program, int to, int from)
+{
+	emit(program, BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0);
+}
+
+static void set(struct program *program, int to, int value)
+{
+	emit(program, BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value);
+}
+
+static void add(struct program *program, int to, int value)
+{
+	emit(program, BPF_ALU64 | BPF_ADD | BPF_K, to, 0, 0, value);
+}
+
+static void call(struct program *program, int function)
+{
+	emit(program, BPF_JMP | BPF_CALL, 0, 0, 0, function);
+}
+
+static void load_map(struct program *program, int to, int map)
+{
+	emit(program, BPF_LD | BPF_IMM | BPF_DW, to, BPF_PSEUDO_MAP_FD, 0, map);
+	emit(program, 0, 0, 0, 0, 0);
+}
+
+static void store(struct program *program, int offset, int from)
+{
+	emit(program, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, from, offset, 0);
+}
+
+static void jump_to_reject(struct program *program, int code, int left, int right)
+{
+	program->rejects[program->reject_count++] = program->length;
+	emit(program, code, left, right, 0, 0);
+}
+
+static void jump_here(struct program *program, int from)
+{
+	program->code[from].off = (__s16)(program->length - from - 1);
+}
+
+/* r6: what the program was called with, r7: the time; the key: the thread. */
+static void emit_start(struct program *program)
+{
+	copy(program, BPF_REG_6, BPF_REG_1);
+	set(program, BPF_REG_0, 0);
+	store(program, KEY, BPF_REG_0);
+	store(program, IP, BPF_REG_0);
+	store(program, SP, BPF_REG_0);
+	call(program, BPF_FUNC_get_current_pid_tgid);
+	emit(program, BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_0, KEY, 0);
+	copy(program, BPF_REG_8, BPF_REG_0);
+	call(program, BPF_FUNC_ktime_get_ns);
+	copy(program, BPF_REG_7, BPF_REG_0);
+}
+
+static void emit_kind(struct program *program, enum kind kind)
+{
+	emit(program, BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, KIND, kind);
+}
+
+static void emit_look_up(struct program *program, int map)
+{
+	load_map(program, BPF_REG_1, map);
+	copy(program, BPF_REG_2, BPF_REG_10);
+	add(program, BPF_REG_2, KEY);
+	call(program, BPF_FUNC_map_lookup_elem);
+}
+
+/* Goes on if the key has a callchain left. */
+static void emit_take(struct program *program, int map, int hz)
+{
+	const int pause_ns = SECOND_NS / hz;
+	int is_new, is_late, is_kept;
+
+	emit_look_up(program, map);
+	is_new = program->length;
+	emit(program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 0, 0);
+	emit(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_0, 0, 0);
+	copy(program, BPF_REG_2, BPF_REG_7);
+	add(program, BPF_REG_2, BURST_NS);
+	jump_to_reject(program, BPF_JMP | BPF_JGT | BPF_X, BPF_REG_1, BPF_REG_2);
+	is_late = program->length;
+	emit(program, BPF_JMP | BPF_JGE | BPF_X, BPF_REG_1, BPF_REG_7, 0, 0);
+	copy(program, BPF_REG_1, BPF_REG_7);
+	jump_here(program, is_late);
+	add(program, BPF_REG_1, pause_ns);
+	emit(program, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_1, 0, 0);
+	is_kept = program->length;
+	emit(program, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	jump_here(program, is_new);
+	copy(program, BPF_REG_1, BPF_REG_7);
+	add(program, BPF_REG_1, pause_ns);
+	store(program, VALUE, BPF_REG_1);
+	load_map(program, BPF_REG_1, map);
+	copy(program, BPF_REG_2, BPF_REG_10);
+	add(program, BPF_REG_2, KEY);
+	copy(program, BPF_REG_3, BPF_REG_10);
+	add(program, BPF_REG_3, VALUE);
+	set(program, BPF_REG_4, BPF_ANY);
+	call(program, BPF_FUNC_map_update_elem);
+	jump_here(program, is_kept);
+}
+
+/* The key: also where the thread left user space. */
+static void emit_place(struct program *program)
+{
+	call(program, BPF_FUNC_get_current_task_btf);
+	copy(program, BPF_REG_1, BPF_REG_0);
+	call(program, BPF_FUNC_task_pt_regs);
+	emit(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_0, REGS_IP, 0);
+	store(program, IP, BPF_REG_1);
+	emit(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_0, REGS_SP, 0);
+	store(program, SP, BPF_REG_1);
+}
+
+/* The callchain of this moment, as a sample of the CPU's event, with the thread as its data. */
+static void emit_output(struct program *program, int events)
+{
+	copy(program, BPF_REG_1, BPF_REG_6);
+	load_map(program, BPF_REG_2, events);
+	/* the current CPU's, as 32 bits: sign-extended it would be other flags */
+	emit(program, BPF_ALU | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, -1);
+	copy(program, BPF_REG_4, BPF_REG_10);
+	add(program, BPF_REG_4, KEY);
+	set(program, BPF_REG_5, 4);
+	call(program, BPF_FUNC_perf_event_output);
+}
+
+/* 0: the event itself is not written. */
+static void emit_end(struct program *program)
+{
+	for (int i = 0; i < program->reject_count; i++)
+		jump_here(program, program->rejects[i]);
+	set(program, BPF_REG_0, 0);
+	emit(program, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+static int bpf(int command, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
+}
+
+static int load(const struct program *program, int type, const char *name)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof attr);
+	attr.prog_type = (__u32)type;
+	attr.insns = (uintptr_t)program->code;
+	attr.insn_cnt = (__u32)program->length;
+	attr.license = (uintptr_t) "Dual MIT/GPL";
+	snprintf(attr.prog_name, sizeof attr.prog_name, "%s", name);
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+static int make_map(int type, int key_bytes, int value_bytes, int count, const char *name)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof attr);
+	attr.map_type = (__u32)type;
+	attr.key_size = (__u32)key_bytes;
+	attr.value_size = (__u32)value_bytes;
+	attr.max_entries = (__u32)count;
+	snprintf(attr.map_name, sizeof attr.map_name, "%s", name);
+	return bpf(BPF_MAP_CREATE, &attr);
+}
+
+static int load_switches(int map, int events, int has_places)
+{
+	struct program program = { .length = 0 };
+
+	emit_start(&program);
+	/* the idle task waits for nothing */
+	emit(&program, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_8, 0, 0, 32);
+	jump_to_reject(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_8, 0);
+	emit_kind(&program, IN_THREAD);
+	emit_take(&program, map, has_places ? THREAD_HZ : PLACE_HZ);
+	if (has_places) {
+		emit_kind(&program, AT_PLACE);
+		emit_place(&program);
+		emit_take(&program, map, PLACE_HZ);
+	}
+	emit_output(&program, events);
+	emit_end(&program);
+	return load(&program, BPF_PROG_TYPE_PERF_EVENT, "perfcase_switch");
+}
+
+static int load_wakeups(int map, int events, int is_scoped)
+{
+	struct program program = { .length = 0 };
+
+	emit_start(&program);
+	if (is_scoped) {
+		emit_kind(&program, IN_THREAD);
+		emit_look_up(&program, map);
+		jump_to_reject(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0);
+	}
+	emit_kind(&program, AS_WAKER);
+	emit_take(&program, map, PLACE_HZ);
+	emit_output(&program, events);
+	emit_end(&program);
+	return load(&program, BPF_PROG_TYPE_RAW_TRACEPOINT, "perfcase_wakeup");
+}
+
+int stack_budget_load(struct stack_budget *budget, int is_scoped)
+{
+	int map = make_map(BPF_MAP_TYPE_LRU_HASH, KEY_BYTES, 8, PLACES, "perfcase_stacks");
+
+	*budget = (struct stack_budget){ .switches = -1, .wakeups = -1 };
+	budget->switch_stacks = make_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, CPUS, "perfcase_switch");
+	budget->wakeup_stacks = make_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, CPUS, "perfcase_wakeup");
+	if (map < 0 || budget->switch_stacks < 0 || budget->wakeup_stacks < 0)
+		return errno;
+	/* before Linux 5.15 no program can see the registers */
+	if (REGS_IP >= 0)
+		budget->switches = load_switches(map, budget->switch_stacks, 1);
+	if (budget->switches < 0)
+		budget->switches = load_switches(map, budget->switch_stacks, 0);
+	if (budget->switches >= 0)
+		budget->wakeups = load_wakeups(map, budget->wakeup_stacks, is_scoped);
+	return budget->wakeups < 0 ? errno : 0;
+}
+
+int stack_budget_add_cpu(const struct stack_budget *budget, int cpu, int switch_event, int wakeup_event)
+{
+	const int maps[] = { budget->switch_stacks, budget->wakeup_stacks }, events[] = { switch_event, wakeup_event };
+
+	for (int i = 0; i < 2; i++) {
+		union bpf_attr attr;
+
+		memset(&attr, 0, sizeof attr);
+		attr.map_fd = (__u32)maps[i];
+		attr.key = (uintptr_t)&cpu;
+		attr.value = (uintptr_t)&events[i];
+		if (bpf(BPF_MAP_UPDATE_ELEM, &attr))
+			return errno;
+	}
+	return 0;
+}
+
+int stack_budget_begin(const struct stack_budget *budget)
+{
+	static const char *const tracepoints[] = { "sched_wakeup", "sched_wakeup_new" };
+
+	for (size_t i = 0; i < sizeof tracepoints / sizeof *tracepoints; i++) {
+		union bpf_attr attr;
+
+		memset(&attr, 0, sizeof attr);
+		attr.raw_tracepoint.name = (uintptr_t)tracepoints[i];
+		attr.raw_tracepoint.prog_fd = (__u32)budget->wakeups;
+		if (bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) < 0)
+			return errno;
+	}
+	return 0;
+}
