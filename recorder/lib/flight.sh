@@ -38,13 +38,13 @@ check_flight_memory() {
 	flight_bytes=134217728
 	[ "$flight_bytes" -le $((flight_ram_kb * 1024 / 20)) ] || flight_bytes=$((flight_ram_kb * 1024 / 20))
 	[ -z "$flight_memory" ] || flight_bytes=$("$helper" number size "$flight_memory")
-	flight_least=$((flight_cpus * 2 * 128 * 1024))
+	flight_least=$((flight_cpus * 2 * 512 * 1024))
 	[ "${flight_bytes:-0}" -ge "$flight_least" ] ||
 		usage_error "--flight-memory ${flight_memory:-$flight_bytes}: $flight_cpus CPUs need $((flight_least / 1048576 + 1))M at least"
 	[ -z "$check_only" ] || return 0
 	[ $((flight_bytes / 512)) -le "${flight_free_kb:-$((flight_bytes / 512))}" ] ||
 		die 1 "--flight-memory ${flight_memory:-$((flight_bytes / 1048576))M}: twice as much has to be free, and $((flight_free_kb / 1024)) MB are"
-	flight_kb=128
+	flight_kb=512
 	while [ $((flight_kb * 4 * flight_cpus * 1024)) -le "$flight_bytes" ]; do
 		flight_kb=$((flight_kb * 2))
 	done
@@ -224,6 +224,11 @@ flight_took() {
 		"its ring was full: it reaches back $(((${clock_end%% *} - flight_from) / 1000000000)) s, not $flight" "a larger --flight-memory"
 }
 
+# Of all of perf's rings.
+flight_ring_mb() {
+	echo $(((flight_kb * flight_cpus + 1023) / 1024))
+}
+
 flight_cut_perf() {
 	[ -n "$flight" ] && [ -s "$staging/perf/perf.data" ] || return 0
 	"$helper" cut-perf "$staging/perf/perf.data" $(($(perf_buffer_kb) * 1024)) $((${clock_end%% *} - flight_ns)) "$state/perf.from" 2>>"$log_file" ||
@@ -250,9 +255,56 @@ flight_wrote() {
 "
 }
 
-# --dump
+# --- the folder of a flight that was killed
+
+# What --salvage has to know.
+flight_note() {
+	[ -z "$flight" ] || echo "$flight_ns $(($(perf_buffer_kb) * 1024))" >"$state/flight"
+}
+
+# The tools have put their rings together when the recorder was gone, unless the host went down too. Since when each source has
+# everything is in files of theirs.
+flight_salvage() {
+	[ -s "$state/flight" ] || return 0
+	read -r flight_ns flight_ring_bytes <"$state/flight"
+	flight_salvage_parts proc
+	flight_salvage_parts process
+	rm -f "$staging"/pmc/perf-stat.csv.*
+	[ ! -s "$state/pmc.from" ] || cp "$state/pmc.zero" "$state/pmc.from"
+	flight_ended=$(sed -n 's/^ended_ns=//p' "$state/perf.cost" 2>/dev/null)
+	[ -z "$flight_ended" ] || "$helper" cut-perf "$staging/perf/perf.data" "$flight_ring_bytes" $((flight_ended - flight_ns)) "$state/perf.from"
+	while IFS= read -r flight_line; do
+		case $flight_line in
+		'    {"name":"'*)
+			flight_source=${flight_line#*:\"}
+			flight_source=${flight_source%%\"*}
+			;;
+		'     "started_monotonic_ns":'*)
+			[ ! -s "$state/$flight_source.from" ] || flight_line="     \"started_monotonic_ns\":$(cat "$state/$flight_source.from"),"
+			;;
+		'    {"at":"start",'*)
+			[ ! -s "$state/flight.begin" ] || flight_line="    $(json_anchor start "$(cat "$state/flight.begin")")]},"
+			;;
+		esac
+		printf '%s\n' "$flight_line"
+	done <"$manifest_file" >"$manifest_file.new" && mv -f "$manifest_file.new" "$manifest_file" || die 1 "could not write $manifest_file"
+}
+
+# The parts of a ring that nobody put together.
+flight_salvage_parts() {
+	[ -d "$staging/$1" ] && [ ! -e "$staging/$1/snapshots" ] || return 0
+	for flight_part in $(find "$staging/$1/." -name 'snapshots.*' | sed 's/.*snapshots\.//' | sort -n); do
+		cat "$staging/$1/snapshots.$flight_part" >>"$staging/$1/snapshots" && rm -f "$staging/$1/snapshots.$flight_part"
+	done
+	[ -s "$staging/$1/snapshots" ] || return 0
+	flight_from=$(head -n 1 "$staging/$1/snapshots")
+	flight_from=${flight_from#S }
+	echo "${flight_from%% *}" >"$state/$1.from"
+}
+
+# --- another process's flight: --dump
+
 flight_ask() {
 	flight_find_folder
-	"$helper" dump "$flight_folder" ${dump_which:+"$dump_which"} || exit $?
-	exit 0
+	exec "$helper" dump "$flight_folder" ${dump_which:+"$dump_which"}
 }

@@ -18,6 +18,8 @@ probe_perf_check() {
 			"run as root, or: sysctl kernel.perf_event_paranoid=-1"
 		return
 	fi
+	# perf's own rings forget what was mapped by processes that ended before they reach back
+	[ -z "$flight" ] || perf_why="a flight has rings that nobody reads before the end"
 	perf_tracepoints=$(list_events perf | tracefs_existing)
 	if [ -z "$perf_why" ]; then
 		target_choose_perf_scope
@@ -117,7 +119,7 @@ perf_event_options() {
 perf_judge() {
 	perf_reason=
 	perf_remedy=
-	[ -z "$perf_why" ] || perf_reason="$perf_why: perfcase-helper opens the events"
+	[ -z "$perf_why" ] || [ -n "$flight" ] || perf_reason="$perf_why: perfcase-helper opens the events"
 	perf_instead=$perf_reason
 	[ -n "$perf_events" ] || perf_lacks "no tracepoints (sched_switch): off-CPU time has no stacks" \
 		"mount -t tracefs tracefs /sys/kernel/tracing, and run as root"
@@ -225,7 +227,6 @@ perf_launch() {
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
 	*) set -- "$@" -p "$perf_pids" ;;
 	esac
-	[ -z "$flight" ] || set -- "$@" --overwrite --tail-synthesize
 	perf_control=$(source_get perf control)
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
 	source_run perf "perf record" "$@" -o "$staging/perf/perf.data" 6<>"$state/perf.ctl" 7<>"$state/perf.ack"
@@ -239,7 +240,9 @@ perf_launch_helper() {
 	*) set -- "$perf_pids" ;;
 	esac
 	rm -f "$state/perf.ready"
-	source_run perf "$(perf_name)" "$helper" events stream "$staging/perf/perf.data" "$1" "$(perf_buffer_kb)" "$perf_sampler" \
+	set -- stream "$staging/perf/perf.data" "$1" "$(perf_buffer_kb)"
+	[ -z "$flight" ] || set -- ring "$2" "$3" "$(flight_ring_mb)"
+	source_run perf "$(perf_name)" "$helper" events "$@" "$perf_sampler" \
 		"$perf_graph" "$state/perf.events" "$state/perf.ready"
 	source_awaits perf "$helper" ready "$state/perf.ready" ready "$run_pid" "$START_TIMEOUT_S"
 }
