@@ -69,7 +69,9 @@ await_end() {
 	return "$await_status"
 }
 
+# A child that has not begun yet has the shell's traps and loses a signal: `watch` also looks for the file.
 end_awaited() {
+	[ ! -d "$state" ] || echo >"$state/end"
 	[ -n "$awaited" ] || return 0
 	kill -TERM "-$awaited" 2>/dev/null || kill -TERM "$awaited" 2>/dev/null || return 0
 }

@@ -147,6 +147,8 @@ flight_loop() {
 		flight_child=
 		flight_before=$flight_count
 		flight_read_state
+		# ended before there was anything to write
+		[ -z "$flight_over" ] || [ "$flight_doing" != starting ] || exit 0
 		[ "$flight_count" -gt "$flight_before" ] || exit "$flight_status"
 		flight_keep
 		[ "$flight_stopped" = trigger ] || exit "$flight_status"

@@ -63,11 +63,12 @@ place_capture() {
 		place_name=${output%.perfcase}-$place_number.perfcase
 	done
 	packed=1
-	flight_wrote
-	[ "$place_name" != "$output" ] || return 0
-	exit_status=1
-	warn "$output came into being during the recording and was left alone: the capture has another name"
+	if [ "$place_name" != "$output" ] && [ -z "$flight" ]; then
+		exit_status=1
+		warn "$output came into being during the recording and was left alone: the capture has another name"
+	fi
 	output=$place_name
+	flight_wrote
 }
 
 say_progress() {
