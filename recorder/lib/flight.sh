@@ -226,7 +226,7 @@ flight_took() {
 		"its ring was full: it reaches back $(((${clock_end%% *} - flight_from) / 1000000000)) s, not $flight" "a larger --flight-memory"
 }
 
-# Of all of perf's rings.
+# All of perf's rings together.
 flight_ring_mb() {
 	echo $(((flight_kb * flight_cpus + 1023) / 1024))
 }

@@ -6,7 +6,7 @@ salvage=
 force=
 duration=
 duration_ns=0
-interval=1
+interval=
 interval_ns=
 budget=
 budget_bytes=0
@@ -48,7 +48,7 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --force              replace FILE if it exists
   --pid PID[,PID...]   only these processes, with their threads and children
   --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
-  --interval SECONDS   between /proc snapshots and counter readings (default 1, at least 0.01)
+  --interval SECONDS   between /proc snapshots and counter readings (default 1, of a flight 2; at least 0.01)
   --with GROUP[,...]   more events, which may come often: locks, page-cache, page-faults, tcp (see events.list)
   --numa-maps          also on which NUMA node each recorded process has its memory
   --symbols MODE       what names functions elsewhere: table (default: symbol tables of mapped objects, perf maps),
@@ -56,10 +56,10 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --call-graph MODE    how perf finds callers: fp (default: frame pointers), dwarf[,BYTES] (copies stacks, for programs
                        without frame pointers; large) or lbr (branch records of Intel CPUs)
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
-  --flight TIME        flight recorder: keep the last TIME, such as 60s, in rings that overwrite, until --dump, SIGUSR1 or a
-                       condition has it written to NAME-DATE.perfcase (-o NAME.perfcase); then go on
-  --when CONDITION     write it when load>8, runnable>16, cpu-pressure>50, io-pressure>50, memory-pressure>20 (PSI, avg10),
-                       'log:FILE:TEXT', 'http://127.0.0.1:8080/health>500ms' or oom:CGROUP; 'load>8 for 5s' has to last
+  --flight TIME        flight recorder: keep the last TIME, such as 60s, in rings that overwrite, until --dump, SIGUSR1
+                       or a condition has it written to NAME-DATE.perfcase (-o NAME.perfcase); then go on
+  --when CONDITION     write it when load>8, runnable>16, cpu-pressure>50, io-pressure>50, memory-pressure>20 (PSI),
+                       'log:FILE:TEXT', 'http://127.0.0.1:80/health>500ms' or oom:CGROUP; 'load>8 for 5s' has to last
   --rest TIME          after a capture no condition counts for so long (default 60s)
   --keep N             of the captures of a flight the last N stay (default 10)
   --flight-memory SIZE of the rings (default 128M, at most 5 % of the memory)
@@ -78,7 +78,7 @@ does not offer is left out and named in the capture. Ctrl-C ends the recording a
 Try:   perfcase-record --check
        perfcase-record --duration 30 -o incident.perfcase --ticket OPS-123 --note 'checkout is slow since 14:05'
        perfcase-record -o build.perfcase -- make -j4
-       perfcase-record --flight 60s -o /var/tmp/web.perfcase --when 'http://127.0.0.1:8080/health>500ms' --when oom:/
+       perfcase-record --flight 60s -o web.perfcase --when 'http://127.0.0.1:8080/health>500ms' --when oom:/
 then:  perfcase report incident.perfcase
 
 Exit status: 0 a capture was written; 1 it could not be, or not at FILE; 2 wrong usage; 3 the target does not exist;
@@ -233,6 +233,8 @@ check_options() {
 		duration_ns=$("$helper" number seconds "$duration")
 		[ "${duration_ns:-0}" -gt 0 ] || usage_error "--duration $duration: a positive number of seconds, such as 30"
 	fi
+	# a flight goes on for ever, and the copies of /proc are most of what it costs
+	[ -n "$interval" ] || interval=$((${flight:+1} + 1))
 	interval_ns=$("$helper" number seconds "$interval")
 	[ "${interval_ns:-0}" -ge 10000000 ] || usage_error "--interval $interval: a number of seconds, at least 0.01"
 	groups_left=${event_groups:+$event_groups,}

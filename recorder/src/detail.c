@@ -19,6 +19,7 @@ enum {
 	FILE_LIMIT = 1 << 20,   /* bytes kept of one file */
 	FD_LIMIT = 20000,       /* descriptors listed in one snapshot */
 	SLOW_FILES_PER_CPU = 100, /* a snapshot is followed by at least so many times its own CPU time */
+	FLIGHT_PER_CPU = 4,     /* and of a flight by so many times that */
 	LONGEST_STEP = 10,      /* intervals between snapshots, once a recording has lasted a while */
 };
 
@@ -213,6 +214,8 @@ int command_details(int argc, char **argv)
 		if (seq > 1 && step < LONGEST_STEP * interval_ns)
 			step = step * 2 < LONGEST_STEP * interval_ns ? step * 2 : LONGEST_STEP * interval_ns;
 		now = clock_ns(CLOCK_MONOTONIC);
+		if (details.ring.keep_ns)
+			cost *= FLIGHT_PER_CPU; /* it goes on for ever, and all of a flight is to take less than that */
 		if (seq > 1 && next < now + cost * SLOW_FILES_PER_CPU)
 			next = now + cost * SLOW_FILES_PER_CPU;
 		while (!stop_requested && (now = clock_ns(CLOCK_MONOTONIC)) < next)

@@ -59,10 +59,10 @@ pub struct Recorder {
     pub budget_bytes: Option<u64>,
     /// "duration", "target_exit", "budget", "disk_space", "signal", "trigger" or "unfinished".
     pub stopped_by: Option<String>,
-    /// Of a flight: how much it kept, at most.
+    /// How much a flight kept, at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flight_ns: Option<u64>,
-    /// Of a flight: the condition that ended it.
+    /// The condition that ended a flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<String>,
     /// What this version does not know.
