@@ -137,6 +137,7 @@ flight_loop() {
 	say "flight: the last $flight are kept; perfcase-record --dump $$ or kill -USR1 $$ writes them"
 	while [ -z "$flight_over" ]; do
 		flight_say_state starting
+		flight_before=$flight_count
 		PERFCASE_FLIGHT=$flight_state PERFCASE_FLIGHT_COUNT=$flight_count "$helper" tied "$helper" heed "${ignored:-0}" \
 			"$(readlink -f "/proc/$$/exe")" "$0" "$@" 4<&- &
 		flight_child=$!
@@ -145,7 +146,6 @@ flight_loop() {
 		await_end "$flight_child"
 		flight_status=$?
 		flight_child=
-		flight_before=$flight_count
 		flight_read_state
 		# ended before there was anything to write
 		[ -z "$flight_over" ] || [ "$flight_doing" != starting ] || exit 0

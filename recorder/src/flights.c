@@ -140,6 +140,8 @@ static int is_meant(const struct flight *flight, const char *which)
 		return atoi(which) == flight->pid;
 	if (length > 9 && !strcmp(which + length - 9, ".perfcase"))
 		length -= 9;
+	if (!strncmp(which, "./", 2))
+		which += 2, length -= 2;
 	if (*which == '/')
 		format_path(path, sizeof path, "%.*s", (int)length, which);
 	else

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -289,3 +290,21 @@ def test_rings_are_not_larger_than_the_host_can_bear(tmp_path: Path) -> None:
     done = run("dash", "--flight", "9", "--flight-memory", "1K", "-o", tmp_path / "x.perfcase")
     assert done.returncode == 2
     assert "at least" in done.stderr
+
+
+# More than ten seconds: signals have to come at every moment of a flight, of its packing and of the next one's start.
+@pytest.mark.parametrize("shell", SHELLS)
+def test_asked_at_any_moment_it_lives_and_writes_whole_captures(shell: str, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    with target(tmp_path) as process, flight(shell, tmp_path, process.pid, "--keep", "3") as recorder:
+        end = time.monotonic() + 60
+        while said.read_text().count("removed ") < 1 and time.monotonic() < end:
+            recorder.send_signal(signal.SIGUSR1)
+            time.sleep(random.Random(said.stat().st_size).uniform(0.01, 0.3))
+        assert recorder.poll() is None, said.read_text()
+        assert ended_by(recorder, signal.SIGTERM) == 0
+    assert 3 <= len(captures(tmp_path)) <= 4
+    for path in captures(tmp_path):
+        Capture.read(path).check()
+    assert list(tmp_path.glob("*.recording")) == []
+    assert not list(Path("/run/perfcase").glob(f"flight-{recorder.pid}*"))
