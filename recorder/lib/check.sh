@@ -56,7 +56,7 @@ check_table() {
 	check_trace_cmd
 	check_compression
 	printf '%-12s %-10s %s\n' SOURCE STATUS 'WHY / ENABLE WITH'
-	for name in perf ftrace pmc proc process host symbols trace-cmd compression; do
+	for name in perf ftrace stacks pmc proc process host symbols trace-cmd compression; do
 		check_row "$name"
 	done
 }

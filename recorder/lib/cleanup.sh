@@ -18,6 +18,7 @@ trap_signals() {
 	trap 'on_signal SIGTERM 15' TERM
 	trap 'on_signal SIGHUP 1' HUP
 	flight_trap
+	trap : PIPE # who read our messages has gone: the recording goes on. Ignored, it would be ignored in the recorded command too
 	trap 'on_exit' EXIT
 }
 
@@ -31,6 +32,10 @@ on_signal() {
 		return
 	fi
 	signalled_ns=$signal_now
+	if [ "$ending" = upload ]; then
+		say "$1: the capture is being sent. Once more leaves it in $output"
+		return
+	fi
 	if [ -n "$ending" ]; then
 		say "$1: the recording is over, and its capture is being written. Once more leaves it as a folder"
 		return
@@ -46,6 +51,18 @@ on_signal() {
 # await COMMAND...: runs it. A shell handles no signal as long as it waits for a child in the foreground, but does for others.
 await() {
 	"$@" 9>&- &
+	await_started
+}
+
+# await_into FILE COMMAND...: what it prints goes there, but not what a signal makes the recorder say meanwhile.
+await_into() {
+	await_file=$1
+	shift
+	"$@" >"$await_file" 2>&1 9>&- &
+	await_started
+}
+
+await_started() {
 	awaited=$!
 	[ -z "$interrupted_by$flight_dump" ] || [ -n "$ending" ] || end_awaited # the signal came before there was a child to end
 	await_end "$awaited"
@@ -85,9 +102,16 @@ leave_at_once() {
 	trap '' INT TERM HUP
 	trap - EXIT
 	end_awaited
+	rotate_leave
 	[ -z "$command_pid" ] || kill -TERM "$command_pid" 2>/dev/null
 	restore_knobs
-	[ -z "$staging" ] || [ ! -d "$staging" ] || say_folder
+	if [ -n "$packed" ]; then
+		rm -rf "$staging"
+		[ "$ending" != upload ] || upload_left "a signal ended it"
+	elif [ -n "$staging" ] && [ -d "$staging" ]; then
+		say_folder
+	fi
+	stream_end
 	exit "$1"
 }
 
@@ -134,6 +158,7 @@ on_exit() {
 	trap - EXIT
 	ending=1
 	end_awaited
+	rotate_leave
 	stop_all
 	target_end
 	restore_knobs
@@ -143,5 +168,6 @@ on_exit() {
 	elif [ -n "$staging" ]; then
 		say_folder
 	fi
+	stream_end
 	exit "$status"
 }

@@ -14,7 +14,7 @@ unset PERFCASE_FLIGHT PERFCASE_FLIGHT_COUNT
 # What needs the helper: the numbers and the conditions.
 check_flight() {
 	if [ -z "$flight" ]; then
-		[ -z "$flight_memory$rest$keep$when_words" ] || usage_error "--when, --rest, --keep and --flight-memory go with --flight"
+		[ -z "$flight_memory$rest$when_words" ] || usage_error "--when, --rest and --flight-memory go with --flight"
 		return
 	fi
 	flight_ns=$("$helper" number seconds "$flight")
@@ -22,6 +22,7 @@ check_flight() {
 		usage_error "--flight $flight: how many seconds are kept, such as 60s: 1 to 3600, and not less than --interval"
 	[ "$mode" != 'command' ] || usage_error "--flight looks at what runs already: use --pid or --cgroup"
 	[ -z "$duration$budget$salvage" ] || usage_error "--flight ends at a trigger, and keeps to --flight-memory: no --duration, --budget, --salvage"
+	[ -z "$every$upload$send" ] && [ "$output" != - ] || usage_error "--flight writes files: no --every, --upload, --send, -o -"
 	rest_ns=$("$helper" number seconds "${rest:-60}") || usage_error "--rest $rest: a number of seconds, such as 60s"
 	case ${keep:=10} in
 	0* | *[!0-9]* | ????????*) usage_error "--keep $keep: how many captures stay, 1 or more" ;;
@@ -159,7 +160,8 @@ flight_loop() {
 # Only what this process wrote goes, and only as long as it still is that file.
 flight_keep() {
 	flight_last=$(sed 1d "$flight_state" && echo .)
-	quote "$(ls -di -- "${flight_last%?.}" 2>/dev/null | sed 's/^ *\([0-9]*\) .*/\1/;q')"
+	flight_identity=$("$helper" identity "${flight_last%?.}")
+	quote "${flight_identity#* }"
 	flight_names=$flight_names$quoted
 	quote "${flight_last%?.}"
 	flight_names=$flight_names$quoted
@@ -169,12 +171,11 @@ flight_keep() {
 flight_drop() {
 	eval "set -- $flight_names"
 	[ $# -gt $((keep * 2)) ] || return 0
-	case $(ls -di -- "$2" 2>/dev/null) in
-	*"$1 $2")
-		[ -L "$2" ] || [ ! -f "$2" ] || rm -f -- "$2"
-		say "removed $2: --keep $keep"
-		;;
-	esac
+	if "$helper" drop "$2" "$1"; then
+		say "removed $2: $keep are kept"
+	else
+		say "$2 is no longer what was recorded: left alone"
+	fi
 	shift 2
 	save_words "$@"
 	flight_names=$command_words

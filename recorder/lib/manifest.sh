@@ -193,6 +193,7 @@ write_overhead() {
 		for probe in proc process pmc ftrace perf symbols; do
 			[ -s "$state/$probe.cost" ] && cost_json "$state/$probe.cost" "$probe" && printf ',\n'
 		done
+		[ ! -s "$state/squeeze.cost" ] || { cost_json "$state/squeeze.cost" recorder && printf ',\n'; }
 		phase_json none start before 'checks' 0 0 && printf ',\n'
 		phase_json start end recording "$during" "$sources_user_ns" "$sources_system_ns" && printf ',\n'
 		phase_json end collected after 'collecting' 0 0 && printf '\n'

@@ -2,6 +2,8 @@
 # shellcheck disable=SC2034 # the options are read by the other files
 # options.sh: the command line.
 output=
+# the capture goes to standard output, or into a pipe that has a name
+stream=
 salvage=
 force=
 duration=
@@ -14,7 +16,6 @@ flight=
 flight_ns=0
 flight_memory=
 rest=
-keep=
 when_words=
 dump=
 dump_which=
@@ -27,6 +28,7 @@ check_only=
 numa_maps=
 symbols=table
 call_graph=fp
+stacks=long
 mode=system
 pids=
 cgroup=
@@ -43,8 +45,12 @@ usage: perfcase-record [options] [-o FILE]               record the whole host
 Records CPU samples and context switches with stacks (perf), system calls, wakeups and block requests (ftrace),
 hardware and software counters (perf stat) and /proc, all on one clock, into one file for `perfcase import`.
 
-  --duration SECONDS   stop after this time (default: at Ctrl-C, or when the target ends)
-  -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet
+  --duration TIME      stop after this time: 30, 10m, 2h (default: at Ctrl-C, or when the target ends)
+  --every TIME         one capture after the other, each of this time, FILE-DATE.perfcase; no moment is missed
+  --keep N             only the newest N of them; a --budget is for all of them then, and removes the oldest.
+                       Of the captures of a --flight too (default 10)
+  -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet,
+                       a named pipe, or - for standard output (ssh host perfcase-record -o - --duration 30 > x)
   --force              replace FILE if it exists
   --pid PID[,PID...]   only these processes, with their threads and children
   --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
@@ -55,19 +61,23 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
                        full (the whole objects, also for source lines) or none
   --call-graph MODE    how perf finds callers: fp (default: frame pointers), dwarf[,BYTES] (copies stacks, for programs
                        without frame pointers; large) or lbr (branch records of Intel CPUs)
+  --stacks MODE        callchains of waits and wakeups: long (default: of each place where a thread waits, 1000 a second: of
+                       all long waits, and some of the short ones), all (a switching workload takes six times its CPU) or none
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
   --flight TIME        flight recorder: keep the last TIME, such as 60s, in rings that overwrite, until --dump, SIGUSR1
                        or a condition has it written to NAME-DATE.perfcase (-o NAME.perfcase); then go on
   --when CONDITION     write it when load>8, runnable>16, cpu-pressure>50, io-pressure>50, memory-pressure>20 (PSI),
                        'log:FILE:TEXT', 'http://127.0.0.1:80/health>500ms' or oom:CGROUP; 'load>8 for 5s' has to last
   --rest TIME          after a capture no condition counts for so long (default 60s)
-  --keep N             of the captures of a flight the last N stay (default 10)
   --flight-memory SIZE of the rings (default 128M, at most 5 % of the memory)
   --dump [PID|NAME]    have the running flight write its capture, wait for it and print its name
   --ticket ID          an incident number, kept in the capture
   --note TEXT          a remark, kept in the capture
   --label LABEL        a word to find it by later, such as canary or build=7; may be given several times
   --quiet              say only what went wrong
+  --upload URL         send the capture to the server at URL (perfcase serve); without -o no file stays here
+  --token-file FILE    the server's token: the only line of a file that nobody else may read
+  --send FILE          send this capture to --upload URL, instead of recording
   --salvage FOLDER     pack what a recorder that was killed left (FILE.recording), instead of recording
   --check, --help, --version
 
@@ -110,6 +120,7 @@ parse_options() {
 		--numa-maps) numa_maps=numa ;;
 		--quiet | -q) quiet=1 ;;
 		--)
+			[ $# -gt 1 ] || rotate_dashes=1
 			shift
 			break
 			;;
@@ -123,8 +134,8 @@ parse_options() {
 				;;
 			esac
 			;;
-		-o | --output | --flight | --flight-memory | --when | --rest | --keep | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
-			--call-graph)
+		--every | --keep | --flight | --flight-memory | --when | --rest | --piece | --upload | --token-file | --send | -o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
+			--call-graph | --stacks)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
 			shift
@@ -143,6 +154,24 @@ parse_options() {
 take_option() {
 	case $1 in
 	-o | --output) output=$2 ;;
+	--every)
+		[ -n "$2" ] || usage_error "--every '': a time, such as 10m"
+		every=$2
+		;;
+	--keep) keep=$2 ;;
+	--piece) # --every runs this
+		[ -n "$output" ] || upload_remove=1
+		output=$2 piece=1 every='' keep='' budget=''
+		;;
+	--upload) upload=$2 ;;
+	--token-file) token_file=$2 ;;
+	--send)
+		case $2 in
+		-*) send=./$2 ;;
+		*) send=$2 ;;
+		esac
+		[ -f "$send" ] || usage_error "--send '$2': a capture"
+		;;
 	--salvage)
 		case $2 in
 		'' | /) usage_error "--salvage '$2': the folder that a killed recorder left, FILE.recording" ;;
@@ -159,10 +188,10 @@ take_option() {
 		when_words=$when_words$quoted
 		;;
 	--rest) rest=$2 ;;
-	--keep) keep=$2 ;;
 	--budget) budget=$2 ;;
 	--symbols) symbols=$2 ;;
 	--call-graph) call_graph=$2 ;;
+	--stacks) stacks=$2 ;;
 	--ticket) ticket=$2 ;;
 	--note) note=$2 ;;
 	--label)
@@ -235,6 +264,8 @@ check_options() {
 	fi
 	# a flight goes on for ever, and the copies of /proc are most of what it costs
 	[ -n "$interval" ] || interval=$((${flight:+1} + 1))
+	# long ones are found by a process that writes down what it finds
+	[ -z "$flight" ] || [ "$stacks" != long ] || stacks=none
 	interval_ns=$("$helper" number seconds "$interval")
 	[ "${interval_ns:-0}" -ge 10000000 ] || usage_error "--interval $interval: a number of seconds, at least 0.01"
 	groups_left=${event_groups:+$event_groups,}
@@ -253,6 +284,11 @@ check_options() {
 	*) usage_error "--symbols $symbols: there are none, table and full" ;;
 	esac
 	check_call_graph
+	case $stacks in
+	long) ;;
+	all | none) PROBES=$(echo "$PROBES" | sed 's/ stacks//') ;;
+	*) usage_error "--stacks $stacks: there are long, all and none" ;;
+	esac
 	if [ -n "$budget" ]; then
 		budget_bytes=$("$helper" number size "$budget")
 		[ "${budget_bytes:-0}" -gt 0 ] || usage_error "--budget $budget: a size, such as 200M"
@@ -267,21 +303,32 @@ check_options() {
 		[ "$output" != "${salvage%/}" ] || usage_error "--salvage $salvage: say with -o where the capture goes"
 	fi
 	[ -z "$flight" ] || flight_take_output
-	[ -n "$output" ] || output=perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
+	[ -n "$output" ] || {
+		upload_remove=1
+		output=perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
+	}
 	check_output
+	rotate_check
+	upload_check
 }
 
-# What is there keeps its name: a device or a pipe always, a file without --force. A link is refused too, because it is not
-# clear what would be replaced: the link, or the file that it names.
+# What is there keeps its name: a device always, a file without --force. A link is refused too, because it is not clear what would
+# be replaced: the link, or the file that it names. A named pipe is written to.
 check_output() {
 	case $output in
-	-) usage_error "-o -: a capture is a file, as its size and checksums come first; name one, and copy it afterwards" ;;
+	-)
+		[ ! -t 1 ] || [ -n "$check_only" ] || usage_error "-o -: standard output is a terminal: send it to a file or a command"
+		stream=stdout
+		return
+		;;
 	-*) output=./$output ;;
 	*/) usage_error "-o $output is a folder" ;;
 	esac
 	[ ! -L "$output" ] || usage_error "-o $output is a symbolic link: name the file itself"
 	[ ! -d "$output" ] || usage_error "-o $output is a folder"
 	[ -e "$output" ] || return 0
-	[ -f "$output" ] || usage_error "-o $output is a device, a pipe or a socket: a capture is a regular file"
+	[ ! -p "$output" ] || stream=pipe
+	[ -z "$stream" ] || return 0
+	[ -f "$output" ] || usage_error "-o $output is a device or a socket: a capture goes to a regular file or a pipe"
 	[ -n "$force" ] || [ -n "$check_only" ] || [ -n "$flight" ] || die 1 "$output exists: --force replaces it, -o gives another name"
 }

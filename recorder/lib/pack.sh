@@ -15,7 +15,7 @@ compressor() {
 	fi
 }
 
-# Each member for itself, in few processes. Below 1 KB a member is not worth it. From inside the folder: its own name may hold
+# Each member for itself, in few processes. Below 1 KB a member is not worth it; the log stays, as --salvage knows a folder by it. From inside the folder: its own name may hold
 # anything, and what these commands delete must be the members.
 compress_members() {
 	case $(compressor) in
@@ -23,12 +23,13 @@ compress_members() {
 	gzip) set -- gzip -f -- ;;
 	*) return 0 ;;
 	esac
-	await "$helper" inside "$staging" find . -path ./.state -prune -o -type f -size +2 ! -name manifest.json -exec "$@" {} + \
-		>"$state/compress.log" 2>&1 ||
+	await_into "$state/compress.log" "$helper" inside "$staging" find . -path ./.state -prune -o \
+		-type f -size +2 ! -name '*.zst' ! -name manifest.json ! -path ./recorder/log -exec "$@" {} + ||
 		warn "some members stay uncompressed: $(tail -n 1 "$state/compress.log")"
 }
 
 pack_capture() {
+	piece_wait
 	say_progress "packing"
 	restore_knobs
 	write_overhead
@@ -44,6 +45,10 @@ pack_capture() {
 
 write_archive() {
 	[ -z "$flight" ] || flight_name # of now
+	if [ -n "$stream" ]; then
+		stream_archive
+		return
+	fi
 	# in our own folder, where nobody can have put a link or a pipe in its place
 	if ! await "$helper" pack "$staging" >"$state/packed"; then
 		rm -f "$state/packed"
@@ -63,12 +68,15 @@ place_capture() {
 		place_name=${output%.perfcase}-$place_number.perfcase
 	done
 	packed=1
-	if [ "$place_name" != "$output" ] && [ -z "$flight" ]; then
-		exit_status=1
-		warn "$output came into being during the recording and was left alone: the capture has another name"
+	if [ "$place_name" = "$output" ] || [ -n "$flight" ]; then
+		output=$place_name
+		piece_is_made "$output"
+		flight_wrote
+		return
 	fi
+	exit_status=1
+	warn "$output came into being during the recording and was left alone: the capture has another name"
 	output=$place_name
-	flight_wrote
 }
 
 say_progress() {
@@ -83,5 +91,10 @@ report_result() {
 	signal) say "stopped by $interrupted_by" ;;
 	esac
 	[ -z "$command_status" ] || [ "$command_status" = 0 ] || say "the command's exit status was $command_status"
+	if [ -n "$stream" ]; then
+		say "wrote the capture to $stream_name"
+		return
+	fi
 	say "wrote $output ($(wc -c <"$output" | tr -d ' ') bytes). Next: perfcase report $output"
+	[ -z "$upload" ] || upload_file "$output"
 }

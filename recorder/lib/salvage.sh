@@ -35,6 +35,8 @@ salvage_refuse() {
 # What an unfinished packing left goes first: of a member that is there twice, the compressed one was not whole.
 salvage_pack() {
 	rm -f "$manifest_file.new"
+	squeeze_tried=1
+	squeeze_finish
 	find "$staging" -path '*/.state' -prune -o -type f \( -name '*.zst' -o -name '*.gz' \) -exec sh -c '
 		for file do
 			[ ! -e "${file%.*}" ] || rm -f "$file"
@@ -54,7 +56,7 @@ salvage_pack() {
 salvage_say() {
 	grep -q '"stopped_by":"unfinished"' "$manifest_file" || return 0
 	salvage_absent=
-	for salvage_source in host proc process pmc ftrace perf symbols; do
+	for salvage_source in host proc process pmc ftrace stacks perf symbols; do
 		[ -n "$(find "$staging/$salvage_source" -type f 2>/dev/null | head -n 1)" ] || salvage_absent="$salvage_absent $salvage_source"
 	done
 	say "the recorder was killed: the end of each source may be missing${salvage_absent:+, and all of:$salvage_absent}"

@@ -50,7 +50,7 @@ source_run() {
 	"$helper" json array "$@" >"$state/source/$source_name/command"
 	log "$source_name: $*"
 	"$helper" run "$source_label" "$state/$source_name.cost" "$staging/recorder/$source_name.log" \
-		"$state/$source_name.pid" "$run_instance" "$@" 9>&- &
+		"$state/$source_name.pid" "$run_instance" "$@" 9>&- 3>&- &
 	run_pid=$!
 	run_instance=
 	running_pids="$running_pids $run_pid"
@@ -61,7 +61,7 @@ source_run() {
 source_awaits() {
 	source_name=$1
 	shift
-	"$@" >"$state/$source_name.started" 9>&- &
+	"$@" >"$state/$source_name.started" 9>&- 3>&- &
 	source_set "$source_name" waiter $!
 }
 

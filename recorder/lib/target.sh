@@ -24,7 +24,7 @@ target_hold() {
 	exec 9<>"$state/go"
 	# the shell gives background children /dev/null: hand the real standard input on
 	exec 8<&0
-	"$helper" hold "$state/go" "$user_umask" "$ignored" $$ "$@" <&8 8<&- 9>&- 5<&- &
+	"$helper" hold "$state/go" "$user_umask" "$ignored" $$ "$@" <&8 8<&- 9>&- 5<&- 3>&- &
 	command_pid=$!
 	exec 8<&-
 	pids=$command_pid

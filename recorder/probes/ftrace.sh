@@ -103,6 +103,8 @@ probe_ftrace_start() {
 		ftrace_why="trace-cmd was not wanted (PERFCASE_NO_TRACE_CMD)"
 	elif ! command -v trace-cmd >/dev/null 2>&1; then
 		ftrace_why="trace-cmd is not installed"
+	elif squeeze_works; then
+		ftrace_why="trace-cmd compresses only at its end"
 	else
 		ftrace_why=
 		ftrace_start_trace_cmd

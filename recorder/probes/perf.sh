@@ -20,7 +20,7 @@ probe_perf_check() {
 	fi
 	# perf's own rings forget what was mapped by processes that ended before they reach back
 	[ -z "$flight" ] || perf_why="a flight has rings that nobody reads before the end"
-	perf_tracepoints=$(list_events perf | tracefs_existing)
+	perf_tracepoints=$(perf_list_tracepoints | tracefs_existing)
 	if [ -z "$perf_why" ]; then
 		target_choose_perf_scope
 		perf_without_bpf=
@@ -38,6 +38,16 @@ probe_perf_check() {
 	perf_sampler=
 	source_is perf missing "$perf_why; perfcase-helper cannot open the events either: $(tail -n 1 "$state/trial.log")" \
 		"sysctl kernel.perf_event_paranoid=-1, or run as root outside a restricted container"
+}
+
+# Those of the scheduler only where nothing else takes their callchains.
+perf_list_tracepoints() {
+	list_events perf | while read -r event; do
+		case $event in
+		sched:*) stacks_are_taken || echo "$event" ;;
+		*) echo "$event" ;;
+		esac
+	done
 }
 
 # Whether perf is to be done without; sets perf_why.
@@ -121,7 +131,7 @@ perf_judge() {
 	perf_remedy=
 	[ -z "$perf_why" ] || [ -n "$flight" ] || perf_reason="$perf_why: perfcase-helper opens the events"
 	perf_instead=$perf_reason
-	[ -n "$perf_events" ] || perf_lacks "no tracepoints (sched_switch): off-CPU time has no stacks" \
+	[ -n "$perf_events" ] || stacks_are_taken || perf_lacks "no tracepoints (sched_switch): off-CPU time has no stacks" \
 		"mount -t tracefs tracefs /sys/kernel/tracing, and run as root"
 	[ "${perf_sampler%:u}" = cycles ] || perf_lacks \
 		"no hardware cycle counter: a timer (cpu-clock) samples instead, blind where interrupts are off" \
@@ -202,6 +212,13 @@ probe_perf_ready() {
 		source_is_up perf && return
 		source_gave_up perf
 	fi
+	if [ -z "$perf_why" ] && [ -z "$interrupted_by" ]; then
+		perf_why="perf record did not start ($(source_last_words perf | sed 's/ *$//'))"
+		rm -f "$staging/perf/perf.data"
+		perf_turn_to_helper
+		perf_choose_events && probe_perf_start && source_is_up perf && return
+		source_gave_up perf
+	fi
 	source_is perf missing "$(perf_name) did not start: $(source_last_words perf)" "see recorder/perf.log"
 	rm -rf "$staging/perf"
 }
@@ -233,14 +250,19 @@ perf_launch() {
 	perf_await perf "$helper" ready "$staging/perf/perf.data" PERFILE2
 }
 
-perf_launch_helper() {
+# What the helper calls the scope that was chosen.
+perf_helper_scope() {
+	target_choose_perf_scope
 	case $perf_scope in
-	all) set -- all ;;
-	cgroup) set -- "cgroup=$cgroup_folder" ;;
-	*) set -- "$perf_pids" ;;
+	all) echo all ;;
+	cgroup) echo "cgroup=$cgroup_folder" ;;
+	*) echo "$perf_pids" ;;
 	esac
+}
+
+perf_launch_helper() {
 	rm -f "$state/perf.ready"
-	set -- stream "$staging/perf/perf.data" "$1" "$(perf_buffer_kb)"
+	set -- stream "$staging/perf/perf.data" "$(perf_helper_scope)" "$(perf_buffer_kb)"
 	[ -z "$flight" ] || set -- ring "$2" "$3" "$(flight_ring_mb)"
 	source_run perf "$(perf_name)" "$helper" events "$@" "$perf_sampler" \
 		"$perf_graph" "$state/perf.events" "$state/perf.ready"
@@ -249,17 +271,22 @@ perf_launch_helper() {
 
 probe_perf_stop() { :; }
 
+# perf_count SOURCE: events and losses of its perf.data.
+perf_count() {
+	"$helper" count "$staging/$1/perf.data" >"$state/$1.count" 2>>"$log_file"
+	while IFS='=' read -r key value; do
+		case $key in
+		samples) source_set "$1" events "$value" ;;
+		lost) source_set "$1" lost "$value" ;;
+		esac
+	done <"$state/$1.count"
+}
+
 probe_perf_collect() {
 	rm -f "$staging/perf/perf.data.old"
 	flight_cut_perf
-	"$helper" count "$staging/perf/perf.data" >"$state/perf.count" 2>>"$log_file"
-	while IFS='=' read -r key value; do
-		case $key in
-		samples) source_set perf events "$value" ;;
-		lost) source_set perf lost "$value" ;;
-		esac
-	done <"$state/perf.count"
-	if [ ! -s "$staging/perf/perf.data" ]; then
+	perf_count perf
+	if [ ! -s "$staging/perf/perf.data" ] && [ ! -s "$staging/perf/perf.data.zst" ]; then
 		source_is perf missing "$(perf_name) left no data: $(source_last_words perf)" "see recorder/perf.log"
 		rm -rf "$staging/perf"
 	fi

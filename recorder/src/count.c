@@ -1,5 +1,6 @@
 /* count.c: samples and losses of a perf.data, and the moment of perf stat's time 0. */
 #define _GNU_SOURCE
+#include "perf_stream.h"
 #include "ring.h"
 #include "util.h"
 
@@ -25,32 +26,32 @@ int command_count(int argc, char **argv)
 	unsigned long long samples = 0, lost = 0, lost_samples = 0;
 	uint64_t header[13], body[2], end, at; /* struct perf_file_header: magic size attr_size attrs data ... */
 	struct record_header record;
-	FILE *file;
+	struct perf_stream file;
 
 	if (argc != 2)
 		die("usage: count PERF_DATA");
-	if (!(file = fopen(argv[1], "re")))
+	if (perf_stream_open(&file, argv[1]))
 		die("%s: %s", argv[1], strerror(errno));
-	if (fread(header, sizeof header, 1, file) != 1 || memcmp(header, "PERFILE2", 8))
+	if (perf_stream_read(&file, header, sizeof header) || memcmp(header, "PERFILE2", 8))
 		die("%s: not a perf.data of this machine", argv[1]);
 	at = header[5];
 	end = header[6] ? at + header[6] : UINT64_MAX;
-	while (at < end && !fseeko(file, (off_t)at, SEEK_SET) && fread(&record, sizeof record, 1, file) == 1) {
+	while (at < end && !perf_stream_go(&file, at) && !perf_stream_read(&file, &record, sizeof record)) {
 		uint64_t skip = 0;
 
 		if (record.size < sizeof record)
 			break;
 		if (record.type == RECORD_SAMPLE)
 			samples++;
-		else if (record.type == RECORD_LOST && record.size >= 24 && fread(body, 16, 1, file) == 1)
+		else if (record.type == RECORD_LOST && record.size >= 24 && !perf_stream_read(&file, body, 16))
 			lost += body[1]; /* id, lost */
-		else if (record.type == RECORD_LOST_SAMPLES && record.size >= 16 && fread(body, 8, 1, file) == 1)
+		else if (record.type == RECORD_LOST_SAMPLES && record.size >= 16 && !perf_stream_read(&file, body, 8))
 			lost_samples += body[0];
-		else if (record.type == RECORD_AUXTRACE && fread(body, 8, 1, file) == 1)
+		else if (record.type == RECORD_AUXTRACE && !perf_stream_read(&file, body, 8))
 			skip = body[0]; /* trace bytes follow the record */
 		at += record.size + skip;
 	}
-	fclose(file);
+	perf_stream_close(&file);
 	printf("samples=%llu\nlost=%llu\n", samples, lost > lost_samples ? lost : lost_samples);
 	return 0;
 }

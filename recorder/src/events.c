@@ -64,8 +64,7 @@ static void say_ready(const char *path, const char *text)
 		die("%s: %s", path, strerror(errno));
 }
 
-/* Power of two, so that the buffers are not larger than asked for. */
-static size_t round_down(int64_t bytes)
+size_t ring_size(int64_t bytes)
 {
 	size_t size = 4096;
 
@@ -116,18 +115,20 @@ static void read_round(struct events *events, struct writer *writer)
 	make_whole(writer);
 }
 
-static int stream(struct events *events, const char *out, const char *ready, char **command)
+int events_stream(struct events *events, const char *out, const char *ready, char **command)
 {
 	struct writer writer = { .read = events };
 
-	events_make_file(events, &writer.file, out, command);
-	events_switch(1);
-	say_ready(ready, "ready\n");
-	/* after that: what is mapped from now on is in the rings, and what was is described */
-	describe_kernel(gather, &writer);
-	describe_processes(&events->targets, gather, &writer);
+	perf_file_create(&writer.file, out, events->list, events->count, command);
+	if (events->list[0].attr.mmap) {
+		events_track(events);
+		describe_kernel(gather, &writer);
+		describe_processes(events, gather, &writer);
+	}
 	flush(&writer);
 	make_whole(&writer);
+	events_switch(1);
+	say_ready(ready, "ready\n");
 	while (!stop_requested && !writer.error) {
 		read_round(events, &writer);
 		rings_wait(events->rings, events->cpu_count, LOOK_MS);
@@ -151,7 +152,7 @@ static int save(struct events *events, struct side *side, const char *out, char 
 	char path[4096];
 	int status;
 
-	events_make_file(events, &writer.file, format_path(path, sizeof path, "%s.new", out), command);
+	perf_file_create(&writer.file, format_path(path, sizeof path, "%s.new", out), events->list, events->count, command);
 	for (size_t i = 0; i < events->cpu_count; i++)
 		ring_read_overwritten(&events->rings[i], put, &writer);
 	read_side(events, side); /* after them: no thread of theirs is unknown */
@@ -160,7 +161,7 @@ static int save(struct events *events, struct side *side, const char *out, char 
 	describe_kernel(gather, &writer);
 	if (side->forgotten) {
 		targets_refresh(&events->targets);
-		describe_processes(&events->targets, gather, &writer);
+		describe_processes(events, gather, &writer);
 	}
 	status = end_file(&writer);
 	if (rename(path, out)) {
@@ -178,9 +179,10 @@ static int keep(struct events *events, const char *out, const char *ready, char 
 	char text[32];
 
 	sigaction(SIGUSR1, &action, NULL);
+	events_track(events);
+	describe_processes(events, side_add, &side);
 	events_switch(1);
 	say_ready(ready, "ready\n");
-	describe_processes(&events->targets, side_add, &side);
 	while (!status) {
 		int ends = stop_requested;
 
@@ -221,8 +223,8 @@ int command_events(int argc, char **argv)
 	if (is_ring)
 		events_make_overwrite(&events);
 	size = is_ring ? (size << 20) / sysconf(_SC_NPROCESSORS_ONLN) : size << 10;
-	events_open(&events, round_down(size), SIDE_RING_BYTES);
+	events_open(&events, ring_size(size), SIDE_RING_BYTES);
 	if (is_try)
 		return 0;
-	return is_ring ? keep(&events, argv[2], argv[8], argv) : stream(&events, argv[2], argv[8], argv);
+	return is_ring ? keep(&events, argv[2], argv[8], argv) : events_stream(&events, argv[2], argv[8], argv);
 }

@@ -36,8 +36,25 @@ void events_choose(struct events *events, const char *sampler, const char *stack
 void events_make_overwrite(struct events *events);
 /* Opens them, switched off. Dies with the reason where none can be. */
 void events_open(struct events *events, size_t ring_bytes, size_t side_bytes);
+/* Switches on the first, which tells what begins and is mapped from now on; then, what is there can be described. */
+void events_track(struct events *events);
 void events_switch(int is_on);
-void events_make_file(struct events *events, struct perf_file *file, const char *path, char **command);
+
+/* Writes what comes until a signal, and what threads and mappings there are if an event tells of them. Returns the exit status. */
+int events_stream(struct events *events, const char *out, const char *ready, char **command);
+/* One more event, not chosen any further. */
+struct perf_event *events_add(struct events *events, const char *name, uint32_t type, uint64_t config);
+/* How callers are found: STACKS as above. */
+void events_choose_stacks(struct events *events, const char *stacks);
+/* A power of two, so that the buffers are not larger than asked for. */
+size_t ring_size(int64_t bytes);
+
+/* The CPUs that are on. Returns how many. */
+size_t list_cpus(int **cpus);
+/* As many open files as this process may have: each thread has a counter of each event on each CPU. */
+void raise_file_limit(void);
+/* Dies with why an event cannot be opened. */
+void refuse_event(const char *name, int error) __attribute__((noreturn));
 
 /* What takes whole records. */
 typedef void record_sink(void *context, const struct iovec *pieces, int count);
@@ -49,9 +66,9 @@ void ring_read_overwritten(const struct ring *ring, record_sink *sink, void *con
 /* Waits until a ring is a quarter full, a signal, or the time is over. */
 void rings_wait(struct ring *rings, size_t count, int wait_ms);
 
-/* Records of what there is already: the kernel, and processes with their threads and mappings. As perf's, they have no time. */
+/* Records of what there is already: the kernel, and the targets with their threads and mappings. As perf's, they have no time. */
 void describe_kernel(record_sink *sink, void *context);
-void describe_processes(const struct targets *targets, record_sink *sink, void *context);
+void describe_processes(const struct events *events, record_sink *sink, void *context);
 
 /* The records of threads and mappings in a bounded memory: what ended first is forgotten first. */
 struct side {

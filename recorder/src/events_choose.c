@@ -30,7 +30,7 @@ static uint64_t sample_hz(void)
 	return most > 0 && most < SAMPLE_HZ ? (uint64_t)most : SAMPLE_HZ;
 }
 
-static struct perf_event *add_event(struct events *events, const char *name, uint32_t type, uint64_t config)
+struct perf_event *events_add(struct events *events, const char *name, uint32_t type, uint64_t config)
 {
 	struct perf_event *event = &events->list[events->count++];
 
@@ -58,6 +58,8 @@ static struct perf_event *add_event(struct events *events, const char *name, uin
 static void track(struct perf_event_attr *attr)
 {
 	attr->mmap = attr->mmap2 = attr->build_id = attr->comm = attr->comm_exec = attr->task = 1;
+	/* perf unwinds by the tables in what is mapped beside the code */
+	attr->mmap_data = !!(attr->sample_type & PERF_SAMPLE_STACK_USER);
 }
 
 static void add_sampler(struct events *events, const char *name)
@@ -69,8 +71,8 @@ static void add_sampler(struct events *events, const char *name)
 
 	if ((!is_cycles && (length != 9 || strncmp(name, "cpu-clock", length))) || (modifier && strcmp(modifier, ":u")))
 		die("%s: there are cycles, cpu-clock, cycles:u and cpu-clock:u", name);
-	event = is_cycles ? add_event(events, name, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) :
-			    add_event(events, name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+	event = is_cycles ? events_add(events, name, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES) :
+			    events_add(events, name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
 	event->attr.freq = 1;
 	event->attr.sample_freq = sample_hz();
 	if (modifier) {
@@ -94,15 +96,15 @@ static void add_tracepoints(struct events *events, const char *list)
 			die("%s: the kernel has no such tracepoint, or tracefs is not ours to read", name);
 		if (events->count == EVENTS_MOST - 1)
 			die("%s: more than %d events", list, EVENTS_MOST - 1);
-		event = add_event(events, name, PERF_TYPE_TRACEPOINT, (uint64_t)number);
+		event = events_add(events, name, PERF_TYPE_TRACEPOINT, (uint64_t)number);
 		event->attr.sample_period = 1;
 		event->attr.sample_type |= PERF_SAMPLE_RAW;
 	}
 	free(text.data);
 }
 
-/* Stacks are copied for whoever reads the file to unwind; a tracepoint keeps its chain of frame pointers as well. */
-static void choose_stacks(struct events *events, const char *stacks)
+/* Stacks are copied, to be unwound where the file is read; the kernel's part of them is a chain as before. */
+void events_choose_stacks(struct events *events, const char *stacks)
 {
 	int64_t bytes = STACK_BYTES;
 
@@ -143,7 +145,7 @@ void events_choose(struct events *events, const char *sampler, const char *stack
 	add_tracepoints(events, tracepoints);
 	if (!events->count)
 		die("no event was asked for");
-	choose_stacks(events, stacks);
+	events_choose_stacks(events, stacks);
 	track(&events->list[0].attr);
 	adapt(events);
 }
@@ -154,11 +156,12 @@ void events_make_overwrite(struct events *events)
 
 	for (size_t i = 0; i < events->count; i++)
 		events->list[i].attr.write_backward = 1;
-	dummy = &add_event(events, "dummy", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY)->attr;
+	dummy = &events_add(events, "dummy", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY)->attr;
 	dummy->sample_type &= ~(uint64_t)PERF_SAMPLE_CALLCHAIN;
 	track(dummy);
 	dummy->build_id = sampler->build_id;
-	sampler->mmap = sampler->mmap2 = sampler->build_id = sampler->comm = sampler->comm_exec = sampler->task = 0;
+	dummy->mmap_data = sampler->mmap_data;
+	sampler->mmap_data = sampler->mmap = sampler->mmap2 = sampler->build_id = sampler->comm = sampler->comm_exec = sampler->task = 0;
 	/* the first is the one that tells of threads and mappings */
 	struct perf_event last = events->list[events->count - 1];
 

@@ -15,7 +15,7 @@
 enum { RECORD_MOST = 8192, TRAILER_BYTES = 32, ID_MOST = 20, NAMES = 4096 };
 
 /* PERF_RECORD_MISC_MMAP_BUILD_ID, of Linux 5.12. */
-enum { MISC_BUILD_ID = 1 << 14, MISC_FORK_EXEC = 1 << 13 };
+enum { MISC_BUILD_ID = 1 << 14, MISC_FORK_EXEC = 1 << 13, MISC_MMAP_DATA = 1 << 13 };
 
 /* One record in the making, and where it goes. */
 struct maker {
@@ -231,7 +231,8 @@ static const char *mapping_name(pid_t pid, const char *range, const char *path, 
 	return room;
 }
 
-static void describe_mappings(struct maker *maker, pid_t pid)
+/* What is code, or also what is data. */
+static void describe_mappings(struct maker *maker, pid_t pid, int with_data)
 {
 	static struct buffer text;
 	char path[64], range[64], name[MAPPED_PATH + 16], allowed[5];
@@ -243,10 +244,13 @@ static void describe_mappings(struct maker *maker, pid_t pid)
 		unsigned long long begin_at, end, offset, inode;
 		const struct known *known = NULL;
 		unsigned major, minor;
-		int at = 0;
+		int at = 0, is_code;
 
 		if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &begin_at, &end, allowed, &offset, &major, &minor, &inode, &at) < 7 ||
-		    !at || allowed[2] != 'x')
+		    !at)
+			continue;
+		is_code = allowed[2] == 'x';
+		if (!is_code && !with_data)
 			continue;
 		mapped.address = begin_at;
 		mapped.length = end - begin_at;
@@ -254,12 +258,13 @@ static void describe_mappings(struct maker *maker, pid_t pid)
 		mapped.major = major;
 		mapped.minor = minor;
 		mapped.inode = inode;
-		mapped.protection = PROT_EXEC | (allowed[0] == 'r' ? PROT_READ : 0) | (allowed[1] == 'w' ? PROT_WRITE : 0);
+		mapped.protection = (is_code ? PROT_EXEC : 0) | (allowed[0] == 'r' ? PROT_READ : 0) | (allowed[1] == 'w' ? PROT_WRITE : 0);
 		mapped.flags = allowed[3] == 's' ? MAP_SHARED : MAP_PRIVATE;
 		format_path(range, sizeof range, "%.*s", (int)strcspn(line, " "), line);
 		if (line[at] == '/' && inode)
 			known = look_at(pid, range, line + at, makedev(major, minor), inode);
-		put_mapped(maker, PERF_RECORD_MISC_USER, &mapped, known, mapping_name(pid, range, line + at, name, sizeof name));
+		put_mapped(maker, PERF_RECORD_MISC_USER | (is_code ? 0 : MISC_MMAP_DATA), &mapped, known,
+			   mapping_name(pid, range, line + at, name, sizeof name));
 	}
 }
 
@@ -283,8 +288,9 @@ static void describe_thread(struct maker *maker, uint32_t pid, uint32_t tid, uin
 	free(name.data);
 }
 
-void describe_processes(const struct targets *targets, record_sink *sink, void *context)
+void describe_processes(const struct events *events, record_sink *sink, void *context)
 {
+	const struct targets *targets = &events->targets;
 	struct maker maker = { .sink = sink, .context = context };
 	struct buffer text = { NULL, 0, 0 };
 	char path[64];
@@ -300,7 +306,7 @@ void describe_processes(const struct targets *targets, record_sink *sink, void *
 		if (targets->is_everything && !read_file(format_path(path, sizeof path, "/proc/%u/stat", pid), &text, 4096) && text.length)
 			proc_stat_field(text.data, 4, &parent);
 		describe_thread(&maker, pid, pid, (uint32_t)parent);
-		describe_mappings(&maker, (pid_t)pid);
+		describe_mappings(&maker, (pid_t)pid, events->list[0].attr.mmap_data);
 		tasks = opendir(format_path(path, sizeof path, "/proc/%u/task", pid));
 		while (tasks && (item = readdir(tasks)))
 			if (isdigit((unsigned char)item->d_name[0]) && (uint32_t)atoi(item->d_name) != pid)

@@ -17,8 +17,7 @@
 
 enum { LEAST_RING_BYTES = 32 << 10 };
 
-/* Each thread has a counter of each event on each CPU. */
-static void raise_file_limit(void)
+void raise_file_limit(void)
 {
 	struct buffer text = { NULL, 0, 0 };
 	struct rlimit limit, most;
@@ -38,12 +37,13 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* The CPUs that are on: "0-3,8". */
-static void list_cpus(struct events *events)
+size_t list_cpus(int **cpus)
 {
 	struct buffer text = { NULL, 0, 0 };
 	int first, last, used;
+	size_t count = 0;
 
+	*cpus = NULL;
 	if (read_file("/sys/devices/system/cpu/online", &text, 1 << 16) || !text.length)
 		die("/sys/devices/system/cpu/online cannot be read: mount -t sysfs sysfs /sys");
 	for (const char *at = text.data; isdigit((unsigned char)*at); at += *at == ',') {
@@ -54,28 +54,34 @@ static void list_cpus(struct events *events)
 		if (*at == '-' && sscanf(at, "-%d%n", &last, &used) == 1)
 			at += used;
 		for (int cpu = first; cpu <= last; cpu++) {
-			events->rings = checked_realloc(events->rings, (events->cpu_count + 1) * sizeof *events->rings);
-			events->rings[events->cpu_count++] = (struct ring){ .cpu = cpu };
+			*cpus = checked_realloc(*cpus, (count + 1) * sizeof **cpus);
+			(*cpus)[count++] = cpu;
 		}
 	}
 	free(text.data);
-	if (!events->tracking)
-		return;
-	events->side = checked_realloc(NULL, events->cpu_count * sizeof *events->side);
-	memcpy(events->side, events->rings, events->cpu_count * sizeof *events->side);
+	return count;
 }
 
-static void __attribute__((noreturn)) refuse(const struct perf_event *event, int error)
+static struct ring *make_rings(const int *cpus, size_t count)
+{
+	struct ring *rings = checked_realloc(NULL, count * sizeof *rings);
+
+	for (size_t i = 0; i < count; i++)
+		rings[i] = (struct ring){ .cpu = cpus[i] };
+	return rings;
+}
+
+void refuse_event(const char *name, int error)
 {
 	struct buffer text = { NULL, 0, 0 };
 
 	if (error == EMFILE || error == ENFILE)
 		die("%s: too many threads to record each: raise the limit of open files (ulimit -n), or record the whole host",
-		    event->name);
-	if ((error == EACCES || error == EPERM) && !read_file("/proc/sys/kernel/perf_event_paranoid", &text, 64) && text.length)
-		die("%s: %s: perf_event_paranoid is %d: run as root, or: sysctl kernel.perf_event_paranoid=-1", event->name,
+		    name);
+	if ((error == EACCES || error == EPERM) && geteuid() && !read_file("/proc/sys/kernel/perf_event_paranoid", &text, 64) && text.length)
+		die("%s: %s: perf_event_paranoid is %d: run as root, or: sysctl kernel.perf_event_paranoid=-1", name,
 		    strerror(error), atoi(text.data));
-	die("%s: %s", event->name, error == ENOENT || error == ENODEV || error == EOPNOTSUPP ? "not on this machine" : strerror(error));
+	die("%s: %s", name, error == ENOENT || error == ENODEV || error == EOPNOTSUPP ? "not on this machine" : strerror(error));
 }
 
 /* Maps the ring of a CPU at its first counter; smaller where this user may not lock so much memory. */
@@ -109,7 +115,7 @@ static int open_one(struct events *events, struct perf_event *event, pid_t targe
 	if (file < 0 && (errno == ESRCH || (errno == ENODEV && ring->cpu)))
 		return errno;
 	if (file < 0)
-		refuse(event, errno);
+		refuse_event(event->name, errno);
 	if (!ring->page)
 		map_ring(ring, file, ring_bytes, event->attr.write_backward);
 	else if (ioctl(file, PERF_EVENT_IOC_SET_OUTPUT, ring->files[0]))
@@ -118,14 +124,18 @@ static int open_one(struct events *events, struct perf_event *event, pid_t targe
 		die("%s: its number: %s", event->name, strerror(errno));
 	ring->files = checked_realloc(ring->files, (ring->count + 1) * sizeof *ring->files);
 	ring->files[ring->count++] = file;
-	event->ids = checked_realloc(event->ids, (event->id_count + 1) * sizeof *event->ids);
-	event->ids[event->id_count++] = id;
+	event->ids = checked_realloc(event->ids, (event->count + 1) * sizeof *event->ids);
+	event->files = checked_realloc(event->files, (event->count + 1) * sizeof *event->files);
+	event->ids[event->count] = id;
+	event->files[event->count++] = file;
 	return 0;
 }
 
 /* Returns whether it was there. */
 static int open_target(struct events *events, pid_t target, unsigned long flags, size_t ring_bytes, size_t side_bytes)
 {
+	if (stop_requested)
+		die("stopped before all events were opened");
 	for (size_t cpu = 0; cpu < events->cpu_count; cpu++)
 		for (size_t i = 0; i < events->count; i++)
 			if (open_one(events, &events->list[i], target, cpu, i < events->tracking ? side_bytes : ring_bytes, flags) == ESRCH)
@@ -152,10 +162,14 @@ static int open_process(struct events *events, pid_t pid, size_t ring_bytes, siz
 void events_open(struct events *events, size_t ring_bytes, size_t side_bytes)
 {
 	struct targets *targets = &events->targets;
-	int group, opened = 0;
+	int group, *cpus, opened = 0;
 
 	raise_file_limit();
-	list_cpus(events);
+	events->cpu_count = list_cpus(&cpus);
+	events->rings = make_rings(cpus, events->cpu_count);
+	if (events->tracking)
+		events->side = make_rings(cpus, events->cpu_count);
+	free(cpus);
 	targets_refresh(targets);
 	if (targets->is_everything) {
 		open_target(events, -1, 0, ring_bytes, side_bytes);
@@ -173,14 +187,16 @@ void events_open(struct events *events, size_t ring_bytes, size_t side_bytes)
 	}
 }
 
+void events_track(struct events *events)
+{
+	for (size_t i = 0; i < events->list[0].count; i++)
+		ioctl(events->list[0].files[i], PERF_EVENT_IOC_ENABLE, 0);
+	targets_refresh(&events->targets); /* what began since the events were opened, unseen */
+}
+
 void events_switch(int is_on)
 {
 	/* all that this process has opened, at once */
 	if (prctl(is_on ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE))
 		die("the events cannot be switched %s: %s", is_on ? "on" : "off", strerror(errno));
-}
-
-void events_make_file(struct events *events, struct perf_file *file, const char *path, char **command)
-{
-	perf_file_create(file, path, events->list, events->count, command);
 }

@@ -1,6 +1,7 @@
 /* pack.c: lists a folder's members, and writes the folder as one .perfcase: POSIX ustar, manifest first. */
 #define _GNU_SOURCE
 #include "sha256.h"
+#include "squeeze.h"
 #include "util.h"
 
 #include <dirent.h>
@@ -74,7 +75,7 @@ static struct listing list_sorted(const char *root)
 	return list;
 }
 
-/* sizes DIR: "<bytes> <path>" of every file. */
+/* sizes DIR: "<bytes> <path>" of every file, as it was recorded. */
 int command_sizes(int argc, char **argv)
 {
 	struct listing list;
@@ -82,8 +83,12 @@ int command_sizes(int argc, char **argv)
 	if (argc != 2)
 		die("usage: sizes DIR");
 	list = list_sorted(argv[1]);
-	for (size_t i = 0; i < list.count; i++)
-		printf("%lld %s\n", (long long)list.entries[i].size_bytes, list.entries[i].path);
+	for (size_t i = 0; i < list.count; i++) {
+		int64_t raw_bytes = squeezed_from(argv[1], list.entries[i].path);
+		int length = (int)strlen(list.entries[i].path) - (raw_bytes < 0 ? 0 : 4);
+
+		printf("%lld %.*s\n", (long long)(raw_bytes < 0 ? list.entries[i].size_bytes : raw_bytes), length, list.entries[i].path);
+	}
 	return 0;
 }
 
@@ -241,15 +246,34 @@ static void check_room(const struct listing *list)
 		die("the archive needs %lld MB, which are not free", (long long)(wanted >> 20) + 1);
 }
 
-/* pack DIR: the archive on standard output: manifest.json first, then the other files. */
+/* Makes a named pipe the standard output; waits for its reader. Nothing but a pipe is opened for writing. */
+static void write_to_pipe(const char *path)
+{
+	char name[64];
+	struct stat info;
+	int pipe = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), out;
+
+	if (pipe < 0 || fstat(pipe, &info))
+		die("%s: %s", path, strerror(errno));
+	if (!S_ISFIFO(info.st_mode))
+		die("%s: is no longer a pipe", path);
+	out = open(format_path(name, sizeof name, "/proc/self/fd/%d", pipe), O_WRONLY | O_CLOEXEC);
+	if (out < 0 || dup2(out, STDOUT_FILENO) < 0)
+		die("%s: %s", path, strerror(errno));
+}
+
+/* pack DIR [PIPE]: the archive on standard output, or into a named pipe: manifest.json first, then the other files. */
 int command_pack(int argc, char **argv)
 {
 	static const char zeros[RECORD];
 	struct listing list;
 	int64_t total = 0;
 
-	if (argc != 2)
-		die("usage: pack DIR");
+	if (argc != 2 && argc != 3)
+		die("usage: pack DIR [PIPE]");
+	signal(SIGPIPE, SIG_IGN);
+	if (argc == 3)
+		write_to_pipe(argv[2]);
 	list = list_sorted(argv[1]);
 	check_room(&list);
 	for (size_t i = 0; i < list.count; i++)

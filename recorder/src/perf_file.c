@@ -76,9 +76,9 @@ static void add_event_descriptions(struct buffer *out, const struct perf_event *
 	add_u32(out, (uint32_t)sizeof events->attr);
 	for (size_t i = 0; i < count; i++) {
 		buffer_add_bytes(out, &events[i].attr, sizeof events[i].attr);
-		add_u32(out, (uint32_t)events[i].id_count);
+		add_u32(out, (uint32_t)events[i].count);
 		add_text(out, events[i].name);
-		buffer_add_bytes(out, events[i].ids, events[i].id_count * sizeof(uint64_t));
+		buffer_add_bytes(out, events[i].ids, events[i].count * sizeof(uint64_t));
 	}
 }
 
@@ -131,14 +131,14 @@ void perf_file_create(struct perf_file *file, const char *path, const struct per
 	file->head[1] = sizeof file->head;
 	file->head[2] = sizeof events->attr + 16;
 	for (size_t i = 0; i < count; i++)
-		buffer_add_bytes(&out, events[i].ids, events[i].id_count * sizeof(uint64_t));
+		buffer_add_bytes(&out, events[i].ids, events[i].count * sizeof(uint64_t));
 	file->head[HEAD_ATTRS] = ids_at + out.length;
 	file->head[HEAD_ATTRS + 1] = count * file->head[2];
 	for (size_t i = 0; i < count; i++) {
 		buffer_add_bytes(&out, &events[i].attr, sizeof events[i].attr);
 		add_u64(&out, ids_at);
-		add_u64(&out, events[i].id_count * sizeof(uint64_t));
-		ids_at += events[i].id_count * sizeof(uint64_t);
+		add_u64(&out, events[i].count * sizeof(uint64_t));
+		ids_at += events[i].count * sizeof(uint64_t);
 	}
 	add_features(file, &features, events, count, command);
 	for (size_t i = 0; i < file->feature_count; i++)

@@ -12,12 +12,13 @@ enum { EVENTS_MOST = 48, FEATURES_MOST = 32 };
 /* Records that perf itself writes among the kernel's. */
 enum { RECORD_FINISHED_ROUND = 68 };
 
-/* One event as the file describes it: its settings, its name, and the kernel's number of each of its counters. */
+/* One event: its settings, its name, and its counters, one a CPU and thread: their files, and their numbers of the kernel. */
 struct perf_event {
 	struct perf_event_attr attr;
 	char *name; /* system:event for a tracepoint */
+	int *files;
 	uint64_t *ids;
-	size_t id_count;
+	size_t count;
 };
 
 struct perf_file {

@@ -2,6 +2,7 @@
  * (tools/perf/util/build-id.h, for perf that writes them at the end). It runs as root over what perf wrote of hostile programs. */
 #define _GNU_SOURCE
 #include "perf_objects.h"
+#include "perf_stream.h"
 #include "util.h"
 
 #include <errno.h>
@@ -135,17 +136,17 @@ static void take_mapping(struct objects *objects, struct record_header record, c
 }
 
 /* The build ids that perf found at the end, by path; they hold for objects whose records have none. */
-static void take_build_ids(struct objects *objects, FILE *file, uint64_t offset, uint64_t size)
+static void take_build_ids(struct objects *objects, struct perf_stream *file, uint64_t offset, uint64_t size)
 {
 	struct record_header record;
 	char path[4096];
 
-	while (size >= 36 && !fseeko(file, (off_t)offset, SEEK_SET) && fread(&record, 8, 1, file) == 1 && record.size >= 36 &&
+	while (size >= 36 && !perf_stream_go(file, offset) && !perf_stream_read(file, &record, 8) && record.size >= 36 &&
 	       record.size <= size) {
 		unsigned char id[28]; /* pid, 20 bytes, and their number in newer files */
 		size_t length = record.size - 36u, count = 20;
 
-		if (length >= sizeof path || fread(id, sizeof id, 1, file) != 1 || fread(path, 1, length, file) != length)
+		if (length >= sizeof path || perf_stream_read(file, id, sizeof id) || perf_stream_read(file, path, length))
 			return;
 		path[length] = 0;
 		if (record.misc & MISC_BUILD_ID_SIZE && id[24] <= 20)
@@ -202,21 +203,21 @@ const char *read_perf_objects(const char *path, struct objects *objects)
 	uint64_t header[13], end, at, section[2];
 	static char body[1 << 16];
 	struct record_header record;
-	FILE *file = fopen(path, "re");
+	struct perf_stream file;
 	const char *trouble = NULL;
 	int index = 0;
 
 	if (!(objects->pids = calloc(PID_MOST / 8, 1)))
 		die("out of memory");
-	if (!file)
+	if (perf_stream_open(&file, path))
 		return strerror(errno);
-	if (fread(header, sizeof header, 1, file) != 1 || memcmp(header, "PERFILE2", 8)) {
-		fclose(file);
+	if (perf_stream_read(&file, header, sizeof header) || memcmp(header, "PERFILE2", 8)) {
+		perf_stream_close(&file);
 		return "not a perf.data of this machine";
 	}
 	at = header[5];
 	end = header[6] ? at + header[6] : UINT64_MAX;
-	while (at < end && !fseeko(file, (off_t)at, SEEK_SET) && fread(&record, sizeof record, 1, file) == 1) {
+	while (at < end && !perf_stream_go(&file, at) && !perf_stream_read(&file, &record, sizeof record)) {
 		uint64_t skip = 0;
 
 		if (record.size < sizeof record)
@@ -224,11 +225,11 @@ const char *read_perf_objects(const char *path, struct objects *objects)
 		if (record.type == RECORD_MMAP || record.type == RECORD_MMAP2) {
 			size_t length = record.size - sizeof record;
 
-			if (fread(body, 1, length, file) != length)
+			if (perf_stream_read(&file, body, length))
 				break;
 			body[length] = 0;
 			take_mapping(objects, record, body, length);
-		} else if (record.type == RECORD_AUXTRACE && (fread(&skip, 8, 1, file) != 1 || skip > INT64_MAX / 2)) {
+		} else if (record.type == RECORD_AUXTRACE && (perf_stream_read(&file, &skip, 8) || skip > INT64_MAX / 2)) {
 			break; /* trace bytes follow the record */
 		}
 		at += record.size + skip;
@@ -237,12 +238,12 @@ const char *read_perf_objects(const char *path, struct objects *objects)
 		trouble = "it is cut or damaged: what was mapped later is not known";
 	for (int bit = 0; header[6] && bit <= FEATURE_BUILD_ID; bit++)
 		if (header[9] >> bit & 1) {
-			if (bit == FEATURE_BUILD_ID && !fseeko(file, (off_t)(end + 16u * (unsigned)index), SEEK_SET) &&
-			    fread(section, sizeof section, 1, file) == 1)
-				take_build_ids(objects, file, section[0], section[1]);
+			if (bit == FEATURE_BUILD_ID && !perf_stream_go(&file, end + 16u * (unsigned)index) &&
+			    !perf_stream_read(&file, section, sizeof section))
+				take_build_ids(objects, &file, section[0], section[1]);
 			index++;
 		}
-	fclose(file);
+	perf_stream_close(&file);
 	if (objects->count) {
 		qsort(objects->list, objects->count, sizeof *objects->list, by_file);
 		find_rivals(objects);

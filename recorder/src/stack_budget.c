@@ -2,8 +2,9 @@
  *
  * A callchain costs more than everything else that is recorded of a switch, and a thread that waits 100,000 times a second waits
  * at the same few places. A place is where the thread left user space: instruction and stack pointer. Each place of a
- * thread has PLACE_HZ callchains a second, each thread THREAD_HZ: a wait of 1/PLACE_HZ or longer has its callchain, and a
- * rare wait of a busy thread too, as it is at another place.
+ * thread has PLACE_HZ callchains a second, each thread THREAD_HZ, and a rare wait of a busy thread has its own, as it is at
+ * another place. Where a wait in a system call had none and took LONG_NS, the call's end has it: only the part in user space,
+ * with the time at which the wait began.
  *
  * The rate is held by the generic cell rate algorithm (ITU-T I.371): one number for each place, the time at which the next
  * callchain would be on time. */
@@ -23,14 +24,15 @@
 enum {
 	PLACE_HZ = 1000,
 	THREAD_HZ = 5000,
+	LONG_NS = SECOND_NS / 1000,
 	BURST_NS = SECOND_NS / 20, /* what was not used of this time may be used at once */
 	PLACES = 1 << 15,
 	CPUS = 1 << 12,
 	MOST = 160,
 };
 
-/* What a thread is counted by. */
-enum kind { AT_PLACE, IN_THREAD, AS_WAKER };
+/* What a thread is counted by. WITHOUT: not counted, but when the wait began that has no callchain. */
+enum kind { AT_PLACE, IN_THREAD, AS_WAKER, WITHOUT };
 
 /* The key of the map lies at the end of the program's stack, a value before it. */
 enum { KEY_BYTES = 24, KEY = -KEY_BYTES, KIND = KEY + 4, IP = KEY + 8, SP = KEY + 16, VALUE = KEY - 8 };
@@ -129,6 +131,19 @@ static void emit_look_up(struct program *program, int map)
 	call(program, BPF_FUNC_map_lookup_elem);
 }
 
+/* The value of the key becomes what a register holds. */
+static void emit_remember(struct program *program, int map, int from)
+{
+	store(program, VALUE, from);
+	load_map(program, BPF_REG_1, map);
+	copy(program, BPF_REG_2, BPF_REG_10);
+	add(program, BPF_REG_2, KEY);
+	copy(program, BPF_REG_3, BPF_REG_10);
+	add(program, BPF_REG_3, VALUE);
+	set(program, BPF_REG_4, BPF_ANY);
+	call(program, BPF_FUNC_map_update_elem);
+}
+
 /* Goes on if the key has a callchain left. */
 static void emit_take(struct program *program, int map, int hz)
 {
@@ -153,47 +168,52 @@ static void emit_take(struct program *program, int map, int hz)
 	jump_here(program, is_new);
 	copy(program, BPF_REG_1, BPF_REG_7);
 	add(program, BPF_REG_1, pause_ns);
-	store(program, VALUE, BPF_REG_1);
-	load_map(program, BPF_REG_1, map);
-	copy(program, BPF_REG_2, BPF_REG_10);
-	add(program, BPF_REG_2, KEY);
-	copy(program, BPF_REG_3, BPF_REG_10);
-	add(program, BPF_REG_3, VALUE);
-	set(program, BPF_REG_4, BPF_ANY);
-	call(program, BPF_FUNC_map_update_elem);
+	emit_remember(program, map, BPF_REG_1);
 	jump_here(program, is_kept);
 }
 
-/* The key: also where the thread left user space. */
-static void emit_place(struct program *program)
+/* r8, r9: where the thread left user space. */
+static void emit_registers(struct program *program)
 {
 	call(program, BPF_FUNC_get_current_task_btf);
 	copy(program, BPF_REG_1, BPF_REG_0);
 	call(program, BPF_FUNC_task_pt_regs);
-	emit(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_0, REGS_IP, 0);
-	store(program, IP, BPF_REG_1);
-	emit(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_0, REGS_SP, 0);
-	store(program, SP, BPF_REG_1);
+	emit(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_8, BPF_REG_0, REGS_IP, 0);
+	emit(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_9, BPF_REG_0, REGS_SP, 0);
 }
 
-/* The callchain of this moment, as a sample of the CPU's event, with the thread as its data. */
-static void emit_output(struct program *program, int events)
+/* The key: also this place. */
+static void emit_place(struct program *program)
+{
+	store(program, IP, BPF_REG_8);
+	store(program, SP, BPF_REG_9);
+}
+
+/* The callchain of this moment, as a sample of the CPU's event, with eight bytes of the stack as its data. */
+static void emit_output(struct program *program, int events, int data)
 {
 	copy(program, BPF_REG_1, BPF_REG_6);
 	load_map(program, BPF_REG_2, events);
 	/* the current CPU's, as 32 bits: sign-extended it would be other flags */
 	emit(program, BPF_ALU | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, -1);
 	copy(program, BPF_REG_4, BPF_REG_10);
-	add(program, BPF_REG_4, KEY);
-	set(program, BPF_REG_5, 4);
+	add(program, BPF_REG_4, data);
+	set(program, BPF_REG_5, 8);
 	call(program, BPF_FUNC_perf_event_output);
+}
+
+/* Where the rejected go on. */
+static void emit_rejected(struct program *program)
+{
+	for (int i = 0; i < program->reject_count; i++)
+		jump_here(program, program->rejects[i]);
+	program->reject_count = 0;
 }
 
 /* 0: the event itself is not written. */
 static void emit_end(struct program *program)
 {
-	for (int i = 0; i < program->reject_count; i++)
-		jump_here(program, program->rejects[i]);
+	emit_rejected(program);
 	set(program, BPF_REG_0, 0);
 	emit(program, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
@@ -232,21 +252,57 @@ static int make_map(int type, int key_bytes, int value_bytes, int count, const c
 static int load_switches(int map, int events, int has_places)
 {
 	struct program program = { .length = 0 };
+	int is_idle, is_taken;
 
 	emit_start(&program);
 	/* the idle task waits for nothing */
 	emit(&program, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_8, 0, 0, 32);
-	jump_to_reject(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_8, 0);
+	is_idle = program.length;
+	emit(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_8, 0, 0, 0);
 	emit_kind(&program, IN_THREAD);
-	emit_take(&program, map, has_places ? THREAD_HZ : PLACE_HZ);
 	if (has_places) {
+		emit_registers(&program);
+		emit_take(&program, map, THREAD_HZ);
 		emit_kind(&program, AT_PLACE);
 		emit_place(&program);
-		emit_take(&program, map, PLACE_HZ);
 	}
-	emit_output(&program, events);
+	emit_take(&program, map, PLACE_HZ);
+	emit_output(&program, events, KEY);
+	is_taken = program.length;
+	emit(&program, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	emit_rejected(&program);
+	if (has_places) {
+		emit_place(&program);
+		emit_kind(&program, WITHOUT);
+		emit_remember(&program, map, BPF_REG_7);
+	}
+	jump_here(&program, is_idle);
+	jump_here(&program, is_taken);
 	emit_end(&program);
 	return load(&program, BPF_PROG_TYPE_PERF_EVENT, "perfcase_switch");
+}
+
+/* At the end of a system call: a long wait in it, at the same place, that has no callchain. */
+static int load_returns(int map, int events)
+{
+	struct program program = { .length = 0 };
+
+	emit_start(&program);
+	emit_registers(&program);
+	emit_place(&program);
+	emit_kind(&program, WITHOUT);
+	emit_look_up(&program, map);
+	jump_to_reject(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0);
+	emit(&program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_8, BPF_REG_0, 0, 0);
+	jump_to_reject(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_8, 0);
+	emit(&program, BPF_ST | BPF_MEM | BPF_DW, BPF_REG_0, 0, 0, 0);
+	copy(&program, BPF_REG_1, BPF_REG_8);
+	add(&program, BPF_REG_1, LONG_NS);
+	jump_to_reject(&program, BPF_JMP | BPF_JGT | BPF_X, BPF_REG_1, BPF_REG_7);
+	store(&program, VALUE, BPF_REG_8);
+	emit_output(&program, events, VALUE);
+	emit_end(&program);
+	return load(&program, BPF_PROG_TYPE_RAW_TRACEPOINT, "perfcase_return");
 }
 
 static int load_wakeups(int map, int events, int is_scoped)
@@ -261,7 +317,7 @@ static int load_wakeups(int map, int events, int is_scoped)
 	}
 	emit_kind(&program, AS_WAKER);
 	emit_take(&program, map, PLACE_HZ);
-	emit_output(&program, events);
+	emit_output(&program, events, KEY);
 	emit_end(&program);
 	return load(&program, BPF_PROG_TYPE_RAW_TRACEPOINT, "perfcase_wakeup");
 }
@@ -270,50 +326,50 @@ int stack_budget_load(struct stack_budget *budget, int is_scoped)
 {
 	int map = make_map(BPF_MAP_TYPE_LRU_HASH, KEY_BYTES, 8, PLACES, "perfcase_stacks");
 
-	*budget = (struct stack_budget){ .switches = -1, .wakeups = -1 };
-	budget->switch_stacks = make_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, CPUS, "perfcase_switch");
-	budget->wakeup_stacks = make_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, CPUS, "perfcase_wakeup");
-	if (map < 0 || budget->switch_stacks < 0 || budget->wakeup_stacks < 0)
+	*budget = (struct stack_budget){ .switches = -1, .wakeups = -1, .returns = -1 };
+	for (int i = 0; i < STACK_OUTPUTS; i++)
+		if ((budget->outputs[i] = make_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, CPUS, "perfcase_output")) < 0)
+			return errno;
+	if (map < 0)
 		return errno;
 	/* before Linux 5.15 no program can see the registers */
 	if (REGS_IP >= 0)
-		budget->switches = load_switches(map, budget->switch_stacks, 1);
-	if (budget->switches < 0)
-		budget->switches = load_switches(map, budget->switch_stacks, 0);
+		budget->switches = load_switches(map, budget->outputs[SWITCH_STACKS], 1);
 	if (budget->switches >= 0)
-		budget->wakeups = load_wakeups(map, budget->wakeup_stacks, is_scoped);
+		budget->returns = load_returns(map, budget->outputs[WAIT_STACKS]);
+	else
+		budget->switches = load_switches(map, budget->outputs[SWITCH_STACKS], 0);
+	if (budget->switches >= 0)
+		budget->wakeups = load_wakeups(map, budget->outputs[WAKEUP_STACKS], is_scoped);
 	return budget->wakeups < 0 ? errno : 0;
 }
 
-int stack_budget_add_cpu(const struct stack_budget *budget, int cpu, int switch_event, int wakeup_event)
+int stack_budget_add(const struct stack_budget *budget, enum stack_output output, int cpu, int event)
 {
-	const int maps[] = { budget->switch_stacks, budget->wakeup_stacks }, events[] = { switch_event, wakeup_event };
+	union bpf_attr attr;
 
-	for (int i = 0; i < 2; i++) {
-		union bpf_attr attr;
+	memset(&attr, 0, sizeof attr);
+	attr.map_fd = (__u32)budget->outputs[output];
+	attr.key = (uintptr_t)&cpu;
+	attr.value = (uintptr_t)&event;
+	return bpf(BPF_MAP_UPDATE_ELEM, &attr) ? errno : 0;
+}
 
-		memset(&attr, 0, sizeof attr);
-		attr.map_fd = (__u32)maps[i];
-		attr.key = (uintptr_t)&cpu;
-		attr.value = (uintptr_t)&events[i];
-		if (bpf(BPF_MAP_UPDATE_ELEM, &attr))
-			return errno;
-	}
-	return 0;
+static int attach(const char *tracepoint, int program)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof attr);
+	attr.raw_tracepoint.name = (uintptr_t)tracepoint;
+	attr.raw_tracepoint.prog_fd = (__u32)program;
+	return bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) < 0 ? errno : 0;
 }
 
 int stack_budget_begin(const struct stack_budget *budget)
 {
-	static const char *const tracepoints[] = { "sched_wakeup", "sched_wakeup_new" };
+	int error = attach("sched_wakeup", budget->wakeups);
 
-	for (size_t i = 0; i < sizeof tracepoints / sizeof *tracepoints; i++) {
-		union bpf_attr attr;
-
-		memset(&attr, 0, sizeof attr);
-		attr.raw_tracepoint.name = (uintptr_t)tracepoints[i];
-		attr.raw_tracepoint.prog_fd = (__u32)budget->wakeups;
-		if (bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) < 0)
-			return errno;
-	}
-	return 0;
+	if (!error)
+		error = attach("sched_wakeup_new", budget->wakeups);
+	return error || budget->returns < 0 ? error : attach("sys_exit", budget->returns);
 }

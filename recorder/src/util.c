@@ -254,8 +254,11 @@ int64_t parse_seconds_ns(const char *text)
 	if (*text == '.')
 		for (text++; isdigit((unsigned char)*text); text++, digits++)
 			value += (unit /= 10) * (*text - '0');
-	if (*text == 's')
+	if (*text && strchr("smh", *text)) {
+		unit = *text == 's' ? 1 : *text == 'm' ? 60 : 3600;
 		text++;
+		value = value > INT64_MAX / unit ? -1 : value * unit;
+	}
 	return *text || !digits ? -1 : value;
 }
 

@@ -57,7 +57,7 @@ void wait_for_stop(void);
 /* Asks for SIGTERM when the parent dies, so that nothing outlives a killed recorder. */
 void die_with_parent(void);
 
-/* Parses decimal seconds ("0.5") into ns and sizes ("200M") into bytes; -1 if malformed. */
+/* Parses decimal seconds ("0.5", "10m", "2h") into ns and sizes ("200M") into bytes; -1 if malformed. */
 int64_t parse_seconds_ns(const char *text);
 int64_t parse_size_bytes(const char *text);
 int64_t parse_integer(const char *text);
@@ -77,14 +77,18 @@ COMMAND(clocks);
 COMMAND(conditions);
 COMMAND(count);
 COMMAND(counting);
+COMMAND(counts);
 COMMAND(cut_perf);
 COMMAND(details);
 COMMAND(drain);
+COMMAND(drop);
 COMMAND(dump);
 COMMAND(end);
 COMMAND(events);
+COMMAND(hangup);
 COMMAND(heed);
 COMMAND(hold);
+COMMAND(identity);
 COMMAND(inside);
 COMMAND(json);
 COMMAND(kmsg);
@@ -102,12 +106,15 @@ COMMAND(run);
 COMMAND(sample);
 COMMAND(self);
 COMMAND(sizes);
+COMMAND(squeeze);
+COMMAND(stacks);
 COMMAND(stamp);
 COMMAND(stop);
 COMMAND(sweep);
 COMMAND(symbols);
 COMMAND(targets);
 COMMAND(tied);
+COMMAND(token);
 COMMAND(watch);
 COMMAND(without);
 #undef COMMAND

@@ -1,6 +1,7 @@
 /* wait.c: everything the shell would have to poll for: readiness, the end of the recording, the end of children. */
 #define _GNU_SOURCE
 #include "conditions.h"
+#include "squeeze.h"
 #include "util.h"
 
 #include <dirent.h>
@@ -295,9 +296,10 @@ static void wait_for_processes(struct flight *flight, int count, char **pids, in
  * since when a flight has what it keeps into BEGIN_FILE, as `clocks` does. */
 int command_watch(int argc, char **argv)
 {
-	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, reserve_bytes, bytes, room_bytes, next_look = 0;
+	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, reserve_bytes, bytes, room_bytes, waiting_bytes, stored_bytes;
 	struct flight flight = { .keep_ns = 0 };
 	const char *why = NULL, *trigger = NULL;
+	int64_t next_look = 0;
 	char end_file[4096];
 	int progress, pids;
 
@@ -328,8 +330,10 @@ int command_watch(int argc, char **argv)
 			trigger = trigger ? trigger : met;
 			next_look = now + second_ns - second_ns / 100;
 		}
-		bytes = folder_bytes(argv[1]);
-		room_bytes = disk_room(argv[1], bytes, reserve_bytes);
+		squeeze_totals(argv[1], &waiting_bytes, &stored_bytes);
+		bytes = folder_bytes(argv[1]) + waiting_bytes;
+		/* the archive takes as much again of what is compressed, and half of the rest */
+		room_bytes = disk_room(argv[1], bytes + stored_bytes, reserve_bytes);
 		/* a small disk is full within a second; a flight's data do not grow */
 		if (room_bytes < 512 << 20 && !flight.keep_ns)
 			wait = second_ns / 20;

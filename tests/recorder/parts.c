@@ -1,6 +1,7 @@
 /* parts.c: calls the parts of perfcase-helper that it has no subcommand for, so that tests can hold them to other tools.
- * usage: parts sha256 FILE | parts elf-table IN OUT [unwind] */
+ * usage: parts sha256 FILE | parts elf-table IN OUT [unwind] | parts side BYTES IN OUT */
 #include "elf_table.h"
+#include "events.h"
 #include "sha256.h"
 #include "util.h"
 
@@ -41,11 +42,34 @@ static int table(const char *from, const char *to, int all_unwind_tables)
 	return 0;
 }
 
+/* Gives the records of IN one after the other to a memory of so many bytes; writes what is left to OUT, prints what was forgotten. */
+static int side(const char *bytes, const char *from, const char *to)
+{
+	struct side side = { .most_bytes = (size_t)parse_integer(bytes) };
+	struct buffer text = { NULL, 0, 0 };
+	int out;
+
+	if (read_file(from, &text, 1 << 26))
+		die("%s: %s", from, strerror(errno));
+	for (size_t at = 0; at < text.length;) {
+		struct iovec piece = { text.data + at, ((struct perf_event_header *)(text.data + at))->size };
+
+		side_add(&side, &piece, 1);
+		at += piece.iov_len;
+	}
+	if ((out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0600)) < 0 || write_all(out, side.records.data, side.records.length))
+		die("%s: %s", to, strerror(errno));
+	printf("%llu\n", (unsigned long long)side.forgotten);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "sha256"))
 		return sum(argv[2]);
 	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "elf-table"))
 		return table(argv[2], argv[3], argc == 5 && !strcmp(argv[4], "unwind"));
-	die("usage: parts sha256 FILE | parts elf-table IN OUT [unwind]");
+	if (argc == 5 && !strcmp(argv[1], "side"))
+		return side(argv[2], argv[3], argv[4]);
+	die("usage: parts sha256 FILE | parts elf-table IN OUT [unwind] | parts side BYTES IN OUT");
 }

@@ -25,6 +25,7 @@ from tests.support.alone import alone
 ROOT = Path(__file__).parents[2]
 RECORDER = ROOT / "recorder" / "perfcase-record"
 SCHEMA = json.loads((ROOT / "schema" / "manifest.schema.json").read_text())
+PARTS = ("elf_table", "elf_file", "events_side", "perf_file", "sha256", "tracing_data", "util")
 SHELLS = {"dash": ["dash"], "busybox": ["busybox", "sh"]}
 
 
@@ -51,7 +52,7 @@ def helper() -> Path:
 def parts() -> Path:
     """A program that calls parts of perfcase-helper by themselves (parts.c)."""
     program = ROOT / "build" / "tests" / "recorder-parts"
-    sources = [ROOT / "recorder" / "src" / f"{name}.c" for name in ("elf_table", "elf_file", "sha256", "util")]
+    sources = [ROOT / "recorder" / "src" / f"{name}.c" for name in PARTS]
     with alone("recorder-parts"):
         options = ["-std=gnu11", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror", "-I", sources[0].parent]
         subprocess.run(["gcc", *options, "-o", program, Path(__file__).with_name("parts.c"), *sources], check=True)

@@ -258,7 +258,7 @@ def test_a_flight_ends_with_its_target(tmp_path: Path) -> None:
 
 WRONG = {
     "flight": (["--flight", "0"], "--flight 0: how many seconds are kept, such as 60s: 1 to 3600, and not less than --interval"),
-    "no flight": (["--when", "load>8"], "--when, --rest, --keep and --flight-memory go with --flight"),
+    "no flight": (["--when", "load>8"], "--when, --rest and --flight-memory go with --flight"),
     "command": (["--flight", "9", "--", "true"], "--flight looks at what runs already: use --pid or --cgroup"),
     "duration": (["--flight", "9", "--duration", "9"], "--flight ends at a trigger, and keeps to --flight-memory: no --duration, "
                  "--budget, --salvage"),

@@ -82,19 +82,20 @@ def close(found: list[float], rate: float) -> None:
     assert found == pytest.approx([rate] * len(found), rel=TOLERANCE)
 
 
-@pytest.mark.parametrize("mode", ["command", "pid"])
-def test_a_known_rate_is_told_by_every_source(mode: str, program: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mode", "without_perf"), [("command", ""), ("pid", ""), ("pid", "1")])
+def test_a_known_rate_is_told_by_every_source(mode: str, without_perf: str, program: Path, tmp_path: Path) -> None:
     """The process runs already; or it is a command, which waits until all sources record: its calls are all there, and its
-    rates are those of the time after."""
-    if TRACEFS is None or os.geteuid() != 0 or not shutil.which("perf"):
+    rates are those of the time after. By perf, and by what stands in for it."""
+    if TRACEFS is None or os.geteuid() != 0 or not (without_perf or shutil.which("perf")):
         pytest.skip("perf or tracefs is not here, or not ours to use")
     out, file, is_command, began = tmp_path / "x.perfcase", tmp_path / "file", mode == "command", time.monotonic()
     if is_command:
-        done = run("dash", "-q", "-o", out, "--", program, str(STEPS / 100), file)
+        done = run("dash", "-q", "-o", out, "--", program, str(STEPS / 100), file, PERFCASE_NO_PERF=without_perf)
     else:
         target = subprocess.Popen([program, "60", file])
         try:
-            done = run("dash", "-q", "-o", out, "--duration", "2.3", "--pid", str(target.pid))
+            options = ["-q", "-o", out, "--duration", "2.3", "--pid", str(target.pid)]
+            done = run("dash", *options, PERFCASE_NO_PERF=without_perf)
         finally:
             target.kill()
             target.wait()

@@ -12,8 +12,10 @@ use crate::session::Utid;
 struct Moments(HashMap<Utid, Vec<(i64, u32)>>);
 
 impl Moments {
-    /// Two handlers of one event read the clock this far apart at most; the same thread cannot switch twice in it.
+    /// Two handlers of one event read the clock this far apart at most, unless something takes the CPU away between them.
     const APART_NS: u64 = 10_000;
+    /// This far if the thread does nothing else of the kind meanwhile: a guest's host may take the CPU away for that long.
+    const FAR_NS: i64 = 10_000_000;
 
     fn add(&mut self, utid: Utid, moment: (i64, u32)) {
         if moment.1 != NONE {
@@ -32,6 +34,15 @@ impl Moments {
         let best = around.min_by_key(|&&(moment, _)| moment.abs_diff(at));
         best.filter(|&&(moment, _)| moment.abs_diff(at) <= Self::APART_NS).map_or(NONE, |&(_, stack)| stack)
     }
+
+    /// The one nearest to a thread's switch, `at`: after it came, before it comes again.
+    fn between(&self, utid: Utid, came: i64, at: i64, comes: i64) -> u32 {
+        let Some(moments) = self.0.get(&utid) else { return NONE };
+        let first = moments.partition_point(|&(moment, _)| moment < came.max(at.saturating_sub(Self::FAR_NS)));
+        let until = comes.min(at.saturating_add(Self::FAR_NS));
+        let around = moments[first..].iter().take_while(|&&(moment, _)| moment < until);
+        around.min_by_key(|&&(moment, _)| moment.abs_diff(at)).map_or(NONE, |&(_, stack)| stack)
+    }
 }
 
 /// Which moment of a thread a callchain was taken at, where the event itself says nothing of who came or was woken.
@@ -41,6 +52,8 @@ pub(crate) enum Moment {
     Switch,
     /// It wakes another thread.
     Wakeup,
+    /// It has left a CPU before, at a time that the sample has as its data.
+    Past,
 }
 
 /// Callchains of some switches and wakeups, without the switches themselves: samples of `context-switches`, and what
@@ -61,7 +74,7 @@ impl SampledStacks {
     pub(crate) fn add(&mut self, moment: Moment, utid: Utid, clock_ns: i64, stack: u32) {
         if self.count < Self::MOST && utid != 0 {
             self.count += 1;
-            let moments = if moment == Moment::Switch { &mut self.switches } else { &mut self.wakeups };
+            let moments = if moment == Moment::Wakeup { &mut self.wakeups } else { &mut self.switches };
             moments.add(utid, (clock_ns, stack));
         }
     }
@@ -129,15 +142,21 @@ impl Borrowed {
 
     /// Completes intervals, which come in the order in which they were recorded.
     pub(super) fn complete(&mut self, intervals: &mut Vec<Interval>) {
-        // The intervals of one thread lie in the order of time: the wait for a CPU after the sleep that it follows.
-        for interval in intervals.iter_mut() {
-            if interval.stack == NONE && interval.utid != 0 {
-                let at = if interval.is_run() { interval.end } else { interval.start };
-                interval.stack = match interval.state {
-                    State::Runnable => self.left.get(&interval.utid).copied().unwrap_or(NONE),
-                    _ => self.runs.nearest(interval.utid, at),
-                };
+        // The intervals of one thread lie in the order of time. From the last to the first it is known when each comes again.
+        let mut comes: HashMap<Utid, i64> = HashMap::new();
+        for run in intervals.iter_mut().rev().filter(|interval| interval.is_run() && interval.utid != 0) {
+            let next = comes.insert(run.utid, run.start).unwrap_or(i64::MAX);
+            if run.stack == NONE && !run.is_open {
+                run.stack = self.runs.between(run.utid, run.start, run.end, next);
+            }
+        }
+        for interval in intervals.iter_mut().filter(|interval| interval.utid != 0) {
+            if interval.is_run() {
                 self.left.insert(interval.utid, interval.stack);
+            } else if interval.stack == NONE {
+                // The first one's run was not recorded; what ends at the capture's end may be before the run in which it began.
+                let left = self.left.get(&interval.utid).copied();
+                interval.stack = left.unwrap_or_else(|| self.runs.nearest(interval.utid, interval.start));
             }
             if interval.waker != NONE && interval.waker_stack == NONE {
                 let by_woken = self.wakes.nearest(interval.utid, interval.woken());
@@ -148,5 +167,73 @@ impl Borrowed {
         if let Some(followed) = &self.followed {
             intervals.retain(|interval| followed.get(interval.utid as usize).copied().unwrap_or(false));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sched::{Switch, WakeKind, Wakeup};
+    use super::*;
+
+    /// Thread 1 leaves the CPU at 100, 2 wakes it at 200, it comes at 210 and leaves at 300.
+    fn a_wait() -> Sched {
+        let mut sched = Sched::default();
+        let mut switch = |clock_ns, prev, next| {
+            sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name: 0, next, prev_state: 1, stack: None });
+        };
+        switch(0, 0, 1);
+        switch(100_000, 1, 2);
+        let waker = Some((2, 0));
+        let kind = WakeKind::Wakeup;
+        sched.wakeup(Wakeup { clock_ns: 200_000, kind, woken: 1, woken_name: 0, waker, cpu: Some(0), stack: None });
+        let mut switch = |clock_ns, prev, next| {
+            sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name: 0, next, prev_state: 1, stack: None });
+        };
+        switch(210_000, 2, 1);
+        switch(300_000, 1, 0);
+        sched
+    }
+
+    /// The stacks of thread, state and waker that the wait gets.
+    fn completed(add: impl Fn(&mut SampledStacks), of_some: Option<usize>) -> Vec<(Utid, State, u32, u32)> {
+        let mut stacks = SampledStacks::default();
+        add(&mut stacks);
+        let mut intervals = Vec::new();
+        a_wait().each_block(|block| intervals.extend_from_slice(block)).unwrap();
+        if let Some(mut other) = stacks.into_borrowed(of_some) {
+            other.complete(&mut intervals);
+        }
+        let row = |of: &Interval| (of.utid, of.state, of.stack, of.waker_stack);
+        intervals.iter().map(row).collect()
+    }
+
+    #[test]
+    fn sampled_callchains_are_those_of_the_nearest_switch_and_wakeup() {
+        use State::*;
+        let add = |stacks: &mut SampledStacks| {
+            stacks.add(Moment::Switch, 1, 100_900, 7);
+            stacks.add(Moment::Wakeup, 2, 199_100, 8);
+            // Another thread's, and one too far away.
+            stacks.add(Moment::Switch, 3, 210_000, 9);
+            stacks.add(Moment::Switch, 1, 20_320_000, 10);
+            stacks.add(Moment::Wakeup, 1, 200_000, 11);
+        };
+        let all = [
+            (1, Running, 7, NONE),
+            (2, Running, NONE, NONE),
+            (1, Sleeping, 7, 8),
+            (1, Runnable, 7, NONE),
+            (1, Running, NONE, NONE),
+        ];
+        assert_eq!(completed(add, None), all);
+        let of_1: Vec<_> = all.into_iter().filter(|&(utid, ..)| utid == 1).collect();
+        assert_eq!(completed(add, Some(3)), of_1, "2 was never seen to leave a CPU: it is not of the recording");
+    }
+
+    #[test]
+    fn without_sampled_callchains_nothing_changes() {
+        let bare = completed(|_| (), Some(3));
+        assert_eq!(bare.len(), 5);
+        assert!(bare.iter().all(|&(.., stack, waker_stack)| (stack, waker_stack) == (NONE, NONE)));
     }
 }

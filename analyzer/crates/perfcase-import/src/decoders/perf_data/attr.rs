@@ -11,9 +11,11 @@ const SIZE_KNOWN: u32 = 144;
 
 /// `attr.type` of tracepoints.
 pub const TYPE_TRACEPOINT: u32 = 2;
+/// `PERF_TYPE_SOFTWARE`.
 pub const TYPE_SOFTWARE: u32 = 1;
-/// Numbers of software events: `enum perf_sw_ids` of linux/perf_event.h.
+/// `PERF_COUNT_SW_CONTEXT_SWITCHES`.
 pub const SOFTWARE_CONTEXT_SWITCHES: u64 = 3;
+/// `PERF_COUNT_SW_BPF_OUTPUT`.
 pub const SOFTWARE_BPF_OUTPUT: u64 = 10;
 
 /// What to measure and which fields samples have.

@@ -132,6 +132,7 @@ fn moment(attr: &Attr, name: Option<&str>) -> Option<Moment> {
         (SOFTWARE_CONTEXT_SWITCHES, _) if !attr.flags.freq() && attr.period_or_freq == 1 => Some(Moment::Switch),
         (SOFTWARE_BPF_OUTPUT, Some("switch-stacks")) => Some(Moment::Switch),
         (SOFTWARE_BPF_OUTPUT, Some("wakeup-stacks")) => Some(Moment::Wakeup),
+        (SOFTWARE_BPF_OUTPUT, Some("wait-stacks")) => Some(Moment::Past),
         _ => None,
     }
 }

@@ -14,6 +14,7 @@ use super::recording::{LATEST_NS, Recording};
 use super::sample::{Sample, SampleDamage, field, ids};
 use crate::session::{NO_TIME, Session, SourceId};
 use crate::tables::{BranchRow, GuestSampleRow, SampleDetailRow, SampleReadRow, SampleRow};
+use crate::timeline::Moment;
 use crate::tracepoint::Record;
 
 /// Fields that have their place in `sample_detail`.
@@ -143,7 +144,12 @@ impl Rows<'_> {
         if let (Some(moment), Some(utid), Some(stack)) = (known.moment, common.utid, common.stack_id)
             && common.clock_ns != NO_TIME
         {
-            self.session.timelines.sampled.add(moment, utid, common.clock_ns, stack);
+            let past =
+                || sample.raw.and_then(|raw| recording.order.u64(raw, 0)).and_then(|time| i64::try_from(time).ok());
+            let clock_ns = if moment == Moment::Past { past() } else { Some(common.clock_ns) };
+            if let Some(clock_ns) = clock_ns {
+                self.session.timelines.sampled.add(moment, utid, clock_ns, stack);
+            }
         }
         match (known.tracepoint, sample.raw) {
             // An event table says when: without a time there is no row.

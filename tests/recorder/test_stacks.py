@@ -1,0 +1,155 @@
+"""--stacks: which waits have callchains, of a program that waits for known reasons at known places."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfcase import query, store
+from tests.recorder.support import TRACEFS, Capture, command, environment, run
+
+# A byte to and fro between two processes on one CPU; each 20,000th time 20 ms of sleep at a place of its own; then the other waits
+# as long, at the place where it otherwise has its byte at once.
+PROGRAM = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static const struct timespec late = { 0, 20000000 };
+static void rare_wait(void) { nanosleep(&late, 0); }
+static int usual_wait(int from) { char byte; return read(from, &byte, 1); }
+int main(int argc, char **argv)
+{
+	long count = atol(argv[1]);
+	int there[2], back[2];
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	if (argc != 2 || sched_setaffinity(0, sizeof one, &one) || pipe(there) || pipe(back))
+		return 1;
+	if (!fork()) {
+		close(there[1]);
+		for (long i = 1; usual_wait(there[0]) == 1; i++) {
+			if (i % 20000 == 10000)
+				rare_wait();
+			if (write(back[1], "", 1) != 1)
+				return 1;
+		}
+		return 0;
+	}
+	for (long i = 1; i <= count; i++) {
+		if (i % 20000 == 0)
+			rare_wait();
+		if (write(there[1], "", 1) != 1 || usual_wait(back[0]) != 1)
+			return 1;
+	}
+	close(there[1]);
+	wait(0);
+	return 0;
+}
+"""
+COUNT = 60_000
+LONG_NS = 15_000_000
+ENDS = 8
+"""Switches of two processes that begin and end: perf does not see the last of each, nor what ends with the recording."""
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or TRACEFS is None, reason="the kernel's tracing is root's, and is not in every container"
+)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "wait.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-o", folder / "waiter", folder / "wait.c"], check=True)
+    return folder / "waiter"
+
+
+def recorded(folder: Path, *options: str | Path, **changes: str) -> tuple[Capture, duckdb.DuckDBPyConnection]:
+    output = folder / "x.perfcase"
+    done = run("dash", "-o", output, *options, **changes)
+    assert done.returncode == 0, done.stderr
+    return Capture.read(output), query.connect(store.open_case(output).folder)
+
+
+def waits(connection: duckdb.DuckDBPyConnection, least_ns: int) -> list[tuple[str | None, int, bool]]:
+    """The program's sleeps of this length: where in the program, how often, whether the waker's callchain is there."""
+    return connection.execute(
+        """SELECT regexp_extract(folded, 'clock_nanosleep|read') AS place,
+            count(*), bool_and(waker_stack_id IS NOT NULL)
+        FROM thread_state AS s JOIN thread_name AS n USING (name_id) LEFT JOIN stack_folded USING (stack_id)
+        WHERE n.comm = 'waiter' AND s.state = 'sleeping' AND duration_ns >= ? AND NOT is_open GROUP BY 1 ORDER BY 1""",
+        [least_ns],
+    ).fetchall()
+
+
+def switches(connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    """How often the program left a CPU, and how often with a callchain."""
+    return connection.execute(
+        """SELECT count(*), count(stack_id) FROM thread_state JOIN thread_name USING (name_id)
+        WHERE comm = 'waiter' AND state = 'running'"""
+    ).fetchone()
+
+
+def test_long_waits_have_callchains_and_short_ones_some(program: Path, tmp_path: Path) -> None:
+    capture, connection = recorded(tmp_path, "--", program, str(COUNT))
+    sources = {source["name"]: source for source in capture.manifest["sources"]}
+    assert sources["stacks"]["status"] == "available"
+    assert sources["stacks"]["lost_events"] == 0
+    places = {place: count for place, count, _ in waits(connection, LONG_NS)}
+    # Three sleeps of each process; and each waits for the other's in the read that otherwise has its byte at once.
+    assert places == {"clock_nanosleep": 6, "read": 6}
+    count, with_stack = switches(connection)
+    assert count >= COUNT
+    # 1,000 a second of each of a few places in two processes, and the long ones.
+    seconds = connection.execute("SELECT max(ts_ns + duration_ns) / 1e9 FROM thread_state").fetchone()[0]
+    assert 100 < with_stack < 6 * 1000 * (seconds + 1)
+    names = {
+        name
+        for (name,) in connection.execute(
+            "SELECT DISTINCT comm FROM thread_name JOIN sample USING (name_id)"
+        ).fetchall()
+    }
+    assert names <= {"waiter", "perfcase-helper", "perfcase-hold"}, "only what was asked for"
+
+
+def test_all_has_every_callchain_and_none_has_none(program: Path, tmp_path: Path) -> None:
+    few = "4000"
+    for mode in ("all", "none"):
+        folder = tmp_path / mode
+        folder.mkdir()
+        capture, connection = recorded(folder, "--stacks", mode, "--", program, few)
+        assert "stacks" not in {source["name"] for source in capture.manifest["sources"]}
+        count, with_stack = switches(connection)
+        assert count >= 4000
+        assert with_stack >= count - ENDS if mode == "all" else with_stack == 0
+
+
+def test_where_the_kernel_takes_no_programs_perf_takes_each_callchain(program: Path, tmp_path: Path) -> None:
+    """Without the rights to load BPF programs, but with those of perf."""
+    output = tmp_path / "x.perfcase"
+    rights = ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin"]
+    words = [*rights, *command("dash", "-o", output, "--", program, "4000")]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "without stacks: the kernel takes no BPF programs here: Operation not permitted: perf takes each callchain"
+        in done.stderr
+    )
+    count, with_stack = switches(query.connect(store.open_case(output).folder))
+    assert count >= 4000
+    assert with_stack >= count - ENDS
+
+
+def test_what_there_is_not_is_wrong_usage(tmp_path: Path) -> None:
+    done = run("dash", "--stacks", "some", "-o", tmp_path / "x.perfcase", "--", "true")
+    assert done.returncode == 2
+    assert "--stacks some: there are long, all and none" in done.stderr
