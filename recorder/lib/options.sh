@@ -48,7 +48,7 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --duration TIME      stop after this time: 30, 10m, 2h (default: at Ctrl-C, or when the target ends)
   --every TIME         one capture after the other, each of this time, FILE-DATE.perfcase; no moment is missed
   --keep N             only the newest N of them; a --budget is for all of them then, and removes the oldest.
-                       Of the captures of a --flight too (default 10)
+                       With --flight: the newest N captures (default 10)
   -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet,
                        a named pipe, or - for standard output (ssh host perfcase-record -o - --duration 30 > x)
   --force              replace FILE if it exists

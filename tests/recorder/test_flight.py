@@ -176,7 +176,7 @@ def sizes(folder: Path) -> tuple[int, int]:
 
 
 def resident_kb(folder: Path) -> dict[str, int]:
-    """Of each process of the recorder."""
+    """Each process of the recorder and its resident memory."""
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
