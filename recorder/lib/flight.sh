@@ -272,7 +272,8 @@ flight_salvage() {
 	read -r flight_ns flight_ring_bytes <"$state/flight"
 	flight_salvage_parts proc
 	flight_salvage_parts process
-	rm -f "$staging"/pmc/perf-stat.csv.*
+	rm -f "$staging"/pmc/perf-stat.csv.* "$staging/perf/perf.data.new"
+	[ -s "$staging/pmc/perf-stat.csv" ] || rm -f "$staging/pmc/perf-stat.csv"
 	[ ! -s "$state/pmc.from" ] || cp "$state/pmc.zero" "$state/pmc.from"
 	flight_ended=$(sed -n 's/^ended_ns=//p' "$state/perf.cost" 2>/dev/null)
 	[ -z "$flight_ended" ] || "$helper" cut-perf "$staging/perf/perf.data" "$flight_ring_bytes" $((flight_ended - flight_ns)) "$state/perf.from"

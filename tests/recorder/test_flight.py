@@ -239,6 +239,35 @@ def test_killed_outright_it_can_be_salvaged_with_its_reach(shell: str, tmp_path:
     assert not Path(f"/run/perfcase/flight-{recorder.pid}").exists()
 
 
+def family(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(descendant for child in children for descendant in family(int(child)))]
+
+
+def test_when_the_host_goes_down_the_snapshots_are_on_the_disk(tmp_path: Path) -> None:
+    """Nobody puts the parts of the rings together then; what is in the kernel's memory is lost."""
+    with target(tmp_path) as process, flight("dash", tmp_path, process.pid, "--interval", "0.1") as recorder:
+        time.sleep(KEPT_S + 2)
+        processes = family(recorder.pid)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in processes:
+                os.kill(pid, number)
+        recorder.wait()
+    (folder,) = tmp_path.glob("*.recording")
+    assert len(list(folder.glob("proc/snapshots.*"))) >= 6
+    done = run("dash", "--salvage", folder, "-o", tmp_path / "s.perfcase")
+    assert done.returncode == 0, done.stderr
+    capture = Capture.read(tmp_path / "s.perfcase")
+    capture.check()
+    assert [path for path in capture.paths() if path.startswith(("pmc/", "perf/"))] == []
+    data = capture.content("proc/snapshots")
+    first = data[: data.index(b"\n")].decode().split()
+    assert capture.source("proc")["started_monotonic_ns"] == int(first[1])
+    times = [int(line.split()[1]) for line in data.splitlines() if line.startswith(b"Z ")]
+    assert times == sorted(times)
+    assert KEPT_S - 0.5 < (times[-1] - int(first[1])) / 1e9 < KEPT_S + 2
+
+
 def test_a_flight_of_which_only_the_first_process_is_killed_is_packed(tmp_path: Path) -> None:
     with target(tmp_path) as process, flight("dash", tmp_path, process.pid) as recorder:
         recorder.kill()
