@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -251,7 +251,8 @@ def test_when_the_host_goes_down_the_snapshots_are_on_the_disk(tmp_path: Path) -
         processes = family(recorder.pid)
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in processes:
-                os.kill(pid, number)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
         recorder.wait()
     (folder,) = tmp_path.glob("*.recording")
     assert len(list(folder.glob("proc/snapshots.*"))) >= 6
