@@ -17,6 +17,7 @@ trap_signals() {
 	trap 'on_signal SIGINT 2' INT
 	trap 'on_signal SIGTERM 15' TERM
 	trap 'on_signal SIGHUP 1' HUP
+	flight_trap
 	trap : PIPE # who read our messages has gone: the recording goes on. Ignored, it would be ignored in the recorded command too
 	trap 'on_exit' EXIT
 }
@@ -43,6 +44,7 @@ on_signal() {
 	exit_status=$((128 + $2))
 	# the normal end of a recording without a duration
 	[ "$1" = SIGINT ] && [ "$duration_ns" = 0 ] && [ "$mode" != command ] && exit_status=0
+	[ -z "$flight" ] || exit_status=0
 	end_awaited
 }
 
@@ -62,7 +64,7 @@ await_into() {
 
 await_started() {
 	awaited=$!
-	[ -z "$interrupted_by" ] || [ -n "$ending" ] || end_awaited # the signal came before there was a child to end
+	[ -z "$interrupted_by$flight_dump" ] || [ -n "$ending" ] || end_awaited # the signal came before there was a child to end
 	await_end "$awaited"
 }
 
@@ -84,7 +86,9 @@ await_end() {
 	return "$await_status"
 }
 
+# A child that has not begun yet has the shell's traps and loses a signal: `watch` also looks for the file.
 end_awaited() {
+	[ ! -d "$state" ] || echo >"$state/end"
 	[ -n "$awaited" ] || return 0
 	# a child that is still the shell, just before its command begins, would not keep the signal for it
 	awaited_tries=0

@@ -137,6 +137,9 @@ cost_json() {
 	done <"$1"
 	sources_user_ns=$((sources_user_ns + user_ns))
 	sources_system_ns=$((sources_system_ns + system_ns))
+	for cost in user_ns system_ns read_bytes write_bytes; do
+		flight_share "$cost"
+	done
 	cat <<JSON
     {"process":"$process","pid":$pid,"source":"$2","phase":"recording","user_ns":$user_ns,"system_ns":$system_ns,
      "max_rss_bytes":$max_rss_bytes,"read_bytes":$read_bytes,"write_bytes":$write_bytes,
@@ -167,6 +170,10 @@ phase_json() {
 	system_ns=$(($(mark_sum "$2" system_ns) - $(mark_sum "$1" system_ns) - $6))
 	[ "$user_ns" -ge 0 ] || user_ns=0
 	[ "$system_ns" -ge 0 ] || system_ns=0
+	if [ "$3" = recording ]; then
+		flight_share user_ns
+		flight_share system_ns
+	fi
 	rss=$(sed -n 's/^max_rss_bytes=//p' "$state/mark.$2")
 	printf '    {"process":"perfcase-record: %s","pid":%s,"source":"recorder","phase":"%s","user_ns":%s,"system_ns":%s,\n' \
 		"$4" $$ "$3" "$user_ns" "$system_ns"
@@ -203,7 +210,7 @@ write_packing_overhead() {
 
 # write_manifest unfinished|recorded|packed
 write_manifest() {
-	anchors=$(json_anchor start "$clock_start")
+	anchors=$(json_anchor start "$(cat "$state/flight.begin" 2>/dev/null || echo "$clock_start")")
 	members='[]'
 	stopped=$stopped_by
 	case $1 in
@@ -222,7 +229,7 @@ write_manifest() {
   "recorder":{"version":"$version","command":$invocation_json,
     "target":$(json_target),
     "interval_ns":$interval_ns,"duration_ns":$([ "$duration_ns" = 0 ] && echo null || echo "$duration_ns"),"budget_bytes":$([ "$budget_bytes" = 0 ] && echo null || echo "$budget_bytes"),
-    "stopped_by":$(json_text "$stopped"),"interrupted_by":$(json_text "$interrupted_by")},
+    "stopped_by":$(json_text "$stopped"),${flight:+"\"flight_ns\":$flight_ns,\"trigger\":$(json_text "$flight_trigger"),"}"interrupted_by":$(json_text "$interrupted_by")},
   "ticket":$(json_text "$ticket"),"note":$(json_text "$note"),"labels":$labels_json,
   "host":$host_json,
   "clock":{"name":"CLOCK_MONOTONIC","anchors":[

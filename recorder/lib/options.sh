@@ -8,10 +8,17 @@ salvage=
 force=
 duration=
 duration_ns=0
-interval=1
+interval=
 interval_ns=
 budget=
 budget_bytes=0
+flight=
+flight_ns=0
+flight_memory=
+rest=
+when_words=
+dump=
+dump_which=
 ticket=
 note=
 label_words=
@@ -32,6 +39,7 @@ usage() {
 	cat <<'HELP'
 usage: perfcase-record [options] [-o FILE]               record the whole host
        perfcase-record [options] [-o FILE] -- COMMAND    record one command and its children
+       perfcase-record --flight TIME [options]           keep the last TIME, and write it when something happens
        perfcase-record --check                           what can be recorded here, and how to enable the rest
 
 Records CPU samples and context switches with stacks (perf), system calls, wakeups and block requests (ftrace),
@@ -39,13 +47,14 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
 
   --duration TIME      stop after this time: 30, 10m, 2h (default: at Ctrl-C, or when the target ends)
   --every TIME         one capture after the other, each of this time, FILE-DATE.perfcase; no moment is missed
-  --keep N             only the newest N of them; a --budget is for all of them then, and removes the oldest
+  --keep N             only the newest N of them; a --budget is for all of them then, and removes the oldest.
+                       With --flight: the newest N captures (default 10)
   -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet,
                        a named pipe, or - for standard output (ssh host perfcase-record -o - --duration 30 > x)
   --force              replace FILE if it exists
   --pid PID[,PID...]   only these processes, with their threads and children
   --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
-  --interval SECONDS   between /proc snapshots and counter readings (default 1, at least 0.01)
+  --interval SECONDS   between /proc snapshots and counter readings (default 1, of a flight 2; at least 0.01)
   --with GROUP[,...]   more events, which may come often: locks, page-cache, page-faults, tcp (see events.list)
   --numa-maps          also on which NUMA node each recorded process has its memory
   --symbols MODE       what names functions elsewhere: table (default: symbol tables of the objects that samples touch,
@@ -55,6 +64,13 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
   --stacks MODE        callchains of waits: long (default: of all long ones, and of some of the short ones), all (a workload
                        that switches all the time takes six times its CPU time) or none
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
+  --flight TIME        flight recorder: keep the last TIME, such as 60s, in rings that overwrite, until --dump, SIGUSR1
+                       or a condition has it written to NAME-DATE.perfcase (-o NAME.perfcase); then go on
+  --when CONDITION     write it when load>8, runnable>16, cpu-pressure>50, io-pressure>50, memory-pressure>20 (PSI),
+                       'log:FILE:TEXT', 'http://127.0.0.1:80/health>500ms' or oom:CGROUP; 'load>8 for 5s' has to last
+  --rest TIME          after a capture no condition counts for so long (default 60s)
+  --flight-memory SIZE of the rings (default 128M, at most 5 % of the memory)
+  --dump [PID|NAME]    have the running flight write its capture, wait for it and print its name
   --ticket ID          an incident number, kept in the capture
   --note TEXT          a remark, kept in the capture
   --label LABEL        a word to find it by later, such as canary or build=7; may be given several times
@@ -72,6 +88,7 @@ does not offer is left out and named in the capture. Ctrl-C ends the recording a
 Try:   perfcase-record --check
        perfcase-record --duration 30 -o incident.perfcase --ticket OPS-123 --note 'checkout is slow since 14:05'
        perfcase-record -o build.perfcase -- make -j4
+       perfcase-record --flight 60s -o web.perfcase --when 'http://127.0.0.1:8080/health>500ms' --when oom:/
 then:  perfcase report incident.perfcase
 
 Exit status: 0 a capture was written; 1 it could not be, or not at FILE; 2 wrong usage; 3 the target does not exist;
@@ -107,7 +124,17 @@ parse_options() {
 			shift
 			break
 			;;
-		--every | --keep | --piece | --upload | --token-file | --send | -o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
+		--dump)
+			dump=1
+			case ${2-} in
+			'' | -*) ;;
+			*)
+				dump_which=$2
+				shift
+				;;
+			esac
+			;;
+		--every | --keep | --flight | --flight-memory | --when | --rest | --piece | --upload | --token-file | --send | -o | --output | --salvage | --duration | --pid | --cgroup | --interval | --budget | --ticket | --note | --label | --with | --symbols | \
 			--call-graph | --stacks)
 			[ $# -ge 2 ] || usage_error "$1 needs a value"
 			take_option "$1" "$2"
@@ -154,6 +181,13 @@ take_option() {
 		;;
 	--duration) duration=$2 ;;
 	--interval) interval=$2 ;;
+	--flight) flight=$2 ;;
+	--flight-memory) flight_memory=$2 ;;
+	--when)
+		quote "$2"
+		when_words=$when_words$quoted
+		;;
+	--rest) rest=$2 ;;
 	--budget) budget=$2 ;;
 	--symbols) symbols=$2 ;;
 	--call-graph) call_graph=$2 ;;
@@ -228,6 +262,10 @@ check_options() {
 		duration_ns=$("$helper" number seconds "$duration")
 		[ "${duration_ns:-0}" -gt 0 ] || usage_error "--duration $duration: a positive number of seconds, such as 30"
 	fi
+	# a flight goes on for ever, and the copies of /proc are most of what it costs
+	[ -n "$interval" ] || interval=$((${flight:+1} + 1))
+	# long ones are found by a process that writes down what it finds
+	[ -z "$flight" ] || [ "$stacks" != long ] || stacks=none
 	interval_ns=$("$helper" number seconds "$interval")
 	[ "${interval_ns:-0}" -ge 10000000 ] || usage_error "--interval $interval: a number of seconds, at least 0.01"
 	groups_left=${event_groups:+$event_groups,}
@@ -255,6 +293,7 @@ check_options() {
 		budget_bytes=$("$helper" number size "$budget")
 		[ "${budget_bytes:-0}" -gt 0 ] || usage_error "--budget $budget: a size, such as 200M"
 	fi
+	check_flight
 	eval "invocation_json=\$(\"\$helper\" json array perfcase-record $invocation_quoted)"
 	eval "labels_json=\$(\"\$helper\" json array $label_words)"
 	[ "$mode" = command ] && eval "command_json=\$(\"\$helper\" json array $command_words)"
@@ -263,6 +302,7 @@ check_options() {
 		output=${output%.recording}
 		[ "$output" != "${salvage%/}" ] || usage_error "--salvage $salvage: say with -o where the capture goes"
 	fi
+	[ -z "$flight" ] || flight_take_output
 	[ -n "$output" ] || {
 		upload_remove=1
 		output=perfcase-$(uname -n)-$(date +%Y%m%d-%H%M%S).perfcase
@@ -290,5 +330,5 @@ check_output() {
 	[ ! -p "$output" ] || stream=pipe
 	[ -z "$stream" ] || return 0
 	[ -f "$output" ] || usage_error "-o $output is a device or a socket: a capture goes to a regular file or a pipe"
-	[ -n "$force" ] || [ -n "$check_only" ] || die 1 "$output exists: --force replaces it, -o gives another name"
+	[ -n "$force" ] || [ -n "$check_only" ] || [ -n "$flight" ] || die 1 "$output exists: --force replaces it, -o gives another name"
 }

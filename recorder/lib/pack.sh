@@ -43,6 +43,7 @@ pack_capture() {
 }
 
 write_archive() {
+	[ -z "$flight" ] || flight_name # of now
 	if [ -n "$stream" ]; then
 		stream_archive
 		return
@@ -66,8 +67,10 @@ place_capture() {
 		place_name=${output%.perfcase}-$place_number.perfcase
 	done
 	packed=1
-	if [ "$place_name" = "$output" ]; then
+	if [ "$place_name" = "$output" ] || [ -n "$flight" ]; then
+		output=$place_name
 		piece_is_made "$output"
+		flight_wrote
 		return
 	fi
 	exit_status=1
@@ -83,6 +86,7 @@ report_result() {
 	case $stopped_by in
 	budget) say "stopped: the budget of $budget was reached" ;;
 	disk_space) warn "stopped early: the disk of $output is nearly full" ;;
+	trigger) say "stopped: $flight_trigger" ;;
 	signal) say "stopped by $interrupted_by" ;;
 	esac
 	[ -z "$command_status" ] || [ "$command_status" = 0 ] || say "the command's exit status was $command_status"

@@ -25,7 +25,7 @@ piece_after=${PERFCASE_PIECE_AFTER-}
 
 rotate_check() {
 	if [ -z "$every" ]; then
-		[ -z "$keep" ] || usage_error "--keep goes with --every"
+		[ -z "$keep" ] || [ -n "$flight" ] || usage_error "--keep goes with --every or --flight"
 		return
 	fi
 	every_ns=$("$helper" number seconds "$every")

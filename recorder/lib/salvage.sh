@@ -20,6 +20,7 @@ salvage_folder() {
 		salvage_refuse "$salvage holds nothing: its recorder was killed before it recorded"
 	salvage_say
 	if grep -qx '  "members":\[\],' "$manifest_file"; then
+		flight_salvage
 		salvage_pack
 	fi
 	write_archive

@@ -106,6 +106,10 @@ source_last_words() {
 # per_cpu_kb: each CPU's share of the kernel's buffers, for perf and for ftrace: a power of two between 512 KB and 8 MB, 64 MB in
 # all, or a sixteenth of the disk's room, as both are written when the recording ends.
 per_cpu_kb() {
+	[ -z "$flight" ] || {
+		echo "$flight_kb"
+		return
+	}
 	cpus=$(grep -c '^cpu[0-9]' /proc/stat)
 	share_kb=8192
 	while [ "$share_kb" -gt 512 ] &&

@@ -9,6 +9,7 @@ squeeze_works() {
 
 # A perf that looks for build ids at its end reads its file once more: that one stays as it is.
 squeeze_start() {
+	[ -z "$flight" ] || return 0 # what grows is thrown away
 	squeeze_works || return 0
 	squeeze_tried=1
 	mkdir -p "$state/source/squeeze"

@@ -97,7 +97,9 @@ probe_ftrace_start() {
 	fi
 	mkdir -p "$staging/ftrace"
 	knob "$ftrace_instance" absent present
-	if [ -n "${PERFCASE_NO_TRACE_CMD-}" ]; then
+	if [ -n "$flight" ]; then
+		ftrace_why="a flight has rings that nobody reads before the end"
+	elif [ -n "${PERFCASE_NO_TRACE_CMD-}" ]; then
 		ftrace_why="trace-cmd was not wanted (PERFCASE_NO_TRACE_CMD)"
 	elif ! command -v trace-cmd >/dev/null 2>&1; then
 		ftrace_why="trace-cmd is not installed"
@@ -162,7 +164,8 @@ ftrace_start_drain() {
 	mkdir -p "$staging/ftrace/raw"
 	run_instance=$ftrace_instance
 	source_run ftrace "perfcase-helper drain" "$helper" drain "$ftrace_instance" "$staging/ftrace/raw" \
-		"$(per_cpu_kb)" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready"
+		"$(per_cpu_kb)" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready" \
+		${flight:+"$flight_ns" "$state/ftrace.from"}
 	source_awaits ftrace "$helper" ready "$state/ftrace.ready" ready "$run_pid" "$START_TIMEOUT_S"
 }
 

@@ -18,6 +18,8 @@ probe_perf_check() {
 			"run as root, or: sysctl kernel.perf_event_paranoid=-1"
 		return
 	fi
+	# perf's own rings forget what was mapped by processes that ended before they reach back
+	[ -z "$flight" ] || perf_why="a flight has rings that nobody reads before the end"
 	perf_tracepoints=$(perf_list_tracepoints | tracefs_existing)
 	if [ -z "$perf_why" ]; then
 		target_choose_perf_scope
@@ -127,7 +129,7 @@ perf_event_options() {
 perf_judge() {
 	perf_reason=
 	perf_remedy=
-	[ -z "$perf_why" ] || perf_reason="$perf_why: perfcase-helper opens the events"
+	[ -z "$perf_why" ] || [ -n "$flight" ] || perf_reason="$perf_why: perfcase-helper opens the events"
 	perf_instead=$perf_reason
 	[ -n "$perf_events" ] || stacks_are_taken || perf_lacks "no tracepoints (sched_switch): off-CPU time has no stacks" \
 		"mount -t tracefs tracefs /sys/kernel/tracing, and run as root"
@@ -262,7 +264,9 @@ perf_helper_scope() {
 
 perf_launch_helper() {
 	rm -f "$state/perf.ready"
-	source_run perf "$(perf_name)" "$helper" events stream "$staging/perf/perf.data" "$(perf_helper_scope)" "$(perf_buffer_kb)" "$perf_sampler" \
+	set -- stream "$staging/perf/perf.data" "$(perf_helper_scope)" "$(perf_buffer_kb)"
+	[ -z "$flight" ] || set -- ring "$2" "$3" "$(flight_ring_mb)"
+	source_run perf "$(perf_name)" "$helper" events "$@" "$perf_sampler" \
 		"$perf_graph" "$state/perf.events" "$state/perf.ready"
 	source_awaits perf "$helper" ready "$state/perf.ready" ready "$run_pid" "$START_TIMEOUT_S"
 }
@@ -282,6 +286,7 @@ perf_count() {
 
 probe_perf_collect() {
 	rm -f "$staging/perf/perf.data.old"
+	flight_cut_perf
 	perf_count perf
 	if [ ! -s "$staging/perf/perf.data" ] && [ ! -s "$staging/perf/perf.data.zst" ]; then
 		source_is perf missing "$(perf_name) left no data: $(source_last_words perf)" "see recorder/perf.log"

@@ -12,6 +12,10 @@ probe_pmc_check() {
 	pmc_events=
 	perf_is_absent || source_set pmc tool_version "$(perf_version)"
 	pmc_why=$perf_why
+	if [ -n "$flight" ] && [ -n "$pmc_why" ]; then
+		source_is pmc missing "$pmc_why, and the helper keeps all that it counts" "$(install_hint perf)"
+		return
+	fi
 	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null)
 	if [ "$(id -u)" != 0 ] && [ "$mode" != command ] && [ "${paranoid:-4}" -gt 0 ]; then
 		source_is pmc missing "perf_event_paranoid is ${paranoid:-absent}: only root may count other processes" \
@@ -172,7 +176,8 @@ pmc_launch() {
 	esac
 	perf_control=$(source_get pmc control)
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
-	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" 9>&- 3>&- &
+	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" \
+		${flight:+"$flight_ns" "$((flight_bytes / 4))" "$state/pmc.from"} 9>&- 3>&- &
 	pmc_stamp_pid=$!
 	source_run pmc "perf stat" "$@" -o "$state/pmc.pipe" 6<>"$state/pmc.ctl" 7<>"$state/pmc.ack"
 	perf_await pmc "$helper" counting "$state/pmc.pid"
@@ -191,7 +196,8 @@ probe_pmc_stop() {
 		await "$helper" stop 2 "$pmc_stamp_pid" 2>>"$log_file"
 		wait "$pmc_stamp_pid" 2>/dev/null
 	fi
-	[ -s "$state/pmc.zero" ] && source_set pmc started "$(cat "$state/pmc.zero")"
+	[ -z "$flight" ] || cp "$state/pmc.zero" "$state/pmc.from" 2>/dev/null
+	[ -n "$flight" ] || [ ! -s "$state/pmc.zero" ] || source_set pmc started "$(cat "$state/pmc.zero")"
 	return 0
 }
 

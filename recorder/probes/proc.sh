@@ -18,8 +18,9 @@ probe_proc_check() {
 probe_proc_start() {
 	mkdir -p "$staging/proc"
 	source_run proc "perfcase-helper sample" \
-		"$helper" sample "$home/proc.list" "$staging/proc/snapshots" "$interval_ns" "$(target_sampler_scope)"
-	source_awaits proc "$helper" ready "$staging/proc/snapshots" "" "$run_pid" "$START_TIMEOUT_S"
+		"$helper" sample "$home/proc.list" "$staging/proc/snapshots" "$interval_ns" "$(target_sampler_scope)" \
+		${flight:+"$flight_ns" "$((flight_bytes / 2))" "$state/proc.from"}
+	source_awaits proc "$helper" ready "$staging/proc/snapshots${flight:+.0}" "" "$run_pid" "$START_TIMEOUT_S"
 }
 
 probe_proc_ready() {

@@ -18,8 +18,9 @@ probe_process_check() {
 probe_process_start() {
 	mkdir -p "$staging/process"
 	source_run process "perfcase-helper details" \
-		"$helper" details "$staging/process/snapshots" "$interval_ns" "$(target_sampler_scope)" ${numa_maps:+"$numa_maps"}
-	source_awaits process "$helper" ready "$staging/process/snapshots" "" "$run_pid" "$START_TIMEOUT_S"
+		"$helper" details "$staging/process/snapshots" "$interval_ns" "$(target_sampler_scope)" "${numa_maps:--}" \
+		${flight:+"$flight_ns" "$((flight_bytes / 4))" "$state/process.from"}
+	source_awaits process "$helper" ready "$staging/process/snapshots${flight:+.0}" "" "$run_pid" "$START_TIMEOUT_S"
 }
 
 probe_process_ready() {

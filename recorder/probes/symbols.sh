@@ -35,7 +35,7 @@ symbols_budget_of_others() {
 	fi
 }
 
-# symbols_words watch|collect SCOPE|PERF_DATA: sets symbols_command, for eval.
+# symbols_words watch|flight|collect SCOPE|PERF_DATA: sets symbols_command, for eval.
 symbols_words() {
 	symbols_start=${clock_start#* }
 	quote "$staging/symbols"
@@ -51,7 +51,7 @@ symbols_words() {
 
 probe_symbols_start() {
 	mkdir -p "$staging/symbols"
-	symbols_words watch "$(target_sampler_scope)"
+	symbols_words "$(if [ -n "$flight" ]; then echo flight; else echo watch; fi)" "$(target_sampler_scope)"
 	eval "source_run symbols 'perfcase-helper symbols' \"\$helper\" $symbols_command"
 	source_awaits symbols "$helper" ready "$staging/symbols/objects.tsv" "" "$run_pid" "$START_TIMEOUT_S"
 }

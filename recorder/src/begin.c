@@ -87,3 +87,12 @@ int command_inside(int argc, char **argv)
 		die("%s: %s", argv[1], strerror(errno));
 	return become(argv + 2);
 }
+
+/* tied COMMAND...: becomes the command, which gets SIGTERM when its parent is gone. */
+int command_tied(int argc, char **argv)
+{
+	if (argc < 2)
+		die("usage: tied COMMAND...");
+	die_with_parent();
+	return become(argv + 1);
+}

@@ -1,6 +1,7 @@
 /* detail.c: what is too slow to read at every interval: command lines, control groups, limits, open files, exact memory
  * and sockets of the recorded processes. The stream is that of sample.c (schema/README.md, "proc/details"). */
 #define _GNU_SOURCE
+#include "ring.h"
 #include "sockets.h"
 #include "targets.h"
 #include "util.h"
@@ -18,6 +19,7 @@ enum {
 	FILE_LIMIT = 1 << 20,   /* bytes kept of one file */
 	FD_LIMIT = 20000,       /* descriptors listed in one snapshot */
 	SLOW_FILES_PER_CPU = 100, /* a snapshot is followed by at least so many times its own CPU time */
+	FLIGHT_PER_CPU = 4,     /* and of a flight by so many times that */
 	LONGEST_STEP = 10,      /* intervals between snapshots, once a recording has lasted a while */
 };
 
@@ -29,6 +31,7 @@ struct details {
 	struct buffer text;
 	struct sockets sockets;
 	int with_numa;
+	struct ring ring;
 	FILE *out;
 	long long files, bytes, fds;
 	long page_size;
@@ -167,6 +170,8 @@ static void take_snapshot(struct details *details, int seq)
 {
 	details->files = details->bytes = details->fds = 0;
 	sockets_reset(&details->sockets);
+	ring_turn(&details->ring);
+	details->out = details->ring.file;
 	fprintf(details->out, "S %lld %lld %d\n", (long long)clock_ns(CLOCK_MONOTONIC),
 		(long long)clock_ns(CLOCK_REALTIME), seq);
 	targets_refresh(&details->targets);
@@ -180,7 +185,7 @@ static void take_snapshot(struct details *details, int seq)
 		die("writing the snapshot: %s", strerror(errno));
 }
 
-/* details OUT INTERVAL_NS SCOPE [numa]: snapshots after 0, 1, 2, 4, 8 intervals, then each 10, and one at the end; fewer
+/* details OUT INTERVAL_NS SCOPE [numa|- [KEEP_NS LIMIT_BYTES FROM_FILE]]: snapshots after 0, 1, 2, 4, 8 intervals, then each 10, and one at the end; fewer
  * where they would cost more than 1 % of a CPU. */
 int command_details(int argc, char **argv)
 {
@@ -188,17 +193,15 @@ int command_details(int argc, char **argv)
 	int64_t interval_ns, next, step;
 	int seq = 0;
 
-	if (argc < 4 || argc > 5 || (argc == 5 && strcmp(argv[4], "numa")))
-		die("usage: details OUT INTERVAL_NS all|cgroup=FOLDER|PID,PID... [numa]");
+	if (argc != 4 && argc != 5 && argc != 8)
+		die("usage: details OUT INTERVAL_NS all|cgroup=FOLDER|PID,PID... [numa|- [KEEP_NS LIMIT_BYTES FROM_FILE]]");
 	interval_ns = parse_integer(argv[2]);
 	if (interval_ns < 1000000)
 		die("the interval must be 1 ms or more");
 	targets_choose(&details.targets, argv[3]);
-	details.with_numa = argc == 5;
+	details.with_numa = argc > 4 && !strcmp(argv[4], "numa");
 	details.sockets.is_everything = details.targets.is_everything;
-	if (!(details.out = fopen(argv[1], "we")))
-		die("%s: %s", argv[1], strerror(errno));
-	setvbuf(details.out, NULL, _IOFBF, 1 << 18);
+	ring_open(&details.ring, argv[1], argv + (argc > 5 ? 5 : argc));
 	catch_stop_signals();
 	next = clock_ns(CLOCK_MONOTONIC);
 	step = interval_ns;
@@ -211,11 +214,13 @@ int command_details(int argc, char **argv)
 		if (seq > 1 && step < LONGEST_STEP * interval_ns)
 			step = step * 2 < LONGEST_STEP * interval_ns ? step * 2 : LONGEST_STEP * interval_ns;
 		now = clock_ns(CLOCK_MONOTONIC);
+		if (details.ring.keep_ns)
+			cost *= FLIGHT_PER_CPU; /* it goes on for ever, and all of a flight is to take less than that */
 		if (seq > 1 && next < now + cost * SLOW_FILES_PER_CPU)
 			next = now + cost * SLOW_FILES_PER_CPU;
 		while (!stop_requested && (now = clock_ns(CLOCK_MONOTONIC)) < next)
 			sleep_ns(next - now);
 	}
 	take_snapshot(&details, seq);
-	return fclose(details.out) ? 1 : 0;
+	return ring_close(&details.ring) ? 1 : 0;
 }

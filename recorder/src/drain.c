@@ -1,6 +1,8 @@
 /* drain.c: records events in a private ftrace instance and saves its ring-buffer pages as the kernel wrote them.
  * The instance is the only thing changed in tracefs; `run` makes it and removes it, also when the recorder was killed. */
 #define _GNU_SOURCE
+#include "ring.h"
+#include "trace_pages.h"
 #include "util.h"
 
 #include <dirent.h>
@@ -27,6 +29,9 @@ struct drain {
 	size_t count;
 	size_t page_bytes;
 	char *page;
+	int64_t keep_ns; /* 0: everything is saved as it comes; else the last so many ns, at the end */
+	const char *from;
+	int64_t started_ns;
 };
 
 /* Writes a control file of the instance; a refusal is reported, and fatal if the recording makes no sense without. */
@@ -183,7 +188,7 @@ static void open_cpus(struct drain *drain)
 		format_path(path, sizeof path, "%s/per_cpu/cpu%d/trace_pipe_raw", drain->instance, cpu.number);
 		cpu.trace = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		format_path(path, sizeof path, "%s/cpu%d", drain->out, cpu.number);
-		cpu.out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		cpu.out = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		if (cpu.trace < 0 || cpu.out < 0 || pipe2(cpu.pipe, O_CLOEXEC)) {
 			warn("CPU %d cannot be drained: %s", cpu.number, strerror(errno));
 			continue;
@@ -284,14 +289,68 @@ static void save_statistics(const struct drain *drain)
 	free(text.data);
 }
 
+/* The number behind a name in the kernel's statistics of a CPU; 0 where it is not. */
+static long long statistic(const struct drain *drain, int cpu, const char *name)
+{
+	struct buffer text = { NULL, 0, 0 };
+	char path[PATH_SIZE];
+	const char *at;
+	long long value = 0;
+
+	format_path(path, sizeof path, "%s/per_cpu/cpu%d/stats", drain->instance, cpu);
+	if (!read_file(path, &text, 1 << 16) && text.length && (at = strstr(text.data, name)))
+		value = atoll(at + strlen(name));
+	free(text.data);
+	return value;
+}
+
+/* Since when all CPUs have everything: one whose buffer was full has what came after its first page. */
+static int64_t complete_since(const struct drain *drain)
+{
+	int64_t from = clock_ns(CLOCK_MONOTONIC) - drain->keep_ns;
+
+	if (from < drain->started_ns)
+		from = drain->started_ns;
+	for (size_t i = 0; i < drain->count; i++) {
+		int64_t begins = statistic(drain, drain->cpus[i].number, "\noverrun: ") ? pages_begin_ns(drain->cpus[i].out) : -1;
+
+		from = begins > from ? begins : from;
+	}
+	return from;
+}
+
+/* The end of a ring: what no CPU lacks is kept. What was overwritten before is no loss, and the kernel's statistics count it as one. */
+static void cut_cpus(const struct drain *drain)
+{
+	struct page_layout layout = { .page_bytes = drain->page_bytes };
+	struct buffer text = { NULL, 0, 0 };
+	int64_t from = complete_since(drain);
+	char path[PATH_SIZE], line[64];
+
+	if (read_file(format_path(path, sizeof path, "%s/header_page", drain->out), &text, 1 << 16) ||
+	    page_layout_read(&layout, text.data))
+		die("%s: not what a page's head looks like", path);
+	free(text.data);
+	mkdir(format_path(path, sizeof path, "%s/stats", drain->out), 0700);
+	for (size_t i = 0; i < drain->count; i++) {
+		const struct cpu *cpu = &drain->cpus[i];
+		long long events = pages_cut(cpu->out, &layout, from);
+
+		if (events < 0)
+			die("writing CPU %d: %s", cpu->number, strerror(errno));
+		format_path(line, sizeof line, "entries: 0\noverrun: 0\ndropped events: 0\nread events: %lld\n", events);
+		put(drain, format_path(path, sizeof path, "stats/cpu%d", cpu->number), &(struct buffer){ line, strlen(line), 0 });
+	}
+	put_from(drain->from, from);
+}
+
 static void close_cpus(struct drain *drain)
 {
 	for (size_t i = 0; i < drain->count; i++) {
 		struct cpu *cpu = &drain->cpus[i];
 		char path[PATH_SIZE];
 
-		splice_pages(drain, cpu);
-		if (!read_pages(drain, cpu) && lseek(cpu->out, 0, SEEK_END) == 0)
+		if (lseek(cpu->out, 0, SEEK_END) == 0)
 			unlink(format_path(path, sizeof path, "%s/cpu%d", drain->out, cpu->number));
 		close(cpu->trace);
 		close(cpu->out);
@@ -307,14 +366,19 @@ static void mark_ready(const char *path)
 	close(fd);
 }
 
-/* drain INSTANCE OUT BUFFER_KB EVENTS PIDS READYFILE: EVENTS has a system:event a line; PIDS a tid a line, empty for all. */
+/* drain INSTANCE OUT BUFFER_KB EVENTS PIDS READYFILE [KEEP_NS FROM_FILE]: EVENTS has a system:event a line; PIDS a tid a line, empty for
+ * all. With KEEP_NS the buffers overwrite what is old, and the last so many ns are saved at the end. */
 int command_drain(int argc, char **argv)
 {
 	struct drain drain = { .instance = NULL };
 	struct stat pids;
 
-	if (argc != 7)
-		die("usage: drain INSTANCE OUT BUFFER_KB EVENTS PIDS READYFILE");
+	if (argc != 7 && argc != 9)
+		die("usage: drain INSTANCE OUT BUFFER_KB EVENTS PIDS READYFILE [KEEP_NS FROM_FILE]");
+	if (argc == 9) {
+		drain.keep_ns = parse_integer(argv[7]);
+		drain.from = argv[8];
+	}
 	drain.instance = argv[1];
 	drain.out = argv[2];
 	catch_stop_signals();
@@ -322,6 +386,8 @@ int command_drain(int argc, char **argv)
 	control(&drain, "tracing_on", "0", 1);
 	control(&drain, "trace_clock", "mono", 1);
 	control(&drain, "buffer_size_kb", argv[3], 0);
+	if (drain.keep_ns)
+		control(&drain, "options/overwrite", "1", 1);
 	if (!stat(argv[5], &pids) && pids.st_size > 0) {
 		control(&drain, "options/event-fork", "1", 1);
 		if (!follow_threads(&drain, argv[5]))
@@ -333,10 +399,22 @@ int command_drain(int argc, char **argv)
 	drain.page = checked_realloc(NULL, drain.page_bytes);
 	open_cpus(&drain);
 	control(&drain, "tracing_on", "1", 1);
+	drain.started_ns = clock_ns(CLOCK_MONOTONIC);
 	mark_ready(argv[6]);
-	drain_until_stopped(&drain);
+	if (drain.keep_ns)
+		wait_for_stop(); /* nobody reads a ring before its end: nothing wakes up */
+	else
+		drain_until_stopped(&drain);
 	control(&drain, "tracing_on", "0", 0);
+	for (size_t i = 0; i < drain.count; i++) {
+		if (!drain.keep_ns)
+			splice_pages(&drain, &drain.cpus[i]);
+		read_pages(&drain, &drain.cpus[i]);
+	}
+	if (drain.keep_ns)
+		cut_cpus(&drain);
+	else
+		save_statistics(&drain);
 	close_cpus(&drain);
-	save_statistics(&drain);
 	return 0;
 }

@@ -10,25 +10,13 @@
 #define PERFCASE_VERSION "unknown"
 #endif
 
-/* Prints monotonic, realtime and boottime ns of one moment: the closest of several brackets. */
+/* Prints monotonic, realtime and boottime ns of one moment. */
 int command_clocks(int argc, char **argv)
 {
-	int64_t best = INT64_MAX, monotonic = 0, realtime = 0, boottime = 0;
+	struct clocks now = read_clocks();
 
 	(void)argc, (void)argv;
-	for (int i = 0; i < 16; i++) {
-		int64_t before = clock_ns(CLOCK_MONOTONIC);
-		int64_t real = clock_ns(CLOCK_REALTIME), boot = clock_ns(CLOCK_BOOTTIME);
-		int64_t after = clock_ns(CLOCK_MONOTONIC);
-
-		if (after - before < best) {
-			best = after - before;
-			monotonic = before + best / 2;
-			realtime = real;
-			boottime = boot;
-		}
-	}
-	printf("%lld %lld %lld\n", (long long)monotonic, (long long)realtime, (long long)boottime);
+	printf("%lld %lld %lld\n", (long long)now.monotonic, (long long)now.realtime, (long long)now.boottime);
 	return 0;
 }
 
@@ -85,13 +73,17 @@ static const struct {
 	int (*run)(int, char **);
 	const char *what;
 } commands[] = {
+	{ "announce", command_announce, "write down a flight for those who look for it" },
 	{ "clocks", command_clocks, "print CLOCK_MONOTONIC, REALTIME and BOOTTIME ns of one moment" },
+	{ "conditions", command_conditions, "say whether conditions of a flight can be looked at" },
 	{ "count", command_count, "count samples and lost events of a perf.data" },
 	{ "counting", command_counting, "wait until a perf without --control counts" },
 	{ "counts", command_counts, "count events at an interval without perf" },
+	{ "cut-perf", command_cut_perf, "keep the last part of a perf.data" },
 	{ "details", command_details, "copy what is slow to read of processes: arguments, files, sockets, memory" },
 	{ "drain", command_drain, "run a private ftrace instance and save its raw ring-buffer pages" },
 	{ "drop", command_drop, "remove a file if it is still the one that was made" },
+	{ "dump", command_dump, "have a running flight write its capture" },
 	{ "end", command_end, "end a process: SIGTERM, and SIGKILL when that does not help" },
 	{ "events", command_events, "record perf events without perf, or keep the last of them in memory" },
 	{ "hangup", command_hangup, "tell the recorder when nobody reads its standard output any more" },
@@ -122,6 +114,7 @@ static const struct {
 	{ "sweep", command_sweep, "remove ftrace instances of recorders that were killed" },
 	{ "symbols", command_symbols, "bundle what names the addresses of a perf.data" },
 	{ "targets", command_targets, "print processes and all their descendants" },
+	{ "tied", command_tied, "run a command that is told to end when its parent is gone" },
 	{ "token", command_token, "run curl or wget with a token that no other process sees" },
 	{ "unpacked", command_unpacked, "remove a folder once the process that unpacked it has ended" },
 	{ "watch", command_watch, "wait for the end of the recording: time, size or target" },

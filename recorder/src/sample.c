@@ -2,6 +2,7 @@
  * The stream is specified in schema/README.md ("proc/snapshots"). */
 #define _GNU_SOURCE
 #include "cgroups.h"
+#include "ring.h"
 #include "targets.h"
 #include "threads.h"
 #include "util.h"
@@ -43,6 +44,8 @@ struct sampler {
 	struct kept_threads threads;
 	struct cgroups cgroups;
 	unsigned seq;
+	int is_first; /* snapshot of a part: everything is in it */
+	struct ring ring;
 	FILE *out;
 	struct buffer text, open_texts[OPEN_FILES];
 	long long files, bytes;
@@ -296,14 +299,17 @@ static void take_snapshot(struct sampler *sampler, int seq)
 {
 	sampler->files = sampler->bytes = 0;
 	sampler->seq = (unsigned)seq + 1; /* 0: in none yet */
+	if ((sampler->is_first = ring_turn(&sampler->ring) || !seq))
+		kept_forget_runs(&sampler->threads);
+	sampler->out = sampler->ring.file;
 	fprintf(sampler->out, "S %lld %lld %d\n", (long long)clock_ns(CLOCK_MONOTONIC),
 		(long long)clock_ns(CLOCK_REALTIME), seq);
 	for (size_t i = 0; i < sampler->count; i++)
 		if (sampler->items[i].scope == SCOPE_SYSTEM ||
-		    (sampler->items[i].scope == SCOPE_ONCE && (!seq || stop_requested)))
+		    (sampler->items[i].scope == SCOPE_ONCE && (sampler->is_first || stop_requested)))
 			copy_system(sampler, sampler->items[i].path);
 	targets_refresh(&sampler->targets);
-	if (sampler->cgroups.name_count && (seq % CGROUPS_EVERY == 0 || stop_requested))
+	if (sampler->cgroups.name_count && (seq % CGROUPS_EVERY == 0 || sampler->is_first || stop_requested))
 		cgroups_refresh(&sampler->cgroups, &sampler->targets, &sampler->text);
 	for (size_t i = 0; i < sampler->cgroups.path_count; i++)
 		copy_file(sampler, sampler->cgroups.paths[i]);
@@ -325,16 +331,16 @@ static void on_begin_signal(int number)
 	begin_requested = 1;
 }
 
-/* sample LIST OUT INTERVAL_NS all|cgroup=FOLDER|PID,PID...: one snapshot at once, one at each interval, one at the end. SIGUSR1: the
- * recorded command begins: one now, and the intervals count from here. */
+/* sample LIST OUT INTERVAL_NS SCOPE [KEEP_NS LIMIT_BYTES FROM_FILE]: one snapshot at once, one at each interval, one at the end. SIGUSR1:
+ * the recorded command begins: one now, and the intervals count from here. With KEEP_NS only the last ones are kept. */
 int command_sample(int argc, char **argv)
 {
 	struct sampler sampler = { .items = NULL };
 	int64_t interval_ns, next;
 	int seq = 0;
 
-	if (argc != 5)
-		die("usage: sample LIST OUT INTERVAL_NS all|cgroup=FOLDER|PID,PID...");
+	if (argc != 5 && argc != 8)
+		die("usage: sample LIST OUT INTERVAL_NS all|cgroup=FOLDER|PID,PID... [KEEP_NS LIMIT_BYTES FROM_FILE]");
 	load_list(&sampler, argv[1]);
 	interval_ns = parse_integer(argv[3]);
 	if (interval_ns < 1000000)
@@ -342,9 +348,7 @@ int command_sample(int argc, char **argv)
 	targets_choose(&sampler.targets, argv[4]);
 	catch_stop_signals();
 	sigaction(SIGUSR1, &(struct sigaction){ .sa_handler = on_begin_signal }, NULL);
-	if (!(sampler.out = fopen(argv[2], "we")))
-		die("%s: %s", argv[2], strerror(errno));
-	setvbuf(sampler.out, NULL, _IOFBF, 1 << 18);
+	ring_open(&sampler.ring, argv[2], argv + 5);
 	next = clock_ns(CLOCK_MONOTONIC);
 	while (!stop_requested) {
 		int64_t now;
@@ -361,5 +365,5 @@ int command_sample(int argc, char **argv)
 		begin_requested = 0;
 	}
 	take_snapshot(&sampler, seq);
-	return fclose(sampler.out) ? 1 : 0;
+	return ring_close(&sampler.ring) ? 1 : 0;
 }

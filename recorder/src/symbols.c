@@ -180,6 +180,7 @@ void bundle_jitdump(struct bundle *bundle, int file, const char *path, pid_t pid
 }
 
 /* symbols watch FOLDER table|mapped|full unwind|- BYTES START_NS SCOPE: until it is told to stop, takes what may be gone later.
+ * symbols flight FOLDER table|mapped|full unwind|- BYTES START_NS SCOPE: when it is told to stop, takes what may be gone soon.
  * symbols collect FOLDER table|mapped|full unwind|- BYTES START_NS PERF_DATA [SAMPLES]: takes the rest. SAMPLES is a perf.data too,
  * of callchains only. */
 int command_symbols(int argc, char **argv)
@@ -188,10 +189,10 @@ int command_symbols(int argc, char **argv)
 	int64_t start_ns;
 
 	if (argc != 4 + BUNDLE_OPTIONS && argc != 5 + BUNDLE_OPTIONS)
-		die("usage: symbols watch|collect FOLDER table|mapped|full unwind|- BYTES START_NS SCOPE|PERF_DATA [SAMPLES]");
+		die("usage: symbols watch|flight|collect FOLDER table|mapped|full unwind|- BYTES START_NS SCOPE|PERF_DATA [SAMPLES]");
 	start_ns = parse_integer(argv[2 + BUNDLE_OPTIONS]);
 	bundle_open(&bundle, argv + 2);
-	if (!strcmp(argv[1], "watch"))
-		return symbols_watch(&bundle, argv[3 + BUNDLE_OPTIONS], start_ns);
+	if (!strcmp(argv[1], "watch") || !strcmp(argv[1], "flight"))
+		return symbols_watch(&bundle, argv[3 + BUNDLE_OPTIONS], start_ns, *argv[1] == 'f');
 	return symbols_collect(&bundle, argv[3 + BUNDLE_OPTIONS], argv[4 + BUNDLE_OPTIONS], start_ns);
 }

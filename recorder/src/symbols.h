@@ -29,7 +29,7 @@ int is_its_own(const struct stat *info, const uint32_t *uids, size_t uid_count, 
 void bundle_perf_map(struct bundle *bundle, int file, pid_t pid, pid_t nspid);
 void bundle_jitdump(struct bundle *bundle, int file, const char *path, pid_t pid, pid_t nspid);
 
-int symbols_watch(struct bundle *bundle, char *scope, int64_t start_ns);
+int symbols_watch(struct bundle *bundle, char *scope, int64_t start_ns, int at_end);
 int symbols_collect(struct bundle *bundle, const char *perf_data, const char *samples, int64_t start_ns);
 
 #endif

@@ -211,7 +211,7 @@ static void look(struct watch *watch)
 	watch->count = count;
 }
 
-int symbols_watch(struct bundle *bundle, char *scope, int64_t start_ns)
+int symbols_watch(struct bundle *bundle, char *scope, int64_t start_ns, int at_end)
 {
 	static struct watch watch;
 	struct rlimit files;
@@ -225,6 +225,9 @@ int symbols_watch(struct bundle *bundle, char *scope, int64_t start_ns)
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	catch_stop_signals();
+	/* what a week of processes leaves would fill the disk: those that live at the end */
+	if (at_end)
+		wait_for_stop();
 	while (!stop_requested) {
 		int64_t wait = looks++ < FIRST_LOOKS ? first_step_ns : step_ns, cost = clock_ns(CLOCK_PROCESS_CPUTIME_ID), end;
 

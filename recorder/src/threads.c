@@ -146,6 +146,13 @@ int kept_read(struct kept_threads *threads, struct kept *thread, int slot, int f
 	return ESRCH;
 }
 
+void kept_forget_runs(struct kept_threads *threads)
+{
+	for (size_t i = 0; i < threads->bucket_count; i++)
+		for (struct kept *thread = threads->buckets[i]; thread; thread = thread->next)
+			thread->schedstat[0] = 0;
+}
+
 void kept_sweep(struct kept_threads *threads, unsigned seen)
 {
 	for (size_t i = 0; i < threads->bucket_count; i++)

@@ -32,6 +32,8 @@ int kept_read(struct kept_threads *threads, struct kept *thread, int slot, int f
 void kept_join(struct kept *main_thread, struct kept *thread);
 /* Closes the files from this slot on. */
 void kept_close(struct kept_threads *threads, struct kept *thread, int slot);
+/* Takes every thread for one that has run. */
+void kept_forget_runs(struct kept_threads *threads);
 /* Forgets the threads that snapshot `seen` did not have. */
 void kept_sweep(struct kept_threads *threads, unsigned seen);
 

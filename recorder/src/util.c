@@ -21,6 +21,24 @@ int64_t clock_ns(clockid_t clock)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+struct clocks read_clocks(void)
+{
+	struct clocks closest = { 0, 0, 0 };
+	int64_t best = INT64_MAX;
+
+	for (int i = 0; i < 16; i++) {
+		int64_t before = clock_ns(CLOCK_MONOTONIC);
+		int64_t realtime = clock_ns(CLOCK_REALTIME), boottime = clock_ns(CLOCK_BOOTTIME);
+		int64_t after = clock_ns(CLOCK_MONOTONIC);
+
+		if (after - before < best) {
+			best = after - before;
+			closest = (struct clocks){ before + best / 2, realtime, boottime };
+		}
+	}
+	return closest;
+}
+
 void sleep_ns(int64_t ns)
 {
 	struct timespec wait = { ns / 1000000000, ns % 1000000000 };
@@ -185,6 +203,20 @@ void catch_stop_signals(void)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
+}
+
+void wait_for_stop(void)
+{
+	sigset_t stop, before;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGINT);
+	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGHUP);
+	sigprocmask(SIG_BLOCK, &stop, &before);
+	while (!stop_requested)
+		sigsuspend(&before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 void die_with_parent(void)

@@ -19,7 +19,13 @@ struct buffer {
 /* Set by SIGINT, SIGTERM and SIGHUP once catch_stop_signals() was called. */
 extern volatile sig_atomic_t stop_requested;
 
+/* One moment on three clocks: the closest of several brackets. */
+struct clocks {
+	int64_t monotonic, realtime, boottime;
+};
+
 int64_t clock_ns(clockid_t clock);
+struct clocks read_clocks(void);
 void sleep_ns(int64_t ns); /* returns early on a signal */
 
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
@@ -46,6 +52,8 @@ int64_t folder_bytes(const char *path);
 int64_t disk_room(const char *folder, int64_t raw_bytes, int64_t reserve_bytes);
 
 void catch_stop_signals(void);
+/* Until one of them came. */
+void wait_for_stop(void);
 /* Asks for SIGTERM when the parent dies, so that nothing outlives a killed recorder. */
 void die_with_parent(void);
 
@@ -64,13 +72,17 @@ void json_string(FILE *out, const char *text);
 int proc_stat_field(const char *text, int field, long long *value);
 
 #define COMMAND(name) int command_##name(int argc, char **argv)
+COMMAND(announce);
 COMMAND(clocks);
+COMMAND(conditions);
 COMMAND(count);
 COMMAND(counting);
 COMMAND(counts);
+COMMAND(cut_perf);
 COMMAND(details);
 COMMAND(drain);
 COMMAND(drop);
+COMMAND(dump);
 COMMAND(end);
 COMMAND(events);
 COMMAND(hangup);
@@ -101,6 +113,7 @@ COMMAND(stop);
 COMMAND(sweep);
 COMMAND(symbols);
 COMMAND(targets);
+COMMAND(tied);
 COMMAND(token);
 COMMAND(unpacked);
 COMMAND(watch);

@@ -1,5 +1,6 @@
 /* wait.c: everything the shell would have to poll for: readiness, the end of the recording, the end of children. */
 #define _GNU_SOURCE
+#include "conditions.h"
 #include "squeeze.h"
 #include "util.h"
 
@@ -222,57 +223,123 @@ static void show_progress(int64_t elapsed_ns, int64_t duration_ns, int64_t bytes
 	fprintf(stderr, " s, %.1f MB \033[K", (double)bytes / 1e6);
 }
 
-/* Waits until one of the processes has ended, a signal came or wait_ns passed. With a kernel older than 5.3 (no
- * pidfd_open) it looks every 50 ms. */
-static void wait_for_processes(int count, char **pids, int64_t wait_ns)
-{
-	struct pollfd first = { -1, POLLIN, 0 };
-	struct timespec wait;
+/* What a flight ends at, and since when it has what it keeps: the moments at which its parts began. */
+struct flight {
+	int64_t keep_ns;
+	struct conditions conditions;
+	const char *begin_file;
+	struct clocks begins[8];
+	size_t count;
+};
 
-	/* one that still runs is enough to wait for: the others are looked at afterwards */
-	for (int i = 0; i < count && first.fd < 0; i++)
-		if (is_running(pids[i]))
-			first.fd = (int)syscall(SYS_pidfd_open, atoi(pids[i]), 0);
-	if (count && first.fd < 0 && (wait_ns > 50000000))
-		wait_ns = 50000000;
-	wait = (struct timespec){ wait_ns / second_ns, wait_ns % second_ns };
-	ppoll(&first, first.fd >= 0, &wait, &unblocked);
-	if (first.fd >= 0)
-		close(first.fd);
+/* flight KEEP_NS REST_NS BEGIN_FILE CONDITION... */
+static void flight_begin(struct flight *flight, int argc, char **argv)
+{
+	int64_t rest_ns;
+
+	if (argc < 4)
+		die("usage: flight KEEP_NS REST_NS BEGIN_FILE [CONDITION...]");
+	flight->keep_ns = parse_integer(argv[1]);
+	rest_ns = parse_integer(argv[2]);
+	flight->begin_file = argv[3];
+	for (int i = 4; i < argc; i++) {
+		const char *trouble = conditions_add(&flight->conditions, argv[i]);
+
+		if (trouble)
+			warn("--when '%s': %s", argv[i], trouble); /* it was all right when the flights began */
+	}
+	conditions_begin(&flight->conditions, rest_ns ? clock_ns(CLOCK_MONOTONIC) + rest_ns : 0);
 }
 
-/* watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS(0|1) [PID...]: 0 means no limit.
- * Prints why the recording ends: duration, budget, disk_space, target_exit (all PIDs gone) or signal. */
+/* Remembers a moment each sixth of the time, forgets those that are not needed for one before all that is kept, and writes that down. */
+static void flight_note_time(struct flight *flight, int64_t now_ns)
+{
+	const struct clocks *begin = flight->begins;
+	FILE *file;
+
+	if (!flight->keep_ns || (flight->count && now_ns - flight->begins[flight->count - 1].monotonic < flight->keep_ns / 6))
+		return;
+	while (flight->count > 1 && (flight->begins[1].monotonic <= now_ns - flight->keep_ns ||
+				     flight->count == sizeof flight->begins / sizeof *flight->begins))
+		memmove(flight->begins, flight->begins + 1, --flight->count * sizeof *flight->begins);
+	flight->begins[flight->count++] = read_clocks();
+	if ((file = fopen(flight->begin_file, "we"))) {
+		fprintf(file, "%lld %lld %lld\n", (long long)begin->monotonic, (long long)begin->realtime, (long long)begin->boottime);
+		fclose(file);
+	}
+}
+
+/* Waits until one of the processes has ended, a signal or an answer came, or wait_ns passed. With a kernel older than 5.3 (no
+ * pidfd_open) it looks every 50 ms. */
+static void wait_for_processes(struct flight *flight, int count, char **pids, int64_t wait_ns)
+{
+	struct pollfd files[32] = { { -1, POLLIN, 0 } };
+	int *first = &files[0].fd;
+	struct timespec wait;
+	size_t answers;
+
+	/* one that still runs is enough to wait for: the others are looked at afterwards */
+	for (int i = 0; i < count && *first < 0; i++)
+		if (is_running(pids[i]))
+			*first = (int)syscall(SYS_pidfd_open, atoi(pids[i]), 0);
+	if (count && *first < 0 && (wait_ns > 50000000))
+		wait_ns = 50000000;
+	answers = conditions_await(&flight->conditions, files + 1, 31, clock_ns(CLOCK_MONOTONIC), &wait_ns);
+	wait = (struct timespec){ wait_ns / second_ns, wait_ns % second_ns };
+	ppoll(files, 1 + answers, &wait, &unblocked);
+	if (*first >= 0)
+		close(*first);
+}
+
+/* watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS(0|1) [PID...] [flight KEEP_NS REST_NS BEGIN_FILE [CONDITION...]]: 0 means no limit.
+ * A file .state/end in DIR is as good as a signal. Prints why the recording ends: duration, budget, disk_space, target_exit (all PIDs gone), signal or trigger; and which condition. Writes
+ * since when a flight has what it keeps into BEGIN_FILE, as `clocks` does. */
 int command_watch(int argc, char **argv)
 {
 	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, reserve_bytes, bytes, room_bytes, waiting_bytes, stored_bytes;
-	const char *why = NULL;
-	int progress;
+	struct flight flight = { .keep_ns = 0 };
+	const char *why = NULL, *trigger = NULL;
+	int64_t next_look = 0;
+	char end_file[4096];
+	int progress, pids;
 
 	if (argc < 6)
-		die("usage: watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS [PID...]");
+		die("usage: watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS [PID...] [flight KEEP_NS REST_NS BEGIN_FILE [CONDITION...]]");
 	duration_ns = parse_integer(argv[2]);
 	budget_bytes = parse_integer(argv[3]);
 	reserve_bytes = parse_integer(argv[4]);
 	progress = atoi(argv[5]);
+	format_path(end_file, sizeof end_file, "%s/.state/end", argv[1]);
+	for (pids = 0; 6 + pids < argc && strcmp(argv[6 + pids], "flight"); pids++)
+		;
 	catch_stop_signals();
 	block_stop_signals();
 	die_with_parent();
+	if (6 + pids < argc)
+		flight_begin(&flight, argc - 6 - pids, argv + 6 + pids);
 	while (!why) {
-		int64_t elapsed = clock_ns(CLOCK_MONOTONIC) - start;
+		int64_t now = clock_ns(CLOCK_MONOTONIC), elapsed = now - start;
 		/* the sizes are looked at once a second, five times where a limit or a reader waits for them */
-		int64_t wait = budget_bytes || progress ? second_ns / 5 : second_ns;
+		int64_t wait = budget_bytes || (progress && !flight.keep_ns) ? second_ns / 5 : second_ns;
 
+		flight_note_time(&flight, now);
+		trigger = conditions_answer(&flight.conditions, now);
+		if (now >= next_look) {
+			const char *met = conditions_look(&flight.conditions, now);
+
+			trigger = trigger ? trigger : met;
+			next_look = now + second_ns - second_ns / 100;
+		}
 		squeeze_totals(argv[1], &waiting_bytes, &stored_bytes);
 		bytes = folder_bytes(argv[1]) + waiting_bytes;
 		/* the archive takes as much again of what is compressed, and half of the rest */
 		room_bytes = disk_room(argv[1], bytes + stored_bytes, reserve_bytes);
-		/* a small disk is full within a second */
-		if (room_bytes < 512 << 20)
+		/* a small disk is full within a second; a flight's data do not grow */
+		if (room_bytes < 512 << 20 && !flight.keep_ns)
 			wait = second_ns / 20;
 		if (progress)
 			show_progress(elapsed, duration_ns, bytes);
-		if (stop_requested)
+		if (stop_requested || !access(end_file, F_OK))
 			why = "signal";
 		else if (!room_bytes)
 			why = "disk_space";
@@ -280,16 +347,20 @@ int command_watch(int argc, char **argv)
 			why = "duration";
 		else if (budget_bytes && bytes >= budget_bytes)
 			why = "budget";
-		else if (argc > 6 && !any_running(argc - 6, argv + 6))
+		else if (pids && !any_running(pids, argv + 6))
 			why = "target_exit";
+		else if (trigger)
+			why = "trigger";
 		if (why)
 			break;
 		if (duration_ns && duration_ns - elapsed < wait)
 			wait = duration_ns - elapsed;
-		wait_for_processes(argc - 6, argv + 6, wait);
+		wait_for_processes(&flight, pids, argv + 6, wait);
 	}
 	if (progress)
 		fputs("\r\033[K", stderr);
 	puts(why);
+	if (trigger)
+		puts(trigger);
 	return 0;
 }

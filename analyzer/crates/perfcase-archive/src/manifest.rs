@@ -57,8 +57,14 @@ pub struct Recorder {
     pub duration_ns: Option<u64>,
     /// The most bytes that the recording was to take.
     pub budget_bytes: Option<u64>,
-    /// "duration", "target_exit", "budget", "disk_space", "signal" or "unfinished".
+    /// "duration", "target_exit", "budget", "disk_space", "signal", "trigger" or "unfinished".
     pub stopped_by: Option<String>,
+    /// How much a flight kept, at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flight_ns: Option<u64>,
+    /// The condition that ended a flight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<String>,
     /// What this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
