@@ -79,6 +79,7 @@ flight_announce() {
 		flight_folder=$(mktemp -d) || die 1 "cannot make a temporary folder"
 		flight_temporary=1
 	fi
+	"$helper" dump "$flight_folder" 0 >/dev/null 2>&1 # there is no such flight; what killed ones left goes
 	flight_file=$flight_folder/flight-$$
 	flight_state=$flight_file.state
 	rm -f "$flight_file" "$flight_state" "$flight_file.new"
@@ -272,8 +273,9 @@ flight_salvage() {
 	read -r flight_ns flight_ring_bytes <"$state/flight"
 	flight_salvage_parts proc
 	flight_salvage_parts process
-	rm -f "$staging"/pmc/perf-stat.csv.* "$staging/perf/perf.data.new"
-	[ -s "$staging/pmc/perf-stat.csv" ] || rm -f "$staging/pmc/perf-stat.csv"
+	# parts that are left: the times of what was put together do not count from its beginning yet
+	[ -z "$(find "$staging/pmc/." -name 'perf-stat.csv.*' 2>/dev/null)" ] || rm -f "$staging"/pmc/perf-stat.csv "$staging"/pmc/perf-stat.csv.*
+	rm -f "$staging/perf/perf.data.new"
 	[ ! -s "$state/pmc.from" ] || cp "$state/pmc.zero" "$state/pmc.from"
 	flight_ended=$(sed -n 's/^ended_ns=//p' "$state/perf.cost" 2>/dev/null)
 	[ -z "$flight_ended" ] || "$helper" cut-perf "$staging/perf/perf.data" "$flight_ring_bytes" $((flight_ended - flight_ns)) "$state/perf.from"

@@ -248,7 +248,7 @@ def test_when_the_host_goes_down_the_snapshots_are_on_the_disk(tmp_path: Path) -
     """Nobody puts the parts of the rings together then; what is in the kernel's memory is lost."""
     with target(tmp_path) as process, flight("dash", tmp_path, process.pid, "--interval", "0.1") as recorder:
         time.sleep(KEPT_S + 2)
-        processes = family(recorder.pid)
+        processes = family(recorder.pid)[::-1]  # no parent first: its stopped children would be told to go on
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in processes:
                 with suppress(ProcessLookupError):
