@@ -190,7 +190,7 @@ write_overhead() {
 	during='its small children'
 	[ "$mode" != 'command' ] || during="$during, and the recorded command"
 	{
-		for probe in proc process pmc ftrace perf symbols; do
+		for probe in proc process pmc ftrace stacks perf symbols; do
 			[ -s "$state/$probe.cost" ] && cost_json "$state/$probe.cost" "$probe" && printf ',\n'
 		done
 		[ ! -s "$state/squeeze.cost" ] || { cost_json "$state/squeeze.cost" recorder && printf ',\n'; }

@@ -61,8 +61,8 @@ hardware and software counters (perf stat) and /proc, all on one clock, into one
                        perf maps), full (the whole objects, also for source lines), mapped (tables of all) or none
   --call-graph MODE    how perf finds callers: fp (default: frame pointers), dwarf[,BYTES] (copies stacks, for programs
                        without frame pointers; large) or lbr (branch records of Intel CPUs)
-  --stacks MODE        callchains of waits: long (default: of all long ones, and of some of the short ones), all (a workload
-                       that switches all the time takes six times its CPU time) or none
+  --stacks MODE        callchains of waits: long (default: of all long ones, and of some of the short ones), none, or
+                       all (a program that switches all the time takes more than four times its CPU time then)
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
   --flight TIME        flight recorder: keep the last TIME, such as 60s, in rings that overwrite, until --dump, SIGUSR1
                        or a condition has it written to NAME-DATE.perfcase (-o NAME.perfcase); then go on

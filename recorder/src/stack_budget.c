@@ -131,8 +131,8 @@ static void emit_look_up(struct program *program, int map)
 	call(program, BPF_FUNC_map_lookup_elem);
 }
 
-/* The value of the key becomes what a register holds. */
-static void emit_remember(struct program *program, int map, int from)
+/* The key, with what a register holds as its value. */
+static void emit_insert(struct program *program, int map, int from)
 {
 	store(program, VALUE, from);
 	load_map(program, BPF_REG_1, map);
@@ -168,7 +168,7 @@ static void emit_take(struct program *program, int map, int hz)
 	jump_here(program, is_new);
 	copy(program, BPF_REG_1, BPF_REG_7);
 	add(program, BPF_REG_1, pause_ns);
-	emit_remember(program, map, BPF_REG_1);
+	emit_insert(program, map, BPF_REG_1);
 	jump_here(program, is_kept);
 }
 
@@ -249,6 +249,22 @@ static int make_map(int type, int key_bytes, int value_bytes, int count, const c
 	return bpf(BPF_MAP_CREATE, &attr);
 }
 
+/* The time is the key's value from now on: in place where it is there, as to exchange it takes ten times as long. */
+static void emit_note(struct program *program, int map)
+{
+	int is_new, is_done;
+
+	emit_look_up(program, map);
+	is_new = program->length;
+	emit(program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 0, 0);
+	emit(program, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_7, 0, 0);
+	is_done = program->length;
+	emit(program, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	jump_here(program, is_new);
+	emit_insert(program, map, BPF_REG_7);
+	jump_here(program, is_done);
+}
+
 static int load_switches(int map, int events, int has_places)
 {
 	struct program program = { .length = 0 };
@@ -274,7 +290,7 @@ static int load_switches(int map, int events, int has_places)
 	if (has_places) {
 		emit_place(&program);
 		emit_kind(&program, WITHOUT);
-		emit_remember(&program, map, BPF_REG_7);
+		emit_note(&program, map);
 	}
 	jump_here(&program, is_idle);
 	jump_here(&program, is_taken);

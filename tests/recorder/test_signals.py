@@ -88,7 +88,7 @@ def test_interrupted_at_a_random_moment(shell: str, number: signal.Signals, run:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_interrupted_while_recording_keeps_every_source(shell: str, tmp_path: Path) -> None:
-    recorder = start(shell, tmp_path, "--duration", "60", "--interval", "0.1")
+    recorder = start(shell, tmp_path, "--duration", "60", "--interval", "0.1", "--stacks", "all")
     manifest = tmp_path / "x.perfcase.recording" / "manifest.json"
     end = time.monotonic() + 20
     while not manifest.exists() and time.monotonic() < end:

@@ -343,7 +343,15 @@ def test_copied_stacks_keep_the_unwind_tables_of_all_objects(libraries: list[Pat
 
 def test_perf_names_the_same_objects(libraries: list[Path], tmp_path: Path) -> None:
     """Every object in which perf script finds an address is taken, and no other."""
-    capture = record(tmp_path, "sh", "-c", '"$@" & ls -R /usr/share/doc >/dev/null; wait', "sh", *libraries)
+    capture = record(
+        tmp_path,
+        "sh",
+        "-c",
+        '"$@" & ls -R /usr/share/doc >/dev/null; wait',
+        "sh",
+        *libraries,
+        options=("--stacks", "all"),
+    )
     (tmp_path / "perf.data").write_bytes(capture.content("perf/perf.data"))
     words = ["perf", "script", "-i", tmp_path / "perf.data", "-F", "ip,sym,dso", "--no-inline"]
     lines = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
