@@ -87,15 +87,20 @@ await_end() {
 }
 
 # A child that has not begun yet has the shell's traps and loses a signal: `watch` also looks for the file.
+# child_has_begun PID: waits until a child is no longer the shell, as it is just before its command begins: it would not keep a
+# signal for that.
+child_has_begun() {
+	begun_tries=0
+	while [ "$begun_tries" -lt 50 ] && [ "$(readlink "/proc/$1/exe")" = "$(readlink "/proc/$$/exe")" ]; do
+		begun_tries=$((begun_tries + 1))
+		"$helper" pause 2000000
+	done
+}
+
 end_awaited() {
 	[ ! -d "$state" ] || echo >"$state/end"
 	[ -n "$awaited" ] || return 0
-	# a child that is still the shell, just before its command begins, would not keep the signal for it
-	awaited_tries=0
-	while [ "$awaited_tries" -lt 50 ] && [ "$(readlink "/proc/$awaited/exe")" = "$(readlink "/proc/$$/exe")" ]; do
-		awaited_tries=$((awaited_tries + 1))
-		"$helper" pause 2000000
-	done
+	child_has_begun "$awaited"
 	kill -TERM "-$awaited" 2>/dev/null || kill -TERM "$awaited" 2>/dev/null || return 0
 }
 

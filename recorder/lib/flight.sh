@@ -123,7 +123,9 @@ flight_signal() {
 	else
 		flight_over=1
 	fi
-	[ -z "$flight_child" ] || kill -s "$1" "$flight_child" 2>/dev/null
+	[ -n "$flight_child" ] || return 0
+	child_has_begun "$flight_child"
+	kill -s "$1" "$flight_child" 2>/dev/null
 }
 
 flight_loop() {
@@ -144,7 +146,7 @@ flight_loop() {
 			"$(readlink -f "/proc/$$/exe")" "$0" "$@" 4<&- &
 		flight_child=$!
 		# a signal that came before there was a child
-		[ -z "$flight_over" ] || kill -s TERM "$flight_child" 2>/dev/null
+		[ -z "$flight_over" ] || flight_signal TERM
 		await_end "$flight_child"
 		flight_status=$?
 		flight_child=

@@ -80,7 +80,10 @@ rotate_is_packed_next() {
 
 rotate_end() {
 	ending=rotate
-	[ -z "$interrupted_by" ] || [ -z "$rotate_running" ] || kill -"${interrupted_by#SIG}" "$rotate_running" 2>/dev/null
+	if [ -n "$interrupted_by" ] && [ -n "$rotate_running" ]; then
+		child_has_begun "$rotate_running"
+		kill -"${interrupted_by#SIG}" "$rotate_running" 2>/dev/null
+	fi
 	rotate_end_of_packing
 	if [ -n "$rotate_running" ]; then
 		rotate_is_packed_next
