@@ -61,7 +61,9 @@ def test_what_comes_after_the_line_is_in_every_source(shell: str, tmp_path: Path
             [marker.pid],
         ).fetchone()
         assert switches[0] >= MARKS
-        assert switches[1] >= switches[0] - 2, "all but the wait in which the recording began, and the end of the process"
+        assert switches[1] >= switches[0] - 2, (
+            "all but the wait in which the recording began, and the end of the process"
+        )
         ((counted,),) = connection.execute(
             "SELECT sum(count) FROM pmc_event WHERE event LIKE 'context-switches%'"
         ).fetchall()

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Result;
 
-use super::interval::{Interval, NONE, State};
+use super::interval::{Interval, NONE};
 use super::sched::Sched;
 use crate::session::Utid;
 
@@ -172,6 +172,7 @@ impl Borrowed {
 
 #[cfg(test)]
 mod tests {
+    use super::super::interval::State;
     use super::super::sched::{Switch, WakeKind, Wakeup};
     use super::*;
 
