@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -340,7 +341,11 @@ static int load_wakeups(int map, int events, int is_scoped)
 
 int stack_budget_load(struct stack_budget *budget, int is_scoped)
 {
-	int map = make_map(BPF_MAP_TYPE_LRU_HASH, KEY_BYTES, 8, PLACES, "perfcase_stacks");
+	const struct rlimit most = { RLIM_INFINITY, RLIM_INFINITY };
+	int map;
+
+	setrlimit(RLIMIT_MEMLOCK, &most); /* before Linux 5.11 maps count as locked memory */
+	map = make_map(BPF_MAP_TYPE_LRU_HASH, KEY_BYTES, 8, PLACES, "perfcase_stacks");
 
 	*budget = (struct stack_budget){ .switches = -1, .wakeups = -1, .returns = -1 };
 	for (int i = 0; i < STACK_OUTPUTS; i++)
