@@ -27,7 +27,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = folder / "vdso32"
     flags = ["-m32", "-nostdlib", "-static", "-no-pie", "-o", program]
     subprocess.run(["gcc", *flags, SYMBOLS / "src" / "vdso32.s"], check=True)
-    done = run("dash", "-q", "-o", folder / "x.perfcase", "--", program)
+    done = run("dash", "-q", "--stacks", "all", "-o", folder / "x.perfcase", "--", program)
     assert done.returncode == 0, done.stderr
     return folder
 
