@@ -119,7 +119,9 @@ def test_every_name_of_the_recorders_own_capture(program: str, language: str, tm
     """What perfcase-record takes along with --symbols table names all that perf names where it has everything."""
     if not may_record():
         pytest.skip("perf or a compiler is missing here: nothing to record (the stored captures are compared)")
-    done = run("dash", "-q", "--stacks", "all", "-o", tmp_path / "x.perfcase", "--", programs(language) / program, "300")
+    done = run(
+        "dash", "-q", "--stacks", "all", "-o", tmp_path / "x.perfcase", "--", programs(language) / program, "300"
+    )
     assert done.returncode == 0, done.stderr
     capture = RecorderCapture.read(tmp_path / "x.perfcase")
     (tmp_path / "perf.data").write_bytes(capture.content("perf/perf.data"))
