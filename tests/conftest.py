@@ -41,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
 # What goes to one worker, by what its node ids hold; everything else goes module by module. Recordings do not overlap with
 # others of their kind, nor browsers; one server answers all who only ask; the studies print the same comparisons.
 GROUPS = {
+    "conditions of flights": ("tests/recorder/test_flight_conditions.py",),
     "recordings of code": (
         "tests/recorder/test_symbols",
         "tests/oracles/test_allocations.py",
@@ -101,8 +102,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """``-n auto``: a worker more than there are CPUs, for recordings sleep most of the time."""
-    return len(os.sched_getaffinity(0)) + 1
+    """``-n auto``: two workers more than there are CPUs, for recordings sleep most of the time, and servers much of theirs."""
+    return len(os.sched_getaffinity(0)) + 2
 
 
 @pytest.hookimpl(optionalhook=True)
