@@ -96,7 +96,7 @@ def test_a_source_that_ends_early_is_said(shell: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_tracing_that_somebody_switched_off_is_said(shell: str, tmp_path: Path) -> None:
     out = tmp_path / "x.perfcase"
-    switch = f"for file in {TRACEFS}/instances/perfcase-*/tracing_on; do echo 0 >$file; done"
+    switch = f"for file in {TRACEFS}/instances/perfcase-$PPID-*/tracing_on; do echo 0 >$file; done"
     assert run(shell, "-q", "-o", out, "--", "sh", "-c", switch, PERFCASE_NO_TRACE_CMD="1").returncode == 0
     source = Capture.read(out).source("ftrace")
     assert (source["status"], source["ended_monotonic_ns"]) == ("degraded", None)

@@ -65,7 +65,7 @@ def test_pieces_follow_each_other_without_a_gap(shell: str, tmp_path: Path, quic
     removed = re.findall(r"^removed (.*): 2 are kept$", done.stderr, re.MULTILINE)
     written = re.findall(r"^wrote (.*) \(\d+ bytes\)", done.stderr, re.MULTILINE)
     assert (written[: len(removed)], written[len(removed) :]) == (removed, [str(piece) for piece in pieces])
-    assert len(written) in (3, 4)
+    assert len(written) in (2, 3, 4), "as many as the machine has time for"
     assert f"kept: 2 captures, {tmp_path}/it's a-*.perfcase" in done.stderr
 
 
@@ -91,7 +91,11 @@ def test_a_budget_is_for_all_of_them(shell: str, tmp_path: Path, quick: dict[str
     done = run(shell, *words, **quick)
     assert done.returncode == 0, done.stderr
     pieces = list(tmp_path.iterdir())
-    assert "half of the budget of 4M is for captures that are finished" in done.stderr
+    # A busy machine has time for two pieces only, which have room.
+    written = re.findall(r"^wrote ", done.stderr, re.MULTILINE)
+    assert ("half of the budget of 4M is for captures that are finished" in done.stderr) == (len(written) > 2), (
+        done.stderr
+    )
     assert sum(piece.stat().st_size for piece in pieces) <= 2 << 20 or len(pieces) == 1
     assert Capture.read(pieces[0]).manifest["recorder"]["budget_bytes"] == 1 << 20
 
@@ -165,7 +169,9 @@ def test_a_full_disk_loses_the_oldest(shell: str, tmp_path: Path, quick: dict[st
     done = in_own_mounts(script, tmp_path, *command(shell, *words), timeout=60, **quick)
     removed = re.findall(r"^removed .*/(.*): the disk is nearly full$", done.stderr, re.MULTILINE)
     written = re.findall(r"^wrote .*/(.*) \(", done.stderr, re.MULTILINE)
-    assert (removed, done.stdout.split()) == (written[:1], written[1:]), done.stderr
+    # A busy machine has time for two pieces only, which have room.
+    first = int(len(written) > 2)
+    assert (removed, done.stdout.split()) == (written[:first], written[first:]), done.stderr
 
 
 @pytest.mark.parametrize(
