@@ -46,6 +46,8 @@ unshare util-linux
 ss iproute2
 nstat iproute2
 lsof lsof
+curl curl
+wget wget
 LIST
 }
 
