@@ -98,7 +98,6 @@ child_has_begun() {
 }
 
 end_awaited() {
-	[ ! -d "$state" ] || echo >"$state/end"
 	[ -n "$awaited" ] || return 0
 	child_has_begun "$awaited"
 	kill -TERM "-$awaited" 2>/dev/null || kill -TERM "$awaited" 2>/dev/null || return 0

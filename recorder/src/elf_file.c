@@ -12,24 +12,6 @@
 
 enum { NAMES_LIMIT = 16 << 20, SEGMENTS_MOST = 0xfffe, SECTIONS_MOST = 0xfeff };
 
-int read_at(int fd, void *data, size_t length, uint64_t offset)
-{
-	char *at = data;
-
-	while (length) {
-		ssize_t got = pread(fd, at, length, (off_t)offset);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return -1;
-		at += got;
-		offset += (uint64_t)got;
-		length -= (size_t)got;
-	}
-	return 0;
-}
-
 uint64_t elf_get(const struct elf_file *elf, const unsigned char *at, struct elf_field field)
 {
 	int size = elf->is_64 ? field.size64 : field.size32;

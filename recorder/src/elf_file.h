@@ -50,7 +50,4 @@ unsigned char *elf_section(const struct elf_file *elf, size_t index);
 /* "" where it has no readable name. */
 const char *elf_section_name(const struct elf_file *elf, size_t index);
 
-/* All of `length` bytes at `offset`: 0, or -1. */
-int read_at(int fd, void *data, size_t length, uint64_t offset);
-
 #endif

@@ -43,7 +43,7 @@ static void damaged(const struct cutter *cutter, const char *what)
 	die("%s: %s", cutter->path, what);
 }
 
-static void read_at(struct cutter *cutter, uint64_t at, void *to, size_t bytes)
+static void take_at(struct cutter *cutter, uint64_t at, void *to, size_t bytes)
 {
 	if (fseeko(cutter->in, (off_t)at, SEEK_SET) || fread(to, bytes, 1, cutter->in) != 1)
 		damaged(cutter, "ends too early");
@@ -59,7 +59,7 @@ static void read_sample_type(struct cutter *cutter)
 	if (cutter->head.attr_bytes < PERF_ATTR_SIZE_VER0)
 		damaged(cutter, "its events are not described");
 	for (uint64_t at = 0; at < cutter->head.attrs.bytes; at += cutter->head.attr_bytes) {
-		read_at(cutter, cutter->head.attrs.at + at, &attr, PERF_ATTR_SIZE_VER0);
+		take_at(cutter, cutter->head.attrs.at + at, &attr, PERF_ATTR_SIZE_VER0);
 		if (at && (attr.sample_type & places) != cutter->sample_type)
 			damaged(cutter, "its events have their times at different places");
 		cutter->sample_type = attr.sample_type & places;
@@ -175,7 +175,7 @@ int command_cut_perf(int argc, char **argv)
 	cutter.path = argv[1];
 	if (!(cutter.in = fopen(argv[1], "re")))
 		die("%s: %s", argv[1], strerror(errno));
-	read_at(&cutter, 0, &cutter.head, sizeof cutter.head);
+	take_at(&cutter, 0, &cutter.head, sizeof cutter.head);
 	if (memcmp(cutter.head.magic, "PERFILE2", 8) || !cutter.head.data.bytes)
 		damaged(&cutter, "perf did not finish it");
 	read_sample_type(&cutter);

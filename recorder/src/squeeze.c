@@ -136,20 +136,6 @@ int64_t squeezed_from(const char *root, const char *member)
 	return bytes;
 }
 
-static int read_at(int file, void *data, size_t length, int64_t at)
-{
-	for (char *to = data; length;) {
-		ssize_t got = pread(file, to, length, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return -1;
-		to += got, at += got, length -= (size_t)got;
-	}
-	return 0;
-}
-
 static int write_at(int file, const void *data, size_t length, int64_t at)
 {
 	for (const char *from = data; length;) {

@@ -189,6 +189,24 @@ int write_all(int fd, const void *data, size_t length)
 	return 0;
 }
 
+int read_at(int fd, void *data, size_t length, uint64_t offset)
+{
+	char *at = data;
+
+	while (length) {
+		ssize_t got = pread(fd, at, length, (off_t)offset);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return -1;
+		at += got;
+		offset += (uint64_t)got;
+		length -= (size_t)got;
+	}
+	return 0;
+}
+
 static void on_stop_signal(int signal_number)
 {
 	(void)signal_number;

@@ -292,7 +292,7 @@ static void wait_for_processes(struct flight *flight, int count, char **pids, in
 }
 
 /* watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS(0|1) [PID...] [flight KEEP_NS REST_NS BEGIN_FILE [CONDITION...]]: 0 means no limit.
- * A file .state/end in DIR is as good as a signal. Prints why the recording ends: duration, budget, disk_space, target_exit (all PIDs gone), signal or trigger; and which condition. Writes
+ * Prints why the recording ends: duration, budget, disk_space, target_exit (all PIDs gone), signal or trigger; and which condition. Writes
  * since when a flight has what it keeps into BEGIN_FILE, as `clocks` does. */
 int command_watch(int argc, char **argv)
 {
@@ -300,7 +300,6 @@ int command_watch(int argc, char **argv)
 	struct flight flight = { .keep_ns = 0 };
 	const char *why = NULL, *trigger = NULL;
 	int64_t next_look = 0;
-	char end_file[4096];
 	int progress, pids;
 
 	if (argc < 6)
@@ -309,7 +308,6 @@ int command_watch(int argc, char **argv)
 	budget_bytes = parse_integer(argv[3]);
 	reserve_bytes = parse_integer(argv[4]);
 	progress = atoi(argv[5]);
-	format_path(end_file, sizeof end_file, "%s/.state/end", argv[1]);
 	for (pids = 0; 6 + pids < argc && strcmp(argv[6 + pids], "flight"); pids++)
 		;
 	catch_stop_signals();
@@ -339,7 +337,7 @@ int command_watch(int argc, char **argv)
 			wait = second_ns / 20;
 		if (progress)
 			show_progress(elapsed, duration_ns, bytes);
-		if (stop_requested || !access(end_file, F_OK))
+		if (stop_requested)
 			why = "signal";
 		else if (!room_bytes)
 			why = "disk_space";
