@@ -86,7 +86,6 @@ await_end() {
 	return "$await_status"
 }
 
-# A child that has not begun yet has the shell's traps and loses a signal: `watch` also looks for the file.
 # child_has_begun PID: waits until a child is no longer the shell, as it is just before its command begins: it would not keep a
 # signal for that.
 child_has_begun() {

@@ -1,7 +1,8 @@
 # shellcheck shell=sh
 # rotate.sh: --every: a recording in pieces, each a capture of its own, of which the newest are kept. Every piece is recorded by a
-# recorder of its own. The next one is started before the last one ends, as its tools take a second or two to begin: nothing is
-# missed, and a moment is in both. While it records, the last one is packed, at a lower priority; two are never packed at once.
+# recorder of its own. The next one is started before the last one ends, as its tools take a second or two to begin; where they take
+# longer, the last one goes on until they have begun: nothing is missed, and a moment is in both. While it records, the last one is
+# packed, at a lower priority; two are never packed at once.
 ROTATE_AHEAD_S=${PERFCASE_ROTATE_AHEAD_S:-2}
 every=
 every_ns=0
@@ -18,10 +19,11 @@ rotate_packing_stamp=
 rotate_count=0
 rotate_made=
 rotate_status=0
-# in the recorder of a piece: where to say what became of it, and the recorder of the piece before
+# in the recorder of a piece: where to say what became of it; the recorder of the piece before, and what tells that one to end
 piece=
 piece_report=${PERFCASE_PIECE_REPORT-}
 piece_after=${PERFCASE_PIECE_AFTER-}
+piece_relieves=${PERFCASE_PIECE_RELIEVES-}
 
 rotate_check() {
 	if [ -z "$every" ]; then
@@ -65,6 +67,7 @@ rotate() {
 		[ -z "$interrupted_by" ] || break
 		rotate_is_packed_next
 		if [ "$rotate_why_ended" = target_exit ]; then # early: its budget, the disk, its target; or it could not begin
+			rotate_relieve
 			rotate_end_of_packing
 			[ -n "$rotate_made" ] || [ "$rotate_status" = 0 ] || break
 		fi
@@ -78,8 +81,15 @@ rotate_is_packed_next() {
 	rotate_running=
 }
 
+# The piece that records ends at its time, though none comes after it.
+rotate_relieve() {
+	: >"$state/$rotate_packing_stamp.next"
+	: >"$state/$rotate_running_stamp.next"
+}
+
 rotate_end() {
 	ending=rotate
+	rotate_relieve
 	if [ -n "$interrupted_by" ] && [ -n "$rotate_running" ]; then
 		child_has_begun "$rotate_running"
 		kill -"${interrupted_by#SIG}" "$rotate_running" 2>/dev/null
@@ -125,7 +135,7 @@ rotate_start() {
 	rotate_given="$rotate_given --piece $quoted --duration $((rotate_ns / 1000000000)).$((rotate_ns / 100000000 % 10))"
 	[ -z "$budget" ] || rotate_given="$rotate_given --budget $((budget_bytes / 4))"
 	# a group of its own: Ctrl-C in a terminal reaches this recorder only, which tells the other
-	eval "PERFCASE_PIECE_REPORT=\$state/\$rotate_stamp PERFCASE_PIECE_AFTER=\$rotate_packing \
+	eval "PERFCASE_PIECE_REPORT=\$state/\$rotate_stamp PERFCASE_PIECE_AFTER=\$rotate_packing PERFCASE_PIECE_RELIEVES=\$state/\$rotate_packing_stamp.next \
 		\"\$helper\" inside . \"\$helper\" heed \"\${ignored:-0}\" \"\$(readlink -f /proc/\$\$/exe)\" \"\$0\" $rotate_given &"
 	rotate_running=$!
 	rotate_running_stamp=$rotate_stamp
@@ -139,8 +149,8 @@ rotate_end_of_packing() {
 	rotate_wait 0 "$rotate_packing"
 	[ "$rotate_why" != signal ] || return 0
 	rotate_now
-	[ -n "$ending" ] || [ $((rotate_now - rotate_asked)) -lt 5000000000 ] ||
-		warn "packing takes longer than a piece: $(((rotate_now - rotate_asked) / 1000000000)) s or so are not recorded"
+	[ -n "$ending" ] || [ $((rotate_now - rotate_asked)) -lt "$rotate_ns" ] ||
+		warn "packing takes longer than a piece: $(((rotate_now - rotate_asked - rotate_ns) / 1000000000)) s or so are not recorded"
 	rotate_made=
 	wait "$rotate_packing"
 	rotate_status=$?
@@ -211,6 +221,10 @@ piece_wait() {
 	[ -n "$piece" ] || return 0
 	[ -z "$piece_after" ] || await "$helper" watch '' 0 0 0 0 "$piece_after" >/dev/null
 	renice -n 10 -p $$ >/dev/null 2>&1
+}
+
+piece_records() {
+	[ -z "$piece" ] || : >"$piece_relieves"
 }
 
 piece_is_made() {

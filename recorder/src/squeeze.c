@@ -28,7 +28,7 @@ enum {
 struct squeezed {
 	int64_t raw, stored, head;
 	char path[NAME_SIZE];
-	int is_refused;
+	int is_refused, is_claimed;
 };
 
 struct folder {
@@ -89,11 +89,12 @@ static char *live_name(char out[PATH_SIZE], const char *root, const char *path)
 	return format_path(out, PATH_SIZE, "%s/%.*s.%s", root, (int)(base - path), path, base);
 }
 
-/* It may have been killed before it renamed the file. */
-static int open_live(const char *root, const struct squeezed *file, char name[PATH_SIZE])
+/* The name says if the file was taken on: the index may be of one who was killed before, or just after, it gave that name. */
+static int open_live(const char *root, struct squeezed *file, char name[PATH_SIZE])
 {
 	int live = open(live_name(name, root, file->path), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
+	file->is_claimed = live >= 0;
 	return live >= 0 ? live : open(format_path(name, PATH_SIZE, "%s/%s", root, file->path), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 }
 
@@ -233,13 +234,13 @@ static int add_frame(struct squeezed *file, int live, int stored, int64_t end)
 	return 0;
 }
 
-/* Takes a file on. */
+/* Takes a file on. One who was killed may have begun that: it is begun again. */
 static int claim(const struct folder *folder, struct squeezed *file, int live, int stored)
 {
 	char name[PATH_SIZE], live_path[PATH_SIZE];
 	int64_t head = head_of(live, file->path), length = 0;
 
-	if (head < 0 || (head && (length = write_head(live, stored, (size_t)head)) < 0))
+	if (head < 0 || ftruncate(stored, 0) || (head && (length = write_head(live, stored, (size_t)head)) < 0))
 		return -1;
 	file->raw = file->head = head;
 	file->stored = length;
@@ -260,7 +261,7 @@ static void give_up(const struct folder *folder, struct squeezed *file)
 	write_index(folder, file);
 }
 
-static int64_t waiting_bytes(const struct folder *folder, const struct squeezed *file)
+static int64_t waiting_bytes(const struct folder *folder, struct squeezed *file)
 {
 	char name[PATH_SIZE];
 	struct stat info;
@@ -288,13 +289,15 @@ static int squeeze(const struct folder *folder, struct squeezed *file, int live,
 /* One frame of a file that has enough for it. */
 static void squeeze_some(const struct folder *folder, struct squeezed *file)
 {
-	int is_new = !file->stored, live, stored;
+	int live, stored, is_new;
 	char name[PATH_SIZE];
 	struct stat info;
 
 	if ((live = open_live(folder->root, file, name)) < 0)
 		return;
-	stored = open_stored(folder->root, file, is_new ? O_RDWR | O_CREAT | O_EXCL : O_RDWR);
+	is_new = !file->is_claimed;
+	/* the index first: what is not in it is not looked for at the end */
+	stored = is_new && write_index(folder, file) ? -1 : open_stored(folder->root, file, is_new ? O_RDWR | O_CREAT : O_RDWR);
 	if (stored < 0 || fstat(live, &info) || (is_new && claim(folder, file, live, stored)) ||
 	    squeeze(folder, file, live, stored, info.st_size / PAGE * PAGE)) {
 		warn("%s: the rest is not compressed while it is recorded: %s", file->path, strerror(errno));
@@ -335,18 +338,22 @@ static int finish(struct folder *folder)
 		struct stat info = { 0 };
 		int live, stored, error;
 
-		if (!file->stored && !file->raw)
-			continue;
 		if ((live = open_live(folder->root, file, name)) < 0)
 			continue; /* it is finished */
-		error = (stored = open_stored(folder->root, file, O_RDWR)) < 0 || fstat(live, &info) || ftruncate(stored, (off_t)file->stored);
+		if ((stored = open_stored(folder->root, file, O_RDWR)) < 0 && !file->is_claimed) {
+			close(live);
+			continue; /* it was given up: the file is as it was */
+		}
+		error = stored < 0 || (!file->is_claimed && claim(folder, file, live, stored)) || fstat(live, &info) ||
+			ftruncate(stored, (off_t)file->stored);
 		while (!error && file->raw < info.st_size) {
 			int64_t before = file->raw;
 
 			squeeze(folder, file, live, stored, info.st_size);
 			error = file->raw == before;
 		}
-		if (error || (file->head && write_head(live, stored, (size_t)file->head) < 0) || unlink(name)) {
+		if (error || (file->head && write_head(live, stored, (size_t)file->head) < 0) ||
+		    unlink(live_name(name, folder->root, file->path))) {
 			warn("%s: %s", name, strerror(errno));
 			status = 1;
 		}

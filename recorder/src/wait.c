@@ -291,29 +291,32 @@ static void wait_for_processes(struct flight *flight, int count, char **pids, in
 		close(*first);
 }
 
-/* watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS(0|1) [PID...] [flight KEEP_NS REST_NS BEGIN_FILE [CONDITION...]]: 0 means no limit.
- * Prints why the recording ends: duration, budget, disk_space, target_exit (all PIDs gone), signal or trigger; and which condition. Writes
- * since when a flight has what it keeps into BEGIN_FILE, as `clocks` does. */
+/* watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS(0|1) [PID...] [next FILE | flight KEEP_NS REST_NS BEGIN_FILE [CONDITION...]]:
+ * 0 means no limit. Prints why the recording ends: duration, budget, disk_space, target_exit (all PIDs gone), signal or trigger; and which
+ * condition. With `next` it goes on after its duration, for as long again at most, until FILE is there: what comes next records. Writes since
+ * when a flight has what it keeps into BEGIN_FILE, as `clocks` does. */
 int command_watch(int argc, char **argv)
 {
 	int64_t start = clock_ns(CLOCK_MONOTONIC), duration_ns, budget_bytes, reserve_bytes, bytes, room_bytes, waiting_bytes, stored_bytes;
 	struct flight flight = { .keep_ns = 0 };
-	const char *why = NULL, *trigger = NULL;
+	const char *why = NULL, *trigger = NULL, *next = NULL;
 	int64_t next_look = 0;
 	int progress, pids;
 
 	if (argc < 6)
-		die("usage: watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS [PID...] [flight KEEP_NS REST_NS BEGIN_FILE [CONDITION...]]");
+		die("usage: watch DIR DURATION_NS BUDGET_BYTES RESERVE_BYTES PROGRESS [PID...] [next FILE | flight KEEP_NS REST_NS BEGIN_FILE [CONDITION...]]");
 	duration_ns = parse_integer(argv[2]);
 	budget_bytes = parse_integer(argv[3]);
 	reserve_bytes = parse_integer(argv[4]);
 	progress = atoi(argv[5]);
-	for (pids = 0; 6 + pids < argc && strcmp(argv[6 + pids], "flight"); pids++)
+	for (pids = 0; 6 + pids < argc && strcmp(argv[6 + pids], "flight") && strcmp(argv[6 + pids], "next"); pids++)
 		;
 	catch_stop_signals();
 	block_stop_signals();
 	die_with_parent();
-	if (6 + pids < argc)
+	if (argc == 8 + pids && !strcmp(argv[6 + pids], "next"))
+		next = argv[7 + pids];
+	else if (6 + pids < argc)
 		flight_begin(&flight, argc - 6 - pids, argv + 6 + pids);
 	while (!why) {
 		int64_t now = clock_ns(CLOCK_MONOTONIC), elapsed = now - start;
@@ -341,7 +344,7 @@ int command_watch(int argc, char **argv)
 			why = "signal";
 		else if (!room_bytes)
 			why = "disk_space";
-		else if (duration_ns && elapsed >= duration_ns)
+		else if (duration_ns && elapsed >= duration_ns && (!next || elapsed >= 2 * duration_ns || !access(next, F_OK)))
 			why = "duration";
 		else if (budget_bytes && bytes >= budget_bytes)
 			why = "budget";
@@ -352,7 +355,7 @@ int command_watch(int argc, char **argv)
 		if (why)
 			break;
 		if (duration_ns && duration_ns - elapsed < wait)
-			wait = duration_ns - elapsed;
+			wait = duration_ns > elapsed ? duration_ns - elapsed : second_ns / 20;
 		wait_for_processes(&flight, pids, argv + 6, wait);
 	}
 	if (progress)

@@ -102,6 +102,36 @@ def test_every_byte_is_there(killed: bool, tmp_path: Path) -> None:
         shutil.rmtree(folder)
 
 
+@pytest.mark.parametrize("step", ["indexed", "begun", "renamed", "half a frame"])
+def test_killed_while_it_takes_a_file_on(step: str, tmp_path: Path) -> None:
+    """Each moment at which it may be killed: who comes next takes the file on, or ends it."""
+    data = random.Random(1).randbytes(6 << 20)
+    for how in ("watch", "finish"):
+        folder = folder_of(tmp_path / how)
+        raw, stored = folder / "ftrace/raw/cpu13", folder / "ftrace/raw/cpu13.zst"
+        raw.write_bytes(data)
+        (folder / ".state/squeezed").write_text("0 0 0 ftrace/raw/cpu13\n")
+        if step != "indexed":
+            stored.touch()
+        if step in ("renamed", "half a frame"):
+            raw.rename(raw.with_name(".cpu13"))
+        if step == "half a frame":
+            stored.write_bytes(bytes.fromhex("28b52ffd0458") + b"x" * 1000)
+        if how == "watch":
+            process = squeezing(folder)
+            end = time.monotonic() + 20
+            while not stored.is_file() or stored.stat().st_size < len(data) - 4096:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(20) == 0
+        subprocess.run([helper(), "squeeze", folder, "finish"], check=True)
+        if (step, how) == ("indexed", "finish"):
+            assert (raw.read_bytes(), stored.exists()) == (data, False), "nothing of it was compressed yet"
+        else:
+            assert (unpacked(stored), [file.name for file in raw.parent.iterdir()]) == (data, ["cpu13.zst"])
+
+
 def test_a_disk_without_holes_keeps_the_raw_data(tmp_path: Path) -> None:
     script = """mount -t ramfs ramfs "$1" || exit 99; cd "$1" && mkdir -p .state perf ftrace/raw &&
         head -c 20000000 /dev/urandom >ftrace/raw/cpu0 && sha256sum ftrace/raw/cpu0 >sum
