@@ -49,6 +49,10 @@ GROUPS = {
         "tests/oracles/test_unwind_live.py",
         "tests/oracles/test_vdso32.py",
     ),
+    "recordings of a while": tuple(
+        f"tests/recorder/test_{name}.py"
+        for name in "flight leaving one_file options output packages rotate squeeze stream upload".split()
+    ),
     # perf sees the BPF programs of a recorder that runs beside it.
     "recordings": (
         "tests/recorder/",

@@ -3,8 +3,9 @@
 
 # Sets helper and version: the helper has the recorder's version compiled in.
 find_helper() {
-	for helper in "${PERFCASE_HELPER:-}" "$home/perfcase-helper" "$home/build/$(uname -m)/perfcase-helper" \
-		"$home/build/perfcase-helper"; do
+	# in a clone, first the one that each make builds again
+	for helper in "${PERFCASE_HELPER:-}" "$home/perfcase-helper" "$home/build/perfcase-helper" \
+		"$home/build/$(uname -m)/perfcase-helper"; do
 		[ -n "$helper" ] && [ -x "$helper" ] && version=$("$helper" --version 2>/dev/null) && return 0
 	done
 	helper=

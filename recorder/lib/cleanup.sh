@@ -2,7 +2,8 @@
 # cleanup.sh: signals, and undoing on every exit what was done to the host.
 interrupted_by=
 stopped_by=
-# when the first signal came, and whether the recording is over
+# how many signals came, when the first did, and whether the recording is over
+signal_count=0
 signalled_ns=
 ending=
 # the child that the shell waits for
@@ -25,6 +26,7 @@ trap_signals() {
 # The first signal ends the recording, the second one everything that it still waits for. Tools such as timeout(1) send a signal
 # twice, and a terminal that closes sends SIGHUP twice: those count once.
 on_signal() {
+	signal_count=$((signal_count + 1))
 	signal_now=$("$helper" clocks)
 	signal_now=${signal_now%% *}
 	if [ -n "$signalled_ns" ]; then
@@ -86,19 +88,9 @@ await_end() {
 	return "$await_status"
 }
 
-# child_has_begun PID: waits until a child is no longer the shell, as it is just before its command begins: it would not keep a
-# signal for that.
-child_has_begun() {
-	begun_tries=0
-	while [ "$begun_tries" -lt 50 ] && [ "$(readlink "/proc/$1/exe")" = "$(readlink "/proc/$$/exe")" ]; do
-		begun_tries=$((begun_tries + 1))
-		"$helper" pause 2000000
-	done
-}
-
 end_awaited() {
 	[ -n "$awaited" ] || return 0
-	child_has_begun "$awaited"
+	"$helper" begun $$ "$awaited"
 	kill -TERM "-$awaited" 2>/dev/null || kill -TERM "$awaited" 2>/dev/null || return 0
 }
 

@@ -124,7 +124,7 @@ flight_signal() {
 		flight_over=1
 	fi
 	[ -n "$flight_child" ] || return 0
-	child_has_begun "$flight_child"
+	"$helper" begun $$ "$flight_child"
 	kill -s "$1" "$flight_child" 2>/dev/null
 }
 

@@ -205,11 +205,27 @@ write_overhead() {
 # print it, to write the archive, and to remove the folder.
 write_packing_overhead() {
 	cost_mark packed
-	{ printf '    ,' && phase_json collected packed after 'packing' 0 0 && printf '\n'; } >>"$state/overhead"
+	{ printf '    ,' && phase_json collected packed after 'packing' 0 0 && printf '\n'; } >"$state/overhead.packing"
 }
 
 # write_manifest unfinished|recorded|packed
 write_manifest() {
+	while :; do
+		manifest_signals=$signal_count
+		put_manifest "$1"
+		manifest_status=$?
+		# a signal to the whole group also ends the small children that write it: it is written once more
+		[ "$manifest_signals" != "$signal_count" ] || break
+		host_json=
+	done
+	if [ "$manifest_status" != 0 ]; then
+		rm -f "$manifest_file.new"
+		die 1 "could not write $manifest_file"
+	fi
+	mv -f "$manifest_file.new" "$manifest_file"
+}
+
+put_manifest() {
 	anchors=$(json_anchor start "$(cat "$state/flight.begin" 2>/dev/null || echo "$clock_start")")
 	members='[]'
 	stopped=$stopped_by
@@ -217,6 +233,7 @@ write_manifest() {
 	unfinished)
 		stopped=unfinished
 		: >"$state/overhead"
+		: >"$state/overhead.packing"
 		;;
 	*) anchors="$anchors,
     $(json_anchor end "$clock_end")" ;;
@@ -224,7 +241,7 @@ write_manifest() {
 	[ "$1" = packed ] && await "$helper" members "$staging" "$state/sizes" >"$state/members" && members=$(cat "$state/members")
 	[ -n "${host_json-}" ] || host_json=$(json_host)
 	# a manifest that is there is replaced by a whole one only
-	if ! cat >"$manifest_file.new" <<JSON
+	cat >"$manifest_file.new" <<JSON || return
 {"format":"perfcase","format_version":"$PERFCASE_FORMAT_VERSION",
   "recorder":{"version":"$version","command":$invocation_json,
     "target":$(json_target),
@@ -240,15 +257,6 @@ $(json_sources)],
   "knobs":[$(json_knobs)],
   "overhead":[
 JSON
-	then
-		manifest_fails
-	fi
 	[ "$1" != packed ] || write_packing_overhead
-	{ cat "$state/overhead" && echo ']}'; } >>"$manifest_file.new" || manifest_fails
-	mv -f "$manifest_file.new" "$manifest_file"
-}
-
-manifest_fails() {
-	rm -f "$manifest_file.new"
-	die 1 "could not write $manifest_file"
+	{ cat "$state/overhead" "$state/overhead.packing" && echo ']}'; } >>"$manifest_file.new"
 }

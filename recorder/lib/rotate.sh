@@ -91,7 +91,7 @@ rotate_end() {
 	ending=rotate
 	rotate_relieve
 	if [ -n "$interrupted_by" ] && [ -n "$rotate_running" ]; then
-		child_has_begun "$rotate_running"
+		"$helper" begun $$ "$rotate_running"
 		kill -"${interrupted_by#SIG}" "$rotate_running" 2>/dev/null
 	fi
 	rotate_end_of_packing

@@ -74,6 +74,7 @@ static const struct {
 	const char *what;
 } commands[] = {
 	{ "announce", command_announce, "write down a flight for those who look for it" },
+	{ "begun", command_begun, "wait until a child of the shell is a program of its own" },
 	{ "clocks", command_clocks, "print CLOCK_MONOTONIC, REALTIME and BOOTTIME ns of one moment" },
 	{ "conditions", command_conditions, "say whether conditions of a flight can be looked at" },
 	{ "count", command_count, "count samples and lost events of a perf.data" },

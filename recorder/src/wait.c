@@ -144,6 +144,30 @@ int command_pause(int argc, char **argv)
 	return stop_requested ? 1 : 0;
 }
 
+/* A process that has executed a program has its own: where the kernel put things for it differs by chance. */
+static int is_copy(const char *parent, const char *child)
+{
+	char path[64];
+	struct buffer of_parent = { NULL, 0, 0 }, of_child = { NULL, 0, 0 };
+	int same = !read_file(format_path(path, sizeof path, "/proc/%s/auxv", parent), &of_parent, 1 << 16) &&
+		!read_file(format_path(path, sizeof path, "/proc/%s/auxv", child), &of_child, 1 << 16) && of_child.length &&
+		of_parent.length == of_child.length && !memcmp(of_parent.data, of_child.data, of_child.length);
+
+	free(of_parent.data);
+	free(of_child.data);
+	return same;
+}
+
+/* begun PARENT CHILD: waits until the child is no longer a copy of its parent, which would lose a signal; a second at most. */
+int command_begun(int argc, char **argv)
+{
+	if (argc != 3)
+		die("usage: begun PARENT CHILD");
+	for (int tries = 0; tries < 1000 && is_copy(argv[1], argv[2]); tries++)
+		sleep_ns(1000000);
+	return 0;
+}
+
 static int any_running(int count, char **pids)
 {
 	for (int i = 0; i < count; i++)

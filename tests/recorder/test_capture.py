@@ -276,7 +276,7 @@ def test_a_floor_of_the_disk_stays_free(shell: str, tmp_path: Path) -> None:
     place = tmp_path / "disk"
     place.mkdir()
     look = 'while :; do stat -f -c "%a %S" "$0"; sleep 0.03; done >"$1" & look=$!; shift; "$@"; status=$?; kill $look; exit $status'
-    load = "for i in 1 2 3 4; do timeout 8 sh -c 'while :; do /bin/true; done' & done; sleep 20"
+    load = "for i in 1 2 3 4; do timeout 6 sh -c 'while :; do /bin/true; done' & done; exec sleep 20"
     recorder = command(shell, "-q", "-o", place / "x.perfcase", "--duration", "10", "--", "sh", "-c", load)
     script = 'mount -t tmpfs -o size=44m tmpfs "$1" || exit 99; shift; exec "$@"'
     words = [place, "sh", "-c", look, place, tmp_path / "free", *recorder]
