@@ -49,9 +49,18 @@ GROUPS = {
         "tests/oracles/test_unwind_live.py",
         "tests/oracles/test_vdso32.py",
     ),
-    "recordings of a while": tuple(
-        f"tests/recorder/test_{name}.py"
-        for name in "flight leaving one_file options output packages rotate squeeze stream upload".split()
+    # They wait for time to pass: the two kinds of recordings go on beside each other.
+    "recordings of a while": (
+        "tests/recorder/test_flight.py",
+        "tests/recorder/test_leaving.py",
+        "tests/recorder/test_one_file.py",
+        "tests/recorder/test_options.py",
+        "tests/recorder/test_output.py",
+        "tests/recorder/test_packages.py",
+        "tests/recorder/test_rotate.py",
+        "tests/recorder/test_squeeze.py",
+        "tests/recorder/test_stream.py",
+        "tests/recorder/test_upload.py",
     ),
     # perf sees the BPF programs of a recorder that runs beside it.
     "recordings": (
