@@ -62,7 +62,6 @@ GROUPS = {
         "tests/recorder/test_stream.py",
         "tests/recorder/test_upload.py",
     ),
-    # perf sees the BPF programs of a recorder that runs beside it.
     "recordings": (
         "tests/recorder/",
         "[live/",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.oracles.tools import run
+from tests.support.alone import alone
 
 SCHED_EVENTS = (
     "sched:sched_switch",
@@ -90,7 +91,8 @@ def _record(live: Live) -> Path:
         str(path),
         "--",
     ]
-    done = subprocess.run([*command, *WORKLOAD, str(folder / "written")], capture_output=True, text=True)
+    with alone("recorders"):
+        done = subprocess.run([*command, *WORKLOAD, str(folder / "written")], capture_output=True, text=True)
     if not path.exists() or path.stat().st_size == 0:
         raise CannotRecordError(f"perf record is not permitted here: {done.stderr.strip()[-300:]}")
     return path
