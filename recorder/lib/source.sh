@@ -67,9 +67,10 @@ source_awaits() {
 
 # source_is_up NAME: ends that wait. False: it did not come up.
 source_is_up() {
-	source_waiter=$(source_get "$1" waiter)
-	[ -z "$interrupted_by" ] || kill -TERM "$source_waiter" 2>/dev/null
-	await_end "$source_waiter" || return 1
+	awaited=$(source_get "$1" waiter)
+	# first it is known, then this is looked at: a signal in between ends it too
+	[ -z "$interrupted_by" ] || end_awaited
+	await_end "$awaited" || return 1
 	source_set "$1" started "$(cat "$state/$1.started")"
 }
 
