@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from perfcase import query, store
-from tests.recorder.support import TRACEFS, Capture, command, environment, run
+from tests.recorder.support import TRACEFS, Capture, command, control_group, environment, run
 
 # A byte to and fro between two processes on one CPU; each 20,000th time 20 ms of sleep at a place of its own; then the other waits
 # as long, at the place where it otherwise has its byte at once.
@@ -119,6 +121,39 @@ def test_long_waits_have_callchains_and_short_ones_some(program: Path, tmp_path:
         ).fetchall()
     }
     assert names <= {"waiter", "perfcase-helper", "perfcase-hold"}, "only what was asked for"
+
+
+def test_a_control_group_has_its_waits_and_nobody_elses(program: Path, tmp_path: Path) -> None:
+    script = 'until [ -e "$0" ]; do sleep 0.05; done; "$1" "$2"; : >"$3"; exec sleep 100'
+    inside = subprocess.Popen(["sh", "-c", script, tmp_path / "go", program, str(COUNT), tmp_path / "done"])
+    outside = subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"])
+    output = tmp_path / "x.perfcase"
+    try:
+        with control_group(f"perfcase-stacks-{os.getpid()}", inside) as group:
+            words = command("dash", "-o", output, "--cgroup", group.name)
+            with subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as recorder:
+                while "recording: " not in (line := recorder.stderr.readline()):
+                    assert line, "it ended"
+                (tmp_path / "go").touch()
+                end = time.monotonic() + 60
+                while not (tmp_path / "done").exists():
+                    assert time.monotonic() < end
+                    time.sleep(0.05)
+                recorder.send_signal(signal.SIGINT)
+                _, said = recorder.communicate(timeout=60)
+            assert recorder.returncode == 0, said
+    finally:
+        outside.kill()
+        outside.wait()
+    connection = query.connect(store.open_case(output).folder)
+    assert {place: count for place, count, _ in waits(connection, LONG_NS) if place} == {
+        "clock_nanosleep": 6,
+        "read": 6,
+    }
+    with_stacks = "SELECT DISTINCT pid FROM sample JOIN thread USING (utid) WHERE stack_id IS NOT NULL"
+    pids = {pid for (pid,) in connection.execute(with_stacks).fetchall()}
+    assert inside.pid in pids
+    assert outside.pid not in pids
 
 
 def test_all_has_every_callchain_and_none_has_none(program: Path, tmp_path: Path) -> None:
