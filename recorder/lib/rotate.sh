@@ -227,6 +227,11 @@ piece_records() {
 	[ -z "$piece" ] || : >"$piece_relieves"
 }
 
+piece_is_relieved() {
+	[ -z "$piece" ] || [ "$stopped_by" != duration ] || [ -e "$piece_report.next" ] ||
+		warn "the next piece has not begun after twice the time: what lies between is not recorded"
+}
+
 piece_is_made() {
 	[ -z "$piece" ] || "$helper" identity "$1" >"$piece_report"
 }

@@ -75,6 +75,34 @@ def test_pieces_follow_each_other_without_a_gap(shell: str, tmp_path: Path, quic
     assert f"kept: 2 captures, {tmp_path}/it's a-*.perfcase" in done.stderr
 
 
+def test_a_piece_that_nothing_follows_ends_and_says_it(
+    shell: str, tmp_path: Path, quick: dict[str, str], target: str
+) -> None:
+    words = ["--piece", tmp_path / "x.perfcase", "--duration", "0.5", "--pid", target]
+    done = run(
+        shell,
+        *words,
+        PERFCASE_PIECE_REPORT=str(tmp_path / "x"),
+        PERFCASE_PIECE_RELIEVES=str(tmp_path / "y.next"),
+        **quick,
+    )
+    assert (done.returncode, (tmp_path / "y.next").exists()) == (0, True), done.stderr
+    begin_ns, end_ns = recorded(tmp_path / "x.perfcase")
+    assert end_ns - begin_ns > 1_000_000_000
+    said = "the next piece has not begun after twice the time: what lies between is not recorded"
+    assert said in done.stderr
+    (tmp_path / "x.perfcase").unlink()
+    (tmp_path / "x.next").touch()
+    done = run(
+        shell,
+        *words,
+        PERFCASE_PIECE_REPORT=str(tmp_path / "x"),
+        PERFCASE_PIECE_RELIEVES=str(tmp_path / "y.next"),
+        **quick,
+    )
+    assert (done.returncode, said in done.stderr) == (0, False), done.stderr
+
+
 def test_only_what_it_made_is_removed(shell: str, tmp_path: Path, quick: dict[str, str], target: str) -> None:
     """A file that took a piece's name stays, and so does what looks like a piece."""
     other = tmp_path / "x-20200101-000000.perfcase"
