@@ -149,8 +149,9 @@ rotate_end_of_packing() {
 	rotate_wait 0 "$rotate_packing"
 	[ "$rotate_why" != signal ] || return 0
 	rotate_now
-	[ -n "$ending" ] || [ $((rotate_now - rotate_asked)) -lt "$rotate_ns" ] ||
-		warn "packing takes longer than a piece: $(((rotate_now - rotate_asked - rotate_ns) / 1000000000)) s or so are not recorded"
+	# the piece that records goes on for twice its time
+	rotate_late=$(((rotate_now - rotate_asked - rotate_ns) / 1000000000 - ROTATE_AHEAD_S))
+	[ -n "$ending" ] || [ "$rotate_late" -lt 1 ] || warn "packing takes longer than a piece: $rotate_late s or so are not recorded"
 	rotate_made=
 	wait "$rotate_packing"
 	rotate_status=$?

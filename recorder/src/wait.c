@@ -163,6 +163,7 @@ int command_begun(int argc, char **argv)
 {
 	if (argc != 3)
 		die("usage: begun PARENT CHILD");
+	catch_stop_signals(); /* one for the whole group does not end this */
 	for (int tries = 0; tries < 1000 && is_copy(argv[1], argv[2]); tries++)
 		sleep_ns(1000000);
 	return 0;
