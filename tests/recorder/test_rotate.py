@@ -54,12 +54,14 @@ def wait_for(folder: Path, pattern: str) -> Path:
     return found[-1]
 
 
+# More than ten seconds: three pieces of three seconds, one of which begins late.
 def test_pieces_follow_each_other_without_a_gap(shell: str, tmp_path: Path, quick: dict[str, str], target: str) -> None:
-    """Also where a piece takes longer to begin than the second that it is given."""
-    slow = Path(quick["PATH"]) / "mktemp"
+    """Also where the second piece takes longer to begin than the first, by more than the second that it is given."""
+    slow = Path(quick["PATH"]) / "dirname"
     real = slow.resolve()
     slow.unlink()
-    slow.write_text(f'#!/bin/sh\nsleep 1.5\nexec {real} "$@"\n')
+    wait = 'echo >>"$0.calls"; [ "$(wc -l <"$0.calls")" -lt 3 ] || sleep 2.5'
+    slow.write_text(f'#!/bin/sh\n{wait}\nexec {real} "$@"\n')
     slow.chmod(0o755)
     words = ["--every=3s", "--keep", "2", "--duration", "8", "--pid", target, "-o", tmp_path / "it's a.perfcase", "--"]
     done = run(shell, *words, **quick)
