@@ -1,42 +1,63 @@
 /* stack_budget.c: BPF programs that decide which context switches and wakeups get a callchain.
  *
- * A callchain costs more than everything else that is recorded of a switch, and a thread that waits 100,000 times a second waits
+ * A callchain takes some 10 us, twenty times what ftrace takes for a switch, and a thread that waits 100,000 times a second waits
  * at the same few places. A place is where the thread left user space: instruction and stack pointer. Each place of a
- * thread has PLACE_HZ callchains a second, each thread THREAD_HZ, and a rare wait of a busy thread has its own, as it is at
- * another place. Where a wait in a system call had none and took LONG_NS, the call's end has it: only the part in user space,
- * with the time at which the wait began.
+ * thread has PLACE_HZ callchains a second, and so have the wakeups of each thread; a rare wait of a busy thread has its own, as it is
+ * at another place. Each CPU has CPU_HZ of each kind, so a host of many threads pays no more than a few hundredths of its time. Where
+ * a wait in a system call had none and took LONG_NS, the call's end has it: only the part in user space, with the time at
+ * which the wait began.
  *
  * The rate is held by the generic cell rate algorithm (ITU-T I.371): one number for each place, the time at which the next
- * callchain would be on time. */
+ * callchain would be on time.
+ *
+ * Places and threads lie in arrays, at a hash of what they are: a look-up in an array is a few instructions, in a hash table it
+ * takes as long as an event of ftrace. Two that fall on one slot share its budget. */
 #define _GNU_SOURCE
 #include "stack_budget.h"
+
+#include "events.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define SECOND_NS 1000000000
 enum {
-	PLACE_HZ = 1000,
-	THREAD_HZ = 5000,
+	PLACE_HZ = 200,
+	CPU_HZ = 1000,
 	LONG_NS = SECOND_NS / 1000,
-	BURST_NS = SECOND_NS / 20, /* what was not used of this time may be used at once */
-	PLACES = 1 << 15,
+	BURST_NS = SECOND_NS / 2, /* what was not used of this time may be used at once */
+	SLOT_BITS = 16,
 	CPUS = 1 << 12,
 	MOST = 160,
 };
 
-/* What a thread is counted by. WITHOUT: not counted, but when the wait began that has no callchain. */
-enum kind { AT_PLACE, IN_THREAD, AS_WAKER, WITHOUT };
+/* Large odd numbers that spread what they are multiplied with over the upper bits. */
+enum { SPREAD_IP = 0x61c88647, SPREAD_SP = 0x3c6ef373, SPREAD_THREAD = 0x5851f42d };
 
-/* The key of the map lies at the end of the program's stack, a value before it. */
-enum { KEY_BYTES = 24, KEY = -KEY_BYTES, KIND = KEY + 4, IP = KEY + 8, SP = KEY + 16, VALUE = KEY - 8 };
+/* When the next callchain would be on time: all that lies at a place's slot, and at a CPU's. */
+struct cpu_slot {
+	int64_t switch_due_ns, wakeup_due_ns;
+};
+
+struct thread_slot {
+	int64_t switch_due_ns, wakeup_due_ns;
+	uint64_t thread; /* the last of this slot that switched */
+	int64_t wait_ns; /* when the wait began that has no callchain; 0: none */
+	uint64_t waiting, ip, sp; /* who waits, and where */
+};
+
+/* What a program keeps on its stack. */
+enum { THREAD = -8, INDEX = -16, SLOT = -24, WAIT = -32 };
 
 /* Where struct pt_regs has the instruction pointer and the stack pointer: arch/ARCH/include/uapi/asm/ptrace.h. */
 #if defined(__x86_64__)
@@ -46,6 +67,10 @@ enum { REGS_IP = 256, REGS_SP = 248 };
 #else
 enum { REGS_IP = -1, REGS_SP = -1 };
 #endif
+
+struct maps {
+	int cpus, places, threads;
+};
 
 struct program {
 	struct bpf_insn code[MOST];
@@ -88,9 +113,24 @@ static void load_map(struct program *program, int to, int map)
 	emit(program, 0, 0, 0, 0, 0);
 }
 
+static void load(struct program *program, int to, int from, int offset)
+{
+	emit(program, BPF_LDX | BPF_MEM | BPF_DW, to, from, offset, 0);
+}
+
+static void save(struct program *program, int to, int offset, int from)
+{
+	emit(program, BPF_STX | BPF_MEM | BPF_DW, to, from, offset, 0);
+}
+
 static void store(struct program *program, int offset, int from)
 {
-	emit(program, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, from, offset, 0);
+	save(program, BPF_REG_10, offset, from);
+}
+
+static void emit_multiply(struct program *program, int to, int by)
+{
+	emit(program, BPF_ALU64 | BPF_MUL | BPF_K, to, 0, 0, by);
 }
 
 static void jump_to_reject(struct program *program, int code, int left, int right)
@@ -104,73 +144,49 @@ static void jump_here(struct program *program, int from)
 	program->code[from].off = (__s16)(program->length - from - 1);
 }
 
-/* r6: what the program was called with, r7: the time; the key: the thread. */
+/* r6: what the program was called with; THREAD and r0: the thread. */
 static void emit_start(struct program *program)
 {
 	copy(program, BPF_REG_6, BPF_REG_1);
-	set(program, BPF_REG_0, 0);
-	store(program, KEY, BPF_REG_0);
-	store(program, IP, BPF_REG_0);
-	store(program, SP, BPF_REG_0);
 	call(program, BPF_FUNC_get_current_pid_tgid);
-	emit(program, BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_0, KEY, 0);
-	copy(program, BPF_REG_8, BPF_REG_0);
+	emit(program, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_0, 0, 0, 32);
+	emit(program, BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, 32);
+	store(program, THREAD, BPF_REG_0);
+}
+
+/* r7: the time. */
+static void emit_time(struct program *program)
+{
 	call(program, BPF_FUNC_ktime_get_ns);
 	copy(program, BPF_REG_7, BPF_REG_0);
 }
 
-static void emit_kind(struct program *program, enum kind kind)
+/* r0: the slot at the index of r1. The kernel asks for the comparison with 0, which an index within the array is never found with. */
+static void emit_slot(struct program *program, int map)
 {
-	emit(program, BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, KIND, kind);
-}
-
-static void emit_look_up(struct program *program, int map)
-{
+	emit(program, BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_1, INDEX, 0);
 	load_map(program, BPF_REG_1, map);
 	copy(program, BPF_REG_2, BPF_REG_10);
-	add(program, BPF_REG_2, KEY);
+	add(program, BPF_REG_2, INDEX);
 	call(program, BPF_FUNC_map_lookup_elem);
+	emit(program, BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 2, 0);
+	set(program, BPF_REG_0, 0);
+	emit(program, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
-/* The key, with what a register holds as its value. */
-static void emit_insert(struct program *program, int map, int from)
+/* r0: the thread's slot. */
+static void emit_thread(struct program *program, int threads)
 {
-	store(program, VALUE, from);
-	load_map(program, BPF_REG_1, map);
-	copy(program, BPF_REG_2, BPF_REG_10);
-	add(program, BPF_REG_2, KEY);
-	copy(program, BPF_REG_3, BPF_REG_10);
-	add(program, BPF_REG_3, VALUE);
-	set(program, BPF_REG_4, BPF_ANY);
-	call(program, BPF_FUNC_map_update_elem);
+	load(program, BPF_REG_1, BPF_REG_10, THREAD);
+	emit(program, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, (1 << SLOT_BITS) - 1);
+	emit_slot(program, threads);
 }
 
-/* Goes on if the key has a callchain left. */
-static void emit_take(struct program *program, int map, int hz)
+/* r0: the CPU's slot. */
+static void emit_cpu(struct program *program, int cpus)
 {
-	const int pause_ns = SECOND_NS / hz;
-	int is_new, is_late, is_kept;
-
-	emit_look_up(program, map);
-	is_new = program->length;
-	emit(program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 0, 0);
-	emit(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_0, 0, 0);
-	copy(program, BPF_REG_2, BPF_REG_7);
-	add(program, BPF_REG_2, BURST_NS);
-	jump_to_reject(program, BPF_JMP | BPF_JGT | BPF_X, BPF_REG_1, BPF_REG_2);
-	is_late = program->length;
-	emit(program, BPF_JMP | BPF_JGE | BPF_X, BPF_REG_1, BPF_REG_7, 0, 0);
-	copy(program, BPF_REG_1, BPF_REG_7);
-	jump_here(program, is_late);
-	add(program, BPF_REG_1, pause_ns);
-	emit(program, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_1, 0, 0);
-	is_kept = program->length;
-	emit(program, BPF_JMP | BPF_JA, 0, 0, 0, 0);
-	jump_here(program, is_new);
-	copy(program, BPF_REG_1, BPF_REG_7);
-	add(program, BPF_REG_1, pause_ns);
-	emit_insert(program, map, BPF_REG_1);
-	jump_here(program, is_kept);
+	set(program, BPF_REG_1, 0);
+	emit_slot(program, cpus);
 }
 
 /* r8, r9: where the thread left user space. */
@@ -179,15 +195,36 @@ static void emit_registers(struct program *program)
 	call(program, BPF_FUNC_get_current_task_btf);
 	copy(program, BPF_REG_1, BPF_REG_0);
 	call(program, BPF_FUNC_task_pt_regs);
-	emit(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_8, BPF_REG_0, REGS_IP, 0);
-	emit(program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_9, BPF_REG_0, REGS_SP, 0);
+	load(program, BPF_REG_8, BPF_REG_0, REGS_IP);
+	load(program, BPF_REG_9, BPF_REG_0, REGS_SP);
 }
 
-/* The key: also this place. */
-static void emit_place(struct program *program)
+/* r0: the slot of the thread's place. */
+static void emit_place(struct program *program, int places)
 {
-	store(program, IP, BPF_REG_8);
-	store(program, SP, BPF_REG_9);
+	load(program, BPF_REG_1, BPF_REG_10, THREAD);
+	emit_multiply(program, BPF_REG_1, SPREAD_THREAD);
+	copy(program, BPF_REG_2, BPF_REG_9);
+	emit_multiply(program, BPF_REG_2, SPREAD_SP);
+	emit(program, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	emit(program, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_1, BPF_REG_8, 0, 0);
+	emit_multiply(program, BPF_REG_1, SPREAD_IP);
+	emit(program, BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_1, 0, 0, 48 - SLOT_BITS);
+	emit(program, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_1, 0, 0, (1 << SLOT_BITS) - 1);
+	emit_slot(program, places);
+}
+
+/* Goes on if the slot of r0 has a callchain left. r7: the time. */
+static void emit_take(struct program *program, int due, int hz)
+{
+	load(program, BPF_REG_1, BPF_REG_0, due);
+	copy(program, BPF_REG_2, BPF_REG_7);
+	add(program, BPF_REG_2, BURST_NS);
+	jump_to_reject(program, BPF_JMP | BPF_JGT | BPF_X, BPF_REG_1, BPF_REG_2);
+	emit(program, BPF_JMP | BPF_JGE | BPF_X, BPF_REG_1, BPF_REG_7, 1, 0);
+	copy(program, BPF_REG_1, BPF_REG_7);
+	add(program, BPF_REG_1, SECOND_NS / hz);
+	save(program, BPF_REG_0, due, BPF_REG_1);
 }
 
 /* The callchain of this moment, as a sample of the CPU's event, with eight bytes of the stack as its data. */
@@ -201,6 +238,13 @@ static void emit_output(struct program *program, int events, int data)
 	add(program, BPF_REG_4, data);
 	set(program, BPF_REG_5, 8);
 	call(program, BPF_FUNC_perf_event_output);
+}
+
+/* Goes on if the slot of r0 is of this one. */
+static void jump_to_other(struct program *program, int offset, int from)
+{
+	load(program, BPF_REG_3, BPF_REG_0, offset);
+	jump_to_reject(program, BPF_JMP | BPF_JNE | BPF_X, BPF_REG_3, from);
 }
 
 /* Where the rejected go on. */
@@ -224,7 +268,7 @@ static int bpf(int command, union bpf_attr *attr)
 	return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
 }
 
-static int load(const struct program *program, int type, const char *name)
+static int load_program(const struct program *program, int type, const char *name)
 {
 	union bpf_attr attr;
 
@@ -237,131 +281,131 @@ static int load(const struct program *program, int type, const char *name)
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
-static int make_map(int type, int key_bytes, int value_bytes, int count, const char *name)
+static int make_map(int type, size_t value_bytes, int count, const char *name)
 {
 	union bpf_attr attr;
 
 	memset(&attr, 0, sizeof attr);
 	attr.map_type = (__u32)type;
-	attr.key_size = (__u32)key_bytes;
+	attr.key_size = sizeof(__u32); /* all are arrays */
 	attr.value_size = (__u32)value_bytes;
 	attr.max_entries = (__u32)count;
 	snprintf(attr.map_name, sizeof attr.map_name, "%s", name);
 	return bpf(BPF_MAP_CREATE, &attr);
 }
 
-/* The time is the key's value from now on: in place where it is there, as to exchange it takes ten times as long. */
-static void emit_note(struct program *program, int map)
-{
-	int is_new, is_done;
-
-	emit_look_up(program, map);
-	is_new = program->length;
-	emit(program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 0, 0);
-	emit(program, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_7, 0, 0);
-	is_done = program->length;
-	emit(program, BPF_JMP | BPF_JA, 0, 0, 0, 0);
-	jump_here(program, is_new);
-	emit_insert(program, map, BPF_REG_7);
-	jump_here(program, is_done);
-}
-
-static int load_switches(int map, int events, int has_places)
+static int load_switches(const struct maps *maps, int events, int type, int has_places)
 {
 	struct program program = { .length = 0 };
 	int is_idle, is_taken;
 
 	emit_start(&program);
 	/* the idle task waits for nothing */
-	emit(&program, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_8, 0, 0, 32);
 	is_idle = program.length;
-	emit(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_8, 0, 0, 0);
-	emit_kind(&program, IN_THREAD);
+	emit(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 0, 0);
+	emit_time(&program);
+	emit_thread(&program, maps->threads);
+	store(&program, SLOT, BPF_REG_0);
+	load(&program, BPF_REG_1, BPF_REG_10, THREAD);
+	save(&program, BPF_REG_0, offsetof(struct thread_slot, thread), BPF_REG_1);
 	if (has_places) {
 		emit_registers(&program);
-		emit_take(&program, map, THREAD_HZ);
-		emit_kind(&program, AT_PLACE);
-		emit_place(&program);
+		emit_place(&program, maps->places);
 	}
-	emit_take(&program, map, PLACE_HZ);
-	emit_output(&program, events, KEY);
+	emit_take(&program, has_places ? 0 : offsetof(struct thread_slot, switch_due_ns), PLACE_HZ);
+	emit_cpu(&program, maps->cpus);
+	emit_take(&program, offsetof(struct cpu_slot, switch_due_ns), CPU_HZ);
+	emit_output(&program, events, THREAD);
 	is_taken = program.length;
 	emit(&program, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 	emit_rejected(&program);
 	if (has_places) {
-		emit_place(&program);
-		emit_kind(&program, WITHOUT);
-		emit_note(&program, map);
+		load(&program, BPF_REG_0, BPF_REG_10, SLOT);
+		load(&program, BPF_REG_1, BPF_REG_10, THREAD);
+		save(&program, BPF_REG_0, offsetof(struct thread_slot, waiting), BPF_REG_1);
+		save(&program, BPF_REG_0, offsetof(struct thread_slot, ip), BPF_REG_8);
+		save(&program, BPF_REG_0, offsetof(struct thread_slot, sp), BPF_REG_9);
+		save(&program, BPF_REG_0, offsetof(struct thread_slot, wait_ns), BPF_REG_7);
 	}
 	jump_here(&program, is_idle);
 	jump_here(&program, is_taken);
 	emit_end(&program);
-	return load(&program, BPF_PROG_TYPE_PERF_EVENT, "perfcase_switch");
+	return load_program(&program, type, "perfcase_switch");
 }
 
 /* At the end of a system call: a long wait in it, at the same place, that has no callchain. */
-static int load_returns(int map, int events)
+static int load_returns(const struct maps *maps, int events)
 {
 	struct program program = { .length = 0 };
 
 	emit_start(&program);
+	emit_thread(&program, maps->threads);
+	load(&program, BPF_REG_7, BPF_REG_0, offsetof(struct thread_slot, wait_ns));
+	jump_to_reject(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_7, 0);
+	load(&program, BPF_REG_1, BPF_REG_10, THREAD);
+	jump_to_other(&program, offsetof(struct thread_slot, waiting), BPF_REG_1);
+	emit(&program, BPF_ST | BPF_MEM | BPF_DW, BPF_REG_0, 0, offsetof(struct thread_slot, wait_ns), 0);
+	store(&program, SLOT, BPF_REG_0);
+	store(&program, WAIT, BPF_REG_7);
+	call(&program, BPF_FUNC_ktime_get_ns);
+	add(&program, BPF_REG_7, LONG_NS);
+	jump_to_reject(&program, BPF_JMP | BPF_JGT | BPF_X, BPF_REG_7, BPF_REG_0);
 	emit_registers(&program);
-	emit_place(&program);
-	emit_kind(&program, WITHOUT);
-	emit_look_up(&program, map);
-	jump_to_reject(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0);
-	emit(&program, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_8, BPF_REG_0, 0, 0);
-	jump_to_reject(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_8, 0);
-	emit(&program, BPF_ST | BPF_MEM | BPF_DW, BPF_REG_0, 0, 0, 0);
-	copy(&program, BPF_REG_1, BPF_REG_8);
-	add(&program, BPF_REG_1, LONG_NS);
-	jump_to_reject(&program, BPF_JMP | BPF_JGT | BPF_X, BPF_REG_1, BPF_REG_7);
-	store(&program, VALUE, BPF_REG_8);
-	emit_output(&program, events, VALUE);
+	load(&program, BPF_REG_0, BPF_REG_10, SLOT);
+	jump_to_other(&program, offsetof(struct thread_slot, ip), BPF_REG_8);
+	jump_to_other(&program, offsetof(struct thread_slot, sp), BPF_REG_9);
+	emit_output(&program, events, WAIT);
 	emit_end(&program);
-	return load(&program, BPF_PROG_TYPE_RAW_TRACEPOINT, "perfcase_return");
+	return load_program(&program, BPF_PROG_TYPE_RAW_TRACEPOINT, "perfcase_return");
 }
 
-static int load_wakeups(int map, int events, int is_scoped)
+static int load_wakeups(const struct maps *maps, int events, int is_scoped)
 {
 	struct program program = { .length = 0 };
 
 	emit_start(&program);
-	if (is_scoped) {
-		emit_kind(&program, IN_THREAD);
-		emit_look_up(&program, map);
+	if (is_scoped) /* an interrupt of an idle CPU */
 		jump_to_reject(&program, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0);
+	emit_time(&program);
+	emit_thread(&program, maps->threads);
+	if (is_scoped) {
+		load(&program, BPF_REG_1, BPF_REG_10, THREAD);
+		jump_to_other(&program, offsetof(struct thread_slot, thread), BPF_REG_1);
 	}
-	emit_kind(&program, AS_WAKER);
-	emit_take(&program, map, PLACE_HZ);
-	emit_output(&program, events, KEY);
+	emit_take(&program, offsetof(struct thread_slot, wakeup_due_ns), PLACE_HZ);
+	emit_cpu(&program, maps->cpus);
+	emit_take(&program, offsetof(struct cpu_slot, wakeup_due_ns), CPU_HZ);
+	emit_output(&program, events, THREAD);
 	emit_end(&program);
-	return load(&program, BPF_PROG_TYPE_RAW_TRACEPOINT, "perfcase_wakeup");
+	return load_program(&program, BPF_PROG_TYPE_TRACEPOINT, "perfcase_wakeup");
 }
 
 int stack_budget_load(struct stack_budget *budget, int is_scoped)
 {
 	const struct rlimit most = { RLIM_INFINITY, RLIM_INFINITY };
-	int map;
+	const int type = is_scoped ? BPF_PROG_TYPE_PERF_EVENT : BPF_PROG_TYPE_TRACEPOINT;
+	struct maps maps;
 
 	setrlimit(RLIMIT_MEMLOCK, &most); /* before Linux 5.11 maps count as locked memory */
-	map = make_map(BPF_MAP_TYPE_LRU_HASH, KEY_BYTES, 8, PLACES, "perfcase_stacks");
+	maps.cpus = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(struct cpu_slot), 1, "perfcase_cpu");
+	maps.places = make_map(BPF_MAP_TYPE_ARRAY, sizeof(int64_t), 1 << SLOT_BITS, "perfcase_place");
+	maps.threads = make_map(BPF_MAP_TYPE_ARRAY, sizeof(struct thread_slot), 1 << SLOT_BITS, "perfcase_thread");
 
-	*budget = (struct stack_budget){ .switches = -1, .wakeups = -1, .returns = -1 };
+	*budget = (struct stack_budget){ .switches = -1, .wakeups = -1, .returns = -1, .is_scoped = is_scoped };
 	for (int i = 0; i < STACK_OUTPUTS; i++)
-		if ((budget->outputs[i] = make_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, CPUS, "perfcase_output")) < 0)
+		if ((budget->outputs[i] = make_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, CPUS, "perfcase_output")) < 0)
 			return errno;
-	if (map < 0)
+	if (maps.cpus < 0 || maps.places < 0 || maps.threads < 0)
 		return errno;
 	/* before Linux 5.15 no program can see the registers */
 	if (REGS_IP >= 0)
-		budget->switches = load_switches(map, budget->outputs[SWITCH_STACKS], 1);
+		budget->switches = load_switches(&maps, budget->outputs[SWITCH_STACKS], type, 1);
 	if (budget->switches >= 0)
-		budget->returns = load_returns(map, budget->outputs[WAIT_STACKS]);
+		budget->returns = load_returns(&maps, budget->outputs[WAIT_STACKS]);
 	else
-		budget->switches = load_switches(map, budget->outputs[SWITCH_STACKS], 0);
+		budget->switches = load_switches(&maps, budget->outputs[SWITCH_STACKS], type, 0);
 	if (budget->switches >= 0)
-		budget->wakeups = load_wakeups(map, budget->outputs[WAKEUP_STACKS], is_scoped);
+		budget->wakeups = load_wakeups(&maps, budget->outputs[WAKEUP_STACKS], is_scoped);
 	return budget->wakeups < 0 ? errno : 0;
 }
 
@@ -376,7 +420,24 @@ int stack_budget_add(const struct stack_budget *budget, enum stack_output output
 	return bpf(BPF_MAP_UPDATE_ELEM, &attr) ? errno : 0;
 }
 
+/* To a tracepoint on all CPUs: an event of one CPU is enough, and need not be on. Such a program has the callers of the tracepoint; one
+ * at a raw tracepoint costs less, and has itself among them. */
 static int attach(const char *tracepoint, int program)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof attr, .sample_period = 1, .disabled = 1 };
+	int64_t number = tracepoint_number(tracepoint);
+	int *cpus, file;
+
+	if (number < 0)
+		return ENOENT;
+	attr.config = (uint64_t)number;
+	list_cpus(&cpus);
+	file = (int)syscall(SYS_perf_event_open, &attr, -1, cpus[0], -1, PERF_FLAG_FD_CLOEXEC);
+	free(cpus);
+	return file < 0 || ioctl(file, PERF_EVENT_IOC_SET_BPF, program) ? errno : 0;
+}
+
+static int attach_raw(const char *tracepoint, int program)
 {
 	union bpf_attr attr;
 
@@ -388,9 +449,11 @@ static int attach(const char *tracepoint, int program)
 
 int stack_budget_begin(const struct stack_budget *budget)
 {
-	int error = attach("sched_wakeup", budget->wakeups);
+	int error = budget->is_scoped ? 0 : attach("sched:sched_switch", budget->switches);
 
 	if (!error)
-		error = attach("sched_wakeup_new", budget->wakeups);
-	return error || budget->returns < 0 ? error : attach("sys_exit", budget->returns);
+		error = attach("sched:sched_wakeup", budget->wakeups);
+	if (!error)
+		error = attach("sched:sched_wakeup_new", budget->wakeups);
+	return error || budget->returns < 0 ? error : attach_raw("sys_exit", budget->returns);
 }

@@ -7,7 +7,8 @@
 enum stack_output { SWITCH_STACKS, WAKEUP_STACKS, WAIT_STACKS, STACK_OUTPUTS };
 
 struct stack_budget {
-	int switches; /* for software events of context switches (PERF_EVENT_IOC_SET_BPF): these write nothing themselves */
+	int is_scoped;
+	int switches; /* if scoped, for software events of context switches (PERF_EVENT_IOC_SET_BPF), which write nothing themselves */
 	int wakeups, returns; /* for the tracepoints of wakeups, and of the ends of system calls */
 	int outputs[STACK_OUTPUTS];
 };
@@ -19,7 +20,8 @@ int stack_budget_load(struct stack_budget *budget, int is_scoped);
 /* Where callchains of a CPU go. Returns 0 or an errno. */
 int stack_budget_add(const struct stack_budget *budget, enum stack_output output, int cpu, int event);
 
-/* From now on wakeups, and system calls that waited long, have callchains, until the process ends. Returns 0 or an errno. */
+/* From now on switches (unless scoped), wakeups, and system calls that waited long have callchains, until the process ends. Returns 0
+ * or an errno. */
 int stack_budget_begin(const struct stack_budget *budget);
 
 #endif

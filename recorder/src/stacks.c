@@ -74,8 +74,9 @@ int command_stacks(int argc, char **argv)
 		for (int i = 0; i < STACK_OUTPUTS; i++)
 			if ((error = stack_budget_add(&budget, i, outputs.rings[cpu].cpu, outputs.rings[cpu].files[i])))
 				die("CPU %d: %s", outputs.rings[cpu].cpu, strerror(error));
-	open_switches(&switches, budget.switches);
+	if (budget.is_scoped)
+		open_switches(&switches, budget.switches);
 	if ((error = stack_budget_begin(&budget)))
-		warn("some wakeups and waits have no callchains: %s", strerror(error));
+		warn("some switches, wakeups and waits have no callchains: %s", strerror(error));
 	return events_stream(&outputs, argv[1], argv[5], argv);
 }

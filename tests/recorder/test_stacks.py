@@ -111,9 +111,9 @@ def test_long_waits_have_callchains_and_short_ones_some(program: Path, tmp_path:
     assert places == {"clock_nanosleep": 6, "read": 6}
     count, with_stack = switches(connection)
     assert count >= COUNT
-    # 1,000 a second of each of a few places in two processes, and the long ones.
+    # 200 a second of each of a few places in two processes, and the long ones.
     seconds = connection.execute("SELECT max(ts_ns + duration_ns) / 1e9 FROM thread_state").fetchone()[0]
-    assert 100 < with_stack < 6 * 1000 * (seconds + 1)
+    assert 100 < with_stack < 6 * 200 * (seconds + 1)
     names = {
         name
         for (name,) in connection.execute(
@@ -121,6 +121,37 @@ def test_long_waits_have_callchains_and_short_ones_some(program: Path, tmp_path:
         ).fetchall()
     }
     assert names <= {"waiter", "perfcase-helper", "perfcase-hold"}, "only what was asked for"
+
+
+def test_the_whole_host_has_long_waits_and_a_budget_for_each_cpu(program: Path, tmp_path: Path) -> None:
+    """There it is done by other means than in a scope. Forty pairs of processes, each with a budget of its own, share that of a CPU."""
+    output = tmp_path / "x.perfcase"
+    with subprocess.Popen(
+        command("dash", "-o", output), env=environment(), stderr=subprocess.PIPE, text=True
+    ) as recorder:
+        while "recording: " not in (line := recorder.stderr.readline()):
+            assert line, "it ended"
+        subprocess.run([program, str(COUNT)], check=True)
+        subprocess.run(["sh", "-c", 'for i in $(seq 40); do "$0" 2000 & done; wait', program], check=True)
+        recorder.send_signal(signal.SIGINT)
+        _, said = recorder.communicate(timeout=60)
+    assert recorder.returncode == 0, said
+    connection = query.connect(store.open_case(output).folder)
+    places = {place: count for place, count, _ in waits(connection, LONG_NS) if place}
+    assert places["clock_nanosleep"] == 6
+    assert places["read"] >= 6
+    taken = connection.execute(
+        """SELECT count(*) FROM sample JOIN perf_event USING (event_id) WHERE perf_event.name = 'switch-stacks'
+        GROUP BY cpu, ts_ns // 1000000000"""
+    ).fetchall()
+    # 1,000 a second, and what was not used of half a second.
+    assert 1000 <= max(count for (count,) in taken) <= 1510
+    frames = connection.execute(
+        """SELECT DISTINCT symbol FROM sample JOIN perf_event AS e USING (event_id) JOIN stack USING (stack_id),
+            unnest(frame_ids) AS each (frame_id) JOIN frame USING (frame_id)
+        WHERE e.name LIKE '%-stacks' AND symbol LIKE '%perfcase_%'"""
+    ).fetchall()
+    assert frames == [], "no callchain begins with the program that takes it"
 
 
 def test_a_control_group_has_its_waits_and_nobody_elses(program: Path, tmp_path: Path) -> None:
