@@ -6,12 +6,14 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 import duckdb
 
 from perfcase import casedb
 from perfcase.schema import load_tables, quote
+from perfcase.wholeness import DATABASE
 from tests.support.alone import BUILD, alone
 
 
@@ -21,10 +23,12 @@ def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) 
     for table in _empty().iterdir():
         if table.stem not in rows:
             shutil.copyfile(table, folder / "tables" / table.name)
-    for table, filled in rows.items():
-        put(folder, table, filled)
+    with duckdb.connect() as connection:
+        for table, filled in rows.items():
+            _write(connection, folder, table, filled)
     casedb.write(folder, {})
     info = {
+        "files": {DATABASE: (folder / DATABASE).stat().st_size},
         "views": casedb.views_hash(),
         "tables": {name: len(rows.get(name, ())) for name in load_tables()},
         "other_columns": {},
@@ -37,8 +41,7 @@ def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) 
 def put(folder: Path, table: str, rows: Sequence[Mapping[str, object]]) -> None:
     """Replaces the rows of one table of an imported folder."""
     with duckdb.connect() as connection:
-        _fill(connection, table, rows)
-        connection.table(table).write_parquet(str(folder / "tables" / f"{table}.parquet"))
+        _write(connection, folder, table, rows)
 
 
 @cache
@@ -49,19 +52,22 @@ def _empty() -> Path:
         if not folder.is_dir():
             shutil.rmtree(folder.parent, ignore_errors=True)
             making = folder.with_suffix(".making")
-            making.mkdir(parents=True)
+            (making / "tables").mkdir(parents=True)
             with duckdb.connect() as connection:
                 for table in load_tables():
-                    _fill(connection, table, ())
-                    connection.table(table).write_parquet(str(making / f"{table}.parquet"))
-            making.rename(folder)
+                    _write(connection, making, table, ())
+            (making / "tables").rename(folder)
+            making.rmdir()
     return folder
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, object]]) -> None:
+def _write(
+    connection: duckdb.DuckDBPyConnection, folder: Path, table: str, rows: Sequence[Mapping[str, object]]
+) -> None:
     columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in load_tables()[table].columns)
     connection.execute(f"CREATE TABLE {quote(table)} ({columns})")
-    for row in rows:
-        names = ", ".join(map(quote, row))
-        marks = ", ".join("?" for _ in row)
-        connection.execute(f"INSERT INTO {quote(table)} ({names}) VALUES ({marks})", list(row.values()))
+    for names, alike in groupby(rows, key=tuple):
+        marks = ", ".join("?" for _ in names)
+        insert = f"INSERT INTO {quote(table)} ({', '.join(map(quote, names))}) VALUES ({marks})"
+        connection.executemany(insert, [list(row.values()) for row in alike])
+    connection.table(table).write_parquet(str(folder / "tables" / f"{table}.parquet"))

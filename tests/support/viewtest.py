@@ -135,8 +135,13 @@ def split_cells(line: str) -> list[str]:
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip())]
 
 
+ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\t": "\\t", "|": "\\|"})
+
+
 def render(value: object) -> str:
     """A value as it is written in ``rows``."""
+    if type(value) is int:  # most are
+        return str(value)
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -149,9 +154,7 @@ def render(value: object) -> str:
         return "{" + ", ".join(f"{key}: {render(item)}" for key, item in value.items()) + "}"
     if isinstance(value, bytes):
         return "0x" + value.hex()
-    text = str(value)
-    for char, escape in (("\\", "\\\\"), ("\n", "\\n"), ("\t", "\\t"), ("|", "\\|")):
-        text = text.replace(char, escape)
+    text = str(value).translate(ESCAPES)
     return f'"{text}"' if not text or text != text.strip() or (text == "NULL") else text
 
 

@@ -54,6 +54,8 @@ def tune(connection: duckdb.DuckDBPyConnection, sharers: int = 1) -> None:
     threads = os.environ.get(THREADS, "")
     if threads and not (threads.isdecimal() and 0 < int(threads) <= _THREADS_MAX):
         raise PerfcaseError("usage", f"{THREADS}={threads}: a number of threads, 1 to {_THREADS_MAX}")
+    # On a terminal it would write among our lines; and to count what was done takes a thirtieth of a short query.
+    connection.execute("SET enable_progress_bar = false")
     if threads or sharers > 1:
         ((usual,),) = connection.execute("SELECT current_setting('threads')").fetchall()
         connection.execute(f"SET threads = {max(1, int(threads or usual) // sharers)}")

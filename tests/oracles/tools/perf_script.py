@@ -75,7 +75,11 @@ class Switch:
 def samples(text: str) -> Iterator[Sample]:
     """The samples in perf's order."""
     current: Sample | None = None
+    known: dict[str, Frame] = {}  # nine lines of ten were there before
     for line in text.splitlines():
+        if line in known and current is not None:
+            current.frames.append(known[line])
+            continue
         found = HEAD.match(line)
         if found is not None:
             if current is not None:
@@ -93,7 +97,8 @@ def samples(text: str) -> Iterator[Sample]:
             line = "\t" + found["rest"]
         frame = FRAME.match(line)
         if frame is not None and current is not None:
-            current.frames.append(Frame(int(frame["ip"], 16), frame["dso"]))
+            known[line] = Frame(int(frame["ip"], 16), frame["dso"])
+            current.frames.append(known[line])
         elif line.strip():
             raise ValueError(f"not a line of perf script: {line!r}")
     if current is not None:
