@@ -8,8 +8,10 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -310,3 +312,26 @@ def test_the_templates_in_use_are_kept(tmp_path: Path, monkeypatch: pytest.Monke
     left = set((tmp_path / "perfcase").glob("*.duckdb"))
     assert {first, last} <= left
     assert len(left) == casedb.TEMPLATES_MAX
+
+
+def test_where_there_is_no_cache_two_threads_have_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sides of a diff. A folder of which there are two removes itself while it is in use."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    usual = tempfile.TemporaryDirectory
+    casedb._made_scratch.cache_clear()
+
+    def slow(**options: str) -> tempfile.TemporaryDirectory:
+        time.sleep(0.1)
+        return usual(**options)
+
+    def make(_: Path, path: Path) -> None:
+        time.sleep(0.1)
+        duckdb.connect(str(path)).close()
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", slow)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(lambda key: casedb.kept("x", key, make), "ab")
+    assert first.parent == second.parent
+    assert first.exists()
+    assert second.exists()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from perfcase import catalogue
 from perfcase.errors import PerfcaseError
@@ -35,6 +36,7 @@ ROOM = "is there space, and may this user write there?"
 
 TEMPLATES_MAX = 24
 """Templates that are kept in the cache, some megabytes each."""
+_SCRATCH = Lock()
 _IN_USE_S = 60
 """One that was used in these seconds stays, whatever their number."""
 
@@ -128,8 +130,14 @@ def _keep_newest(folder: Path) -> None:
 
 
 @cache
-def _scratch() -> tempfile.TemporaryDirectory:
+def _made_scratch() -> tempfile.TemporaryDirectory:
     return tempfile.TemporaryDirectory(prefix="perfcase-")
+
+
+def _scratch() -> tempfile.TemporaryDirectory:
+    # Both sides of a diff may need it at once: a second one would replace the first, which removes itself while it is in use.
+    with _SCRATCH:
+        return _made_scratch()
 
 
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
