@@ -22,6 +22,7 @@ from perfcase_api.etags import Tags
 from perfcase_api.heads import Heads
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
+from perfcase_api.nursery import Nursery
 from perfcase_api.origins import OwnPages
 from perfcase_api.routes import access, analysis, captures, metrics, oidc, page, recorder, sql, uploads
 from perfcase_api.settings import Oidc, Settings
@@ -139,7 +140,8 @@ def build(settings: Settings) -> Server:
     """The parts of a server on a store."""
     settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
     catalogue = Catalogue(settings.store / "catalogue.sqlite3")
-    jobs = Jobs(settings.workers, settings.limits, settings.store / "captures", settings.store / "scratch")
+    nursery = Nursery(settings.store / "captures")
+    jobs = Jobs(settings.workers, settings.limits, nursery, settings.store / "scratch")
     kept = Uploads(settings, catalogue, jobs.check)
     return Server(
         settings=settings,
@@ -147,7 +149,7 @@ def build(settings: Settings) -> Server:
         tokens=Tokens(catalogue),
         rates=Rates(settings.limits.requests_per_minute),
         uploads=kept,
-        imports=Imports(settings, catalogue, kept),
+        imports=Imports(settings, catalogue, kept, nursery),
         jobs=jobs,
         answers=Answers(settings.store / "answers", settings.limits.cache_bytes),
         provider=_provider(settings.oidc),

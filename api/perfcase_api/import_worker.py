@@ -1,8 +1,7 @@
-"""The process of one import: ``python -m perfcase_api.import_worker FILE FOLDER LIMITS SERVER``; it makes ``FOLDER/case``.
+"""The process of one import, a copy of perfcase_api.worker: it makes ``FOLDER/case``.
 
 A line of JSON for each step, the last says how it ended. A capture is a stranger's file: before it is opened, the process keeps
-the right to read it, to write into FOLDER, and no other (perfcase_api.sandbox). It ends with the process SERVER: the next server
-imports into the same folder.
+the right to read it, to write into FOLDER, and no other (perfcase_api.sandbox).
 """
 
 from __future__ import annotations
@@ -27,11 +26,14 @@ _COLUMNS = (
 )
 
 
-def main() -> None:
+NAME = "perfcase-import"
+"""What the kernel calls it."""
+
+
+def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
     """Imports, then reads what the catalogue lists."""
-    sandbox.end_with(int(sys.argv[4]))
-    file, folder = Path(sys.argv[1]), Path(sys.argv[2])
-    enclose(file, folder, json.loads(sys.argv[3]))
+    sandbox.be_called(NAME)
+    enclose(file, folder, limits)
     last = 0.0
 
     def progress(phase: str, records: int) -> None:
@@ -74,7 +76,3 @@ def say(what: dict) -> None:
     """One line."""
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

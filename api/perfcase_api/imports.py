@@ -12,14 +12,14 @@ import json
 import logging
 import os
 import shutil
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from perfcase import store
-from perfcase_api import sandbox, storage
+from perfcase_api import storage
 from perfcase_api.catalogue import Catalogue
+from perfcase_api.nursery import Child, Nursery
 from perfcase_api.settings import Settings
 from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, Uploads, clean_ticket
 
@@ -36,16 +36,17 @@ WORKING = "importing"
 class Imports:
     """The queue of a server."""
 
-    def __init__(self, settings: Settings, catalogue: Catalogue, uploads: Uploads) -> None:
+    def __init__(self, settings: Settings, catalogue: Catalogue, uploads: Uploads, nursery: Nursery) -> None:
         self._settings = settings
         self._catalogue = catalogue
         self._uploads = uploads
+        self._nursery = nursery
         self._queue: asyncio.Queue[str] = asyncio.Queue()
         self._progress: dict[str, State] = {}
         self._changed = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
         self._at_work: str | None = None
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Child | None = None
 
     def start(self) -> None:
         """Begins with what waits; imports of another perfcase are made again, for no analysis may write into one."""
@@ -146,17 +147,13 @@ class Imports:
             "cpu_seconds": int(limits.import_seconds * (os.cpu_count() or 1)),
             "file_bytes": limits.import_file_bytes,
         }
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "perfcase_api.import_worker",
-            str(self._uploads.file(capture_id)), str(working), json.dumps(allowed), str(os.getpid()),
-            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-            env=sandbox.environment(), limit=_LINE_MAX,
-        )  # fmt: skip
+        process = await self._nursery.child(_LINE_MAX)
+        order = {"import": str(self._uploads.file(capture_id)), "folder": str(working), "limits": allowed}
+        process.order(json.dumps(order).encode() + b"\n")
         done: State | None = None
         self._process = process
         watch = asyncio.create_task(self._watch(capture_id, process, working))
         try:
-            assert process.stdout is not None
             async with asyncio.timeout(limits.import_seconds):
                 async for line in process.stdout:
                     said = json.loads(line)
@@ -175,6 +172,7 @@ class Imports:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
+            process.close()
             self._process = None
             watch.cancel()
             await asyncio.wait({watch})
@@ -183,7 +181,7 @@ class Imports:
             return {"error": watch.result()}
         return done or {"error": f"the import was killed (signal {-code})" if code < 0 else "the import failed"}
 
-    async def _watch(self, capture_id: str, process: asyncio.subprocess.Process, working: Path) -> str:
+    async def _watch(self, capture_id: str, process: Child, working: Path) -> str:
         """Ends an import that was deleted, or takes more of the disk than it may, or the last of it; says why."""
         limits = self._settings.limits
         while True:

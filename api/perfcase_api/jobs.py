@@ -140,18 +140,15 @@ class Job:
 class Jobs:
     """The processes of a server."""
 
-    def __init__(self, workers: int, limits: Limits, folder: Path, scratch: Path) -> None:
-        """``folder``: where the processes work, so that what they print names captures and not where the store is.
-
-        ``scratch``: where each gets a folder of its own; what a kill left there goes.
-        """
+    def __init__(self, workers: int, limits: Limits, nursery: Nursery, scratch: Path) -> None:
+        """``scratch``: where each gets a folder of its own; what a kill left there goes."""
         self._scratch = scratch
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True, mode=0o700)
         self._limits = limits
         self._slots = asyncio.Semaphore(workers)
         self._checks = asyncio.Semaphore(_CHECKS)
-        self._nursery = Nursery(folder)
+        self._nursery = nursery
         self._of_user: dict[str, asyncio.Semaphore] = {}
         self._asked = self._running = 0
         self._starting: asyncio.Task[None] | None = None

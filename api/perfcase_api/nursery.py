@@ -1,4 +1,4 @@
-"""Processes for analyses that need not load first: one process loads everything once, and each job is a copy of it.
+"""Processes for analyses and imports that need not load first: one process loads everything once, and each job is a copy of it.
 
 To fork takes 2 ms where to start Python and load DuckDB takes half a second of a CPU. The process that is copied has one
 thread and no connection. ``Nursery`` is the server's end, ``perfcase_api.worker`` the other; between them a socket says
@@ -68,7 +68,7 @@ class Nursery:
     """The server's end of the process that is copied; it is started with the first job, and again if it was killed."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder``: where the processes work."""
+        """``folder``: where the processes work, so that what they print names captures and not where the store is."""
         self._folder = folder
         self._lock = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
@@ -76,14 +76,14 @@ class Nursery:
         self._asked: deque[Child] = deque()
         self._children: dict[int, Child] = {}
 
-    async def child(self) -> Child:
-        """A new process."""
+    async def child(self, line_max: int = 1 << 16) -> Child:
+        """A new process; ``line_max``: bytes of what it may write before that is read."""
         async with self._lock:
             await self._start()
             assert self._socket is not None
             near, far = zip(*(os.pipe() if number else os.pipe()[::-1] for number in range(3)), strict=True)
             try:
-                readers = [await _reader(pipe) for pipe in near[1:]]
+                readers = [await _reader(pipe, line_max) for pipe in near[1:]]
                 child = Child(self, near[0], *readers)
                 socket.send_fds(self._socket, [b"fork"], far)
                 self._asked.append(child)
@@ -170,8 +170,8 @@ class Nursery:
         self._children.clear()
 
 
-async def _reader(pipe: int) -> Pipe:
-    reader = asyncio.StreamReader()
+async def _reader(pipe: int, line_max: int) -> Pipe:
+    reader = asyncio.StreamReader(line_max)
     loop = asyncio.get_running_loop()
     opened = os.fdopen(pipe, "rb", buffering=0)
     transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), opened)

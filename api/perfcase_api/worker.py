@@ -1,9 +1,9 @@
-"""The process that every analysis is a copy of: it loads what they need, and forks one for each job.
+"""The process that every analysis and every import is a copy of: it loads what they need, and forks one for each.
 
 ``python -m perfcase_api.worker SOCKET`` speaks as perfcase_api.nursery says. A child reads one line of JSON from standard
 input: ``{"arguments", "readable", "memory_bytes", "cpu_seconds", "scratch", "scratch_bytes"}``, gives up its rights, runs a
 command line, and ends; output and exit code are the command line's own. With ``"check"`` instead of ``"arguments"`` it looks at an
-upload that arrives (perfcase_api.checking).
+upload that arrives (perfcase_api.checking). ``{"import", "folder", "limits"}`` is an import (perfcase_api.import_worker).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from perfcase_api import sandbox
 
@@ -89,6 +90,9 @@ def _work() -> None:
     if not line:
         return
     job = json.loads(line)
+    if "import" in job:
+        _import(job)
+        return
     tempfile.tempdir = job["scratch"]
     is_fenced = sandbox.fence([Path(path) for path in job["readable"]] + [*sandbox.OWN], Path(job["scratch"]))
     sandbox.limit(
@@ -100,6 +104,17 @@ def _work() -> None:
     sys.stdout.flush()
     # Not sys.exit: threads of DuckDB need not be waited for, nobody will miss what they do.
     os._exit(code)
+
+
+def _import(job: dict[str, Any]) -> None:
+    from perfcase_api import import_worker
+
+    # What it writes there nobody reads: it says on standard output how it ended.
+    with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - a file descriptor is what it is for
+        os.dup2(nothing.fileno(), 2)
+    import_worker.run(Path(job["import"]), Path(job["folder"]), job["limits"])
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def _run(arguments: list[str]) -> int:
@@ -126,7 +141,7 @@ def _load() -> None:
 
     import duckdb
 
-    from perfcase import casedb, schema, views
+    from perfcase import casedb, schema, store, views
     from perfcase.cli.main import COMMANDS, build_app
 
     for name in COMMANDS:
@@ -135,6 +150,8 @@ def _load() -> None:
     schema.load_tables()
     views.load_views()
     casedb.views_hash()
+    import_module("perfcase_api.import_worker")
+    store.import_core()
     duckdb.connect().execute("SELECT 1").fetchall()
 
 

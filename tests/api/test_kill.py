@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+from perfcase_api import import_worker
 from tests.api.conftest import SAMPLES, Running, start, wait_ready
 from tests.support.scale import scaled
 
@@ -114,8 +115,8 @@ def imports_at_work(store: Path) -> list[int]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            arguments = (process / "cmdline").read_bytes().split(b"\0")
-            if b"perfcase_api.import_worker" in arguments and any(bytes(store) in one for one in arguments):
+            name = (process / "comm").read_text().strip()
+            if name == import_worker.NAME and (process / "cwd").resolve().is_relative_to(store):
                 found.append(int(process.name))
     return found
 

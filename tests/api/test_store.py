@@ -97,13 +97,13 @@ def test_one_server_at_a_time(tmp_path: Path) -> None:
     start(tmp_path / "store", running.token).stop()
 
 
-def test_a_capture_that_is_deleted_stops_its_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_capture_that_is_deleted_stops_its_import(tmp_path: Path) -> None:
     """An import of a minute is gone at once, with its files, and the next one begins."""
     script = f"touch {tmp_path}/began; [ -e {tmp_path}/second ] && exit 1\nexec sleep 60\n"
-    settings, catalogue, uploads = store_with("ab", tmp_path, monkeypatch, script)
+    settings, catalogue, uploads, nursery = store_with("ab", tmp_path, script)
 
     async def run() -> float:
-        imports = Imports(settings, catalogue, uploads)
+        imports = Imports(settings, catalogue, uploads, nursery)
         imports.start()
         while not (tmp_path / "began").exists():
             await asyncio.sleep(0.02)
@@ -121,10 +121,10 @@ def test_a_capture_that_is_deleted_stops_its_import(tmp_path: Path, monkeypatch:
     assert [folder.name for folder in uploads.captures.iterdir()] == ["b"]
 
 
-def test_an_import_that_ended_has_no_phase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_that_ended_has_no_phase(tmp_path: Path) -> None:
     """Its process may be known for a moment longer."""
-    settings, catalogue, uploads = store_with("a", tmp_path, monkeypatch, "")
-    imports = Imports(settings, catalogue, uploads)
+    settings, catalogue, uploads, nursery = store_with("a", tmp_path, "")
+    imports = Imports(settings, catalogue, uploads, nursery)
     imports._progress["a"] = {"phase": "findings", "records": 1}
     states = []
     for state in ("importing", "ready"):
@@ -133,12 +133,12 @@ def test_an_import_that_ended_has_no_phase(tmp_path: Path, monkeypatch: pytest.M
     assert states == [{"state": "importing", "phase": "findings", "records": 1}, {"state": "ready"}]
 
 
-def test_an_import_that_makes_files_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = 'cd "$5"; n=0; while :; do n=$((n + 1)); : >$n; sleep 0.01; done\n'
-    settings, catalogue, uploads = store_with("a", tmp_path, monkeypatch, script, Limits(import_files_max=50))
+def test_an_import_that_makes_files_without_end(tmp_path: Path) -> None:
+    script = 'cd "$folder"; n=0; while :; do n=$((n + 1)); : >$n; sleep 0.01; done\n'
+    settings, catalogue, uploads, nursery = store_with("a", tmp_path, script, Limits(import_files_max=50))
 
     async def run() -> dict:
-        imports = Imports(settings, catalogue, uploads)
+        imports = Imports(settings, catalogue, uploads, nursery)
         imports.start()
         last = [state async for state in imports.follow("a")][-1]
         await imports.close()

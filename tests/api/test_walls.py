@@ -15,11 +15,12 @@ from perfcase_api import sandbox, serving
 from perfcase_api.errors import ApiError
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
+from perfcase_api.nursery import Nursery
 from perfcase_api.settings import Limits, Settings
 from tests.api.conftest import SAMPLES, Running, upload
 from tests.api.stores import store_with
 
-READY = 'mkdir "$5/case"'
+READY = 'mkdir "$folder/case"'
 DONE = json.dumps(
     {
         "capture": {"host": "h", "kernel": None, "started_ns": 1, "duration_ns": 1, "remark": "", "ticket": ""},
@@ -117,7 +118,7 @@ def test_an_analysis_reads_its_captures_only(server: Running, admin: httpx.Clien
     captures = server.store / "captures"
 
     async def ask(asked: str, readable: str) -> bytes:
-        jobs = Jobs(1, Limits(), captures, tmp_path / "scratch")
+        jobs = Jobs(1, Limits(), Nursery(captures), tmp_path / "scratch")
         try:
             arguments = ["view", "thread", f"{asked}/case", "--format=csv"]
             async with jobs.run("somebody", arguments, [captures / readable / "case"]) as job:
@@ -139,19 +140,19 @@ def test_an_analysis_reads_its_captures_only(server: Running, admin: httpx.Clien
         "echo '{\"capture\": 1}'",
         "head -c 9000000 /dev/zero | tr '\\0' ' '",
         f"{READY}; echo '{DONE}'",
-        f"{READY}; ln -s /etc \"$5/case/tables\"; echo '{DONE}'",
-        f"ln -s /etc \"$5/case\"; echo '{DONE}'",
+        f"{READY}; ln -s /etc \"$folder/case/tables\"; echo '{DONE}'",
+        f"ln -s /etc \"$folder/case\"; echo '{DONE}'",
         f"{READY}; echo '{DONE.replace('null', '{}', 1)}'",
         "kill -9 $$",
     ],
 )
-def test_what_a_process_says_that_was_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+def test_what_a_process_says_that_was_taken_over(tmp_path: Path, said: str) -> None:
     """Its own import fails or is what it says; the next is made all the same."""
     script = f"[ -e {tmp_path}/second ] && {READY} && echo '{DONE}' && exit\n{said}\n"
-    settings, catalogue, uploads = store_with("ab", tmp_path, monkeypatch, script)
+    settings, catalogue, uploads, nursery = store_with("ab", tmp_path, script)
 
     async def run() -> list[str]:
-        imports = Imports(settings, catalogue, uploads)
+        imports = Imports(settings, catalogue, uploads, nursery)
         imports.start()
         first = [state async for state in imports.follow("a")][-1]
         (tmp_path / "second").touch()
