@@ -42,11 +42,17 @@ check_compression() {
 }
 
 check_table() {
-	staging=$(mktemp -d) || die 1 "cannot make a temporary folder"
+	# a signal between the folder and its name would leave the folder
+	check_stopped=
+	trap 'check_stopped=1' INT TERM HUP
+	staging=$(trap '' INT TERM HUP; mktemp -d)
+	# a tool that is being tried would write there once more
+	trap '[ -z "$awaited" ] || kill "$awaited" 2>/dev/null; wait; rm -rf "$staging"' EXIT
+	trap 'exit 130' INT TERM HUP
+	[ -z "$check_stopped" ] || exit 130
+	[ -n "$staging" ] || die 1 "cannot make a temporary folder"
 	state=$staging/.state
 	mkdir -p "$state/source"
-	trap 'rm -rf "$staging"' EXIT
-	trap 'exit 130' INT TERM HUP
 	log_file=$state/log
 	target_check_only
 	for probe in $PROBES; do

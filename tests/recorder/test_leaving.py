@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -120,3 +121,24 @@ def test_a_name_does_not_reach_the_terminal_as_a_command(shell: str, tmp_path: P
     for text in (done.stderr, refused.stderr, raw.stderr):
         assert text
         assert not set(text) & {"\x1b", "\x07", "\r", "\x9b"}
+
+
+def test_a_check_that_is_interrupted_leaves_nothing(shell: str, tmp_path: Path) -> None:
+    """Between the temporary folder and its name."""
+    tools, scratch, began = tmp_path / "bin", tmp_path / "tmp", tmp_path / "began"
+    tools.mkdir()
+    scratch.mkdir()
+    real = shutil.which("mktemp")
+    (tools / "mktemp").write_text(f'#!/bin/sh\nfolder=$({real} "$@")\n: >{began}\nsleep 0.3\necho "$folder"\n')
+    (tools / "mktemp").chmod(0o755)
+    checking = subprocess.Popen(
+        command(shell, "--check"), env=environment(PATH=f"{tools}:{os.environ['PATH']}", TMPDIR=str(scratch)),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    end = time.monotonic() + 20
+    while not began.exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    os.killpg(checking.pid, signal.SIGINT)
+    assert checking.wait(20) == 130
+    assert list(scratch.iterdir()) == []
