@@ -96,6 +96,8 @@ probe_ftrace_start() {
 		return
 	fi
 	mkdir -p "$staging/ftrace"
+	# older kernels (6.1): the size of an instance's buffer leaves the top buffer at the 7 KB it had while nobody used it
+	[ ! -e "$tracefs/buffer_size_kb" ] || knob "$tracefs/buffer_size_kb" "$(cat "$tracefs/buffer_size_kb")" ''
 	knob "$ftrace_instance" absent present
 	if [ -n "$flight" ]; then
 		ftrace_why="a flight has rings that nobody reads before the end"
@@ -114,8 +116,6 @@ probe_ftrace_start() {
 }
 
 ftrace_start_trace_cmd() {
-	# trace-cmd 3.1 leaves the top buffer at the 7 KB it had while nobody used it
-	knob "$tracefs/buffer_size_kb" "$(cat "$tracefs/buffer_size_kb")" ''
 	ftrace_file=$staging/ftrace/trace.dat
 	set -- trace-cmd record -o "$ftrace_file" -B "${ftrace_instance##*/}" -C mono -b "$(per_cpu_kb)"
 	# the archive compresses it, better and once
