@@ -99,9 +99,11 @@ source_judge_end() {
 	source_lacks "$1" "ended $((judge_early / 10)).$((judge_early % 10)) s before the recording did" "see recorder/$1.log"
 }
 
-# The last words of a source that failed, on one line.
+# The last words of a source that failed, on one line; of one that a signal kept from starting, that.
 source_last_words() {
-	grep -v '^$' "$staging/recorder/$1.log" 2>/dev/null | tail -n "${2:-2}" | tr '\n\t' '  ' | cut -c 1-300
+	source_words=$(grep -v '^$' "$staging/recorder/$1.log" 2>/dev/null | tail -n "${2:-2}" | tr '\n\t' '  ' | cut -c 1-300)
+	[ -n "$source_words" ] || [ -z "$interrupted_by" ] || source_words="the recording was ended before it began"
+	printf '%s\n' "$source_words"
 }
 
 # per_cpu_kb: each CPU's share of the kernel's buffers, for perf and for ftrace: a power of two between 512 KB and 8 MB, 64 MB in

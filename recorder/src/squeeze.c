@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -98,11 +99,16 @@ static int open_live(const char *root, struct squeezed *file, char name[PATH_SIZ
 	return live >= 0 ? live : open(format_path(name, PATH_SIZE, "%s/%s", root, file->path), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* Locked, and the zstd that writes to it holds the lock too: that of one who was killed goes on to the end of its frame, which must
+ * not come among ours. */
 static int open_stored(const char *root, const struct squeezed *file, int flags)
 {
 	char name[PATH_SIZE];
+	int stored = open(format_path(name, sizeof name, "%s/%s.zst", root, file->path), flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	return open(format_path(name, sizeof name, "%s/%s.zst", root, file->path), flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+	while (stored >= 0 && flock(stored, LOCK_EX) && errno == EINTR)
+		;
+	return stored;
 }
 
 void squeeze_totals(const char *root, int64_t *waiting_bytes, int64_t *stored_bytes)

@@ -57,6 +57,28 @@ def chunk(random_bytes: random.Random) -> bytes:
     return b"".join(random_bytes.randbytes(16) + bytes(48) for _ in range(8192))
 
 
+def test_what_a_killed_one_left_running_writes_nothing_among_the_frames(tmp_path: Path) -> None:
+    """Its zstd has read a part, and writes the end of that frame when somebody else has gone on with the file."""
+    folder = folder_of(tmp_path / "x")
+    data = b"".join(chunk(random.Random(4)) for _ in range(16))
+    (folder / "ftrace/raw/cpu0").write_bytes(data)
+    began, tools = tmp_path / "began", tmp_path / "bin"
+    tools.mkdir()
+    slow = f"#!/bin/sh\npart=$(mktemp)\nhead -c 500000 | {shutil.which('zstd')} -q -c >$part\n: >{began}\nsleep 0.5\nexec cat $part\n"
+    (tools / "zstd").write_text(slow)
+    (tools / "zstd").chmod(0o755)
+    changed = environment(PATH=f"{tools}:{os.environ['PATH']}", TMPDIR=str(tmp_path))
+    with subprocess.Popen([helper(), "squeeze", folder, "watch"], env=changed) as process:
+        end = time.monotonic() + 20
+        while not began.exists():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.kill()
+    subprocess.run([helper(), "squeeze", folder, "finish"], check=True)
+    time.sleep(0.7)
+    assert unpacked(folder / "ftrace/raw/cpu0.zst") == data
+
+
 @pytest.mark.parametrize("killed", [False, True], ids=["whole", "killed"])
 def test_every_byte_is_there(killed: bool, tmp_path: Path) -> None:
     """Three writers go on while it works, it may be killed meanwhile, and perf writes its header once more at the end."""

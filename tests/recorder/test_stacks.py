@@ -111,9 +111,9 @@ def test_long_waits_have_callchains_and_short_ones_some(program: Path, tmp_path:
     assert places == {"clock_nanosleep": 6, "read": 6}
     count, with_stack = switches(connection)
     assert count >= COUNT
-    # 200 a second of each of a few places in two processes, and the long ones.
+    # 200 a second of each of a few places in two processes, and the long ones: on a busy machine many are.
     seconds = connection.execute("SELECT max(ts_ns + duration_ns) / 1e9 FROM thread_state").fetchone()[0]
-    assert 100 < with_stack < 6 * 200 * (seconds + 1)
+    assert 100 < with_stack < 2 * (3 * 200 + 1000) * (seconds + 1)
     names = {
         name
         for (name,) in connection.execute(
@@ -147,8 +147,8 @@ def test_the_whole_host_has_long_waits_and_a_budget_for_each_cpu(program: Path, 
     # 1,000 a second, and what was not used of half a second.
     assert 1000 <= max(count for (count,) in taken) <= 1510
     frames = connection.execute(
-        """SELECT DISTINCT symbol FROM sample JOIN perf_event AS e USING (event_id) JOIN stack USING (stack_id),
-            unnest(frame_ids) AS each (frame_id) JOIN frame USING (frame_id)
+        """SELECT DISTINCT symbol FROM sample JOIN perf_event AS e USING (event_id) JOIN stack USING (stack_id)
+            JOIN frame ON frame.frame_id = frame_ids[1]
         WHERE e.name LIKE '%-stacks' AND symbol LIKE '%perfcase_%'"""
     ).fetchall()
     assert frames == [], "no callchain begins with the program that takes it"
