@@ -141,7 +141,10 @@ class Jobs:
     """The processes of a server."""
 
     def __init__(self, workers: int, limits: Limits, nursery: Nursery, scratch: Path) -> None:
-        """``scratch``: where each gets a folder of its own; what a kill left there goes."""
+        """``nursery``: where the processes come from; ``close`` ends it.
+
+        ``scratch``: where each gets a folder of its own; what a kill left there goes.
+        """
         self._scratch = scratch
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True, mode=0o700)

@@ -47,7 +47,7 @@ check_table() {
 	trap 'check_stopped=1' INT TERM HUP
 	staging=$(trap '' INT TERM HUP; mktemp -d)
 	# a tool that is being tried would write there once more
-	trap '[ -z "$awaited" ] || kill "$awaited" 2>/dev/null; wait; rm -rf "$staging"' EXIT
+	trap '[ -z "$awaited" ] || "$helper" stop 1 "$awaited" 2>/dev/null; rm -rf "$staging"' EXIT
 	trap 'exit 130' INT TERM HUP
 	[ -z "$check_stopped" ] || exit 130
 	[ -n "$staging" ] || die 1 "cannot make a temporary folder"

@@ -107,7 +107,10 @@ static int open_stored(const char *root, const struct squeezed *file, int flags)
 	int stored = open(format_path(name, sizeof name, "%s/%s.zst", root, file->path), flags | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	while (stored >= 0 && flock(stored, LOCK_EX) && errno == EINTR)
-		;
+		if (stop_requested) {
+			close(stored);
+			return -1;
+		}
 	return stored;
 }
 

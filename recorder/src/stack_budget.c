@@ -447,12 +447,15 @@ static int attach_raw(const char *tracepoint, int program)
 	return bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) < 0 ? errno : 0;
 }
 
+int stack_budget_begin_switches(const struct stack_budget *budget)
+{
+	return attach("sched:sched_switch", budget->switches);
+}
+
 int stack_budget_begin(const struct stack_budget *budget)
 {
-	int error = budget->is_scoped ? 0 : attach("sched:sched_switch", budget->switches);
+	int error = attach("sched:sched_wakeup", budget->wakeups);
 
-	if (!error)
-		error = attach("sched:sched_wakeup", budget->wakeups);
 	if (!error)
 		error = attach("sched:sched_wakeup_new", budget->wakeups);
 	return error || budget->returns < 0 ? error : attach_raw("sys_exit", budget->returns);

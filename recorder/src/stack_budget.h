@@ -20,8 +20,10 @@ int stack_budget_load(struct stack_budget *budget, int is_scoped);
 /* Where callchains of a CPU go. Returns 0 or an errno. */
 int stack_budget_add(const struct stack_budget *budget, enum stack_output output, int cpu, int event);
 
-/* From now on switches (unless scoped), wakeups, and system calls that waited long have callchains, until the process ends. Returns 0
- * or an errno. */
+/* From now on switches of the whole host have callchains, until the process ends. Returns 0 or an errno. */
+int stack_budget_begin_switches(const struct stack_budget *budget);
+
+/* The same for wakeups, and for system calls that waited long. */
 int stack_budget_begin(const struct stack_budget *budget);
 
 #endif

@@ -76,7 +76,9 @@ int command_stacks(int argc, char **argv)
 				die("CPU %d: %s", outputs.rings[cpu].cpu, strerror(error));
 	if (budget.is_scoped)
 		open_switches(&switches, budget.switches);
+	else if ((error = stack_budget_begin_switches(&budget)))
+		die("context switches: %s", strerror(error));
 	if ((error = stack_budget_begin(&budget)))
-		warn("some switches, wakeups and waits have no callchains: %s", strerror(error));
+		warn("some wakeups and waits have no callchains: %s", strerror(error));
 	return events_stream(&outputs, argv[1], argv[5], argv);
 }

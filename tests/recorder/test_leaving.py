@@ -142,3 +142,23 @@ def test_a_check_that_is_interrupted_leaves_nothing(shell: str, tmp_path: Path) 
     os.killpg(checking.pid, signal.SIGINT)
     assert checking.wait(20) == 130
     assert list(scratch.iterdir()) == []
+
+
+def test_a_check_ends_where_a_tool_that_is_tried_does_not(shell: str, tmp_path: Path) -> None:
+    tools, scratch, began = tmp_path / "bin", tmp_path / "tmp", tmp_path / "began"
+    tools.mkdir()
+    scratch.mkdir()
+    loop = f'[ "$1" = stat ] || exit 1\ntrap "" TERM INT\n: >{began}\nwhile :; do sleep 0.1; done\n'
+    (tools / "perf").write_text(f"#!/bin/sh\n{loop}")
+    (tools / "perf").chmod(0o755)
+    checking = subprocess.Popen(
+        command(shell, "--check"), env=environment(PATH=f"{tools}:{os.environ['PATH']}", TMPDIR=str(scratch)),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    end = time.monotonic() + 20
+    while not began.exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    checking.send_signal(signal.SIGINT)
+    assert checking.wait(10) == 130
+    assert list(scratch.iterdir()) == []

@@ -36,7 +36,6 @@ ROOM = "is there space, and may this user write there?"
 
 TEMPLATES_MAX = 24
 """Templates that are kept in the cache, some megabytes each."""
-_SCRATCH = Lock()
 _IN_USE_S = 60
 """One that was used in these seconds stays, whatever their number."""
 
@@ -127,6 +126,9 @@ def _keep_newest(folder: Path) -> None:
         # Another process may be about to copy it.
         if made[path] < time.time() - _IN_USE_S:
             path.unlink(missing_ok=True)
+
+
+_SCRATCH = Lock()
 
 
 @cache
