@@ -244,7 +244,9 @@ perf_launch() {
 	case $perf_scope in
 	all) set -- "$@" -a ;;
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
-	*) set -- "$@" -p "$perf_pids" ;;
+	# what perf would ask about BPF programs is an event of each thread that its children do not have: then the kernel takes all events
+	# off the CPU and puts them back at each switch between two of them, where it otherwise hands them over
+	*) set -- "$@" ${perf_without_bpf:+"$perf_without_bpf"} -p "$perf_pids" ;;
 	esac
 	perf_control=$(source_get perf control)
 	[ -z "$perf_control" ] || set -- "$@" "$perf_control"

@@ -199,6 +199,34 @@ def test_all_has_every_callchain_and_none_has_none(program: Path, tmp_path: Path
         assert with_stack >= count - ENDS if mode == "all" else with_stack == 0
 
 
+TIMER = "function=perf_swevent_hrtimer"
+"""What the kernel starts for the sampler of a thread when it puts its events on a CPU."""
+
+
+def test_a_command_and_its_children_hand_their_events_over(program: Path, tmp_path: Path) -> None:
+    """The kernel leaves the events of two threads on the CPU when one was started by the other with all of them. One event that a
+    child does not have, and a switch costs four times as much."""
+    instance = TRACEFS / "instances" / f"test-handover-{os.getpid()}"
+    instance.mkdir()
+    try:
+        (instance / "buffer_size_kb").write_text("16384")
+        (instance / "events/timer/hrtimer_start/enable").write_text("1")
+        capture, connection = recorded(tmp_path, "--", program, "4000")
+        (instance / "tracing_on").write_text("0")
+        starts = (instance / "trace").read_text(errors="replace").count(TIMER)
+    finally:
+        instance.rmdir()
+    assert {name: capture.source(name)["status"] for name in ("ftrace", "stacks")} == dict.fromkeys(
+        ("ftrace", "stacks"), "available"
+    )
+    if "-e cycles" in " ".join(capture.source("perf")["command"]):
+        pytest.skip("a counter of the CPU samples here: nothing tells when the kernel puts it on a CPU")
+    count, _ = switches(connection)
+    assert count >= 8000
+    # Where a thread waits for a byte that takes a while, the CPU idles: those switches are to another program.
+    assert 0 < starts < count / 4
+
+
 def test_where_the_kernel_takes_no_programs_perf_takes_each_callchain(program: Path, tmp_path: Path) -> None:
     """Without the rights to load BPF programs, but with those of perf."""
     output = tmp_path / "x.perfcase"
