@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--bless"):
         # Only what has a golden file: to write them again takes a minute, not a test run.
         wanted = [item for item in wanted if "golden" in getattr(item, "fixturenames", ())]
-    if SCALE < 1:
+    elif SCALE < 1:
         wanted = [item for item in wanted if not item.get_closest_marker("long") and is_in_its_shell(item)]
     chosen = set(wanted)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])

@@ -14,8 +14,8 @@ import pytest
 
 import perfcase
 from perfcase.schema import load_catalogue, load_tables, quote
-from perfcase.views import View, create_view, load_views, referenced_names
-from tests.support.viewtest import create_tables
+from perfcase.views import View, load_views, referenced_names
+from tests.support import viewtest
 
 ROOT = Path(__file__).parents[1]
 LINES_MAX = 500
@@ -136,11 +136,7 @@ def test_every_table_is_documented(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def database() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 1})
-    create_tables(connection)
-    for view in load_views().values():
-        create_view(connection, view)
-    return connection
+    return viewtest.database(frozenset(load_views().values()))
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -153,6 +149,17 @@ def test_every_view_is_documented_as_duckdb_describes_it(name: str, database: du
     assert view.grain
     check_units([(column.name, column.unit) for column in view.columns])
     check_sources(view)
+
+
+def test_who_opens_the_database_reads_what_each_column_of_a_view_means(database: duckdb.DuckDBPyConnection) -> None:
+    rows = database.execute(
+        "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
+    ).fetchall()
+    assert {(name, column): comment for name, column, comment in rows if name in VIEWS} == {
+        (view.name, column.name): f"{column.description} [{column.unit}]" if column.unit else column.description
+        for view in load_views().values()
+        for column in view.columns
+    }
 
 
 def check_sources(view: View) -> None:

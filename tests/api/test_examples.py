@@ -72,7 +72,7 @@ def asked(client: httpx.Client) -> dict[str, dict[str, Any]]:
     ask(f"GET {at}/flamegraph", f"{capture}/flamegraph?off_cpu=true", shown="<svg xmlns=…")
     ask(f"GET {at}/original", f"{capture}/original", shown="the bytes of incident.perfcase")
     number = capture.rpartition("/")[2]
-    ask("GET /v1/diff", f"/v1/diff?a={number}&a_window=0s..1s&b_window=1s..2s&limit=1")
+    ask("GET /v1/diff", f"/v1/diff?a={number}&a_window=0s..1s&b_window=1s..2s&view=thread_time&limit=1")
     where = f"/v1/diff/flamegraph?a={sampled}&b={sampled}"
     ask("GET /v1/diff/flamegraph", where, shown="<svg xmlns=…")
     ask("GET /v1/history", "/v1/history?view=thread_time&measure=switch_count")

@@ -14,7 +14,7 @@ import pytest
 from tests.api.conftest import SAMPLES, Running, start, upload, wait_ready
 from tests.support.scale import scaled
 
-READERS, ASKS, TOKENS = scaled(50, 8), 3, 5
+READERS, ASKS, TOKENS = scaled(50, 5), 3, 5
 STORED = [SAMPLES / "d-nagle" / name for name in ("tcp.perfcase", "pipe.perfcase")][: scaled(2)]
 SENT = [
     SAMPLES / "e-page-cache" / "fits.perfcase", SAMPLES / "e-page-cache" / "larger.perfcase",

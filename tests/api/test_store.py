@@ -6,9 +6,11 @@ import asyncio
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,15 @@ from tests.api.conftest import PERFCASE, SAMPLES, start, upload, wait_ready
 from tests.api.stores import no_check, store_with
 
 PIPE = SAMPLES / "d-nagle" / "pipe.perfcase"
+CATALOGUE = "catalogue.sqlite3"
+
+
+@pytest.fixture
+def anything(tmp_path: Path) -> Path:
+    """A file that is no capture: it is kept like one, and its import has failed at once."""
+    file = tmp_path / "notes.txt"
+    file.write_text("this is no capture")
+    return file
 
 
 def log(store: Path) -> str:
@@ -29,27 +40,23 @@ def log(store: Path) -> str:
 
 
 @pytest.mark.parametrize("has_older", [False, True], ids=["lost", "older"])
-def test_a_catalogue_that_does_not_know_a_capture_deletes_none(tmp_path: Path, has_older: bool) -> None:
-    store, older = tmp_path / "store", tmp_path / "older"
+def test_a_catalogue_that_does_not_know_a_capture_deletes_none(tmp_path: Path, has_older: bool, anything: Path) -> None:
+    store, older = tmp_path / "store", tmp_path / "older.sqlite3"
     running = start(store)
-    running.stop()
-    older.mkdir()
-    for file in store.glob("catalogue*"):
-        shutil.copy(file, older)
-    running = start(store, running.token)
+    with closing(sqlite3.connect(store / CATALOGUE)) as now, closing(sqlite3.connect(older)) as copy:
+        now.backup(copy)
     with running.client() as client:
-        capture_id = upload(client, PIPE)
+        capture_id = upload(client, anything)
         new = client.post("/v1/uploads", json={"name": "x", "size_bytes": 10}).json()
         client.patch(f"/v1/uploads/{new['upload_id']}", headers={"Upload-Offset": "0"}, content=b"abc")
     running.stop()
     for file in store.glob("catalogue*"):
         file.unlink()
     if has_older:
-        for file in older.iterdir():
-            shutil.copy(file, store)
+        shutil.copy(older, store / CATALOGUE)
     running = start(store, running.token)
     aside = store / "lost+found"
-    assert (aside / capture_id / "original").read_bytes() == PIPE.read_bytes()
+    assert (aside / capture_id / "original").read_bytes() == anything.read_bytes()
     assert (aside / new["upload_id"]).read_bytes() == b"abc"
     assert f"moved to {aside / capture_id}" in log(store)
     with running.client() as client:
@@ -73,12 +80,12 @@ def test_a_catalogue_that_knows_more_than_there_is(tmp_path: Path) -> None:
     running.stop()
 
 
-def test_what_was_deleted_when_the_server_was_killed_is_not_found_again(tmp_path: Path) -> None:
+def test_what_was_deleted_when_the_server_was_killed_is_not_found_again(tmp_path: Path, anything: Path) -> None:
     running = start(tmp_path / "store")
     with running.client() as client:
-        capture_id = upload(client, PIPE)
+        capture_id = upload(client, anything)
     running.stop()
-    catalogue = Catalogue(tmp_path / "store" / "catalogue.sqlite3")
+    catalogue = Catalogue(tmp_path / "store" / CATALOGUE)
     Uploads(Settings(tmp_path / "store"), catalogue, no_check).forget(capture_id)
     catalogue.close()
     running = start(tmp_path / "store", running.token)

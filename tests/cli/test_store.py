@@ -30,6 +30,16 @@ def listing(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own, with the template that all others are made from: to make that takes seconds."""
+    template, folder = casedb.template(), tmp_path / "cache" / "perfcase"
+    folder.mkdir(parents=True)
+    shutil.copy(template, folder)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent))
+    return folder
+
+
 def test_the_import_lies_beside_the_file(recorded: Recorded) -> None:
     file = recorded(CAPTURE)
     told = succeed("import", file)
@@ -202,14 +212,13 @@ def test_imports_of_one_file_at_the_same_time_make_one(recorded: Recorded) -> No
 
 
 def test_where_the_folder_cannot_be_written_the_cache_is_used(
-    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorded: Recorded, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = recorded(CAPTURE)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     # Root may write anywhere, so the answer of access(2) is what the test replaces.
     monkeypatch.setattr(store.os, "access", lambda path, mode: Path(path) != file.parent)
     case = store.open_case(file)
-    assert case.folder.is_relative_to(tmp_path / "cache" / "perfcase")
+    assert case.folder.is_relative_to(cache)
     assert store.open_case(file).reused
 
 
@@ -283,14 +292,11 @@ def test_an_event_named_like_a_view_does_not_replace_it(tmp_path: Path) -> None:
         assert connection.execute("SELECT on_cpu_ns FROM event_thread_time").fetchall() == [(7,)]
 
 
-def test_a_template_that_was_cut_is_made_again(
-    recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_template_that_was_cut_is_made_again(recorded: Recorded, cache: Path) -> None:
     """By a full disk, or a power failure: every import and every part of a capture is made from it."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     ask = ("view", "thread_time", recorded(CAPTURE), "--only", "window=0s..1s", "--format", "csv")
     first = succeed(*ask)
-    kept = list((tmp_path / "perfcase").glob("*.duckdb"))
+    kept = list(cache.glob("*.duckdb"))
     assert {path.name.partition("-")[0] for path in kept} == {"case", "window"}
     for path in kept:
         os.truncate(path, 100_000)
@@ -298,9 +304,8 @@ def test_a_template_that_was_cut_is_made_again(
     assert succeed(*ask) == first
 
 
-def test_the_templates_in_use_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_templates_in_use_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that all others are made from is the oldest, and takes a hundred times as long to make."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(casedb, "TEMPLATES_MAX", 3)
     first = casedb.template()
     made = first.stat().st_ino
@@ -309,7 +314,7 @@ def test_the_templates_in_use_are_kept(tmp_path: Path, monkeypatch: pytest.Monke
         used_s = time.time() - 3600 + number
         os.utime(last, (used_s, used_s))
     assert first.stat().st_ino == made
-    left = set((tmp_path / "perfcase").glob("*.duckdb"))
+    left = set(cache.glob("*.duckdb"))
     assert {first, last} <= left
     assert len(left) == casedb.TEMPLATES_MAX
 

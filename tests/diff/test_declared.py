@@ -7,8 +7,8 @@ import pytest
 
 from perfcase.diff.collect import collect
 from perfcase.diff.declared import parse
-from perfcase.views import create_view, load_views
-from tests.support.viewtest import create_tables
+from perfcase.views import load_views
+from tests.support import viewtest
 
 COLUMNS = ("comm", "upid", "total_ns", "count", "avg_ns")
 COMPARED = sorted(name for name, view in load_views().items() if view.diff)
@@ -22,11 +22,7 @@ def test_every_view_declares_how_it_is_compared_or_why_not(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def empty() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 1})
-    create_tables(connection)
-    for view in load_views().values():
-        create_view(connection, view)
-    return connection
+    return viewtest.database(frozenset(load_views().values()))
 
 
 @pytest.mark.parametrize("name", COMPARED)

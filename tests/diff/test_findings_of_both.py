@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from perfcase import store
-from perfcase.diff import fired
+from perfcase.diff import fired, page
 from perfcase.diff.fired import Change, Fired, changes, sentences
+from perfcase.diff.rank import rank
 from perfcase.diff.sides import opened_sides
 from tests.support.studies import Studies
 
@@ -26,8 +28,13 @@ def test_the_neighbours_are_new(studies: Studies) -> None:
     assert list(told).index("findings") < list(told).index("differences")
 
 
-def test_the_other_way_round_they_are_gone(studies: Studies) -> None:
-    text = studies.run("diff", CROWDED, ALONE, "--limit", 1).stdout
+def test_the_other_way_round_they_are_gone(studies: Studies, tmp_path: Path) -> None:
+    """As the command writes them, but of one view of all."""
+    crowded, alone = (store.open_case(studies.path(name)) for name in (CROWDED, ALONE))
+    with opened_sides(crowded, alone, None, None) as sides:
+        ranking = rank(*sides, ["load_average"])
+        page.write(*sides, ranking, "table", tmp_path / "text", 1, is_one_view=False, findings=changes(*sides))
+    text = (tmp_path / "text").read_text()
     gone = "gone in B: critical: Another control group takes the CPU that this one waits for\n    A  /service: its threads waited"
     assert gone in text
     assert text.index(gone) < text.index("What changed most")

@@ -100,7 +100,11 @@ def upside_down(case: Sample) -> Iterator[duckdb.DuckDBPyConnection]:
         yield opened
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    # The halves of call_path, whose golden has their rows; each half's .test says which rows and columns it takes.
+    "view",
+    [pytest.param(view, marks=pytest.mark.long if view in ("callees", "callers") else ()) for view in VIEWS],
+)
 def test_view_of_a_sample_capture(
     case: Sample, connection: duckdb.DuckDBPyConnection, coverage: dict[str, bool], view: str, golden: Golden
 ) -> None:

@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+
+import pytest
 
 from tests.oracles.captures import Capture, each_with
+from tests.oracles.conftest import Case
 from tests.oracles.live import Live
 
 PATH = "SELECT ts_ns, duration_ns, segment, state, depth FROM critical_path ORDER BY ts_ns"
+
+
+@pytest.fixture(scope="module")
+def paths_of(case_of: Callable[[Capture], Case]) -> Callable[[Capture], dict[int, list[tuple]]]:
+    """The critical path of every thread of a capture, by utid: asked once for the tests that read it."""
+
+    @cache
+    def get(capture: Capture) -> dict[int, list[tuple]]:
+        case, paths = case_of(capture), {}
+        try:
+            for utid in wall_times(case):
+                case.rows(f"SET VARIABLE critical_path_utid = {utid}")
+                paths[utid] = case.rows(PATH)
+        finally:
+            case.rows("SET VARIABLE critical_path_utid = NULL")
+        return paths
+
+    return get
 
 
 def wall_times(case) -> dict[int, tuple[int, int]]:
@@ -31,27 +55,22 @@ def wall_times(case) -> dict[int, tuple[int, int]]:
 
 
 @each_with("timehist")
-def test_the_segments_of_every_thread_sum_to_its_wall_time(capture: Capture, case_of) -> None:
-    case = case_of(capture)
+def test_the_segments_of_every_thread_sum_to_its_wall_time(capture: Capture, case_of, paths_of) -> None:
     deepest = 0
-    try:
-        for utid, (start, end) in wall_times(case).items():
-            case.rows(f"SET VARIABLE critical_path_utid = {utid}")
-            rows = case.rows(PATH)
-            assert rows[0][0] == start, utid
-            assert rows[-1][0] + rows[-1][1] == end, utid
-            assert all(row[1] > 0 for row in rows), utid
-            for (ts_ns, duration_ns, *_), (next_ns, *_) in itertools.pairwise(rows):
-                assert ts_ns + duration_ns == next_ns, (utid, "a gap or an overlap")
-            assert sum(row[1] for row in rows) == end - start
-            deepest = max(deepest, *(row[4] for row in rows))
-    finally:
-        case.rows("SET VARIABLE critical_path_utid = NULL")
+    for utid, (start, end) in wall_times(case_of(capture)).items():
+        rows = paths_of(capture)[utid]
+        assert rows[0][0] == start, utid
+        assert rows[-1][0] + rows[-1][1] == end, utid
+        assert all(row[1] > 0 for row in rows), utid
+        for (ts_ns, duration_ns, *_), (next_ns, *_) in itertools.pairwise(rows):
+            assert ts_ns + duration_ns == next_ns, (utid, "a gap or an overlap")
+        assert sum(row[1] for row in rows) == end - start
+        deepest = max(deepest, *(row[4] for row in rows))
     assert deepest > 0, "no waker was followed"
 
 
 @each_with("timehist")
-def test_what_a_thread_did_itself_is_in_its_path_unchanged(capture: Capture, case_of) -> None:
+def test_what_a_thread_did_itself_is_in_its_path_unchanged(capture: Capture, case_of, paths_of) -> None:
     """Where no switch was lost: time on a CPU and time in a run queue, as thread_time has them."""
     case = case_of(capture)
     times = case.rows("""
@@ -63,14 +82,12 @@ def test_what_a_thread_did_itself_is_in_its_path_unchanged(capture: Capture, cas
         GROUP BY utid
     """)
     assert times
-    try:
-        for utid, on_cpu_ns, run_queue_ns, open_ns in times:
-            case.rows(f"SET VARIABLE critical_path_utid = {utid}")
-            found = dict(case.rows("SELECT segment, sum(duration_ns)::BIGINT FROM critical_path GROUP BY segment"))
-            assert found.get("running", 0) == on_cpu_ns, utid
-            assert found.get("runnable", 0) == run_queue_ns + open_ns, utid
-    finally:
-        case.rows("SET VARIABLE critical_path_utid = NULL")
+    for utid, on_cpu_ns, run_queue_ns, open_ns in times:
+        found: Counter[str] = Counter()
+        for _, duration_ns, segment, *_ in paths_of(capture)[utid]:
+            found[segment] += duration_ns
+        assert found["running"] == on_cpu_ns, utid
+        assert found["runnable"] == run_queue_ns + open_ns, utid
 
 
 @each_with("timehist")

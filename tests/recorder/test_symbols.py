@@ -33,10 +33,12 @@ PROGRAM = r"""
 #include <unistd.h>
 volatile long total;
 __attribute__((noinline)) void spin_here(double seconds) {
-  struct timespec now, end;
+  // A long run rests most of its time: it is there to be searched, and is sampled often enough.
+  struct timespec now, end, rest = {0, 20000000};
   clock_gettime(CLOCK_MONOTONIC, &end);
   do {
-    for (int i = 0; i < 100000; i++) total += i;
+    for (int i = 0; i < 10000000; i++) total += i;
+    if (seconds > 0.5) nanosleep(&rest, NULL);
     clock_gettime(CLOCK_MONOTONIC, &now);
   } while (now.tv_sec - end.tv_sec + (now.tv_nsec - end.tv_nsec) * 1e-9 < seconds);
 }

@@ -140,8 +140,11 @@ ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\t": "\\t", "|": "\\|"})
 
 def render(value: object) -> str:
     """A value as it is written in ``rows``."""
-    if type(value) is int:  # most are
+    if type(value) is int:  # most are, or texts
         return str(value)
+    if type(value) is str:
+        text = value.translate(ESCAPES)
+        return f'"{text}"' if not text or text != text.strip() or text == "NULL" else text
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -154,8 +157,7 @@ def render(value: object) -> str:
         return "{" + ", ".join(f"{key}: {render(item)}" for key, item in value.items()) + "}"
     if isinstance(value, bytes):
         return "0x" + value.hex()
-    text = str(value).translate(ESCAPES)
-    return f'"{text}"' if not text or text != text.strip() or (text == "NULL") else text
+    return render(str(value))
 
 
 def create_tables(connection: duckdb.DuckDBPyConnection) -> None:

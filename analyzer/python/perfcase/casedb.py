@@ -20,7 +20,7 @@ from threading import Lock
 from perfcase import catalogue
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
-from perfcase.schema import Table, literal, load_catalogue, load_tables, package_data, quote, schema_dir
+from perfcase.schema import literal, load_catalogue, load_tables, package_data, quote, schema_dir
 from perfcase.views import comment, create_view, describe, load_views
 from perfcase.wholeness import flush_one
 
@@ -171,14 +171,10 @@ def _add_schema(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     for table in load_tables().values():
         columns = [(column.name, column.sql_type) for column in table.columns]
         _add_table(connection, folder, table.name, columns)
-        comment(connection, table.name, describe(table.description, table.grain), table.columns, _names(table))
+        comment(connection, table.name, describe(table.description, table.grain), table.columns)
     catalogue.add(connection, f"{_CASE_DIR} || '/tables/*.parquet'")
     for view in load_views().values():
         create_view(connection, view)
-
-
-def _names(table: Table) -> list[str]:
-    return [column.name for column in table.columns]
 
 
 def _add_table(
@@ -205,8 +201,9 @@ def _add_other_tables(connection: duckdb.DuckDBPyConnection, folder: Path, other
         shown = f"event_{name}" if name in taken else name
         _add_table(connection, folder, name, columns, shown)
         if table:
-            text, names = describe(table.description, table.grain), [column for column, _ in columns]
-            comment(connection, name, text, table.columns, names)
+            names = {column for column, _ in columns}
+            known = [column for column in table.columns if column.name in names]
+            comment(connection, name, describe(table.description, table.grain), known)
         else:
             text = "Events of this tracepoint, its own fields as columns. One row is an event."
             connection.execute(f"COMMENT ON VIEW {quote(shown)} IS {literal(text)}")

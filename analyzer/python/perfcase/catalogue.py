@@ -43,12 +43,11 @@ def add(connection: duckdb.DuckDBPyConnection, files: str) -> None:
                 " SELECT parse_filename(file_name, true) AS table_name, num_rows AS row_count"
                 f" FROM parquet_file_metadata({files})"
             )
-        names = [column.name for column in table.columns]
         described = describe(table.description, table.grain)
         if name in contents:
             connection.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(described)}")
         else:
-            comment(connection, name, described, table.columns, names)
+            comment(connection, name, described, table.columns)
 
 
 def fill(connection: duckdb.DuckDBPyConnection, table: Table, rows: Rows) -> None:

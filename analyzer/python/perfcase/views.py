@@ -207,10 +207,9 @@ def create_view(connection: duckdb.DuckDBPyConnection, view: View) -> None:
     """Creates a view with its comments, so that a stranger who opens the database reads them."""
     try:
         connection.execute(f"CREATE VIEW {quote(view.name)} AS {view.sql}")
+        comment(connection, view.name, describe(view.description, view.grain, view.caveats), view.columns)
     except duckdb.Error as error:
         raise PerfcaseError("internal", f"{view.path}: {error}") from error
-    actual = [row[0] for row in connection.execute(f"DESCRIBE {quote(view.name)}").fetchall()]
-    comment(connection, view.name, describe(view.description, view.grain, view.caveats), view.columns, actual)
 
 
 def describe(description: str, grain: str, caveats: Iterable[str] = ()) -> str:
@@ -222,13 +221,9 @@ def _bare(grain: str) -> str:
     return re.sub(r"^one row is ", "", grain)
 
 
-def comment(
-    connection: duckdb.DuckDBPyConnection, name: str, text: str, columns: Iterable[Column], actual: Iterable[str]
-) -> None:
-    """COMMENT ON VIEW and on those of its columns that exist."""
+def comment(connection: duckdb.DuckDBPyConnection, name: str, text: str, columns: Iterable[Column]) -> None:
+    """COMMENT ON VIEW and on these of its columns."""
     connection.execute(f"COMMENT ON VIEW {quote(name)} IS {literal(text)}")
-    existing = set(actual)
     for column in columns:
-        if column.name in existing:
-            told = f"{column.description} [{column.unit}]" if column.unit else column.description
-            connection.execute(f"COMMENT ON COLUMN {quote(name)}.{quote(column.name)} IS {literal(told)}")
+        told = f"{column.description} [{column.unit}]" if column.unit else column.description
+        connection.execute(f"COMMENT ON COLUMN {quote(name)}.{quote(column.name)} IS {literal(told)}")
