@@ -47,6 +47,22 @@ def test_of_a_large_capture_only_what_takes_long_is_copied(monkeypatch: pytest.M
         assert connection.execute(TEMPORARY).fetchall() == [("fd_call",), ("fd_history",)]
 
 
+def test_a_table_of_many_rows_stays_in_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read once stays there, too, but not what is asked for twice."""
+    with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:
+        made = [("process",), ("recorder_thread",), ("syscall",), ("thread",), ("thread_name",)]
+        rows = dict(connection.execute("FROM table_rows").fetchall())
+        monkeypatch.setattr(sharing, "_TABLE_ROWS_MAX", rows["syscall"] - 1)
+        for expected in ([name for name in made if name != ("syscall",)], made):
+            sharing.forget(connection)
+            sharing.share(connection, ["syscall_summary", "syscall_by_fd", "load_average"])
+            assert connection.execute(TEMPORARY).fetchall() == expected
+            monkeypatch.setattr(sharing, "_TABLE_ROWS_MAX", rows["syscall"])
+        sharing.forget(connection)
+        sharing.share(connection, ["load_average", "load_average"])
+        assert ("load_average",) in connection.execute(TEMPORARY).fetchall()
+
+
 def test_a_view_that_fails_is_left_to_its_reader() -> None:
     with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:
         connection.execute("CREATE TEMP VIEW recorded_span AS SELECT error('no') AS table_name")
@@ -70,7 +86,7 @@ def test_what_a_window_shares_is_of_that_window() -> None:
                 if is_shared:
                     sharing.share(window, ["tcp_stalls", "socket_answer"])
                     made = window.execute(TEMPORARY).fetchall()
-                    assert made == [("recorded_span",), ("socket_answer",)]
+                    assert made == [("process",), ("socket_answer",), ("thread",), ("thread_name",)]
                 answers[is_shared].append(window.execute("FROM socket_answer ORDER BY ALL").fetchall())
     assert answers[0] == answers[1]
     assert answers[0][0] != answers[0][1]

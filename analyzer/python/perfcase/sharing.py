@@ -19,21 +19,24 @@ LONG = ("fd_history", "fd_call")
 """Views that take long to answer: they are shared in captures of every size."""
 FINDINGS = ("finding", "finding_coverage")
 """Views that are made of all rules."""
-_ASKED = "recorded_span"
-"""A view that is asked once more for each view (perfcase.span)."""
 _ROWS_MAX = 2_000_000
 """In a larger capture a copy takes memory, and planning is little of the time."""
+_TABLE_ROWS_MAX = 200_000
+"""A table of more rows stays in its file: what is asked of it takes longer than to plan it, and a copy takes memory."""
 
 
 def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
-    """Makes temporary tables of what is read more than once for the ``wanted`` views: such a table stands before a view of its
-    name, for as long as the connection lives. Parameters of views are those that are set now."""
-    is_small = _is_small(connection)
-    for name in _read_often(load_views(), set(wanted)):
+    """Makes temporary tables of what is read more than once for the ``wanted`` tables and views, each as often as it is among
+    them: such a table stands before a view of its name, for as long as the connection lives. Parameters of views are those
+    that are set now."""
+    tables, views = _read_often(load_views(), Counter([*wanted]))
+    shared = [*_short(connection, tables), *views]
+    if not _is_small(connection):
+        shared = [name for name in views if name in LONG]
+    for name in shared:
         # What cannot be worked out is left to its readers, who say so.
         with suppress(duckdb.Error):
-            if is_small or name in LONG:
-                connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}").fetchall()
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}").fetchall()
 
 
 def forget(connection: duckdb.DuckDBPyConnection) -> None:
@@ -42,14 +45,21 @@ def forget(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"DROP TABLE temp.{quote(name)}").fetchall()
 
 
-def _read_often(views: dict[str, View], wanted: set[str]) -> list[str]:
-    """In the order in which they are made from each other."""
-    rules = [rule.view() for rule in load_rules().values()] if wanted.intersection(FINDINGS) else []
-    closure = with_dependencies(views, [_ASKED, *wanted, *(name for rule in rules for name in rule.sources)])
+def _read_often(views: dict[str, View], wanted: Counter[str]) -> tuple[list[str], list[str]]:
+    """Tables, and views in the order in which they are made from each other."""
+    rules = [rule.view() for rule in load_rules().values()] if wanted.keys() & set(FINDINGS) else []
+    closure = with_dependencies(views, [*wanted, *(name for rule in rules for name in rule.sources)])
     readers = [view for name, view in closure.items() if name not in FINDINGS] + rules
-    reads = Counter({_ASKED: len(wanted)})
+    reads = Counter(wanted)
     reads.update(name for reader in readers for name in {*reader.sources})
-    return [name for name in closure if name not in FINDINGS and reads[name] + (name in wanted) > 1]
+    often = {name for name, count in reads.items() if count > 1 and name not in FINDINGS}
+    return sorted(often - views.keys()), [name for name in closure if name in often]
+
+
+def _short(connection: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> list[str]:
+    """Those of the tables that have few rows."""
+    rows = dict(connection.execute("FROM table_rows").fetchall())
+    return [name for name in tables if rows.get(name, _TABLE_ROWS_MAX + 1) <= _TABLE_ROWS_MAX]
 
 
 def _is_small(connection: duckdb.DuckDBPyConnection) -> bool:

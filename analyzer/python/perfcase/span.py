@@ -37,14 +37,28 @@ def _sql(view: str) -> str | None:
     if tables := spans(view):
         listed = ", ".join(map(literal, sorted(tables)))
         return f"SELECT min(end_ts_ns) - max(start_ts_ns) FROM recorded_span WHERE table_name IN ({listed})"
-    used = _tables(view)
-    if "pmc_interval" in used:
+    read = recorded_in(view)
+    if "pmc_interval" in read:
         return "SELECT max(ts_ns) - min(ts_ns - interval_ns) FROM pmc_interval"
-    read = [table.name for table in load_tables().values() if table.name in used and _is_of_snapshots(table)]
     if not read:
         return None
-    moments = " UNION ALL ".join(f"SELECT min(ts_ns) AS first, max(ts_ns) AS last FROM {name}" for name in sorted(read))
+    moments = " UNION ALL ".join(f"SELECT min(ts_ns) AS first, max(ts_ns) AS last FROM {name}" for name in read)
     return f"SELECT max(last) - min(first) FROM ({moments})"
+
+
+@cache
+def recorded_in(view: str) -> tuple[str, ...]:
+    """The tables and views that ``recorded_ns`` reads."""
+    if view in _BY_METHOD:
+        return (view,)
+    if spans(view):
+        return ("recorded_span",)
+    used = _tables(view)
+    if "pmc_interval" in used:
+        return ("pmc_interval",)
+    return tuple(
+        sorted(table.name for table in load_tables().values() if table.name in used and _is_of_snapshots(table))
+    )
 
 
 @cache

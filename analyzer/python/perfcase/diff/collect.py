@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 
 from perfcase.diff.declared import Measure
 from perfcase.lazy import duckdb
@@ -18,6 +18,16 @@ Key = tuple[str | None, ...]
 
 INTERVALS_MIN = 2
 """Fewer do not tell how much a figure varies between them."""
+
+_AVERAGED = frozenset({"mean", "level"})
+"""Kinds of measures of which each row has a weight."""
+_ONCE = {
+    "sum": "sum(m{n})",
+    "max": "max(m{n})",
+    "mean": "sum(m{n} * w{n}) / nullif(sum(w{n}) FILTER (m{n} IS NOT NULL), 0)",
+    "level": "sum(m{n} * w{n}) / nullif(max(w{n}) FILTER (m{n} IS NOT NULL), 0)",
+}
+"""A measure of one interval, by its kind."""
 
 _NAMES = re.compile(r"(.*_)?(comm|process)")
 _PLACES = re.compile(r"(.*_)?(peer|target|local|path|mapped)")
@@ -48,58 +58,91 @@ class Collected:
 
 @sql_errors()
 def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
+    """What ``figures`` reads of a view, and how long what it counts was recorded."""
+    return replace(figures(connection, view), recorded_ns=recorded_ns(connection, view.name))
+
+
+def reads(view: View) -> list[str]:
+    """The view, as often as ``figures`` reads it."""
+    return [view.name] * (1 + sum(measure.kind == "median" for measure in view.diff.measures))
+
+
+@sql_errors()
+def figures(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     """Reads a view once (twice with a median)."""
-    declared, columns = view.diff, {column.name for column in view.columns}
-    plain = [measure for measure in declared.measures if measure.kind != "median"]
-    if declared.whole:
-        plain.append(Measure(declared.whole, "max"))
-    keys = [f"k{n}" for n in range(len(declared.keys))]
-    shown = [f"{key_sql(name)} AS k{n}" for n, name in enumerate(declared.keys)]
-    for n, measure in enumerate(plain):
-        shown.append(
-            f"CASE WHEN isfinite({quote(measure.name)}::DOUBLE) THEN {quote(measure.name)}::DOUBLE END AS m{n}"
-        )
-        shown.append(f"({_weight(measure, columns)})::DOUBLE AS w{n}")
+    measures = [measure for measure in view.diff.measures if measure.kind != "median"]
+    if view.diff.whole:
+        measures.append(Measure(view.diff.whole, "max"))
+    columns = {column.name for column in view.columns}
     time = next((name for name in ("snapshot", "ts_ns") if name in columns), None)
-    is_series = time is not None and ("interval_ns" in columns or time == "snapshot" or not declared.keys)
-    shown.append(f"{time}::DOUBLE AS t" if is_series else "0 AS t")
-    shown.append("interval_ns::DOUBLE AS i" if is_series and "interval_ns" in columns else "NULL::DOUBLE AS i")
-    where = f" WHERE {declared.where}" if declared.where else ""
+    is_series = time is not None and ("interval_ns" in columns or time == "snapshot" or not view.diff.keys)
+    sql = _of_series(view, measures, columns, time) if is_series else _at_once(view, measures, columns)
+    width = len(view.diff.keys)
+    rows: dict[Key, dict[str, Figure]] = {}
+    for row in connection.execute(sql).fetchall():
+        key, (slots, seen, seen_full), found = row[:width], row[width : width + 3], row[width + 3 :]
+        if not seen:
+            continue
+        rows[key] = {}
+        for n, measure in enumerate(measures):
+            figure = _figure(measure, found[3 * n : 3 * n + 3], slots, seen_full)
+            if figure:
+                rows[key][measure.name] = figure
+    for measure in view.diff.measures:
+        if measure.kind == "median":
+            for *key, value in connection.execute(_median(view, measure)).fetchall():
+                rows.setdefault(tuple(key), {})[measure.name] = Figure(float(value), None)
+    return Collected(rows, is_series)
+
+
+def _at_once(view: View, measures: Sequence[Measure], columns: Set[str]) -> str:
+    """SQL of a view that has no intervals: as if all were one."""
+    keys = _keys(view)
+    shown = "".join(f", {_ONCE[measure.kind].format(n=n)}, NULL, NULL" for n, measure in enumerate(measures))
+    return f"""
+      SELECT {"".join(f"{key}, " for key in keys)}0, count(*), 0{shown}
+      FROM ({_read(view, measures, columns)}) GROUP BY {", ".join(keys) or "()"}"""
+
+
+def _of_series(view: View, measures: Sequence[Measure], columns: Set[str], time: str) -> str:
+    """SQL of a view that has intervals."""
+    keys = _keys(view)
     listed = "".join(f"{key}, " for key in keys)
+    interval = "interval_ns::DOUBLE" if "interval_ns" in columns else "NULL::DOUBLE"
     # Readings of /proc have times of their own: those of one round are within half an interval of each other. Intervals of events
     # have the same time in all rows.
     slot = "t" if spans(view.name) else "coalesce(round((t - first) / nullif(usual, 0)), t)"
     per_time = f"""
-      WITH read AS MATERIALIZED (SELECT {", ".join(shown)} FROM {quote(view.name)}{where}),
+      WITH read AS MATERIALIZED ({_read(view, measures, columns, f"{time}::DOUBLE AS t", f"{interval} AS i")}),
       pace AS (SELECT min(t) AS first, median(i) AS usual FROM read)
-      SELECT {listed}{slot} AS slot,
-        coalesce(max(i) * 2 >= any_value(usual), true) AS is_full
-        {"".join(_of_time(n, measure) for n, measure in enumerate(plain))}
+      SELECT {listed}{slot} AS slot, coalesce(max(i) * 2 >= any_value(usual), true) AS is_full
+        {"".join(_of_time(n, measure) for n, measure in enumerate(measures))}
       FROM read, pace GROUP BY ALL"""
-    whole = f"""
+    return f"""
       WITH slotted AS MATERIALIZED ({per_time}), times AS (
         SELECT count(DISTINCT slot) AS slots, count(DISTINCT slot) FILTER (is_full) AS full_slots FROM slotted)
-      SELECT {listed}any_value(full_slots), count(*), count(*) FILTER (is_full){"".join(_whole(n, m) for n, m in enumerate(plain))}
+      SELECT {listed}any_value(full_slots), count(*), count(*) FILTER (is_full){"".join(_whole(n, m) for n, m in enumerate(measures))}
       FROM slotted, times GROUP BY {", ".join(keys) or "()"}"""
-    rows: dict[Key, dict[str, Figure]] = {}
-    for row in connection.execute(whole).fetchall():
-        key, (slots, seen, seen_full), figures = (
-            row[: len(keys)],
-            row[len(keys) : len(keys) + 3],
-            row[len(keys) + 3 :],
-        )
-        if not seen:
-            continue
-        rows[key] = {}
-        for n, measure in enumerate(plain):
-            figure = _figure(measure, figures[3 * n : 3 * n + 3], slots if is_series else 0, seen_full)
-            if figure:
-                rows[key][measure.name] = figure
-    for measure in declared.measures:
-        if measure.kind == "median":
-            for *key, value in connection.execute(_median(view, measure, where)).fetchall():
-                rows.setdefault(tuple(key), {})[measure.name] = Figure(float(value), None)
-    return Collected(rows, is_series, recorded_ns(connection, view.name))
+
+
+def _keys(view: View) -> list[str]:
+    return [f"k{n}" for n in range(len(view.diff.keys))]
+
+
+def _read(view: View, measures: Sequence[Measure], columns: Set[str], *more: str) -> str:
+    """SQL of the rows of a view: its keys, its measures, and the weights of those that are averaged."""
+    shown = [f"{key_sql(name)} AS {key}" for key, name in zip(_keys(view), view.diff.keys, strict=True)]
+    for n, measure in enumerate(measures):
+        value = f"{quote(measure.name)}::DOUBLE"
+        shown.append(f"CASE WHEN isfinite({value}) THEN {value} END AS m{n}")
+        if measure.kind in _AVERAGED:
+            weight = measure.by or ("interval_ns" if "interval_ns" in columns else "1")
+            shown.append(f"({weight})::DOUBLE AS w{n}")
+    return f"SELECT {', '.join([*shown, *more])} FROM {_rows(view)}"
+
+
+def _rows(view: View) -> str:
+    return quote(view.name) + (f" WHERE {view.diff.where}" if view.diff.where else "")
 
 
 def key_sql(name: str) -> str:
@@ -118,30 +161,17 @@ def key_sql(name: str) -> str:
     return text
 
 
-def _weight(measure: Measure, columns: Iterable[str]) -> str:
-    if measure.by:
-        return measure.by
-    return "interval_ns" if measure.kind in ("mean", "level") and "interval_ns" in columns else "1"
-
-
 def _of_time(n: int, measure: Measure) -> str:
     """The sums of one interval: of the values, and of the weights behind them."""
-    if measure.kind == "max":
-        return f", max(m{n}) AS m{n}, 1 AS w{n}"
-    if measure.kind == "sum":
-        return f", sum(m{n}) AS m{n}, 1 AS w{n}"
-    weighted = f", sum(m{n} * w{n}) AS m{n}, "
-    if measure.kind == "mean":
-        return weighted + f"sum(w{n}) FILTER (m{n} IS NOT NULL) AS w{n}"
-    return weighted + f"max(w{n}) FILTER (m{n} IS NOT NULL) AS w{n}"
+    if measure.kind not in _AVERAGED:
+        return f", {measure.kind}(m{n}) AS m{n}"
+    return f", sum(m{n} * w{n}) AS m{n}, {'sum' if measure.kind == 'mean' else 'max'}(w{n}) FILTER (m{n} IS NOT NULL) AS w{n}"
 
 
 def _whole(n: int, measure: Measure) -> str:
     """Three figures of the whole: the value, and the sum and the sum of squares of what is averaged."""
-    if measure.kind == "max":
-        return f", max(m{n})" + _moments(f"m{n}")
-    if measure.kind == "sum":
-        return f", sum(m{n})" + _moments(f"m{n}")
+    if measure.kind not in _AVERAGED:
+        return f", {measure.kind}(m{n})" + _moments(f"m{n}")
     rate = f"m{n} / nullif(w{n}, 0)"
     if measure.kind == "mean":
         return f", sum(m{n}) / nullif(sum(w{n}), 0)" + _moments(rate)
@@ -167,14 +197,14 @@ def _figure(measure: Measure, figures: tuple[float | None, ...], slots: int, see
     return Figure(float(value), error)
 
 
-def _median(view: View, measure: Measure, where: str) -> str:
+def _median(view: View, measure: Measure) -> str:
     """SQL of the value at which half of the weight is reached, for each key."""
-    keys = view.diff.keys
-    listed = "".join(f"k{n}, " for n in range(len(keys)))
-    shown = "".join(f"{key_sql(name)} AS k{n}, " for n, name in enumerate(keys))
-    partition = f"PARTITION BY {listed.rstrip(', ')}" if keys else ""
+    keys = _keys(view)
+    listed = "".join(f"{key}, " for key in keys)
+    shown = "".join(f"{key_sql(name)} AS {key}, " for key, name in zip(keys, view.diff.keys, strict=True))
+    partition = f"PARTITION BY {', '.join(keys)}" if keys else ""
     return f"""
-      WITH bucket AS (SELECT {shown}{quote(measure.name)} AS value, sum({measure.by}) AS weight FROM {quote(view.name)}{where}
+      WITH bucket AS (SELECT {shown}{quote(measure.name)} AS value, sum({measure.by}) AS weight FROM {_rows(view)}
                       GROUP BY ALL),
       ranked AS (SELECT *, sum(weight) OVER ({partition} ORDER BY value) AS reached, sum(weight) OVER ({partition}) AS all_of
                  FROM bucket)

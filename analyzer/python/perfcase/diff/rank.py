@@ -17,11 +17,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from perfcase.diff.collect import Collected, Figure, Key, collect
+from perfcase.diff.collect import Collected, Figure, Key, collect, figures, reads
 from perfcase.diff.compare import Difference, Side, differences
 from perfcase.diff.sides import SIDES
 from perfcase.lazy import duckdb
 from perfcase.sharing import LONG, forget, share
+from perfcase.span import recorded_in
 from perfcase.views import View, load_views, with_dependencies
 from perfcase.window import move, open_window
 
@@ -140,7 +141,7 @@ def on_both(a: Side, b: Side, work: Callable[[Side], _T]) -> tuple[_T, _T]:
 
 
 def _collect(side: Side, views: Mapping[str, View], names: list[str]) -> list[Collected]:
-    share(side.connection, names)
+    share(side.connection, (each for name in names for each in (*reads(views[name]), *recorded_in(name))))
     return [collect(side.connection, views[name]) for name in names]
 
 
@@ -245,18 +246,20 @@ def _is_slow(views: Mapping[str, View], name: str) -> bool:
 def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Collected]:
     """What was collected, with errors from how the figures of the windows differ."""
     parts: list[list[Collected]] = [[] for _ in views]
+    # What is empty in the whole capture has no figure that varies.
+    asked = [(view, part) for view, of_all, part in zip(views, whole, parts, strict=True) if of_all.rows]
     counts: list[float] = []
     bounds = [side.start_ns + side.duration_ns * n // PARTS for n in range(PARTS + 1)]
     with open_window(side.case, bounds[0], bounds[1], side.scope, SIDES) as window:
         for start_ns, end_ns in pairwise(bounds):
             forget(window)
             move(window, start_ns, end_ns)
-            share(window, [view.name for view in views])
+            share(window, (name for view, _ in asked for name in reads(view)))
             if side.per:
                 (count,) = window.execute(side.per_sql).fetchone() or (0,)
                 counts.append((count or 0.0) / side.per_count)
-            for view, collected in zip(views, parts, strict=True):
-                collected.append(collect(window, view))
+            for view, part in asked:
+                part.append(figures(window, view))
     return [_with_errors(view, all_of, found, counts) for view, all_of, found in zip(views, whole, parts, strict=True)]
 
 
