@@ -16,7 +16,7 @@ from pathlib import Path
 
 from perfcase import casedb, query, store
 from perfcase.errors import PerfcaseError
-from perfcase.sharing import FINDINGS, share
+from perfcase.kept import have_findings
 from perfcase_api import sandbox
 
 _EVERY_S = 0.1
@@ -50,7 +50,7 @@ def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
         names = ("host", "kernel", "started_ns", "duration_ns", "remark", "ticket")
         labels = (row[6] or "").split(",")
         with query.connect(imported.folder) as connection:
-            share(connection, FINDINGS)
+            have_findings(connection)
             found = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
         say({"capture": dict(zip(names, row[:6], strict=True)), "labels": labels, "findings": found})
     except PerfcaseError as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import duckdb
 
-from perfcase import casedb, query, store
+from perfcase import casedb, query, store, wholeness
 from tests.support.alone import BUILD, alone
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +65,8 @@ def placed(source: Path, folder: Path) -> Path:
     here.mkdir()
     (here / "tables").symlink_to(case.folder / "tables")
     shutil.copyfile(case.folder / "case.duckdb", here / "case.duckdb")
+    if (case.folder / wholeness.KEPT).is_dir():
+        shutil.copytree(case.folder / wholeness.KEPT, here / wholeness.KEPT, ignore=shutil.ignore_patterns("tmp*"))
     info = {**case.info, "importer": store.importer_id()}
     info["source"] = {**info["source"], "path": str(copy), "stamp": store.stamp(copy)}
     (here / "import.json").write_text(json.dumps(info))

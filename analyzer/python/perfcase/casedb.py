@@ -172,7 +172,8 @@ def _add_schema(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         columns = [(column.name, column.sql_type) for column in table.columns]
         _add_table(connection, folder, table.name, columns)
         comment(connection, table.name, describe(table.description, table.grain), table.columns)
-    catalogue.add(connection, f"{_CASE_DIR} || '/tables/*.parquet'")
+    # The folder may have any name, only the files stand for many.
+    catalogue.add(connection, f"regexp_replace({_CASE_DIR}, '([[*?])', '[\\1]', 'g') || '/tables/*.parquet'")
     for view in load_views().values():
         create_view(connection, view)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from perfcase import exact
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.schema import literal
+from perfcase.wholeness import KEPT
 
 _BATCH_ROWS = 10_000
 _THREADS_MAX = 1024
@@ -30,18 +32,29 @@ def connect(case_dir: Path, sharers: int = 1) -> duckdb.DuckDBPyConnection:
     try:
         connection = duckdb.connect(str(folder / "case.duckdb"), read_only=True)
         lock_down(connection, folder, sharers)
+        connection.execute("SET VARIABLE is_whole = true")
     except duckdb.Error as error:
         raise PerfcaseError("input", f"{case_dir}: cannot be opened: {error}", "import the capture again") from error
     return connection
 
 
+def whole(connection: duckdb.DuckDBPyConnection) -> Path | None:
+    """The imported folder whose tables a connection of ``connect`` sees; None where it sees a part of them."""
+    ((folder,),) = connection.execute("SELECT getvariable('case_dir') WHERE getvariable('is_whole')").fetchall() or [
+        (None,)
+    ]
+    return Path(folder) if folder else None
+
+
 def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path, sharers: int = 1) -> None:
-    """Leaves a connection the tables of an imported folder and nothing else of this machine. ``folder`` is absolute."""
+    """Leaves a connection the tables of an imported folder, what it keeps, and nothing else of this machine. ``folder`` is absolute."""
     connection.execute(f"SET VARIABLE case_dir = {literal(str(folder))}")
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         # The file is open in this process already: DuckDB gave us that database, as it was locked down then.
         return
-    connection.execute(f"SET allowed_directories = [{literal(str(folder / 'tables'))}]")
+    # A pattern of files is held against them as it is written.
+    allowed = {str(folder / "tables"), glob.escape(str(folder / "tables")), str(folder / KEPT)}
+    connection.execute(f"SET allowed_directories = [{', '.join(map(literal, sorted(allowed)))}]")
     connection.execute("SET temp_directory = ''")
     tune(connection, sharers)
     connection.execute("SET enable_external_access = false")

@@ -107,7 +107,8 @@ def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[s
     with _locked(folder):
         _remove_leftovers(folder)
         try:
-            shutil.copytree(folder, working, copy_function=_link)
+            # What is kept of the findings names functions as they were.
+            shutil.copytree(folder, working, copy_function=_link, ignore=shutil.ignore_patterns(wholeness.KEPT))
             made = working / "symbolized"
             made.mkdir()
             objects = import_core().symbolize(str(folder / "tables"), str(made), [str(place) for place in debug_dirs])

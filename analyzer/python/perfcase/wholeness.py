@@ -12,7 +12,18 @@ from typing import Any
 from perfcase.lazy import duckdb
 
 DATABASE = "case.duckdb"
-_OURS = {DATABASE, f"{DATABASE}.partial", f"{DATABASE}.wal", "import.json", "import.partial", "tables", "symbolized"}
+KEPT = "kept"
+"""The folder of what perfcase.kept keeps."""
+_OURS = {
+    DATABASE,
+    f"{DATABASE}.partial",
+    f"{DATABASE}.wal",
+    "import.json",
+    "import.partial",
+    "tables",
+    "symbolized",
+    KEPT,
+}
 _MAGIC_AT, _MAGIC = 8, b"DUCK"
 _TABLE_ENDS = b"PAR1"
 _SYNC_THREADS = 16

@@ -12,6 +12,7 @@ from perfcase.attach import CREDENTIALS, Attachment, adapter, authorization
 from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, named, opened
 from perfcase.cli.summary_command import _WRITERS, Form
 from perfcase.errors import PerfcaseError
+from perfcase.kept import have_findings
 from perfcase.lazy import duckdb
 from perfcase.text import safe
 
@@ -91,6 +92,7 @@ def _file(file: Path) -> Path:
 
 def _told(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     """The findings, a line each. Names in them are a stranger's: no control characters, no lines of their own."""
+    have_findings(connection)
     rows = connection.execute("SELECT severity, title, subject, message FROM finding").fetchall()
     lines = [
         f"- {severity}: {title} ({subject}): {message}" for severity, title, subject, message in rows[:_FINDINGS_MAX]

@@ -22,11 +22,11 @@ from perfcase.cli.common import (
 )
 from perfcase.errors import FOUND
 from perfcase.findings import SEVERITIES
+from perfcase.kept import have_findings
 from perfcase.render import console
 from perfcase.report import findings
 from perfcase.report.page import Page
 from perfcase.schema import literal
-from perfcase.sharing import FINDINGS, share
 from perfcase.text import safe
 
 Severity = StrEnum("Severity", {name: name for name in SEVERITIES})
@@ -58,7 +58,7 @@ def command(
     Example: perfcase findings incident.perfcase --fail-on critical
     """
     with opened(file, debug_dir, only) as connection:
-        share(connection, FINDINGS)
+        have_findings(connection)
         if rules:
             write(connection, "SELECT * FROM finding_coverage", fmt, output, limit)
         elif fmt == Format.table and output is None and limit is None:

@@ -25,9 +25,11 @@ from perfcase.cli.common import (
 )
 from perfcase.coverage import why_empty
 from perfcase.errors import PerfcaseError
+from perfcase.kept import have_findings
 from perfcase.lazy import duckdb
 from perfcase.plot import plan
 from perfcase.schema import load_tables, quote
+from perfcase.sharing import FINDINGS
 from perfcase.text import safe
 from perfcase.views import load_views, parameters
 
@@ -68,6 +70,8 @@ def command(
         if name not in known:
             raise unknown("view", name, {*known, *load_views(), *load_tables()}, "perfcase views")
         _set(connection, name, settings or [])
+        if name in FINDINGS:
+            have_findings(connection)
         sql = f"SELECT * FROM {quote(name)}"
         if where:
             sql += f" WHERE ({where}\n)"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from perfcase.diff.compare import Side
 from perfcase.diff.rank import on_both
 from perfcase.findings import SEVERITIES
+from perfcase.kept import have_findings
 from perfcase.lazy import rich
 from perfcase.query import sql_errors
-from perfcase.sharing import FINDINGS, share
 from perfcase.text import safe
 
 SCORE_CHANGE_MIN = 0.1
@@ -83,7 +83,7 @@ def _order(each: Change) -> tuple:
 
 @sql_errors()
 def _fired(side: Side) -> Of:
-    share(side.connection, FINDINGS)
+    have_findings(side.connection)
     rows = side.connection.execute(_FIRED).fetchall()
     judged = side.connection.execute("SELECT finding FROM finding_coverage WHERE is_judged").fetchall()
     return {name: (title, Fired(*fired)) for name, title, *fired in rows}, {name for (name,) in judged}

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from perfcase import query
 from perfcase.coverage import why_empty
 from perfcase.errors import PerfcaseError
+from perfcase.kept import have_findings
 from perfcase.lazy import duckdb
 from perfcase.schema import Table, quote
+from perfcase.sharing import FINDINGS
 from perfcase.span import recorded_ns
 from perfcase.views import View
 
@@ -97,6 +99,8 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
         return Reading(0, None, None, f"its import has no view {wanted.view}; import it again")
     rows = f"SELECT * FROM {quote(wanted.view)}{f' WHERE ({wanted.where}{chr(10)})' if wanted.where else ''}"
     query.gate(connection, rows)
+    if wanted.view in FINDINGS:
+        have_findings(connection)
     with query.sql_errors():
         figure = _figure(connection, wanted)
         count, found = connection.execute(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from perfcase.kept import have_findings
 from perfcase.report.page import Page
-from perfcase.sharing import FINDINGS, share
 from perfcase.text import count, plural
 
 VIEW = "finding"
@@ -16,7 +16,7 @@ _STYLES = {"critical": "bold red", "warning": "yellow", "note": "default"}
 
 
 def write(page: Page, *, in_full: bool = False) -> None:
-    share(page.connection, FINDINGS)
+    have_findings(page.connection)
     fired = page.rows("SELECT * FROM finding")
     # A rule stands where its most severe row does.
     place = {row["finding"]: number for number, row in reversed(list(enumerate(fired)))}

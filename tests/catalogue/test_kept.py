@@ -1,0 +1,145 @@
+"""The findings that an imported folder keeps are those of its views, and are kept for as long as they are true."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from perfcase import kept, query, store
+from perfcase.scope import Scope
+from perfcase.sharing import FINDINGS
+from perfcase.window import open_scope, open_window
+from tests.support.imports import SAMPLES, imported
+
+SAMPLE = SAMPLES / "d-nagle" / "tcp.perfcase"
+ASKED = [f"FROM {view}" for view in FINDINGS]
+
+
+@pytest.fixture
+def case(tmp_path: Path, told: list[list[tuple]]) -> store.Case:
+    """An imported folder of the test's own, that keeps its findings."""
+    folder = tmp_path / "tcp [1]*.case"
+    shutil.copytree(imported(SAMPLE).folder, folder)
+    return store.open_case(folder)
+
+
+@pytest.fixture(scope="module")
+def told() -> list[list[tuple]]:
+    """The findings of SAMPLE."""
+    return answers(imported(SAMPLE))
+
+
+def answers(case: store.Case) -> list[list[tuple]]:
+    with query.connect(case.folder) as connection:
+        kept.have_findings(connection)
+        return [connection.execute(sql).fetchall() for sql in ASKED]
+
+
+def files(case: store.Case) -> list[Path]:
+    return sorted((case.folder / "kept").iterdir()) if (case.folder / "kept").exists() else []
+
+
+def fake(case: store.Case) -> None:
+    """Makes what is kept recognizable: one finding that no rule has."""
+    (path,) = (case.folder / "kept").glob("*-finding.parquet")
+    with query.duckdb.connect() as writer:
+        writer.from_parquet(str(path).replace("[", "[[]").replace("*", "[*]")).limit(1).create("one")
+        writer.execute("UPDATE one SET finding = 'kept'")
+        writer.execute("COPY one TO ? (FORMAT parquet)", [str(path)])
+
+
+def is_fake(connection: query.duckdb.DuckDBPyConnection) -> bool:
+    kept.have_findings(connection)
+    return connection.execute("SELECT finding FROM finding").fetchall() == [("kept",)]
+
+
+@pytest.mark.parametrize("name", ["d-nagle/tcp", "x86_64-scheduling/x", "e-page-cache/larger"])
+def test_what_is_kept_is_what_the_views_say(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "a.case"
+    shutil.copytree(imported(SAMPLES / f"{name}.perfcase").folder, folder, ignore=shutil.ignore_patterns("kept"))
+    case = store.open_case(folder)
+    with query.connect(folder) as connection:
+        of_views = [connection.execute(sql).fetchall() for sql in ASKED]
+    assert of_views[0]
+    assert [answers(case), answers(case)] == [of_views, of_views]
+    assert [path.name.partition("-")[2] for path in files(case)] == ["finding.parquet", "finding_coverage.parquet"]
+    with query.connect(folder) as connection:
+        described = [connection.execute(f"DESCRIBE {view}").fetchall() for view in FINDINGS]
+        kept.have_findings(connection)
+        assert [connection.execute(f"DESCRIBE {view}").fetchall() for view in FINDINGS] == described
+
+
+def test_the_second_question_is_answered_by_what_is_kept(case: store.Case) -> None:
+    fake(case)
+    assert is_fake(query.connect(case.folder))
+    assert query.connect(case.folder).execute("SELECT count(*) FROM finding WHERE finding = 'kept'").fetchone() == (0,)
+
+
+def test_a_part_of_the_capture_has_its_own(case: store.Case) -> None:
+    fake(case)
+    with open_window(case, 0, 10**9) as window:
+        assert not is_fake(window)
+    with open_scope(case, Scope(cpus=[0])) as scope:
+        assert not is_fake(scope)
+    assert is_fake(query.connect(case.folder))
+
+
+def test_another_parameter_has_its_own(case: store.Case) -> None:
+    fake(case)
+    with query.connect(case.folder) as connection:
+        connection.execute("SET VARIABLE interval_ns = 500000000")
+        assert not is_fake(connection)
+    assert is_fake(query.connect(case.folder))
+
+
+def test_those_of_other_rules_go(case: store.Case, told: list[list[tuple]]) -> None:
+    fake(case)
+    for path in files(case):
+        path.rename(path.with_name("0" * 32 + path.name[32:]))
+    assert answers(case) == told
+    assert len(files(case)) == len(FINDINGS)
+    assert not any(path.name.startswith("0" * 32) for path in files(case))
+
+
+def test_new_names_of_functions_make_new_ones(case: store.Case, tmp_path: Path) -> None:
+    fake(case)
+    case, _ = store.symbolize(case, [tmp_path])
+    assert files(case) == []
+    assert not is_fake(query.connect(case.folder))
+
+
+@pytest.mark.parametrize(("number", "size"), [(0, 3000), (1, 0)])
+def test_one_that_is_cut_is_made_again(case: store.Case, told: list[list[tuple]], number: int, size: int) -> None:
+    os.truncate(files(case)[number], size)
+    assert answers(case) == told
+    assert all(path.stat().st_size > 3000 for path in files(case))
+
+
+def test_a_link_is_not_followed(case: store.Case, told: list[list[tuple]], tmp_path: Path) -> None:
+    shutil.rmtree(case.folder / "kept")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.parquet").touch()
+    (case.folder / "kept").symlink_to(elsewhere)
+    assert answers(case) == told
+    assert [path.name for path in elsewhere.iterdir()] == ["mine.parquet"]
+
+
+def test_where_nothing_can_be_kept_they_are_worked_out(case: store.Case, told: list[list[tuple]]) -> None:
+    shutil.rmtree(case.folder / "kept")
+    (case.folder / "kept").touch()
+    assert answers(case) == told
+    assert (case.folder / "kept").stat().st_size == 0
+
+
+def test_a_rule_that_fails_is_told_and_not_kept(case: store.Case) -> None:
+    shutil.rmtree(case.folder / "kept")
+    with query.connect(case.folder) as connection:
+        connection.execute("CREATE TEMP VIEW recorded_span AS SELECT error('no') AS table_name")
+        kept.have_findings(connection)
+        with pytest.raises(Exception, match="no"):
+            connection.execute("FROM finding").fetchall()
+    assert files(case) == []
