@@ -39,7 +39,7 @@ def answers(case: store.Case) -> list[list[tuple]]:
 
 
 def files(case: store.Case) -> list[Path]:
-    return sorted((case.folder / "kept").iterdir()) if (case.folder / "kept").exists() else []
+    return sorted((case.folder / "kept").glob("*.parquet"))
 
 
 def fake(case: store.Case) -> None:
@@ -143,3 +143,14 @@ def test_a_rule_that_fails_is_told_and_not_kept(case: store.Case) -> None:
         with pytest.raises(Exception, match="no"):
             connection.execute("FROM finding").fetchall()
     assert files(case) == []
+
+
+def test_other_tables_have_their_own(case: store.Case) -> None:
+    fake(case)
+    path = case.folder / "tables" / "syscall.parquet"
+    before = path.stat()
+    path.write_bytes(path.read_bytes())
+    assert not is_fake(query.connect(case.folder))
+    fake(case)
+    os.utime(case.folder / "tables" / "thread.parquet", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    assert not is_fake(query.connect(case.folder))

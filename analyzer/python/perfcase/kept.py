@@ -1,17 +1,23 @@
-"""What an imported folder keeps of what was asked of the whole of it: ``kept/<version of the rules>-<view>.parquet``.
+"""What an imported folder keeps of what was asked of the whole of it: ``kept/<version>-<name>``.
 
-The findings are made of all rules, which read nearly all views: to work them out takes longer than all else that a report says.
-So who asks first keeps them for who asks next. A part of a capture, or another parameter of a view, has findings of its own: they are
-worked out each time. A folder that may not be written, or a disk that is full, keeps nothing.
+The findings are made of all rules, which read nearly all views, and a diff reads half of the views: to work them out takes longer than all
+else that is said of a capture. So who asks first keeps them for who asks next. A part of a capture, or another parameter of a view,
+has answers of its own: they are worked out each time. A folder that may not be written, or a disk that is full, keeps nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import perfcase
 from perfcase import query
 from perfcase.casedb import views_hash
 from perfcase.lazy import duckdb
@@ -20,33 +26,69 @@ from perfcase.sharing import FINDINGS, share
 from perfcase.views import load_views, parameters
 from perfcase.wholeness import KEPT
 
+_SIZE_MAX = 8 << 20
+"""Bytes of a value: of more, to read it takes as long as to ask."""
+_MADE_BY = ("diff/collect.py", "diff/rank.py", "exact.py", "span.py", "window.py")
+"""The modules that what is kept depends on, besides schema/."""
+
+
+def whole(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> Path | None:
+    """The imported folder, if the connection sees all of it and no parameter is set that these views have."""
+    folder = query.whole(connection)
+    names = {name for view in views for name in _parameters(view)}
+    if not folder or not names:
+        return folder
+    asked = " AND ".join(f"getvariable({literal(name)}) IS NULL" for name in sorted(names))
+    ((is_default,),) = connection.execute(f"SELECT {asked}").fetchall()
+    return folder if is_default else None
+
+
+@cache
+def _parameters(view: str) -> frozenset[str]:
+    return frozenset(parameters(load_views(), view))
+
+
+def has(folder: Path, name: str) -> bool:
+    """Whether a value of this name is kept."""
+    return _path(folder, f"{name}.json").is_file()
+
+
+def recall(folder: Path, name: str) -> Any:  # noqa: ANN401 - as JSON has it
+    """The value that is kept under this name; None where there is none, or one that cannot be read."""
+    try:
+        with _path(folder, f"{name}.json").open("rb") as file:
+            return json.loads(file.read(_SIZE_MAX))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def remember(folder: Path, name: str, value: object) -> None:
+    """Keeps a value that JSON can say."""
+    text = json.dumps(value)
+    if len(text) > _SIZE_MAX:
+        return
+    with suppress(OSError), _replacing(folder, [f"{name}.json"]) as working:
+        (working / f"{name}.json").write_text(text)
+
 
 def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
     """Has the views of the findings at hand for the questions to come: kept, else as tables of what they are made from."""
-    folder = _whole(connection)
+    folder = whole(connection, FINDINGS)
     if folder and _show(connection, folder):
         return
     share(connection, FINDINGS)
     # A rule that fails is told by who asks for the findings.
     with suppress(OSError, duckdb.Error):
-        if folder and _keep(connection, folder):
+        if folder:
+            _keep_findings(connection, folder)
             _show(connection, folder)
-
-
-def _whole(connection: duckdb.DuckDBPyConnection) -> Path | None:
-    """The imported folder, if the connection sees all of it and no parameter is set that the findings depend on."""
-    folder = query.whole(connection)
-    names = {name for view in FINDINGS for name in parameters(load_views(), view)}
-    asked = ", ".join(f"getvariable({literal(name)}) IS NULL" for name in sorted(names))
-    ((is_default,),) = connection.execute(f"SELECT list_bool_and([{asked}])").fetchall()
-    return folder if is_default else None
 
 
 def _show(connection: duckdb.DuckDBPyConnection, folder: Path) -> bool:
     """Puts what is kept before the views of the same names; whether all of it is there and can be read."""
     try:
         for view in FINDINGS:
-            path = literal(str(_path(folder, view)))
+            path = literal(str(_path(folder, f"{view}.parquet")))
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS FROM read_parquet({path})").fetchall()
     except duckdb.Error as error:
         if isinstance(error, duckdb.InterruptException):
@@ -57,25 +99,42 @@ def _show(connection: duckdb.DuckDBPyConnection, folder: Path) -> bool:
     return True
 
 
-def _keep(connection: duckdb.DuckDBPyConnection, folder: Path) -> bool:
+def _keep_findings(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    names = [f"{view}.parquet" for view in FINDINGS]
+    with _replacing(folder, names) as working, duckdb.connect() as writer:
+        for view, name in zip(FINDINGS, names, strict=True):
+            writer.register("answer", query.ArrowStream(connection.sql(f"FROM {quote(view)}")))
+            writer.execute(f"COPY (FROM answer) TO {literal(str(working / name))} (FORMAT parquet)")
+            writer.unregister("answer")
+
+
+@contextmanager
+def _replacing(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    """A folder for files of these names, which then take the places of those of all versions."""
     place = folder / KEPT
     # A stranger's folder may have a link there: what lies behind it is not ours.
-    if not os.access(folder, os.W_OK) or place.is_symlink():
-        return False
+    if place.is_symlink() or not os.access(folder, os.W_OK):
+        raise PermissionError(str(place))
     place.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place) as working, duckdb.connect() as writer:
-        for view in FINDINGS:
-            writer.register("answer", query.ArrowStream(connection.sql(f"FROM {quote(view)}")))
-            path = Path(working) / _path(folder, view).name
-            writer.execute(f"COPY (FROM answer) TO {literal(str(path))} (FORMAT parquet)")
-            writer.unregister("answer")
-        for path in place.glob("*.parquet"):
-            path.unlink(missing_ok=True)
-        for view in FINDINGS:
-            path = _path(folder, view)
-            (Path(working) / path.name).replace(path)
-    return True
+    with tempfile.TemporaryDirectory(dir=place) as working:
+        yield Path(working)
+        for name in names:
+            for old in place.glob(f"*-{name}"):
+                old.unlink(missing_ok=True)
+            (Path(working) / name).replace(_path(folder, name))
 
 
-def _path(folder: Path, view: str) -> Path:
-    return folder / KEPT / f"{views_hash()}-{view}.parquet"
+def _path(folder: Path, name: str) -> Path:
+    """Its name says which tables it was worked out from, and how."""
+    with os.scandir(folder / "tables") as entries:
+        tables = sorted((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in entries)
+    version = hashlib.sha256(f"{_way()} {tables}".encode()).hexdigest()
+    return folder / KEPT / f"{version[:32]}-{name}"
+
+
+@cache
+def _way() -> str:
+    digest = hashlib.sha256(views_hash().encode())
+    for module in _MADE_BY:
+        digest.update((Path(perfcase.__file__).parent / module).read_bytes())
+    return digest.hexdigest()

@@ -107,7 +107,7 @@ def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[s
     with _locked(folder):
         _remove_leftovers(folder)
         try:
-            # What is kept of the findings names functions as they were.
+            # What is kept is of the tables as they were.
             shutil.copytree(folder, working, copy_function=_link, ignore=shutil.ignore_patterns(wholeness.KEPT))
             made = working / "symbolized"
             made.mkdir()

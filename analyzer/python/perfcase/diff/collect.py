@@ -6,7 +6,9 @@ import math
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Any
 
+from perfcase import kept
 from perfcase.diff.declared import Measure
 from perfcase.lazy import duckdb
 from perfcase.query import sql_errors
@@ -58,8 +60,45 @@ class Collected:
 
 @sql_errors()
 def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
-    """What ``figures`` reads of a view, and how long what it counts was recorded."""
-    return replace(figures(connection, view), recorded_ns=recorded_ns(connection, view.name))
+    """What ``figures`` reads of a view, and how long what it counts was recorded. Those of a whole capture are kept."""
+    folder = kept.whole(connection, [view.name])
+    if folder and (known := read_kept(kept.recall(folder, view.name))):
+        return known
+    collected = replace(figures(connection, view), recorded_ns=recorded_ns(connection, view.name))
+    if folder:
+        kept.remember(folder, view.name, to_keep(collected))
+    return collected
+
+
+def is_kept(connection: duckdb.DuckDBPyConnection, view: View) -> bool:
+    """Whether ``collect`` need not ask."""
+    folder = kept.whole(connection, [view.name])
+    return folder is not None and kept.has(folder, view.name)
+
+
+def to_keep(collected: Collected) -> dict[str, Any]:
+    """The figures of a view as JSON has them."""
+    rows = [
+        [key, {name: [figure.value, figure.error] for name, figure in row.items()}]
+        for key, row in collected.rows.items()
+    ]
+    return {"rows": rows, "has_intervals": collected.has_intervals, "recorded_ns": collected.recorded_ns}
+
+
+def read_kept(value: Any) -> Collected | None:  # noqa: ANN401 - as JSON has it
+    """The figures of a view that ``to_keep`` made; None of anything else."""
+    try:
+        rows = {
+            tuple(key): {
+                name: Figure(float(found), None if error is None else float(error))
+                for name, (found, error) in row.items()
+            }
+            for key, row in value["rows"]
+        }
+        recorded_ns = value["recorded_ns"]
+        return Collected(rows, bool(value["has_intervals"]), None if recorded_ns is None else int(recorded_ns))
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return None
 
 
 def reads(view: View) -> list[str]:

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TypeVar
 
-from perfcase.diff.collect import Collected, Figure, Key, collect, figures, reads
+from perfcase import kept
+from perfcase.diff.collect import Collected, Figure, Key, collect, figures, is_kept, read_kept, reads, to_keep
 from perfcase.diff.compare import Difference, Side, differences
 from perfcase.diff.sides import SIDES
 from perfcase.lazy import duckdb
@@ -141,7 +143,8 @@ def on_both(a: Side, b: Side, work: Callable[[Side], _T]) -> tuple[_T, _T]:
 
 
 def _collect(side: Side, views: Mapping[str, View], names: list[str]) -> list[Collected]:
-    share(side.connection, (each for name in names for each in (*reads(views[name]), *recorded_in(name))))
+    asked = [name for name in names if not is_kept(side.connection, views[name])]
+    share(side.connection, (each for name in asked for each in (*reads(views[name]), *recorded_in(name))))
     return [collect(side.connection, views[name]) for name in names]
 
 
@@ -245,10 +248,27 @@ def _is_slow(views: Mapping[str, View], name: str) -> bool:
 
 def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Collected]:
     """What was collected, with errors from how the figures of the windows differ."""
-    parts: list[list[Collected]] = [[] for _ in views]
+    folder = kept.whole(side.connection, [view.name for view in views])
+    parts = [_kept_parts(folder, view) for view in views]
     # What is empty in the whole capture has no figure that varies.
-    asked = [(view, part) for view, of_all, part in zip(views, whole, parts, strict=True) if of_all.rows]
+    asked = [(view, part) for view, of_all, part in zip(views, whole, parts, strict=True) if of_all.rows and not part]
     counts: list[float] = []
+    if asked or side.per:
+        _ask_windows(side, asked, counts)
+    for view, part in asked if folder else ():
+        kept.remember(folder, f"{view.name}.parts", [to_keep(each) for each in part])
+    return [_with_errors(view, all_of, found, counts) for view, all_of, found in zip(views, whole, parts, strict=True)]
+
+
+def _kept_parts(folder: Path | None, view: View) -> list[Collected]:
+    """The figures of a view in each window, as they are kept; else none."""
+    known = kept.recall(folder, f"{view.name}.parts") if folder else None
+    parts = [read_kept(each) for each in known] if isinstance(known, list) else []
+    return [part for part in parts if part] if len(parts) == PARTS and all(parts) else []
+
+
+def _ask_windows(side: Side, asked: list[tuple[View, list[Collected]]], counts: list[float]) -> None:
+    """Adds the figures of each window to those of its view, and its part of the events that amounts are divided by."""
     bounds = [side.start_ns + side.duration_ns * n // PARTS for n in range(PARTS + 1)]
     with open_window(side.case, bounds[0], bounds[1], side.scope, SIDES) as window:
         for start_ns, end_ns in pairwise(bounds):
@@ -260,7 +280,6 @@ def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Colle
                 counts.append((count or 0.0) / side.per_count)
             for view, part in asked:
                 part.append(figures(window, view))
-    return [_with_errors(view, all_of, found, counts) for view, all_of, found in zip(views, whole, parts, strict=True)]
 
 
 def _with_errors(view: View, whole: Collected, parts: list[Collected], counts: list[float]) -> Collected:
