@@ -1,4 +1,4 @@
-"""The walk-throughs in README.md show what the commands print of the sample captures.
+"""The walk-throughs in docs/case-studies.md show what the commands print of the sample captures.
 
 A block begins with `$ perfcase …`, whose files lie in sample-captures. Its lines stand in what the command prints, in this order;
 spaces are not compared, `…` at the end of a line stands for the rest of it, and on a line of its own for other lines.
@@ -15,11 +15,10 @@ import pytest
 from tests.support.studies import Studies
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-SECTION = README.partition("\n## The case studies\n")[2].partition("\n## ")[0]
+STUDIES = (ROOT / "docs" / "case-studies.md").read_text(encoding="utf-8")
 STEPS = [
     (command, shown)
-    for block in re.findall(r"^```\n(.*?)^```", SECTION, re.DOTALL | re.MULTILINE)
+    for block in re.findall(r"^```\n(.*?)^```", STUDIES, re.DOTALL | re.MULTILINE)
     for command, shown in re.findall(r"^\$ perfcase (.*?)\n(.*?)(?=^\$ |\Z)", block, re.DOTALL | re.MULTILINE)
 ]
 
@@ -42,4 +41,4 @@ def test_a_walk_through_shows_what_is_printed(command: str, shown: str, studies:
 
 
 def test_each_case_has_a_walk_through() -> None:
-    assert set("ABCDE") == set(re.findall(r"^\*\*([A-E])[.:]", SECTION, re.MULTILINE))
+    assert set("ABCDE") == set(re.findall(r"^\*\*([A-E])[.:]", STUDIES, re.MULTILINE))
