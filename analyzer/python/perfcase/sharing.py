@@ -57,8 +57,10 @@ def _read_often(views: dict[str, View], wanted: Counter[str]) -> tuple[list[str]
 
 
 def _short(connection: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> list[str]:
-    """Those of the tables that have few rows."""
-    rows = dict(connection.execute("FROM table_rows").fetchall())
+    """Those of the tables that have few rows; none where a table cannot be read."""
+    rows: dict[str, int] = {}
+    with suppress(duckdb.Error):
+        rows = dict(connection.execute("FROM table_rows").fetchall())
     return [name for name in tables if rows.get(name, _TABLE_ROWS_MAX + 1) <= _TABLE_ROWS_MAX]
 
 
