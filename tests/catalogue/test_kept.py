@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,16 @@ def test_other_tables_have_their_own(case: store.Case) -> None:
     fake(case)
     os.utime(case.folder / "tables" / "thread.parquet", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
     assert not is_fake(query.connect(case.folder))
+
+
+def test_what_a_killed_one_left_goes(case: store.Case, told: list[list[tuple]]) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    stale, alive = (case.folder / "kept" / f".working-{pid}-x" for pid in (gone.pid, os.getpid()))
+    for path in files(case):
+        path.unlink()
+    for working in (stale, alive):
+        working.mkdir()
+        (working / "finding.parquet").touch()
+    assert answers(case) == told
+    assert (stale.exists(), alive.exists()) == (False, True)

@@ -66,7 +66,7 @@ def placed(source: Path, folder: Path) -> Path:
     (here / "tables").symlink_to(case.folder / "tables")
     shutil.copyfile(case.folder / "case.duckdb", here / "case.duckdb")
     if (case.folder / wholeness.KEPT).is_dir():
-        shutil.copytree(case.folder / wholeness.KEPT, here / wholeness.KEPT, ignore=shutil.ignore_patterns("tmp*"))
+        shutil.copytree(case.folder / wholeness.KEPT, here / wholeness.KEPT, ignore=shutil.ignore_patterns(".*"))
     info = {**case.info, "importer": store.importer_id()}
     info["source"] = {**info["source"], "path": str(copy), "stamp": store.stamp(copy)}
     (here / "import.json").write_text(json.dumps(info))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -30,6 +31,7 @@ _SIZE_MAX = 8 << 20
 """Bytes of a value: of more, to read it takes as long as to ask."""
 _MADE_BY = ("diff/collect.py", "diff/rank.py", "exact.py", "span.py", "window.py")
 """The modules that what is kept depends on, besides schema/."""
+_WORKING = ".working-"
 
 
 def whole(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> Path | None:
@@ -116,7 +118,11 @@ def _replacing(folder: Path, names: Iterable[str]) -> Iterator[Path]:
     if place.is_symlink() or not os.access(folder, os.W_OK):
         raise PermissionError(str(place))
     place.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place) as working:
+    # Those of processes that were killed. One that is at work elsewhere, in another container, then keeps nothing.
+    for stale in place.glob(f"{_WORKING}*"):
+        if not Path("/proc", stale.name.split("-")[1]).exists():
+            shutil.rmtree(stale, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=place, prefix=f"{_WORKING}{os.getpid()}-") as working:
         yield Path(working)
         for name in names:
             for old in place.glob(f"*-{name}"):
