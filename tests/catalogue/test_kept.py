@@ -168,3 +168,20 @@ def test_what_a_killed_one_left_goes(case: store.Case, told: list[list[tuple]]) 
         (working / "finding.parquet").touch()
     assert answers(case) == told
     assert (stale.exists(), alive.exists()) == (False, True)
+
+
+def test_what_was_asked_of_tables_that_others_replaced_is_not_kept(case: store.Case) -> None:
+    for path in files(case):
+        path.unlink()
+    table = case.folder / "tables" / "thread.parquet"
+    with query.connect(case.folder) as connection:
+        before = kept.kept_of(connection, ["thread_time"])
+        assert before is not None
+        before.remember("a", 1)
+        assert before.recall("a") == 1
+        os.utime(table, ns=(0, 0))
+        before.remember("b", 1)
+        after = kept.kept_of(connection, ["thread_time"])
+        assert after is not None
+        assert [after.recall(name) for name in "ab"] == [None, None]
+        assert [before.recall(name) for name in "ab"] == [1, None]

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,15 +35,75 @@ _MADE_BY = ("diff/collect.py", "diff/rank.py", "exact.py", "span.py", "window.py
 _WORKING = ".working-"
 
 
-def whole(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> Path | None:
-    """The imported folder, if the connection sees all of it and no parameter is set that these views have."""
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of the tables that a folder had when this was made."""
+
+    folder: Path
+    version: str
+
+    def path(self, name: str) -> Path:
+        """Where a file of this name is kept."""
+        return self.folder / KEPT / f"{self.version}-{name}"
+
+    def has(self, name: str) -> bool:
+        """Whether a value of this name is kept."""
+        return self.path(f"{name}.json").is_file()
+
+    def recall(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
+        """The value that is kept under this name; None where there is none, or one that cannot be read."""
+        try:
+            with self.path(f"{name}.json").open("rb") as file:
+                return json.loads(file.read(_SIZE_MAX))
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def remember(self, name: str, value: object) -> None:
+        """Keeps a value that JSON can say."""
+        text = json.dumps(value)
+        if len(text) > _SIZE_MAX:
+            return
+        with suppress(OSError), self.replacing([f"{name}.json"]) as working:
+            (working / f"{name}.json").write_text(text)
+
+    @contextmanager
+    def replacing(self, names: Iterable[str]) -> Iterator[Path]:
+        """A folder for files of these names, which then take the places of those of all versions.
+
+        Raises:
+            OSError: nothing can be kept there, or the tables are others by now.
+        """
+        place = self.folder / KEPT
+        # A stranger's folder may have a link there: what lies behind it is not ours.
+        if place.is_symlink() or not os.access(self.folder, os.W_OK):
+            raise PermissionError(str(place))
+        place.mkdir(exist_ok=True)
+        # Those of processes that were killed. One that is at work elsewhere, in another container, then keeps nothing.
+        for stale in place.glob(f"{_WORKING}*"):
+            if not Path("/proc", stale.name.split("-")[1]).exists():
+                shutil.rmtree(stale, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=place, prefix=f"{_WORKING}{os.getpid()}-") as working:
+            yield Path(working)
+            if _version(self.folder) != self.version:
+                raise FileNotFoundError(str(self.folder))
+            for name in names:
+                for old in place.glob(f"*-{name}"):
+                    old.unlink(missing_ok=True)
+                (Path(working) / name).replace(self.path(name))
+
+
+def kept_of(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> Kept | None:
+    """What is kept of these views, if the connection sees all of a folder and no parameter is set that they have.
+
+    To be asked before what is to be kept is worked out.
+    """
     folder = query.whole(connection)
+    if not folder:
+        return None
     names = {name for view in views for name in _parameters(view)}
-    if not folder or not names:
-        return folder
-    asked = " AND ".join(f"getvariable({literal(name)}) IS NULL" for name in sorted(names))
+    asked = " AND ".join(["true", *(f"getvariable({literal(name)}) IS NULL" for name in sorted(names))])
     ((is_default,),) = connection.execute(f"SELECT {asked}").fetchall()
-    return folder if is_default else None
+    return Kept(folder, _version(folder)) if is_default else None
 
 
 @cache
@@ -50,47 +111,39 @@ def _parameters(view: str) -> frozenset[str]:
     return frozenset(parameters(load_views(), view))
 
 
-def has(folder: Path, name: str) -> bool:
-    """Whether a value of this name is kept."""
-    return _path(folder, f"{name}.json").is_file()
+def _version(folder: Path) -> str:
+    """Which tables these are, and how it is worked out from them."""
+    with os.scandir(folder / "tables") as entries:
+        tables = sorted((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in entries)
+    return hashlib.sha256(f"{_way()} {tables}".encode()).hexdigest()[:32]
 
 
-def recall(folder: Path, name: str) -> Any:  # noqa: ANN401 - as JSON has it
-    """The value that is kept under this name; None where there is none, or one that cannot be read."""
-    try:
-        with _path(folder, f"{name}.json").open("rb") as file:
-            return json.loads(file.read(_SIZE_MAX))
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def remember(folder: Path, name: str, value: object) -> None:
-    """Keeps a value that JSON can say."""
-    text = json.dumps(value)
-    if len(text) > _SIZE_MAX:
-        return
-    with suppress(OSError), _replacing(folder, [f"{name}.json"]) as working:
-        (working / f"{name}.json").write_text(text)
+@cache
+def _way() -> str:
+    digest = hashlib.sha256(views_hash().encode())
+    for module in _MADE_BY:
+        digest.update((Path(perfcase.__file__).parent / module).read_bytes())
+    return digest.hexdigest()
 
 
 def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
     """Has the views of the findings at hand for the questions to come: kept, else as tables of what they are made from."""
-    folder = whole(connection, FINDINGS)
-    if folder and _show(connection, folder):
+    kept = kept_of(connection, FINDINGS)
+    if kept and _show(connection, kept):
         return
     share(connection, FINDINGS)
     # A rule that fails is told by who asks for the findings.
     with suppress(OSError, duckdb.Error):
-        if folder:
-            _keep_findings(connection, folder)
-            _show(connection, folder)
+        if kept:
+            _keep_findings(connection, kept)
+            _show(connection, kept)
 
 
-def _show(connection: duckdb.DuckDBPyConnection, folder: Path) -> bool:
+def _show(connection: duckdb.DuckDBPyConnection, kept: Kept) -> bool:
     """Puts what is kept before the views of the same names; whether all of it is there and can be read."""
     try:
         for view in FINDINGS:
-            path = literal(str(_path(folder, f"{view}.parquet")))
+            path = literal(str(kept.path(f"{view}.parquet")))
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS FROM read_parquet({path})").fetchall()
     except duckdb.Error as error:
         if isinstance(error, duckdb.InterruptException):
@@ -101,46 +154,10 @@ def _show(connection: duckdb.DuckDBPyConnection, folder: Path) -> bool:
     return True
 
 
-def _keep_findings(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+def _keep_findings(connection: duckdb.DuckDBPyConnection, kept: Kept) -> None:
     names = [f"{view}.parquet" for view in FINDINGS]
-    with _replacing(folder, names) as working, duckdb.connect() as writer:
+    with kept.replacing(names) as working, duckdb.connect() as writer:
         for view, name in zip(FINDINGS, names, strict=True):
             writer.register("answer", query.ArrowStream(connection.sql(f"FROM {quote(view)}")))
             writer.execute(f"COPY (FROM answer) TO {literal(str(working / name))} (FORMAT parquet)")
             writer.unregister("answer")
-
-
-@contextmanager
-def _replacing(folder: Path, names: Iterable[str]) -> Iterator[Path]:
-    """A folder for files of these names, which then take the places of those of all versions."""
-    place = folder / KEPT
-    # A stranger's folder may have a link there: what lies behind it is not ours.
-    if place.is_symlink() or not os.access(folder, os.W_OK):
-        raise PermissionError(str(place))
-    place.mkdir(exist_ok=True)
-    # Those of processes that were killed. One that is at work elsewhere, in another container, then keeps nothing.
-    for stale in place.glob(f"{_WORKING}*"):
-        if not Path("/proc", stale.name.split("-")[1]).exists():
-            shutil.rmtree(stale, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=place, prefix=f"{_WORKING}{os.getpid()}-") as working:
-        yield Path(working)
-        for name in names:
-            for old in place.glob(f"*-{name}"):
-                old.unlink(missing_ok=True)
-            (Path(working) / name).replace(_path(folder, name))
-
-
-def _path(folder: Path, name: str) -> Path:
-    """Its name says which tables it was worked out from, and how."""
-    with os.scandir(folder / "tables") as entries:
-        tables = sorted((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in entries)
-    version = hashlib.sha256(f"{_way()} {tables}".encode()).hexdigest()
-    return folder / KEPT / f"{version[:32]}-{name}"
-
-
-@cache
-def _way() -> str:
-    digest = hashlib.sha256(views_hash().encode())
-    for module in _MADE_BY:
-        digest.update((Path(perfcase.__file__).parent / module).read_bytes())
-    return digest.hexdigest()

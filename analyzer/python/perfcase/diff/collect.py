@@ -8,8 +8,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from perfcase import kept
 from perfcase.diff.declared import Measure
+from perfcase.kept import kept_of
 from perfcase.lazy import duckdb
 from perfcase.query import sql_errors
 from perfcase.schema import quote
@@ -61,19 +61,19 @@ class Collected:
 @sql_errors()
 def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     """What ``figures`` reads of a view, and how long what it counts was recorded. Those of a whole capture are kept."""
-    folder = kept.whole(connection, [view.name])
-    if folder and (known := read_kept(kept.recall(folder, view.name))):
+    kept = kept_of(connection, [view.name])
+    if kept and (known := read_kept(kept.recall(view.name))):
         return known
     collected = replace(figures(connection, view), recorded_ns=recorded_ns(connection, view.name))
-    if folder:
-        kept.remember(folder, view.name, to_keep(collected))
+    if kept:
+        kept.remember(view.name, to_keep(collected))
     return collected
 
 
 def is_kept(connection: duckdb.DuckDBPyConnection, view: View) -> bool:
     """Whether ``collect`` need not ask."""
-    folder = kept.whole(connection, [view.name])
-    return folder is not None and kept.has(folder, view.name)
+    kept = kept_of(connection, [view.name])
+    return kept is not None and kept.has(view.name)
 
 
 def to_keep(collected: Collected) -> dict[str, Any]:

@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import TypeVar
 
-from perfcase import kept
 from perfcase.diff.collect import Collected, Figure, Key, collect, figures, is_kept, read_kept, reads, to_keep
 from perfcase.diff.compare import Difference, Side, differences
 from perfcase.diff.sides import SIDES
+from perfcase.kept import Kept, kept_of
 from perfcase.lazy import duckdb
 from perfcase.sharing import LONG, forget, share
 from perfcase.span import recorded_in
@@ -248,21 +247,21 @@ def _is_slow(views: Mapping[str, View], name: str) -> bool:
 
 def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Collected]:
     """What was collected, with errors from how the figures of the windows differ."""
-    folder = kept.whole(side.connection, [view.name for view in views])
-    parts = [_kept_parts(folder, view) for view in views]
+    kept = kept_of(side.connection, [view.name for view in views])
+    parts = [_kept_parts(kept, view) for view in views]
     # What is empty in the whole capture has no figure that varies.
     asked = [(view, part) for view, of_all, part in zip(views, whole, parts, strict=True) if of_all.rows and not part]
     counts: list[float] = []
     if asked or side.per:
         _ask_windows(side, asked, counts)
-    for view, part in asked if folder else ():
-        kept.remember(folder, f"{view.name}.parts", [to_keep(each) for each in part])
+    for view, part in asked if kept else ():
+        kept.remember(f"{view.name}.parts", [to_keep(each) for each in part])
     return [_with_errors(view, all_of, found, counts) for view, all_of, found in zip(views, whole, parts, strict=True)]
 
 
-def _kept_parts(folder: Path | None, view: View) -> list[Collected]:
+def _kept_parts(kept: Kept | None, view: View) -> list[Collected]:
     """The figures of a view in each window, as they are kept; else none."""
-    known = kept.recall(folder, f"{view.name}.parts") if folder else None
+    known = kept.recall(f"{view.name}.parts") if kept else None
     parts = [read_kept(each) for each in known] if isinstance(known, list) else []
     return [part for part in parts if part] if len(parts) == PARTS and all(parts) else []
 
