@@ -185,3 +185,29 @@ def test_what_was_asked_of_tables_that_others_replaced_is_not_kept(case: store.C
         assert after is not None
         assert [after.recall(name) for name in "ab"] == [None, None]
         assert [before.recall(name) for name in "ab"] == [1, None]
+
+
+@pytest.mark.parametrize("name", ["finding.parquet", "finding_coverage.parquet"])
+def test_a_pipe_is_not_waited_for(case: store.Case, told: list[list[tuple]], name: str) -> None:
+    (path,) = (case.folder / "kept").glob(f"*-{name}")
+    path.unlink()
+    os.mkfifo(path)
+    assert answers(case) == told
+    assert path.is_file()
+
+
+def test_a_value_that_is_a_pipe_is_not_waited_for(case: store.Case) -> None:
+    with query.connect(case.folder) as connection:
+        here = kept.kept_of(connection, ["thread_time"])
+        assert here is not None
+        os.mkfifo(here.path("a.json"))
+        assert here.recall("a") is None
+        here.remember("a", 1)
+        assert here.recall("a") == 1
+
+
+def test_findings_without_a_column_are_made_again(case: store.Case, told: list[list[tuple]]) -> None:
+    (path,) = (case.folder / "kept").glob("*-finding.parquet")
+    with query.duckdb.connect() as writer:
+        writer.execute("COPY (SELECT 'x' AS finding) TO ? (FORMAT parquet)", [str(path)])
+    assert answers(case) == told

@@ -47,11 +47,13 @@ class Kept:
         return self.folder / KEPT / f"{self.version}-{name}"
 
     def has(self, name: str) -> bool:
-        """Whether a value of this name is kept."""
-        return self.path(f"{name}.json").is_file()
+        """Whether a file of this name is kept; what a stranger may have put there (a pipe, a device) is none."""
+        return self.path(name).is_file()
 
     def recall(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
         """The value that is kept under this name; None where there is none, or one that cannot be read."""
+        if not self.has(f"{name}.json"):
+            return None
         try:
             with self.path(f"{name}.json").open("rb") as file:
                 return json.loads(file.read(_SIZE_MAX))
@@ -141,10 +143,15 @@ def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _show(connection: duckdb.DuckDBPyConnection, kept: Kept) -> bool:
     """Puts what is kept before the views of the same names; whether all of it is there and can be read."""
+    if not all(kept.has(f"{view}.parquet") for view in FINDINGS):
+        return False
     try:
         for view in FINDINGS:
             path = literal(str(kept.path(f"{view}.parquet")))
-            connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS FROM read_parquet({path})").fetchall()
+            columns = ", ".join(quote(column.name) for column in load_views()[view].columns)
+            connection.execute(
+                f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS SELECT {columns} FROM read_parquet({path})"
+            ).fetchall()
     except duckdb.Error as error:
         if isinstance(error, duckdb.InterruptException):
             raise

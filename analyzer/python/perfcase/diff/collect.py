@@ -73,7 +73,7 @@ def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
 def is_kept(connection: duckdb.DuckDBPyConnection, view: View) -> bool:
     """Whether ``collect`` need not ask."""
     kept = kept_of(connection, [view.name])
-    return kept is not None and kept.has(view.name)
+    return kept is not None and kept.has(f"{view.name}.json")
 
 
 def to_keep(collected: Collected) -> dict[str, Any]:
