@@ -336,7 +336,7 @@ def test_where_there_is_no_cache_two_threads_have_one_folder(tmp_path: Path, mon
 
     monkeypatch.setattr(tempfile, "TemporaryDirectory", slow)
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda key: casedb.kept("x", key, make), "ab")
+        first, second = pool.map(lambda key: casedb.in_cache("x", key, make), "ab")
     assert first.parent == second.parent
     assert first.exists()
     assert second.exists()

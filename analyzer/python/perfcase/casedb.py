@@ -71,10 +71,10 @@ def template(other_columns: OtherColumns | None = None) -> Path:
 
     others = json.dumps(other_columns or {}, sort_keys=True)
     key = f"{views_hash()}\0{version('duckdb')}\0{others}"
-    return kept("case", key, lambda folder, path: _make(folder, path, other_columns or {}))
+    return in_cache("case", key, lambda folder, path: _make(folder, path, other_columns or {}))
 
 
-def kept(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:
+def in_cache(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:
     """The database of this name for this key; ``make``, given a folder to work in and the path, makes it when it is missing.
 
     It lies in the user's cache; where that cannot be written or is full, in a temporary folder for as long as the process runs. It is to be
@@ -84,18 +84,18 @@ def kept(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfcase"
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        return _kept_in(cache, stem, make)
+        return _in_folder(cache, stem, make)
     except (OSError, duckdb.Error):
         # Not ours to write, full, or behind a wall of the server's.
         scratch = Path(_scratch().name)
     try:
-        return _kept_in(scratch, stem, make)
+        return _in_folder(scratch, stem, make)
     except (OSError, duckdb.Error) as error:
         told = str(error).splitlines()[0]
         raise PerfcaseError("environment", f"{scratch / stem}: cannot be made: {told}", ROOM) from error
 
 
-def _kept_in(folder: Path, stem: str, make: Callable[[Path, Path], None]) -> Path:
+def _in_folder(folder: Path, stem: str, make: Callable[[Path, Path], None]) -> Path:
     # Its name says how long it is: one that was cut, by a full disk or a power failure, would break every import to come.
     for path in folder.glob(f"{stem}-*.duckdb"):
         if path.stem == f"{stem}-{path.stat().st_size}":

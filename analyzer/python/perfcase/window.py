@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from perfcase.casedb import checkpoint, kept
+from perfcase.casedb import checkpoint, in_cache
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.query import lock_down, sql_errors
@@ -187,7 +187,7 @@ def _template(case: Case, is_window: bool, chosen: Sequence[str]) -> Path:
 
     with whole.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
-    return kept("window", json.dumps([_source(), version("duckdb"), content, is_window, chosen, empty]), make)
+    return in_cache("window", json.dumps([_source(), version("duckdb"), content, is_window, chosen, empty]), make)
 
 
 @cache
