@@ -43,6 +43,16 @@ def test_tables_and_columns_are_completed_with_what_they_mean(editor: Page, look
     )
 
 
+def test_what_is_typed_on_a_slow_machine_stays_as_it_was_typed(editor: Page) -> None:
+    text = "SELECT comm, on_cpu_ns FROM thread_time ORDER BY comm"
+    editor.call("Emulation.setCPUThrottlingRate", rate=10)
+    try:
+        editor.keys(text)
+        editor.until(f"{SHADOW}.querySelector('.cm-content').innerText === {text!r}")
+    finally:
+        editor.call("Emulation.setCPUThrottlingRate", rate=1)
+
+
 def test_a_query_runs_by_keys_and_its_result_is_taken_away(editor: Page, site: Site, look) -> None:
     editor.type(QUERY)
     editor.press("Enter", CTRL)

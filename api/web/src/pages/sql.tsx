@@ -29,6 +29,11 @@ export default function Sql() {
   const { params, set } = useRoute();
   const asked = params.get("sql") ?? "";
   const [text, setText] = useState(asked);
+  const [offered, setOffered] = useState({ sql: asked });
+  const offer = (sql: string) => {
+    setText(sql);
+    setOffered({ sql });
+  };
   const schema = useSchema();
   const { data: captures, error: failure } = useGet<CapturePage>("captures", { limit: 1000 });
   const ready = captures?.captures.filter(({ state }) => state === "ready") ?? [];
@@ -44,7 +49,7 @@ export default function Sql() {
     document.title = "SQL – perfcase";
   }, []);
   // What the address asks is run: a link shows what its sender saw.
-  useEffect(() => setText(asked), [asked]);
+  useEffect(() => offer(asked), [asked]);
   useEffect(() => {
     if (asked.trim() && (ticket || capture)) run(asked);
   }, [asked, JSON.stringify(question)]);
@@ -88,11 +93,11 @@ export default function Sql() {
         </label>
         {capture && <a href={href(["c", capture, "overview"])}>Overview</a>}
         <span class="spring" />
-        <History onChoose={setText} />
+        <History onChoose={offer} />
       </div>
       <FilterBar />
       {failure && <Problem error={failure} />}
-      <Editor text={text} schema={schema} onChange={setText} onRun={start} />
+      <Editor given={offered} schema={schema} onChange={setText} onRun={start} />
       <div class="row">
         {isRunning ? (
           <button type="button" class="danger" onClick={cancel}>

@@ -54,17 +54,17 @@ const TYPED_OVER = EditorView.domEventHandlers({
 });
 
 /** A change that did not come from the reader. */
-const given = Annotation.define<boolean>();
+const isGiven = Annotation.define<boolean>();
 
 interface EditorProps {
-  /** What it begins with, and again whenever this changes. */
-  text: string;
+  /** What it begins with, and again with each other object. What is typed does not come back here: it would come late, over newer text. */
+  given: { readonly sql: string };
   schema: Schema | undefined;
   onChange: (text: string) => void;
   onRun: () => void;
 }
 
-export function Editor({ text, schema, onChange, onRun }: EditorProps) {
+export function Editor({ given, schema, onChange, onRun }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const completion = useRef(new Compartment());
@@ -80,7 +80,7 @@ export function Editor({ text, schema, onChange, onRun }: EditorProps) {
       parent: root,
       root,
       state: EditorState.create({
-        doc: text,
+        doc: given.sql,
         extensions: [
           Prec.highest(keymap.of([{ key: "Mod-Enter", run }])),
           history(),
@@ -100,7 +100,7 @@ export function Editor({ text, schema, onChange, onRun }: EditorProps) {
           EditorView.contentAttributes.of({ "aria-label": "SQL" }),
           placeholder("SELECT comm, on_cpu_ns FROM thread_time ORDER BY on_cpu_ns DESC"),
           EditorView.updateListener.of((update) => {
-            const isOurs = update.transactions.some((one) => one.annotation(given));
+            const isOurs = update.transactions.some((one) => one.annotation(isGiven));
             if (update.docChanged && !isOurs) told.current.onChange(update.state.doc.toString());
           }),
           LOOK,
@@ -112,9 +112,9 @@ export function Editor({ text, schema, onChange, onRun }: EditorProps) {
   }, []);
   useEffect(() => {
     const now = view.current!;
-    if (now.state.doc.toString() !== text)
-      now.dispatch({ changes: { from: 0, to: now.state.doc.length, insert: text }, annotations: given.of(true) });
-  }, [text]);
+    if (now.state.doc.toString() !== given.sql)
+      now.dispatch({ changes: { from: 0, to: now.state.doc.length, insert: given.sql }, annotations: isGiven.of(true) });
+  }, [given]);
   useEffect(() => {
     if (!schema) return;
     const sources = [completing(words(schema)), keywordCompletionSource(PostgreSQL, true)];
