@@ -18,7 +18,7 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   WHERE u.cpu = 'all'
 ), numbered AS (
-  SELECT *, count(*) FILTER (NOT is_stolen) OVER (ORDER BY ts_ns) AS stretch FROM interval
+  SELECT *, count(CASE WHEN NOT is_stolen THEN 1 END) OVER (ORDER BY ts_ns) AS stretch FROM interval
 ), worst AS (
   SELECT min(ts_ns - interval_ns) AS from_ts_ns, max(ts_ns) AS to_ts_ns, sum(steal_ns) AS steal_ns, sum(steal_ns) / sum(total_ns) AS steal_ratio
   FROM numbered

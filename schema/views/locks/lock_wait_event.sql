@@ -121,7 +121,7 @@ WITH ending AS (
 ), numbered AS (
   SELECT c.*,
     -- The ends before it: a beginning and what follows up to its end have one number.
-    count(*) FILTER (NOT is_begin) OVER (
+    count(CASE WHEN NOT is_begin THEN 1 END) OVER (
       PARTITION BY utid, idle_cpu, lock_addr ORDER BY ts_ns, is_begin DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS number
   FROM contention AS c

@@ -105,7 +105,7 @@ WITH call AS (
   ASOF JOIN born AS b ON b.upid = c.upid AND b.fd = c.fd AND c.ts_ns >= b.since_ts_ns
   WHERE (c.is_write OR c.is_read) AND c.ret > 0
 ), turn AS (
-  SELECT *, count(*) FILTER (NOT is_write) OVER (
+  SELECT *, count(CASE WHEN NOT is_write THEN 1 END) OVER (
     PARTITION BY upid, fd, since_ts_ns ORDER BY exit_ts_ns, ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS turn
   FROM moved
 ), answer AS (
