@@ -7,12 +7,16 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perfcase import exact
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.schema import literal
 from perfcase.wholeness import KEPT
+
+if TYPE_CHECKING:
+    from nanoarrow.c_array_stream import CArrayStream
 
 _BATCH_ROWS = 10_000
 _THREADS_MAX = 1024
@@ -165,14 +169,27 @@ def _arrived(kind: exact.Kind) -> str | None:
 
 
 class ArrowStream:
-    """What hands out the Arrow C stream of a result, and nothing else of it."""
+    """What hands out the Arrow C stream of a result, and nothing else of it.
+
+    DuckDB asks for the schema twice before it reads: it has it from the stream that it reads then, so that the query runs once.
+    """
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
+        self._begun: CArrayStream | None = None
+
+    def __arrow_c_schema__(self) -> object:
+        """The types of the columns, by Arrow's PyCapsule interface."""
+        from nanoarrow import c_array_stream
+
+        if self._begun is None:
+            self._begun = c_array_stream(self._relation.__arrow_c_stream__(None))
+        return self._begun.get_schema().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The stream, by Arrow's PyCapsule interface: DuckDB makes it, pyarrow is not needed."""
-        return self._relation.__arrow_c_stream__(requested_schema)
+        """The stream, by the same interface: DuckDB makes it, pyarrow is not needed."""
+        begun, self._begun = self._begun, None
+        return (begun or self._relation).__arrow_c_stream__(requested_schema)
 
 
 @contextmanager

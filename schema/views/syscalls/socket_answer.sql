@@ -100,10 +100,10 @@ WITH call AS (
   LEFT JOIN listener AS theirs ON theirs.local_port = a.ends.peer_port
   WHERE b.is_socket OR t.is_socket
 ), moved AS (
+  -- Most calls are on other descriptors: these go before anything is sorted.
   SELECT c.upid, c.utid, c.name_id, c.fd, c.name, c.ret, c.ts_ns, c.exit_ts_ns, c.is_write, b.since_ts_ns
-  FROM call AS c
+  FROM (FROM call SEMI JOIN socket_end USING (upid, fd) WHERE (is_write OR is_read) AND ret > 0) AS c
   ASOF JOIN born AS b ON b.upid = c.upid AND b.fd = c.fd AND c.ts_ns >= b.since_ts_ns
-  WHERE (c.is_write OR c.is_read) AND c.ret > 0
 ), turn AS (
   SELECT *, count(CASE WHEN NOT is_write THEN 1 END) OVER (
     PARTITION BY upid, fd, since_ts_ns ORDER BY exit_ts_ns, ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS turn
