@@ -67,9 +67,8 @@ def script(path: Path, *options: str) -> list[str]:
 
 
 def without_samples(lines: list[str]) -> list[str]:
-    """Each event with its stack, but those of the timer, which come at two moments to two who ask. By thread; a mapping goes to one
-    and then to the other, and what interrupts between them is before it for one only: so samples stand apart.
-    Columns are as wide as the longest name."""
+    """Each event with its stack, but those of the timer, which come at two moments to two who ask. By thread; samples stand apart:
+    a mapping goes to one and then to the other, and may be interrupted between. Columns are as wide as the longest name."""
     events: list[str] = []
     for line in filter(None, lines):
         text = re.sub(" +", " ", line.strip(" "))

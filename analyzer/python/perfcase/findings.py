@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from perfcase.errors import PerfcaseError
 from perfcase.schema import literal, schema_dir
-from perfcase.views import View, header_entries, split_header, split_names
+from perfcase.views import View, header_entries, parse_view, split_header, split_names
 
 if TYPE_CHECKING:
     from typing import Any
@@ -127,12 +127,19 @@ def with_rules(views: Mapping[str, View], rules: Mapping[str, Rule]) -> dict[str
     return {name: _completed(view, rules) if made_of_rules.search(view.sql) else view for name, view in views.items()}
 
 
+def fired(rule: Rule) -> str:
+    """The SELECT of a rule, with its name."""
+    return f"SELECT {literal(rule.name)} AS finding, {', '.join(COLUMNS)} FROM (\n{rule.sql}\n)"
+
+
+def sorted_findings(relation: str) -> str:
+    """The SELECT of the view ``finding`` over a relation that has the rows of ``fired``."""
+    return parse_view(schema_dir() / "views" / "about" / "finding.sql").sql.replace("@fired", f"FROM {relation}")
+
+
 def _completed(view: View, rules: Mapping[str, Rule]) -> View:
     parts = {
-        "@fired": [
-            f"SELECT {literal(rule.name)} AS finding, {', '.join(COLUMNS)} FROM (\n{rule.sql}\n)"
-            for rule in rules.values()
-        ],
+        "@fired": [fired(rule) for rule in rules.values()],
         "@enough": [
             f"SELECT {literal(rule.name)} AS finding, {f'({rule.judged_when})' if rule.judged_when else 'true'} AS is_enough"
             for rule in rules.values()

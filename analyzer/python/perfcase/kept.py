@@ -24,7 +24,7 @@ from perfcase import query
 from perfcase.casedb import views_hash
 from perfcase.lazy import duckdb
 from perfcase.schema import literal, quote
-from perfcase.sharing import FINDINGS, share
+from perfcase.sharing import FINDINGS, share_findings
 from perfcase.views import load_views, parameters
 from perfcase.wholeness import KEPT
 
@@ -133,12 +133,16 @@ def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
     kept = kept_of(connection, FINDINGS)
     if kept and _show(connection, kept):
         return
-    share(connection, FINDINGS)
-    # A rule that fails is told by who asks for the findings.
-    with suppress(OSError, duckdb.Error):
-        if kept:
+    try:
+        share_findings(connection)
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error:
+        # A rule that fails is told by who asks for the findings.
+        return
+    if kept:
+        with suppress(OSError, duckdb.Error):
             _keep_findings(connection, kept)
-            _show(connection, kept)
 
 
 def _show(connection: duckdb.DuckDBPyConnection, kept: Kept) -> bool:

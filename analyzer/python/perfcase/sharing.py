@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 
-from perfcase.findings import load_rules
+from perfcase.findings import fired, load_rules, sorted_findings
 from perfcase.lazy import duckdb
 from perfcase.schema import quote
 from perfcase.views import View, load_views, with_dependencies
@@ -37,6 +37,27 @@ def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
         # What cannot be worked out is left to its readers, who say so.
         with suppress(duckdb.Error):
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}").fetchall()
+
+
+def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes temporary tables of the findings: one rule after the other, as all at once take the memory of all. A rule whose
+    tables have no rows is not asked.
+
+    Raises:
+        duckdb.Error: a rule cannot be worked out.
+    """
+    share(connection, FINDINGS)
+    for view in ("view_coverage", "finding_coverage"):
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {view} AS FROM {view}").fetchall()
+    fed = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'finding' AND is_fed").fetchall()
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE)"
+    ).fetchall()
+    for rule in load_rules().values():
+        if (rule.name,) in fed:
+            connection.execute(f"INSERT INTO fired {fired(rule)}").fetchall()
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE finding AS {sorted_findings('fired')}").fetchall()
+    connection.execute("DROP TABLE temp.fired").fetchall()
 
 
 def forget(connection: duckdb.DuckDBPyConnection) -> None:
