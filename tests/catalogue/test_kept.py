@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from perfcase import kept, query, store
+from perfcase import kept, query, sharing, store
+from perfcase.findings import load_rules
 from perfcase.scope import Scope
 from perfcase.sharing import FINDINGS
 from perfcase.window import open_scope, open_window
@@ -17,6 +19,8 @@ from tests.support.imports import SAMPLES, imported
 
 SAMPLE = SAMPLES / "d-nagle" / "tcp.perfcase"
 ASKED = [f"FROM {view}" for view in FINDINGS]
+UNFED = "SELECT view_name FROM view_coverage WHERE kind = 'finding' AND NOT is_fed"
+FAILS = "SELECT error('asked') AS severity, '' AS subject, '' AS message, 0 AS score"
 
 
 @pytest.fixture
@@ -144,6 +148,25 @@ def test_a_rule_that_fails_is_told_and_not_kept(case: store.Case) -> None:
         with pytest.raises(Exception, match="no"):
             connection.execute("FROM finding").fetchall()
     assert files(case) == []
+
+
+def test_a_rule_whose_tables_have_no_rows_is_not_asked(case: store.Case, told: list[list[tuple]]) -> None:
+    """All others are: one that fails is told."""
+    shutil.rmtree(case.folder / "kept")
+    rules = load_rules()
+    with query.connect(case.folder) as connection:
+        unfed = {n for (n,) in connection.execute(UNFED).fetchall()}
+    assert unfed
+    assert unfed < rules.keys()
+    for name in (*sorted(unfed), "delayed_ack"):
+        with pytest.MonkeyPatch.context() as patch, query.connect(case.folder) as connection:
+            patch.setattr(sharing, "load_rules", lambda name=name: rules | {name: replace(rules[name], sql=FAILS)})
+            if name in unfed:
+                sharing.share_findings(connection)
+                assert [connection.execute(sql).fetchall() for sql in ASKED] == told
+            else:
+                with pytest.raises(query.duckdb.Error, match="asked"):
+                    sharing.share_findings(connection)
 
 
 def test_other_tables_have_their_own(case: store.Case) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from perfcase import query
 from perfcase.errors import EXIT_CODES
 from tests.support.cli import fail, perfcase, succeed
 from tests.support.fakecase import make_case
@@ -80,6 +81,27 @@ def test_parquet(case: Path, tmp_path: Path, way: tuple[str, ...]) -> None:
     assert "38" in too_large or "cast" in too_large.lower() or "range" in too_large.lower(), (
         "an error, not another number"
     )
+
+
+@pytest.mark.parametrize(("form", "captures"), [("parquet", 1), ("arrow", 1), ("csv", 2)])
+def test_a_query_runs_once(
+    case: Path, tmp_path: Path, form: str, captures: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB asks a stream for its schema before it reads it: one that is made for each question runs the query each time."""
+    made = []
+
+    class Counted:
+        def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+            self._relation = relation
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            made.append(self)
+            return self._relation.__arrow_c_stream__(requested_schema)
+
+    begin = query.ArrowStream.__init__
+    monkeypatch.setattr(query.ArrowStream, "__init__", lambda self, relation: begin(self, Counted(relation)))
+    succeed("sql", case, "SELECT 1 AS a", *["--also", case] * (captures - 1), "-f", form, "-o", tmp_path / "x")
+    assert [len(made), len({*made})] == [captures, captures]
 
 
 def test_two_columns_of_one_name(case: Path) -> None:

@@ -12,7 +12,7 @@ def dmesg(page: Page) -> None:
     """Warnings and worse, the last of them in full."""
     rows = page.rows_of(
         "kernel_log",
-        "SELECT level, is_in_capture, text, count(*) OVER () AS number, count(*) FILTER (is_in_capture) OVER () AS during"
+        "SELECT level, is_in_capture, text, count(*) OVER () AS number, count(CASE WHEN is_in_capture THEN 1 END) OVER () AS during"
         " FROM kernel_log WHERE level IN ('emerg', 'alert', 'crit', 'err', 'warn')"
         f" ORDER BY ts_ns DESC NULLS LAST, text LIMIT {_LAST}",
     )
