@@ -15,7 +15,7 @@ from perfcase.lazy import duckdb
 from perfcase.schema import quote
 from perfcase.views import View, load_views, with_dependencies
 
-LONG = ("fd_history", "fd_call")
+LONG = ("fd_history", "fd_call", "socket_answer")
 """Views that take long to answer: they are shared in captures of every size."""
 FINDINGS = ("finding", "finding_coverage")
 """Views that are made of all rules."""
