@@ -1,15 +1,16 @@
 """Answers that are kept: an analysis of a capture gives the same bytes until perfcase itself changes.
 
 An answer's key is its ETag: the captures, the command line, and the build of perfcase. The oldest go when there is no room,
-and those of a capture with it: the name of the file says which captures it is of.
+and those of a capture with it: the name of the file says which captures it is of. What several ask at once is worked out once.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,6 +29,7 @@ class Answers:
         self._bytes_max = bytes_max
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._build = f"{store.importer_id()} {casedb.views_hash()}"
+        self._in_work: dict[str, asyncio.Event] = {}
 
     def etag(self, captures: Sequence[str], arguments: Sequence[str]) -> str:
         """The key of an answer."""
@@ -44,6 +46,27 @@ class Answers:
         with contextlib.suppress(OSError):
             os.utime(path)
         return file
+
+    def begin(self, etag: str, *, again: bool = False) -> Callable[[], None] | None:
+        """Says that an answer is being worked out; to be called when it is kept, or will not be. None if somebody else is just
+        having it worked out, but not ``again``: then that was waited for, and came to nothing."""
+        if etag in self._in_work and not again:
+            return None
+        event = self._in_work[etag] = asyncio.Event()
+
+        def end() -> None:
+            event.set()
+            if self._in_work.get(etag) is event:
+                del self._in_work[etag]
+
+        return end
+
+    async def awaited(self, etag: str, captures: Sequence[str], patience_s: float) -> BinaryIO | None:
+        """A kept answer, once nobody is having it worked out any more."""
+        if in_work := self._in_work.get(etag):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(in_work.wait(), patience_s)
+        return await asyncio.to_thread(self.find, etag, captures)
 
     def keep(self, etag: str, captures: Sequence[str], data: bytes) -> None:
         """Keeps an answer, if it is not out of proportion."""

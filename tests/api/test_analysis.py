@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -184,6 +185,29 @@ def test_sql_of_a_ticket(admin: httpx.Client) -> None:
     assert csv[0] == "capture_id,n,own"
     both = admin.post("/v1/sql", json={**question, "capture_id": ids[0]})
     assert both.status_code == 400
+
+
+def test_what_several_ask_at_once_is_worked_out_once(server: Running, admin: httpx.Client, tcp: str) -> None:
+    """A random number tells two workings-out apart. A question that fails is asked by each, and nobody waits for it twice."""
+    slow = {
+        "capture_id": tcp,
+        "sql": "SELECT random() AS one, count(*) AS two FROM range(50000000) WHERE range % 3 = 1",
+    }
+    wrong = {"capture_id": tcp, "sql": "SELECT error('no' || count(*)) FROM range(20000000) WHERE range % 3 = 1"}
+    with ThreadPoolExecutor(4) as pool:
+        answers = [*pool.map(lambda _: admin.post("/v1/sql", json=slow), range(4))]
+        refused = [*pool.map(lambda _: admin.post("/v1/sql", json=wrong), range(4))]
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert len({answer.text for answer in answers}) == 1
+    assert [(answer.status_code, "no6666667" in answer.text) for answer in refused] == [(400, True)] * 4
+
+
+def test_who_hangs_up_is_not_waited_for(admin: httpx.Client, tcp: str) -> None:
+    """The server learns of it a moment later than the next one asks the same, who then has it worked out."""
+    slow = {"capture_id": tcp, "sql": "SELECT count(*) AS one FROM range(300000000) WHERE range % 3 = 1"}
+    with pytest.raises(httpx.ReadTimeout):
+        admin.post("/v1/sql", json=slow, timeout=0.3)
+    assert admin.post("/v1/sql", json=slow, timeout=20).json()[0]["one"] == 100_000_000
 
 
 def test_against_what_is_usual(server: Running, admin: httpx.Client, tcp: str) -> None:
