@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
+import math
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -30,6 +31,8 @@ _CHUNK = 1 << 16
 _STDERR_MAX = 1 << 16
 _IN_MEMORY = 1 << 20
 """Bytes of an answer that wait for their reader in memory; more go into a file."""
+_PATIENCE = 10
+"""An analysis that only waits, for a disk that does not answer, is stopped after so many times its CPU time."""
 _CHECKS = 2
 """Uploads that are looked at at once; they do not wait for analyses."""
 _CHECK_S, _CHECK_BYTES_PER_S = 60.0, 20 << 20
@@ -47,7 +50,7 @@ class Job:
         """``ended`` is called once, when the process is gone."""
         self._process = process
         self._limits = limits
-        self._deadline = asyncio.get_running_loop().time() + limits.job_seconds
+        self._deadline = asyncio.get_running_loop().time() + _PATIENCE * limits.job_seconds
         self._said = asyncio.create_task(self._read_stderr())
         self._kept = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=scratch)  # noqa: SIM115 - closed by end
         self._kept_bytes = 0
@@ -87,11 +90,7 @@ class Job:
             if code:
                 raise await self._failure(code)
         except TimeoutError:
-            raise ApiError(
-                "timeout",
-                f"stopped after {self._limits.job_seconds:g} s",
-                "ask for less, or import the capture yourself",
-            ) from None
+            raise _stopped(f"{_PATIENCE * self._limits.job_seconds:g} s") from None
         except OSError as error:
             raise ApiError(
                 "environment", f"the answer cannot be kept: {error.strerror}", "is the disk full?"
@@ -125,9 +124,11 @@ class Job:
     async def _failure(self, code: int) -> ApiError:
         text = (await self.notes()).strip().splitlines()
         message = text[-1].removeprefix("perfcase: ") if text else ""
+        if code == -signal.SIGXCPU:
+            return _stopped(f"{self._limits.job_seconds:g} s of CPU time")
         if code < 0:
-            # Out of memory beyond what DuckDB notices, or of CPU time.
-            return ApiError("sql", "the analysis was stopped: it took more memory or time than it may", "ask for less")
+            # Beyond what DuckDB notices.
+            return ApiError("sql", "the analysis was stopped: it took more memory than it may", "ask for less")
         return ApiError(_KIND.get(code, "internal"), message or "the analysis failed")
 
     async def _read_stderr(self) -> bytes:
@@ -135,6 +136,10 @@ class Job:
         while chunk := await self._process.stderr.read(_CHUNK):
             kept += chunk[: _STDERR_MAX - len(kept)]
         return bytes(kept)
+
+
+def _stopped(after: str) -> ApiError:
+    return ApiError("timeout", f"stopped after {after}", "ask for less, or import the capture yourself")
 
 
 class Jobs:
@@ -220,7 +225,7 @@ class Jobs:
                 "scratch": scratch,
                 "scratch_bytes": limits.job_output_bytes,
                 "memory_bytes": limits.job_memory_bytes,
-                "cpu_seconds": max(1, int(limits.job_seconds * (os.cpu_count() or 1))),
+                "cpu_seconds": math.ceil(limits.job_seconds),
             }
             # Arguments may be longer than a pipe is wide.
             await asyncio.to_thread(process.order, json.dumps(order).encode() + b"\n")

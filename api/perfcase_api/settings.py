@@ -25,8 +25,9 @@ class Limits:
     """Most that a request may have, but for the bytes of an upload."""
     requests_per_minute: int = 600
     """Those of one token; without a token, those of one address."""
-    job_seconds: float = 60.0
-    """An analysis is killed after this time."""
+    job_seconds: float = 120.0
+    """CPU time of an analysis, on all CPUs together: on a busy machine it takes longer, and is answered all the same. One that
+    only waits is stopped after ten times as long."""
     job_memory_bytes: int = 8 * GIB
     """Address space of the process of an analysis: several times what it uses. A diff of two captures of 1 MB takes 5 GiB."""
     job_output_bytes: int = 256 * MIB

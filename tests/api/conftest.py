@@ -162,7 +162,7 @@ def tcp(admin: httpx.Client) -> str:
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A server that stops an analysis after a few seconds, with one capture."""
+    """A server that stops an analysis after two seconds of CPU time, with one capture."""
     running = start(tmp_path_factory.mktemp("short") / "store", "", "--job-seconds", "2")
     with running.client() as client:
         upload(client, SAMPLES / "d-nagle" / "pipe.perfcase")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -64,6 +65,21 @@ def test_nothing_of_a_job_is_left(server: Running, admin: httpx.Client, tcp: str
     # The connections of the client stay open, one more or less.
     until(lambda: len(list(files.iterdir())) <= before + 2)
     assert list((server.store / "scratch").iterdir()) == []
+
+
+def test_time_on_a_busy_machine_is_not_counted(short: Running) -> None:
+    """An analysis that gets no CPU for longer than it may take CPU time is answered all the same."""
+    with short.client() as client, ThreadPoolExecutor(1) as pool:
+        (capture,) = client.get("/v1/captures").json()["captures"]
+        sql = "SELECT sum(levenshtein(repeat('a', 15000), repeat('b', 15000) || i::VARCHAR)) FROM range(2) AS r(i)"
+        body = {"sql": sql, "capture_id": capture["capture_id"]}
+        answer = pool.submit(client.post, "/v1/sql", json=body, timeout=60)
+        until(lambda: children(nursery(short)))
+        (analysis,) = children(nursery(short))
+        os.kill(analysis, signal.SIGSTOP)
+        time.sleep(2.5)
+        os.kill(analysis, signal.SIGCONT)
+        assert answer.result().status_code == 200
 
 
 def test_a_killed_server_takes_its_jobs_along(tmp_path: Path) -> None:

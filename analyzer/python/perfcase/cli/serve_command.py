@@ -24,8 +24,8 @@ def command(
         typer.Option(min=1, max=256, metavar="N", help="Analyses at once; as many as there are CPUs if none is given."),
     ] = None,
     job_seconds: Annotated[
-        float, typer.Option(min=0.1, metavar="S", help="An analysis that takes longer is stopped.")
-    ] = 60.0,
+        float, typer.Option(min=0.1, metavar="S", help="An analysis that takes more CPU time is stopped.")
+    ] = 120.0,
     requests_per_minute: Annotated[
         int, typer.Option(min=1, metavar="N", help="Limit for one token; without a token, for one address.")
     ] = 600,
