@@ -105,6 +105,8 @@ _SPECIAL = {
             **_only(_RETURNED, "ret", "errno", "errno_name"),
             "pairing": f"CASE WHEN exit_ts_ns >= {_END} THEN 'enter_only' ELSE pairing END",
             "cut_at": f"CASE WHEN exit_ts_ns >= {_END} THEN 'end' ELSE cut_at END",
+            # The call that it repeats may lie before the window.
+            "is_fd_event": f"is_fd_event OR {_START} > 0",
         },
         f"ts_ns < {_END} AND (coalesce(exit_ts_ns, ts_ns) >= {_START} OR (exit_ts_ns IS NULL AND cut_at = 'end'))",
     ),

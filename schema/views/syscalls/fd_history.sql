@@ -21,10 +21,11 @@
 -- column known_from: snapshot, call (the one that made it), use (calls that only such descriptors allow; a pipe or socketpair that can only have been made then); NULL when nothing is known
 -- column end_known_from: what ended it: close, close_range, exec (close-on-exec), replaced (dup2 over it), made_again (the number was given again, its end was not seen), snapshot (something else was seen), exit (of the process); NULL without an end
 WITH call AS (
+  -- Not those that only repeat what another call told: they are most.
   SELECT t.upid, s.utid, s.name, s.args, s.fd, s.ret, s.errno, s.ts_ns, s.exit_ts_ns
   FROM syscall AS s
   JOIN thread AS t USING (utid)
-  WHERE t.upid IS NOT NULL
+  WHERE t.upid IS NOT NULL AND s.is_fd_event IS NOT FALSE
 ), named AS (
   -- What each call that returns a descriptor makes, and where its flags stand.
   FROM (VALUES

@@ -1,6 +1,6 @@
 -- peer_wait: on which other ends (a connection's peer, a pipe, a file) each thread spent the time of its blocking calls
 -- grain: another end, a thread that waited for it under a name, a call and how the one was attributed to the other
--- source: fd_call, syscall, thread, thread_name, recorder_thread
+-- source: fd_history, syscall, thread, thread_name, recorder_thread
 -- caveat: poll, select and epoll_wait wait for many descriptors: where they returned one that is ready, the descriptor that the thread uses in its next call takes their time (attributed_by is next_call); else it stays with the epoll descriptor, or with nothing known
 -- caveat: the time of a call, not only of its sleep: a read from the page cache counts as well
 -- caveat: several descriptors with the same other end are one row; fds lists them
@@ -23,36 +23,41 @@
 -- column max_ns [ns]: the longest
 -- column fds: the descriptors
 WITH poll AS (
-  SELECT utid, name_id, ts_ns, duration_ns, name, fd, ret, is_poll,
-    lead(ts_ns) OVER calls AS next_ts_ns, lead(name) OVER calls AS next_name, lead(fd) OVER calls AS next_fd
-  FROM (
-    SELECT *, name IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64', 'epoll_wait',
-      'epoll_pwait', 'epoll_pwait2') AS is_poll
-    FROM syscall
-    WHERE pairing <> 'exit_only'
-  )
+  FROM (VALUES ('poll'), ('ppoll'), ('ppoll_time64'), ('select'), ('_newselect'), ('pselect6'), ('pselect6_time64'),
+    ('epoll_wait'), ('epoll_pwait'), ('epoll_pwait2')) AS poll (name)
+), polled AS (
+  -- What a thread does next is asked only of threads that poll.
+  SELECT utid, name_id, duration_ns, name, fd, ts_ns, ret, lead(ts_ns) OVER calls AS next_ts_ns, lead(name) OVER calls AS next_name,
+    lead(fd) OVER calls AS next_fd
+  FROM syscall
+  WHERE pairing <> 'exit_only' AND utid IN (SELECT utid FROM syscall WHERE name IN (FROM poll))
   WINDOW calls AS (PARTITION BY utid ORDER BY ts_ns, exit_ts_ns)
+  QUALIFY name IN (FROM poll)
 ), waiting AS (
-  SELECT utid, name_id, ts_ns, duration_ns, name, fd, ret,
-    is_poll AND ret > 0 AND next_fd IS NOT NULL
-      AND next_name NOT IN ('close', 'epoll_ctl', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'fcntl', 'ioctl') AS is_through,
-    next_ts_ns, next_name, next_fd
-  FROM poll
-  WHERE duration_ns IS NOT NULL AND (is_poll OR name IN (
+  SELECT utid, name_id, duration_ns, name,
+    CASE WHEN is_through THEN next_fd ELSE fd END AS fd,
+    CASE WHEN is_through THEN next_ts_ns ELSE ts_ns END AS used_ts_ns,
+    CASE WHEN is_through THEN 'next_call' WHEN fd IS NOT NULL THEN 'descriptor' ELSE 'none' END AS attributed_by
+  FROM (
+    SELECT *, ret > 0 AND next_fd IS NOT NULL
+      AND next_name NOT IN ('close', 'epoll_ctl', 'epoll_wait', 'epoll_pwait', 'epoll_pwait2', 'fcntl', 'ioctl') AS is_through
+    FROM polled
+    WHERE duration_ns IS NOT NULL
+  )
+  UNION ALL
+  SELECT utid, name_id, duration_ns, name, fd, ts_ns, CASE WHEN fd IS NOT NULL THEN 'descriptor' ELSE 'none' END
+  FROM syscall
+  WHERE duration_ns IS NOT NULL AND name IN (
     'read', 'readv', 'pread64', 'preadv', 'preadv2', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg', 'accept', 'accept4',
     'connect', 'write', 'writev', 'pwrite64', 'pwritev', 'pwritev2', 'send', 'sendto', 'sendmsg', 'sendmmsg', 'sendfile',
     'sendfile64', 'splice', 'tee', 'vmsplice', 'copy_file_range', 'fsync', 'fdatasync', 'sync_file_range', 'syncfs',
-    'fallocate', 'flock', 'getdents', 'getdents64', 'io_uring_enter'))
+    'fallocate', 'flock', 'getdents', 'getdents64', 'io_uring_enter')
 ), attributed AS (
-  SELECT w.*, c.kind, coalesce(c.peer, c.target, c.kind) AS peer,
-    CASE WHEN w.is_through THEN w.next_fd ELSE w.fd END AS used_fd,
-    CASE WHEN w.is_through THEN 'next_call' WHEN w.fd IS NOT NULL THEN 'descriptor' ELSE 'none' END AS attributed_by
-  FROM waiting AS w
-  LEFT JOIN (SELECT DISTINCT ON (utid, ts_ns, name, fd) utid, ts_ns, name, fd, kind, peer, target FROM fd_call) AS c
-    ON c.utid = w.utid
-      AND c.ts_ns = CASE WHEN w.is_through THEN w.next_ts_ns ELSE w.ts_ns END
-      AND c.name = CASE WHEN w.is_through THEN w.next_name ELSE w.name END
-      AND c.fd = CASE WHEN w.is_through THEN w.next_fd ELSE w.fd END
+  SELECT w.*, w.used_ts_ns < coalesce(h.end_ts_ns, 9223372036854775807) AS is_now,
+    CASE WHEN is_now THEN h.kind END AS kind, CASE WHEN is_now THEN coalesce(h.peer, h.target, h.kind) END AS peer
+  FROM (SELECT w.*, t.upid FROM waiting AS w JOIN thread AS t USING (utid)) AS w
+  ASOF LEFT JOIN (SELECT *, coalesce(ts_ns, -4611686018427387904) AS from_ts_ns FROM fd_history) AS h
+    ON h.upid = w.upid AND h.fd = w.fd AND w.used_ts_ns >= h.from_ts_ns
 )
 SELECT
   a.peer, a.kind, a.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, a.name, a.attributed_by,
@@ -60,7 +65,7 @@ SELECT
   TRY_CAST(sum(a.duration_ns) AS BIGINT) AS wait_ns,
   avg(a.duration_ns) AS avg_ns,
   max(a.duration_ns) AS max_ns,
-  list_sort(list(DISTINCT a.used_fd) FILTER (a.used_fd IS NOT NULL)) AS fds
+  list_sort(list(DISTINCT a.fd) FILTER (a.fd IS NOT NULL)) AS fds
 FROM attributed AS a
 JOIN thread AS t USING (utid)
 LEFT JOIN thread_name AS n ON n.name_id = a.name_id

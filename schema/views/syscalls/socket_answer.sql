@@ -30,12 +30,18 @@
 -- column write_name: the call of the last write
 -- column read_name: the call that read the answer
 WITH call AS (
-  SELECT t.upid, s.utid, s.name_id, s.name, s.fd, s.ret, s.args, s.ts_ns, s.exit_ts_ns,
+  SELECT t.upid, s.utid, s.name_id, s.name, s.fd, s.ret, s.ts_ns, s.exit_ts_ns,
     s.name IN ('write', 'writev', 'send', 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'sendfile64') AS is_write,
     s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg') AS is_read
   FROM syscall AS s
   JOIN thread AS t USING (utid)
   WHERE t.upid IS NOT NULL AND s.exit_ts_ns IS NOT NULL
+), event AS (
+  -- The calls that tell what a descriptor is.
+  SELECT t.upid, s.name, s.fd, s.ret, s.args, s.ts_ns, s.exit_ts_ns
+  FROM syscall AS s
+  JOIN thread AS t USING (utid)
+  WHERE t.upid IS NOT NULL AND s.exit_ts_ns IS NOT NULL AND s.is_fd_event IS NOT FALSE
 ), born AS (
   SELECT upid, ret::INTEGER AS fd, exit_ts_ns AS since_ts_ns,
     CASE name WHEN 'socket' THEN
@@ -44,22 +50,22 @@ WITH call AS (
     END AS family,
     CASE WHEN name IN ('accept', 'accept4') THEN false END AS is_client,
     name IN ('socket', 'accept', 'accept4') AS is_socket
-  FROM call
+  FROM event
   WHERE ret >= 0 AND (name IN ('socket', 'accept', 'accept4', 'open', 'openat', 'openat2', 'creat', 'epoll_create', 'epoll_create1',
     'eventfd', 'eventfd2', 'signalfd', 'signalfd4', 'timerfd_create', 'memfd_create', 'inotify_init', 'inotify_init1', 'dup', 'dup2', 'dup3')
     OR (name IN ('fcntl', 'fcntl64') AND args[2] IN (0, 1030)))
   UNION ALL
-  SELECT upid, fd, exit_ts_ns, NULL, NULL, false FROM call WHERE name = 'close' AND ret = 0 AND fd IS NOT NULL
+  SELECT upid, fd, exit_ts_ns, NULL, NULL, false FROM event WHERE name = 'close' AND ret = 0 AND fd IS NOT NULL
   UNION ALL
   -- What was there before anything that the capture has of it.
   SELECT DISTINCT upid, fd, -4611686018427387904, NULL, NULL, false FROM (
-    SELECT upid, fd FROM call WHERE fd IS NOT NULL UNION ALL SELECT upid, fd FROM proc_fd
+    SELECT upid, fd FROM event WHERE fd IS NOT NULL UNION ALL SELECT upid, fd FROM proc_fd
   )
 ), sign AS (
   -- What tells of a descriptor later: a snapshot, and a connect.
   SELECT upid, fd, ts_ns, inode, kind = 'socket' AS is_socket, false AS is_connect FROM proc_fd
   UNION ALL
-  SELECT upid, fd, ts_ns, NULL, true, true FROM call WHERE name = 'connect' AND fd IS NOT NULL
+  SELECT upid, fd, ts_ns, NULL, true, true FROM event WHERE name = 'connect' AND fd IS NOT NULL
 ), told AS (
   SELECT s.upid, s.fd, b.since_ts_ns, arg_max(s.inode, s.ts_ns) FILTER (s.is_socket) AS inode, bool_or(s.is_socket) AS is_socket,
     bool_or(s.is_connect) AS is_connect

@@ -15,20 +15,44 @@ macro_rules! list {
     };
 }
 
+/// What a call does to the descriptors of its process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FdRole {
+    /// It uses one, or none.
+    User,
+    /// It returns one.
+    Maker,
+    /// It leaves two in memory: pipe, pipe2, socketpair.
+    PairMaker,
+    /// close.
+    Closer,
+    /// It ends many: close_range, and the exec calls.
+    ManyCloser,
+    /// fcntl and ioctl: some of their commands make one, or change whether it outlives an exec.
+    Controller,
+}
+
 /// A call of one calling convention.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// Its name; empty where the number has no call.
     pub name: &'static str,
+    /// What it does to descriptors.
+    pub fd_role: FdRole,
     fd: u8,
 }
 
-const NO_CALL: Call = Call { name: "", fd: NO_FD };
+const NO_CALL: Call = Call { name: "", fd_role: FdRole::User, fd: NO_FD };
 
 impl Call {
     /// Which argument is the first descriptor.
     pub fn fd(&self) -> Option<usize> {
         (self.fd != NO_FD).then_some(self.fd as usize)
+    }
+
+    /// The first descriptor among these arguments. Negative ones stand for something else: the current directory, no file.
+    pub fn fd_of(&self, args: &[u64]) -> Option<i32> {
+        self.fd().and_then(|index| args.get(index)).map(|&fd| fd as i32).filter(|&fd| fd >= 0)
     }
 }
 
@@ -65,9 +89,18 @@ impl Abi {
         let mut abi = Abi { name, ..Abi::default() };
         for (number, name) in numbered(text) {
             let is_fd = |argument: &str| argument.starts_with("f:");
-            let arguments = arguments.of(abi.name, name).and_then(|form| form.arguments);
-            let fd = arguments.and_then(|list| list.split(' ').position(is_fd)).map_or(NO_FD, |index| index as u8);
-            let call = Call { name, fd };
+            let form = arguments.of(abi.name, name);
+            let list = form.and_then(|form| form.arguments);
+            let fd = list.and_then(|list| list.split(' ').position(is_fd)).map_or(NO_FD, |index| index as u8);
+            let fd_role = match name {
+                "pipe" | "pipe2" | "socketpair" => FdRole::PairMaker,
+                "close" => FdRole::Closer,
+                "close_range" | "execve" | "execveat" => FdRole::ManyCloser,
+                "fcntl" | "fcntl64" | "ioctl" => FdRole::Controller,
+                _ if form.and_then(|form| form.result) == Some("f") => FdRole::Maker,
+                _ => FdRole::User,
+            };
+            let call = Call { name, fd_role, fd };
             if number >= 1024 {
                 abi.odd.insert(number as i64, call);
                 continue;

@@ -22,7 +22,7 @@ from perfcase.diff.compare import Difference, Side, differences
 from perfcase.diff.sides import SIDES
 from perfcase.kept import Kept, kept_of
 from perfcase.lazy import duckdb
-from perfcase.sharing import LONG, forget, share
+from perfcase.sharing import forget, share
 from perfcase.span import recorded_in
 from perfcase.views import View, load_views, with_dependencies
 from perfcase.window import move, open_window
@@ -35,6 +35,8 @@ PARTS = 4
 """Into how many windows a capture is cut to see how much a figure varies that has no intervals of its own."""
 NOISE_VIEWS_MAX = 8
 """Views for which that is done: those at the top."""
+_SLOW = "fd_history"
+"""A view that takes long however short the window is: it, and what is made from it, is not asked for in windows."""
 NEXT_IN_VIEW = 0.8
 """What the score of each further key of the same view is multiplied by."""
 UNKNOWN_CONFIDENCE = 0.7
@@ -229,7 +231,7 @@ def _add_noise(
     best = {
         name: max((_scored(views, each, set()).score for each in rows), default=0.0) for name, rows in found.items()
     }
-    cheap = [name for name in best if not _is_slow(views, name)]
+    cheap = [name for name in best if _SLOW not in with_dependencies(views, [name])]
     without = [name for name in cheap if best[name] > 0 and not collected[name][0].has_intervals]
     top = sorted(without, key=lambda name: (-best[name], name))[:NOISE_VIEWS_MAX]
     if not top or a.case is None or b.case is None:
@@ -238,11 +240,6 @@ def _add_noise(
     errors = on_both(a, b, lambda side: _errors(side, [views[name] for name in top], wholes[id(side)]))
     for n, name in enumerate(top):
         found[name] = differences(views[name], a, b, errors[0][n], errors[1][n])
-
-
-def _is_slow(views: Mapping[str, View], name: str) -> bool:
-    """Whether a view takes long however short the window is."""
-    return not with_dependencies(views, [name]).keys().isdisjoint(LONG)
 
 
 def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Collected]:

@@ -6,6 +6,7 @@
 mod block;
 mod borrow;
 mod compat;
+mod fd_events;
 mod interval;
 mod sched;
 mod syscalls;

@@ -1,6 +1,6 @@
 //! System calls from raw_syscalls:sys_enter and sys_exit, or from syscalls:sys_enter_* and sys_exit_*.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -9,6 +9,7 @@ use crate::order;
 use crate::session::{NO_TIME, NameId, Utid};
 use crate::syscall_names::Names;
 use crate::tables::{self, SyscallRow, SyscallTable, Table};
+use crate::timeline::fd_events::{FdCall, FdEvents};
 use crate::tracepoint::Record;
 use crate::writer::Build;
 
@@ -104,6 +105,8 @@ pub(crate) struct Syscalls {
     /// raw_syscalls events were seen: those of single calls, recorded beside, tell the same a second time.
     has_raw_enter: bool,
     has_raw_exit: bool,
+    /// For the writer's thread, which makes the rows of all calls in the order in which they are handed over.
+    fd_events: Arc<Mutex<FdEvents>>,
 }
 
 impl Syscalls {
@@ -253,15 +256,38 @@ impl Syscalls {
         }
         let capacity = self.calls.len();
         let calls = std::mem::replace(&mut self.calls, Vec::with_capacity(capacity));
-        Some(Box::new(move || rows(&calls, &order::by_time(calls.len(), |row| calls[row].begin()), start, &names)))
+        let known = self.fd_events.clone();
+        Some(Box::new(move || {
+            let fd_events = fd_events(&known, &calls, &names);
+            rows(&calls, &fd_events, &order::by_time(calls.len(), |row| calls[row].begin()), start, &names)
+        }))
     }
 
     /// All that is left, in blocks that are made one after the other: together they would need as much memory again.
     pub(crate) fn into_blocks(self, start: i64, names: Arc<Names>) -> impl Iterator<Item = Build> {
         let calls = self.calls;
         let order = order::by_time(calls.len(), |row| calls[row].begin());
-        order::blocks(calls, order, move |calls, order| rows(calls, order, start, &names))
+        let (known, of_all) = (self.fd_events, Arc::new(OnceLock::new()));
+        order::blocks(calls, order, move |calls, order| {
+            let fd_events = of_all.get_or_init(|| fd_events(&known, calls, &names));
+            rows(calls, fd_events, order, start, &names)
+        })
     }
+}
+
+/// For each call whether it tells something new of a descriptor, in the order in which they ended.
+fn fd_events(known: &Mutex<FdEvents>, calls: &[Call], names: &Names) -> Vec<bool> {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    let told = calls.iter().map(|call| {
+        let (_, of) = names.get(call.number, call.is_compat);
+        of.is_some_and(|of| {
+            let args = &call.args[..call.arg_count as usize];
+            let ret = (call.exited != NO_TIME).then_some(call.ret);
+            let at = (call.begin(), if call.exited == NO_TIME { call.entered } else { call.exited });
+            known.tells(&FdCall { utid: call.utid, of, number: call.number, args, ret, at })
+        })
+    });
+    told.collect()
 }
 
 /// Whether a call returns under another number than it was made: after execve x86 shows the number that execve has in the
@@ -276,7 +302,13 @@ fn returned_as(call: &Call, number: i64, ret: i64, is_x86: bool) -> bool {
 }
 
 /// Rows of `syscall`, in this order.
-fn rows(calls: &[Call], order: &[u32], start: i64, names: &Names) -> Result<RecordBatch, ArrowError> {
+fn rows(
+    calls: &[Call],
+    fd_events: &[bool],
+    order: &[u32],
+    start: i64,
+    names: &Names,
+) -> Result<RecordBatch, ArrowError> {
     let known = |number: u32| (number != NONE).then_some(number);
     let mut table = SyscallTable::default();
     let mut unknown = String::new();
@@ -293,8 +325,7 @@ fn rows(calls: &[Call], order: &[u32], start: i64, names: &Names) -> Result<Reco
             &unknown
         });
         let errno = (has_exit && (-4095..0).contains(&call.ret)).then(|| -call.ret as i32);
-        // Negative ones stand for something else: the current directory, no file.
-        let fd = of.and_then(|of| of.fd()).and_then(|index| args.get(index)).map(|&fd| fd as i32).filter(|&fd| fd >= 0);
+        let fd = of.and_then(|of| of.fd_of(args));
         table.push(SyscallRow {
             ts_ns: call.begin().saturating_sub(start),
             exit_ts_ns: has_exit.then(|| call.exited.saturating_sub(start)),
@@ -308,6 +339,7 @@ fn rows(calls: &[Call], order: &[u32], start: i64, names: &Names) -> Result<Reco
             name: name.as_bytes(),
             args: (call.pairing != Pairing::ExitOnly).then_some(args),
             fd,
+            is_fd_event: fd_events[row as usize],
             ret: has_exit.then_some(call.ret),
             errno,
             errno_name: errno.and_then(|errno| names.error(errno)).map(str::as_bytes),
