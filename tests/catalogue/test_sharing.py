@@ -40,11 +40,12 @@ def test_the_findings_are_the_same(sample: str) -> None:
     assert answers[0][0]
 
 
-def test_of_a_large_capture_only_what_takes_long_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_large_capture_little_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "_ROWS_MAX", 1)
     with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:
         sharing.share(connection, load_views())
-        assert connection.execute(TEMPORARY).fetchall() == [("fd_call",), ("fd_history",), ("socket_answer",)]
+        made = [name for (name,) in connection.execute(TEMPORARY).fetchall()]
+        assert made == ["fd_call", "fd_history", "socket_answer", "view_coverage"]
 
 
 def test_a_table_of_many_rows_stays_in_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,3 +91,18 @@ def test_what_a_window_shares_is_of_that_window() -> None:
                 answers[is_shared].append(window.execute("FROM socket_answer ORDER BY ALL").fetchall())
     assert answers[0] == answers[1]
     assert answers[0][0] != answers[0][1]
+
+
+def test_what_has_no_time_is_made_once_for_all_windows() -> None:
+    case = store.open_case(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder)
+    ((end_ns,),) = query.connect(case.folder).execute("SELECT duration_ns FROM capture").fetchall()
+    with open_window(case, 0, end_ns // 2) as window:
+        sharing.share(window, [name for name in load_views() for _ in range(2)])
+        before = {name for (name,) in window.execute(TEMPORARY).fetchall()}
+        move(window, end_ns // 2, end_ns)
+        sharing.forget(window)
+        after = {name for (name,) in window.execute(TEMPORARY).fetchall()}
+        assert {"stack_folded", "frame_label"} <= after
+        assert {"thread", "thread_time", "recorder_overhead", "process"} <= before - after
+        for name in after:
+            assert window.execute(f"FROM temp.{name} EXCEPT ALL FROM main.{name}").fetchall() == [], name

@@ -87,9 +87,10 @@ def recorded(sample: Callable[[str], Path]) -> Path:
 
 def test_two_random_halves_of_a_recording_have_the_same_shape(recorded: Path) -> None:
     with query.connect(recorded) as connection:
-        event = profiles(connection, connection)[0].event
-        halves = [profile(connection, event, f"hash(sample_id) % 2 = {half}") for half in (0, 1)]
-        whole = profile(connection, event, None)
+        found = profiles(connection, connection)[0]
+        event, unit = found.event, found.unit
+        halves = [profile(connection, event, unit, f"hash(sample_id) % 2 = {half}") for half in (0, 1)]
+        whole = profile(connection, event, unit, None)
         counted = connection.execute(
             "SELECT count(*), sum(period) FROM sample JOIN perf_event USING (event_id) WHERE name = ?", [event]
         ).fetchone()
@@ -185,7 +186,7 @@ def two(tmp_path: Path) -> Iterator[tuple[duckdb.DuckDBPyConnection, duckdb.Duck
 
 
 def test_stacks_are_matched_by_names(two: tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection]) -> None:
-    one, other = (profile(connection, "cpu-clock") for connection in two)
+    one, other = (profile(connection, "cpu-clock", "ns") for connection in two)
     worker, main = Named("worker-*", "", "label"), Named("main", "app", "user")
     run, blind = Named("Work.run", "perf-*.map", "user"), Named("[app]", "app", "unnamed")
     assert one.stacks == {(worker, main, run, blind): Weight(21, 3), (worker, main): Weight(7, 1)}

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 
 from perfcase.findings import fired, load_rules, sorted_findings
 from perfcase.lazy import duckdb
 from perfcase.schema import quote
 from perfcase.views import View, load_views, with_dependencies
+from perfcase.window import is_cut
 
-LONG = ("fd_history", "fd_call", "socket_answer")
-"""Views that take long to answer: they are shared in captures of every size."""
+_ALWAYS = ("fd_history", "fd_call", "socket_answer", "view_coverage")
+"""Views that are shared in captures of every size: they take long to answer, or are asked for often."""
 FINDINGS = ("finding", "finding_coverage")
 """Views that are made of all rules."""
 _ROWS_MAX = 2_000_000
@@ -27,13 +29,15 @@ _TABLE_ROWS_MAX = 200_000
 
 def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
     """Makes temporary tables of what is read more than once for the ``wanted`` tables and views, each as often as it is among
-    them: such a table stands before a view of its name, for as long as the connection lives. Parameters of views are those
-    that are set now."""
+    them: such a table stands before a view of its name, until ``forget``. Parameters of views are those that are set now."""
     tables, views = _read_often(load_views(), Counter([*wanted]))
     shared = [*_short(connection, tables), *views]
     if not _is_small(connection):
-        shared = [name for name in views if name in LONG]
+        shared = [name for name in views if name in _ALWAYS]
+    there = _shared(connection)
     for name in shared:
+        if name in there:
+            continue
         # What cannot be worked out is left to its readers, who say so.
         with suppress(duckdb.Error):
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}").fetchall()
@@ -61,9 +65,22 @@ def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def forget(connection: duckdb.DuckDBPyConnection) -> None:
-    """Takes the tables of ``share`` away: the views that they stand before may have other rows by now."""
-    for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall():
-        connection.execute(f"DROP TABLE temp.{quote(name)}").fetchall()
+    """Takes the tables of ``share`` away that have other rows in another window."""
+    for name in _shared(connection):
+        if _has_time(name):
+            connection.execute(f"DROP TABLE temp.{quote(name)}").fetchall()
+
+
+def _shared(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    return [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()]
+
+
+@cache
+def _has_time(name: str) -> bool:
+    """Whether a table, or one that a view is made from, has other rows in another window. Names and callchains have not."""
+    views = load_views()
+    read = {name, *(source for view in with_dependencies(views, [name]).values() for source in view.sources)}
+    return any(is_cut(table) for table in read - views.keys())
 
 
 def _read_often(views: dict[str, View], wanted: Counter[str]) -> tuple[list[str], list[str]]:

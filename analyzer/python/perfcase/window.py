@@ -30,7 +30,7 @@ from perfcase.casedb import checkpoint, in_cache
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.query import lock_down, sql_errors
-from perfcase.schema import quote
+from perfcase.schema import load_tables, quote
 from perfcase.scope import Scope
 from perfcase.store import Case
 
@@ -263,6 +263,14 @@ def _shown(table: str, body: str, columns: Sequence[str], is_window: bool, kept:
     listed = ", ".join(f"{changed[name]} AS {quote(name)}" if name in changed else quote(name) for name in columns)
     where = f" WHERE {condition}" if condition else ""
     return f"SELECT {listed} FROM ({body}) AS whole{where}"
+
+
+def is_cut(table: str) -> bool:
+    """Whether a window has other rows of a table than the whole capture; a table that the schema does not have may have."""
+    tables = load_tables()
+    if table in _SPECIAL or table not in tables:
+        return True
+    return any(column.name.endswith("ts_ns") or column.name == "sample_id" for column in tables[table].columns)
 
 
 def _in_window(table: str, body: str, columns: Sequence[str]) -> tuple[dict[str, str], str | None]:

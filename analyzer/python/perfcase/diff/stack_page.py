@@ -12,13 +12,13 @@ from perfcase.diff.callers import callers
 from perfcase.diff.compare import Side, diff_view
 from perfcase.diff.page import times, value
 from perfcase.diff.shape import COUNTER_VIEWS, Shape, differing_counters, sentence, shape
-from perfcase.diff.stacks import Profile, pictured, profiles
+from perfcase.diff.stacks import Profile, pictured, profiles_in_common
 from perfcase.flamegraph import FlameGraph
 from perfcase.flametree import tree
 from perfcase.lazy import duckdb
 from perfcase.query import Result
 from perfcase.span import recorded_ns
-from perfcase.stacks import event_counts, sampled_events
+from perfcase.stacks import event_counts
 from perfcase.text import ratio, safe
 from perfcase.views import load_views
 
@@ -114,9 +114,10 @@ class Said:
 
 def said_of_stacks(a: Side, b: Side) -> Said | None:
     """The stacks of both beside each other; None where they sampled nothing in common."""
-    if not sampled_events(a.connection).keys() & sampled_events(b.connection).keys():
+    both = profiles_in_common(a.connection, b.connection)
+    if both is None:
         return None
-    old, new = profiles(a.connection, b.connection)
+    old, new = both
     found = shape(old, new)
     views = load_views()
     differences = [each for name in COUNTER_VIEWS for each in diff_view(views[name], a, b)]

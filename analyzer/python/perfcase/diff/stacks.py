@@ -80,26 +80,25 @@ def profiles(
     """The stacks of both: samples of an event that both have, or where threads left their CPUs."""
     if off_cpu:
         return off_cpu_profile(a, wakers=wakers), off_cpu_profile(b, wakers=wakers)
-    events = _common_event(a, b, event)
-    return profile(a, events[0]), profile(b, events[1])
-
-
-def _common_event(a: duckdb.DuckDBPyConnection, b: duckdb.DuckDBPyConnection, wanted: str | None) -> tuple[str, str]:
-    """The event whose samples are compared, as each of the two calls it."""
-    if wanted is not None:
-        return choose_event(a, wanted)[0], choose_event(b, wanted)[0]
-    events = [sampled_events(side) for side in (a, b)]
-    both = sorted(events[0].keys() & events[1].keys())
-    chosen = sampling_event(both) or next(iter(both), None)
-    if chosen is None:
-        told = " and ".join(", ".join(names) or "none" for names in events)
+    if event is not None:
+        return profile(a, *choose_event(a, event)), profile(b, *choose_event(b, event))
+    found = profiles_in_common(a, b)
+    if found is None:
+        told = " and ".join(", ".join(sampled_events(side)) or "none" for side in (a, b))
         raise PerfcaseError("not_found", f"the two have no sampled event in common: {told}", "--event NAME chooses one")
-    return chosen, chosen
+    return found
 
 
-def profile(connection: duckdb.DuckDBPyConnection, event: str, where: str | None = NOT_IDLE) -> Profile:
+def profiles_in_common(a: duckdb.DuckDBPyConnection, b: duckdb.DuckDBPyConnection) -> tuple[Profile, Profile] | None:
+    """The stacks of both: samples of an event that both have; None where they sampled nothing in common."""
+    units = sampled_events(a)
+    both = sorted(units.keys() & sampled_events(b).keys())
+    event = sampling_event(both) or next(iter(both), None)
+    return None if event is None else (profile(a, event, units[event]), profile(b, event, units[event]))
+
+
+def profile(connection: duckdb.DuckDBPyConnection, event: str, unit: str, where: str | None = NOT_IDLE) -> Profile:
     """The samples of an event; of which threads, a condition on sample and thread says."""
-    unit = sampled_events(connection).get(event, "samples")
     return _profile(event, unit, sample_paths(connection, event, _frames(connection), _label, where))
 
 

@@ -21,6 +21,7 @@ from perfcase.report import (
     use,
 )  # fmt: skip
 from perfcase.report.page import Page
+from perfcase.sharing import share
 
 SECTIONS = (
     findings, host, checklist, use,
@@ -37,6 +38,8 @@ def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: 
 
 def write_sections(page: Page, *, in_full: bool = False) -> None:
     """Writes all sections on a page; ``in_full``: the findings with what they mean and what to look at next."""
+    # Nearly all of them ask it why they have nothing to say.
+    share(page.connection, ["view_coverage"] * 2)
     for section in SECTIONS:
         if not page.has_view(getattr(section, "VIEW", "data_quality")):
             continue
