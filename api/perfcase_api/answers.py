@@ -1,7 +1,8 @@
 """Answers that are kept: an analysis of a capture gives the same bytes until perfcase itself changes.
 
 An answer's key is its ETag: the captures, the command line, and the build of perfcase. The oldest go when there is no room,
-and those of a capture with it: the name of the file says which captures it is of. What several ask at once is worked out once.
+and those of a capture with it: the name of the file says which captures it is of; where there are many, any may be among them.
+What several ask at once is worked out once.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import BinaryIO
 
 from perfcase import casedb, store
 
-_CAPTURES_MAX = 4
-"""Answers about more captures are not kept: their names would not fit a file name."""
+_NAMED_MAX = 4
+"""Captures of an answer that its file names: more would not fit."""
+_MANY = "many"
 _ID_SHOWN = 32
 
 
@@ -70,7 +72,7 @@ class Answers:
 
     def keep(self, etag: str, captures: Sequence[str], data: bytes) -> None:
         """Keeps an answer, if it is not out of proportion."""
-        if len(data) > self._bytes_max // 16 or len(captures) > _CAPTURES_MAX:
+        if len(data) > self._bytes_max // 16:
             return
         name = _name(etag, captures)
         partial = self._folder / f".{name}.{os.getpid()}"
@@ -82,8 +84,9 @@ class Answers:
 
     def forget(self, capture_id: str) -> None:
         """Removes what was kept of a capture."""
-        for path in self._folder.glob(f"*-{capture_id[:_ID_SHOWN]}*"):
-            path.unlink(missing_ok=True)
+        for part in (f"-{capture_id[:_ID_SHOWN]}", f"-{_MANY}"):
+            for path in self._folder.glob(f"*{part}*"):
+                path.unlink(missing_ok=True)
 
     def _make_room(self) -> None:
         kept = sorted(((entry.stat(), entry) for entry in self._folder.iterdir()), key=lambda pair: pair[0].st_mtime_ns)
@@ -96,4 +99,5 @@ class Answers:
 
 
 def _name(etag: str, captures: Sequence[str]) -> str:
-    return "-".join((etag, *(capture_id[:_ID_SHOWN] for capture_id in captures[:_CAPTURES_MAX])))
+    named = [_MANY] if len(captures) > _NAMED_MAX else [capture_id[:_ID_SHOWN] for capture_id in captures]
+    return "-".join((etag, *named))

@@ -33,6 +33,8 @@ MEDIA = {
     "binary": "application/octet-stream",
     "tar": "application/x-tar",
 }
+PACKED = (MEDIA["parquet"], MEDIA["binary"], MEDIA["tar"])
+"""What is compressed as it is."""
 _KEPT_MAX = 32 << 20
 _PART = 64 << 10
 _LOOK_S = 0.25
@@ -70,7 +72,8 @@ async def ask(
     """
     ids = [row["capture_id"] for row in captures]
     etag = here.answers.etag(ids, [command, *arguments])
-    headers = {"ETag": f'"{etag}"', "Cache-Control": "private, no-cache"}
+    # Weak: compressed or not, it says the same.
+    headers = {"ETag": f'W/"{etag}"', "Cache-Control": "private, no-cache"}
     if f'"{etag}"' in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     folders = [here.uploads.case(capture_id) for capture_id in ids]

@@ -38,7 +38,9 @@ class Tags:
             # A body of several parts is a stream, of which nobody knows the whole yet.
             if not message.get("more_body"):
                 headers = MutableHeaders(scope=start)
-                headers["ETag"] = etag = f'"{hashlib.sha256(message.get("body", b"")).hexdigest()[:40]}"'
+                etag = f'"{hashlib.sha256(message.get("body", b"")).hexdigest()[:40]}"'
+                # Weak: compressed or not, it says the same.
+                headers["ETag"] = f"W/{etag}"
                 headers.setdefault("Cache-Control", "private, no-cache")
                 if etag in Headers(scope=scope).get("if-none-match", ""):
                     start["status"] = 304

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -73,6 +74,29 @@ def test_every_route(
     assert again.content == answer.content
     same = admin.get(f"/v1/captures/{tcp}/{route}", params=query, headers={"If-None-Match": answer.headers["etag"]})
     assert (same.status_code, same.content) == (304, b"")
+
+
+def test_long_answers_are_compressed_for_who_can_read_that(server: Running, tcp: str) -> None:
+    """Not those that are small, or compressed as they are."""
+    place = f"/v1/captures/{tcp}"
+    for route, is_compressed in [
+        (f"{place}/views/syscall_log?format=csv", True), (f"{place}/flamegraph?off_cpu=true", True), (f"{place}/report", True),
+        (f"{place}/views/syscall_log?format=arrow", True), ("/v1/health", False),
+        (f"{place}/views/thread?format=parquet", False), (f"{place}/export?to=parquet", False), (f"{place}/original", False),
+    ]:  # fmt: skip
+        with server.client() as client:
+            with client.stream("GET", route, headers={"Accept-Encoding": "gzip"}) as packed:
+                sent = b"".join(packed.iter_raw())
+            with client.stream("GET", route, headers={"Accept-Encoding": "identity"}) as plain:
+                whole = b"".join(plain.iter_raw())
+        assert (packed.status_code, plain.status_code) == (200, 200), packed
+        assert "content-encoding" not in plain.headers
+        assert packed.headers.get("content-encoding") == ("gzip" if is_compressed else None), route
+        if is_compressed:
+            assert gzip.decompress(sent) == whole
+            assert len(sent) < len(whole) / 2, (route, len(sent), len(whole))
+            assert "Accept-Encoding" in packed.headers["vary"]
+            assert packed.headers["etag"] == plain.headers["etag"]
 
 
 def test_all_tables_come_as_one_archive(admin: httpx.Client, tcp: str, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from perfcase_api.answers import Answers
 from perfcase_api.catalogue import Catalogue
 from perfcase_api.imports import Imports
 from perfcase_api.settings import Limits, Settings
@@ -198,3 +199,21 @@ def test_on_a_full_disk_one_can_sign_in_and_delete(tmp_path: Path) -> None:
         assert wait_ready(client, upload(client, PIPE))["state"] == "ready"
         assert (inside / "reserve").exists(), "it is kept again"
     running.stop()
+
+
+def test_an_answer_about_many_captures_goes_with_any_of_them(tmp_path: Path) -> None:
+    answers = Answers(tmp_path, 1 << 20)
+    many, few = [f"{number:064x}" for number in range(900)], ["f" * 64, "e" * 64]
+    for ids in (many, few):
+        answers.keep(answers.etag(ids, ["history"]), ids, b"all of it")
+
+    def kept(ids: list[str]) -> bytes | None:
+        found = answers.find(answers.etag(ids, ["history"]), ids)
+        if found is None:
+            return None
+        with found:
+            return found.read()
+
+    assert (kept(many), kept(few), kept(many[1:])) == (b"all of it", b"all of it", None)
+    answers.forget(many[700])
+    assert (kept(many), kept(few)) == (None, b"all of it")
