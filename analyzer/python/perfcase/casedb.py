@@ -66,12 +66,21 @@ def template(other_columns: OtherColumns | None = None) -> Path:
 
     It is of this schema and this DuckDB.
     """
+    return in_cache("case", _key(other_columns), lambda folder, path: _make(folder, path, other_columns or {}))
+
+
+def template_at_hand(other_columns: OtherColumns | None = None) -> Path | None:
+    """The same, if it was made before and may be read."""
+    with suppress(OSError):
+        return _found(_cache(), _stem("case", _key(other_columns)))
+    return None
+
+
+def _key(other_columns: OtherColumns | None) -> str:
     # Loaded here, on the thread that prepares an import.
     from importlib.metadata import version
 
-    others = json.dumps(other_columns or {}, sort_keys=True)
-    key = f"{views_hash()}\0{version('duckdb')}\0{others}"
-    return in_cache("case", key, lambda folder, path: _make(folder, path, other_columns or {}))
+    return f"{views_hash()}\0{version('duckdb')}\0{json.dumps(other_columns or {}, sort_keys=True)}"
 
 
 def in_cache(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:
@@ -80,8 +89,7 @@ def in_cache(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:
     It lies in the user's cache; where that cannot be written or is full, in a temporary folder for as long as the process runs. It is to be
     copied: another process may remove it.
     """
-    stem = f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfcase"
+    stem, cache = _stem(name, key), _cache()
     try:
         cache.mkdir(parents=True, exist_ok=True)
         return _in_folder(cache, stem, make)
@@ -95,7 +103,15 @@ def in_cache(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:
         raise PerfcaseError("environment", f"{scratch / stem}: cannot be made: {told}", ROOM) from error
 
 
-def _in_folder(folder: Path, stem: str, make: Callable[[Path, Path], None]) -> Path:
+def _stem(name: str, key: str) -> str:
+    return f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfcase"
+
+
+def _found(folder: Path, stem: str) -> Path | None:
     # Its name says how long it is: one that was cut, by a full disk or a power failure, would break every import to come.
     for path in folder.glob(f"{stem}-*.duckdb"):
         if path.stem == f"{stem}-{path.stat().st_size}":
@@ -105,7 +121,14 @@ def _in_folder(folder: Path, stem: str, make: Callable[[Path, Path], None]) -> P
             with suppress(OSError):
                 os.utime(path)
             return path
-        path.unlink(missing_ok=True)
+    return None
+
+
+def _in_folder(folder: Path, stem: str, make: Callable[[Path, Path], None]) -> Path:
+    if found := _found(folder, stem):
+        return found
+    for cut in folder.glob(f"{stem}-*.duckdb"):
+        cut.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as working:
         made = Path(working) / f"{stem}.duckdb"
         make(Path(working), made)

@@ -30,7 +30,7 @@ from perfcase.wholeness import KEPT
 
 _SIZE_MAX = 8 << 20
 """Bytes of a value: of more, to read it takes as long as to ask."""
-_MADE_BY = ("diff/collect.py", "diff/rank.py", "exact.py", "span.py", "window.py")
+_MADE_BY = ("coverage.py", "diff/collect.py", "diff/rank.py", "exact.py", "history/metric.py", "span.py", "window.py")
 """The modules that what is kept depends on, besides schema/."""
 _WORKING = ".working-"
 
@@ -105,7 +105,16 @@ def kept_of(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> Kept
     names = {name for view in views for name in _parameters(view)}
     asked = " AND ".join(["true", *(f"getvariable({literal(name)}) IS NULL" for name in sorted(names))])
     ((is_default,),) = connection.execute(f"SELECT {asked}").fetchall()
-    return Kept(folder, _version(folder)) if is_default else None
+    return kept_of_all(folder) if is_default else None
+
+
+def kept_of_all(folder: Path) -> Kept:
+    """What an imported folder keeps, for who asks the whole of it with all parameters as they are by default.
+
+    Raises:
+        OSError: its tables cannot be listed.
+    """
+    return Kept(folder, _version(folder))
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +44,29 @@ def connect(case_dir: Path, sharers: int = 1) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+@contextmanager
+def one_database(
+    path: Path, folders: Sequence[Path], sharers: int
+) -> Iterator[Callable[[Path], duckdb.DuckDBPyConnection]]:
+    """Connections as ``connect`` makes, to imported folders which all have the tables and views of the database ``path``: to open
+    one takes as long as to ask it. ``sharers`` of them work at once."""
+    resolved = [folder.resolve() for folder in folders]
+    try:
+        base = duckdb.connect(str(path), read_only=True)
+    except duckdb.Error as error:
+        raise PerfcaseError("input", f"{path}: cannot be opened: {error}") from error
+
+    def connected(folder: Path) -> duckdb.DuckDBPyConnection:
+        connection = base.cursor()
+        connection.execute(f"SET VARIABLE case_dir = {literal(str(folder.resolve()))}")
+        connection.execute("SET VARIABLE is_whole = true")
+        return connection
+
+    with base:
+        _lock(base, resolved, sharers)
+        yield connected
+
+
 def whole(connection: duckdb.DuckDBPyConnection) -> Path | None:
     """The imported folder whose tables a connection of ``connect`` sees; None where it sees a part of them."""
     ((folder,),) = connection.execute("SELECT getvariable('case_dir') WHERE getvariable('is_whole')").fetchall() or [
@@ -58,8 +81,13 @@ def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path, sharers: int 
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         # The file is open in this process already: DuckDB gave us that database, as it was locked down then.
         return
+    _lock(connection, [folder], sharers)
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, folders: Iterable[Path], sharers: int) -> None:
+    tables = [str(folder / "tables") for folder in folders]
     # A pattern of files is held against them as it is written.
-    allowed = {str(folder / "tables"), glob.escape(str(folder / "tables")), str(folder / KEPT)}
+    allowed = {*tables, *map(glob.escape, tables), *(str(folder / KEPT) for folder in folders)}
     connection.execute(f"SET allowed_directories = [{', '.join(map(literal, sorted(allowed)))}]")
     connection.execute("SET temp_directory = ''")
     tune(connection, sharers)
@@ -67,17 +95,26 @@ def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path, sharers: int 
     connection.execute("SET lock_configuration = true")
 
 
+def thread_count(connection: duckdb.DuckDBPyConnection) -> int:
+    """On how many threads a question may run.
+
+    Raises:
+        PerfcaseError: what the variable says is no number of threads.
+    """
+    given = os.environ.get(THREADS, "")
+    if given and not (given.isdecimal() and 0 < int(given) <= _THREADS_MAX):
+        raise PerfcaseError("usage", f"{THREADS}={given}: a number of threads, 1 to {_THREADS_MAX}")
+    ((usual,),) = connection.execute("SELECT current_setting('threads')").fetchall()
+    return int(given or usual)
+
+
 def tune(connection: duckdb.DuckDBPyConnection, sharers: int = 1) -> None:
     """Makes queries over many views faster; what they answer stays the same. Two connections that are asked at the same time
     get half of the threads each: more than there are CPUs only wait for each other."""
-    threads = os.environ.get(THREADS, "")
-    if threads and not (threads.isdecimal() and 0 < int(threads) <= _THREADS_MAX):
-        raise PerfcaseError("usage", f"{THREADS}={threads}: a number of threads, 1 to {_THREADS_MAX}")
+    threads = thread_count(connection)
     # On a terminal it would write among our lines; and to count what was done takes a thirtieth of a short query.
     connection.execute("SET enable_progress_bar = false")
-    if threads or sharers > 1:
-        ((usual,),) = connection.execute("SELECT current_setting('threads')").fetchall()
-        connection.execute(f"SET threads = {max(1, int(threads or usual) // sharers)}")
+    connection.execute(f"SET threads = {max(1, threads // sharers)}")
     known = {name for (name,) in connection.execute("FROM duckdb_optimizers()").fetchall()}
     connection.execute(f"SET disabled_optimizers = '{','.join(known.intersection(_OPTIMIZERS_OFF))}'")
 

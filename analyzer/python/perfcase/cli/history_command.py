@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from perfcase import query, render
+from perfcase import render
 from perfcase.cli.common import (
     Format,
     FormatOption,
@@ -28,8 +27,7 @@ from perfcase.errors import PerfcaseError
 from perfcase.history import captures, scan, timeline
 from perfcase.history.bands import split
 from perfcase.history.baseline import baseline
-from perfcase.history.captures import Capture, Progress
-from perfcase.history.metric import WAYS, Metric, Reading, metric, read
+from perfcase.history.metric import WAYS, Metric, metric, read_all
 from perfcase.history.page import Page, print_scan
 from perfcase.history.selector import select
 from perfcase.schema import load_tables
@@ -116,7 +114,7 @@ def command(
             found = scan.scan(shown, _compared(view), progress)
         # A baseline may be of captures that are not shown.
         needed = {capture.name: capture for capture in [*shown, *chosen]}
-        readings = _read(wanted, needed, progress) if wanted else {}
+        readings = read_all(wanted, needed, progress) if wanted else {}
     if is_scan:
         with scan.as_table(found) as connection:
             if fmt == Format.table and not output:
@@ -168,20 +166,3 @@ def _metric(view: str | None, measure: str | None, agg: Way | None, where: str |
     if view not in known:
         raise unknown("view", view, known, "perfcase views")
     return metric(known[view], measure, agg and agg.value, where)
-
-
-def _read(wanted: Metric, needed: Mapping[str, Capture], progress: Progress) -> dict[str, Reading]:
-    """The figure of each capture. One that fails is told and does not stop the rest; if all do, the question is wrong."""
-    found: dict[str, Reading] = {}
-    errors = []
-    for number, (name, capture) in enumerate(needed.items()):
-        progress(name, number, len(needed))
-        try:
-            with query.connect(capture.folder) as connection:
-                found[name] = read(connection, wanted, capture.duration_ns)
-        except PerfcaseError as error:
-            errors.append(error)
-            found[name] = Reading(0, None, None, str(error))
-    if errors and len(errors) == len(found):
-        raise errors[0]
-    return found

@@ -5,8 +5,10 @@ A store belongs to the one who filled it: links are not followed, and what is lo
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -84,14 +86,21 @@ def load(
     """Every capture of these folders, by time. ``filed``: ticket and labels that one is kept under, instead of its own."""
     fleet = Fleet()
     found = [(place, root) for root in stores for place in _find(root, fleet.left_out)]
-    by_id: dict[str, str] = {}
+    opened: list[tuple[str, Path, Path]] = []
     for number, (place, root) in enumerate(found):
         # Below several stores there may be the same names.
         name = str(place) if len(stores) > 1 or place == root else str(place.relative_to(root))
         if progress:
             progress(name, number, len(found))
         try:
-            capture = describe(place, name)
+            opened.append((name, store.open_case(place).folder, root))
+        except PerfcaseError as error:
+            fleet.left_out.append(LeftOut(name, str(error)))
+    facts = _facts([folder for _, folder, _ in opened])
+    by_id: dict[str, str] = {}
+    for name, folder, root in opened:
+        try:
+            capture = _capture(name, folder, facts)
         except PerfcaseError as error:
             fleet.left_out.append(LeftOut(name, str(error)))
             continue
@@ -107,18 +116,27 @@ def load(
     return fleet
 
 
-def describe(file: Path, name: str) -> Capture:
-    """A capture, imported first if need be."""
-    case = store.open_case(file)
+def _facts(folders: Iterable[Path]) -> dict[str, tuple]:
+    """What imports say about themselves, by the paths of the tables that say it: all in one question, if all can be read."""
+    tables = [glob.escape(str(folder / "tables" / "capture.parquet")) for folder in folders]
+    with suppress(duckdb.Error), duckdb.cursor() as connection:
+        rows = connection.execute(
+            f"SELECT filename, {_COLUMNS} FROM read_parquet($1, filename = true, file_row_number = true, union_by_name = true)"
+            " WHERE file_row_number = 0",
+            [tables],
+        ).fetchall()
+        return {row[0]: row[1:] for row in rows}
+    return {}
+
+
+def _capture(name: str, folder: Path, known: Mapping[str, tuple]) -> Capture:
+    path = folder / "tables" / "capture.parquet"
     try:
-        row = store.table_row(case.folder, "capture", _COLUMNS)
+        row = known.get(str(path)) or store.table_row(folder, "capture", _COLUMNS)
     except duckdb.Error as error:
-        path = case.folder / "tables" / "capture.parquet"
         raise PerfcaseError("input", f"{path}: {str(error).splitlines()[0]}", "import the capture again") from error
     *facts, labels, kernel, cpu_count, cpu_model = row or [None] * 10
-    return Capture(
-        name, case.folder, *facts, tuple(filter(None, (labels or "").split(","))), kernel, cpu_count, cpu_model
-    )
+    return Capture(name, folder, *facts, tuple(filter(None, (labels or "").split(","))), kernel, cpu_count, cpu_model)
 
 
 def _find(root: Path, left_out: list[LeftOut]) -> list[Path]:

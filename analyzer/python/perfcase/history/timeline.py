@@ -126,7 +126,9 @@ def as_table(answer: Answer, left_out: Iterable[LeftOut]) -> duckdb.DuckDBPyConn
     rows += [{"capture": entry.name, "problem": entry.reason} for entry in left_out]
     if rows:
         marks = ", ".join("?" for _ in columns)
+        connection.begin()
         connection.executemany(f"INSERT INTO history VALUES ({marks})", [[row.get(c) for c in columns] for row in rows])
+        connection.commit()
     return connection
 
 

@@ -1,0 +1,145 @@
+"""A figure of a capture is worked out once, and what is kept of it, or shared with other captures, changes no answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfcase import casedb, query
+from perfcase.errors import PerfcaseError
+from perfcase.history import captures, metric
+from perfcase.history.metric import Reading
+from perfcase.views import load_views
+from tests.support.fakecase import make_case, put
+
+ON_CPU = metric.metric(load_views()["thread_time"], "on_cpu_ns", None, None)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Five captures whose thread runs 1, 2, … seconds."""
+    root = tmp_path / "store"
+    blank = make_case(tmp_path / "blank", {})
+    for number in range(5):
+        case = root / f"{number}.case"
+        shutil.copytree(blank, case)
+        put(case, "capture", [{"capture_id": str(number), "duration_ns": 10**9, "start_realtime_ns": number}])
+        put(case, "thread", [{"utid": 1, "tid": 7, "comm": "java"}])
+        put(case, "source", [{"source_id": 0, "name": "ftrace", "is_timeline": True}])
+        runs(case, number + 1)
+    return root
+
+
+def runs(case: Path, seconds: int) -> None:
+    state = {"utid": 1, "ts_ns": 0, "duration_ns": seconds * 10**9, "state": "running", "is_open": False}
+    put(case, "thread_state", [state])
+
+
+def readings(store: Path, wanted: metric.Metric = ON_CPU) -> list[float | None]:
+    fleet = captures.load([store])
+    found = metric.read_all(wanted, {each.name: each for each in fleet.captures}, lambda *_: None)
+    assert not fleet.left_out
+    return [found[f"{number}.case"].value for number in range(len(found))]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """The captures that were asked, as they are."""
+    found: list[int | None] = []
+    read = metric.read
+
+    def counted(connection: duckdb.DuckDBPyConnection, wanted: metric.Metric, duration_ns: int | None) -> Reading:
+        found.append(duration_ns)
+        return read(connection, wanted, duration_ns)
+
+    monkeypatch.setattr(metric, "read", counted)
+    return found
+
+
+def test_what_was_asked_is_not_asked_again(store: Path, asked: list) -> None:
+    whole = [1e9, 2e9, 3e9, 4e9, 5e9]
+    assert (readings(store), len(asked)) == (whole, 5)
+    assert (readings(store), len(asked)) == (whole, 5)
+    runs(store / "3.case", 9)
+    assert (readings(store), len(asked)) == ([1e9, 2e9, 3e9, 9e9, 5e9], 6)
+    other = metric.metric(load_views()["thread_time"], "on_cpu_ns", "max", None)
+    readings(store, other)
+    assert len(asked) == 11
+    assert (readings(store), len(asked)) == ([1e9, 2e9, 3e9, 9e9, 5e9], 11)
+
+
+def test_a_condition_of_the_users_is_asked_each_time(store: Path, asked: list) -> None:
+    """It may mean something else the next time: the time of day, a random number."""
+    wanted = metric.metric(load_views()["thread_time"], "on_cpu_ns", None, "comm = 'java'")
+    assert readings(store, wanted) == readings(store, wanted) == [1e9, 2e9, 3e9, 4e9, 5e9]
+    assert len(asked) == 10
+
+
+@pytest.mark.parametrize("lie", ["", "[]", "{}", '{"KEY": [1, "x", null, null]}', '{"KEY": [1, 2.0]}', '{"KEY": 7}'])
+def test_what_is_no_figure_is_asked_again(store: Path, asked: list, lie: str) -> None:
+    before = readings(store)
+    (kept,) = (store / "2.case" / "kept").glob("*-figures.json")
+    (key,) = json.loads(kept.read_text())
+    kept.write_text(lie.replace("KEY", key))
+    assert (readings(store), len(asked)) == (before, 6)
+
+
+def test_a_database_for_all_answers_as_each_its_own(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert casedb.template_at_hand() is not None
+    opened = []
+    connect = query.connect
+    monkeypatch.setattr(query, "connect", lambda folder, *more: opened.append(folder) or connect(folder, *more))
+    whole = readings(store)
+    assert opened == []
+    shutil.rmtree(store / "1.case" / "kept")
+    for name in ("0", "1"):
+        shutil.rmtree(store / f"{name}.case" / "kept", ignore_errors=True)
+    monkeypatch.setattr(casedb, "template_at_hand", lambda others: None)
+    assert readings(store) == whole
+    assert len(opened) == 2
+
+
+def test_a_database_that_one_has_spoilt_spoils_no_answer(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an internal error of DuckDB every further question to that database fails."""
+
+    @contextmanager
+    def spoilt(*_: object) -> Iterator[object]:
+        def refuse(folder: Path) -> duckdb.DuckDBPyConnection:
+            raise duckdb.FatalException(f"{folder}: database has been invalidated")
+
+        yield refuse
+
+    monkeypatch.setattr(query, "one_database", spoilt)
+    assert readings(store) == [1e9, 2e9, 3e9, 4e9, 5e9]
+
+
+def test_a_capture_that_cannot_be_read_stops_no_other(store: Path) -> None:
+    table = store / "2.case" / "tables" / "thread_state.parquet"
+    whole = table.read_bytes()
+    # As long, and with the same end: only who reads it sees that.
+    table.write_bytes(whole[:4] + bytes(len(whole) - 12) + whole[-8:])
+    fleet = captures.load([store])
+    found = metric.read_all(ON_CPU, {each.name: each for each in fleet.captures}, lambda *_: None)
+    assert [found[f"{number}.case"].value for number in (0, 1, 3, 4)] == [1e9, 2e9, 4e9, 5e9]
+    assert found["2.case"].problem is not None
+
+
+def test_a_wrong_question_is_an_error(store: Path) -> None:
+    with pytest.raises(PerfcaseError, match="nothing"):
+        readings(store, metric.metric(load_views()["thread_time"], "on_cpu_ns", None, "nothing = 1"))
+
+
+def test_a_pipe_in_place_of_a_table_is_not_waited_for(store: Path) -> None:
+    for name, table in (("1.case", "thread"), ("3.case", "capture")):
+        (store / name / "tables" / f"{table}.parquet").unlink()
+        os.mkfifo(store / name / "tables" / f"{table}.parquet")
+    fleet = captures.load([store])
+    assert [each.name for each in fleet.captures] == ["0.case", "2.case", "4.case"]
+    assert sorted(each.name for each in fleet.left_out) == ["1.case", "3.case"]
