@@ -75,6 +75,7 @@ bench: setup-tests
 	$(PYTHON) analyzer/benches/naming.py
 	$(PYTHON) analyzer/benches/flamegraph.py
 	$(PYTHON) analyzer/benches/server.py
+	$(PYTHON) analyzer/benches/start.py
 
 bless: setup-tests
 	$(PYTHON) -m perfcase.docgen docs

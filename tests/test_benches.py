@@ -44,3 +44,12 @@ def test_routes_of_the_server() -> None:
     lines = done.stdout.splitlines()
     assert lines[0].startswith("pipe.perfcase: uploaded and imported in ")
     assert len(lines) == 12
+
+
+def test_how_long_it_takes_to_start() -> None:
+    done = subprocess.run(
+        [sys.executable, BENCHES / "start.py", "--runs", "1"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    named = [line[:40].strip() for line in done.stdout.splitlines()]
+    assert {"python -c pass", "perfcase --help", "the first import with other events"} <= set(named)

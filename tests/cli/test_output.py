@@ -8,13 +8,15 @@ import os
 import pty
 import signal
 import subprocess
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from perfcase import query
-from perfcase.cli.main import COMMANDS
+from perfcase.cli.main import COMMANDS, build_app
 from perfcase.errors import EXIT_CODES
 from tests.support.cli import PERFCASE, fail, perfcase, succeed
 from tests.support.fakecase import make_case
@@ -173,6 +175,19 @@ def test_every_command_teaches_by_example() -> None:
     told = succeed("--help").replace("\n  ", " ")
     for code in EXIT_CODES.values():
         assert f"{code} " in told
+
+
+def test_the_list_of_commands_loads_none_of_them() -> None:
+    """To load them all takes longer than a question to a capture; and it says what it would say then."""
+    loaded = "sys.stderr.write(' '.join(name for name in sys.modules if name.endswith('_command') or name == 'duckdb'))"
+    for words in ([], ["--help"], ["-h"], ["--version"]):
+        code = f"import sys\nfrom perfcase.cli.main import run\ncode = run({words})\n{loaded}\nsys.exit(code)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        with redirect_stdout(io.StringIO()) as whole:
+            build_app()(args=words, prog_name="perfcase", standalone_mode=False)
+        assert done.stdout == whole.getvalue()
+        assert words == ["--version"] or all(f"  {command} " in done.stdout for command in COMMANDS)
 
 
 def test_a_fault_of_ours_is_one_line_too(case: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import sys
@@ -44,8 +45,8 @@ def exit_code_help() -> str:
     return f"Exit codes: 0 done, {codes}; {FOUND} perfcase findings --fail-on found something."
 
 
-def build_app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
-    """The application with these commands."""
+def build_app(commands: Sequence[str] = COMMANDS, listed: Sequence[str] = ()) -> typer.Typer:
+    """The application with these commands; of those that are ``listed`` it knows what the list of commands says, and no more."""
     app = typer.Typer(
         name="perfcase",
         no_args_is_help=False,
@@ -57,7 +58,16 @@ def build_app(commands: Sequence[str] = COMMANDS) -> typer.Typer:
     for name in commands:
         module = import_module(f"perfcase.cli.{name}_command")
         app.command(name, context_settings=getattr(module, "CONTEXT_SETTINGS", None))(module.command)
+    for name in listed:
+        app.command(name, help=_docstring(name))(lambda: None)
     return app
+
+
+def _docstring(name: str) -> str | None:
+    """The description of a command. Its file is parsed, not loaded: to load all of them takes longer than a question."""
+    parsed = ast.parse(Path(__file__).with_name(f"{name}_command.py").read_bytes())
+    functions = (node for node in parsed.body if isinstance(node, ast.FunctionDef) and node.name == "command")
+    return next(map(ast.get_docstring, functions), None)
 
 
 def _root(
@@ -84,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Runs a command line; the exit code."""
     try:
-        code = build_app(_needed(arguments))(args=arguments, prog_name="perfcase", standalone_mode=False)
+        code = _app(arguments)(args=arguments, prog_name="perfcase", standalone_mode=False)
         sys.stdout.flush()
     except PerfcaseError as error:
         return _fail(_damage(error.__cause__, arguments) or error)
@@ -114,10 +124,15 @@ def _damage(error: BaseException | None, arguments: list[str]) -> PerfcaseError 
     return store.damage_of(Path(word) for word in arguments if os.path.exists(word))  # noqa: PTH110
 
 
-def _needed(arguments: list[str]) -> Sequence[str]:
-    """The one command that is asked for, where that is plain: the others' modules take longer to load than it runs."""
-    is_completion = any(name.startswith("_PERFCASE") for name in os.environ)
-    return arguments[:1] if arguments and arguments[0] in COMMANDS and not is_completion else COMMANDS
+def _app(arguments: list[str]) -> typer.Typer:
+    """The application with the one command that is asked for, where that is plain: the others' modules take longer to load than it
+    runs."""
+    if any(name.startswith("_PERFCASE") for name in os.environ):
+        # The shell asks for completions.
+        return build_app()
+    if arguments in ([], ["-h"], ["--help"], ["--version"]):
+        return build_app([], listed=COMMANDS)
+    return build_app(arguments[:1] if arguments[0] in COMMANDS else COMMANDS)
 
 
 def _usage(error: Exception) -> PerfcaseError:
