@@ -83,7 +83,7 @@ async def ask(
     end = here.answers.begin(etag) if kept is None else None
     if kept is None and end is None:
         # Somebody asks the same just now: it is worked out once.
-        kept = await _while_connected(request, here.answers.awaited(etag, ids, here.settings.limits.job_seconds))
+        kept = await while_connected(request, here.answers.awaited(etag, ids, here.settings.limits.job_seconds))
         end = here.answers.begin(etag, again=True) if kept is None else None
     if kept is not None:
         size = os.fstat(kept.fileno()).st_size
@@ -97,7 +97,7 @@ async def ask(
         return await anext(output, b""), output
 
     try:
-        first, output = await _while_connected(request, begin())
+        first, output = await while_connected(request, begin())
     except BaseException:
         end()
         await stack.aclose()
@@ -113,7 +113,7 @@ async def _read(kept: BinaryIO) -> AsyncIterator[bytes]:
             yield part
 
 
-async def _while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
+async def while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
     """What the work gives. Who hangs up before has it stopped, also where it only waits for its turn."""
     task = asyncio.create_task(work)
     try:

@@ -9,9 +9,10 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from perfcase.schema import Table, load_tables
 from perfcase.views import View, load_views, parameters
-from perfcase_api.asking import MEDIA, TableFormat, ask, only_options, option, rows_max
+from perfcase_api.asking import MEDIA, TableFormat, ask, only_options, option, rows_max, while_connected
 from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
+from perfcase_api.readings import readings
 from perfcase_api.routes.captures import CaptureId, labels_of
 from perfcase_api.state import Here, Me, Server
 from perfcase_api.who import Who
@@ -304,10 +305,15 @@ async def history(
     # Ticket and labels may have changed since they were recorded.
     for row in rows:
         arguments += option("filed", json.dumps([row["ticket"], labels_of(here, row["capture_id"])]))
+    question = [*option("view", view), *option("measure", measure), *option("agg", agg)]
+    if view and (measure or agg) and where is None:
+        # Those that are left out need not be asked.
+        known = await while_connected(request, readings(here, me, rows, question, only_kept=only is not None))
+        arguments += option("known", json.dumps(known))
     given = {
-        "view": view, "measure": measure, "where": where, "agg": agg, "by": by, "only": only, "baseline": baseline,
-        "bands": bands, "limit": rows_max(here, limit),
+        "where": where, "by": by, "only": only, "baseline": baseline, "bands": bands, "limit": rows_max(here, limit),
     }  # fmt: skip
+    arguments += question
     for name, value in given.items():
         arguments += option(name, value)
     return await ask(here, me, request, rows, "history", [*arguments, *option("format", fmt)], MEDIA[fmt])

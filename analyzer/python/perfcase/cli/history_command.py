@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import astuple
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -27,7 +28,7 @@ from perfcase.errors import PerfcaseError
 from perfcase.history import captures, scan, timeline
 from perfcase.history.bands import split
 from perfcase.history.baseline import baseline
-from perfcase.history.metric import WAYS, Metric, metric, read_all
+from perfcase.history.metric import WAYS, Metric, Reading, is_reading, metric, read_all
 from perfcase.history.page import Page, print_scan
 from perfcase.history.selector import select
 from perfcase.schema import load_tables
@@ -83,6 +84,12 @@ def command(
         list[str] | None,
         typer.Option(help="JSON of each STORE's [ticket, [label, ...]], where they are kept beside it.", hidden=True),
     ] = None,
+    reading: Annotated[
+        bool, typer.Option(help="Print the figures as JSON, in the order of the STOREs.", hidden=True)
+    ] = False,
+    known: Annotated[
+        str | None, typer.Option(help="JSON that --reading printed of each STORE, or null.", hidden=True)
+    ] = None,
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
@@ -114,7 +121,13 @@ def command(
             found = scan.scan(shown, _compared(view), progress)
         # A baseline may be of captures that are not shown.
         needed = {capture.name: capture for capture in [*shown, *chosen]}
-        readings = read_all(wanted, needed, progress) if wanted else {}
+        told = dict(zip(map(str, stores), json.loads(known), strict=True)) if known else {}
+        told = {name: Reading(*row) for name, row in told.items() if is_reading(row)}
+        readings = read_all(wanted, needed, progress, told) if wanted else {}
+    if reading:
+        found = [readings.get(str(store)) for store in stores]
+        sys.stdout.write(json.dumps([each and astuple(each) for each in found]) + "\n")
+        return
     if is_scan:
         with scan.as_table(found) as connection:
             if fmt == Format.table and not output:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from perfcase import casedb, query, store
@@ -95,18 +95,26 @@ def metric(view: View | Table, measure: str | None, way: str | None, where: str 
     return Metric(view.name, measure, way, where, is_event_count="ts_ns" in names, is_usual=where is None)
 
 
-def read_all(wanted: Metric, captures: Mapping[str, Capture], progress: Progress) -> dict[str, Reading]:
-    """The figure of each capture, by the captures' names; a figure of the usual rows is kept beside the import.
+def read_all(
+    wanted: Metric,
+    captures: Mapping[str, Capture],
+    progress: Progress,
+    told: Mapping[str, Reading] | None = None,
+) -> dict[str, Reading]:
+    """The figure of each capture, by the captures' names; a figure of the usual rows is kept beside the import. ``told``: those
+    that somebody keeps elsewhere.
 
     Raises:
         PerfcaseError: it fails in all of them, so the question is wrong. One that fails is told, and does not stop the rest.
     """
-    found: dict[str, Reading] = {}
+    found = {name: reading for name, reading in (told or {}).items() if name in captures}
     errors = []
     key = hashlib.sha256(repr(wanted).encode()).hexdigest()[:16]
-    kept = _kept(captures.values()) if wanted.is_usual else {}
+    kept = _kept(capture for capture in captures.values() if capture.name not in found) if wanted.is_usual else {}
     missing = []
     for capture in captures.values():
+        if capture.name in found:
+            continue
         known = _usable(kept[capture.name].recall(_FIGURES)) if capture.name in kept else {}
         if key in known:
             found[capture.name] = Reading(*known[key])
@@ -153,9 +161,8 @@ def _kept(captures: Iterable[Capture]) -> dict[str, Kept]:
 
 
 def _keep(kept: Kept, key: str, reading: Reading) -> None:
-    told = {key: [reading.row_count, reading.value, reading.per_s, reading.problem]}
     latest = [*_usable(kept.recall(_FIGURES)).items()][: _FIGURES_MAX - 1]
-    kept.remember(_FIGURES, told | dict(latest))
+    kept.remember(_FIGURES, {key: [*astuple(reading)]} | dict(latest))
 
 
 def _shared(captures: Sequence[Capture], stack: ExitStack, sharers: int) -> dict[Path, _Connect]:
@@ -174,15 +181,14 @@ def _shared(captures: Sequence[Capture], stack: ExitStack, sharers: int) -> dict
 
 
 def _usable(value: object) -> dict[str, list]:
-    """Figures as ``_read_one`` keeps them; none of anything else."""
+    """Figures as ``_keep`` keeps them; none of anything else."""
+    return {key: row for key, row in value.items() if is_reading(row)} if isinstance(value, dict) else {}
+
+
+def is_reading(row: object) -> bool:
+    """Whether JSON has what a ``Reading`` is made of."""
     kinds = (int, float | None, float | None, str | None)
-    if not isinstance(value, dict):
-        return {}
-    return {
-        key: row
-        for key, row in value.items()
-        if isinstance(row, list) and len(row) == len(kinds) and all(map(isinstance, row, kinds))
-    }
+    return isinstance(row, list) and len(row) == len(kinds) and all(map(isinstance, row, kinds))
 
 
 def usual_way(view: View | Table, measure: str) -> str:

@@ -113,7 +113,10 @@ export function Editor({ given, schema, onChange, onRun }: EditorProps) {
   useEffect(() => {
     const now = view.current!;
     if (now.state.doc.toString() !== given.sql)
-      now.dispatch({ changes: { from: 0, to: now.state.doc.length, insert: given.sql }, annotations: isGiven.of(true) });
+      now.dispatch({
+        changes: { from: 0, to: now.state.doc.length, insert: given.sql },
+        annotations: isGiven.of(true),
+      });
   }, [given]);
   useEffect(() => {
     if (!schema) return;

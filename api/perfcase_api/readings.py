@@ -1,0 +1,73 @@
+"""The figures that a history asks captures for. They stay the same until perfcase itself changes, so each is worked out once.
+
+Every capture is asked in a process of its own: whatever a stranger's file does to the process that reads it, it does to no other
+capture's figure, which is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import suppress
+
+from perfcase_api.catalogue import Row
+from perfcase_api.errors import ApiError
+from perfcase_api.state import Server
+from perfcase_api.who import Who
+
+_KEPT_MAX = 1_000_000
+"""Figures that are kept: the latest."""
+_FAILURES_MAX = 3
+"""When as many captures have failed and none has answered, the question is wrong."""
+
+
+async def readings(
+    here: Server, who: Who, captures: Sequence[Row], question: Sequence[str], *, only_kept: bool = False
+) -> list[object]:
+    """What ``perfcase history QUESTION --reading`` prints of each capture, kept or worked out now; None where that fails."""
+    key = here.answers.etag([], ["reading", *question])
+    rows = await asyncio.to_thread(
+        here.catalogue.rows, "SELECT capture_id, told FROM reading WHERE question = ?", (key,)
+    )
+    found = {row["capture_id"]: json.loads(row["told"]) for row in rows}
+    missing = iter([row["capture_id"] for row in captures if row["capture_id"] not in found and not only_kept])
+    failures = 0
+
+    async def ask() -> None:
+        nonlocal failures
+        for capture_id in missing:
+            if failures >= _FAILURES_MAX and not found:
+                return
+            try:
+                told = await _told(here, who, capture_id, question)
+            except ApiError:
+                failures += 1
+                continue
+            found[capture_id] = told
+            await asyncio.to_thread(_keep, here, key, capture_id, told)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(here.settings.limits.jobs_per_user):
+            group.create_task(ask())
+    return [found.get(row["capture_id"]) for row in captures]
+
+
+async def _told(here: Server, who: Who, capture_id: str, question: Sequence[str]) -> object:
+    line = ["history", f"{capture_id}/case", *question, "--reading"]
+    async with here.jobs.run(str(who.token_id), line, [here.uploads.case(capture_id)]) as job:
+        printed = b"".join([part async for part in job.output()])
+    try:
+        (told,) = json.loads(printed)
+    except (ValueError, TypeError):
+        raise ApiError("internal", "the analysis has no figure") from None
+    return told
+
+
+def _keep(here: Server, key: str, capture_id: str, told: object) -> None:
+    # It may have been deleted meanwhile.
+    with suppress(sqlite3.IntegrityError), here.catalogue.writing() as db:
+        row = (capture_id, key, json.dumps(told))
+        db.execute("INSERT OR REPLACE INTO reading (capture_id, question, told) VALUES (?, ?, ?)", row)
+        db.execute("DELETE FROM reading WHERE reading_id <= (SELECT max(reading_id) FROM reading) - ?", (_KEPT_MAX,))
