@@ -16,6 +16,7 @@ from perfcase import casedb, query
 from perfcase.errors import PerfcaseError
 from perfcase.history import captures, metric
 from perfcase.history.metric import Reading
+from perfcase.history.readings import read_all
 from perfcase.views import load_views
 from tests.support.fakecase import make_case, put
 
@@ -44,7 +45,7 @@ def runs(case: Path, seconds: int) -> None:
 
 def readings(store: Path, wanted: metric.Metric = ON_CPU) -> list[float | None]:
     fleet = captures.load([store])
-    found = metric.read_all(wanted, {each.name: each for each in fleet.captures}, lambda *_: None)
+    found = read_all(wanted, {each.name: each for each in fleet.captures}, lambda *_: None)
     assert not fleet.left_out
     return [found[f"{number}.case"].value for number in range(len(found))]
 
@@ -126,7 +127,7 @@ def test_a_capture_that_cannot_be_read_stops_no_other(store: Path) -> None:
     # As long, and with the same end: only who reads it sees that.
     table.write_bytes(whole[:4] + bytes(len(whole) - 12) + whole[-8:])
     fleet = captures.load([store])
-    found = metric.read_all(ON_CPU, {each.name: each for each in fleet.captures}, lambda *_: None)
+    found = read_all(ON_CPU, {each.name: each for each in fleet.captures}, lambda *_: None)
     assert [found[f"{number}.case"].value for number in (0, 1, 3, 4)] == [1e9, 2e9, 4e9, 5e9]
     assert found["2.case"].problem is not None
 

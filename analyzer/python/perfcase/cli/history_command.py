@@ -28,8 +28,9 @@ from perfcase.errors import PerfcaseError
 from perfcase.history import captures, scan, timeline
 from perfcase.history.bands import split
 from perfcase.history.baseline import baseline
-from perfcase.history.metric import WAYS, Metric, Reading, is_reading, metric, read_all
+from perfcase.history.metric import WAYS, Metric, Reading, metric
 from perfcase.history.page import Page, print_scan
+from perfcase.history.readings import is_reading, read_all
 from perfcase.history.selector import select
 from perfcase.schema import load_tables
 from perfcase.views import View, load_views

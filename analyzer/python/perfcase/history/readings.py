@@ -1,0 +1,120 @@
+"""The figure of each of many captures: kept, or worked out and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import astuple
+from pathlib import Path
+
+from perfcase import casedb, query, store
+from perfcase.errors import PerfcaseError
+from perfcase.history import metric
+from perfcase.history.captures import Capture, Progress
+from perfcase.history.metric import Reading
+from perfcase.kept import Kept, kept_of_all
+from perfcase.lazy import duckdb
+
+_FIGURES, _FIGURES_MAX = "figures", 256
+"""Under which name the figures of a capture are kept, and how many: the latest."""
+_Connect = Callable[[Path], "duckdb.DuckDBPyConnection"]
+
+
+def read_all(
+    wanted: metric.Metric,
+    captures: Mapping[str, Capture],
+    progress: Progress,
+    told: Mapping[str, Reading] | None = None,
+) -> dict[str, Reading]:
+    """The figure of each capture, by the captures' names; a figure of the usual rows is kept beside the import. ``told``: those
+    that somebody keeps elsewhere.
+
+    Raises:
+        PerfcaseError: it fails in all of them, so the question is wrong. One that fails is told, and does not stop the rest.
+    """
+    found = {name: reading for name, reading in (told or {}).items() if name in captures}
+    errors = []
+    key = hashlib.sha256(repr(wanted).encode()).hexdigest()[:16]
+    kept = _kept(capture for capture in captures.values() if capture.name not in found) if wanted.is_usual else {}
+    missing = []
+    for capture in captures.values():
+        if capture.name in found:
+            continue
+        known = _usable(kept[capture.name].recall(_FIGURES)) if capture.name in kept else {}
+        if key in known:
+            found[capture.name] = Reading(*known[key])
+        else:
+            missing.append(capture)
+    with ExitStack() as stack, duckdb.cursor() as connection:
+        threads = query.thread_count(connection)
+        shared = _shared(missing, stack, threads)
+
+        def ask(capture: Capture) -> Reading:
+            if capture.folder in shared:
+                # A file that DuckDB trips over may have spoilt the database for all: then it is asked on its own.
+                with suppress(PerfcaseError, duckdb.Error), shared[capture.folder](capture.folder) as connection:
+                    return metric.read(connection, wanted, capture.duration_ns)
+            with query.sql_errors(), query.connect(capture.folder, threads) as connection:
+                return metric.read(connection, wanted, capture.duration_ns)
+
+        pool = stack.enter_context(ThreadPoolExecutor(threads))
+        # Who gives up does not wait for the rest.
+        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+        work = [pool.submit(ask, capture) for capture in missing]
+        for number, (capture, reading) in enumerate(zip(missing, work, strict=True)):
+            progress(capture.name, number, len(missing))
+            try:
+                found[capture.name] = reading.result()
+            except PerfcaseError as error:
+                errors.append(error)
+                found[capture.name] = Reading(0, None, None, str(error))
+                continue
+            if capture.name in kept:
+                _keep(kept[capture.name], key, found[capture.name])
+    if errors and len(errors) == len(found):
+        raise errors[0]
+    return found
+
+
+def _kept(captures: Iterable[Capture]) -> dict[str, Kept]:
+    """What each of the captures keeps."""
+    found = {}
+    for capture in captures:
+        with suppress(OSError):
+            found[capture.name] = kept_of_all(capture.folder.resolve())
+    return found
+
+
+def _keep(kept: Kept, key: str, reading: Reading) -> None:
+    latest = [*_usable(kept.recall(_FIGURES)).items()][: _FIGURES_MAX - 1]
+    kept.remember(_FIGURES, {key: [*astuple(reading)]} | dict(latest))
+
+
+def _shared(captures: Sequence[Capture], stack: ExitStack, sharers: int) -> dict[Path, _Connect]:
+    """For captures that have the same tables: how to connect to one database for all of them, where it is at hand."""
+    groups: defaultdict[str, list[Path]] = defaultdict(list)
+    for capture in captures:
+        with suppress(PerfcaseError):
+            others = store.read_info(capture.folder).get("other_columns", {})
+            groups[json.dumps(others, sort_keys=True)].append(capture.folder)
+    found: dict[Path, _Connect] = {}
+    for others, folders in groups.items():
+        template = casedb.template_at_hand(json.loads(others)) if len(folders) > 1 else None
+        if template:
+            found |= dict.fromkeys(folders, stack.enter_context(query.one_database(template, folders, sharers)))
+    return found
+
+
+def _usable(value: object) -> dict[str, list]:
+    """Figures as ``_keep`` keeps them; none of anything else."""
+    return {key: row for key, row in value.items() if is_reading(row)} if isinstance(value, dict) else {}
+
+
+def is_reading(row: object) -> bool:
+    """Whether JSON has what a ``Reading`` is made of."""
+    kinds = (int, float | None, float | None, str | None)
+    return isinstance(row, list) and len(row) == len(kinds) and all(map(isinstance, row, kinds))
