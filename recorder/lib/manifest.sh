@@ -212,6 +212,7 @@ write_packing_overhead() {
 write_manifest() {
 	while :; do
 		manifest_signals=$signal_count
+		rm -f "$manifest_file.new" # of the time before: it is no member
 		put_manifest "$1"
 		manifest_status=$?
 		# a signal to the whole group also ends the small children that write it: it is written once more

@@ -20,8 +20,10 @@ from tests.recorder.support import (
     Capture,
     command,
     environment,
+    helper,
     host_settings,
     processes_that_mention,
+    run,
 )
 from tests.support.scale import scaled
 
@@ -53,13 +55,31 @@ def start(shell: str, folder: Path, *options: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_signal_while_the_members_are_listed(shell: str, tmp_path: Path) -> None:
+    """The manifest is written once more then: what it has of the first time is no member."""
+    slow = tmp_path / "helper"
+    told = tmp_path / "told"
+    slow.write_text(
+        f'#!/bin/sh\n[ "$1" != members ] || [ -e {told} ] || {{ : >{told}; kill -TERM $PPID; sleep 0.3; }}\nexec {helper()} "$@"\n'
+    )
+    slow.chmod(0o755)
+    done = run(shell, "-o", tmp_path / "x.perfcase", "--", "true", PERFCASE_HELPER=str(slow))
+    assert told.exists()
+    assert done.returncode == 0, done.stderr
+    assert "SIGTERM: the recording is over" in done.stderr
+    capture = Capture.read(tmp_path / "x.perfcase")
+    capture.check()
+    assert "manifest.json.new" not in capture.names
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("run", range(RUNS_PER_SHELL_AND_SIGNAL))
-def test_interrupted_at_a_random_moment(shell: str, number: signal.Signals, run: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("turn", range(RUNS_PER_SHELL_AND_SIGNAL))
+def test_interrupted_at_a_random_moment(shell: str, number: signal.Signals, turn: int, tmp_path: Path) -> None:
     # the runs share the time out among them, each at a random moment of its part
     part = LATEST_S / RUNS_PER_SHELL_AND_SIGNAL
-    moment_s = random.Random(f"{shell} {number.name} {run}").uniform(run * part, (run + 1) * part)
+    moment_s = random.Random(f"{shell} {number.name} {turn}").uniform(turn * part, (turn + 1) * part)
     before = host_settings()
     recorder = start(shell, tmp_path)
     time.sleep(moment_s)
