@@ -145,6 +145,10 @@ void perf_file_create(struct perf_file *file, const char *path, const struct per
 		file->features[i][0] += sizeof file->head + out.length;
 	while (features.length % 8)
 		buffer_add_char(&features, 0);
+	/* the list of the features is behind the records, where a killed recorder has not put it: it is here as well */
+	buffer_add_bytes(&features, file->features, file->feature_count * sizeof *file->features);
+	add_u64(&features, file->feature_bits);
+	buffer_add_bytes(&features, "PERFCASE", 8);
 	file->head[HEAD_DATA] = sizeof file->head + out.length + features.length;
 	if (write_all(file->fd, file->head, sizeof file->head) || write_all(file->fd, out.data, out.length) ||
 	    write_all(file->fd, features.data, features.length))

@@ -8,6 +8,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -230,13 +231,21 @@ def test_a_recorder_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
     finally:
         target.kill()
         target.wait()
-    case = store.open_case(tmp_path / "perf.data", tmp_path / "x.case")
-    with query.connect(case.folder) as connection:
-        ((switches, names),) = connection.execute(
-            "SELECT count(*), list_sort(list(DISTINCT comm)) FROM sched_switch JOIN thread USING (utid)"
-        ).fetchall()
-        assert (switches > 10, names) == (True, ["sh", "sleep"])
-        assert connection.execute("SELECT kind FROM import_issue").fetchall() == []
+    # Killed while it adds records: the header says nothing of them, and the list of the features is not behind them.
+    head = struct.unpack("<13Q", (tmp_path / "perf.data").read_bytes()[:104])
+    whole = (tmp_path / "perf.data").read_bytes()
+    adding = bytearray(whole[: head[5] + head[6]] if head[6] else whole)
+    adding[48:56] = bytes(8)
+    adding[72:104] = bytes(32)
+    (tmp_path / "adding.data").write_bytes(adding)
+    for name, issues in (("perf.data", ["killed_recording"] * (head[6] == 0)), ("adding.data", ["killed_recording"])):
+        case = store.open_case(tmp_path / name, tmp_path / f"{name}.case")
+        with query.connect(case.folder) as connection:
+            ((switches, names),) = connection.execute(
+                "SELECT count(*), list_sort(list(DISTINCT comm)) FROM sched_switch JOIN thread USING (utid)"
+            ).fetchall()
+            assert (switches > 10, names) == (True, ["sh", "sleep"])
+            assert connection.execute("SELECT kind FROM import_issue").fetchall() == [(kind,) for kind in issues]
 
 
 # perf of another kernel (the wrapper of Ubuntu), and one that fails when it is in earnest.

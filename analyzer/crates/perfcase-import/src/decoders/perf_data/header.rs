@@ -113,6 +113,21 @@ fn file_sections(file: &[u8], order: ByteOrder, header_bytes: u64) -> Option<Fil
     Some(FileSections { attr_entry_bytes, attrs, data, features })
 }
 
+/// The features of a file whose list of them, behind the records, is not there: perfcase-helper writes it before them as well (the
+/// list, its bitmap, and `PERFCASE`). Their numbers, and the offset of the list.
+pub fn features_before(file: &[u8], data: &Section, order: ByteOrder) -> Option<(Vec<u32>, u64)> {
+    const MARK: &[u8] = b"PERFCASE";
+    let end = usize::try_from(data.offset).ok()?;
+    let mark_at = end.checked_sub(MARK.len())?;
+    if file.get(mark_at..end)? != MARK {
+        return None;
+    }
+    let bits_at = mark_at.checked_sub(8)?;
+    let features = feature_bits([order.u64(file, bits_at)?, 0, 0, 0], order);
+    let list_at = bits_at.checked_sub(features.len() * 16)?;
+    Some((features, list_at as u64))
+}
+
 /// The bitmap is an array of `unsigned long`: big-endian 32-bit recorders wrote the halves of each u64 the other way
 /// round. Every perf sets HOSTNAME (3), which tells the two apart.
 fn feature_bits(mut words: [u64; 4], order: ByteOrder) -> Vec<u32> {
@@ -152,6 +167,19 @@ mod tests {
         }
         let halves = parse(&file_header(true, (1 << 3 | 1 << 12) << 32)).unwrap();
         assert_eq!(halves.sections.unwrap().features, [3, 12]);
+    }
+
+    #[test]
+    fn a_list_of_features_before_the_records() {
+        let list: Vec<u8> = [500u64, 10, 510, 20, 1 << 3 | 1 << 12].into_iter().flat_map(u64::to_le_bytes).collect();
+        let whole = [&[0; 24][..], &list, b"PERFCASE", &[1; 50]].concat();
+        let before = |file: &[u8], offset| features_before(file, &Section { offset, size: 0 }, ByteOrder::Little);
+        assert_eq!(before(&whole, 72), Some((vec![3, 12], 24)));
+        assert_eq!(before(&whole, 73), None);
+        assert_eq!(before(&whole, u64::MAX), None);
+        for cut in [0, 7, 8, 15, 16, 40] {
+            assert_eq!(before(&whole[72 - cut..], cut as u64), None, "{cut}");
+        }
     }
 
     #[test]

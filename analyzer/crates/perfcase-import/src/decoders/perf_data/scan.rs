@@ -72,13 +72,16 @@ impl Scanner<'_> {
         self.attrs(sections);
         let mut data = sections.data;
         let length = self.file.len() as u64;
+        let mut features = header::features_before(self.file, &data, self.out.order);
         if data.size == 0 {
             self.out.was_killed = true;
             data.size = length.saturating_sub(data.offset);
             self.note(Severity::Warning, "killed_recording", Some(24), HINT_CUT, || {
-                "perf was killed before it finished the file: its records are read to the end of the file; \
-                 event names, event formats, build ids and facts about the host were never written"
-                    .to_string()
+                let lacks = match &features {
+                    Some(_) => "",
+                    None => "; event names, event formats, build ids and facts about the host were never written",
+                };
+                format!("the recording was killed before the file was finished: its records are read to the end of the file{lacks}")
             });
         } else {
             let end = data.offset.saturating_add(data.size);
@@ -87,8 +90,11 @@ impl Scanner<'_> {
                     format!("the file ends {} bytes before the end of its records", end - length)
                 });
             } else {
-                self.features(&sections.features, end);
+                features = Some((sections.features.clone(), end));
             }
+        }
+        if let Some((features, at)) = features {
+            self.features(&features, at);
         }
         let start = data.offset.min(length) as usize;
         let end = data.offset.saturating_add(data.size).min(length) as usize;
