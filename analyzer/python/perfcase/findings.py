@@ -132,6 +132,16 @@ def fired(rule: Rule) -> str:
     return f"SELECT {literal(rule.name)} AS finding, {', '.join(COLUMNS)} FROM (\n{rule.sql}\n)"
 
 
+def enough(rule: Rule) -> str:
+    """The SELECT of whether a capture has enough for a rule, with its name."""
+    return f"SELECT {literal(rule.name)} AS finding, {f'({rule.judged_when})' if rule.judged_when else 'true'} AS is_enough"
+
+
+def judged(relation: str) -> str:
+    """The SELECT of the view ``finding_coverage`` over a relation that has the rows of ``enough``."""
+    return parse_view(schema_dir() / "views" / "about" / "finding_coverage.sql").sql.replace("@enough", f"FROM {relation}")
+
+
 def sorted_findings(relation: str) -> str:
     """The SELECT of the view ``finding`` over a relation that has the rows of ``fired``."""
     return parse_view(schema_dir() / "views" / "about" / "finding.sql").sql.replace("@fired", f"FROM {relation}")
@@ -140,10 +150,7 @@ def sorted_findings(relation: str) -> str:
 def _completed(view: View, rules: Mapping[str, Rule]) -> View:
     parts = {
         "@fired": [fired(rule) for rule in rules.values()],
-        "@enough": [
-            f"SELECT {literal(rule.name)} AS finding, {f'({rule.judged_when})' if rule.judged_when else 'true'} AS is_enough"
-            for rule in rules.values()
-        ],
+        "@enough": [enough(rule) for rule in rules.values()],
     }
     sql, sources = view.sql, set(view.sources)
     if "@fired" in sql:

@@ -11,14 +11,16 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 
-from perfcase.findings import fired, load_rules, sorted_findings
+from perfcase.findings import enough, fired, judged, load_rules, sorted_findings
 from perfcase.lazy import duckdb
-from perfcase.schema import quote
+from perfcase.schema import literal, quote
 from perfcase.views import View, load_views, with_dependencies
 from perfcase.window import is_cut
 
 _ALWAYS = ("fd_history", "fd_call", "socket_answer", "view_coverage")
 """Views that are shared in captures of every size: they take long to answer, or are asked for often."""
+_NEVER = ("stack_weight",)
+"""Its rows are long: the names of all functions of each callchain."""
 FINDINGS = ("finding", "finding_coverage")
 """Views that are made of all rules."""
 _ROWS_MAX = 2_000_000
@@ -51,17 +53,23 @@ def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
         duckdb.Error: a rule cannot be worked out.
     """
     share(connection, FINDINGS)
-    for view in ("view_coverage", "finding_coverage"):
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {view} AS FROM {view}").fetchall()
+    connection.execute("CREATE OR REPLACE TEMP TABLE view_coverage AS FROM view_coverage").fetchall()
     fed = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'finding' AND is_fed").fetchall()
-    connection.execute(
-        "CREATE OR REPLACE TEMP TABLE fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE)"
-    ).fetchall()
+    for table in (
+        "fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE)",
+        "enough (finding VARCHAR, is_enough BOOLEAN)",
+    ):
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}").fetchall()
     for rule in load_rules().values():
         if (rule.name,) in fed:
             connection.execute(f"INSERT INTO fired {fired(rule)}").fetchall()
+            connection.execute(f"INSERT INTO enough {enough(rule)}").fetchall()
+        else:
+            connection.execute(f"INSERT INTO enough VALUES ({literal(rule.name)}, NULL)").fetchall()
     connection.execute(f"CREATE OR REPLACE TEMP TABLE finding AS {sorted_findings('fired')}").fetchall()
-    connection.execute("DROP TABLE temp.fired").fetchall()
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE finding_coverage AS {judged('enough')}").fetchall()
+    for table in ("fired", "enough"):
+        connection.execute(f"DROP TABLE temp.{table}").fetchall()
 
 
 def forget(connection: duckdb.DuckDBPyConnection) -> None:
@@ -87,10 +95,11 @@ def _read_often(views: dict[str, View], wanted: Counter[str]) -> tuple[list[str]
     """Tables, and views in the order in which they are made from each other."""
     rules = [rule.view() for rule in load_rules().values()] if wanted.keys() & set(FINDINGS) else []
     closure = with_dependencies(views, [*wanted, *(name for rule in rules for name in rule.sources)])
-    readers = [view for name, view in closure.items() if name not in FINDINGS] + rules
+    # The view of what could be judged reads tables and views besides those of the rules.
+    readers = [view for name, view in closure.items() if name != "finding"] + rules
     reads = Counter(wanted)
     reads.update(name for reader in readers for name in {*reader.sources})
-    often = {name for name, count in reads.items() if count > 1 and name not in FINDINGS}
+    often = {name for name, count in reads.items() if count > 1 and name not in (*FINDINGS, *_NEVER)}
     return sorted(often - views.keys()), [name for name in closure if name in often]
 
 
