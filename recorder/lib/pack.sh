@@ -20,7 +20,7 @@ compressor() {
 compress_members() {
 	case $(compressor) in
 	zstd) set -- zstd -q --rm -- ;;
-	gzip) set -- gzip -f -- ;;
+	gzip) set -- gzip -4 -f -- ;; # half the CPU time of its default for a twentieth more
 	*) return 0 ;;
 	esac
 	await_into "$state/compress.log" "$helper" inside "$staging" find . -path ./.state -prune -o \

@@ -43,24 +43,25 @@ probe_host_stop() { :; }
 
 probe_host_collect() {
 	mkdir -p "$staging/host"
-	for file in $HOST_FILES; do
-		[ -r "$file" ] && cat "$file" >"$staging/host/${file##*/}" 2>>"$log_file"
-	done
+	# shellcheck disable=SC2086 # a list
+	cp $HOST_FILES "$staging/host/" 2>>"$log_file"
 	uname -a >"$staging/host/uname"
 	# functions only, as data symbols name no frame; addresses that are hidden are all zero
 	grep ' [tTwW] ' /proc/kallsyms 2>>"$log_file" | grep -v '^0* ' >"$staging/host/kallsyms"
-	host_tree "$staging/host/sysctl" /proc/sys "$HOST_SYSCTLS"
+	host_sysctls >"$staging/host/sysctl"
 	host_cpus >"$staging/host/cpu-topology"
 	host_log
 	host_disks >"$staging/host/block-queues"
 	find "$staging/host" -type f -size 0 -exec rm -f {} +
 }
 
-# host_tree OUT FOLDER NAMES: "name = value" lines.
-host_tree() {
-	for name in $3; do
-		[ -r "$2/$name" ] && printf '%s = %s\n' "$name" "$(cat "$2/$name" 2>/dev/null)"
-	done >"$1"
+# "name = value" lines.
+host_sysctls() {
+	set --
+	for name in $HOST_SYSCTLS; do
+		set -- "$@" "/proc/sys/$name"
+	done
+	grep -sHm 1 '' "$@" | sed 's,^/proc/sys/,,; s,:, = ,'
 }
 
 # Topology, caches and frequency limits, "path = value" below /sys/devices/system.
