@@ -46,6 +46,7 @@ unshare util-linux
 ss iproute2
 nstat iproute2
 lsof lsof
+file:libjemalloc.so.2 libjemalloc2
 curl curl
 wget wget
 LIST
@@ -95,9 +96,17 @@ install_python_packages() {
     # shellcheck disable=SC2046 # a list of names
     cat $(requirements) >"$stamp.new"
     cmp -s "$stamp.new" "$stamp" && return 0
+    # uv takes a fifth of pip's time. What only pip is configured for (a mirror, a certificate) pip gets.
+    sed -n '/^uv==/,/[^\\]$/p' requirements-build.txt >"$stamp.uv"
+    pip_install --require-hashes -r "$stamp.uv"
     # shellcheck disable=SC2046
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --require-hashes $(requirements | sed 's/[^ ][^ ]*/-r &/g')
+    set -- --require-hashes $(requirements | sed 's/[^ ][^ ]*/-r &/g')
+    "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" "$@" 2>/dev/null || pip_install "$@"
     mv "$stamp.new" "$stamp"
+}
+
+pip_install() {
+    "$venv/bin/pip" install --quiet --disable-pip-version-check "$@"
 }
 
 # A linter of dependencies and a reader of what perfcase exports; built neither optimized nor for a debugger, which is most
@@ -125,7 +134,7 @@ build() {
     PATH="$PWD/$venv/bin:$PATH" VIRTUAL_ENV="$PWD/$venv" PIP_QUIET=1 \
         "$venv/bin/maturin" develop --quiet --profile "${PROFILE:-dev}" --locked
     "$venv/bin/python" -c 'import sys; from importlib.util import find_spec; sys.exit(find_spec("perfcase_api") is None)' ||
-        "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -e api
+        pip_install --no-deps --no-index --no-build-isolation -e api
     make --no-print-directory -s -C recorder
     scripts/page.sh
     # What the first command of a user would otherwise wait for.
@@ -133,16 +142,22 @@ build() {
     "$venv/bin/python" -c 'from perfcase import casedb; casedb.template()'
 }
 
-command -v cargo >/dev/null 2>&1 || die "cargo is missing: install Rust 1.88 or later"
-install_system_packages
-if [ -n "$for_tests" ]; then
-    # Beside the rest: much of that waits for the network, or keeps one CPU busy.
+# Beside the rest: much of that waits for the network, or keeps one CPU busy.
+building=
+begin_tools() {
+    [ -n "$for_tests" ] && [ -z "$building" ] || return 0
     build_tools &
     building=$!
     # In the background it hears no Ctrl-C.
     trap 'kill $building 2>/dev/null || true' EXIT
     trap 'exit 1' HUP INT TERM
-fi
+}
+
+command -v cargo >/dev/null 2>&1 || die "cargo is missing: install Rust 1.88 or later"
+# Where there is a linker.
+! command -v cc >/dev/null 2>&1 || begin_tools
+install_system_packages
+begin_tools
 install_python_packages
 build
 if [ -n "$for_tests" ]; then
