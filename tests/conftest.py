@@ -27,6 +27,10 @@ GOLDEN = HERE / "golden"
 # A shell that starts us in the background has us ignore SIGINT, and every process that a test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# The Makefile's is for the workers, not for what they start.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop("LD_PRELOAD", None)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--bless", action="store_true", help="write the golden files again: look at the diff")
@@ -38,17 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: what another test asserts in another way; only make test-long runs it")
 
 
-# What goes to one worker, by what its node ids hold; everything else goes module by module. Recordings do not overlap with
-# others of their kind, nor browsers; one server answers all who only ask; the studies print the same comparisons.
+# What goes to one worker, by what its node ids hold (the longest part that fits); everything else goes module by module.
+# Recordings do not overlap with others of their kind, nor browsers; one server answers all who only ask; the studies print the
+# same comparisons. The groups begin in this order: those that sleep most beside those that compute.
 GROUPS = {
-    "conditions of flights": ("tests/recorder/test_flight_conditions.py",),
-    "recordings of code": (
-        "tests/recorder/test_symbols",
-        "tests/oracles/test_allocations.py",
-        "tests/oracles/test_symbols.py",
-        "tests/oracles/test_unwind_live.py",
-        "tests/oracles/test_vdso32.py",
-    ),
     # They wait for time to pass: the two kinds of recordings go on beside each other.
     "recordings of a while": (
         "tests/recorder/test_flight.py",
@@ -69,9 +66,17 @@ GROUPS = {
         "tests/oracles/test_machine.py",
         "tests/test_benches.py",
     ),
-    "browser": ("tests/web/", "tests/browser/"),
+    "recordings of code": (
+        "tests/recorder/test_symbols",
+        "tests/oracles/test_allocations.py",
+        "tests/oracles/test_symbols.py",
+        "tests/oracles/test_unwind_live.py",
+        "tests/oracles/test_vdso32.py",
+    ),
     "server": ("tests/api/test_analysis.py", "tests/api/test_hostile_sql.py", "tests/api/test_openapi.py"),
     "studies": ("tests/cases/", "tests/docs/test_case_studies.py", "tests/diff/test_findings_of_both.py"),
+    "browser": ("tests/web/", "tests/browser/"),
+    "conditions of flights": ("tests/recorder/test_flight_conditions.py",),
 }
 # What takes longest, after the groups: a worker that begins it at the end keeps the others waiting.
 LONGEST = ("tests/api/", "tests/docs/", "tests/cli/test_wheel.py", "tests/diff/", "tests/oracles/")
@@ -79,10 +84,8 @@ LONGEST = ("tests/api/", "tests/docs/", "tests/cli/test_wheel.py", "tests/diff/"
 
 def group(nodeid: str) -> str:
     """The group of a test, by its node id."""
-    for name, parts in GROUPS.items():
-        if any(part in nodeid for part in parts):
-            return name
-    return nodeid.partition("::")[0]
+    fitting = [(len(part), name) for name, parts in GROUPS.items() for part in parts if part in nodeid]
+    return max(fitting)[1] if fitting else nodeid.partition("::")[0]
 
 
 def rank(item: pytest.Item) -> int:
@@ -115,8 +118,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """``-n auto``: a worker more than there are CPUs, for recordings sleep most of the time."""
-    return len(os.sched_getaffinity(0)) + 1
+    """``-n auto``: two workers more than there are CPUs, for recordings sleep most of the time."""
+    return len(os.sched_getaffinity(0)) + 2
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import socket
@@ -17,24 +16,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.support.servers import Copy
+
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-captures"
 PERFCASE = Path(sys.executable).with_name("perfcase")
 START_S = 60
 IMPORT_S = 120
-
-
-BOUNDED = """
-import json, sys
-from dataclasses import replace
-from perfcase.cli.main import run
-from perfcase_api import serving
-bounds, serve = json.loads(sys.argv[1]), serving.serve
-def bounded(settings, say):
-    serve(replace(settings, **{name: replace(getattr(settings, name), **given) for name, given in bounds.items()}), say)
-serving.serve = bounded
-sys.exit(run(sys.argv[2:]))
-"""
 
 
 @dataclass
@@ -43,7 +31,7 @@ class Running:
 
     store: Path
     port: int
-    process: subprocess.Popen
+    process: Copy | subprocess.Popen
     token: str = ""
 
     def client(self, token: str | None = None) -> httpx.Client:
@@ -80,9 +68,8 @@ def start(
     """
     port = port or free_port()
     log = (store.parent / f"{store.name}.log").open("w+")
-    if command is None:
-        command = [str(PERFCASE)] if bounds is None else [sys.executable, "-c", BOUNDED, json.dumps(bounds)]
-    process = subprocess.Popen([*command, "serve", "--store", store, "--port", str(port), *options], stderr=log)
+    words = ["serve", "--store", str(store), "--port", str(port), *options]
+    process = subprocess.Popen([*command, *words], stderr=log) if command else Copy(words, bounds or {}, log)
     running = Running(store, port, process, token)
     end = time.monotonic() + START_S
     with running.client() as client:

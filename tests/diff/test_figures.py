@@ -17,7 +17,7 @@ from perfcase.diff.rank import Ranking, rank
 from perfcase.diff.sides import opened_sides
 from perfcase.schema import Column
 from perfcase.views import View
-from tests.support.imports import imported
+from tests.support.imports import imported, placed
 
 SAMPLES = Path(__file__).parents[2] / "sample-captures"
 NAMES = ("comm", "total_ns", "resident_bytes", "wait_ns", "call_count", "max_ns", "bucket_ns")
@@ -90,8 +90,11 @@ def test_a_view_with_a_median_is_read_twice() -> None:
     assert reads(view("comm")) == ["v", "v"]
 
 
-def ranked(old: str, new: str, names: list[str]) -> Ranking:
-    sides = (store.open_case(imported(SAMPLES / "d-nagle" / f"{name}.perfcase").folder) for name in (old, new))
+def ranked(folder: Path, old: str, new: str, names: list[str]) -> Ranking:
+    sides = (
+        store.open_case(placed(SAMPLES / "d-nagle" / f"{name}.perfcase", folder / f"{old}-{new}", is_fresh=True))
+        for name in (old, new)
+    )
     with opened_sides(*sides, None, None) as (a, b):
         return rank(a, b, names)
 
@@ -104,7 +107,7 @@ def told(found: Ranking) -> dict[tuple, tuple]:
     }
 
 
-def test_what_only_one_side_has_is_told_with_its_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_only_one_side_has_is_told_with_its_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``pipe`` has no answers of sockets: its windows are not asked for them. The other way round all is the same."""
     names = ["socket_answer", "tcp_stalls", "syscall_summary"]
     asked: list[str] = []
@@ -114,9 +117,9 @@ def test_what_only_one_side_has_is_told_with_its_noise(monkeypatch: pytest.Monke
         return figures(connection, view)
 
     monkeypatch.setattr(ranking, "figures", counted)
-    there = ranked("pipe", "tcp", names)
+    there = ranked(tmp_path, "pipe", "tcp", names)
     assert Counter(asked) == {"socket_answer": 4, "tcp_stalls": 4, "syscall_summary": 8}
-    back = ranked("tcp", "pipe", names)
+    back = ranked(tmp_path, "tcp", "pipe", names)
     mirror = {"appeared": "vanished", "vanished": "appeared", "changed": "changed"}
     assert told(there) == {
         key: (mirror[state], b, a, error, pytest.approx(score), pytest.approx(sigmas))

@@ -109,11 +109,12 @@ def test_only_what_it_made_is_removed(shell: str, tmp_path: Path, quick: dict[st
     """A file that took a piece's name stays, and so does what looks like a piece."""
     other = tmp_path / "x-20200101-000000.perfcase"
     other.write_text("mine")
-    words = ["--every", "3s", "--keep", "1", "--duration", "5", "--pid", target, "-o", tmp_path / "x.perfcase"]
+    words = ["--every", "3s", "--keep", "1", "--pid", target, "-o", tmp_path / "x.perfcase"]
     recorder = started(shell, quick, *words)
     piece = wait_for(tmp_path, "x-202[1-9]*.perfcase")
     piece.rename(tmp_path / "saved")
     piece.write_text("mine too")
+    recorder.send_signal(signal.SIGINT)
     _, said = recorder.communicate(timeout=60)
     assert recorder.returncode == 0, said
     assert f"{piece} is no longer what was recorded: left alone" in said

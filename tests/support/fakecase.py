@@ -23,9 +23,8 @@ def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) 
     for table in _empty().iterdir():
         if table.stem not in rows:
             shutil.copyfile(table, folder / "tables" / table.name)
-    with duckdb.connect() as connection:
-        for table, filled in rows.items():
-            _write(connection, folder, table, filled)
+    for table, filled in rows.items():
+        put(folder, table, filled)
     casedb.write(folder, {})
     info = {
         "files": {DATABASE: (folder / DATABASE).stat().st_size},
@@ -40,8 +39,22 @@ def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) 
 
 def put(folder: Path, table: str, rows: Sequence[Mapping[str, object]]) -> None:
     """Replaces the rows of one table of an imported folder."""
-    with duckdb.connect() as connection:
-        _write(connection, folder, table, rows)
+    with _database().cursor() as connection:
+        connection.begin()
+        columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in load_tables()[table].columns)
+        connection.execute(f"CREATE TABLE {quote(table)} ({columns})")
+        for names, alike in groupby(rows, key=tuple):
+            marks = ", ".join("?" for _ in names)
+            insert = f"INSERT INTO {quote(table)} ({', '.join(map(quote, names))}) VALUES ({marks})"
+            connection.executemany(insert, [list(row.values()) for row in alike])
+        connection.table(table).write_parquet(str(folder / "tables" / f"{table}.parquet"))
+        connection.rollback()
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """Where tables are filled; nothing stays in it."""
+    return duckdb.connect(config={"threads": 1})
 
 
 @cache
@@ -53,21 +66,8 @@ def _empty() -> Path:
             shutil.rmtree(folder.parent, ignore_errors=True)
             making = folder.with_suffix(".making")
             (making / "tables").mkdir(parents=True)
-            with duckdb.connect() as connection:
-                for table in load_tables():
-                    _write(connection, making, table, ())
+            for table in load_tables():
+                put(making, table, ())
             (making / "tables").rename(folder)
             making.rmdir()
     return folder
-
-
-def _write(
-    connection: duckdb.DuckDBPyConnection, folder: Path, table: str, rows: Sequence[Mapping[str, object]]
-) -> None:
-    columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in load_tables()[table].columns)
-    connection.execute(f"CREATE TABLE {quote(table)} ({columns})")
-    for names, alike in groupby(rows, key=tuple):
-        marks = ", ".join("?" for _ in names)
-        insert = f"INSERT INTO {quote(table)} ({', '.join(map(quote, names))}) VALUES ({marks})"
-        connection.executemany(insert, [list(row.values()) for row in alike])
-    connection.table(table).write_parquet(str(folder / "tables" / f"{table}.parquet"))

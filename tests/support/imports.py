@@ -57,15 +57,18 @@ def unpacked(source: Path, folder: Path) -> Path:
     return copy
 
 
-def placed(source: Path, folder: Path) -> Path:
-    """A copy of a capture in a folder, which was imported there: what is asked of it starts no import."""
+def placed(source: Path, folder: Path, *, is_fresh: bool = False) -> Path:
+    """A copy of a capture in a folder, which was imported there: what is asked of it starts no import.
+
+    ``is_fresh``: it keeps nothing that was asked of it before.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     copy, case = unpacked(source, folder), imported(source)
     here = store.default_folder(copy)
     here.mkdir()
     (here / "tables").symlink_to(case.folder / "tables")
     shutil.copyfile(case.folder / "case.duckdb", here / "case.duckdb")
-    if (case.folder / wholeness.KEPT).is_dir():
+    if not is_fresh and (case.folder / wholeness.KEPT).is_dir():
         shutil.copytree(case.folder / wholeness.KEPT, here / wholeness.KEPT, ignore=shutil.ignore_patterns(".*"))
     info = {**case.info, "importer": store.importer_id()}
     info["source"] = {**info["source"], "path": str(copy), "stamp": store.stamp(copy)}
