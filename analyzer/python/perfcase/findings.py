@@ -139,7 +139,9 @@ def enough(rule: Rule) -> str:
 
 def judged(relation: str) -> str:
     """The SELECT of the view ``finding_coverage`` over a relation that has the rows of ``enough``."""
-    return parse_view(schema_dir() / "views" / "about" / "finding_coverage.sql").sql.replace("@enough", f"FROM {relation}")
+    return parse_view(schema_dir() / "views" / "about" / "finding_coverage.sql").sql.replace(
+        "@enough", f"FROM {relation}"
+    )
 
 
 def sorted_findings(relation: str) -> str:
