@@ -60,11 +60,11 @@ test-long: lint $(SPEEDSCOPE)
 
 lint: setup-tests
 	cargo fmt --all --check
-	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
-	@scripts/dependencies.sh $(DENY)
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(NODE) api/web/node_modules/prettier/bin/prettier.cjs --log-level warn --check api/web/src
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	@scripts/dependencies.sh $(DENY)
 	shellcheck scripts/*.sh .ci/run
 
 $(SPEEDSCOPE):
