@@ -52,7 +52,8 @@ check_table() {
 	[ -z "$check_stopped" ] || exit 130
 	[ -n "$staging" ] || die 1 "cannot make a temporary folder"
 	state=$staging/.state
-	mkdir -p "$state/source"
+	mkdir "$state"
+	choose_buffers
 	log_file=$state/log
 	target_check_only
 	for probe in $PROBES; do
@@ -76,8 +77,11 @@ target_check_only() {
 }
 
 check_row() {
-	plain "$(source_get "$1" reason)"
-	printf '%-12s %-10s %s\n' "$1" "$(source_get "$1" status)" "$plain"
-	plain "$(source_get "$1" remedy)"
+	source_get "$1" reason
+	plain "$got"
+	source_get "$1" status
+	printf '%-12s %-10s %s\n' "$1" "$got" "$plain"
+	source_get "$1" remedy
+	plain "$got"
 	[ -z "$plain" ] || printf '%-12s %-10s -> %s\n' '' '' "$plain"
 }

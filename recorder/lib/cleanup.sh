@@ -131,7 +131,8 @@ restore_knobs() {
 		elif [ "$before" = 'not mounted' ]; then
 			umount "$path" 2>/dev/null
 		else
-			now=$(cat "$path" 2>/dev/null)
+			now=
+			IFS= read -r now 2>/dev/null <"$path"
 			# "7" where it was "7 (expanded: 1408)"; any other value is somebody else's wish
 			[ "$now" = "$before" ] || [ "$now" != "${before%% *}" ] || knob_value "$before" >"$path"
 		fi
@@ -150,7 +151,7 @@ knob_is_restored() {
 	case $1:$2 in
 	*:absent) [ ! -e "$1" ] ;;
 	*:'not mounted') ! grep -q " $1 " /proc/mounts ;;
-	*) [ "$(cat "$1" 2>/dev/null)" = "$2" ] ;;
+	*) IFS= read -r now 2>/dev/null <"$1" && [ "$now" = "$2" ] ;;
 	esac
 }
 

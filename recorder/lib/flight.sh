@@ -67,7 +67,7 @@ flight_take_output() {
 # Where the flights of this user are known: nobody else may write there.
 flight_find_folder() {
 	flight_folder=/run/perfcase
-	[ "$(id -u)" = 0 ] || flight_folder=${XDG_RUNTIME_DIR:-/run/user/$(id -u)}/perfcase
+	[ "$uid" = 0 ] || flight_folder=${XDG_RUNTIME_DIR:-/run/user/$uid}/perfcase
 	[ -d "$flight_folder" ] || mkdir -m 700 "$flight_folder" 2>/dev/null || return 1
 	[ -O "$flight_folder" ] && [ ! -L "$flight_folder" ] && [ -w "$flight_folder" ]
 }
@@ -223,7 +223,8 @@ flight_took() {
 	[ -n "$flight" ] && [ -s "$state/$1.from" ] || return 0
 	flight_from=$(cat "$state/$1.from")
 	flight_wanted=$((${clock_end%% *} - flight_ns))
-	[ "$flight_wanted" -gt "$(source_get "$1" started)" ] || flight_wanted=$(source_get "$1" started)
+	source_get "$1" started
+	[ "$flight_wanted" -gt "$got" ] || flight_wanted=$got
 	source_set "$1" started "$flight_from"
 	flight_short=$(((flight_from - flight_wanted) / 100000000))
 	[ "$flight_short" -le 10 ] || source_lacks "$1" \
@@ -237,7 +238,7 @@ flight_ring_mb() {
 
 flight_cut_perf() {
 	[ -n "$flight" ] && [ -s "$staging/perf/perf.data" ] || return 0
-	"$helper" cut-perf "$staging/perf/perf.data" $(($(perf_buffer_kb) * 1024)) $((${clock_end%% *} - flight_ns)) "$state/perf.from" 2>>"$log_file" ||
+	"$helper" cut-perf "$staging/perf/perf.data" $((perf_buffer_kb * 1024)) $((${clock_end%% *} - flight_ns)) "$state/perf.from" 2>>"$log_file" ||
 		source_lacks perf "how far it reaches back is not known" "see recorder/log"
 	flight_took perf
 }
@@ -265,7 +266,7 @@ flight_wrote() {
 
 # What --salvage has to know.
 flight_note() {
-	[ -z "$flight" ] || echo "$flight_ns $(($(perf_buffer_kb) * 1024))" >"$state/flight"
+	[ -z "$flight" ] || echo "$flight_ns $((perf_buffer_kb * 1024))" >"$state/flight"
 }
 
 # The tools have put their rings together when the recorder was gone, unless the host went down too. Since when each source has
@@ -291,7 +292,10 @@ flight_salvage() {
 			[ ! -s "$state/$flight_source.from" ] || flight_line="     \"started_monotonic_ns\":$(cat "$state/$flight_source.from"),"
 			;;
 		'    {"at":"start",'*)
-			[ ! -s "$state/flight.begin" ] || flight_line="    $(json_anchor start "$(cat "$state/flight.begin")")]},"
+			[ ! -s "$state/flight.begin" ] || {
+				json_anchor start "$(cat "$state/flight.begin")"
+				flight_line="    $json]},"
+			}
 			;;
 		esac
 		printf '%s\n' "$flight_line"

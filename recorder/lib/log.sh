@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # log.sh: what the user sees (stderr) and what the capture keeps (recorder/log).
 log_file=
+log_offset=
 quiet=
 helper=
 
@@ -22,7 +23,31 @@ plain() {
 log() {
 	[ -n "$log_file" ] || return 0
 	plain "$@"
-	printf '%s %s\n' "$(date +%H:%M:%S)" "$plain" >>"$log_file"
+	log_time
+	printf '%s %s\n' "$log_time" "$plain" >>"$log_file"
+}
+
+# The time of day is asked for once, and goes on by the kernel's uptime, for which no process begins. Sets log_time.
+log_time() {
+	if ! read -r log_up _ 2>/dev/null </proc/uptime; then
+		log_time=$(date +%H:%M:%S)
+		return
+	fi
+	log_up=${log_up%.*}
+	if [ -z "$log_offset" ]; then
+		log_time=$(date +%H:%M:%S)
+		log_s=${log_time##*:} log_min=${log_time#*:}
+		log_h=${log_time%%:*} log_min=${log_min%:*}
+		# the zero of 09 would make it octal
+		log_offset=$((${log_h#0} * 3600 + ${log_min#0} * 60 + ${log_s#0} - log_up % 86400 + 86400))
+		return
+	fi
+	log_s=$(((log_offset + log_up) % 86400))
+	log_h=$((log_s / 3600)) log_min=$((log_s / 60 % 60)) log_s=$((log_s % 60))
+	[ "$log_h" -gt 9 ] || log_h=0$log_h
+	[ "$log_min" -gt 9 ] || log_min=0$log_min
+	[ "$log_s" -gt 9 ] || log_s=0$log_s
+	log_time=$log_h:$log_min:$log_s
 }
 
 # For the user, unless --quiet, and the log.

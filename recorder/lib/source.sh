@@ -1,27 +1,40 @@
 # shellcheck shell=sh
-# source.sh: the state of each source (one small file a value in .state/source/NAME/), its process, its end.
+# source.sh: the state of each source, its process, its end. A state is variables of this shell, source_NAME_KEY, and lines of
+# .state/sources, of which the manifest is made: NAME KEY VALUE, the last one counts.
+NEWLINE='
+'
 running_pids=
 run_instance=
 disk_room=0
 disk_reserve=0
+cpus=
 STOP_TIMEOUT_S=${PERFCASE_STOP_TIMEOUT_S:-60}
 START_TIMEOUT_S=${PERFCASE_START_TIMEOUT_S:-20}
 
 source_init() {
-	mkdir -p "$state/source/$1"
+	for source_key in kind tool tool_version reason remedy started ended events lost run_pid waiter control; do
+		eval "source_${1%-*}_$source_key="
+	done
 	source_set "$1" status missing
 	source_set "$1" clock monotonic
 }
 
+# source_set NAME KEY VALUE: a value is one line. A folder of small files would cost a file system more than all else of the recorder.
 source_set() {
-	printf '%s' "$3" >"$state/source/$1/$2"
+	source_value=${3%%"$NEWLINE"*}
+	eval "source_${1%-*}_$2=\$source_value"
+	printf '%s %s %s\n' "$1" "$2" "$source_value" >>"$state/sources"
 }
 
-# Values are one line; read and printf are built in.
+# source_get NAME KEY: sets got.
 source_get() {
-	[ -e "$state/source/$1/$2" ] || return 0
-	IFS= read -r source_value <"$state/source/$1/$2"
-	printf '%s' "$source_value"
+	eval "got=\${source_${1%-*}_$2-}"
+}
+
+# source_is_missing NAME: nothing of it is recorded.
+source_is_missing() {
+	source_get "$1" status
+	[ "$got" = missing ]
 }
 
 # source_is NAME available|degraded|missing [REASON [REMEDY]]
@@ -34,9 +47,11 @@ source_is() {
 
 # source_lacks NAME REASON REMEDY: it is degraded by this too.
 source_lacks() {
-	[ "$(source_get "$1" status)" != missing ] || return 0
-	lacks_reason=$(source_get "$1" reason)
-	lacks_remedy=$(source_get "$1" remedy)
+	! source_is_missing "$1" || return 0
+	source_get "$1" reason
+	lacks_reason=$got
+	source_get "$1" remedy
+	lacks_remedy=$got
 	source_is "$1" degraded "${lacks_reason:+$lacks_reason; }$2" "${lacks_remedy:+$lacks_remedy; }$3"
 	say "$1: $2"
 }
@@ -47,10 +62,9 @@ source_run() {
 	source_name=$1
 	source_label=$2
 	shift 2
-	"$helper" json array "$@" >"$state/source/$source_name/command"
 	log "$source_name: $*"
 	"$helper" run "$source_label" "$state/$source_name.cost" "$staging/recorder/$source_name.log" \
-		"$state/$source_name.pid" "$run_instance" "$@" 9>&- 3>&- &
+		"$state/$source_name.pid" "$run_instance" "$@" >"$state/$source_name.command" 9>&- 3>&- &
 	run_pid=$!
 	run_instance=
 	running_pids="$running_pids $run_pid"
@@ -67,26 +81,35 @@ source_awaits() {
 
 # source_is_up NAME: ends that wait. False: it did not come up.
 source_is_up() {
-	awaited=$(source_get "$1" waiter)
+	source_get "$1" waiter
+	awaited=$got
 	# first it is known, then this is looked at: a signal in between ends it too
 	[ -z "$interrupted_by" ] || end_awaited
 	await_end "$awaited" || return 1
-	source_set "$1" started "$(cat "$state/$1.started")"
+	IFS= read -r source_started <"$state/$1.started"
+	source_set "$1" started "$source_started"
 }
 
 # source_gave_up NAME: ends a child that did not come up.
 source_gave_up() {
-	kill -INT "$(source_get "$1" run_pid)" 2>/dev/null # a signal ends the wait, and perhaps before it has told the child
-	await "$helper" stop 2 "$(source_get "$1" run_pid)" 2>/dev/null
-	wait "$(source_get "$1" run_pid)" 2>/dev/null
+	source_get "$1" run_pid
+	kill -INT "$got" 2>/dev/null # a signal ends the wait, and perhaps before it has told the child
+	await "$helper" stop 2 "$got" 2>/dev/null
+	wait "$got" 2>/dev/null
 	return 0
 }
 
 # source_judge_end NAME: whether it recorded until it was told to stop. Tools that follow a target end with it, a moment before
 # the recorder notices.
 source_judge_end() {
-	[ -n "$(source_get "$1" started)" ] && [ -n "$(source_get "$1" run_pid)" ] || return 0
-	judge_ended=$(sed -n 's/^ended_ns=//p' "$state/$1.cost" 2>/dev/null)
+	source_get "$1" started
+	[ -n "$got" ] || return 0
+	source_get "$1" run_pid
+	[ -n "$got" ] || return 0
+	judge_ended=
+	[ ! -e "$state/$1.cost" ] || while IFS='=' read -r key value; do
+		[ "$key" != ended_ns ] || judge_ended=$value
+	done <"$state/$1.cost"
 	if [ -z "$judge_ended" ]; then
 		source_lacks "$1" "its process was killed" "record again"
 		return
@@ -106,25 +129,21 @@ source_last_words() {
 	printf '%s\n' "$source_words"
 }
 
-# per_cpu_kb: each CPU's share of the kernel's buffers, for perf and for ftrace: a power of two between 512 KB and 8 MB, 64 MB in
-# all, or a sixteenth of the disk's room, as both are written when the recording ends.
-per_cpu_kb() {
-	[ -z "$flight" ] || {
-		echo "$flight_kb"
-		return
-	}
-	cpus=$(grep -c '^cpu[0-9]' /proc/stat)
-	share_kb=8192
-	while [ "$share_kb" -gt 512 ] &&
-		{ [ $((share_kb * cpus)) -gt 65536 ] || [ $((share_kb * cpus)) -gt $((disk_room / 16384)) ]; }; do
-		share_kb=$((share_kb / 2))
+# choose_buffers: sets buffer_kb to each CPU's share of the kernel's buffers, for perf and for ftrace: a power of two between 512 KB and
+# 8 MB, 64 MB in all, or a sixteenth of the disk's room, as both are written when the recording ends. perf_buffer_kb is what perf
+# may lock: users have kernel.perf_event_mlock_kb (516) a CPU, which is 512 and a page. disk_reserve is what stays free on the disk:
+# 32 MB, for the host and for what is collected at the end, and what is in the kernel's buffers.
+choose_buffers() {
+	[ -n "$cpus" ] || cpus=$(grep -c '^cpu[0-9]' /proc/stat)
+	buffer_kb=8192
+	while [ "$buffer_kb" -gt 512 ] &&
+		{ [ $((buffer_kb * cpus)) -gt 65536 ] || [ $((buffer_kb * cpus)) -gt $((disk_room / 16384)) ]; }; do
+		buffer_kb=$((buffer_kb / 2))
 	done
-	echo "$share_kb"
-}
-
-# What stays free on the disk: 32 MB, for the host and for what is collected at the end, and what is in the kernel's buffers.
-disk_reserve() {
-	echo $((33554432 + $(per_cpu_kb) * 2048 * $(grep -c '^cpu[0-9]' /proc/stat)))
+	[ -z "$flight" ] || buffer_kb=$flight_kb
+	perf_buffer_kb=512
+	[ "$uid" != 0 ] || perf_buffer_kb=$buffer_kb
+	disk_reserve=$((33554432 + buffer_kb * 2048 * cpus))
 }
 
 stop_all() {
@@ -141,17 +160,18 @@ stop_all() {
 say_recording() {
 	recording=
 	for probe in $PROBES; do
-		[ -z "$(source_get "$probe" started)" ] || recording="$recording${recording:+, }$probe"
+		source_get "$probe" started
+		[ -z "$got" ] || recording="$recording${recording:+, }$probe"
 	done
 	say "recording: $recording"
 }
 
 say_sources() {
 	for probe in $PROBES; do
-		[ -e "$state/source/$probe/status" ] || continue
-		case $(source_get "$probe" status) in
-		missing) say "without $probe: $(source_get "$probe" reason)" ;;
-		degraded) say "$probe, reduced: $(source_get "$probe" reason)" ;;
+		source_get "$probe" status
+		case $got in
+		missing) source_get "$probe" reason && say "without $probe: $got" ;;
+		degraded) source_get "$probe" reason && say "$probe, reduced: $got" ;;
 		esac
 	done
 }

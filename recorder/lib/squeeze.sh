@@ -12,7 +12,6 @@ squeeze_start() {
 	[ -z "$flight" ] || return 0 # what grows is thrown away
 	squeeze_works || return 0
 	squeeze_tried=1
-	mkdir -p "$state/source/squeeze"
 	set -- "$helper" squeeze "$staging" watch
 	[ "${perf_build_ids-}" != --buildid-mmap ] && [ -z "${perf_why-}" ] || set -- "$@" perf
 	source_run squeeze "perfcase-helper squeeze" "$@"

@@ -35,7 +35,8 @@ target_release() {
 	[ -n "$command_pid" ] || return 0
 	command_runs=1
 	# their first interval would hold a time in which it could not run
-	[ -z "$(source_get proc started)" ] || kill -USR1 "$(cat "$state/proc.pid")" 2>/dev/null
+	source_get proc started
+	[ -z "$got" ] || kill -USR1 "$(cat "$state/proc.pid")" 2>/dev/null
 	command_started=$("$helper" clocks)
 	command_started=${command_started%% *}
 	echo go >&9

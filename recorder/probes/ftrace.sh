@@ -2,12 +2,12 @@
 # ftrace.sh: scheduler, system call and block events in a private ftrace instance: by trace-cmd, or where it is absent
 # or the kernel refuses what it needs, by perfcase-helper, which saves the raw ring-buffer pages.
 
-# Where tracefs is, or nothing.
+# Sets tracefs: where it is, or nothing.
 find_tracefs() {
-	for folder in /sys/kernel/tracing /sys/kernel/debug/tracing; do
-		[ -d "$folder/instances" ] && echo "$folder" && return
+	for tracefs in /sys/kernel/tracing /sys/kernel/debug/tracing; do
+		[ ! -d "$tracefs/instances" ] || return 0
 	done
-	return 0
+	tracefs=
 }
 
 # list_events perf|ftrace: the tool's events of events.list, those of a group when it was asked for.
@@ -23,7 +23,7 @@ list_events() {
 
 # Keeps the events (stdin) that this kernel has; perf asks for them by the same files.
 tracefs_existing() {
-	tracefs=$(find_tracefs)
+	find_tracefs
 	while read -r event; do
 		[ -n "$tracefs" ] && [ -e "$tracefs/events/${event%%:*}/${event#*:}/id" ] && echo "$event"
 	done
@@ -31,11 +31,11 @@ tracefs_existing() {
 }
 
 probe_ftrace_check() {
-	tracefs=$(find_tracefs)
+	find_tracefs
 	source_set ftrace kind ftrace_raw
 	source_set ftrace tool perfcase-helper
 	source_set ftrace tool_version "$version"
-	if [ "$(id -u)" != 0 ]; then
+	if [ "$uid" != 0 ]; then
 		source_is ftrace missing "only root may use tracefs" "run as root"
 		return
 	fi
@@ -64,7 +64,7 @@ probe_ftrace_check() {
 ftrace_trial() {
 	ftrace_name_instance
 	await "$helper" run trial "$state/trial.cost" "$state/trial.log" "$state/trial.pid" "$ftrace_instance" \
-		trace-cmd record -o "$state/trial.dat" -B "${ftrace_instance##*/}" -C mono -e sched:sched_process_exec -F true
+		trace-cmd record -o "$state/trial.dat" -B "${ftrace_instance##*/}" -C mono -e sched:sched_process_exec -F true >"$state/trial.command"
 }
 
 # A name that no other recorder has, whatever its process ids are.
@@ -78,7 +78,7 @@ ftrace_mount() {
 	[ -z "$check_only" ] && [ -d /sys/kernel/tracing ] && grep -qw tracefs /proc/filesystems || return 0
 	mount -t tracefs tracefs /sys/kernel/tracing 2>>"$log_file" || return 0
 	knob /sys/kernel/tracing 'not mounted' mounted
-	tracefs=$(find_tracefs)
+	find_tracefs
 }
 
 probe_ftrace_start() {
@@ -117,7 +117,7 @@ probe_ftrace_start() {
 
 ftrace_start_trace_cmd() {
 	ftrace_file=$staging/ftrace/trace.dat
-	set -- trace-cmd record -o "$ftrace_file" -B "${ftrace_instance##*/}" -C mono -b "$(per_cpu_kb)"
+	set -- trace-cmd record -o "$ftrace_file" -B "${ftrace_instance##*/}" -C mono -b "$buffer_kb"
 	# the archive compresses it, better and once
 	trace-cmd record -h 2>&1 | grep -q -e --compression && set -- "$@" --compression none
 	while read -r event; do
@@ -164,7 +164,7 @@ ftrace_start_drain() {
 	mkdir -p "$staging/ftrace/raw"
 	run_instance=$ftrace_instance
 	source_run ftrace "perfcase-helper drain" "$helper" drain "$ftrace_instance" "$staging/ftrace/raw" \
-		"$(per_cpu_kb)" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready" \
+		"$buffer_kb" "$state/ftrace.events" "$state/ftrace.tids" "$state/ftrace.ready" \
 		${flight:+"$flight_ns" "$state/ftrace.from"}
 	source_awaits ftrace "$helper" ready "$state/ftrace.ready" ready "$run_pid" "$START_TIMEOUT_S"
 }
@@ -172,7 +172,8 @@ ftrace_start_drain() {
 # ftrace_look: whether the kernel still traces, before the source is told to stop. A tool that ends with its target switches it off.
 ftrace_look() {
 	ftrace_on=
-	[ "$mode" = system ] || [ "$(source_get ftrace kind)" = ftrace_raw ] || return 0
+	source_get ftrace kind
+	[ "$mode" = system ] || [ "$got" = ftrace_raw ] || return 0
 	[ -z "${ftrace_instance-}" ] || ftrace_on=$(cat "$ftrace_instance/tracing_on" 2>/dev/null)
 }
 
@@ -183,7 +184,8 @@ probe_ftrace_collect() {
 		source_lacks ftrace "something else on this host switched its tracing off before the end" "record again"
 		source_set ftrace ended '' # nobody knows when
 	fi
-	if [ "$(source_get ftrace kind)" = trace_dat ]; then
+	source_get ftrace kind
+	if [ "$got" = trace_dat ]; then
 		ftrace_collect_trace_cmd
 	else
 		ftrace_collect_raw

@@ -21,11 +21,11 @@ probe_host_check() {
 	case $(head -n 1 /proc/kallsyms 2>/dev/null) in
 	'') source_is host degraded "no /proc/kallsyms: kernel functions have no names" "a kernel with CONFIG_KALLSYMS" ;;
 	0000000000000000*)
-		if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/kptr_restrict 2>/dev/null)" = 2 ]; then
+		if [ "$uid" = 0 ] && [ "$(cat /proc/sys/kernel/kptr_restrict 2>/dev/null)" = 2 ]; then
 			source_is host degraded "kernel.kptr_restrict=2 hides kernel addresses" "sysctl kernel.kptr_restrict=1"
-		elif [ "$(id -u)" = 0 ] && ! grep -qv -m 1 '^0* ' /proc/kallsyms; then
+		elif [ "$uid" = 0 ] && ! grep -qv -m 1 '^0* ' /proc/kallsyms; then
 			source_is host degraded "kernel addresses are hidden" "run outside a restricted container"
-		elif [ "$(id -u)" = 0 ]; then
+		elif [ "$uid" = 0 ]; then
 			source_is host available
 		else
 			source_is host degraded "kernel addresses are hidden from this user" "run as root"
@@ -46,8 +46,7 @@ probe_host_collect() {
 	# shellcheck disable=SC2086 # a list
 	cp $HOST_FILES "$staging/host/" 2>>"$log_file"
 	uname -a >"$staging/host/uname"
-	# functions only, as data symbols name no frame; addresses that are hidden are all zero
-	grep ' [tTwW] ' /proc/kallsyms 2>>"$log_file" | grep -v '^0* ' >"$staging/host/kallsyms"
+	"$helper" kallsyms >"$staging/host/kallsyms" 2>>"$log_file"
 	host_sysctls >"$staging/host/sysctl"
 	host_cpus >"$staging/host/cpu-topology"
 	host_log

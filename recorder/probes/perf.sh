@@ -13,7 +13,7 @@ probe_perf_check() {
 		source_is perf missing "the kernel has no perf events" "a kernel with CONFIG_PERF_EVENTS"
 		return
 	fi
-	if [ "$(id -u)" != 0 ] && [ "$mode" != command ] && [ "$paranoid" -gt 0 ]; then
+	if [ "$uid" != 0 ] && [ "$mode" != command ] && [ "$paranoid" -gt 0 ]; then
 		source_is perf missing "perf_event_paranoid is $paranoid: only root may record other processes" \
 			"run as root, or: sysctl kernel.perf_event_paranoid=-1"
 		return
@@ -25,10 +25,9 @@ probe_perf_check() {
 		target_choose_perf_scope
 		perf_without_bpf=
 		perf_has_option record --no-bpf-event && perf_without_bpf=--no-bpf-event
-		# perf record falls back to cpu-clock by itself and keeps the name "cycles": ask perf stat
+		# perf record falls back to cpu-clock by itself and keeps the name "cycles": perf stat has told
 		perf_samplers='cpu-clock cpu-clock:u'
-		await perf stat -x, -e cycles -o "$state/trial.stat" -- true >"$state/trial.log" 2>&1 &&
-			grep -q '^[0-9].*,cycles' "$state/trial.stat" && perf_samplers="cycles $perf_samplers"
+		! pmc_is_supported cycles || perf_samplers="cycles $perf_samplers"
 		perf_choose_events && return
 		perf_why="perf record fails here: $(tail -n 2 "$state/trial.log" | tr '\n' ' ')"
 		perf_why=${perf_why% }
@@ -85,19 +84,20 @@ perf_choose_events() {
 }
 
 # Build ids of all mapped objects come from the kernel as they are mapped (Linux 5.12), or from perf as it ends. Never copies of
-# the objects in the user's ~/.debug. A perf that looks at BPF programs takes a second to end.
+# the objects in the user's ~/.debug. A perf that looks at BPF programs takes a second to end, and one that reads the kernel's
+# symbols three times takes 0.2 s of a CPU: the trial needs neither.
 perf_trial() {
 	if [ -n "$perf_why" ]; then
 		perf_list_events
-		await "$helper" events try self "$(perf_buffer_kb)" "$perf_sampler" "$perf_graph" "$state/perf.events" \
+		await "$helper" events try self "$perf_buffer_kb" "$perf_sampler" "$perf_graph" "$state/perf.events" \
 			>"$state/trial.log" 2>&1
 		return
 	fi
 	perf_event_options "$perf_sampler" "$perf_events"
 	for perf_build_ids in --buildid-mmap '-N --buildid-all'; do
 		# shellcheck disable=SC2086 # lists of options without blanks in them
-		await perf record -k CLOCK_MONOTONIC $perf_build_ids $perf_without_bpf $perf_options -o "$state/trial.data" -- true \
-			>"$state/trial.log" 2>&1
+		await "$helper" without /proc/kallsyms perf record -k CLOCK_MONOTONIC $perf_build_ids $perf_without_bpf $perf_options \
+			-o "$state/trial.data" -- true >"$state/trial.log" 2>&1
 		trial_status=$?
 		rm -f "$state/trial.data" "$state/trial.data.old"
 		[ "$trial_status" != 0 ] || break
@@ -187,7 +187,8 @@ perf_make_control() {
 perf_await() {
 	perf_awaited=$1
 	shift
-	[ -z "$(source_get "$perf_awaited" control)" ] || set -- "$helper" ping "$state/$perf_awaited.ctl" "$state/$perf_awaited.ack"
+	source_get "$perf_awaited" control
+	[ -z "$got" ] || set -- "$helper" ping "$state/$perf_awaited.ctl" "$state/$perf_awaited.ack"
 	source_awaits "$perf_awaited" "$@" "$run_pid" "$START_TIMEOUT_S"
 }
 
@@ -225,11 +226,6 @@ probe_perf_ready() {
 	rm -rf "$staging/perf"
 }
 
-# What perf may lock for its buffers: users have kernel.perf_event_mlock_kb (516) a CPU, which is 512 and a page.
-perf_buffer_kb() {
-	if [ "$(id -u)" = 0 ]; then per_cpu_kb; else echo 512; fi
-}
-
 perf_name() {
 	if [ -n "$perf_why" ]; then echo "perfcase-helper events"; else echo "perf record"; fi
 }
@@ -240,7 +236,7 @@ perf_launch() {
 		return
 	fi
 	# shellcheck disable=SC2086 # lists of options without blanks in them
-	set -- perf record -k CLOCK_MONOTONIC $perf_build_ids --sample-cpu -m "$(perf_buffer_kb)K" $perf_options
+	set -- perf record -k CLOCK_MONOTONIC $perf_build_ids --sample-cpu -m "${perf_buffer_kb}K" $perf_options
 	case $perf_scope in
 	all) set -- "$@" -a ;;
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
@@ -248,8 +244,8 @@ perf_launch() {
 	# off the CPU and puts them back at each switch between two of them, where it otherwise hands them over
 	*) set -- "$@" ${perf_without_bpf:+"$perf_without_bpf"} -p "$perf_pids" ;;
 	esac
-	perf_control=$(source_get perf control)
-	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
+	source_get perf control
+	[ -z "$got" ] || set -- "$@" "$got"
 	source_run perf "perf record" "$@" -o "$staging/perf/perf.data" 6<>"$state/perf.ctl" 7<>"$state/perf.ack"
 	perf_await perf "$helper" ready "$staging/perf/perf.data" PERFILE2
 }
@@ -266,7 +262,7 @@ perf_helper_scope() {
 
 perf_launch_helper() {
 	rm -f "$state/perf.ready"
-	set -- stream "$staging/perf/perf.data" "$(perf_helper_scope)" "$(perf_buffer_kb)"
+	set -- stream "$staging/perf/perf.data" "$(perf_helper_scope)" "$perf_buffer_kb"
 	[ -z "$flight" ] || set -- ring "$2" "$3" "$(flight_ring_mb)"
 	source_run perf "$(perf_name)" "$helper" events "$@" "$perf_sampler" \
 		"$perf_graph" "$state/perf.events" "$state/perf.ready"

@@ -17,7 +17,7 @@ probe_pmc_check() {
 		return
 	fi
 	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null)
-	if [ "$(id -u)" != 0 ] && [ "$mode" != command ] && [ "${paranoid:-4}" -gt 0 ]; then
+	if [ "$uid" != 0 ] && [ "$mode" != command ] && [ "${paranoid:-4}" -gt 0 ]; then
 		source_is pmc missing "perf_event_paranoid is ${paranoid:-absent}: only root may count other processes" \
 			"run as root, or: sysctl kernel.perf_event_paranoid=-1"
 		return
@@ -64,7 +64,10 @@ pmc_choose_events() {
 	pmc_hardware=
 	for group in $PMC_GROUPS; do
 		kept=
-		for event in $(echo "$group" | tr ',' ' '); do
+		pmc_left=$group,
+		while [ -n "$pmc_left" ]; do
+			event=${pmc_left%%,*}
+			pmc_left=${pmc_left#*,}
 			if pmc_is_supported "$event"; then
 				kept=${kept:+$kept,}$event
 			else
@@ -174,8 +177,8 @@ pmc_launch() {
 	cgroup) set -- "$@" -a -G "$cgroup_name" ;;
 	*) set -- "$@" -p "$perf_pids" ;;
 	esac
-	perf_control=$(source_get pmc control)
-	[ -z "$perf_control" ] || set -- "$@" "$perf_control"
+	source_get pmc control
+	[ -z "$got" ] || set -- "$@" "$got"
 	"$helper" stamp "$state/pmc.pipe" "$staging/pmc/perf-stat.csv" "$state/pmc.zero" \
 		${flight:+"$flight_ns" "$((flight_bytes / 4))" "$state/pmc.from"} 9>&- 3>&- &
 	pmc_stamp_pid=$!

@@ -8,7 +8,7 @@ probe_process_check() {
 	source_set process tool_version "$version"
 	if [ ! -r /proc/self/stat ]; then
 		source_is process missing "/proc is not mounted" "mount -t proc proc /proc"
-	elif [ "$(id -u)" != 0 ]; then
+	elif [ "$uid" != 0 ]; then
 		source_is process degraded "without root only your own processes show their files and memory" "run as root"
 	else
 		source_is process available

@@ -6,7 +6,7 @@ probe_stacks_check() {
 	source_set stacks kind perf_data
 	source_set stacks tool perfcase-helper
 	source_set stacks tool_version "$version"
-	if [ "$(source_get ftrace status)" = missing ]; then
+	if source_is_missing ftrace; then
 		source_is stacks missing "ftrace does not record the waits: perf takes each callchain" "see ftrace"
 	elif ! await "$helper" stacks try 2>"$state/trial.log"; then
 		source_is stacks missing "$(tail -n 1 "$state/trial.log" | sed 's/^perfcase-helper: //'): perf takes each callchain, at its cost" \
@@ -18,7 +18,7 @@ probe_stacks_check() {
 
 # Whether perf need not take the callchains of switches and wakeups.
 stacks_are_taken() {
-	[ "$stacks" = none ] || { [ "$stacks" = long ] && [ "$(source_get stacks status)" != missing ]; }
+	[ "$stacks" = none ] || { [ "$stacks" = long ] && ! source_is_missing stacks; }
 }
 
 probe_stacks_start() {
@@ -26,7 +26,7 @@ probe_stacks_start() {
 	stacks_graph=$call_graph
 	[ "$call_graph" != lbr ] || stacks_graph=fp # a switch has no branch records
 	source_run stacks "perfcase-helper stacks" "$helper" stacks "$staging/stacks/perf.data" "$(perf_helper_scope)" \
-		"$(perf_buffer_kb)" "$stacks_graph" "$state/stacks.ready"
+		"$perf_buffer_kb" "$stacks_graph" "$state/stacks.ready"
 	source_awaits stacks "$helper" ready "$state/stacks.ready" ready "$run_pid" "$START_TIMEOUT_S"
 }
 

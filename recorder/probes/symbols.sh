@@ -9,9 +9,9 @@ probe_symbols_check() {
 	source_set symbols clock ''
 	if [ "$symbols" = none ]; then
 		source_is symbols missing "--symbols none" "--symbols table"
-	elif [ "$(source_get perf status)" = missing ]; then
+	elif source_is_missing perf; then
 		source_is symbols missing "perf does not record: there are no addresses to name" "see perf"
-	elif [ "$(id -u)" != 0 ]; then
+	elif [ "$uid" != 0 ]; then
 		source_is symbols degraded "without root only your own processes' objects are found" "run as root"
 	else
 		source_is symbols available
@@ -28,7 +28,7 @@ symbols_limit() {
 
 # What is left of the budget for everything else.
 symbols_budget_of_others() {
-	if [ "$budget_bytes" = 0 ] || [ "$(source_get symbols status)" = missing ]; then
+	if [ "$budget_bytes" = 0 ] || source_is_missing symbols; then
 		echo "$budget_bytes"
 	else
 		echo $((budget_bytes - $(symbols_limit)))
@@ -57,7 +57,7 @@ probe_symbols_start() {
 }
 
 probe_symbols_ready() {
-	if [ "$(source_get perf status)" = missing ]; then
+	if source_is_missing perf; then
 		source_gave_up symbols
 		probe_symbols_check # perf did not start
 	elif source_is_up symbols; then
@@ -73,7 +73,7 @@ probe_symbols_stop() { :; }
 
 # perf.data is whole now: it names what was mapped.
 probe_symbols_collect() {
-	if [ "$(source_get perf status)" = missing ]; then
+	if source_is_missing perf; then
 		source_is symbols missing "perf recorded nothing: there are no addresses to name" "see perf"
 		rm -rf "$staging/symbols"
 		return
@@ -92,10 +92,12 @@ probe_symbols_collect() {
 # Not a loss: there is no address in them to name.
 symbols_say_untouched() {
 	[ "${1:-0}" != 0 ] || return 0
-	symbols_reason=$(source_get symbols reason)
-	source_is symbols "$(source_get symbols status)" \
-		"${symbols_reason:+$symbols_reason; }$1 mapped objects that no sample and no stack touches stay out" \
-		"$(source_get symbols remedy)"
+	source_get symbols reason
+	symbols_reason="${got:+$got; }$1 mapped objects that no sample and no stack touches stay out"
+	source_get symbols remedy
+	symbols_help=$got
+	source_get symbols status
+	source_is symbols "$got" "$symbols_reason" "$symbols_help"
 }
 
 # What is mapped and no ELF file has no symbols to miss.
@@ -106,7 +108,8 @@ symbols_judge() {
 	[ "$symbols_missing" != 0 ] || return 0
 	symbols_first=$(head -n 1 "$state/symbols.missing" | cut -f 4,9 | sed 's/	/: /')
 	source_is symbols degraded "$symbols_missing objects were not taken, such as $symbols_first" "$(symbols_remedy)"
-	say "symbols: $(source_get symbols reason)"
+	source_get symbols reason
+	say "symbols: $got"
 }
 
 symbols_remedy() {

@@ -23,19 +23,13 @@ int command_clocks(int argc, char **argv)
 /* json string TEXT | json array TEXT... */
 int command_json(int argc, char **argv)
 {
-	int is_array = argc > 1 && !strcmp(argv[1], "array");
-
-	if (!is_array && (argc != 3 || strcmp(argv[1], "string")))
-		die("usage: json string TEXT | json array TEXT...");
-	if (is_array)
-		putchar('[');
-	for (int i = 2; i < argc; i++) {
-		if (i > 2)
-			putchar(',');
-		json_string(stdout, argv[i]);
+	if (argc > 1 && !strcmp(argv[1], "array")) {
+		json_array(stdout, argv + 2);
+		return 0;
 	}
-	if (is_array)
-		putchar(']');
+	if (argc != 3 || strcmp(argv[1], "string"))
+		die("usage: json string TEXT | json array TEXT...");
+	json_string(stdout, argv[2]);
 	putchar('\n');
 	return 0;
 }
@@ -90,9 +84,11 @@ static const struct {
 	{ "hangup", command_hangup, "tell the recorder when nobody reads its standard output any more" },
 	{ "heed", command_heed, "begin a shell script with SIGINT no longer ignored" },
 	{ "hold", command_hold, "wait for a go, then become the recorded command" },
+	{ "host", command_host, "print the manifest's description of the host" },
 	{ "identity", command_identity, "print which file a file is" },
 	{ "inside", command_inside, "run a command in a folder and in a process group of its own" },
 	{ "json", command_json, "print arguments as JSON" },
+	{ "kallsyms", command_kallsyms, "print the kernel's functions" },
 	{ "kmsg", command_kmsg, "print the kernel's log" },
 	{ "lock", command_lock, "lock an open file of the shell" },
 	{ "members", command_members, "print the manifest's member list" },
@@ -108,6 +104,7 @@ static const struct {
 	{ "sample", command_sample, "copy /proc and /sys files at an interval" },
 	{ "self", command_self, "print what a running process has cost so far" },
 	{ "sizes", command_sizes, "print path and size of every file of a folder" },
+	{ "sources", command_sources, "print the manifest's list of sources" },
 	{ "squeeze", command_squeeze, "compress the large raw files while they are recorded" },
 	{ "stacks", command_stacks, "record callchains of switches and wakeups, so many a second of each place" },
 	{ "stamp", command_stamp, "copy perf stat intervals and find the moment of their time 0" },

@@ -75,19 +75,43 @@ static struct listing list_sorted(const char *root)
 	return list;
 }
 
-/* sizes DIR: "<bytes> <path>" of every file, as it was recorded. */
+/* The length of the first name of a path with that of its slash, or 0. */
+static size_t folder_length(const char *path)
+{
+	const char *slash = strchr(path, '/');
+
+	return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* sizes DIR: "<bytes> <path>" of every file, as it was recorded. sizes DIR folders: "<bytes> <folder>" of what lies in each. */
 int command_sizes(int argc, char **argv)
 {
 	struct listing list;
+	int in_folders = argc == 3 && !strcmp(argv[2], "folders");
 
-	if (argc != 2)
-		die("usage: sizes DIR");
+	if (argc != 2 && !in_folders)
+		die("usage: sizes DIR [folders]");
 	list = list_sorted(argv[1]);
 	for (size_t i = 0; i < list.count; i++) {
 		int64_t raw_bytes = squeezed_from(argv[1], list.entries[i].path);
-		int length = (int)strlen(list.entries[i].path) - (raw_bytes < 0 ? 0 : 4);
 
-		printf("%lld %.*s\n", (long long)(raw_bytes < 0 ? list.entries[i].size_bytes : raw_bytes), length, list.entries[i].path);
+		if (raw_bytes >= 0) {
+			list.entries[i].path[strlen(list.entries[i].path) - 4] = 0;
+			list.entries[i].size_bytes = raw_bytes;
+		}
+	}
+	for (size_t i = 0; i < list.count; i++) {
+		const char *path = list.entries[i].path;
+		size_t length = in_folders ? folder_length(path) : strlen(path);
+		int64_t size_bytes = list.entries[i].size_bytes;
+
+		for (size_t k = i + 1; in_folders && length && k < list.count; k++)
+			if (!strncmp(list.entries[k].path, path, length)) {
+				size_bytes += list.entries[k].size_bytes;
+				list.entries[k].path[0] = 0; /* counted */
+			}
+		if (length)
+			printf("%lld %.*s\n", (long long)size_bytes, (int)length - in_folders, path);
 	}
 	return 0;
 }

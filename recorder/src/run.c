@@ -104,7 +104,7 @@ static void save_cost(const char *path, const char *name, pid_t pid, int status,
 	fclose(out);
 }
 
-/* run NAME COSTFILE LOGFILE PIDFILE INSTANCE COMMAND...
+/* run NAME COSTFILE LOGFILE PIDFILE INSTANCE COMMAND...: prints the command as JSON.
  * The child gets SIGINT for the first signal (perf and trace-cmd finish their files then), SIGKILL for the third. What it
  * started and left behind is killed. INSTANCE, if not empty, is an ftrace instance that is there for the child, and no longer. */
 int command_run(int argc, char **argv)
@@ -120,6 +120,9 @@ int command_run(int argc, char **argv)
 
 	if (argc < 7)
 		die("usage: run NAME COSTFILE LOGFILE PIDFILE INSTANCE COMMAND...");
+	json_array(stdout, argv + 6);
+	if (fflush(stdout))
+		die("cannot write the command: %s", strerror(errno));
 	block_signals(&signals);
 	die_with_parent();
 	setpgid(0, 0); /* a Ctrl-C reaches the recorder only, which stops its sources in order */

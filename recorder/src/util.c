@@ -370,6 +370,16 @@ void json_string(FILE *out, const char *text)
 	fputc('"', out);
 }
 
+void json_array(FILE *out, char **texts)
+{
+	fputc('[', out);
+	for (char **text = texts; *text; text++) {
+		fputs(text > texts ? "," : "", out);
+		json_string(out, *text);
+	}
+	fputs("]\n", out);
+}
+
 int proc_stat_field(const char *text, int field, long long *value)
 {
 	const char *at = strrchr(text, ')');

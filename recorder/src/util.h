@@ -69,6 +69,8 @@ void put_plain(FILE *out, const char *text);
 
 /* Writes one JSON string; bytes that are not UTF-8 become U+FFFD. */
 void json_string(FILE *out, const char *text);
+/* Writes a line with a JSON array of strings, to the NULL that ends them. */
+void json_array(FILE *out, char **texts);
 
 /* The n-th field (1 is the pid) of /proc/PID/stat, counted after the command's last ')'. */
 int proc_stat_field(const char *text, int field, long long *value);
@@ -91,9 +93,11 @@ COMMAND(events);
 COMMAND(hangup);
 COMMAND(heed);
 COMMAND(hold);
+COMMAND(host);
 COMMAND(identity);
 COMMAND(inside);
 COMMAND(json);
+COMMAND(kallsyms);
 COMMAND(kmsg);
 COMMAND(lock);
 COMMAND(members);
@@ -109,6 +113,7 @@ COMMAND(run);
 COMMAND(sample);
 COMMAND(self);
 COMMAND(sizes);
+COMMAND(sources);
 COMMAND(squeeze);
 COMMAND(stacks);
 COMMAND(stamp);

@@ -75,16 +75,21 @@ def test_a_terminal_is_refused(shell: str, quick: dict[str, str]) -> None:
     assert left(quick) == []
 
 
+@pytest.mark.parametrize("told", ["SIGHUP", "SIGTERM"])
 def test_a_reader_that_goes_ends_the_recording_and_keeps_what_there_is(
-    shell: str, tmp_path: Path, quick: dict[str, str]
+    shell: str, tmp_path: Path, quick: dict[str, str], told: str
 ) -> None:
-    """An ssh that is broken off tells nobody: without this the recorder would go on for ever."""
+    """An ssh that is broken off tells nobody: without this the recorder would go on for ever. With nohup too, which ignores SIGHUP."""
+    usual = signal.signal(signal.SIGHUP, signal.SIG_DFL if told == "SIGHUP" else signal.SIG_IGN)
     recorder = started(shell, quick, "-o", "-", "--", "sleep", "60")
+    signal.signal(signal.SIGHUP, usual)
     assert recorder.stdout
     recorder.stdout.close()
     assert recorder.stderr
+    gone = time.monotonic()
     said = recorder.stderr.read().decode()
     assert recorder.wait(30) == 1, said
+    assert time.monotonic() - gone < 30
     assert "writing the archive: Broken pipe" in said
     assert "could not write the capture to standard output: is its reader gone?" in said
     kept = re.search(r"what was recorded is in the folder (.*): perfcase-record --salvage packs it", said)
@@ -92,7 +97,7 @@ def test_a_reader_that_goes_ends_the_recording_and_keeps_what_there_is(
     assert run(shell, "-q", "--salvage", kept[1], "-o", tmp_path / "x").returncode == 0
     capture = Capture.read(tmp_path / "x")
     capture.check()
-    assert capture.manifest["recorder"]["interrupted_by"] == "SIGHUP"
+    assert capture.manifest["recorder"]["interrupted_by"] == told
 
 
 def test_messages_that_nobody_reads_do_not_end_it(shell: str, tmp_path: Path, quick: dict[str, str]) -> None:
