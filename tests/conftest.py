@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
+import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +17,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.recorder.support import SHELLS
-from tests.support import imports
+from tests.support import imports, servers
 from tests.support.scale import SCALE
 from tests.support.studies import Studies
 
@@ -24,12 +26,13 @@ DATA = HERE / "data" / "captures"
 GOLDEN = HERE / "golden"
 
 
-# A shell that starts us in the background has us ignore SIGINT, and every process that a test starts would inherit that.
+# A shell that starts us in the background has us ignore SIGINT, nohup SIGHUP, and every process that a test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# The Makefile's is for the workers, not for what they start.
+# The Makefile's is for the workers, not for what they start, but for servers: see tests/support/servers.py.
 if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.pop("LD_PRELOAD", None)
+    servers.PRELOAD = os.environ.pop("LD_PRELOAD", "")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -116,6 +119,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = sorted(wanted, key=rank)
 
 
+def pytest_collection_finish() -> None:
+    # What is there now stays: a collection need not look at it.
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """``-n auto``: two workers more than there are CPUs, for recordings sleep most of the time."""
@@ -153,6 +166,13 @@ def golden(request: pytest.FixtureRequest) -> Golden:
         assert text == kept, f"tests/golden/{name} differs: see make bless"
 
     return check
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As pytest's, which looks through the folders of all tests before it makes one, and makes a link to it."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture

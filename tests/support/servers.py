@@ -21,6 +21,8 @@ from typing import IO
 
 ROOT = Path(__file__).parents[2]
 MESSAGE_MAX = 1 << 16
+PRELOAD = ""
+"""What malloc they have: tests/conftest.py sets it."""
 
 
 class Copy:
@@ -68,7 +70,7 @@ def _loaded() -> socket.socket:
     with theirs:
         subprocess.Popen(
             [sys.executable, "-m", "tests.support.servers", str(theirs.fileno())],
-            cwd=ROOT, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+            cwd=ROOT, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=os.environ | {"LD_PRELOAD": PRELOAD},
         )  # fmt: skip
     atexit.register(ours.close)
     return ours
