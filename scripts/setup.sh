@@ -109,8 +109,8 @@ pip_install() {
     "$venv/bin/pip" install --quiet --disable-pip-version-check "$@"
 }
 
-# A linter of dependencies and a reader of what perfcase exports; built neither optimized nor for a debugger, which is most
-# of the time.
+# A linter of dependencies and a reader of what perfcase exports; built neither optimized nor for a debugger nor to survive a
+# panic, which is most of the time.
 build_tools() {
     for tool in 'cargo-deny 0.20.2' 'inferno 0.12.8 --features cli --bin inferno-flamegraph'; do
         # shellcheck disable=SC2086 # a name, a version, options
@@ -119,7 +119,8 @@ build_tools() {
         name=$1 version=$2
         shift 2
         # One folder: what both are made of is compiled once.
-        CARGO_TARGET_DIR="$PWD/$tools/build" CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --force --debug --root "$tools" "$name" --version "$version" \
+        CARGO_TARGET_DIR="$PWD/$tools/build" CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_PANIC=abort \
+            cargo install --quiet --locked --force --debug --root "$tools" "$name" --version "$version" \
             --no-default-features "$@" &
         child=$!
         trap 'kill $child 2>/dev/null; exit 1' TERM
