@@ -20,7 +20,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from tests.support.alone import alone
+from tests.support.alone import BUILD, alone
 
 ROOT = Path(__file__).parents[2]
 RECORDER = ROOT / "recorder" / "perfcase-record"
@@ -238,14 +238,19 @@ def host_settings() -> dict[str, str]:
     return {**settings, "mounts": "\n".join(mounts)}
 
 
-def path_without(folder: Path, *absent: str) -> str:
-    """A PATH with every command of this machine but those."""
-    folder.mkdir()
-    for place in reversed(os.get_exec_path()):
-        for tool in Path(place).glob("*"):
-            if tool.name not in absent:
-                link = folder / tool.name
-                link.unlink(missing_ok=True)
-                link.symlink_to(tool)
+@cache
+def path_without(*absent: str) -> str:
+    """A PATH with every command of this machine but those: one folder, which all tests share and nobody changes."""
+    tools = {tool.name: tool for place in reversed(os.get_exec_path()) for tool in Path(place).glob("*")}
+    links = {name: tool for name, tool in sorted(tools.items()) if name not in absent}
+    folder = BUILD / "path" / hashlib.sha256(repr(links).encode()).hexdigest()[:16]
+    with alone(folder.name):
+        if not folder.is_dir():
+            working = folder.with_suffix(".new")
+            shutil.rmtree(working, ignore_errors=True)
+            working.mkdir(parents=True)
+            for name, tool in links.items():
+                (working / name).symlink_to(tool)
+            working.rename(folder)
     assert not any(shutil.which(name, path=str(folder)) for name in absent)
     return str(folder)

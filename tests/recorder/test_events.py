@@ -124,7 +124,7 @@ def test_it_records_what_perf_records(stacks: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_without_perf_a_known_rate_is_recorded(shell: str, tmp_path: Path) -> None:
     """200 sleeps of a command, where perf is not installed: the view of the recorded switches has them."""
-    path, out = path_without(tmp_path / "bin", "perf", "trace-cmd"), tmp_path / "x.perfcase"
+    path, out = path_without("perf", "trace-cmd"), tmp_path / "x.perfcase"
     work = "import time\nfor _ in range(200): time.sleep(0.005)"
     done = run(
         shell, "-q", "-o", out, "--symbols", "none", "--stacks", "all", "--", sys.executable, "-c", work, PATH=path

@@ -38,7 +38,8 @@ UNUSED = "7 (expanded: 1408)"
 
 def recorded(shell: str, folder: Path, left: str, workload: str, **changes: str) -> dict[str, dict]:
     """The knobs in the manifest of a recording, by the names of their files."""
-    tools = Path(path_without(folder / "bin", "perf", "trace-cmd"))
+    tools = folder / "bin"
+    tools.mkdir()
     (tools / "trace-cmd").write_text(TRACE_CMD.replace("LEFT", left))
     (tools / "trace-cmd").chmod(0o755)
     event = folder / "tracefs" / "events" / "sched" / "sched_switch"
@@ -49,7 +50,7 @@ def recorded(shell: str, folder: Path, left: str, workload: str, **changes: str)
     (folder / "rate").write_text("100000\n")
     out = folder / "x.perfcase"
     words = [folder, *command(shell, "-q", "-o", out, "--", "sh", "-c", workload)]
-    done = in_own_mounts(HIDE, *words, timeout=60, PATH=str(tools), **changes)
+    done = in_own_mounts(HIDE, *words, timeout=60, PATH=f"{tools}:{path_without('perf', 'trace-cmd')}", **changes)
     assert done.returncode == 0, done.stderr
     capture = Capture.read(out)
     if not changes:

@@ -118,7 +118,7 @@ def test_check_prints_each_source_and_changes_nothing(shell: str, tmp_path: Path
 
 
 def test_check_names_the_command_that_enables_what_is_missing(shell: str, tmp_path: Path) -> None:
-    path = path_without(tmp_path / "bin", "perf", "trace-cmd", "zstd")
+    path = path_without("perf", "trace-cmd", "zstd")
     done = run(shell, "--check", PATH=path, PERFCASE_COMPRESSION="")
     lines = done.stdout.splitlines()
     tracing = next(index for index, line in enumerate(lines) if line.startswith("trace-cmd "))
@@ -132,7 +132,7 @@ def test_check_names_the_command_that_enables_what_is_missing(shell: str, tmp_pa
 
 
 def test_without_any_tool_the_capture_says_so(shell: str, tmp_path: Path) -> None:
-    path = path_without(tmp_path / "bin", "perf", "trace-cmd", "zstd", "gzip", "sha256sum")
+    path = path_without("perf", "trace-cmd", "zstd", "gzip", "sha256sum")
     out = tmp_path / "x.perfcase"
     done = run(shell, "-o", out, "--", "sleep", "0.2", PATH=path, PERFCASE_COMPRESSION="")
     assert done.returncode == 0, done.stderr

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.parametrize("shell", SHELLS)
 
 
 @pytest.fixture
-def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def quick() -> dict[str, str]:
     """An environment of a recorder that has fewer sources to start."""
-    path = path_without(tmp_path_factory.mktemp("tools") / "bin", "perf", "trace-cmd")
+    path = path_without("perf", "trace-cmd")
     return {"PATH": path, "PERFCASE_NO_TRACE_CMD": "1"}
 
 

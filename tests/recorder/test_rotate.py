@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -17,10 +18,17 @@ pytestmark = pytest.mark.parametrize("shell", SHELLS)
 NAME = re.compile(r"it's a-\d{8}-\d{6}\.perfcase")
 
 
+def put_before(environ: dict[str, str], name: str, script: str) -> None:
+    """A command that comes before the machine's of this name."""
+    tool = Path(environ["PATH"].partition(":")[0], name)
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+
+
 @pytest.fixture
 def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """An environment of a recorder that has fewer sources to start; the next piece begins a second before the last one ends."""
-    path = path_without(tmp_path_factory.mktemp("tools") / "bin", "perf", "trace-cmd")
+    path = f"{tmp_path_factory.mktemp('tools')}:{path_without('perf', 'trace-cmd')}"
     return {"PATH": path, "PERFCASE_NO_TRACE_CMD": "1", "PERFCASE_ROTATE_AHEAD_S": "1"}
 
 
@@ -57,12 +65,9 @@ def wait_for(folder: Path, pattern: str) -> Path:
 # More than ten seconds: three pieces of three seconds, one of which begins late.
 def test_pieces_follow_each_other_without_a_gap(shell: str, tmp_path: Path, quick: dict[str, str], target: str) -> None:
     """Also where the second piece takes longer to begin than the first, by more than the second that it is given."""
-    slow = Path(quick["PATH"]) / "dirname"
-    real = slow.resolve()
-    slow.unlink()
+    real = shutil.which("dirname", path=quick["PATH"])
     wait = 'echo >>"$0.calls"; [ "$(wc -l <"$0.calls")" -lt 3 ] || sleep 2.5'
-    slow.write_text(f'#!/bin/sh\n{wait}\nexec {real} "$@"\n')
-    slow.chmod(0o755)
+    put_before(quick, "dirname", f'{wait}\nexec {real} "$@"')
     words = ["--every=3s", "--keep", "2", "--duration", "8", "--pid", target, "-o", tmp_path / "it's a.perfcase", "--"]
     done = run(shell, *words, **quick)
     assert done.returncode == 0, done.stderr
@@ -151,10 +156,7 @@ def test_a_signal_ends_the_piece_and_keeps_it(shell: str, tmp_path: Path, quick:
 
 def test_a_second_signal_leaves_at_once(shell: str, tmp_path: Path, quick: dict[str, str], target: str) -> None:
     """With a tool that does not end: the piece's recorder leaves too."""
-    stubborn = Path(quick["PATH"]) / "zstd"
-    stubborn.unlink(missing_ok=True)
-    stubborn.write_text("#!/bin/sh\nsleep 20\n")
-    stubborn.chmod(0o755)
+    put_before(quick, "zstd", "sleep 20")
     slow = {**quick, "PERFCASE_COMPRESSION": "zstd"}
     recorder = started(shell, slow, "--every", "1m", "--keep", "3", "--pid", target, "-o", tmp_path / "x")
     folder = wait_for(tmp_path, "x-*.recording/manifest.json").parent

@@ -25,9 +25,9 @@ TOKEN = "pc_0123456789abcdef"
 
 
 @pytest.fixture
-def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def quick() -> dict[str, str]:
     """An environment of a recorder that has fewer sources to start, and soon gives up."""
-    path = path_without(tmp_path_factory.mktemp("tools") / "bin", "perf", "trace-cmd")
+    path = path_without("perf", "trace-cmd")
     return {"PATH": path, "PERFCASE_NO_TRACE_CMD": "1", "PERFCASE_UPLOAD_TRIES": "2", "PERFCASE_UPLOAD_PATIENCE_S": "3"}
 
 
@@ -99,7 +99,7 @@ def test_a_recording_arrives(
 ) -> None:
     """Without -o no file stays; with it one does. The token is nowhere: not in the capture, its log, or what is printed."""
     if tool == "wget":
-        quick["PATH"] = path_without(tmp_path / "tools", "perf", "trace-cmd", "curl")
+        quick["PATH"] = path_without("perf", "trace-cmd", "curl")
     work = tmp_path / "work"
     work.mkdir()
     words = ["--upload", f"http://127.0.0.1:{server.port}/", "--token-file", token_file(tmp_path, server.token)]

@@ -219,7 +219,7 @@ fn a_bomb_in_the_debug_data_is_not_unpacked() {
     build(root.path());
     run(
         root.path(),
-        "head -c 600000000 /dev/zero | xz -1 > bomb.xz && objcopy --add-section .gnu_debugdata=bomb.xz stripped bomb",
+        "head -c 300000000 /dev/zero | xz -1 > bomb.xz && objcopy --add-section .gnu_debugdata=bomb.xz stripped bomb",
     );
     let started = std::time::Instant::now();
     assert_eq!(name(&object(&root.path().join("bomb")), 0x1100).err(), Some("stripped"));
