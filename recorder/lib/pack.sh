@@ -60,6 +60,7 @@ write_archive() {
 place_capture() {
 	place_name=$output
 	place_number=1
+	place_identity=$("$helper" identity "$state/packed") # before anybody can put another file there
 	until "$helper" place "$state/packed" "$place_name" ${force:+force}; do
 		[ -e "$place_name" ] || [ -L "$place_name" ] || die 1 "could not write $output"
 		force=
@@ -69,7 +70,7 @@ place_capture() {
 	packed=1
 	if [ "$place_name" = "$output" ] || [ -n "$flight" ]; then
 		output=$place_name
-		piece_is_made "$output"
+		piece_is_made "$place_identity"
 		flight_wrote
 		return
 	fi
