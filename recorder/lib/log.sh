@@ -36,6 +36,7 @@ log_time() {
 	log_up=${log_up%.*}
 	if [ -z "$log_offset" ]; then
 		log_time=$(date +%H:%M:%S)
+		case $log_time in ??:??:??) ;; *) return ;; esac
 		log_s=${log_time##*:} log_min=${log_time#*:}
 		log_h=${log_time%%:*} log_min=${log_min%:*}
 		# the zero of 09 would make it octal

@@ -125,10 +125,11 @@ rotate_wait() {
 # A piece has a quarter of the budget, one that is packed meanwhile has another, and those that are finished the other half.
 rotate_start() {
 	rotate_stamp=$(date +%Y%m%d-%H%M%S)
-	while [ "$rotate_stamp" = "$rotate_packing_stamp" ]; do
+	while [ -n "$rotate_stamp" ] && [ "$rotate_stamp" = "$rotate_packing_stamp" ]; do
 		await "$helper" pause 200000000
 		rotate_stamp=$(date +%Y%m%d-%H%M%S)
 	done
+	[ -n "$rotate_stamp" ] || die 1 "date tells no time: are the programs of this host, or the recorder's, still there?"
 	rotate_given=$invocation_quoted
 	[ -z "$rotate_dashes" ] || rotate_given=${rotate_given%"'--' "}
 	quote "$rotate_base-$rotate_stamp.perfcase"

@@ -127,6 +127,15 @@ def test_only_what_it_made_is_removed(shell: str, tmp_path: Path, quick: dict[st
     assert len(list(tmp_path.iterdir())) == 4
 
 
+def test_a_host_whose_programs_are_gone_ends_it(shell: str, tmp_path: Path, quick: dict[str, str], target: str) -> None:
+    """A recorder that was removed while it ran once asked for the time without end."""
+    put_before(quick, "date", "exit 1")
+    done = run(shell, "--every", "3s", "--keep", "2", "--pid", target, "-o", tmp_path / "x", **quick)
+    assert done.returncode == 1
+    assert "date tells no time" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_budget_is_for_all_of_them(shell: str, tmp_path: Path, quick: dict[str, str], target: str) -> None:
     """It removes the oldest, where it would end a recording by itself."""
     words = ["--every", "3s", "--budget", "4M", "--duration", "9", "--pid", target, "-o", tmp_path / "x"]
