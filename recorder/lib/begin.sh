@@ -1,12 +1,22 @@
 # shellcheck shell=sh
 # begin.sh: what comes before everything else: the helper, and the signals that the recorder was started with.
 
+# Whether a program is not one of another machine: busybox takes that for a script, and does what its bytes happen to say.
+is_for_this_machine() {
+	# of the ELF header what stays is its name, and whether it is for x86_64, whose number in byte 18 is ">"
+	case $1:$(LC_ALL=C dd if="$2" bs=20 count=1 2>/dev/null | LC_ALL=C tr -c 'ELF>' .) in
+	x86_64:?ELF??????????????'>'*) ;;
+	x86_64:?ELF* | *:?ELF??????????????'>'*) return 1 ;;
+	esac
+}
+
 # Sets helper and version: the helper has the recorder's version compiled in.
 find_helper() {
+	machine=$(uname -m)
 	# in a clone, first the one that each make builds again
 	for helper in "${PERFCASE_HELPER:-}" "$home/perfcase-helper" "$home/build/perfcase-helper" \
-		"$home/build/$(uname -m)/perfcase-helper"; do
-		[ -n "$helper" ] && [ -x "$helper" ] && version=$("$helper" --version 2>/dev/null) && return 0
+		"$home/build/$machine/perfcase-helper"; do
+		[ -n "$helper" ] && [ -x "$helper" ] && is_for_this_machine "$machine" "$helper" && version=$("$helper" --version 2>/dev/null) && return 0
 	done
 	helper=
 	return 1
@@ -14,7 +24,7 @@ find_helper() {
 
 need_helper() {
 	[ -n "$helper" ] ||
-		die 1 "perfcase-helper for $(uname -m) is not beside $home/perfcase-record: build it with 'make -C $home'"
+		die 1 "perfcase-helper for $machine is not beside $home/perfcase-record: build it with 'make -C $home'"
 }
 
 # Scripts start background jobs with SIGINT ignored, and a shell cannot trap what was ignored when it began. Then the helper resets

@@ -6,6 +6,7 @@ sample_rate_before=
 clock_start=
 clock_end=
 exit_status=0
+host_json=
 
 # What is named json_* sets json: a shell that asks for what another prints begins a process for it.
 json_text() {
@@ -202,7 +203,7 @@ put_manifest() {
 		;;
 	esac
 	[ "$1" = packed ] && await "$helper" members "$staging" "$state/sizes" >"$state/members" && json_members=$(cat "$state/members")
-	[ -n "${host_json-}" ] || host_json=$("$helper" host)
+	[ -n "$host_json" ] || host_json=$("$helper" host) || return
 	json_text "$json_stopped"
 	json_ends="\"stopped_by\":$json"
 	[ -z "$flight" ] || { json_text "$flight_trigger" && json_ends="$json_ends,\"flight_ns\":$flight_ns,\"trigger\":$json"; }
@@ -213,7 +214,7 @@ put_manifest() {
 	json_text "$note"
 	json_words="$json_words,\"note\":$json,\"labels\":$labels_json"
 	# shellcheck disable=SC2086 # a list
-	json_sources=$("$helper" sources "$state" $PROBES)
+	json_sources=$("$helper" sources "$state" $PROBES) || return
 	json_knobs
 	knobs_json=$json
 	json_target

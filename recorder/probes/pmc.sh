@@ -9,7 +9,7 @@ SOFTWARE_EVENTS='context-switches,cpu-migrations,page-faults,task-clock'
 probe_pmc_check() {
 	source_set pmc kind perf_stat
 	source_set pmc tool perf
-	pmc_events=
+	pmc_supported=
 	perf_is_absent || source_set pmc tool_version "$(perf_version)"
 	pmc_why=$perf_why
 	if [ -n "$flight" ] && [ -n "$pmc_why" ]; then

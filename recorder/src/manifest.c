@@ -3,6 +3,7 @@
 #include "util.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -173,11 +174,14 @@ int command_sources(int argc, char **argv)
 {
 	struct buffer states = { NULL, 0, 0 };
 	char path[PATH_SIZE];
-	int count = 0;
+	int count = 0, error;
 
 	if (argc < 2)
 		die("usage: sources FOLDER NAME...");
-	read_file(format_path(path, sizeof path, "%s/sources", argv[1]), &states, FILE_MOST);
+	/* before the first source there is none */
+	error = read_file(format_path(path, sizeof path, "%s/sources", argv[1]), &states, FILE_MOST);
+	if (error && error != ENOENT)
+		die("%s: %s", path, strerror(error));
 	for (int i = 2; i < argc; i++) {
 		char *kind = source_value(states.data, argv[i], "kind");
 

@@ -122,7 +122,7 @@ int command_run(int argc, char **argv)
 		die("usage: run NAME COSTFILE LOGFILE PIDFILE INSTANCE COMMAND...");
 	json_array(stdout, argv + 6);
 	if (fflush(stdout))
-		die("cannot write the command: %s", strerror(errno));
+		warn("the command is not in the manifest: %s", strerror(errno));
 	block_signals(&signals);
 	die_with_parent();
 	setpgid(0, 0); /* a Ctrl-C reaches the recorder only, which stops its sources in order */

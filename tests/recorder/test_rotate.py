@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorder.support import SHELLS, Capture, command, environment, in_own_mounts, path_without, run
+from tests.recorder.support import SHELLS, Capture, command, environment, helper, in_own_mounts, path_without, run
 
 pytestmark = pytest.mark.parametrize("shell", SHELLS)
 NAME = re.compile(r"it's a-\d{8}-\d{6}\.perfcase")
@@ -125,6 +125,22 @@ def test_only_what_it_made_is_removed(shell: str, tmp_path: Path, quick: dict[st
     assert f"{piece} is no longer what was recorded: left alone" in said
     assert (other.read_text(), piece.read_text()) == ("mine", "mine too")
     assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_what_takes_the_name_of_a_piece_at_once_is_not_the_piece(
+    shell: str, tmp_path: Path, quick: dict[str, str], target: str
+) -> None:
+    """Another's file that is there as soon as the piece has its name was taken for the piece, and removed after the next."""
+    swap = '[ "$1" != place ] || { REAL "$@" && mv "$3" "$3.saved" && echo mine >"$3"; exit; }'
+    script = tmp_path / "helper"
+    script.write_text(f'#!/bin/sh\n{swap.replace("REAL", str(helper()))}\nexec {helper()} "$@"\n')
+    script.chmod(0o755)
+    words = ["--every", "3s", "--keep", "1", "--duration", "5", "--pid", target, "-o", tmp_path / "x"]
+    done = run(shell, *words, **quick, PERFCASE_HELPER=str(script))
+    assert done.returncode == 0, done.stderr
+    assert "is no longer what was recorded: left alone" in done.stderr
+    assert not re.search("^removed ", done.stderr, re.MULTILINE)
+    assert {path.read_text() for path in tmp_path.glob("*.perfcase")} == {"mine\n"}
 
 
 def test_a_host_whose_programs_are_gone_ends_it(shell: str, tmp_path: Path, quick: dict[str, str], target: str) -> None:
