@@ -51,7 +51,6 @@ KNOBS
 
 # The kernel lowers perf's highest rate for all when samples took it too long. It is said, and left: the kernel knows why.
 json_kernel_knob() {
-	[ "$json_stopped" != unfinished ] || return
 	sample_rate_after=$(cat "$sample_rate_file" 2>/dev/null)
 	[ "$sample_rate_after" = "$sample_rate_before" ] ||
 		printf '%s|%s|%s' "$sample_rate_file" "$sample_rate_before" "$sample_rate_after"

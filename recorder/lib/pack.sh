@@ -60,7 +60,8 @@ write_archive() {
 place_capture() {
 	place_name=$output
 	place_number=1
-	place_identity=$("$helper" identity "$state/packed") # before anybody can put another file there
+	# now: where it goes, anybody may put another file in its place
+	[ -z "$piece" ] || place_identity=$("$helper" identity "$state/packed")
 	until "$helper" place "$state/packed" "$place_name" ${force:+force}; do
 		[ -e "$place_name" ] || [ -L "$place_name" ] || die 1 "could not write $output"
 		force=
@@ -70,7 +71,7 @@ place_capture() {
 	packed=1
 	if [ "$place_name" = "$output" ] || [ -n "$flight" ]; then
 		output=$place_name
-		piece_is_made "$place_identity"
+		[ -z "$piece" ] || piece_is_made "$place_identity"
 		flight_wrote
 		return
 	fi

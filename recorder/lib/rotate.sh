@@ -236,5 +236,5 @@ piece_is_relieved() {
 
 # piece_is_made IDENTITY: tells the recorder of all pieces which file to remove one day.
 piece_is_made() {
-	[ -z "$piece" ] || printf '%s\n' "$1" >"$piece_report"
+	printf '%s\n' "$1" >"$piece_report"
 }

@@ -75,12 +75,23 @@ static struct listing list_sorted(const char *root)
 	return list;
 }
 
-/* The length of the first name of a path with that of its slash, or 0. */
-static size_t folder_length(const char *path)
+/* "<bytes> <folder>" of what lies in each folder. A file that is counted has no path any more. */
+static void print_folders(struct listing *list)
 {
-	const char *slash = strchr(path, '/');
+	for (size_t i = 0; i < list->count; i++) {
+		const char *path = list->entries[i].path, *slash = strchr(path, '/');
+		size_t length = slash ? (size_t)(slash - path) + 1 : 0;
+		int64_t size_bytes = 0;
 
-	return slash ? (size_t)(slash - path) + 1 : 0;
+		for (size_t k = i; slash && k < list->count; k++)
+			if (!strncmp(list->entries[k].path, path, length)) {
+				size_bytes += list->entries[k].size_bytes;
+				if (k > i)
+					list->entries[k].path[0] = 0;
+			}
+		if (slash)
+			printf("%lld %.*s\n", (long long)size_bytes, (int)length - 1, path);
+	}
 }
 
 /* sizes DIR: "<bytes> <path>" of every file, as it was recorded. sizes DIR folders: "<bytes> <folder>" of what lies in each. */
@@ -100,19 +111,10 @@ int command_sizes(int argc, char **argv)
 			list.entries[i].size_bytes = raw_bytes;
 		}
 	}
-	for (size_t i = 0; i < list.count; i++) {
-		const char *path = list.entries[i].path;
-		size_t length = in_folders ? folder_length(path) : strlen(path);
-		int64_t size_bytes = list.entries[i].size_bytes;
-
-		for (size_t k = i + 1; in_folders && length && k < list.count; k++)
-			if (!strncmp(list.entries[k].path, path, length)) {
-				size_bytes += list.entries[k].size_bytes;
-				list.entries[k].path[0] = 0; /* counted */
-			}
-		if (length)
-			printf("%lld %.*s\n", (long long)size_bytes, (int)length - in_folders, path);
-	}
+	if (in_folders)
+		print_folders(&list);
+	for (size_t i = 0; !in_folders && i < list.count; i++)
+		printf("%lld %s\n", (long long)list.entries[i].size_bytes, list.entries[i].path);
 	return 0;
 }
 

@@ -244,7 +244,7 @@ def path_without(*absent: str) -> str:
     tools = {tool.name: tool for place in reversed(os.get_exec_path()) for tool in Path(place).glob("*")}
     links = {name: tool for name, tool in sorted(tools.items()) if name not in absent}
     folder = BUILD / "path" / hashlib.sha256(repr(links).encode()).hexdigest()[:16]
-    with alone(folder.name):
+    with alone(f"path-{folder.name}"):
         if not folder.is_dir():
             working = folder.with_suffix(".new")
             shutil.rmtree(working, ignore_errors=True)
