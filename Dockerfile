@@ -47,7 +47,7 @@ RUN --mount=type=bind,from=wheels,source=/wheels,target=/wheels \
     && install -d -o perfcase -g perfcase -m 700 /srv/perfcase
 USER perfcase
 # What the first import would otherwise wait for.
-RUN python -c 'from perfcase import casedb; casedb.template()'
+RUN python -c 'from perfcase.case import database; database.template()'
 VOLUME /srv/perfcase
 EXPOSE 8640
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \

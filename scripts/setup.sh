@@ -134,13 +134,13 @@ build() {
     # The extension, installed editable. Its requirements are installed by now.
     PATH="$PWD/$venv/bin:$PATH" VIRTUAL_ENV="$PWD/$venv" PIP_QUIET=1 \
         "$venv/bin/maturin" develop --quiet --profile "${PROFILE:-dev}" --locked
-    "$venv/bin/python" -c 'import sys; from importlib.util import find_spec; sys.exit(find_spec("perfcase_api") is None)' ||
+    "$venv/bin/python" -c 'import sys; from importlib.metadata import entry_points as e; sys.exit(not e(group="perfcase.server"))' ||
         pip_install --no-deps --no-index --no-build-isolation -e api
     make --no-print-directory -s -C recorder
     scripts/page.sh
     # What the first command of a user would otherwise wait for.
     "$venv/bin/python" -m compileall -q analyzer/python/perfcase api/perfcase_api
-    "$venv/bin/python" -c 'from perfcase import casedb; casedb.template()'
+    "$venv/bin/python" -c 'from perfcase.case import database; database.template()'
 }
 
 # Beside the rest: much of that waits for the network, or keeps one CPU busy.

@@ -13,8 +13,9 @@ import duckdb
 import pytest
 
 import perfcase
-from perfcase.schema import load_catalogue, load_tables, quote
-from perfcase.views import View, load_views, referenced_names
+from perfcase.catalogue.schema import load_catalogue, load_tables, quote
+from perfcase.catalogue.view import View
+from perfcase.catalogue.views import load_views, referenced_names
 from tests.support import viewtest
 
 ROOT = Path(__file__).parents[1]

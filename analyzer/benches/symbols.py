@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 
 from perfcase import _core
-from perfcase.schema import load_tables
+from perfcase.catalogue.schema import load_tables
 
 OBJECTS, FUNCTIONS, ADDRESSES = 300, 2000, 100_000
 GOAL_S = 2.0

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from perfcase import casedb, store
+from perfcase.case import database, store
 
 _NAMED_MAX = 4
 """Captures of an answer that its file names: more would not fit."""
@@ -30,7 +30,7 @@ class Answers:
         self._folder = folder
         self._bytes_max = bytes_max
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._build = f"{store.importer_id()} {casedb.views_hash()}"
+        self._build = f"{store.importer_id()} {database.views_hash()}"
         self._in_work: dict[str, asyncio.Event] = {}
 
     def etag(self, captures: Sequence[str], arguments: Sequence[str]) -> str:

@@ -49,7 +49,7 @@ def option(name: str, value: object) -> list[str]:
 
 
 def only_options(**conditions: str | Sequence[str] | None) -> list[str]:
-    """--only of what is given by the keys of perfcase.scope, one value or several of a key."""
+    """--only of what is given by the keys of perfcase.case.scope, one value or several of a key."""
     return [
         f"--only={key}={value}"
         for key, given in conditions.items()

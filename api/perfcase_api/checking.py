@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfcase import store
+from perfcase.case import store
 
 SAID_MAX = 1 << 16
 """Bytes of what such a process says; it may have been taken over."""

@@ -14,9 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from perfcase import casedb, query, store
+from perfcase.case import database, query, store
+from perfcase.case.kept import have_findings
 from perfcase.errors import PerfcaseError
-from perfcase.kept import have_findings
 from perfcase_api import sandbox
 
 _EVERY_S = 0.1
@@ -60,7 +60,7 @@ def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
 def enclose(file: Path, folder: Path, limits: dict[str, int]) -> None:
     """Gives up every right but that to import."""
     # The template is made while the cache may be written; an import gets a copy, in a cache of its own.
-    template = casedb.template()
+    template = database.template()
     cache, scratch = folder / "cache" / "perfcase", folder / "tmp"
     for place in (cache, scratch):
         place.mkdir(parents=True)

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from perfcase import store
+from perfcase.case import store
 from perfcase_api import storage
 from perfcase_api.catalogue import Catalogue
 from perfcase_api.nursery import Child, Nursery

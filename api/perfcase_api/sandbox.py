@@ -3,7 +3,7 @@
 Landlock leaves it the named folders to read, one to write, and no TCP; seccomp no sockets, programs and processes at all;
 limits bound its memory, time and files. Where the kernel has no Landlock no file of an analysis may grow at all: what needs a
 scratch file then fails, and nothing can be written still. For SQL all of this stands behind the connection's own fences
-(perfcase.query): DuckDB's are not relied on alone.
+(perfcase.case.query): DuckDB's are not relied on alone.
 """
 
 from __future__ import annotations

@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
 
 from perfcase_api import sandbox
 from perfcase_api.app import create_app, first_token
+from perfcase_api.configuration import read
 from perfcase_api.connections import HEAD_BYTES, Connection
-from perfcase_api.settings import Settings
+from perfcase_api.settings import Limits, Settings
 from perfcase_api.storage import locked
+
+
+def start(
+    *,
+    store: Path,
+    host: str,
+    port: int,
+    workers: int | None,
+    job_seconds: float,
+    requests_per_minute: int,
+    config: Path | None,
+    root_path: str,
+    trusted_proxies: tuple[str, ...],
+    access_log: Path | None,
+    audit_days: int,
+    is_open: bool,
+) -> None:
+    """What ``perfcase serve`` runs: its options, as that command documents them. Comes back when the server ends.
+
+    Raises:
+        PerfcaseError: the store or the configuration cannot be used.
+    """
+    given = {} if workers is None else {"workers": workers}
+    settings = Settings(
+        store=store,
+        host=host,
+        port=port,
+        is_open=is_open,
+        oidc=read(config) if config else None,
+        root_path=root_path,
+        trusted_proxies=trusted_proxies,
+        access_log=access_log,
+        audit_days=audit_days,
+        limits=Limits(job_seconds=job_seconds, requests_per_minute=requests_per_minute),
+        **given,
+    )
+    serve(settings, lambda line: print(line, file=sys.stderr, flush=True))
 
 
 def serve(settings: Settings, say: Callable[[str], None]) -> None:

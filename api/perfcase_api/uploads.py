@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfcase import store, wholeness
+from perfcase.case import store, wholeness
 from perfcase_api import checking, storage
 from perfcase_api.catalogue import Catalogue, Row, now_ns
 from perfcase_api.checking import Check, Checked

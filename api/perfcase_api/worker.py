@@ -141,7 +141,8 @@ def _load() -> None:
 
     import duckdb
 
-    from perfcase import casedb, schema, store, views
+    from perfcase.case import database, store
+    from perfcase.catalogue.contents import schema, views
     from perfcase.cli.main import COMMANDS, build_app
 
     for name in COMMANDS:
@@ -149,7 +150,7 @@ def _load() -> None:
     build_app()
     schema.load_tables()
     views.load_views()
-    casedb.views_hash()
+    database.views_hash()
     import_module("perfcase_api.import_worker")
     store.import_core()
     duckdb.connect().execute("SELECT 1").fetchall()

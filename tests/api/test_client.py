@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 import perfcase
-from perfcase import client as client_module
 from perfcase.errors import PerfcaseError
+from perfcase.server_client import client as client_module
 from tests.api.conftest import SAMPLES, Running
 
 COUNTS_CAPTURES = True

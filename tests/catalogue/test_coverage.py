@@ -8,11 +8,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query
-from perfcase.catalogue import recordings
-from perfcase.coverage import why_empty
-from perfcase.schema import load_catalogue, load_tables, quote
-from perfcase.views import load_views
+from perfcase.case import query
+from perfcase.case.coverage import why_empty
+from perfcase.catalogue.contents import recordings
+from perfcase.catalogue.schema import load_catalogue, load_tables, quote
+from perfcase.catalogue.views import load_views
 from tests.support.cli import perfcase
 from tests.support.fakecase import make_case
 
@@ -69,7 +69,7 @@ def test_it_is_known_who_records_each_table() -> None:
 def test_rules_are_of_tables_and_groups_that_exist() -> None:
     import tomllib
 
-    from perfcase.schema import schema_dir
+    from perfcase.catalogue.schema import schema_dir
 
     rules = tomllib.loads((schema_dir() / "recording.toml").read_text())
     assert sorted(rules["table"].keys() - load_tables().keys()) == []

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import kept, query, sharing, store
-from perfcase.findings import load_rules
-from perfcase.scope import Scope
-from perfcase.sharing import FINDINGS
-from perfcase.window import open_scope, open_window
+from perfcase.case import kept, query, sharing, store
+from perfcase.case.scope import Scope
+from perfcase.case.sharing import FINDINGS
+from perfcase.case.window import open_scope, open_window
+from perfcase.catalogue.rules import load_rules
 from tests.support.imports import SAMPLES, imported
 
 SAMPLE = SAMPLES / "d-nagle" / "tcp.perfcase"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from perfcase.formula import formulas
-from perfcase.needs import view_needs
-from perfcase.schema import Column
-from perfcase.views import View
+from perfcase.catalogue.formula import formulas
+from perfcase.catalogue.needs import view_needs
+from perfcase.catalogue.schema import Column
+from perfcase.catalogue.view import View
 
 
 def view(sql: str, *columns: str, name: str = "v") -> View:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, sharing, store
-from perfcase.views import load_views
-from perfcase.window import move, open_window
+from perfcase.case import query, sharing, store
+from perfcase.case.window import move, open_window
+from perfcase.catalogue.views import load_views
 from tests.support.imports import imported
 
 ROOT = Path(__file__).parents[2]

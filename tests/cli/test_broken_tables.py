@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase.store import open_case
+from perfcase.case.store import open_case
 from tests.support.cli import Done, fail, perfcase, succeed
 from tests.support.scale import SCALE
 

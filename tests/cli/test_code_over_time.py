@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from tests.support.cli import succeed
 from tests.support.symbols.bundle import archive
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from perfcase.catalogue.views import load_views
 from perfcase.cli.main import COMMANDS
-from perfcase.views import load_views
 from tests.support.cli import process, succeed
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import events
+from perfcase.case import events
 from perfcase.cli.main import run
 
 Recorded = Callable[[str], Path]

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query
+from perfcase.case import query
 from perfcase.errors import EXIT_CODES
 from tests.support.cli import fail, perfcase, succeed
 from tests.support.fakecase import make_case

@@ -14,8 +14,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import casedb, store
-from perfcase.views import load_views
+from perfcase.case import database, store
+from perfcase.catalogue.views import load_views
 from tests.recorder.support import in_own_mounts
 from tests.support.cli import PERFCASE, process
 
@@ -72,7 +72,7 @@ def test_without_room_for_what_an_archive_of_debug_files_decompresses_to(capture
 
 
 def test_an_import_is_whole_or_not_there_wherever_the_disk_is_full(capture: Path) -> None:
-    casedb.template()  # made ahead: it is not the import's
+    database.template()  # made ahead: it is not the import's
     whole = store.open_case(capture)
     target, tables = whole.folder, whole.info["tables"]
     codes = []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from tests.cli.test_code_over_time import NAMES, USER, mmap, perf_data, sample
 
 

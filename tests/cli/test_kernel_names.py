@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query
+from perfcase.case import query
 from tests.cli.test_code_over_time import (
     BUILD_ID,
     IP_TID_TIME,

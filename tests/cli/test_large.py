@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.cli.test_code_over_time import SAMPLE, USER, perf_data
 from tests.support.cli import PERFCASE
 from tests.support.scale import scaled

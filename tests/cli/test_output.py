@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query
+from perfcase.case import query
 from perfcase.cli.main import COMMANDS, build_app
 from perfcase.errors import EXIT_CODES
 from tests.support.cli import PERFCASE, fail, perfcase, succeed

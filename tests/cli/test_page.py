@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from perfcase import query
+from perfcase.case import query
 from perfcase.report import write_report
 from perfcase.report.page import Column, Page
 from perfcase.text import duration, size

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase.views import load_views, parameters
+from perfcase.catalogue.views import load_views, parameters
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from perfcase.drawing import bar, draw, mean, spark, with_gaps
+from perfcase.catalogue.plot import Histogram, Intervals, plan
+from perfcase.catalogue.schema import Column
+from perfcase.catalogue.view import View
+from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
-from perfcase.plot import Histogram, Intervals, plan
-from perfcase.schema import Column
-from perfcase.views import View, load_views
+from perfcase.terminal.drawing import bar, draw, mean, spark, with_gaps
 from tests.cli.test_output import on_a_terminal
 from tests.support.cli import perfcase, succeed
 from tests.support.fakecase import make_case

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
-from perfcase.schema import quote
-from perfcase.views import load_views
+from perfcase.case import query, store
+from perfcase.catalogue.schema import quote
+from perfcase.catalogue.views import load_views
 
 ROOT = Path(__file__).parents[2]
 LTS = ROOT / "build" / "duckdb-lts"

@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import casedb, store
+from perfcase.case import database, store
 from tests.support.cli import PERFCASE, fail, perfcase, succeed
 from tests.support.fakecase import make_case
 
@@ -33,7 +33,7 @@ def listing(folder: Path) -> list[str]:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of the test's own, with the template that all others are made from: to make that takes seconds."""
-    template, folder = casedb.template(), tmp_path / "cache" / "perfcase"
+    template, folder = database.template(), tmp_path / "cache" / "perfcase"
     folder.mkdir(parents=True)
     shutil.copy(template, folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent))
@@ -97,7 +97,7 @@ def test_new_views_reach_an_old_import(recorded: Recorded, monkeypatch: pytest.M
     file = recorded(CAPTURE)
     folder = store.open_case(file).folder
     before = (folder / "case.duckdb").stat().st_ino
-    monkeypatch.setattr(casedb, "views_hash", lambda: "another")
+    monkeypatch.setattr(database, "views_hash", lambda: "another")
     assert store.open_case(folder).reused
     assert (folder / "case.duckdb").stat().st_ino != before
     assert store.read_info(folder)["views"] == "another"
@@ -286,7 +286,7 @@ def test_an_event_named_like_a_view_does_not_replace_it(tmp_path: Path) -> None:
     folder = make_case(tmp_path / "x.case", {})
     with duckdb.connect() as connection:
         connection.sql("SELECT 7 AS on_cpu_ns").write_parquet(str(folder / "tables" / "thread_time.parquet"))
-    casedb.write(folder, {"thread_time": [("on_cpu_ns", "INTEGER")]})
+    database.write(folder, {"thread_time": [("on_cpu_ns", "INTEGER")]})
     with duckdb.connect(str(folder / "case.duckdb"), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM thread_time").fetchall() == [(0,)]
         assert connection.execute("SELECT on_cpu_ns FROM event_thread_time").fetchall() == [(7,)]
@@ -306,17 +306,17 @@ def test_a_template_that_was_cut_is_made_again(recorded: Recorded, cache: Path) 
 
 def test_the_templates_in_use_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that all others are made from is the oldest, and takes a hundred times as long to make."""
-    monkeypatch.setattr(casedb, "TEMPLATES_MAX", 3)
-    first = casedb.template()
+    monkeypatch.setattr(database, "TEMPLATES_MAX", 3)
+    first = database.template()
     made = first.stat().st_ino
-    for number in range(casedb.TEMPLATES_MAX + 2):
-        last = casedb.template({f"event_{number}": [("ts_ns", "BIGINT")]})
+    for number in range(database.TEMPLATES_MAX + 2):
+        last = database.template({f"event_{number}": [("ts_ns", "BIGINT")]})
         used_s = time.time() - 3600 + number
         os.utime(last, (used_s, used_s))
     assert first.stat().st_ino == made
     left = set(cache.glob("*.duckdb"))
     assert {first, last} <= left
-    assert len(left) == casedb.TEMPLATES_MAX
+    assert len(left) == database.TEMPLATES_MAX
 
 
 def test_where_there_is_no_cache_two_threads_have_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +324,7 @@ def test_where_there_is_no_cache_two_threads_have_one_folder(tmp_path: Path, mon
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     usual = tempfile.TemporaryDirectory
-    casedb._made_scratch.cache_clear()
+    database._made_scratch.cache_clear()
 
     def slow(**options: str) -> tempfile.TemporaryDirectory:
         time.sleep(0.1)
@@ -336,7 +336,7 @@ def test_where_there_is_no_cache_two_threads_have_one_folder(tmp_path: Path, mon
 
     monkeypatch.setattr(tempfile, "TemporaryDirectory", slow)
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda key: casedb.in_cache("x", key, make), "ab")
+        first, second = pool.map(lambda key: database.in_cache("x", key, make), "ab")
     assert first.parent == second.parent
     assert first.exists()
     assert second.exists()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from tests.support.cli import PERFCASE, fail, perfcase, succeed
 
 FIXTURE = Path(__file__).parents[1] / "data" / "symbols" / "cxx.perfcase"

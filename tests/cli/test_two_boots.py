@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from perfcase import query, store
-from perfcase.schema import quote
-from perfcase.views import load_views
+from perfcase.case import query, store
+from perfcase.catalogue.schema import quote
+from perfcase.catalogue.views import load_views
 from tests.oracles.test_clock_step import SECOND, START_NS, WALL_NS, files
 
 REBOOT_NS = 7_000 * SECOND

@@ -47,7 +47,7 @@ def test_the_wheel_holds_all_that_the_package_needs(tmp_path: Path) -> None:
         if path.suffix in (".py", ".sql")
     }
     assert ours <= packed
-    script = "import perfcase.views, perfcase.cli.main as m; print(perfcase.__file__, flush=True); m.main(['record', '--version'])"
+    script = "import perfcase.catalogue.views, perfcase.cli.main as m; print(perfcase.__file__, flush=True); m.main(['record', '--version'])"
     # -I: no working directory, no environment; the wheel's folder comes before the clone that .venv points to.
     told = subprocess.run(
         [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(site)!r}); {script}"],

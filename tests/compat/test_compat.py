@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 
 HERE = Path(__file__).parent
 SOURCES = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.support.scale import scaled
 
 ARCHIVE = Path(__file__).parents[1] / "compat" / "v1.0" / "command.perfcase"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from perfcase.catalogue.declared import parse
+from perfcase.catalogue.views import load_views
 from perfcase.diff.collect import collect
-from perfcase.diff.declared import parse
-from perfcase.views import load_views
 from tests.support import viewtest
 
 COLUMNS = ("comm", "upid", "total_ns", "count", "avg_ns")

@@ -9,14 +9,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
+from perfcase.catalogue.declared import parse
+from perfcase.catalogue.schema import Column
+from perfcase.catalogue.view import View
 from perfcase.diff import rank as ranking
 from perfcase.diff.collect import Collected, Figure, figures, reads
-from perfcase.diff.declared import parse
 from perfcase.diff.rank import Ranking, rank
 from perfcase.diff.sides import opened_sides
-from perfcase.schema import Column
-from perfcase.views import View
 from tests.support.imports import imported, placed
 
 SAMPLES = Path(__file__).parents[2] / "sample-captures"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from perfcase.diff import fired, page
 from perfcase.diff.fired import Change, Fired, changes, sentences
 from perfcase.diff.rank import rank

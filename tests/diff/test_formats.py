@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from perfcase.diff import page
 from perfcase.diff.compare import Side
 from perfcase.diff.rank import rank

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from perfcase.diff.rank import Ranking, rank
 from perfcase.diff.sides import opened_sides
 from tests.support.fakecase import make_case

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import kept, query, store
+from perfcase.case import kept, query, store
+from perfcase.case.scope import Part
+from perfcase.catalogue.views import load_views
 from perfcase.diff import collect as collecting
 from perfcase.diff import rank as ranking
 from perfcase.diff.collect import Collected, Figure, collect, is_kept, read_kept, to_keep
 from perfcase.diff.rank import Ranking, rank
 from perfcase.diff.sides import count_per, opened_sides
-from perfcase.scope import Part
-from perfcase.views import load_views
 from tests.support.imports import SAMPLES, imported
 
 VIEWS = ("thread_time", "syscall_summary", "memory")

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from perfcase.diff.shape import SAMPLES_MIN, shape
 from perfcase.diff.sides import opened_sides
 from perfcase.diff.stack_page import said_of_stacks

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import store
+from perfcase.case import store
+from perfcase.catalogue.views import load_views
 from perfcase.diff.compare import diff_view
 from perfcase.diff.sides import opened_sides
-from perfcase.views import load_views
 from tests.support.fakecase import make_case
 
 SECOND = 10**9

@@ -8,10 +8,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query, store
-from perfcase.schema import load_tables, quote
-from perfcase.store import Case
-from perfcase.window import move, open_window
+from perfcase.case import query, store
+from perfcase.case.store import Case
+from perfcase.case.window import move, open_window
+from perfcase.catalogue.schema import load_tables, quote
 from tests.support.fakecase import make_case
 from tests.support.imports import imported
 

@@ -7,10 +7,10 @@ import re
 import shutil
 from pathlib import Path
 
-from perfcase import docgen
+from perfcase.catalogue import docs
+from perfcase.catalogue.schema import load_tables
+from perfcase.catalogue.views import load_views
 from perfcase.cli.main import COMMANDS
-from perfcase.schema import load_tables
-from perfcase.views import load_views
 from tests.support.cli import succeed
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +22,7 @@ README_LINES_MAX = 150
 
 
 def test_generated_pages_are_current(tmp_path: Path) -> None:
-    docgen.main(str(tmp_path))
+    docs.main(str(tmp_path))
     made = {path.relative_to(tmp_path): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.md")}
     kept = {
         path.relative_to(DOCS): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md") if path not in WRITTEN

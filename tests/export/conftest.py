@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query
+from perfcase.case import query
 from tests.support.cli import perfcase
 
 EVENT = "cpu-clock/freq=99/"

@@ -11,9 +11,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query
+from perfcase.case import query
+from perfcase.catalogue.views import load_views
 from perfcase.export.tables import EXPANDED
-from perfcase.views import load_views
 from tests.oracles.captures import DATA
 from tests.support.cli import fail, perfcase
 from tests.support.fakecase import make_case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perfcase import query
+from perfcase.case import query
 from perfcase.export.source import Samples, Thread
 from tests.support.fakecase import make_case
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import casedb, query
-from perfcase.schema import load_tables, quote
-from perfcase.sharing import FINDINGS, share
-from perfcase.views import load_views
+from perfcase.case import database, query
+from perfcase.case.sharing import FINDINGS, share
+from perfcase.catalogue.schema import load_tables, quote
+from perfcase.catalogue.views import load_views
 from tests.support.fakecase import make_case
 from tests.support.imports import ROOT, imported
 from tests.support.scale import scaled
@@ -57,7 +57,7 @@ def changed(source: str, folder: Path, change: Change) -> Path:
             else:
                 connection.execute(f"CREATE OR REPLACE VIEW whole AS FROM read_parquet('{path}')")
                 connection.sql(select).write_parquet(str(folder / "tables" / path.name))
-    casedb.write(folder, {})
+    database.write(folder, {})
     shutil.copyfile(case.folder / "import.json", folder / "import.json")
     return folder
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query
+from perfcase.case import query
+from perfcase.catalogue.rules import COLUMNS, SEVERITIES, load_rules
+from perfcase.catalogue.schema import load_catalogue, load_tables
+from perfcase.catalogue.views import load_views, parsed, referenced_names
 from perfcase.cli.main import COMMANDS
 from perfcase.errors import FOUND
-from perfcase.findings import COLUMNS, SEVERITIES, load_rules
-from perfcase.schema import load_catalogue, load_tables
-from perfcase.views import load_views, parsed, referenced_names
 from tests.support import viewtest
 from tests.support.cli import perfcase
 from tests.support.fakecase import make_case

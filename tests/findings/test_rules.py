@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from perfcase.findings import load_rules
-from perfcase.views import load_views
+from perfcase.catalogue.rules import load_rules
+from perfcase.catalogue.views import load_views
 from tests.support import viewtest
 
 HERE = Path(__file__).parent

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query
-from perfcase.flamegraph import FlameGraph, Frame, svg
-from perfcase.stacks import off_cpu_stacks, sample_stacks
+from perfcase.case import query
+from perfcase.stacks.fetching import off_cpu_stacks, sample_stacks
+from perfcase.stacks.flamegraph import FlameGraph, svg
+from perfcase.stacks.tree import Frame
 from perfcase.text import duration, ratio, safe
 from tests.support.cli import fail, perfcase, succeed
 
@@ -50,10 +51,10 @@ def test_nothing_to_draw() -> None:
 def test_what_is_too_narrow_is_left_out_and_said() -> None:
     stacks = [(("main",), 12_000), (("main", "x", "y"), 1), (("main", "z"), 2)]
     picture = FlameGraph(stacks, title="t")
-    assert [box.node.name for box in picture.boxes] == ["all", "main", "z"]
+    assert [picture.tree.frames[box.node].name for box in picture.boxes] == ["all", "main", "z"]
     assert picture.notes[1] == "2 frames with less than 1 samples (0.00833 % of the width) each are not drawn."
     few = FlameGraph(STACKS, title="t", frames_max=3)
-    assert [box.node.name for box in few.boxes] == ["all", "main"]
+    assert [few.tree.frames[box.node].name for box in few.boxes] == ["all", "main"]
     assert few.notes[1] == "3 frames with less than 100 samples (100 % of the width) each are not drawn."
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query
-from perfcase.stacks import off_cpu_stacks, off_wake_stacks, sample_stacks
+from perfcase.case import query
+from perfcase.stacks.fetching import off_cpu_stacks, off_wake_stacks, sample_stacks
 from tests.support.cli import perfcase
 from tests.support.fakecase import make_case
 

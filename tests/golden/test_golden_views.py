@@ -20,10 +20,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import catalogue, query
-from perfcase.coverage import why_empty
-from perfcase.schema import literal, load_tables, quote
-from perfcase.views import create_view, load_views, referenced_names
+from perfcase.case import query
+from perfcase.case.coverage import why_empty
+from perfcase.catalogue import contents
+from perfcase.catalogue.schema import literal, load_tables, quote
+from perfcase.catalogue.views import create_view, load_views, referenced_names
 from tests.conftest import Golden
 from tests.support.imports import imported
 from tests.support.viewtest import render
@@ -93,7 +94,7 @@ def upside_down(case: Sample) -> Iterator[duckdb.DuckDBPyConnection]:
                 f"CREATE TABLE {quote(name)} AS SELECT * EXCLUDE (file_row_number)"
                 f" FROM read_parquet({file}, file_row_number = true) ORDER BY file_row_number DESC"
             )
-        catalogue.add(opened, literal(str(case.folder / "tables" / "*.parquet")))
+        contents.add(opened, literal(str(case.folder / "tables" / "*.parquet")))
         for view in load_views().values():
             if of_a_capture(view.name):
                 create_view(opened, view)

@@ -12,12 +12,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import casedb, query
+from perfcase.case import database, query
+from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
 from perfcase.history import captures, metric
 from perfcase.history.metric import Reading
 from perfcase.history.readings import read_all
-from perfcase.views import load_views
 from tests.support.fakecase import make_case, put
 
 ON_CPU = metric.metric(load_views()["thread_time"], "on_cpu_ns", None, None)
@@ -93,7 +93,7 @@ def test_what_is_no_figure_is_asked_again(store: Path, asked: list, lie: str) ->
 
 
 def test_a_database_for_all_answers_as_each_its_own(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert casedb.template_at_hand() is not None
+    assert database.template_at_hand() is not None
     opened = []
     connect = query.connect
     monkeypatch.setattr(query, "connect", lambda folder, *more: opened.append(folder) or connect(folder, *more))
@@ -102,7 +102,7 @@ def test_a_database_for_all_answers_as_each_its_own(store: Path, monkeypatch: py
     shutil.rmtree(store / "1.case" / "kept")
     for name in ("0", "1"):
         shutil.rmtree(store / f"{name}.case" / "kept", ignore_errors=True)
-    monkeypatch.setattr(casedb, "template_at_hand", lambda others: None)
+    monkeypatch.setattr(database, "template_at_hand", lambda others: None)
     assert readings(store) == whole
     assert len(opened) == 2
 

@@ -26,7 +26,7 @@ exec chroot "$root" "$@"
 """
 PROGRAM = """
 import sys, pathlib
-from perfcase import store
+from perfcase.case import store
 assert not any(pathlib.Path(path).exists() for path in ("/proc/kallsyms", "/usr/lib", "/lib", "/tmp/perfcase-symbols"))
 store.open_case(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
 """

@@ -9,9 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query, store
-from perfcase.scope import resolve
-from perfcase.window import open_scope, open_window
+from perfcase.case import query, store
+from perfcase.case.scope import resolve
+from perfcase.case.window import open_scope, open_window
 from tests.oracles.captures import Capture, Recorded
 from tests.oracles.live import CannotRecordError
 from tests.support.imports import imported

@@ -15,7 +15,7 @@ from zlib import crc32
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 
 # The files change half a second after the tool began: it reads them at once, and again after a second.
 SCRIPT = """

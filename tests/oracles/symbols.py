@@ -19,7 +19,7 @@ from pathlib import Path
 
 import duckdb
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.tools import named_script
 from tests.oracles.tools.named_script import Named
 from tests.support.symbols import record

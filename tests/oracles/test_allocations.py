@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.conftest import Case
 
 PAGE = 4096

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase.store import import_core
+from perfcase.case.store import import_core
 
 IP, TID, TIME, CALLCHAIN, PERIOD, BRANCH_STACK = 1, 2, 4, 0x20, 0x100, 0x800
 IN_KERNEL, IN_USER = -128 % 2**64, -512 % 2**64

@@ -15,8 +15,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query, store
-from perfcase.views import load_views
+from perfcase.case import query, store
+from perfcase.catalogue.views import load_views
 
 START_NS = 5_000_000_000_000
 WALL_NS = 1_700_000_000_000_000_000

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.test_proc import files
 
 DATA = Path(__file__).parents[1] / "data" / "proc"

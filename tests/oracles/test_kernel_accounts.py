@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from tests.recorder.support import RECORDER, TRACEFS, environment, helper
 from tests.support.imports import imported
 

@@ -11,7 +11,7 @@ from collections import Counter
 from gzip import decompress
 from pathlib import Path
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.symbols import Stored, import_case, our_stacks, their_stacks
 
 CHAINS, UNWOUND = Stored("ends"), Stored("ends-dwarf")

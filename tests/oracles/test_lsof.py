@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.test_sockets import holder, snapshot
 
 pytestmark = pytest.mark.skipif(shutil.which("lsof") is None, reason="lsof is not installed")

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.recorder.support import run
 
 Rows = Callable[[str], list[tuple]]

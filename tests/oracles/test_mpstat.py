@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 
 MODES = 10  # user nice system idle iowait irq softirq steal guest guest_nice
 SCRIPT = """

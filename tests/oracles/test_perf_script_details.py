@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.compare import assert_same
 from tests.oracles.conftest import Case
 from tests.oracles.test_perf_script_text import hashable

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 
 DATA = Path(__file__).parents[1] / "data" / "perf_stat"
 STATUS = {"<not counted>": "not_counted", "<not supported>": "not_supported"}

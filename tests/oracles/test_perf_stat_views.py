@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.compare import assert_same
 
 DATA = Path(__file__).parents[1] / "data" / "perf_stat"

@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.recorder.support import helper
 
 # A process that sleeps, with files of our own bound over its own; after half a second they change.

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.recorder.support import Capture, parse_snapshots
 
 SAMPLES = sorted((Path(__file__).parents[2] / "sample-captures").glob("*/x.perfcase"))

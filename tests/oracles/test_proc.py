@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
-from perfcase.schema import load_tables
+from perfcase.case import store
+from perfcase.catalogue.schema import load_tables
 
 STREAM = Path(__file__).parents[1] / "data" / "proc" / "snapshots.xz"
 TICK_NS = 10_000_000  # 100 ticks a second

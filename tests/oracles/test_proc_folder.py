@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from perfcase.errors import PerfcaseError
 from tests.oracles.test_proc import STREAM, files
 from tests.oracles.test_sockets import holder

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 
 START_NS = 5_000_000_000_000
 S = 1_000_000_000

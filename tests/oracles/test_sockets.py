@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.recorder.support import helper
 
 # Sockets of each kind, connected, listening and idle, some with data that wait; and files of each kind.

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.cleanroot import import_in_clean_root
 from tests.oracles.symbols import (
     LIVE,

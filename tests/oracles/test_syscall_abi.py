@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.captures import DATA, TYPED_AND_RAW, Recorded
 from tests.oracles.compare import assert_same
 from tests.oracles.conftest import Case

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.captures import Recorded, recorded_with
 from tests.oracles.compare import assert_same
 from tests.oracles.conftest import Case

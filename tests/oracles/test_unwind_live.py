@@ -15,8 +15,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query
-from perfcase.store import import_core, open_case
+from perfcase.case import query
+from perfcase.case.store import import_core, open_case
 
 C = r"""
 #define _GNU_SOURCE

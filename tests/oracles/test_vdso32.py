@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.oracles.symbols import may_record, our_stacks
 from tests.oracles.tools import named_script
 from tests.recorder.support import Capture, run

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from tests.recorder.events import COMM, EXIT, FORK, LOST, MMAP2, SAMPLE, Record, recording, records, wait_for
 from tests.recorder.support import TRACEFS, parts
 from tests.support.scale import scaled

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
-from perfcase.span import recorded_ns
+from perfcase.case import query, store
+from perfcase.case.span import recorded_ns
 from tests.recorder.events import (
     COMM,
     EXIT,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from tests.recorder.events import SAMPLE, SCHEDULER, arguments, recording, records
 from tests.recorder.support import SHELLS, TRACEFS, Capture, in_own_mounts, parts, run
 

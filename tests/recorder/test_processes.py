@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.recorder.support import RECORDER, Capture, parse_snapshots, run
 
 SECRET = "password-of-another-process"

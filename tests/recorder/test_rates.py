@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query, store
-from perfcase.span import recorded_ns
+from perfcase.case import query, store
+from perfcase.case.span import recorded_ns
 from tests.recorder.support import TRACEFS, run
 
 # 200 calls of getpriority each second, 100 writes of 4096 bytes, 500 faults of pages, 100 switches.

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from tests.recorder.support import TRACEFS, Capture, command, control_group, environment, run
 
 # A byte to and fro between two processes on one CPU; each 20,000th time 20 ms of sleep at a place of its own; then the other waits

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from tests.recorder.support import SHELLS, TRACEFS, Capture, command, environment, helper, parse_snapshots, run
 
 pytestmark = pytest.mark.parametrize("shell", SHELLS)

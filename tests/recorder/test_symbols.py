@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 from tests.recorder.support import RECORDER, SHELLS, Capture, environment, helper, run
 
 # Does what it is told with files that name code, then runs for a while: longer than the search for objects takes to come by.

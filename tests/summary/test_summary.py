@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from perfcase.summary import write_html, write_markdown
 from perfcase.summary.html import SIZE_MAX
 from perfcase.text import safe

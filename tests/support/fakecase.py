@@ -11,9 +11,9 @@ from pathlib import Path
 
 import duckdb
 
-from perfcase import casedb
-from perfcase.schema import load_tables, quote
-from perfcase.wholeness import DATABASE
+from perfcase.case import database
+from perfcase.case.wholeness import DATABASE
+from perfcase.catalogue.schema import load_tables, quote
 from tests.support.alone import BUILD, alone
 
 
@@ -25,10 +25,10 @@ def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) 
             shutil.copyfile(table, folder / "tables" / table.name)
     for table, filled in rows.items():
         put(folder, table, filled)
-    casedb.write(folder, {})
+    database.write(folder, {})
     info = {
         "files": {DATABASE: (folder / DATABASE).stat().st_size},
-        "views": casedb.views_hash(),
+        "views": database.views_hash(),
         "tables": {name: len(rows.get(name, ())) for name in load_tables()},
         "other_columns": {},
         "issues": [],
@@ -60,7 +60,7 @@ def _database() -> duckdb.DuckDBPyConnection:
 @cache
 def _empty() -> Path:
     """Every table of the schema without rows, made once."""
-    folder = BUILD / "empty" / casedb.views_hash()
+    folder = BUILD / "empty" / database.views_hash()
     with alone("empty"):
         if not folder.is_dir():
             shutil.rmtree(folder.parent, ignore_errors=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import duckdb
 
-from perfcase import casedb, query, store, wholeness
+from perfcase.case import database, query, store, wholeness
 from tests.support.alone import BUILD, alone
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +89,7 @@ def _digest(source: Path) -> str:
 def _generation() -> Path:
     """The imports of this build: of this very importer and this schema. The oldest builds' go away."""
     core = hashlib.sha256(Path(store.import_core().__file__).read_bytes())
-    core.update(f"{casedb.views_hash()} {store.IMPORT_FORMAT}".encode())
+    core.update(f"{database.views_hash()} {store.IMPORT_FORMAT}".encode())
     imports = BUILD / "imports"
     here = imports / core.hexdigest()[:24]
     with alone("imports"):

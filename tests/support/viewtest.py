@@ -11,9 +11,10 @@ from pathlib import Path
 
 import duckdb
 
-from perfcase import query
-from perfcase.schema import load_catalogue, load_tables, quote
-from perfcase.views import View, create_view, in_dependency_order, load_views
+from perfcase.case import query
+from perfcase.catalogue.schema import load_catalogue, load_tables, quote
+from perfcase.catalogue.view import View
+from perfcase.catalogue.views import create_view, in_dependency_order, load_views
 
 _KEYWORD = re.compile(r"(case|input|query|rows)\b\s*(.*)")
 _INPUT = re.compile(r"(\w+)\s*\((.*)\)", re.DOTALL)

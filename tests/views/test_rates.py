@@ -11,9 +11,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query
+from perfcase.case import query
+from perfcase.catalogue.views import load_views
 from perfcase.diff.collect import collect
-from perfcase.views import load_views
 from tests.support.fakecase import make_case
 
 S = 10**9

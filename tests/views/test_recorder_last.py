@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
-from perfcase.views import load_views
+from perfcase.case import store
+from perfcase.catalogue.views import load_views
 from tests.recorder.support import command, environment
 from tests.support.cli import perfcase
 

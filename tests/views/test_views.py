@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase.views import load_views
+from perfcase.catalogue.views import load_views
 from tests.support import viewtest
 
 HERE = Path(__file__).parent

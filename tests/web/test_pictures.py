@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from perfcase.scope import parse_part
+from perfcase.case.scope import parse_part
 from perfcase.text import duration
 from tests.api.conftest import wait_ready
 from tests.web.chromium import Page

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import duckdb
 
-    from perfcase.client import Client
+    from perfcase.server_client.client import Client
 
 __all__ = ["Client", "open"]
 
@@ -30,7 +30,7 @@ def open(  # noqa: A001 - as perfcase.open
 
     >>> perfcase.open("incident.perfcase").table("thread_time").order("on_cpu_ns DESC").df()
     """
-    from perfcase.opening import open_capture
+    from perfcase.case.opening import open_capture
 
     return open_capture(file, only=only, debug_dirs=debug_dirs)
 
@@ -38,11 +38,11 @@ def open(  # noqa: A001 - as perfcase.open
 def __getattr__(name: str) -> object:
     # Loaded when it is asked for: commands do not need it.
     if name == "Client":
-        from perfcase.client import Client
+        from perfcase.server_client.client import Client
 
         return Client
     if name == "__version__":
-        from perfcase.store import import_core
+        from perfcase.case.store import import_core
 
         return import_core().__version__
     raise AttributeError(f"module 'perfcase' has no attribute {name!r}")

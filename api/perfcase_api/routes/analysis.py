@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from perfcase.schema import Table, load_tables
-from perfcase.views import View, load_views, parameters
+from perfcase.catalogue.schema import Table, load_tables
+from perfcase.catalogue.view import View
+from perfcase.catalogue.views import load_views, parameters
 from perfcase_api.asking import MEDIA, TableFormat, ask, only_options, option, rows_max, while_connected
 from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from fastapi.responses import FileResponse
 
-from perfcase.schema import package_data
+from perfcase.catalogue.schema import package_data
 from perfcase_api.errors import ApiError
 
 router = APIRouter(include_in_schema=False)

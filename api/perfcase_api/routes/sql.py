@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from perfcase.scope import KEYS
+from perfcase.case.scope import KEYS
 from perfcase_api.asking import MEDIA, TableFormat, ask, only_options, option, rows_max
 from perfcase_api.errors import ApiError
 from perfcase_api.routes.analysis import TABLE

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 
 EVENTS = ("cycles", "instructions", "branches", "branch-misses", "cache-references", "cache-misses")
 

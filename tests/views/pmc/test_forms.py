@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import store
+from perfcase.case import store
 
 HYBRID_CSV = """\
 # started on Sat Nov 21 00:09:11 2026

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from perfcase import query, store
+from perfcase.case import query, store
 from tests.support.alone import alone
 from tests.support.imports import SAMPLES, imported
 

@@ -99,7 +99,7 @@ impl Writer {
     }
 }
 
-/// The process that prints: answers requests on standard input until it ends. Only for `perfcase.eventprinter`, which
+/// The process that prints: answers requests on standard input until it ends. Only for `perfcase.case.eventprinter`, which
 /// limits itself first: libtraceevent crashes on some damaged input.
 #[pyfunction]
 pub fn run_event_printer(py: Python<'_>) -> PyResult<()> {

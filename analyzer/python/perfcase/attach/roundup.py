@@ -8,9 +8,9 @@ import urllib.parse
 from collections.abc import Iterable
 from typing import Any
 
-from perfcase import web
 from perfcase.attach import CREDENTIALS, Attachment, form
 from perfcase.errors import PerfcaseError
+from perfcase.server_client import web
 
 _EXAMPLE = "--tracker https://HOST/TRACKER/"
 _TIMEOUT_S = 600.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from perfcase import web
 from perfcase.attach import CREDENTIALS, Attachment, form
 from perfcase.errors import PerfcaseError
+from perfcase.server_client import web
 
 _TIMEOUT_S = 600.0
 

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from perfcase.attach import CREDENTIALS, Attachment, adapter, authorization
+from perfcase.case.kept import have_findings
 from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, named, opened
 from perfcase.cli.summary_command import _WRITERS, Form
 from perfcase.errors import PerfcaseError
-from perfcase.kept import have_findings
 from perfcase.lazy import duckdb
 from perfcase.text import safe
 
@@ -105,8 +105,8 @@ def _told(connection: duckdb.DuckDBPyConnection, name: str) -> str:
 
 def _uploaded(file: Path, server: str, ticket: str, *, dry_run: bool) -> str:
     """The link to the capture on a server, once it is there."""
-    from perfcase.client import Client
-    from perfcase.store import import_core
+    from perfcase.case.store import import_core
+    from perfcase.server_client.client import Client
 
     client = Client(server)
     capture_id = import_core().hash_file(str(file)) if dry_run else client.upload(file, ticket=ticket)["capture_id"]

@@ -13,13 +13,14 @@ from typing import Annotated
 
 import typer
 
-from perfcase import query, render, store
+from perfcase.case import query, store
+from perfcase.case.opening import connect
+from perfcase.catalogue.plot import Plan
+from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb, rich
-from perfcase.opening import connect
-from perfcase.plot import Plan
+from perfcase.terminal import render
 from perfcase.text import safe
-from perfcase.views import load_views
 
 Format = StrEnum("Format", {name: name for name in render.FORMATS})
 

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from perfcase.case.scope import parse_part
+from perfcase.catalogue.views import load_views
 from perfcase.cli.common import (
     DebugDirOption,
     FileArgument,
@@ -32,8 +34,6 @@ from perfcase.diff.sides import count_per, opened_sides
 from perfcase.diff.stacks import profiles
 from perfcase.errors import PerfcaseError
 from perfcase.history import usual
-from perfcase.scope import parse_part
-from perfcase.views import load_views
 
 
 def command(

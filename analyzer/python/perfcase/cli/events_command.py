@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from perfcase import events
+from perfcase.case import events
 from perfcase.cli.common import FileArgument
 from perfcase.text import safe, safe_lines
 

@@ -25,7 +25,7 @@ from perfcase.cli.common import (
 )
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
-from perfcase.stacks import choose_event, sampled_events
+from perfcase.stacks.fetching import choose_event, sampled_events
 from perfcase.text import safe
 
 Target = StrEnum("Target", {n: n for n in ("folded", "speedscope", "firefox", "pprof", "perfetto", "csv", "parquet")})

@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+from perfcase.case.kept import have_findings
+from perfcase.catalogue.rules import SEVERITIES
+from perfcase.catalogue.schema import literal
 from perfcase.cli.common import (
     DebugDirOption,
     FileArgument,
@@ -21,12 +24,9 @@ from perfcase.cli.common import (
     write,
 )
 from perfcase.errors import FOUND
-from perfcase.findings import SEVERITIES
-from perfcase.kept import have_findings
-from perfcase.render import console
 from perfcase.report import findings
 from perfcase.report.page import Page
-from perfcase.schema import literal
+from perfcase.terminal.render import console
 from perfcase.text import safe
 
 Severity = StrEnum("Severity", {name: name for name in SEVERITIES})

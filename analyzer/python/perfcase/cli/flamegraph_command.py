@@ -22,9 +22,7 @@ from perfcase.cli.common import (
     where_option,
     writing,
 )
-from perfcase.flamegraph import FlameGraph
-from perfcase.flametree import tree
-from perfcase.stacks import (
+from perfcase.stacks.fetching import (
     OFF_CPU_TITLE,
     OFF_WAKE_TITLE,
     chosen_event,
@@ -33,6 +31,8 @@ from perfcase.stacks import (
     off_wake_stacks,
     sample_stacks,
 )
+from perfcase.stacks.flamegraph import FlameGraph
+from perfcase.stacks.tree import tree
 from perfcase.text import safe
 
 Form = StrEnum("Form", ["svg", "json"])

@@ -11,7 +11,9 @@ from typing import Annotated
 
 import typer
 
-from perfcase import render
+from perfcase.catalogue.schema import load_tables
+from perfcase.catalogue.view import View
+from perfcase.catalogue.views import load_views
 from perfcase.cli.common import (
     Format,
     FormatOption,
@@ -32,8 +34,7 @@ from perfcase.history.metric import WAYS, Metric, Reading, metric
 from perfcase.history.page import Page, print_scan
 from perfcase.history.readings import is_reading, read_all
 from perfcase.history.selector import select
-from perfcase.schema import load_tables
-from perfcase.views import View, load_views
+from perfcase.terminal import render
 
 Order = StrEnum("Order", {name: name for name in timeline.ORDERS})
 Way = StrEnum("Way", {name: name for name in WAYS})

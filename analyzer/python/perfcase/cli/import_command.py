@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from perfcase import render, store
+from perfcase.case import store
 from perfcase.cli.common import DebugDirOption, import_progress
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import rich
+from perfcase.terminal import render
 from perfcase.text import plural, safe
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}

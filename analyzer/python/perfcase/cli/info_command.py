@@ -9,12 +9,19 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from perfcase import query, store
+from perfcase.case import query, store
+from perfcase.case.inspection import (
+    Fact,
+    facts_of_case,
+    facts_of_manifest,
+    inspect,
+    sources_of_case,
+    sources_of_manifest,
+)
 from perfcase.cli.common import FileArgument, open_file
 from perfcase.cli.import_command import print_issues
 from perfcase.errors import PerfcaseError
-from perfcase.inspection import Fact, facts_of_case, facts_of_manifest, inspect, sources_of_case, sources_of_manifest
-from perfcase.render import console, table_of
+from perfcase.terminal.render import console, table_of
 from perfcase.text import safe, size
 
 

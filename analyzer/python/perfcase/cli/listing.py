@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console
 from rich.text import Text
 
+from perfcase.catalogue.schema import Column, Table
+from perfcase.catalogue.view import View
 from perfcase.cli.common import unknown
-from perfcase.render import console, table_of
-from perfcase.schema import Column, Table
-from perfcase.views import View
+from perfcase.terminal.render import console, table_of
 
 
 def write(what: str, entries: Mapping[str, Table | View], name: str | None, *, as_json: bool) -> None:

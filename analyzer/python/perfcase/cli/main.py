@@ -118,7 +118,7 @@ def _damage(error: BaseException | None, arguments: list[str]) -> PerfcaseError 
     """The error of a table that cannot be read, where DuckDB's own may come from one: it seldom says from which."""
     if type(error) not in (duckdb.Error, duckdb.IOException, duckdb.InvalidInputException):
         return None
-    from perfcase import store
+    from perfcase.case import store
 
     # Path.exists raises where a word, such as a query, is longer than a name may be.
     return store.damage_of(Path(word) for word in arguments if os.path.exists(word))  # noqa: PTH110

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from perfcase.schema import package_data
+from perfcase.catalogue.schema import package_data
 
 CONTEXT_SETTINGS = {
     "allow_extra_args": True,

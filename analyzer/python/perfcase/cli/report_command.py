@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from perfcase import render
 from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, named, opened
 from perfcase.report import write_report
+from perfcase.terminal import render
 
 
 def command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -67,29 +67,30 @@ def command(
              curl -H "Authorization: Bearer $TOKEN" --data-binary @incident.perfcase \\
                  'http://127.0.0.1:8640/v1/captures?name=incident.perfcase'
     """
+    # The server is a package of its own, which depends on this one: it is found by its entry point.
+    servers = entry_points(group="perfcase.server")
+    if not servers:
+        raise PerfcaseError("environment", "the server is not installed", "pip install perfcase-api")
     try:
-        from perfcase_api import serving
-        from perfcase_api.configuration import read
-        from perfcase_api.settings import Limits, Settings
+        start = servers["perfcase"].load()
     except ImportError as error:
         raise PerfcaseError(
             "environment", f"the server is not installed: {error}", "pip install perfcase-api"
         ) from error
-    given = {} if workers is None else {"workers": workers}
-    settings = Settings(
+    start(
         store=store.absolute(),
         host=host,
         port=port,
-        is_open=is_open,
-        oidc=read(config) if config else None,
+        workers=workers,
+        job_seconds=job_seconds,
+        requests_per_minute=requests_per_minute,
+        config=config,
         root_path=_path(root_path),
         trusted_proxies=tuple(map(_network, trusted_proxy or ())),
         access_log=access_log,
         audit_days=audit_days,
-        limits=Limits(job_seconds=job_seconds, requests_per_minute=requests_per_minute),
-        **given,
+        is_open=is_open,
     )
-    serving.serve(settings, lambda line: print(line, file=sys.stderr, flush=True))
 
 
 def _path(given: str) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from perfcase import query, render
+from perfcase.case import query
 from perfcase.cli.common import (
     DebugDirOption,
     FileArgument,
@@ -21,6 +21,7 @@ from perfcase.cli.common import (
     opened,
     write,
 )
+from perfcase.terminal import render
 
 
 def command(

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from perfcase import query, store
+from perfcase.case import query, store
+from perfcase.catalogue.schema import literal
 from perfcase.cli.common import FileArgument, Format, FormatOption, OutputOption, import_progress, open_file, write
 from perfcase.errors import PerfcaseError
-from perfcase.schema import literal
 
 COLUMNS = ("object", "build_id", "frame_count", "named_before_count", "named_count", "symbols", "missing_reason")
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from perfcase.catalogue.schema import load_tables
 from perfcase.cli.listing import write
-from perfcase.schema import load_tables
 
 
 def command(

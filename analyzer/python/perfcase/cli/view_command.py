@@ -8,6 +8,12 @@ from typing import Annotated
 
 import typer
 
+from perfcase.case.coverage import why_empty
+from perfcase.case.kept import have_findings
+from perfcase.case.sharing import FINDINGS
+from perfcase.catalogue.plot import plan
+from perfcase.catalogue.schema import load_tables, quote
+from perfcase.catalogue.views import load_views, parameters
 from perfcase.cli.common import (
     DebugDirOption,
     FileArgument,
@@ -23,15 +29,9 @@ from perfcase.cli.common import (
     where_option,
     write,
 )
-from perfcase.coverage import why_empty
 from perfcase.errors import PerfcaseError
-from perfcase.kept import have_findings
 from perfcase.lazy import duckdb
-from perfcase.plot import plan
-from perfcase.schema import load_tables, quote
-from perfcase.sharing import FINDINGS
 from perfcase.text import safe
-from perfcase.views import load_views, parameters
 
 
 def command(

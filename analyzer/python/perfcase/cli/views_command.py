@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from perfcase.catalogue.views import load_views
 from perfcase.cli.listing import write
-from perfcase.views import load_views
 
 
 def command(

@@ -8,13 +8,13 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from perfcase.diff.declared import Measure
-from perfcase.kept import kept_of
+from perfcase.case.kept import kept_of
+from perfcase.case.query import sql_errors
+from perfcase.case.span import recorded_ns, spans
+from perfcase.catalogue.declared import Measure
+from perfcase.catalogue.schema import quote
+from perfcase.catalogue.view import View
 from perfcase.lazy import duckdb
-from perfcase.query import sql_errors
-from perfcase.schema import quote
-from perfcase.span import recorded_ns, spans
-from perfcase.views import View
 
 Key = tuple[str | None, ...]
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from perfcase.case.scope import Scope
+from perfcase.case.store import Case
+from perfcase.catalogue.declared import Measure
+from perfcase.catalogue.view import View
 from perfcase.diff.collect import Collected, Figure, Key, collect
-from perfcase.diff.declared import Measure
 from perfcase.lazy import duckdb
-from perfcase.scope import Scope
-from perfcase.store import Case
-from perfcase.views import View
 
 EQUAL = 1e-9
 """Relative: sums of floating point numbers differ by that with the order in which threads add them."""

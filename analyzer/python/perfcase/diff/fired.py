@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from perfcase.case.kept import have_findings
+from perfcase.case.query import sql_errors
+from perfcase.catalogue.rules import SEVERITIES
 from perfcase.diff.compare import Side
 from perfcase.diff.rank import on_both
-from perfcase.findings import SEVERITIES
-from perfcase.kept import have_findings
 from perfcase.lazy import rich
-from perfcase.query import sql_errors
 from perfcase.text import safe
 
 SCORE_CHANGE_MIN = 0.1

@@ -9,15 +9,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfcase import render, text
-from perfcase.coverage import why_empty
+from perfcase import text
+from perfcase.case.coverage import why_empty
+from perfcase.case.query import Result
 from perfcase.diff import fired
 from perfcase.diff.comparable import Condition, Setting, conditions, settings
 from perfcase.diff.compare import Difference, Side
 from perfcase.diff.fired import Change
 from perfcase.diff.rank import NotCompared, Ranked, Ranking
 from perfcase.lazy import duckdb, rich
-from perfcase.query import Result
+from perfcase.terminal import render
 from perfcase.text import safe, shorten
 
 if TYPE_CHECKING:

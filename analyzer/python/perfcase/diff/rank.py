@@ -17,15 +17,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
+from perfcase.case.kept import Kept, kept_of
+from perfcase.case.sharing import forget, share
+from perfcase.case.span import recorded_in
+from perfcase.case.window import move, open_window
+from perfcase.catalogue.view import View
+from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.diff.collect import Collected, Figure, Key, collect, figures, is_kept, read_kept, reads, to_keep
 from perfcase.diff.compare import Difference, Side, differences
 from perfcase.diff.sides import SIDES
-from perfcase.kept import Kept, kept_of
 from perfcase.lazy import duckdb
-from perfcase.sharing import forget, share
-from perfcase.span import recorded_in
-from perfcase.views import View, load_views, with_dependencies
-from perfcase.window import move, open_window
 
 _T = TypeVar("_T")
 

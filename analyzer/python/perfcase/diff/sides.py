@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from perfcase import query
-from perfcase.catalogue import is_tracepoint
+from perfcase.case import query
+from perfcase.case.query import sql_errors
+from perfcase.case.scope import Part, Scope, resolve
+from perfcase.case.store import Case
+from perfcase.case.window import open_scope
+from perfcase.catalogue.contents import is_tracepoint
+from perfcase.catalogue.schema import literal, load_tables, quote
 from perfcase.diff.collect import key_sql
 from perfcase.diff.compare import Side
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
-from perfcase.query import sql_errors
-from perfcase.schema import literal, load_tables, quote
-from perfcase.scope import Part, Scope, resolve
-from perfcase.store import Case
-from perfcase.window import open_scope
 
 SIDES = 2
 """They are asked at the same time."""
@@ -27,7 +27,7 @@ SIDES = 2
 def opened_sides(
     a: Case, b: Case, in_a: Part | None, in_b: Part | None, only: Sequence[str] = ()
 ) -> Iterator[tuple[Side, Side]]:
-    """Both sides, of each the part that ``only`` names (perfcase.scope). If both are the same part of one capture, they
+    """Both sides, of each the part that ``only`` names (perfcase.case.scope). If both are the same part of one capture, they
     are the same connection: DuckDB opens a file once in a process."""
     scopes = _scope(a, in_a, only), _scope(b, in_b, only)
     with ExitStack() as stack:

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfcase import render
+from perfcase.case.query import Result
+from perfcase.case.span import recorded_ns
+from perfcase.catalogue.views import load_views
 from perfcase.diff.callers import callers
 from perfcase.diff.compare import Side, diff_view
 from perfcase.diff.page import times, value
 from perfcase.diff.shape import COUNTER_VIEWS, Shape, differing_counters, sentence, shape
 from perfcase.diff.stacks import Profile, pictured, profiles_in_common
-from perfcase.flamegraph import FlameGraph
-from perfcase.flametree import tree
 from perfcase.lazy import duckdb
-from perfcase.query import Result
-from perfcase.span import recorded_ns
-from perfcase.stacks import event_counts
+from perfcase.stacks.fetching import event_counts
+from perfcase.stacks.flamegraph import FlameGraph
+from perfcase.stacks.tree import tree
+from perfcase.terminal import render
 from perfcase.text import ratio, safe
-from perfcase.views import load_views
 
 FRAMES_SHOWN = 6
 CALLER_COLUMNS = {

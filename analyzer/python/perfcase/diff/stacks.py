@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from perfcase.case.query import sql_errors
 from perfcase.errors import PerfcaseError
-from perfcase.flamegraph import Frame, Stack
 from perfcase.lazy import duckdb
-from perfcase.query import sql_errors
-from perfcase.stacks import (
+from perfcase.stacks.fetching import (
     OFF_CPU_TITLE,
     OFF_WAKE_TITLE,
     choose_event,
@@ -26,6 +25,7 @@ from perfcase.stacks import (
     sampled_events,
     sampling_event,
 )
+from perfcase.stacks.tree import Frame, Stack
 
 NOT_IDLE = "coalesce(pid <> 0, true) AND coalesce(utid NOT IN (SELECT utid FROM recorder_thread), true)"
 """Samples of what the machine was there for: neither its idle loop nor the recorder."""

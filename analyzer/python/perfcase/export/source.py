@@ -8,11 +8,11 @@ from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
+from perfcase.case.query import gate, sql_errors
+from perfcase.case.scope import NAMES
+from perfcase.catalogue.schema import literal
 from perfcase.lazy import duckdb
-from perfcase.query import gate, sql_errors
-from perfcase.schema import literal
-from perfcase.scope import NAMES
-from perfcase.stacks import SAMPLES
+from perfcase.stacks.fetching import SAMPLES
 from perfcase.text import plural
 
 _BATCH_ROWS = 10_000

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from perfcase.case.query import Result
+from perfcase.case.sharing import share
+from perfcase.catalogue.schema import load_tables, quote
+from perfcase.catalogue.views import load_views, parameters
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
-from perfcase.query import Result
-from perfcase.render import write_result
-from perfcase.schema import load_tables, quote
-from perfcase.sharing import share
-from perfcase.views import load_views, parameters
+from perfcase.terminal.render import write_result
 
 EXPANDED = ("call_path", "callees", "callers")
 """Views that list every path from every function: many times the size of all others. They are written when named."""

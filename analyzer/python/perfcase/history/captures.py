@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfcase import store
+from perfcase.case import store
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 

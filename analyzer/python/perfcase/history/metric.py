@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from perfcase import query
-from perfcase.coverage import why_empty
+from perfcase.case import query
+from perfcase.case.coverage import why_empty
+from perfcase.case.kept import have_findings
+from perfcase.case.sharing import FINDINGS
+from perfcase.case.span import recorded_ns
+from perfcase.catalogue.schema import Table, quote
+from perfcase.catalogue.view import View
 from perfcase.errors import PerfcaseError
-from perfcase.kept import have_findings
 from perfcase.lazy import duckdb
-from perfcase.schema import Table, quote
-from perfcase.sharing import FINDINGS
-from perfcase.span import recorded_ns
-from perfcase.views import View
 
 WAYS = ("sum", "level", "mean", "max", "min", "median", "count")
 """How rows become one figure. level: added up over the rows of one time, then averaged over time."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfcase import render
-from perfcase.drawing import SPARK_MAX, spark
 from perfcase.history.bands import BAND_MIN, VALUES_MIN, Split
 from perfcase.history.captures import Capture, LeftOut
 from perfcase.history.metric import Metric
 from perfcase.history.scan import COLUMNS, Scan
 from perfcase.history.timeline import Answer
 from perfcase.lazy import duckdb, rich
+from perfcase.terminal import render
+from perfcase.terminal.drawing import SPARK_MAX, spark
 from perfcase.text import plural, safe, shorten
 
 _NAMES_MAX = 20

@@ -11,12 +11,12 @@ from contextlib import ExitStack, suppress
 from dataclasses import astuple
 from pathlib import Path
 
-from perfcase import casedb, query, store
+from perfcase.case import database, query, store
+from perfcase.case.kept import Kept, kept_of_all
 from perfcase.errors import PerfcaseError
 from perfcase.history import metric
 from perfcase.history.captures import Capture, Progress
 from perfcase.history.metric import Reading
-from perfcase.kept import Kept, kept_of_all
 from perfcase.lazy import duckdb
 
 _FIGURES, _FIGURES_MAX = "figures", 256
@@ -103,7 +103,7 @@ def _shared(captures: Sequence[Capture], stack: ExitStack, sharers: int) -> dict
             groups[json.dumps(others, sort_keys=True)].append(capture.folder)
     found: dict[Path, _Connect] = {}
     for others, folders in groups.items():
-        template = casedb.template_at_hand(json.loads(others)) if len(folders) > 1 else None
+        template = database.template_at_hand(json.loads(others)) if len(folders) > 1 else None
         if template:
             found |= dict.fromkeys(folders, stack.enter_context(query.one_database(template, folders, sharers)))
     return found

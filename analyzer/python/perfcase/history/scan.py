@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfcase import query
+from perfcase.case import query
+from perfcase.catalogue.view import View
 from perfcase.diff.collect import Key, collect
 from perfcase.diff.compare import seconds_of
 from perfcase.diff.rank import recorder_names
@@ -14,7 +15,6 @@ from perfcase.errors import PerfcaseError
 from perfcase.history.bands import STRICT, VALUES_MIN, Split, split
 from perfcase.history.captures import Capture, Progress
 from perfcase.lazy import duckdb
-from perfcase.views import View
 
 PRESENT_RATIO_MIN = 0.75
 """A figure has to be known for this share of the captures: a process of a few hosts has no bands."""

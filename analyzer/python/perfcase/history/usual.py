@@ -14,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfcase import query, render
+from perfcase.case import query
+from perfcase.case.query import Result
+from perfcase.catalogue.view import View
 from perfcase.diff import page
 from perfcase.diff.collect import Collected, Figure, Key, collect
 from perfcase.diff.compare import AMOUNTS, Side, differences, seconds_of
@@ -24,9 +26,8 @@ from perfcase.history.baseline import baseline
 from perfcase.history.captures import Capture, LeftOut, Progress, load
 from perfcase.history.selector import select
 from perfcase.lazy import duckdb, rich
-from perfcase.query import Result
+from perfcase.terminal import render
 from perfcase.text import plural, safe, shorten
-from perfcase.views import View
 
 CAPTURES_MIN = 3
 """Fewer captures have no spread."""

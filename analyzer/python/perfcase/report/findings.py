@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from perfcase.kept import have_findings
+from perfcase.case.kept import have_findings
 from perfcase.report.page import Page
 from perfcase.text import count, plural
 

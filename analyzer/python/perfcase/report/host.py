@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfcase.inspection import facts_of_case, sources_of_case
+from perfcase.case.inspection import facts_of_case, sources_of_case
 from perfcase.report.page import Column, Page
 from perfcase.text import count
 

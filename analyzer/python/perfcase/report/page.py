@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from perfcase.coverage import why_empty
+from perfcase.case.coverage import why_empty
+from perfcase.catalogue.schema import literal
 from perfcase.lazy import duckdb
-from perfcase.schema import literal
 from perfcase.text import safe, shorten
 
 Format = Callable[[Any], str]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from perfcase.catalogue.schema import literal
 from perfcase.report.page import Column, Page
-from perfcase.schema import literal
-from perfcase.stacks import sampling_event
+from perfcase.stacks.fetching import sampling_event
 from perfcase.text import count, ratio
 
 TITLE = "Profile: where CPU time goes"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perfcase.drawing import spark, with_gaps
 from perfcase.report.page import NOT_THE_RECORDER, Column, Page
+from perfcase.terminal.drawing import spark, with_gaps
 from perfcase.text import count, duration, ratio
 
 TITLE = "Threads: running, waiting for a CPU, sleeping"

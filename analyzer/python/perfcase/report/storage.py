@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perfcase.drawing import spark, with_gaps
 from perfcase.report.page import Column, Page
+from perfcase.terminal.drawing import spark, with_gaps
 from perfcase.text import count, duration, plural, ratio, size
 
 VIEW = "block_latency"

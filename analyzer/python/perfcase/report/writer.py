@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from perfcase.case.sharing import share
 from perfcase.lazy import duckdb
 from perfcase.report import (
     checklist,
@@ -21,7 +22,6 @@ from perfcase.report import (
     use,
 )  # fmt: skip
 from perfcase.report.page import Page
-from perfcase.sharing import share
 
 SECTIONS = (
     findings, host, checklist, use,

@@ -15,11 +15,11 @@ from typing import Any
 from rich.console import Console
 
 from perfcase.errors import PerfcaseError
-from perfcase.flamegraph import SCRIPT, FlameGraph
 from perfcase.lazy import duckdb
 from perfcase.report.page import Column, Page, written
 from perfcase.report.writer import write_sections
-from perfcase.stacks import choose_event, off_cpu_stacks, sample_stacks
+from perfcase.stacks.fetching import choose_event, off_cpu_stacks, sample_stacks
+from perfcase.stacks.flamegraph import SCRIPT, FlameGraph
 from perfcase.summary import missing
 from perfcase.text import safe, shorten
 

@@ -7,7 +7,7 @@ export const ROW = 18;
 const FONT = '11.5px ui-monospace, "SFMono-Regular", "DejaVu Sans Mono", Menlo, Consolas, monospace';
 const PAD = 4;
 
-/** Hue and saturation of a kind of frame; perfcase/flamegraph.py has the same kinds. */
+/** Hue and saturation of a kind of frame; perfcase/stacks/flamegraph.py has the same kinds. */
 const KINDS: Record<string, [number, number, string]> = {
   user: [38, 82, "user code"],
   kernel: [17, 78, "kernel"],

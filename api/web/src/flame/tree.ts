@@ -1,4 +1,4 @@
-/** The tree of a flame graph as the server lists it (perfcase/flametree.py), and the trees that are made from it. */
+/** The tree of a flame graph as the server lists it (perfcase/stacks/tree.py), and the trees that are made from it. */
 
 export interface SampledEvent {
   event: string;

@@ -1,4 +1,4 @@
-/** Windows as they stand in the address: `1.5s..3s`, as the command line has them (perfcase/scope.py). */
+/** Windows as they stand in the address: `1.5s..3s`, as the command line has them (perfcase/case/scope.py). */
 
 const SCALES: Record<string, number> = { "": 1, s: 1, ms: 1e-3, us: 1e-6, ns: 1e-9, m: 60, h: 3600 };
 

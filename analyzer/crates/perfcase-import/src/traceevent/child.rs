@@ -1,6 +1,6 @@
 //! The process that prints: requests on its input, answers on its output, libtraceevent between them.
 //!
-//! Its parent limits its memory and processor time (`perfcase.eventprinter` does); it may crash at any record.
+//! Its parent limits its memory and processor time (`perfcase.case.eventprinter` does); it may crash at any record.
 
 use std::io::{self, Read, Write};
 

@@ -51,7 +51,7 @@ pub trait Spawn {
     fn spawn(&mut self) -> io::Result<Link>;
 }
 
-/// A child that a command line starts, such as `python -m perfcase.eventprinter`.
+/// A child that a command line starts, such as `python -m perfcase.case.eventprinter`.
 pub struct CommandLine(pub Vec<std::ffi::OsString>);
 
 impl Spawn for CommandLine {

@@ -1,0 +1,191 @@
+"""What an imported folder keeps of what was asked of the whole of it: ``kept/<version>-<name>``.
+
+The findings are made of all rules, which read nearly all views, and a diff reads half of the views: to work them out takes longer than all
+else that is said of a capture. So who asks first keeps them for who asks next. A part of a capture, or another parameter of a view,
+has answers of its own: they are worked out each time. A folder that may not be written, or a disk that is full, keeps nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import perfcase
+from perfcase.case import query
+from perfcase.case.database import views_hash
+from perfcase.case.sharing import FINDINGS, share_findings
+from perfcase.case.wholeness import KEPT
+from perfcase.catalogue.schema import literal, quote
+from perfcase.catalogue.views import load_views, parameters
+from perfcase.lazy import duckdb
+
+_SIZE_MAX = 8 << 20
+"""Bytes of a value: of more, to read it takes as long as to ask."""
+_MADE_BY = (
+    "case/coverage.py",
+    "case/exact.py",
+    "case/span.py",
+    "case/window.py",
+    "diff/collect.py",
+    "diff/rank.py",
+    "history/metric.py",
+)
+"""The modules that what is kept depends on, besides schema/."""
+_WORKING = ".working-"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of the tables that a folder had when this was made."""
+
+    folder: Path
+    version: str
+
+    def path(self, name: str) -> Path:
+        """Where a file of this name is kept."""
+        return self.folder / KEPT / f"{self.version}-{name}"
+
+    def has(self, name: str) -> bool:
+        """Whether a file of this name is kept; what a stranger may have put there (a pipe, a device) is none."""
+        return self.path(name).is_file()
+
+    def recall(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
+        """The value that is kept under this name; None where there is none, or one that cannot be read."""
+        if not self.has(f"{name}.json"):
+            return None
+        try:
+            with self.path(f"{name}.json").open("rb") as file:
+                return json.loads(file.read(_SIZE_MAX))
+        except (OSError, ValueError, RecursionError):
+            return None
+
+    def remember(self, name: str, value: object) -> None:
+        """Keeps a value that JSON can say."""
+        text = json.dumps(value)
+        if len(text) > _SIZE_MAX:
+            return
+        with suppress(OSError), self.replacing([f"{name}.json"]) as working:
+            (working / f"{name}.json").write_text(text)
+
+    @contextmanager
+    def replacing(self, names: Iterable[str]) -> Iterator[Path]:
+        """A folder for files of these names, which then take the places of those of all versions.
+
+        Raises:
+            OSError: nothing can be kept there, or the tables are others by now.
+        """
+        place = self.folder / KEPT
+        # A stranger's folder may have a link there: what lies behind it is not ours.
+        if place.is_symlink() or not os.access(self.folder, os.W_OK):
+            raise PermissionError(str(place))
+        place.mkdir(exist_ok=True)
+        # Those of processes that were killed. One that is at work elsewhere, in another container, then keeps nothing.
+        for stale in place.glob(f"{_WORKING}*"):
+            if not Path("/proc", stale.name.split("-")[1]).exists():
+                shutil.rmtree(stale, ignore_errors=True)
+        with tempfile.TemporaryDirectory(dir=place, prefix=f"{_WORKING}{os.getpid()}-") as working:
+            yield Path(working)
+            if _version(self.folder) != self.version:
+                raise FileNotFoundError(str(self.folder))
+            for name in names:
+                for old in place.glob(f"*-{name}"):
+                    old.unlink(missing_ok=True)
+                (Path(working) / name).replace(self.path(name))
+
+
+def kept_of(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> Kept | None:
+    """What is kept of these views, if the connection sees all of a folder and no parameter is set that they have.
+
+    To be asked before what is to be kept is worked out.
+    """
+    folder = query.whole(connection)
+    if not folder:
+        return None
+    names = {name for view in views for name in _parameters(view)}
+    asked = " AND ".join(["true", *(f"getvariable({literal(name)}) IS NULL" for name in sorted(names))])
+    ((is_default,),) = connection.execute(f"SELECT {asked}").fetchall()
+    return kept_of_all(folder) if is_default else None
+
+
+def kept_of_all(folder: Path) -> Kept:
+    """What an imported folder keeps, for who asks the whole of it with all parameters as they are by default.
+
+    Raises:
+        OSError: its tables cannot be listed.
+    """
+    return Kept(folder, _version(folder))
+
+
+@cache
+def _parameters(view: str) -> frozenset[str]:
+    return frozenset(parameters(load_views(), view))
+
+
+def _version(folder: Path) -> str:
+    """Which tables these are, and how it is worked out from them."""
+    with os.scandir(folder / "tables") as entries:
+        tables = sorted((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in entries)
+    return hashlib.sha256(f"{_way()} {tables}".encode()).hexdigest()[:32]
+
+
+@cache
+def _way() -> str:
+    digest = hashlib.sha256(views_hash().encode())
+    for module in _MADE_BY:
+        digest.update((Path(perfcase.__file__).parent / module).read_bytes())
+    return digest.hexdigest()
+
+
+def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
+    """Has the views of the findings at hand for the questions to come: kept, else as tables of what they are made from."""
+    kept = kept_of(connection, FINDINGS)
+    if kept and _show(connection, kept):
+        return
+    try:
+        share_findings(connection)
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error:
+        # A rule that fails is told by who asks for the findings.
+        return
+    if kept:
+        with suppress(OSError, duckdb.Error):
+            _keep_findings(connection, kept)
+
+
+def _show(connection: duckdb.DuckDBPyConnection, kept: Kept) -> bool:
+    """Puts what is kept before the views of the same names; whether all of it is there and can be read."""
+    if not all(kept.has(f"{view}.parquet") for view in FINDINGS):
+        return False
+    try:
+        for view in FINDINGS:
+            path = literal(str(kept.path(f"{view}.parquet")))
+            columns = ", ".join(quote(column.name) for column in load_views()[view].columns)
+            connection.execute(
+                f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS SELECT {columns} FROM read_parquet({path})"
+            ).fetchall()
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.InterruptException):
+            raise
+        for view in FINDINGS:
+            connection.execute(f"DROP TABLE IF EXISTS temp.{quote(view)}")
+        return False
+    return True
+
+
+def _keep_findings(connection: duckdb.DuckDBPyConnection, kept: Kept) -> None:
+    names = [f"{view}.parquet" for view in FINDINGS]
+    with kept.replacing(names) as working, duckdb.connect() as writer:
+        for view, name in zip(FINDINGS, names, strict=True):
+            writer.register("answer", query.ArrowStream(connection.sql(f"FROM {quote(view)}")))
+            writer.execute(f"COPY (FROM answer) TO {literal(str(working / name))} (FORMAT parquet)")
+            writer.unregister("answer")

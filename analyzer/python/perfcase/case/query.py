@@ -1,0 +1,249 @@
+"""SQL on an imported folder, by a connection that can read its tables and nothing else."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfcase.case import exact
+from perfcase.case.wholeness import KEPT
+from perfcase.catalogue.schema import literal
+from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
+
+if TYPE_CHECKING:
+    from nanoarrow.c_array_stream import CArrayStream
+
+_BATCH_ROWS = 10_000
+_THREADS_MAX = 1024
+
+_OPTIMIZERS_OFF = ("projection_pullup", "common_subplan")
+"""DuckDB 2.0 spends a third of the time of a query over many views in the first, and no view is the faster for it. With the
+second a query that has the view peer_wait twice ends in an internal error, after which the database is of no use (DuckDB's
+issues 22133 and 24781 are others of its kind); no view is the slower without it."""
+
+THREADS = "PERFCASE_THREADS"
+"""The variable that says on how many threads a question may run; all CPUs if it is not set."""
+
+SELECT_HINT = "one SELECT (or FROM …, WITH …, DESCRIBE …, SHOW …) is allowed"
+
+
+def connect(case_dir: Path, sharers: int = 1) -> duckdb.DuckDBPyConnection:
+    """A read-only, locked-down connection to the tables and views of an imported folder; ``sharers`` of them work at once."""
+    folder = case_dir.resolve()
+    try:
+        connection = duckdb.connect(str(folder / "case.duckdb"), read_only=True)
+        lock_down(connection, folder, sharers)
+        connection.execute("SET VARIABLE is_whole = true")
+    except duckdb.Error as error:
+        raise PerfcaseError("input", f"{case_dir}: cannot be opened: {error}", "import the capture again") from error
+    return connection
+
+
+@contextmanager
+def one_database(
+    path: Path, folders: Sequence[Path], sharers: int
+) -> Iterator[Callable[[Path], duckdb.DuckDBPyConnection]]:
+    """Connections as ``connect`` makes, to imported folders which all have the tables and views of the database ``path``: to open
+    one takes as long as to ask it. ``sharers`` of them work at once."""
+    resolved = [folder.resolve() for folder in folders]
+    try:
+        base = duckdb.connect(str(path), read_only=True)
+    except duckdb.Error as error:
+        raise PerfcaseError("input", f"{path}: cannot be opened: {error}") from error
+
+    def connected(folder: Path) -> duckdb.DuckDBPyConnection:
+        connection = base.cursor()
+        connection.execute(f"SET VARIABLE case_dir = {literal(str(folder.resolve()))}")
+        connection.execute("SET VARIABLE is_whole = true")
+        return connection
+
+    with base:
+        _lock(base, resolved, sharers)
+        yield connected
+
+
+def whole(connection: duckdb.DuckDBPyConnection) -> Path | None:
+    """The imported folder whose tables a connection of ``connect`` sees; None where it sees a part of them."""
+    ((folder,),) = connection.execute("SELECT getvariable('case_dir') WHERE getvariable('is_whole')").fetchall() or [
+        (None,)
+    ]
+    return Path(folder) if folder else None
+
+
+def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path, sharers: int = 1) -> None:
+    """Leaves a connection the tables of an imported folder, what it keeps, and nothing else of this machine. ``folder`` is absolute."""
+    connection.execute(f"SET VARIABLE case_dir = {literal(str(folder))}")
+    if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
+        # The file is open in this process already: DuckDB gave us that database, as it was locked down then.
+        return
+    _lock(connection, [folder], sharers)
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, folders: Iterable[Path], sharers: int) -> None:
+    tables = [str(folder / "tables") for folder in folders]
+    # A pattern of files is held against them as it is written.
+    allowed = {*tables, *map(glob.escape, tables), *(str(folder / KEPT) for folder in folders)}
+    connection.execute(f"SET allowed_directories = [{', '.join(map(literal, sorted(allowed)))}]")
+    connection.execute("SET temp_directory = ''")
+    tune(connection, sharers)
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def thread_count(connection: duckdb.DuckDBPyConnection) -> int:
+    """On how many threads a question may run.
+
+    Raises:
+        PerfcaseError: what the variable says is no number of threads.
+    """
+    given = os.environ.get(THREADS, "")
+    if given and not (given.isdecimal() and 0 < int(given) <= _THREADS_MAX):
+        raise PerfcaseError("usage", f"{THREADS}={given}: a number of threads, 1 to {_THREADS_MAX}")
+    ((usual,),) = connection.execute("SELECT current_setting('threads')").fetchall()
+    return int(given or usual)
+
+
+def tune(connection: duckdb.DuckDBPyConnection, sharers: int = 1) -> None:
+    """Makes queries over many views faster; what they answer stays the same. Two connections that are asked at the same time
+    get half of the threads each: more than there are CPUs only wait for each other."""
+    threads = thread_count(connection)
+    # On a terminal it would write among our lines; and to count what was done takes a thirtieth of a short query.
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute(f"SET threads = {max(1, threads // sharers)}")
+    known = {name for (name,) in connection.execute("FROM duckdb_optimizers()").fetchall()}
+    connection.execute(f"SET disabled_optimizers = '{','.join(known.intersection(_OPTIMIZERS_OFF))}'")
+
+
+def gate(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """``sql`` if it is exactly one SELECT. COPY, ATTACH and the like could write into the folder; EXPLAIN runs them."""
+    with sql_errors():
+        statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        raise PerfcaseError("sql", f"expected one statement, found {len(statements)}", SELECT_HINT)
+    if statements[0].type != duckdb.StatementType.SELECT:
+        kind = str(statements[0].type).rpartition(".")[2]
+        raise PerfcaseError("sql", f"{kind} is not allowed", SELECT_HINT)
+    return statements[0].query
+
+
+class Result:
+    """The rows of one SELECT, fetched as they are asked for: once, by ``rows`` or by ``arrow``."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+        self._connection = connection
+        self._sql = gate(connection, sql).strip().rstrip(";")
+        self._cursor: duckdb.DuckDBPyConnection | None = None
+        self.row_count = 0
+        """Rows that ``rows`` has handed out."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns. Two may have the same."""
+        return [column[0] for column in self._executed().description or ()]
+
+    def rows(self) -> Iterator[tuple]:
+        """The rows in order."""
+        cursor = self._executed()
+        while batch := cursor.fetchmany(_BATCH_ROWS):
+            self.row_count += len(batch)
+            yield from batch
+
+    def arrow(self) -> ArrowStream:
+        """The rows as an Arrow C stream."""
+        return self._stream(exact.IN_ARROW)[0]
+
+    def _stream(self, changes: Mapping[str, str]) -> tuple[ArrowStream, Sequence[str], Sequence[exact.Kind]]:
+        """The rows with other types, and which columns and types they had."""
+        relation = self._connection.sql(self._sql)
+        names, kinds = relation.columns, relation.types
+        cast = exact.select(self._sql, names, kinds, lambda kind: exact.changed(kind, changes))
+        return ArrowStream(self._connection.sql(cast) if cast else relation), names, kinds
+
+    def _executed(self) -> duckdb.DuckDBPyConnection:
+        if self._cursor is None:
+            with sql_errors():
+                cursor = self._connection.execute(self._sql)
+                names, kinds = zip(*(column[:2] for column in cursor.description or ()), strict=True)
+                cast = exact.select(self._sql, names, kinds, lambda kind: exact.changed(kind, exact.IN_PYTHON))
+                self._cursor = self._connection.execute(cast) if cast else cursor
+        return self._cursor
+
+
+class Gathered(Result):
+    """The rows of one SELECT on each of several captures, in their order; a first column, capture_id, says which.
+
+    A column that some of them do not have is NULL there.
+    """
+
+    def __init__(self, connections: Iterable[duckdb.DuckDBPyConnection], sql: str, limit: int | None = None) -> None:
+        gathered = duckdb.connect()
+        is_first = True
+        for connection in connections:
+            one = Result(
+                connection,
+                f"SELECT * FROM ({gate(connection, sql).strip().rstrip(';')}\n)" + (f" LIMIT {limit}" if limit else ""),
+            )
+            ((capture_id,),) = connection.execute("SELECT capture_id FROM capture").fetchall()
+            with sql_errors():
+                stream, names, kinds = one._stream(exact.ON_THE_WAY)
+                gathered.register("one", stream)
+                restored = exact.select("FROM one", names, kinds, _arrived) or "FROM one"
+                select = f"SELECT {literal(capture_id)} AS capture_id, * FROM ({restored})"
+                gathered.execute(
+                    f"CREATE TABLE answer AS {select}" if is_first else f"INSERT INTO answer BY NAME {select}"
+                )
+                gathered.unregister("one")
+            is_first = False
+        super().__init__(gathered, "FROM answer" + (f" LIMIT {limit}" if limit else ""))
+
+
+def _arrived(kind: exact.Kind) -> str | None:
+    """What a column becomes again that was sent as text."""
+    return (exact.changed(kind, exact.ARRIVED) or str(kind)) if exact.changed(kind, exact.ON_THE_WAY) else None
+
+
+class ArrowStream:
+    """What hands out the Arrow C stream of a result, and nothing else of it.
+
+    DuckDB asks for the schema twice before it reads: it has it from the stream that it reads then, so that the query runs once.
+    """
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        self._relation = relation
+        self._begun: CArrayStream | None = None
+
+    def __arrow_c_schema__(self) -> object:
+        """The types of the columns, by Arrow's PyCapsule interface."""
+        from nanoarrow import c_array_stream
+
+        if self._begun is None:
+            self._begun = c_array_stream(self._relation.__arrow_c_stream__(None))
+        return self._begun.get_schema().__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The stream, by the same interface: DuckDB makes it, pyarrow is not needed."""
+        begun, self._begun = self._begun, None
+        return (begun or self._relation).__arrow_c_stream__(requested_schema)
+
+
+@contextmanager
+def sql_errors() -> Iterator[None]:
+    """DuckDB's errors as ours."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise _sql_error(error) from error
+
+
+def _sql_error(error: duckdb.Error) -> PerfcaseError:
+    """DuckDB's error as ours, on one line, its hint kept apart."""
+    text = str(error).split("\n\nLINE")[0].split("\nLINE ")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    first = lines[0] if lines else "the query failed"
+    kind = "environment" if isinstance(error, (duckdb.OutOfMemoryException, duckdb.IOException)) else "sql"
+    return PerfcaseError(kind, first, " ".join(lines[1:])[:300] or None)

@@ -1,0 +1,121 @@
+"""Works out once what several views are made from.
+
+DuckDB puts the SELECT of a view into each SELECT that names it, as often as it is named, and plans every copy: of a small
+capture that takes longer than to answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+
+from perfcase.case.window import is_cut
+from perfcase.catalogue.rules import enough, fired, judged, load_rules, sorted_findings
+from perfcase.catalogue.schema import literal, quote
+from perfcase.catalogue.view import View
+from perfcase.catalogue.views import load_views, with_dependencies
+from perfcase.lazy import duckdb
+
+_ALWAYS = ("fd_history", "fd_call", "socket_answer", "view_coverage")
+"""Views that are shared in captures of every size: they take long to answer, or are asked for often."""
+_NEVER = ("stack_weight",)
+"""Its rows are long: the names of all functions of each callchain."""
+FINDINGS = ("finding", "finding_coverage")
+"""Views that are made of all rules."""
+_ROWS_MAX = 2_000_000
+"""In a larger capture a copy takes memory, and planning is little of the time."""
+_TABLE_ROWS_MAX = 200_000
+"""A table of more rows stays in its file: what is asked of it takes longer than to plan it, and a copy takes memory."""
+
+
+def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
+    """Makes temporary tables of what is read more than once for the ``wanted`` tables and views, each as often as it is among
+    them: such a table stands before a view of its name, until ``forget``. Parameters of views are those that are set now."""
+    tables, views = _read_often(load_views(), Counter([*wanted]))
+    shared = [*_short(connection, tables), *views]
+    if not _is_small(connection):
+        shared = [name for name in views if name in _ALWAYS]
+    there = _shared(connection)
+    for name in shared:
+        if name in there:
+            continue
+        # What cannot be worked out is left to its readers, who say so.
+        with suppress(duckdb.Error):
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}").fetchall()
+
+
+def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes temporary tables of the findings: one rule after the other, as all at once take the memory of all. A rule whose
+    tables have no rows is not asked.
+
+    Raises:
+        duckdb.Error: a rule cannot be worked out.
+    """
+    share(connection, FINDINGS)
+    connection.execute("CREATE OR REPLACE TEMP TABLE view_coverage AS FROM view_coverage").fetchall()
+    fed = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'finding' AND is_fed").fetchall()
+    for table in (
+        "fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE)",
+        "enough (finding VARCHAR, is_enough BOOLEAN)",
+    ):
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}").fetchall()
+    for rule in load_rules().values():
+        if (rule.name,) in fed:
+            connection.execute(f"INSERT INTO fired {fired(rule)}").fetchall()
+            connection.execute(f"INSERT INTO enough {enough(rule)}").fetchall()
+        else:
+            connection.execute(f"INSERT INTO enough VALUES ({literal(rule.name)}, NULL)").fetchall()
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE finding AS {sorted_findings('fired')}").fetchall()
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE finding_coverage AS {judged('enough')}").fetchall()
+    for table in ("fired", "enough"):
+        connection.execute(f"DROP TABLE temp.{table}").fetchall()
+
+
+def forget(connection: duckdb.DuckDBPyConnection) -> None:
+    """Takes the tables of ``share`` away that have other rows in another window."""
+    for name in _shared(connection):
+        if _has_time(name):
+            connection.execute(f"DROP TABLE temp.{quote(name)}").fetchall()
+
+
+def _shared(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    return [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()]
+
+
+@cache
+def _has_time(name: str) -> bool:
+    """Whether a table, or one that a view is made from, has other rows in another window. Names and callchains have not."""
+    views = load_views()
+    read = {name, *(source for view in with_dependencies(views, [name]).values() for source in view.sources)}
+    return any(is_cut(table) for table in read - views.keys())
+
+
+def _read_often(views: dict[str, View], wanted: Counter[str]) -> tuple[list[str], list[str]]:
+    """Tables, and views in the order in which they are made from each other."""
+    rules = [rule.view() for rule in load_rules().values()] if wanted.keys() & set(FINDINGS) else []
+    closure = with_dependencies(views, [*wanted, *(name for rule in rules for name in rule.sources)])
+    # The view of what could be judged reads tables and views besides those of the rules.
+    readers = [view for name, view in closure.items() if name != "finding"] + rules
+    reads = Counter(wanted)
+    reads.update(name for reader in readers for name in {*reader.sources})
+    often = {name for name, count in reads.items() if count > 1 and name not in (*FINDINGS, *_NEVER)}
+    return sorted(often - views.keys()), [name for name in closure if name in often]
+
+
+def _short(connection: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> list[str]:
+    """Those of the tables that have few rows; none where a table cannot be read."""
+    rows: dict[str, int] = {}
+    with suppress(duckdb.Error):
+        rows = dict(connection.execute("FROM table_rows").fetchall())
+    return [name for name in tables if rows.get(name, _TABLE_ROWS_MAX + 1) <= _TABLE_ROWS_MAX]
+
+
+def _is_small(connection: duckdb.DuckDBPyConnection) -> bool:
+    rows = 0
+    for table in ("sample", "syscall", "thread_state"):
+        with suppress(duckdb.Error):
+            # All is fetched: a result that is not at its end keeps the connection from what comes next.
+            rows = max(rows, *connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0])
+    return rows <= _ROWS_MAX

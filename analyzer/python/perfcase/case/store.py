@@ -1,0 +1,443 @@
+"""From FILE to an imported folder: imports once, reuses from then on.
+
+FILE is a ``.perfcase`` archive, a bare perf.data or trace.dat, a recorder's folder, or an imported folder. The import goes
+to ``<name>.case/`` beside FILE (into the user's cache where that cannot be written): ``tables/*.parquet``, ``case.duckdb``
+and ``import.json``. It is made in a folder of its own and renamed when it is whole, so one that is killed leaves nothing
+half done; what it leaves behind, the next import of the same file removes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import glob
+import hashlib
+import json
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from perfcase.case import database, wholeness
+from perfcase.catalogue.schema import load_tables
+from perfcase.errors import PerfcaseError
+
+Progress = Callable[[str, int], None]
+"""Called with the phase and the number of records so far."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""A disk, a share of it or a file is as large as it may be."""
+_GENERATED = re.compile(r"perf-(\d{1,9})\.map|jit-(\d{1,9})\.dump")
+
+IMPORT_FORMAT = 2
+"""Version of import.json. An import of another version is made again."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An imported folder."""
+
+    folder: Path
+    info: dict[str, Any]
+    reused: bool
+
+    @property
+    def name(self) -> str:
+        """The capture's name, for people."""
+        return self.info.get("source", {}).get("name") or self.folder.name
+
+
+def is_imported(folder: Path) -> bool:
+    """Whether this is a folder that an import made."""
+    return (folder / "import.json").is_file() and (folder / "tables").is_dir()
+
+
+def open_case(
+    file: Path,
+    out: Path | None = None,
+    progress: Progress | None = None,
+    *,
+    force: bool = False,
+    options: dict | None = None,
+    debug_dirs: Sequence[Path] = (),
+) -> Case:
+    """The imported folder of FILE, imported now if it was not before (or if ``force``).
+
+    An import that was given other ``debug_dirs`` is made again; an imported folder gets its names from them.
+    """
+    given = [str(place.absolute()) for place in debug_dirs]
+    if not file.exists():
+        raise PerfcaseError("not_found", f"{file}: no such file")
+    if is_imported(file):
+        if out is not None or force:
+            raise PerfcaseError("usage", f"{file}: is an imported folder already", "give the capture it was made from")
+        info = read_info(file)
+        if damaged := wholeness.damage(file, info):
+            raise PerfcaseError("input", damaged, "import the capture again")
+        case = Case(file, _refresh_views(file, info), reused=True)
+        if not _has_dirs(case.info, given):
+            case, _ = symbolize(case, debug_dirs)
+        return case
+    target = out if out is not None else default_folder(file)
+    wanted = {"format": IMPORT_FORMAT, "importer": importer_id(), "options": options or {}}
+    if not force:
+        found = _reusable(target, file, wanted, given)
+        if found:
+            return found
+    with _locked(target):
+        found = None if force else _reusable(target, file, wanted, given)
+        return found or _import(file, target, wanted, given, progress)
+
+
+def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[str, Any]]]:
+    """Adds names to an imported folder without importing again; what became of each object.
+
+    The new folder is made beside the old one and exchanged with it at once: a reader sees the one or the other.
+    """
+    folder = case.folder.resolve()
+    working = folder.parent / f".{folder.name}.importing-{os.getpid()}"
+    with _locked(folder):
+        _remove_leftovers(folder)
+        try:
+            # What is kept is of the tables as they were.
+            shutil.copytree(folder, working, copy_function=_link, ignore=shutil.ignore_patterns(wholeness.KEPT))
+            made = working / "symbolized"
+            made.mkdir()
+            objects = import_core().symbolize(str(folder / "tables"), str(made), [str(place) for place in debug_dirs])
+            for table in made.iterdir():
+                table.replace(working / "tables" / table.name)
+            made.rmdir()
+            info = read_info(folder)
+            info["tables"]["frame"] = _row_count(working, "frame")
+            places = [str(place.absolute()) for place in debug_dirs]
+            info["debug_dirs"] = list(dict.fromkeys([*info.get("debug_dirs", []), *places]))
+            info["files"] = wholeness.sizes(working)
+            _write_json(working / "import.json", info)
+            wholeness.flush(working)
+            _exchange(working, folder)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        finally:
+            shutil.rmtree(working, ignore_errors=True)
+    return Case(case.folder, info, reused=True), objects
+
+
+def default_folder(file: Path) -> Path:
+    """Where FILE is imported to: beside it, or in the user's cache where that is not writable."""
+    path = file.absolute()
+    name = f"{path.name.removesuffix('.perfcase')}.case"
+    beside = path.parent / name
+    if os.access(path.parent, os.W_OK | os.X_OK):
+        return beside
+    if is_imported(beside):
+        return beside
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    key = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    return cache / "perfcase" / key / name
+
+
+def damage_of(files: Iterable[Path]) -> PerfcaseError | None:
+    """The error that says which table of their imports cannot be read: asked when a question to them has failed."""
+    for file in files:
+        folder = file if is_imported(file) else default_folder(file)
+        if is_imported(folder) and (told := wholeness.unreadable(folder)):
+            remedy = "import the capture again" if folder == file else f"perfcase import --force {file}"
+            return PerfcaseError("input", told, remedy)
+    return None
+
+
+def importer_id() -> str:
+    """What the tables of an import depend on apart from the file: the version and the very build of the core."""
+    core = Path(import_core().__file__).stat()
+    return f"{import_core().__version__}:{core.st_size}:{core.st_mtime_ns}"
+
+
+def is_current(folder: Path) -> bool:
+    """Whether an imported folder is as this version of perfcase makes it: its tables and its views."""
+    try:
+        info = read_info(folder)
+    except PerfcaseError:
+        return False
+    made = (info.get("format"), info.get("perfcase_version"), info.get("views"))
+    wanted = (IMPORT_FORMAT, import_core().__version__, database.views_hash())
+    return made == wanted and wholeness.damage(folder, info) is None and wholeness.has_database(folder, info)
+
+
+def read_info(folder: Path) -> dict[str, Any]:
+    """The import.json of an imported folder."""
+    path = folder / "import.json"
+    try:
+        info = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PerfcaseError("input", f"{path}: cannot be read: {error}", "import the capture again") from error
+    if not isinstance(info, dict) or not isinstance(info.get("tables"), dict):
+        raise PerfcaseError("input", f"{path}: not written by perfcase import", "import the capture again")
+    return info
+
+
+def stamp(file: Path) -> dict[str, int]:
+    """Size and time of a capture, cheap to compare; of a folder, those of all its files together."""
+    stats = [file.stat()] if file.is_file() else [p.stat() for p in sorted(file.rglob("*")) if p.is_file()]
+    return {
+        "files": len(stats),
+        "size_bytes": sum(stat.st_size for stat in stats),
+        "mtime_ns": max((stat.st_mtime_ns for stat in stats), default=0),
+    }
+
+
+def import_core() -> Any:  # noqa: ANN401 - a module
+    """The import core, a compiled module."""
+    try:
+        from perfcase import _core
+    except ImportError as error:
+        raise PerfcaseError("environment", f"the import core is not built: {error}", "run make setup") from error
+    return _core
+
+
+def _has_dirs(info: dict[str, Any], debug_dirs: Sequence[str]) -> bool:
+    """Whether names of these places are in an import already."""
+    return set(debug_dirs) <= set(info.get("debug_dirs", []))
+
+
+def _generated(file: Path) -> list[str]:
+    """Files beside a recording that name generated code: perf-PID.map, jit-PID.dump."""
+    if file.is_dir():
+        return []  # its stamp tells
+    try:
+        with os.scandir(file.resolve().parent) as entries:
+            return sorted(entry.name for entry in entries if _GENERATED.fullmatch(entry.name))
+    except OSError:
+        return []
+
+
+def _has_new_names(target: Path, file: Path, info: dict[str, Any]) -> bool:
+    """Whether names of a process's generated code have come since it was imported."""
+    new = set(_generated(file)) - set(info.get("generated", []))
+    pids = [int(found[1] or found[2]) for name in new if (found := _GENERATED.fullmatch(name))]
+    row = table_row(target, "process", f"count(*) FILTER (list_contains({pids}, pid))") if pids else None
+    return row is not None and row[0] > 0
+
+
+def _row_count(folder: Path, table: str) -> int:
+    row = table_row(folder, table, "count(*)")
+    assert row is not None
+    return row[0]
+
+
+def table_row(folder: Path, table: str, columns: str) -> tuple[Any, ...] | None:
+    """The first row of one table of an imported capture, or None if it has none.
+
+    Not by way of case.duckdb: to open it takes longer than to read this. On a connection of its own: a result that is not
+    read to its end would block the one that all of the process shares.
+    """
+    from perfcase.lazy import duckdb
+
+    path = glob.escape(str(folder / "tables" / f"{table}.parquet"))
+    with duckdb.cursor() as connection:
+        return connection.execute(f"SELECT {columns} FROM read_parquet($1)", [path]).fetchone()
+
+
+def _link(source: str, target: str) -> None:
+    """A second name of the same file, where the file system has such; none of them is ever written to again."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    """Two folders get each other's names, at once where the system can (renameat2, Linux 3.15)."""
+    at_cwd, exchange = -100, 2
+    libc = ctypes.CDLL(None, use_errno=True)
+    renameat2 = getattr(libc, "renameat2", None)
+    if renameat2 is None or renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange) != 0:
+        _put_in_place(one, other)
+
+
+def _reusable(target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequence[str]) -> Case | None:
+    """The import at ``target`` if it is of this very file by this very importer."""
+    if not is_imported(target):
+        return None
+    try:
+        info = read_info(target)
+    except PerfcaseError:
+        return None
+    if any(info.get(key) != value for key, value in wanted.items()) or not _has_dirs(info, debug_dirs):
+        return None
+    if wholeness.damage(target, info) or not wholeness.has_readable_ends(target):
+        return None
+    source = info.get("source", {})
+    if source.get("stamp") != stamp(file) and source.get("capture_id") != import_core().hash_file(str(file)):
+        return None
+    if _has_new_names(target, file, info):
+        return None
+    return Case(target, _refresh_views(target, info), reused=True)
+
+
+def _refresh_views(folder: Path, info: dict[str, Any]) -> dict[str, Any]:
+    """Writes case.duckdb again if the views have changed since, or if it is broken; the tables stay."""
+    current = database.views_hash()
+    if info.get("views") == current and wholeness.has_database(folder, info):
+        return info
+    _check_columns(folder)
+    if os.access(folder, os.W_OK):
+        database.write(folder, info["other_columns"])
+        info = {**info, "views": current, "files": wholeness.sizes(folder)}
+        _write_json(folder / "import.json", info)
+    return info
+
+
+def _check_columns(folder: Path) -> None:
+    """Tables of an older perfcase may lack columns that the views ask for."""
+    from perfcase.lazy import duckdb
+
+    with duckdb.cursor() as connection:
+        for table in load_tables().values():
+            path = folder / "tables" / f"{table.name}.parquet"
+            if not path.is_file():
+                raise PerfcaseError("input", f"{path}: is missing", "import the capture again")
+            described = connection.execute(
+                "DESCRIBE SELECT * FROM read_parquet($1)", [glob.escape(str(path))]
+            ).fetchall()
+            lacking = {column.name for column in table.columns} - {row[0] for row in described}
+            if lacking:
+                told = (
+                    f"{folder}: another version of perfcase made it: {table.name} has no {', '.join(sorted(lacking))}"
+                )
+                raise PerfcaseError("input", told, "import the capture again")
+
+
+def _rights_of(file: Path) -> int:
+    """The mode of the folder: who may not read the capture may not read what is made of it."""
+    readers = file.stat().st_mode & 0o444
+    return 0o700 | readers | readers >> 2
+
+
+def _import(
+    file: Path, target: Path, wanted: dict[str, Any], debug_dirs: Sequence[str], progress: Progress | None
+) -> Case:
+    is_empty = target.is_dir() and not any(target.iterdir())
+    if target.exists() and not is_empty and not (target.is_dir() and wholeness.is_ours(target)):
+        raise PerfcaseError("usage", f"{target}: exists and is not an imported folder", "name another with -o")
+    _remove_leftovers(target)
+    working = target.parent / f".{target.name}.importing-{os.getpid()}"
+    started = time.monotonic()
+    try:
+        working.mkdir(_rights_of(file))
+        before, generated = stamp(file), _generated(file)
+        # What an import needs at its end loads, and the template is made if it has to be, while the core reads the file.
+        preparation = threading.Thread(target=_prepare)
+        preparation.start()
+        try:
+            given = {"name": file.name, "debug_dirs": list(debug_dirs), **wanted["options"]}
+            result = import_core().import_capture(str(file), str(working), given, progress)
+        finally:
+            # DuckDB's own threads do not survive an interpreter that ends under them.
+            preparation.join()
+        database.write(working, result["other_columns"])
+        info = {
+            **wanted,
+            "perfcase_version": import_core().__version__,
+            "views": database.views_hash(),
+            "source": {
+                "name": file.name,
+                "path": str(file.absolute()),
+                "stamp": before,
+                "capture_id": result["capture_id"],
+            },
+            "imported_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "duration_s": round(time.monotonic() - started, 3),
+            "tables": dict(sorted(result["tables"].items())),
+            "files": wholeness.sizes(working),
+            "other_columns": result["other_columns"],
+            "debug_dirs": list(debug_dirs),
+            "generated": generated,
+            "issues": result["issues"],
+        }
+        _write_json(working / "import.json", info)
+        wholeness.flush(working)
+        _put_in_place(working, target)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
+    return Case(target, info, reused=False)
+
+
+def _unwritable(folder: Path, error: OSError) -> PerfcaseError:
+    hint = "free space there, or name another folder with -o" if error.errno in FULL else None
+    return PerfcaseError("environment", f"{folder}: cannot be written: {error.strerror or error}", hint)
+
+
+def _prepare() -> None:
+    # Whatever fails here fails again, and is told, where the template is used.
+    with suppress(Exception):
+        database.template()
+        import_module("perfcase.terminal.render").console()
+
+
+def _put_in_place(working: Path, target: Path) -> None:
+    """Renames the finished import to its place; an older import of the same name goes away."""
+    old = target.parent / f".{target.name}.importing-old-{os.getpid()}"
+    if target.exists():
+        target.rename(old)
+    working.rename(target)
+    wholeness.flush_one(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Removes what killed imports to the same place left; the lock is held, so nobody is at work in them."""
+    for stale in target.parent.glob(f".{_glob_escape(target.name)}.importing-*"):
+        shutil.rmtree(stale, ignore_errors=True)
+
+
+def _glob_escape(name: str) -> str:
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)
+
+
+def _write_json(path: Path, value: object) -> None:
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+@contextmanager
+def _locked(target: Path) -> Iterator[None]:
+    """One import to a place at a time; a second one waits and then finds the result of the first."""
+    path = target.parent / f".{target.name}.lock"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle = _acquire(path)
+    except OSError as error:
+        if error.errno in FULL:
+            raise _unwritable(target.parent, error) from error
+        raise PerfcaseError(
+            "not_permitted", f"{target.parent}: cannot be written: {error.strerror}", "name another folder with -o"
+        ) from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _acquire(path: Path) -> int:
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        # The holder before us removed the file on its way out: a lock on a removed file excludes nobody.
+        try:
+            if os.fstat(handle).st_ino == path.stat().st_ino:
+                return handle
+        except FileNotFoundError:
+            pass
+        os.close(handle)

@@ -1,0 +1,130 @@
+"""Whether an imported folder is still what its import.json says: a disk that was full, a copy that was cut, a table deleted."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from perfcase.lazy import duckdb
+
+DATABASE = "case.duckdb"
+KEPT = "kept"
+"""The folder of what perfcase.case.kept keeps."""
+_OURS = {
+    DATABASE,
+    f"{DATABASE}.partial",
+    f"{DATABASE}.wal",
+    "import.json",
+    "import.partial",
+    "tables",
+    "symbolized",
+    KEPT,
+}
+_MAGIC_AT, _MAGIC = 8, b"DUCK"
+_TABLE_ENDS = b"PAR1"
+_SYNC_THREADS = 16
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether all that is in a folder is of an import, whatever is missing of it."""
+    names = {path.name for path in folder.iterdir()}
+    return names <= _OURS and bool(names & {"import.json", "tables", DATABASE})
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    """Size in bytes of each table and of the database, by their paths: what import.json keeps as ``files``."""
+    files = [*sorted((folder / "tables").iterdir()), folder / DATABASE]
+    return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
+
+
+def damage(folder: Path, info: Mapping[str, Any]) -> str | None:
+    """What is wrong with the tables, or None: one that is missing, has another size than it was written with, or another end."""
+    files = info.get("files", {})
+    for name in info["tables"]:
+        # Without objects for paths and files: a history looks at the 80 tables of each of a thousand captures.
+        path = f"{folder}/tables/{name}.parquet"
+        written = files.get(f"tables/{name}.parquet")
+        try:
+            size, end = _end(path)
+        except OSError as error:
+            return f"{path}: {error.strerror}"
+        if written is not None and size != written:
+            return f"{path}: has {size:,} bytes; {written:,} were written"
+        if end != _TABLE_ENDS:
+            return f"{path}: does not end as a table does"
+    return None
+
+
+def _end(path: str) -> tuple[int, bytes]:
+    """The size of a file and its last bytes. A pipe that somebody left there is not waited for."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        size = os.fstat(handle).st_size
+        return size, os.pread(handle, len(_TABLE_ENDS), max(0, size - len(_TABLE_ENDS)))
+    finally:
+        os.close(handle)
+
+
+def has_readable_ends(folder: Path) -> bool:
+    """Whether the end of each table, which says what is in it, can be read: ``damage`` looks at its last four bytes alone."""
+    try:
+        with duckdb.cursor() as connection:
+            named = f"{glob.escape(str(folder / 'tables'))}/*.parquet"
+            connection.execute("SELECT count(*) FROM parquet_file_metadata($1)", [named]).fetchall()
+    except duckdb.Error:
+        return False
+    return True
+
+
+def unreadable(folder: Path) -> str | None:
+    """Reads all tables: which of them cannot be read, and why, or None. It takes seconds where there is much."""
+    for path in sorted((folder / "tables").glob("*.parquet")):
+        try:
+            with duckdb.cursor() as connection:
+                named = glob.escape(str(path))
+                connection.execute("SELECT count(COLUMNS(*)) FROM read_parquet($1)", [named]).fetchall()
+        except duckdb.Error as error:
+            return f"{path}: cannot be read: {str(error).splitlines()[0]}"
+    return None
+
+
+def has_database(folder: Path, info: Mapping[str, Any]) -> bool:
+    """Whether case.duckdb can be opened. One that its owner changed is opened to see; to open it takes longer than to ask."""
+    path = folder / DATABASE
+    try:
+        with path.open("rb") as file:
+            file.seek(_MAGIC_AT)
+            if file.read(len(_MAGIC)) != _MAGIC:
+                return False
+        if path.stat().st_size == info.get("files", {}).get(DATABASE):
+            return True
+        duckdb.connect(str(path), read_only=True).close()
+    except (OSError, duckdb.Error):
+        return False
+    return True
+
+
+def flush(folder: Path) -> None:
+    """Has everything below a folder on the disk: its name is not to outlive its content when the power fails.
+
+    Side by side: file systems put what is asked for at the same time into one write of their journal.
+    """
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
+    with ThreadPoolExecutor(_SYNC_THREADS) as pool:
+        list(pool.map(flush_one, files))
+    for path in folders:
+        flush_one(path)
+
+
+def flush_one(path: Path) -> None:
+    """Has one file, or the names in one folder, on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

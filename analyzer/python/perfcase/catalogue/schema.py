@@ -1,0 +1,138 @@
+"""The tables of a capture, as ``schema/tables/<group>/<table>.toml`` describes them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from perfcase.errors import PerfcaseError
+
+SCALAR_TYPES = {
+    "i8": "TINYINT",
+    "i16": "SMALLINT",
+    "i32": "INTEGER",
+    "i64": "BIGINT",
+    "u8": "UTINYINT",
+    "u16": "USMALLINT",
+    "u32": "UINTEGER",
+    "u64": "UBIGINT",
+    "f64": "DOUBLE",
+    "bool": "BOOLEAN",
+    "text": "VARCHAR",
+    "symbol": "VARCHAR",
+    "bytes": "BLOB",
+}
+"""Types of the schema to types of DuckDB."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table or view. ``type`` is the schema's; a view's columns have none."""
+
+    name: str
+    description: str
+    unit: str | None = None
+    type: str | None = None
+    nullable: bool = True
+
+    @property
+    def sql_type(self) -> str:
+        """The DuckDB type of the column."""
+        return sql_type(self.type or "text")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the schema: what one row is, and its columns."""
+
+    name: str
+    group: str
+    description: str
+    grain: str
+    order: tuple[str, ...]
+    columns: tuple[Column, ...]
+    path: Path
+
+
+def package_data(name: str) -> Path:
+    """A folder that comes with the package: in a clone a link (``_schema``), in a wheel a copy (``_data/schema``)."""
+    package = Path(__file__).parents[1]
+    for folder in (package / f"_{name}", package / "_data" / name):
+        if folder.is_dir():
+            return folder
+    raise PerfcaseError(
+        "environment", f"{package}: the folder {name} is missing", "reinstall perfcase or run make setup"
+    )
+
+
+def schema_dir() -> Path:
+    """The folder with the descriptions of tables and the views."""
+    return package_data("schema")
+
+
+def sql_type(name: str) -> str:
+    """The DuckDB type for a type of the schema, such as ``u32`` or ``list<u64>``."""
+    listed = re.fullmatch(r"list<(\w+)>", name)
+    try:
+        return SCALAR_TYPES[listed[1]] + "[]" if listed else SCALAR_TYPES[name]
+    except KeyError:
+        raise PerfcaseError("internal", f"the schema names an unknown type: {name}") from None
+
+
+@cache
+def load_tables(folder: Path | None = None) -> dict[str, Table]:
+    """Every table of the schema by name, sorted by group and name."""
+    root = (folder or schema_dir()) / "tables"
+    tables = {}
+    for path in sorted(root.glob("*/*.toml")):
+        table = parse_table(path)
+        if table.name in tables:
+            raise PerfcaseError("internal", f"{path}: the table {table.name} is described twice")
+        tables[table.name] = table
+    return tables
+
+
+@cache
+def load_catalogue() -> dict[str, Table]:
+    """The tables about perfcase itself, by name: they are in case.duckdb and the same for all captures."""
+    return {path.stem: parse_table(path) for path in sorted((schema_dir() / "catalogue").glob("*.toml"))}
+
+
+def parse_table(path: Path) -> Table:
+    """Reads one table description."""
+    try:
+        doc = tomllib.loads(path.read_text(encoding="utf-8"))
+        columns = tuple(
+            Column(
+                name=column["name"],
+                type=column["type"],
+                unit=column.get("unit"),
+                nullable=column.get("nullable", False),
+                description=column["description"],
+            )
+            for column in doc["column"]
+        )
+        return Table(
+            name=path.stem,
+            group=path.parent.name,
+            description=doc["description"],
+            grain=doc["grain"],
+            order=tuple(doc.get("order", ())),
+            columns=columns,
+            path=path,
+        )
+    except (tomllib.TOMLDecodeError, KeyError) as error:
+        raise PerfcaseError("internal", f"{path}: not a table description: {error}") from error
+
+
+def quote(name: str) -> str:
+    """A SQL identifier, quoted whatever it holds."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,1 @@
+"""Python's client of a server."""

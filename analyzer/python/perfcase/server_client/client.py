@@ -1,0 +1,239 @@
+"""A server of captures (``perfcase serve``) from Python, with nothing but the standard library and DuckDB.
+
+Tables come as DuckDB relations, as those of ``perfcase.open``: the same lines work on a capture here and on one there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator
+from http.client import HTTPResponse
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from perfcase.case.store import import_core
+from perfcase.errors import EXIT_CODES, PerfcaseError
+from perfcase.lazy import duckdb
+from perfcase.server_client import web
+from perfcase.terminal.render import replacing
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with the phase, how much is done and of how much: bytes while it is sent, records while it is imported."""
+
+_PART = 4 << 20
+_CHUNK = 1 << 20
+_TRIES = 8
+_WAIT_MAX_S = 30.0
+_PAGE = 1000
+_KINDS = {"unauthorized": "not_permitted", "conflict": "usage", "too_large": "usage", "not_allowed": "usage"}
+"""What the command line calls errors of kinds that only the server has; any other is one of the environment."""
+
+
+class Client:
+    """A server, and who asks it. Default token: that of PERFCASE_TOKEN."""
+
+    def __init__(self, url: str, token: str | None = None, *, timeout_s: float = 600.0) -> None:
+        self.url = web.checked(url, "http://HOST:8640 or https://HOST")
+        given = os.environ.get("PERFCASE_TOKEN", "") if token is None else token
+        self._headers = {"Authorization": f"Bearer {given}"} if given else {}
+        self._timeout_s = timeout_s
+
+    def upload(
+        self,
+        file: str | PathLike[str],
+        *,
+        ticket: str = "",
+        accept_damaged: bool = False,
+        wait: bool = True,
+        progress: Progress | None = None,
+        resume: str | None = None,
+    ) -> dict[str, Any]:
+        """Sends a capture, in parts that go on where they stopped, and waits for its import; the capture.
+
+        A capture that is there already is not imported again. An import that failed is an error that says why. What could not
+        be sent at all says under which number it goes on later: ``resume``.
+        """
+        path = Path(file)
+        told = progress or (lambda _phase, _done, _of: None)
+        size = path.stat().st_size
+        new = {"name": path.name, "size_bytes": size, "ticket": ticket, "accept_damaged": accept_damaged}
+        place = f"/v1/uploads/{_quoted(resume)}" if resume else "/v1/uploads"
+        upload = self.json("GET", place) if resume else self.json("POST", place, body=new)
+        if upload["size_bytes"] != size:
+            raise PerfcaseError("usage", f"{path}: is not the file of upload {resume}", "send it again, without resume")
+        number = upload["upload_id"]
+        place = f"/v1/uploads/{number}"
+        failures = 0
+        with path.open("rb") as source:
+            while not upload.get("capture_id"):
+                offset = upload["offset_bytes"]
+                told("sending", offset, size)
+                source.seek(offset)
+                part = source.read(_PART)
+                if not part:
+                    raise PerfcaseError("input", f"{path}: became shorter while it was sent", "send it again")
+                try:
+                    sent = self.open("PATCH", place, data=part, headers={"Upload-Offset": str(offset)})
+                    upload, failures = _read_json(sent), 0
+                except PerfcaseError as error:
+                    failures += 1
+                    if error.kind != "environment":
+                        raise
+                    if failures >= _TRIES:
+                        raise PerfcaseError(error.kind, error.message, f"go on with resume={number!r}") from error
+                    time.sleep(min(_WAIT_MAX_S, 0.2 * 2**failures))
+                    upload = self._reached(upload, path)
+        told("sending", size, size)
+        return self.wait(upload["capture_id"], progress) if wait else self.capture(upload["capture_id"])
+
+    def _reached(self, upload: dict[str, Any], path: Path) -> dict[str, Any]:
+        """How far an upload is, which only the server knows; where nobody answers, as far as we heard last."""
+        try:
+            return self.json("GET", f"/v1/uploads/{upload['upload_id']}")
+        except PerfcaseError as error:
+            # It is a capture by now, and the word of that was lost.
+            is_done = error.kind == "not_found"
+            return {**upload, "capture_id": import_core().hash_file(str(path))} if is_done else upload
+
+    def wait(self, capture_id: str, progress: Progress | None = None) -> dict[str, Any]:
+        """The capture, when its import is done."""
+        with self.open("GET", f"/v1/captures/{capture_id}/progress") as events:
+            for line in events:
+                if line.startswith(b"data: ") and progress:
+                    state = json.loads(line[6:])
+                    progress(state.get("phase", state["state"]), state.get("records", 0), None)
+        capture = self.capture(capture_id)
+        if capture["state"] == "failed":
+            raise PerfcaseError("input", f"{capture['name']}: {capture['reason']}", "the upload is kept")
+        return capture
+
+    def captures(self, **conditions: object) -> Iterator[dict[str, Any]]:
+        """The captures in scope, the latest first: all, or by ticket, host, label, finding, text, after_ns, before_ns."""
+        offset = 0
+        while True:
+            page = self.json("GET", "/v1/captures", query={**conditions, "limit": _PAGE, "offset": offset})
+            yield from page["captures"]
+            offset += len(page["captures"])
+            if not page["captures"] or offset >= page["total"]:
+                return
+
+    def capture(self, capture_id: str) -> dict[str, Any]:
+        """One capture, as the catalogue knows it."""
+        return self.json("GET", f"/v1/captures/{_quoted(capture_id)}")
+
+    def sql(
+        self, sql: str, *, capture_id: str | None = None, ticket: str | None = None, limit: int = 10_000
+    ) -> duckdb.DuckDBPyRelation:
+        """Rows of one SELECT on a capture or on all of a ticket; the first column is capture_id."""
+        asked = {"sql": sql, "capture_id": capture_id, "ticket": ticket, "limit": limit, "format": "arrow"}
+        return self._relation(self.open("POST", "/v1/sql", body=asked))
+
+    def view(self, capture_id: str, name: str, **query: object) -> duckdb.DuckDBPyRelation:
+        """Rows of a view or table; where, order, limit, offset, set, window, process, thread, cpu, cgroup as on the route."""
+        return self._table(f"/v1/captures/{_quoted(capture_id)}/views/{_quoted(name)}", query)
+
+    def findings(self, capture_id: str, **query: object) -> duckdb.DuckDBPyRelation:
+        """What is wrong, most severe first."""
+        return self._table(f"/v1/captures/{_quoted(capture_id)}/findings", query)
+
+    def diff(self, a: str, b: str | None = None, **query: object) -> duckdb.DuckDBPyRelation:
+        """What differs between two captures, or with a_window and b_window between two parts of one."""
+        return self._table("/v1/diff", {"a": a, "b": b, **query})
+
+    def download(self, capture_id: str, file: str | PathLike[str]) -> Path:
+        """The file as it was uploaded, written to ``file`` when all of it has come."""
+        with (
+            self.open("GET", f"/v1/captures/{_quoted(capture_id)}/original") as answer,
+            replacing(Path(file)) as partial,
+            partial.open("wb") as out,
+        ):
+            for chunk in _chunks(answer):
+                out.write(chunk)
+        return Path(file)
+
+    def delete(self, capture_id: str) -> None:
+        """Deletes a capture: the original, its import, its notes."""
+        self.open("DELETE", f"/v1/captures/{_quoted(capture_id)}").close()
+
+    def get(self, route: str, **query: object) -> bytes:
+        """What any other route answers: ``get(f"/v1/captures/{id}/flamegraph", process="java")``."""
+        with self.open("GET", route, query=query) as answer:
+            return b"".join(_chunks(answer))
+
+    def json(self, method: str, route: str, **request: Any) -> Any:  # noqa: ANN401 - JSON
+        """A route's answer."""
+        return _read_json(self.open(method, route, **request))
+
+    def open(
+        self,
+        method: str,
+        route: str,
+        *,
+        query: dict[str, Any] | None = None,
+        body: object = None,
+        data: bytes | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> HTTPResponse:
+        """One request; an answer that is an error is a PerfcaseError."""
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+        url = f"{self.url}{route}" + (f"?{urllib.parse.urlencode(words, doseq=True)}" if words else "")
+        sent = dict(self._headers, **headers or {})
+        if body is not None:
+            data, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
+        elif data is not None:
+            sent["Content-Type"] = "application/octet-stream"
+        return web.send(method, url, data, sent, self._timeout_s, self._refused)
+
+    def _table(self, route: str, query: dict[str, Any]) -> duckdb.DuckDBPyRelation:
+        return self._relation(self.open("GET", route, query={**query, "format": "arrow"}))
+
+    def _refused(self, status: int, reason: str, body: bytes) -> PerfcaseError:
+        """An error of the server's as ours."""
+        try:
+            told = json.loads(body)["error"]
+            kind, message, hint = str(told["kind"]), str(told["message"]), told.get("hint")
+        except (ValueError, TypeError, KeyError):
+            kind, message, hint = "environment", f"{self.url}: HTTP {status} {reason}", "is it perfcase serve?"
+        known = kind if kind in EXIT_CODES else _KINDS.get(kind, "environment")
+        return PerfcaseError(known, message, None if hint is None else str(hint))
+
+    def _relation(self, answer: HTTPResponse) -> duckdb.DuckDBPyRelation:
+        from nanoarrow import ArrayStream
+
+        connection = duckdb.connect()
+        try:
+            with answer, ArrayStream.from_readable(answer) as stream:
+                connection.register("stream", stream)
+                connection.execute("CREATE TABLE answer AS FROM stream")
+                connection.unregister("stream")
+        except (duckdb.Error, RuntimeError, *web.CUT) as error:
+            raise PerfcaseError("environment", f"{self.url}: the answer was cut: {error}", "ask again") from error
+        return connection.table("answer")
+
+
+def _read_json(answer: HTTPResponse) -> Any:  # noqa: ANN401 - JSON
+    with answer:
+        try:
+            return json.loads(answer.read())
+        except (ValueError, *web.CUT) as error:
+            raise PerfcaseError("environment", f"the answer is no JSON: {error}", "is it perfcase serve?") from error
+
+
+def _chunks(answer: HTTPResponse) -> Iterator[bytes]:
+    """All of an answer; one that is cut is an error, not a short answer."""
+    try:
+        while chunk := answer.read(_CHUNK):
+            yield chunk
+    except web.CUT as error:
+        raise PerfcaseError("environment", f"the answer was cut: {error}", "ask again") from error
+    if answer.length:
+        raise PerfcaseError("environment", f"the answer was cut: {answer.length} bytes are missing", "ask again")
+
+
+def _quoted(word: str) -> str:
+    return urllib.parse.quote(word, safe="")

@@ -1,0 +1,1 @@
+"""Callchains with their weights, and the pictures of them."""

@@ -1,0 +1,126 @@
+"""The tree of callchains that both pictures of a flame graph are made from: the SVG (perfcase.stacks.flamegraph), and the plain
+lists for a program that draws it itself (``tree``).
+
+Frames of the same name below the same caller are one node. Nodes are numbers, parents before their callees; 0 is the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from perfcase.text import safe, shorten
+
+RATIO_MIN = 1e-5
+"""The share of all below which a node is left out: a tenth of a pixel on a screen of 10,000, so that zooming in by ten shows it."""
+NODES_MAX = 100_000
+NAME_MAX = 1000
+
+KINDS = {
+    "user": (0.13, "user code"),
+    "kernel": (0.06, "kernel"),
+    "inlined": (0.50, "inlined"),
+    "jit": (0.31, "compiled at run time (JIT)"),
+    "unnamed": (None, "without a name"),
+    "label": (0.60, "thread, state"),
+}
+"""Kinds of frames: the hue (None: grey) and how the legend calls it."""
+
+
+class Frame(NamedTuple):
+    """A frame of a stack: its name and one of KINDS. A plain string is a frame of user code."""
+
+    name: str
+    kind: str = "user"
+
+
+Stack = tuple[Sequence[str | Frame], float]
+"""Frames, root first, and the weight."""
+
+
+@dataclass
+class Side:
+    """The weights of one capture, by node: what was counted in it alone, and with what it called."""
+
+    own: list[float] = field(default_factory=lambda: [0])
+    whole: list[float] = field(default_factory=list)
+
+
+class Tree:
+    """The callchains of one capture, or of two: ``sides`` has as many. Linear in their frames."""
+
+    def __init__(self, stacks: Iterable[Stack], base: Iterable[Stack] | None = None) -> None:
+        self.parent = [-1]
+        """The caller of each node."""
+        self.frames: list[Frame] = [Frame("all", "label")]
+        self.callees: list[dict[str, int]] = [{}]
+        """The callees of each node, by name."""
+        self.sides = [Side() for _ in range(1 if base is None else 2)]
+        for side, given in zip(self.sides, (stacks, base or ()), strict=False):
+            self._add(side.own, given)
+        for side in self.sides:
+            side.own.extend([0] * (len(self.parent) - len(side.own)))
+            whole = side.whole = list(side.own)
+            for node in range(len(self.parent) - 1, 0, -1):
+                whole[self.parent[node]] += whole[node]
+
+    def _add(self, own: list[float], stacks: Iterable[Stack]) -> None:
+        parent, frames, callees = self.parent, self.frames, self.callees
+        for path, weight in stacks:
+            if not weight > 0:
+                continue
+            node = 0
+            for frame in path:
+                name = frame if isinstance(frame, str) else frame[0]
+                below = callees[node]
+                found = below.get(name)
+                if found is None:
+                    found = below[name] = len(parent)
+                    parent.append(node)
+                    frames.append(Frame(name) if isinstance(frame, str) else frame)
+                    callees.append({})
+                node = found
+            own.extend([0] * (len(parent) - len(own)))
+            own[node] += weight
+
+
+def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max: int = NODES_MAX) -> dict[str, Any]:
+    """The tree as plain lists, parents before their callees.
+
+    For node n: ``parent[n]`` is its caller (-1 of the root), ``name[n]`` and ``kind[n]`` are places in ``names`` and
+    ``kinds``, ``weight[n]`` is what was counted in it and in what it called, ``self[n]`` in it alone; with a base ``base``
+    and ``base_self`` are the same of the other capture. What is too small to be seen is left out and counted: ``pruned``. A
+    weight that is more than ``self`` and the weights of the callees says how much is left out there.
+    """
+    whole = Tree(stacks, base)
+    parent, frames, sides = whole.parent, whole.frames, whole.sides
+    shares = [max((s.whole[n] / s.whole[0] if s.whole[0] else 0) for s in sides) for n in range(len(parent))]
+    cut_off = RATIO_MIN
+    if sum(share >= cut_off for share in shares) > nodes_max:
+        # A node never has more than its caller: what is above a bound is a tree.
+        cut_off = sorted(shares, reverse=True)[nodes_max]
+        kept = [node for node, share in enumerate(shares) if share > cut_off]
+    else:
+        kept = [node for node, share in enumerate(shares) if share >= cut_off or node == 0]
+    place = {node: number for number, node in enumerate(kept)}
+    names: dict[str, int] = {}
+    kinds = {kind: number for number, kind in enumerate(KINDS)}
+    told = {
+        "names": names,
+        "kinds": list(kinds),
+        "parent": [place.get(parent[node], -1) for node in kept],
+        "name": [names.setdefault(frames[node][0], len(names)) for node in kept],
+        "kind": [kinds[frames[node][1]] for node in kept],
+        "pruned": {"nodes": len(parent) - len(kept), "ratio_below": cut_off},
+    }
+    for side, (whole, own) in zip(sides, (("weight", "self"), ("base", "base_self")), strict=False):
+        told[whole] = [_number(side.whole[node]) for node in kept]
+        told[own] = [_number(side.own[node]) for node in kept]
+    told["names"] = [shorten(safe(name), NAME_MAX) for name in names]
+    return told
+
+
+def _number(value: float) -> float:
+    """Without .0: most weights are whole numbers, and the list is long."""
+    return int(value) if value == int(value) else value

@@ -1,0 +1,279 @@
+"""Results of queries as table, csv, json, arrow or parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+from perfcase.case.query import Result, sql_errors
+from perfcase.catalogue.plot import Plan
+from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb, rich
+from perfcase.text import plural, safe, safe_lines
+
+FORMATS = ("table", "csv", "json", "arrow", "parquet")
+BINARY_FORMATS = ("arrow", "parquet")
+
+TABLE_ROWS_MAX = 1000
+"""Rows that a table for people shows unless --limit says otherwise."""
+PLOT_ROWS_MAX = 100_000
+"""Rows that are drawn."""
+
+
+def console(*, stderr: bool = False) -> rich.console.Console:
+    """A console that colours and wraps on a terminal only; elsewhere lines are as long as they need to be."""
+    probe = rich.console.Console(stderr=stderr, highlight=False)
+    return (
+        probe
+        if probe.is_terminal
+        else rich.console.Console(stderr=stderr, highlight=False, width=100_000, soft_wrap=True)
+    )
+
+
+def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool, plot: Plan | None = None) -> None:
+    """Writes a result to ``output`` or standard output. ``limited``: the user gave a limit, so no other applies.
+
+    ``plot``: how to draw a table, where its rows are worth it.
+    """
+    try:
+        with sql_errors():
+            if fmt in BINARY_FORMATS:
+                _write_binary(result, fmt, output)
+            elif output is None:
+                _write_text(result, fmt, sys.stdout, limited=limited, plot=plot)
+            else:
+                with replacing(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+                    _write_text(result, fmt, file, limited=limited)
+    except OSError as error:
+        place = output or "standard output"
+        raise PerfcaseError("environment", f"{place}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def page(output: Path | None) -> Iterator[rich.console.Console]:
+    """A console on a file, or on standard output; elsewhere than on a terminal lines are as long as they need to be."""
+    if output is None:
+        yield console()
+        return
+    with _written(output) as file:
+        yield rich.console.Console(file=file, highlight=False, width=100_000, soft_wrap=True)
+
+
+def write_text(text: str, output: Path | None) -> None:
+    """Writes text that is whole already."""
+    if output is None:
+        sys.stdout.write(safe_lines(text) if sys.stdout.isatty() else text)
+        return
+    with _written(output) as file:
+        file.write(text)
+
+
+@contextmanager
+def _written(output: Path) -> Iterator[IO[str]]:
+    try:
+        with replacing(output) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+            yield file
+    except OSError as error:
+        raise PerfcaseError("environment", f"{output}: cannot be written: {error.strerror or error}") from error
+
+
+def _write_text(result: Result, fmt: str, file: IO[str], *, limited: bool, plot: Plan | None = None) -> None:
+    if fmt == "table":
+        _table(result, file, limited=limited, plot=plot)
+        return
+    lines = _csv(result) if fmt == "csv" else _json(result)
+    # To a pipe or file text goes as it is; to a terminal without anything that the terminal would obey.
+    cleaned: Callable[[str], str] = safe_lines if file.isatty() else str
+    for line in lines:
+        file.write(cleaned(line))
+
+
+def _csv(result: Result) -> Iterator[str]:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+
+    def drain() -> str:
+        text = buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+        return text
+
+    writer.writerow(result.columns)
+    for row in result.rows():
+        writer.writerow([_csv_cell(value) for value in row])
+        if buffer.tell() > 1 << 16:
+            yield drain()
+    yield drain()
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(_plain(value), ensure_ascii=False)
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _json(result: Result) -> Iterator[str]:
+    names = unique(result.columns)
+    yield "["
+    separator = "\n"
+    for row in result.rows():
+        record = {name: _plain(value) for name, value in zip(names, row, strict=True)}
+        yield separator + json.dumps(record, ensure_ascii=False, allow_nan=False)
+        separator = ",\n"
+    yield "\n]\n"
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """Column names made different from each other: a, a_1."""
+    seen: set[str] = set()
+    found = []
+    for name in names:
+        candidate, number = name, 0
+        while candidate in seen:
+            number += 1
+            candidate = f"{name}_{number}"
+        seen.add(candidate)
+        found.append(candidate)
+    return found
+
+
+def _plain(value: object) -> object:
+    """A value that JSON has. NaN and infinities become null, bytes hex, times text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, Decimal) and value.is_finite() and value.as_tuple().exponent >= 0:
+        # Without a fraction, as sums are: all of its digits.
+        return int(value)
+    if isinstance(value, (float, Decimal)):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return str(value)
+
+
+def _table(result: Result, file: IO[str], *, limited: bool, plot: Plan | None) -> None:
+    most = PLOT_ROWS_MAX if plot else TABLE_ROWS_MAX
+    rows: list[Sequence[object]] = []
+    more = False
+    for row in result.rows():
+        if not limited and len(rows) == most:
+            more = True
+            break
+        rows.append(row)
+    target = rich.console.Console(file=file, highlight=False)
+    width = target.width
+    if not target.is_terminal:
+        target = rich.console.Console(file=file, highlight=False, width=100_000, soft_wrap=True)
+    if plot:
+        from perfcase.terminal.drawing import draw
+
+        if draw(plot, result.columns, rows, target, width):
+            return
+    if not limited and len(rows) > TABLE_ROWS_MAX:
+        rows, more = rows[:TABLE_ROWS_MAX], True
+    target.print(table_of(result.columns, rows), crop=False)
+    note = f"first {plural(len(rows), 'row')}; --limit 0 gives all" if more else plural(len(rows), "row")
+    target.print(rich.text.Text(note, style="dim"))
+
+
+def table_of(names: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> rich.table.Table:
+    """A Rich table of plain values: text made safe, numbers to the right."""
+    table = rich.table.Table(
+        box=rich.box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        title=title,
+        title_justify="left",
+        header_style="bold",
+    )
+    for at, name in enumerate(names):
+        numeric = any(isinstance(row[at], (int, float, Decimal)) and not isinstance(row[at], bool) for row in rows)
+        table.add_column(rich.text.Text(safe(name)), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row))
+    return table
+
+
+def _cell(value: object) -> rich.text.Text:
+    if value is None:
+        return rich.text.Text("NULL", style="dim")
+    if isinstance(value, bool):
+        return rich.text.Text("true" if value else "false")
+    if isinstance(value, float):
+        return rich.text.Text(format(value, ".6g"))
+    if isinstance(value, bytes):
+        return rich.text.Text(value.hex())
+    if isinstance(value, (list, tuple, dict)):
+        return rich.text.Text(safe(json.dumps(_plain(value), ensure_ascii=False)))
+    return rich.text.Text(safe(str(value)))
+
+
+def _write_binary(result: Result, fmt: str, output: Path | None) -> None:
+    if output is None and sys.stdout.isatty():
+        raise PerfcaseError("usage", f"{fmt} is binary and standard output is a terminal", "use -o FILE or a pipe")
+    write = _arrow if fmt == "arrow" else _parquet
+    if output is not None:
+        with replacing(output) as partial:
+            write(result, partial)
+        return
+    with tempfile.TemporaryDirectory(prefix="perfcase-") as folder:
+        path = Path(folder) / "result"
+        write(result, path)
+        with path.open("rb") as file:
+            while chunk := file.read(1 << 20):
+                sys.stdout.buffer.write(chunk)
+
+
+def _arrow(result: Result, path: Path) -> None:
+    """Arrow IPC stream. DuckDB hands out the C stream itself, so pyarrow is not needed."""
+    from nanoarrow.ipc import StreamWriter
+
+    with path.open("wb") as file, StreamWriter.from_writable(file) as writer:
+        writer.write_stream(result.arrow())
+
+
+def _parquet(result: Result, path: Path) -> None:
+    """Parquet, by a second connection that may write: the one with the user's SQL may not."""
+    _writer().from_arrow(result.arrow()).write_parquet(str(path), compression="zstd")
+
+
+@cache
+def _writer() -> duckdb.DuckDBPyConnection:
+    """One for all files: an export writes hundreds, and a database takes longer to make than most of them."""
+    return duckdb.connect()
+
+
+class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as partial
+    """A file beside ``path`` that takes its place when all went well, and goes away otherwise."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._special = path.exists() and not path.is_file()
+        self._partial = path if self._special else path.with_name(f".{path.name}.partial")
+
+    def __enter__(self) -> Path:
+        return self._partial
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._special:
+            return
+        if kind is None:
+            self._partial.replace(self._path)
+        else:
+            self._partial.unlink(missing_ok=True)
