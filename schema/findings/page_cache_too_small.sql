@@ -31,8 +31,8 @@ WITH threshold AS (
     max(e.first_page + e.page_count) AS extent_pages
   FROM page_cache_event AS e
   LEFT JOIN thread AS t USING (utid)
-  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= e.ts_ns
-  ASOF LEFT JOIN thread_name_span AS n ON n.utid = e.utid AND n.since_ns <= e.ts_ns
+  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ts_ns <= e.ts_ns
+  ASOF LEFT JOIN thread_name_span AS n ON n.utid = e.utid AND n.since_ts_ns <= e.ts_ns
   WHERE e.action = 'added' AND NOT coalesce(e.is_written, false)
   GROUP BY ALL
   ORDER BY page_count DESC, pid, name, e.inode

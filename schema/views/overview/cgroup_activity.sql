@@ -35,8 +35,8 @@
 -- column oom_kill_count [count]: its processes that were killed for want of memory
 -- column read_bytes [bytes]: bytes read from block devices
 -- column write_bytes [bytes]: bytes written to them
--- column read_bytes_per_s [bytes per second]: read_bytes per second
--- column write_bytes_per_s [bytes per second]: write_bytes per second
+-- column read_bytes_per_s [bytes/s]: read_bytes per second
+-- column write_bytes_per_s [bytes/s]: write_bytes per second
 -- column read_count [count]: requests to read
 -- column write_count [count]: requests to write
 -- column task_count [count]: tasks (processes and threads) at the end

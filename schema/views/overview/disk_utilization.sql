@@ -33,7 +33,7 @@
 -- column write_size_bytes [bytes]: mean size of a write (wareq-sz)
 -- column discard_size_bytes [bytes]: mean size of a discard (dareq-sz)
 -- column request_size_bytes [bytes]: mean size of reads, writes and discards together (areq-sz)
--- column queue_length [requests]: mean number of requests in the queue and in the device (aqu-sz)
+-- column queue_length [count]: mean number of requests in the queue and in the device (aqu-sz)
 -- column in_flight_count [count]: requests in flight at the end of the interval
 -- column util_ratio [ratio]: share of the interval with a request in flight (%util)
 -- column busy_ns [ns]: the absolute of util_ratio

@@ -23,15 +23,15 @@
 -- column branch_misses [count]: branches that were mispredicted
 -- column machine_clears [count]: times that the pipeline was emptied, for memory ordering (false sharing), self-modifying code, …
 -- column memory_ordering_clears [count]: those for memory ordering
--- column l1d_loads_pki [per 1000 instructions]: l1d_loads per thousand instructions, and so on
--- column l1d_misses_pki [per 1000 instructions]: l1d_misses
--- column l2_misses_pki [per 1000 instructions]: l2_misses
--- column llc_misses_pki [per 1000 instructions]: llc_misses
--- column dtlb_misses_pki [per 1000 instructions]: dtlb_misses
--- column itlb_misses_pki [per 1000 instructions]: itlb_misses
--- column branch_misses_pki [per 1000 instructions]: branch_misses
--- column machine_clears_pki [per 1000 instructions]: machine_clears
--- column memory_ordering_clears_pki [per 1000 instructions]: memory_ordering_clears
+-- column l1d_loads_pki [1/1000 instructions]: l1d_loads per thousand instructions, and so on
+-- column l1d_misses_pki [1/1000 instructions]: l1d_misses
+-- column l2_misses_pki [1/1000 instructions]: l2_misses
+-- column llc_misses_pki [1/1000 instructions]: llc_misses
+-- column dtlb_misses_pki [1/1000 instructions]: dtlb_misses
+-- column itlb_misses_pki [1/1000 instructions]: itlb_misses
+-- column branch_misses_pki [1/1000 instructions]: branch_misses
+-- column machine_clears_pki [1/1000 instructions]: machine_clears
+-- column memory_ordering_clears_pki [1/1000 instructions]: memory_ordering_clears
 -- column frontend_stall_ratio [ratio]: cycles in which the front end delivered nothing, of all cycles
 -- column backend_stall_ratio [ratio]: cycles in which the back end took nothing, of all cycles
 -- column slots [count]: issue slots of the interval: what the four shares below are of
