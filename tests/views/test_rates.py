@@ -111,7 +111,7 @@ EXPECTED: dict[str, dict[str, float]] = {
     "context_switches": {"switch_per_s": 100},
     "ready_time": {"ready_ratio": 0.2, "on_cpu_ratio": 0.3, "steal_ratio": 0.1},
     "ready_time_by_cgroup": {"ready_ratio": 0.2, "on_cpu_ratio": 0.3, "steal_ratio": 0.1},
-    "block_latency_over_time": {"busy_ratio": 0.4, "queue_depth_avg": 0.4},
+    "block_latency_over_time": {"busy_ratio": 0.4, "in_flight_avg_count": 0.4},
     "irq_time": {"duration_ratio": 0.1},
     # This is of processes of the recorder, not of sources: as long as the capture.
     "recorder_overhead": {"cpu_ratio": 0.02},
@@ -265,7 +265,7 @@ def rates() -> set[tuple[str, str]]:
 def test_every_rate_is_known_here() -> None:
     known = {(view, column) for view, columns in EXPECTED.items() for column in columns} | NO_RATES.keys()
     assert sorted(rates() - known) == [], "rates without a truth in this file"
-    assert sorted(known - rates()) == [("block_latency_over_time", "queue_depth_avg")], "no rates, or none any more"
+    assert sorted(known - rates()) == [("block_latency_over_time", "in_flight_avg_count")], "no rates, or none any more"
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@
 -- caveat: intervals are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
 -- diff by: device_name
 -- diff sum: request_count, read_bytes, write_bytes, error_count
--- diff mean: latency_avg_ns by request_count, queue_avg_ns by request_count, queue_depth_avg, busy_ratio
+-- diff mean: latency_avg_ns by request_count, queue_avg_ns by request_count, in_flight_avg_count, busy_ratio
 -- diff max: latency_max_ns
 -- diff weight: 0.75
--- plot: intervals request_count, latency_avg_ns, latency_max_ns, queue_depth_avg, busy_ratio by device
+-- plot: intervals request_count, latency_avg_ns, latency_max_ns, in_flight_avg_count, busy_ratio by device
 -- column ts_ns [ns]: when the interval began; the first one with the recording of requests
 -- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
 -- column device: major,minor
@@ -27,8 +27,8 @@
 -- column queue_avg_ns [ns]: mean wait in the queue before, of those that were queued
 -- column request_max_ns [ns]: the longest from queued (or issued, where it went straight to the device) to completed: with all tries
 -- column requeue_count [count]: times that the kernel took one back to ask again
--- column queue_depth_avg: requests under way at the device, weighted by time
--- column queue_depth_max: most at once
+-- column in_flight_avg_count [count]: requests under way at the device, weighted by time
+-- column in_flight_max_count [count]: most at once
 -- column busy_ns [ns]: time with at least one under way
 -- column busy_ratio [ratio]: as a share of the interval
 -- column error_count [count]: requests that completed with an error
@@ -107,8 +107,8 @@ SELECT
   coalesce(x.read_bytes, 0) AS read_bytes, coalesce(x.write_bytes, 0) AS write_bytes,
   x.latency_avg_ns, x.latency_p50_ns, x.latency_p99_ns, x.latency_max_ns, x.queue_avg_ns, x.request_max_ns,
   coalesce(x.requeue_count, 0) AS requeue_count,
-  d.depth_ns / d.interval_ns AS queue_depth_avg,
-  d.depth_max AS queue_depth_max,
+  d.depth_ns / d.interval_ns AS in_flight_avg_count,
+  d.depth_max AS in_flight_max_count,
   d.busy_ns, d.busy_ns / d.interval_ns AS busy_ratio,
   coalesce(x.error_count, 0) AS error_count, coalesce(o.open_count, 0) AS open_count
 FROM (

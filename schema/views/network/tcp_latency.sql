@@ -27,7 +27,7 @@
 -- column rtt_min_ns [ns]: the least round-trip time in the kernel's window, of all snapshots
 -- column rttvar_max_ns [ns]: the largest mean deviation
 -- column retransmit_count [count]: segments sent again in the capture; NULL where neither two snapshots nor tracepoints tell
--- column retransmit_count_of_connection [count]: segments sent again since the connection began
+-- column connection_retransmit_count [count]: segments sent again since the connection began
 -- column lost_count [count]: most segments taken for lost at a snapshot
 -- column send_queue_max_bytes [bytes]: most bytes sent and not yet acknowledged at a snapshot
 -- column recv_queue_max_bytes [bytes]: most bytes received and not yet read at a snapshot: the process is slow to read
@@ -81,7 +81,7 @@ SELECT
   o.netns_inode, s.upid, p.pid, p.name AS process, o.local_address, o.local_port, o.peer_address, o.peer_port, s.state,
   o.rtt_count, o.rtt_avg_ns, o.rtt_p99_ns, o.rtt_max_ns, o.rtt_max_ts_ns, s.rtt_min_ns, s.rttvar_max_ns,
   greatest(CASE WHEN t.retransmissions THEN o.retransmissions END, s.gained)::BIGINT AS retransmit_count,
-  s.total AS retransmit_count_of_connection,
+  s.total AS connection_retransmit_count,
   s.lost_count, s.send_queue_max_bytes, s.recv_queue_max_bytes, s.sent_bytes, s.received_bytes, s.receiver_limited_ns
 FROM over_time AS o
 CROSS JOIN told AS t

@@ -5,7 +5,7 @@
 -- caveat: pages of the kernel's size; efficiency is steal over scan: low means that reclaim looks at many pages to get few
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval; one that the kernel does not have is NULL
 -- diff by: -
--- diff sum: page_in_bytes, page_out_bytes, fault_count, major_fault_count, scan_pages, steal_pages, refault_count, oom_kill_count
+-- diff sum: page_in_bytes, page_out_bytes, fault_count, major_fault_count, scan_pages, steal_pages, refault_pages, oom_kill_count
 -- diff apart: page_in_bytes, page_out_bytes, fault_count, scan_pages
 -- diff weight: 0.7
 -- column ts_ns [ns]: end of the interval
@@ -30,7 +30,7 @@
 -- column minor_fault_count [count]: page faults that had not
 -- column scan_pages [pages]: pages looked at: what reclaim_ratio is a share of
 -- column steal_pages [pages]: pages reclaimed in the interval
--- column refault_count [pages]: pages evicted too early, in the interval
+-- column refault_pages [pages]: pages evicted too early, in the interval
 -- column oom_kill_count [count]: processes killed for want of memory, in the interval
 WITH counter AS (
   -- Reclaim has been counted by who does it (kswapd, direct, khugepaged, proactive), formerly by zone as well. The same
@@ -101,7 +101,7 @@ SELECT
   fault - major_fault AS minor_fault_count,
   scan_kswapd + scan_direct + coalesce(scan_other, 0) AS scan_pages,
   steal AS steal_pages,
-  coalesce(refault_file + refault_anon, refault_file) AS refault_count,
+  coalesce(refault_file + refault_anon, refault_file) AS refault_pages,
   oom_kill AS oom_kill_count
 FROM flat
 ORDER BY flat.ts_ns, source_id
