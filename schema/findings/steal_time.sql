@@ -20,7 +20,7 @@ WITH threshold AS (
 ), numbered AS (
   SELECT *, count(CASE WHEN NOT is_stolen THEN 1 END) OVER (ORDER BY ts_ns) AS stretch FROM interval
 ), worst AS (
-  SELECT min(ts_ns - interval_ns) AS from_ts_ns, max(ts_ns) AS to_ts_ns, sum(steal_ns) AS steal_ns, sum(steal_ns) / sum(cpu_ns) AS steal_ratio
+  SELECT min(ts_ns) AS from_ts_ns, max(ts_ns + interval_ns) AS to_ts_ns, sum(steal_ns) AS steal_ns, sum(steal_ns) / sum(cpu_ns) AS steal_ratio
   FROM numbered
   WHERE is_stolen
   GROUP BY stretch

@@ -46,9 +46,9 @@ def test_names_tell_a_histogram() -> None:
 
 
 def test_names_tell_intervals() -> None:
-    assert plan(
-        view("ts_ns ns", "interval_ns ns", "cpu", "busy_ratio ratio", "busy_ns ns", "reads_per_s 1/s")
-    ) == (Intervals("ts_ns", "interval_ns", ("busy_ratio", "reads_per_s"), ("cpu",), ("ratio", "1/s")))
+    assert plan(view("ts_ns ns", "interval_ns ns", "cpu", "busy_ratio ratio", "busy_ns ns", "reads_per_s 1/s")) == (
+        Intervals("ts_ns", "interval_ns", ("busy_ratio", "reads_per_s"), ("cpu",), ("ratio", "1/s"))
+    )
     assert plan(view("ts_ns ns", "interval_ns ns", "busy_ns ns")) is None
     assert plan(view("ts_ns ns", "busy_ratio ratio")) is None
 

@@ -257,8 +257,7 @@ def rates() -> set[tuple[str, str]]:
         (view.name, column.name)
         for view in load_views().values()
         for column in view.columns
-        if re.search(r"/[sh]$|GHz", column.unit or "")
-        or (column.unit == "ratio" and share.search(column.description))
+        if re.search(r"/[sh]$|GHz", column.unit or "") or (column.unit == "ratio" and share.search(column.description))
     }
 
 

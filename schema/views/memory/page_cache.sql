@@ -22,7 +22,7 @@
 -- column miss_count [count]: pages that had to be read
 -- column dirty_count [count]: pages that became dirty; function profile and trace: buffers, as cachestat counts; filemap: NULL where no writeback_dirty_folio was recorded
 -- column hit_ratio [ratio]: hits as a share of hits and misses
--- column refault_pages [count]: pages of files that were read again after the kernel had dropped them; vmstat only
+-- column refault_pages [pages]: pages of files that were read again after the kernel had dropped them; vmstat only
 -- column miss_bytes [bytes]: misses in bytes
 -- column buffers_bytes [bytes]: block device pages in the cache at the end of the interval
 -- column cache_bytes [bytes]: file pages in the cache at the end of the interval

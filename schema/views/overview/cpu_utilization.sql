@@ -9,7 +9,7 @@
 -- diff mean: busy_ratio, user_ratio, system_ratio, iowait_ratio, irq_ratio, softirq_ratio, steal_ratio
 -- diff where: cpu = 'all'
 -- diff weight: 0.95
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column cpu: the CPU's number, or all
 -- column user_ratio [ratio]: in user mode, guests not included
@@ -78,7 +78,7 @@ WITH counter AS (
   GROUP BY source_id, snapshot, ts_ns, interval_ns, cpu
 )
 SELECT
-  ts_ns, interval_ns, coalesce(cpu::VARCHAR, 'all') AS cpu,
+  ts_ns - interval_ns AS ts_ns, interval_ns, coalesce(cpu::VARCHAR, 'all') AS cpu,
   -- A total of 0: the counters did not move, the CPU slept.
   usr / greatest(total, 1) AS user_ratio,
   nice / greatest(total, 1) AS nice_ratio,

@@ -9,7 +9,7 @@
 -- diff mean: util_ratio, queue_length, read_await_ns by read_count, write_await_ns by write_count, request_size_bytes by read_count + write_count
 -- diff weight: 0.85
 -- plot: intervals util_ratio, queue_length, read_per_s, write_per_s, read_bytes_per_s, write_bytes_per_s, read_await_ns, write_await_ns by device
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column device: its name
 -- column read_per_s [1/s]: reads completed (r/s)
@@ -96,7 +96,7 @@ WITH snapshot_before AS (
   HAVING max(total) > 0
 )
 SELECT
-  d.ts_ns, s.interval_ns, d.device,
+  d.ts_ns - s.interval_ns AS ts_ns, s.interval_ns, d.device,
   1e9 * g.read_count / s.interval_ns AS read_per_s,
   1e9 * g.write_count / s.interval_ns AS write_per_s,
   1e9 * g.discard_count / s.interval_ns AS discard_per_s,

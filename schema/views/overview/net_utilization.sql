@@ -9,7 +9,7 @@
 -- diff mean: util_ratio
 -- diff weight: 0.7
 -- plot: intervals util_ratio, rx_packet_per_s, tx_packet_per_s, rx_bytes_per_s, tx_bytes_per_s, rx_error_per_s, tx_error_per_s, rx_drop_per_s, tx_drop_per_s by interface
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column interface: its name
 -- column rx_packet_per_s [1/s]: packets received (rxpck/s)
@@ -82,7 +82,7 @@ WITH snapshot_before AS (
   GROUP BY source_id, snapshot, interface
 )
 SELECT
-  s.ts_ns, s.interval_ns, g.interface,
+  s.ts_ns - s.interval_ns AS ts_ns, s.interval_ns, g.interface,
   1e9 * g.rx_packet_count / s.interval_ns AS rx_packet_per_s,
   1e9 * g.tx_packet_count / s.interval_ns AS tx_packet_per_s,
   1e9 * g.rx_bytes / s.interval_ns AS rx_bytes_per_s,

@@ -8,7 +8,7 @@
 -- diff sum: page_in_bytes, page_out_bytes, fault_count, major_fault_count, scan_pages, steal_pages, refault_pages, oom_kill_count
 -- diff apart: page_in_bytes, page_out_bytes, fault_count, scan_pages
 -- diff weight: 0.7
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column page_in_bytes_per_s [bytes/s]: read from block devices (pgpgin/s)
 -- column page_out_bytes_per_s [bytes/s]: written to block devices (pgpgout/s)
@@ -80,7 +80,7 @@ WITH counter AS (
   GROUP BY source_id, snapshot, ts_ns, interval_ns
 )
 SELECT
-  ts_ns, interval_ns,
+  ts_ns - interval_ns AS ts_ns, interval_ns,
   1e9 * page_in / interval_ns AS page_in_bytes_per_s,
   1e9 * page_out / interval_ns AS page_out_bytes_per_s,
   1e9 * fault / interval_ns AS fault_per_s,

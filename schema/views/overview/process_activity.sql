@@ -10,7 +10,7 @@
 -- diff level: resident_bytes, thread_count
 -- diff weight: 0.65
 -- plot: intervals cpu_ratio, run_queue_ratio, resident_bytes, read_bytes_per_s, write_bytes_per_s by pid, comm
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column upid: the capture's own process key
 -- column pid: process id
@@ -127,7 +127,7 @@ WITH thread_step AS (
   LEFT JOIN capture AS c ON true
 )
 SELECT
-  i.ts_ns, i.interval_ns, i.upid, i.pid, coalesce(i.comm, p.name) AS comm,
+  i.ts_ns - i.interval_ns AS ts_ns, i.interval_ns, i.upid, i.pid, coalesce(i.comm, p.name) AS comm,
   i.user_ns / i.interval_ns AS user_ratio,
   i.system_ns / i.interval_ns AS system_ratio,
   (i.user_ns + i.system_ns) / i.interval_ns AS cpu_ratio,

@@ -12,7 +12,7 @@
 -- diff apart: context_switch_count, interrupt_count, fork_count, blocked_count
 -- diff weight: 0.45
 -- plot: intervals runnable_count, blocked_count, free_bytes, swap_in_bytes_per_s, swap_out_bytes_per_s, block_in_bytes_per_s, block_out_bytes_per_s, interrupt_per_s, context_switch_per_s, user_ratio, system_ratio, idle_ratio, iowait_ratio, steal_ratio
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column runnable_count [count]: threads that ran or waited for a CPU (r)
 -- column blocked_count [count]: threads that waited for input or output (b)
@@ -82,7 +82,7 @@ WITH counter AS (
   SELECT max(page_size_bytes) AS bytes FROM page_size
 )
 SELECT
-  s.ts_ns, s.interval_ns, s.running_count AS runnable_count, s.blocked_count,
+  s.ts_ns - s.interval_ns AS ts_ns, s.interval_ns, s.running_count AS runnable_count, s.blocked_count,
   m.swap_total_bytes - m.swap_free_bytes AS swap_used_bytes,
   m.mem_free_bytes AS free_bytes,
   m.buffers_bytes,
@@ -114,6 +114,6 @@ CROSS JOIN page AS p
 LEFT JOIN flat AS f ON f.source_id = s.source_id AND f.snapshot = s.snapshot
 LEFT JOIN proc_memory AS m ON m.source_id = s.source_id AND m.snapshot = s.snapshot
 -- Both are of one reading of /proc/stat.
-LEFT JOIN cpu_utilization AS c ON c.ts_ns = s.ts_ns AND c.cpu = 'all'
+LEFT JOIN cpu_utilization AS c ON c.ts_ns + c.interval_ns = s.ts_ns AND c.cpu = 'all'
 WHERE s.interval_ns > 0
 ORDER BY s.ts_ns, s.source_id
