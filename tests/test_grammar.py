@@ -58,7 +58,7 @@ def wrong(column: Column) -> str | None:
         return f"{unit} is no unit of the grammar"
     if re.match(f"{STATISTIC}_", name) or re.search(f"_{UNIT}_({STATISTIC}|first|last|total)$", name):
         return "a statistic stands between what it is of and the unit"
-    if re.search("(^|_)(usr|sys|soft|gnice)(_|$)", name) and unit:
+    if re.search("(^|_)(usr|sys|soft|gnice)_", name):
         return "user, system, softirq, guest_nice"
     if name in TERMS or COUNTERS.fullmatch(name):
         return None

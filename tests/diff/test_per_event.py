@@ -94,7 +94,7 @@ def test_counts_per_instruction(captures: Path) -> None:
     counted = json.loads(succeed(
         "sql", captures / "x", "--format", "json",
         "SELECT sum(count) AS n FROM pmc_interval WHERE event = 'instructions'"
-        " GROUP BY ts_ns - interval_ns // 2 >= 5000000000 ORDER BY n DESC",
+        " GROUP BY ts_ns + interval_ns // 2 >= 5000000000 ORDER BY n DESC",
     ))  # fmt: skip
     assert [told["per"]["a"], told["per"]["b"]] == [each["n"] for each in counted]
     assert all(line["a_per"] == (line["a"] or 0) / counted[0]["n"] for line in found.values() if line["a"] is not None)
