@@ -15,25 +15,25 @@ from perfcase_api.who import Role
 
 SECRET = "PERFCASE_OIDC_SECRET"
 """The environment variable with the client's secret, where the file does not name a file of it."""
-_EXAMPLE = "README.md has an example"
+_EXAMPLE = "docs/manual/server.md has an example"
 
 
 def read(path: Path) -> Oidc | None:
     """What the file says of signing in."""
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        parsed = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PerfcaseError("input", f"{path}: cannot be read: {error}", _EXAMPLE) from error
-    unknown = sorted(told.keys() - {"oidc"})
+    unknown = sorted(parsed.keys() - {"oidc"})
     if unknown:
         raise _wrong(path, f"there is no table {unknown[0]}")
-    return _oidc(path, told["oidc"]) if "oidc" in told else None
+    return _oidc(path, parsed["oidc"]) if "oidc" in parsed else None
 
 
-def _oidc(path: Path, told: Any) -> Oidc:  # noqa: ANN401 - TOML
-    if not isinstance(told, dict):
+def _oidc(path: Path, parsed: Any) -> Oidc:  # noqa: ANN401 - TOML
+    if not isinstance(parsed, dict):
         raise _wrong(path, "oidc is no table")
-    given = dict(told)
+    given = dict(parsed)
     secret_file = given.pop("client_secret_file", None)
     rules = given.pop("rule", [])
     if not isinstance(rules, list) or not rules:
