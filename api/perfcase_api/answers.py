@@ -23,7 +23,7 @@ _MANY = "many"
 _ID_SHOWN = 32
 
 
-class Answers:
+class AnswerCache:
     """A folder of kept answers."""
 
     def __init__(self, folder: Path, bytes_max: int) -> None:

@@ -37,7 +37,7 @@ PACKED = (MEDIA["parquet"], MEDIA["binary"], MEDIA["tar"])
 """What is compressed as it is."""
 _KEPT_MAX = 32 << 20
 _PART = 64 << 10
-_LOOK_S = 0.25
+_POLL_S = 0.25
 """How often it is looked whether somebody still waits."""
 
 
@@ -117,7 +117,7 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T
     """What the work gives. Who hangs up before has it stopped, also where it only waits for its turn."""
     task = asyncio.create_task(work)
     try:
-        while not (await asyncio.wait({task}, timeout=_LOOK_S))[0]:
+        while not (await asyncio.wait({task}, timeout=_POLL_S))[0]:
             if await request.is_disconnected():
                 raise ClientDisconnect
         return task.result()

@@ -18,7 +18,7 @@ from perfcase_api.state import address
 
 _DAY_NS = 86_400 * 10**9
 _ROWS = 10_000
-_LOOK_S = 3600.0
+_POLL_S = 3600.0
 
 
 def write_down(catalogue: Catalogue, who: str, where: str, action: str, subject: str, status: int) -> None:
@@ -51,7 +51,7 @@ async def keep_short(catalogue: Catalogue, folder: Path, days: int) -> None:
             await asyncio.to_thread(rotate, catalogue, folder, now_ns() - days * _DAY_NS)
         except (OSError, sqlite3.Error) as error:
             logging.getLogger("perfcase").error("%s: the audit log cannot be moved there: %s", folder, error)
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_S)
 
 
 def rotate(catalogue: Catalogue, folder: Path, before_ns: int) -> int:

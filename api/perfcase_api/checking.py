@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perfcase.case import store
 
-SAID_MAX = 1 << 16
+REPLY_BYTES_MAX = 1 << 16
 """Bytes of what such a process says; it may have been taken over."""
 LOOK_BYTES = 64 << 20
 """After so many more bytes of an upload it is looked at again."""
@@ -48,12 +48,12 @@ def look(path: str, begin: int, is_whole: bool) -> str:
     return json.dumps({"ticket": ticket, "checked_bytes": found["checked_bytes"], "damage": damage})
 
 
-def heard(said: bytes) -> Checked:
+def parse_reply(said: bytes) -> Checked:
     """In the server: what a process said. Its word is a stranger's: ValueError where it makes no sense."""
-    told = json.loads(said)
-    if not isinstance(told, dict):
+    reply = json.loads(said)
+    if not isinstance(reply, dict):
         raise ValueError("not what a check says")
-    damage, ticket, begin = told.get("damage"), told.get("ticket"), told.get("checked_bytes")
+    damage, ticket, begin = reply.get("damage"), reply.get("ticket"), reply.get("checked_bytes")
     if not (isinstance(damage, list) and isinstance(ticket, str) and isinstance(begin, int) and 0 <= begin < 1 << 62):
         raise ValueError("not what a check says")
     return Checked(ticket, begin, tuple(str(line)[: 2 * _TEXT_MAX] for line in damage[: _PROBLEMS_MAX + 1]))

@@ -59,22 +59,22 @@ def is_safe(url: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost"))
 
 
-def _rule(path: Path, told: Any) -> Rule:  # noqa: ANN401 - TOML
-    rule = _made(path, "oidc.rule", Rule, told if isinstance(told, dict) else {})
+def _rule(path: Path, parsed: Any) -> Rule:  # noqa: ANN401 - TOML
+    rule = _made(path, "oidc.rule", Rule, parsed if isinstance(parsed, dict) else {})
     if rule.role not in get_args(Role):
         raise _wrong(path, f"oidc.rule: there is no role {rule.role}: viewer, uploader, admin")
     return rule
 
 
-def _made(path: Path, table: str, kind: type, told: dict[str, Any]) -> Any:  # noqa: ANN401 - one of two
+def _made(path: Path, table: str, kind: type, parsed: dict[str, Any]) -> Any:  # noqa: ANN401 - one of two
     known = {field.name: field for field in fields(kind)}
-    unknown = sorted(told.keys() - known.keys())
-    missing = [name for name, field in known.items() if field.default is MISSING and name not in told]
-    wrong = [name for name, value in told.items() if name != "rules" and not isinstance(value, str)]
+    unknown = sorted(parsed.keys() - known.keys())
+    missing = [name for name, field in known.items() if field.default is MISSING and name not in parsed]
+    wrong = [name for name, value in parsed.items() if name != "rules" and not isinstance(value, str)]
     for names, what in ((unknown, "is unknown"), (missing, "is missing"), (wrong, "is no text")):
         if names:
             raise _wrong(path, f"{table}.{names[0]} {what}")
-    return kind(**told)
+    return kind(**parsed)
 
 
 def _wrong(path: Path, what: str) -> PerfcaseError:

@@ -19,7 +19,7 @@ from perfcase.case.kept import have_findings
 from perfcase.errors import PerfcaseError
 from perfcase_api import sandbox
 
-_EVERY_S = 0.1
+_REPORT_INTERVAL_S = 0.1
 _COLUMNS = (
     "hostname::VARCHAR, kernel_release::VARCHAR, try_cast(start_realtime_ns AS BIGINT), try_cast(duration_ns AS BIGINT),"
     " note::VARCHAR, ticket::VARCHAR, coalesce(labels::VARCHAR, '')"
@@ -38,7 +38,7 @@ def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
 
     def progress(phase: str, records: int) -> None:
         nonlocal last
-        if time.monotonic() - last >= _EVERY_S:
+        if time.monotonic() - last >= _REPORT_INTERVAL_S:
             last = time.monotonic()
             say({"phase": phase, "records": records})
 

@@ -26,7 +26,7 @@ from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, Uploads, clean_ticket
 State = dict[str, Any]
 _MESSAGE_MAX = 2000
 _LINE_MAX = 1 << 22
-_LOOK_S = 0.5
+_POLL_S = 0.5
 
 
 WORKING = "importing"
@@ -79,11 +79,11 @@ class Imports:
 
     async def follow(self, capture_id: str) -> AsyncIterator[State]:
         """The state of an import, and each change of it until it is done."""
-        told: State | None = None
+        last_state: State | None = None
         while True:
             state = self.state(capture_id)
-            if state != told:
-                told = state
+            if state != last_state:
+                last_state = state
                 yield state
             if state["state"] in ("ready", "failed", "gone"):
                 return
@@ -195,7 +195,7 @@ class Imports:
             elif not self._catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
                 why = "the capture was deleted"
             else:
-                await asyncio.sleep(_LOOK_S)
+                await asyncio.sleep(_POLL_S)
                 continue
             if process.returncode is None:
                 process.kill()

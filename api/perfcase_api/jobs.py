@@ -190,11 +190,11 @@ class Jobs:
             self._limits,
             job_seconds=max(_CHECK_S, size / _CHECK_BYTES_PER_S),
             job_memory_bytes=checking.MEMORY_BYTES + size,
-            job_output_bytes=checking.SAID_MAX,
+            job_output_bytes=checking.REPLY_BYTES_MAX,
         )
         try:
             async with self._job({"check": [str(file), begin, is_whole]}, [file], self._checks, limits) as job:
-                return checking.heard(b"".join([part async for part in job.output()]))
+                return checking.parse_reply(b"".join([part async for part in job.output()]))
         except (ApiError, ValueError) as error:
             if isinstance(error, ApiError) and error.kind == "environment":
                 raise

@@ -27,7 +27,7 @@ _SECONDS = (0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300)
 _STATES = ("uploaded", "importing", "ready", "failed")
 
 
-class Figures:
+class Metrics:
     """The figures of one server."""
 
     def __init__(self) -> None:
@@ -85,10 +85,10 @@ class _Store(Collector):
         yield GaugeMetricFamily("perfcase_store_free_bytes", "Room on the store's disk.", room)
 
 
-class Observed:
+class MetricsMiddleware:
     """Counts each request, and writes it down where an access log was asked for."""
 
-    def __init__(self, app: ASGIApp, figures: Figures, log: logging.Logger | None) -> None:
+    def __init__(self, app: ASGIApp, figures: Metrics, log: logging.Logger | None) -> None:
         self._app, self._figures, self._log = app, figures, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -25,11 +25,11 @@ from joserfc.jws import JWSRegistry
 from perfcase_api.configuration import is_safe
 from perfcase_api.errors import ApiError
 from perfcase_api.settings import Oidc, Rule
-from perfcase_api.who import BEGUN_S
+from perfcase_api.who import SIGN_IN_S
 
-_BEGUN_MAX = 10_000
-_KNOWN_S = 3600.0
-_ANEW_S = 30.0
+_PENDING_MAX = 10_000
+_CACHE_S = 3600.0
+_REFETCH_S = 30.0
 _TIMEOUT_S = 15.0
 _ANSWER_MAX = 1 << 20
 _LEEWAY_S = 60
@@ -49,7 +49,7 @@ class Person:
 
 
 @dataclass(frozen=True)
-class _Begun:
+class _PendingSignIn:
     state: str
     nonce: str
     verifier: str
@@ -61,7 +61,7 @@ class Provider:
 
     def __init__(self, oidc: Oidc) -> None:
         self._oidc = oidc
-        self._begun: OrderedDict[str, _Begun] = OrderedDict()
+        self._begun: OrderedDict[str, _PendingSignIn] = OrderedDict()
         self._metadata: dict[str, Any] = {}
         self._keys: KeySet | None = None
         self._known_at = 0.0
@@ -76,13 +76,13 @@ class Provider:
 
     async def begin(self) -> tuple[str, str]:
         """Where to send the browser, and the secret for its cookie."""
-        await self._know(_KNOWN_S)
+        await self._know(_CACHE_S)
         secret = secrets.token_urlsafe(32)
-        begun = _Begun(
-            *(secrets.token_urlsafe(32) for _ in range(2)), secrets.token_urlsafe(48), time.monotonic() + BEGUN_S
+        begun = _PendingSignIn(
+            *(secrets.token_urlsafe(32) for _ in range(2)), secrets.token_urlsafe(48), time.monotonic() + SIGN_IN_S
         )
         self._begun[secret] = begun
-        if len(self._begun) > _BEGUN_MAX:
+        if len(self._begun) > _PENDING_MAX:
             self._begun.popitem(last=False)
         async with self._client() as client:
             url, _ = client.create_authorization_url(
@@ -105,7 +105,7 @@ class Provider:
             raise _refused("this browser did not begin to sign in, or too long ago", "begin again: GET /v1/oidc")
         if issuer is not None and issuer != self._oidc.issuer:
             raise _refused("another provider answered")
-        await self._know(_KNOWN_S)
+        await self._know(_CACHE_S)
         try:
             async with self._client() as client:
                 answer = await client.fetch_token(
@@ -127,7 +127,7 @@ class Provider:
             read = self._read(token)
         except JoseError:
             # Signed with a key that the provider has not told us of yet.
-            await self._know(_ANEW_S)
+            await self._know(_REFETCH_S)
             try:
                 read = self._read(token)
             except JoseError as error:
@@ -199,12 +199,12 @@ class Provider:
             async with httpx2.AsyncClient(transport=_Bounded(), timeout=_TIMEOUT_S) as client:
                 answer = await client.get(url)
                 answer.raise_for_status()
-                told = answer.json()
+                reply = answer.json()
         except (httpx2.HTTPError, ValueError) as error:
             raise _unreachable(_short(error)) from error
-        if not isinstance(told, dict):
+        if not isinstance(reply, dict):
             raise _unreachable("not an answer of a provider")
-        return told
+        return reply
 
     def _client(self) -> AsyncOAuth2Client:
         return AsyncOAuth2Client(

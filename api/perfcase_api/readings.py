@@ -41,12 +41,12 @@ async def readings(
             if failures >= _FAILURES_MAX and not found:
                 return
             try:
-                told = await _told(here, who, capture_id, question)
+                figure = await _ask_figure(here, who, capture_id, question)
             except ApiError:
                 failures += 1
                 continue
-            found[capture_id] = told
-            await asyncio.to_thread(_keep, here, key, capture_id, told)
+            found[capture_id] = figure
+            await asyncio.to_thread(_keep, here, key, capture_id, figure)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(here.settings.limits.jobs_per_user):
@@ -54,20 +54,20 @@ async def readings(
     return [found.get(row["capture_id"]) for row in captures]
 
 
-async def _told(here: Server, who: Who, capture_id: str, question: Sequence[str]) -> object:
+async def _ask_figure(here: Server, who: Who, capture_id: str, question: Sequence[str]) -> object:
     line = ["history", f"{capture_id}/case", *question, "--reading"]
     async with here.jobs.run(str(who.token_id), line, [here.uploads.case(capture_id)]) as job:
         printed = b"".join([part async for part in job.output()])
     try:
-        (told,) = json.loads(printed)
+        (figure,) = json.loads(printed)
     except (ValueError, TypeError):
         raise ApiError("internal", "the analysis has no figure") from None
-    return told
+    return figure
 
 
-def _keep(here: Server, key: str, capture_id: str, told: object) -> None:
+def _keep(here: Server, key: str, capture_id: str, figure: object) -> None:
     # It may have been deleted meanwhile.
     with suppress(sqlite3.IntegrityError), here.catalogue.writing() as db:
-        row = (capture_id, key, json.dumps(told))
+        row = (capture_id, key, json.dumps(figure))
         db.execute("INSERT OR REPLACE INTO reading (capture_id, question, told) VALUES (?, ?, ?)", row)
         db.execute("DELETE FROM reading WHERE reading_id <= (SELECT max(reading_id) FROM reading) - ?", (_KEPT_MAX,))

@@ -56,21 +56,21 @@ _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_NO_NEW_PRIVS = 1, 15, 38
 
 def missing() -> list[str]:
     """Which walls this machine cannot build, and what a capture that takes a process over could do for it."""
-    told = []
+    problems = []
     abi = _abi()
     if abi < 1:
-        told.append(
+        problems.append(
             "this kernel has no Landlock: an import that was taken over reads and writes all that the server's user may; analyses"
             " that need a scratch file fail (Linux 5.13 or later, landlock among the security modules: lsm=)"
         )
     elif abi < _TRUNCATE_ABI:
-        told.append("this kernel's Landlock does not refuse to cut files short (Linux 6.2 or later does)")
+        problems.append("this kernel's Landlock does not refuse to cut files short (Linux 6.2 or later does)")
     if not seccomp.is_there():
-        told.append(
+        problems.append(
             "this machine has no seccomp filter that perfcase knows: a process that was taken over can start programs, send signals"
             " and use the network (x86_64 or arm64, CONFIG_SECCOMP_FILTER)"
         )
-    return told
+    return problems
 
 
 def end_with(parent: int) -> None:

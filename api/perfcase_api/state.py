@@ -10,14 +10,14 @@ from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
-from perfcase_api.answers import Answers
+from perfcase_api.answers import AnswerCache
 from perfcase_api.catalogue import Catalogue, Row
 from perfcase_api.errors import ApiError
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
 from perfcase_api.settings import Settings
 from perfcase_api.uploads import Uploads
-from perfcase_api.who import COOKIE, NOBODY_ASKED, Rates, Tokens, Who
+from perfcase_api.who import ANONYMOUS_ADMIN, COOKIE, RateLimit, Tokens, Who
 
 if TYPE_CHECKING:
     from perfcase_api.oidc import Provider
@@ -30,11 +30,11 @@ class Server:
     settings: Settings
     catalogue: Catalogue
     tokens: Tokens
-    rates: Rates
+    rates: RateLimit
     uploads: Uploads
     imports: Imports
     jobs: Jobs
-    answers: Answers
+    answers: AnswerCache
     provider: Provider | None = None
     """The identity provider, if one is configured."""
 
@@ -84,7 +84,7 @@ def identify(
     here = server(request)
     if here.settings.is_open:
         here.rates.take(address(request))
-        who: Who | None = NOBODY_ASKED
+        who: Who | None = ANONYMOUS_ADMIN
     elif bearer:
         who = here.tokens.by_secret(bearer.credentials)
         here.rates.take(f"token {who.token_id}" if who else address(request))

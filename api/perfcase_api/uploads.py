@@ -183,7 +183,7 @@ class Uploads:
         return [*self._recover_captures(), *self._recover_parts()]
 
     def _recover_captures(self) -> list[str]:
-        told = []
+        notes = []
         known = {row["capture_id"] for row in self._catalogue.rows("SELECT capture_id FROM capture")}
         arriving = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
         parts = {part.stat().st_ino for part in self.parts.iterdir() if part.name in arriving}
@@ -195,7 +195,7 @@ class Uploads:
             if not original.exists() or original.stat().st_ino in parts:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
-                told.append(self._put_aside(folder))
+                notes.append(self._put_aside(folder))
         for capture_id in sorted(known):
             if not self.file(capture_id).exists() and not self.case(capture_id).exists():
                 self._catalogue.write(
@@ -203,11 +203,11 @@ class Uploads:
                     " WHERE capture_id = ?",
                     (capture_id,),
                 )
-                told.append(f"{self.captures / capture_id}: missing; the catalogue says that it is there")
-        return told
+                notes.append(f"{self.captures / capture_id}: missing; the catalogue says that it is there")
+        return notes
 
     def _recover_parts(self) -> list[str]:
-        told = []
+        notes = []
         arriving = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
         for part in sorted(self.parts.iterdir()):
             if part.name in arriving:
@@ -216,8 +216,8 @@ class Uploads:
             if part.stat().st_nlink > 1 or not part.stat().st_size:
                 part.unlink()
             else:
-                told.append(self._put_aside(part))
-        return told
+                notes.append(self._put_aside(part))
+        return notes
 
     def _put_aside(self, path: Path) -> str:
         """Moves what the catalogue does not know to lost+found; says so."""
@@ -249,8 +249,8 @@ class Uploads:
         prefix, ticket = upload["ticket_prefix"], upload["ticket"] or clean_ticket(found.ticket)
         if (ticket or is_whole) and not ticket.startswith(prefix):
             self.abort(upload["upload_id"])
-            told = f"ticket {ticket} is not in scope" if ticket else "the capture has no ticket"
-            raise ApiError("not_permitted", told, f"give one that begins with {prefix}, with ticket")
+            notes = f"ticket {ticket} is not in scope" if ticket else "the capture has no ticket"
+            raise ApiError("not_permitted", notes, f"give one that begins with {prefix}, with ticket")
 
     def _finish(self, upload: Row, checked: Checked) -> str:
         part = self.parts / upload["upload_id"]

@@ -17,7 +17,7 @@ _RANK = {"viewer": 0, "uploader": 1, "admin": 2}
 
 COOKIE = "perfcase_session"
 SESSION_S = 12 * 3600
-BEGUN_S = 600
+SIGN_IN_S = 600
 """How long one may take to sign in at an identity provider."""
 _BUCKETS_MAX = 10_000
 
@@ -41,7 +41,7 @@ class Who:
         return ticket.startswith(self.ticket_prefix)
 
 
-NOBODY_ASKED = Who("open", "admin")
+ANONYMOUS_ADMIN = Who("open", "admin")
 """Who asks a server that wants no tokens."""
 
 
@@ -125,7 +125,7 @@ class Tokens:
         self._catalogue.write("DELETE FROM session WHERE hash = ?", (_hash(secret),))
 
 
-class Rates:
+class RateLimit:
     """How often one may ask: a bucket of a minute's requests for each client, filled evenly."""
 
     def __init__(self, per_minute: int) -> None:

@@ -142,7 +142,7 @@ def _load() -> None:
     import duckdb
 
     from perfcase.case import database, store
-    from perfcase.catalogue.contents import schema, views
+    from perfcase.catalogue import schema, views
     from perfcase.cli.main import COMMANDS, build_app
 
     for name in COMMANDS:

@@ -84,20 +84,20 @@ class Adapter:
         url = f"{self._url}/rest/data/{place}"
         try:
             with web.send(method, url, body, {**self._headers, **(headers or {})}, _TIMEOUT_S, self._refused) as answer:
-                told = json.loads(answer.read())["data"]
+                reply = json.loads(answer.read())["data"]
         except (ValueError, KeyError, TypeError, *web.CUT) as error:
             raise PerfcaseError("input", f"{url}: not an answer of Roundup's REST API", _HINTS[404]) from error
-        return told if isinstance(told, dict) else {}
+        return reply if isinstance(reply, dict) else {}
 
     def _refused(self, status: int, reason: str, body: bytes) -> PerfcaseError:
         try:
-            told = str(json.loads(body)["error"]["msg"])
+            reply = str(json.loads(body)["error"]["msg"])
         except (ValueError, KeyError, TypeError):
-            told = reason
+            reply = reason
         if status == 412:
             return _Changed("environment", f"{self._url}: the issue changes all the time", "try again")
         kind = {401: "not_permitted", 403: "not_permitted", 404: "not_found", 413: "usage"}.get(status, "environment")
-        return PerfcaseError(kind, f"{self._url}: HTTP {status}: {told}", _HINTS.get(status))
+        return PerfcaseError(kind, f"{self._url}: HTTP {status}: {reply}", _HINTS.get(status))
 
 
 def _author(authorization: str | None) -> str:

@@ -25,9 +25,9 @@ IN_ARROW = {
 }
 """Arrow would make dictionaries of the first and bytes of the second, lose a zone, and overflow where this is an error."""
 
-ON_THE_WAY = dict.fromkeys(("enum", "bit", "time with time zone", "hugeint", "uhugeint"), "VARCHAR")
-"""By Arrow from one DuckDB to another, where ``ARRIVED`` makes of all but enumerations what they were."""
-ARRIVED = {"enum": "VARCHAR"}
+IN_TRANSIT = dict.fromkeys(("enum", "bit", "time with time zone", "hugeint", "uhugeint"), "VARCHAR")
+"""By Arrow from one DuckDB to another, where ``AFTER_TRANSIT`` makes of all but enumerations what they were."""
+AFTER_TRANSIT = {"enum": "VARCHAR"}
 
 
 def changed(kind: Kind, changes: Mapping[str, str]) -> str | None:

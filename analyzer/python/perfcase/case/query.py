@@ -174,7 +174,7 @@ class Result:
         return self._cursor
 
 
-class Gathered(Result):
+class CombinedResult(Result):
     """The rows of one SELECT on each of several captures, in their order; a first column, capture_id, says which.
 
     A column that some of them do not have is NULL there.
@@ -190,9 +190,9 @@ class Gathered(Result):
             )
             ((capture_id,),) = connection.execute("SELECT capture_id FROM capture").fetchall()
             with sql_errors():
-                stream, names, kinds = one._stream(exact.ON_THE_WAY)
+                stream, names, kinds = one._stream(exact.IN_TRANSIT)
                 gathered.register("one", stream)
-                restored = exact.select("FROM one", names, kinds, _arrived) or "FROM one"
+                restored = exact.select("FROM one", names, kinds, _after_transit) or "FROM one"
                 select = f"SELECT {literal(capture_id)} AS capture_id, * FROM ({restored})"
                 gathered.execute(
                     f"CREATE TABLE answer AS {select}" if is_first else f"INSERT INTO answer BY NAME {select}"
@@ -202,9 +202,9 @@ class Gathered(Result):
         super().__init__(gathered, "FROM answer" + (f" LIMIT {limit}" if limit else ""))
 
 
-def _arrived(kind: exact.Kind) -> str | None:
+def _after_transit(kind: exact.Kind) -> str | None:
     """What a column becomes again that was sent as text."""
-    return (exact.changed(kind, exact.ARRIVED) or str(kind)) if exact.changed(kind, exact.ON_THE_WAY) else None
+    return (exact.changed(kind, exact.AFTER_TRANSIT) or str(kind)) if exact.changed(kind, exact.IN_TRANSIT) else None
 
 
 class ArrowStream:

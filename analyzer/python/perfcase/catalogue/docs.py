@@ -128,13 +128,13 @@ def _compared(view: View) -> str:
     keys = ", ".join(f"`{key}`" for key in view.diff.keys) or "nothing: it is one figure each"
     kinds = {"sum": "amounts", "level": "levels", "mean": "averages", "max": "maxima", "median": "medians"}
     parts = []
-    for kind, told in kinds.items():
+    for kind, label in kinds.items():
         names = ", ".join(
             f"`{each.name}`{f' (weighted by {each.by})' if each.by else ''}{' (per CPU)' if each.per_cpu else ''}"
             for each in view.diff.measures
             if each.kind == kind
         )
-        parts += [f"{told} {names}"] if names else []
+        parts += [f"{label} {names}"] if names else []
     where = f", of rows where `{view.diff.where}`" if view.diff.where else ""
     return f"Compared by `perfcase diff` by {keys}{where}: {'; '.join(parts)}."
 

@@ -45,15 +45,15 @@ def formulas(view: View) -> dict[str, str]:
         if ends:
             found[column.name] = _different(ends)
     written = iter(_written([place.expression for places in found.values() for place in places]))
-    told = {name: list(dict.fromkeys(next(written) for _ in places)) for name, places in found.items()}
-    return {name: _ways(ways) for name, ways in told.items()}
+    texts = {name: list(dict.fromkeys(next(written) for _ in places)) for name, places in found.items()}
+    return {name: _ways(ways) for name, ways in texts.items()}
 
 
 def _ways(ways: list[str]) -> str:
-    told = " or ".join(ways)
-    if len(told) > LENGTH_MAX and len(ways) > WAYS_MAX:
+    texts = " or ".join(ways)
+    if len(texts) > LENGTH_MAX and len(ways) > WAYS_MAX:
         return f"{len(ways)} expressions, in the parts of a UNION"
-    return _cut(told)
+    return _cut(texts)
 
 
 def _different(places: list[Place]) -> list[Place]:

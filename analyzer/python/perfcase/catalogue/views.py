@@ -119,5 +119,5 @@ def comment(connection: duckdb.DuckDBPyConnection, name: str, text: str, columns
     """COMMENT ON VIEW and on these of its columns."""
     connection.execute(f"COMMENT ON VIEW {quote(name)} IS {literal(text)}")
     for column in columns:
-        told = f"{column.description} [{column.unit}]" if column.unit else column.description
-        connection.execute(f"COMMENT ON COLUMN {quote(name)}.{quote(column.name)} IS {literal(told)}")
+        comment_text = f"{column.description} [{column.unit}]" if column.unit else column.description
+        connection.execute(f"COMMENT ON COLUMN {quote(name)}.{quote(column.name)} IS {literal(comment_text)}")

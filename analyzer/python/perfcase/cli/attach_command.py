@@ -64,20 +64,20 @@ def command(
         raise PerfcaseError("usage", f"{issue}: not the number of an issue", "--issue 123")
     sender = adapter(by)(tracker, authorization(credentials))
     with opened(file, debug_dir, only) as connection:
-        told = _told(connection, named(Path(file.name), only))
+        text = _findings_text(connection, named(Path(file.name), only))
         if summary:
             page = _WRITERS[to](connection, named(Path(file.name), only)).encode(errors="replace")
             attachment = Attachment(f"{file.name}.summary.{to.value}", _MEDIA[to], page)
         else:
             attachment = Attachment(file.name, "application/octet-stream", _file(file))
     if server:
-        told += f"\n{_uploaded(_file(file), server, issue, dry_run=dry_run)}\n"
+        text += f"\n{_uploaded(_file(file), server, issue, dry_run=dry_run)}\n"
     if dry_run:
-        for line in sender.plan(issue, told, attachment):
+        for line in sender.plan(issue, text, attachment):
             sys.stdout.write(safe(line) + "\n")
-        sys.stdout.write(f"\n{told}")
+        sys.stdout.write(f"\n{text}")
         return
-    place = sender.attach(issue, told, attachment)
+    place = sender.attach(issue, text, attachment)
     sys.stdout.write(f"{safe(attachment.name)} ({attachment.size_bytes:,} bytes) is attached: {safe(place)}\n")
 
 
@@ -90,7 +90,7 @@ def _file(file: Path) -> Path:
     return file
 
 
-def _told(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+def _findings_text(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     """The findings, a line each. Names in them are a stranger's: no control characters, no lines of their own."""
     have_findings(connection)
     rows = connection.execute("SELECT severity, title, subject, message FROM finding").fetchall()

@@ -85,20 +85,20 @@ def check_off_cpu(off_cpu: bool, wakers: bool, event: str | None) -> None:
         raise PerfcaseError("usage", "--wakers is of --off-cpu")
 
 
-def event_option(told: str) -> object:
-    """--event of a command that takes samples of one event; ``told``: what it does there."""
-    return Annotated[str | None, typer.Option("--event", "-e", metavar="NAME", help=told)]
+def event_option(help_text: str) -> object:
+    """--event of a command that takes samples of one event; ``help_text``: what it does there."""
+    return Annotated[str | None, typer.Option("--event", "-e", metavar="NAME", help=help_text)]
 
 
-def where_option(told: str) -> object:
-    """--where, a condition; ``told``: on what."""
-    return Annotated[str | None, typer.Option("--where", "-w", metavar="SQL", help=told)]
+def where_option(help_text: str) -> object:
+    """--where, a condition; ``help_text``: on what."""
+    return Annotated[str | None, typer.Option("--where", "-w", metavar="SQL", help=help_text)]
 
 
-def plot_option(told: str) -> object:
-    """--plot and --no-plot; ``told``: what is drawn."""
+def plot_option(help_text: str) -> object:
+    """--plot and --no-plot; ``help_text``: what is drawn."""
     more = " On a terminal they are, elsewhere only if asked."
-    return Annotated[bool | None, typer.Option("--plot/--no-plot", help=told + more, show_default=False)]
+    return Annotated[bool | None, typer.Option("--plot/--no-plot", help=help_text + more, show_default=False)]
 
 
 @contextmanager

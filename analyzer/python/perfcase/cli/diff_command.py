@@ -140,7 +140,7 @@ def command(
         part = in_a and parse_part(in_a)
         with opened_sides(first, first, part, part) as (side, _), capture_progress() as progress:
             wanted = [views[name] for name in views if views[name].diff and view in (None, name)]
-            found = usual.against_baseline(side, baseline, wanted, progress, also or ())
+            found = usual.compare_with_baseline(side, baseline, wanted, progress, also or ())
             usual.write(side, found, baseline, fmt.value, output, limit)
         return
     second = open_file(b, debug_dir) if b is not None else first
@@ -160,7 +160,7 @@ def command(
         if flamegraph or callers:
             return
         ranking = rank(old, new, None if view is None else [view])
-        said = stack_page.said_of_stacks(old, new) if view is None else None
+        said = stack_page.compare_stacks(old, new) if view is None else None
         findings = changes(old, new) if view is None else None
         page.write(
             old, new, ranking, fmt.value, output, limit, is_one_view=view is not None, stacks=said, findings=findings

@@ -89,7 +89,7 @@ def command(
                 lost = write_tables(connection, target.value, output, view or (), progress)
         else:
             module = import_module(f"perfcase.export.{target.value}")
-            lost = [module.KEEPS_NOT]
+            lost = [module.UNSUPPORTED]
             samples = _samples(connection, file.name, event, where, optional=target == Target.perfetto)
             samples.progress = lambda number: progress("writing", number)
             with _opened_for_writing(output) as out:

@@ -74,8 +74,8 @@ def command(
             picture = FlameGraph(stacks, title=title, unit=unit).svg()
         else:
             listed = [dict(zip(("event", "unit", "sample_count"), each, strict=True)) for each in events]
-            told = {"title": safe(title), "what": what, "unit": unit, "events": listed, **tree(stacks)}
-            picture = json.dumps(told, separators=(",", ":")) + "\n"
+            document = {"title": safe(title), "what": what, "unit": unit, "events": listed, **tree(stacks)}
+            picture = json.dumps(document, separators=(",", ":")) + "\n"
         if str(output) == "-":
             sys.stdout.write(picture)
             return

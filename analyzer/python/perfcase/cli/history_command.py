@@ -30,14 +30,14 @@ from perfcase.errors import PerfcaseError
 from perfcase.history import captures, scan, timeline
 from perfcase.history.bands import split
 from perfcase.history.baseline import baseline
-from perfcase.history.metric import WAYS, Metric, Reading, metric
+from perfcase.history.metric import AGGREGATIONS, Metric, Reading, metric
 from perfcase.history.page import Page, print_scan
 from perfcase.history.readings import is_reading, read_all
 from perfcase.history.selector import select
 from perfcase.terminal import render
 
 Order = StrEnum("Order", {name: name for name in timeline.ORDERS})
-Way = StrEnum("Way", {name: name for name in WAYS})
+Aggregation = StrEnum("Aggregation", {name: name for name in AGGREGATIONS})
 
 
 def command(
@@ -58,7 +58,7 @@ def command(
     ] = None,
     where: where_option("Which rows count: \"comm = 'java'\".") = None,
     agg: Annotated[
-        Way | None,
+        Aggregation | None,
         typer.Option(help="How the rows become one figure; by default amounts are added, levels averaged."),
     ] = None,
     by: Annotated[
@@ -172,7 +172,7 @@ def _compared(view: str | None) -> list[View]:
     return [known[view]]
 
 
-def _metric(view: str | None, measure: str | None, agg: Way | None, where: str | None) -> Metric | None:
+def _metric(view: str | None, measure: str | None, agg: Aggregation | None, where: str | None) -> Metric | None:
     if view is None:
         if measure or agg or where:
             raise PerfcaseError("usage", "--measure, --agg and --where need a --view", "perfcase views lists them")

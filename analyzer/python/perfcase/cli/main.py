@@ -136,10 +136,10 @@ def _app(arguments: list[str]) -> typer.Typer:
 
 
 def _usage(error: Exception) -> PerfcaseError:
-    told = error.format_message() if hasattr(error, "format_message") else str(error)
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "perfcase"
-    return PerfcaseError("usage", told.rstrip("."), f"see {where} --help")
+    return PerfcaseError("usage", message.rstrip("."), f"see {where} --help")
 
 
 def _fail(error: PerfcaseError) -> int:

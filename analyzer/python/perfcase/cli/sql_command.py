@@ -56,7 +56,7 @@ def command(
         connections = [stack.enter_context(opened(each, debug_dir, only)) for each in (file, *(also or ()))]
         if also or capture_id:
             render.write_result(
-                query.Gathered(connections, statement, limit), fmt.value, output, limited=limit is not None
+                query.CombinedResult(connections, statement, limit), fmt.value, output, limited=limit is not None
             )
         else:
             write(connections[0], statement, fmt, output, limit)

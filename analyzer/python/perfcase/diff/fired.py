@@ -106,8 +106,10 @@ def write(console: rich.console.Console, found: list[Change]) -> None:
     console.print()
     console.print(rich.text.Text("Findings", style="bold"))
     changed = [each for each in found if each.state != "in both"]
-    for each, told in zip(changed, sentences(changed), strict=True):
-        console.print(rich.text.Text(f"  {safe(told)}", style="bold red" if each.state == "new in B" else "default"))
+    for each, sentence in zip(changed, sentences(changed), strict=True):
+        console.print(
+            rich.text.Text(f"  {safe(sentence)}", style="bold red" if each.state == "new in B" else "default")
+        )
         for name, side in (("A", each.a), ("B", each.b)):
             if side:
                 more = f" (and {side.count - 1} more)" if side.count > 1 else ""

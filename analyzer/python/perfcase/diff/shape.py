@@ -95,14 +95,14 @@ def differing_counters(differences: Iterable[Difference], sigmas: float = COUNTE
 
 def sentence(found: Shape, counters: Sequence[str]) -> str:
     """What it means. ``counters``: those that differ, each with its figures."""
-    told = (
+    figures = (
         f"overlap of the stacks {found.overlap:.2f}, chance alone leaves {found.expected:.2f}"
         f" ({found.a_samples:,} and {found.b_samples:,} samples of {found.event})"
     )
     if not found.is_judged:
-        return f"shape not judged, too few samples: {told}"
+        return f"shape not judged, too few samples: {figures}"
     if not found.is_same:
-        return f"another shape: {told}"
+        return f"another shape: {figures}"
     if counters:
-        return f"same shape, different counters: {', '.join(counters)}; {told}"
-    return f"same shape: {told}"
+        return f"same shape, different counters: {', '.join(counters)}; {figures}"
+    return f"same shape: {figures}"

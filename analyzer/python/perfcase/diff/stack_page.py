@@ -45,11 +45,11 @@ def flamegraph(a: Side, b: Side, old: Profile, new: Profile, *, as_json: bool = 
     """B's flame graph, coloured by the difference from A: SVG, or the tree of both."""
     title = f"{b.name}: {new.event}, the colour is the difference from {a.name}"
     if as_json:
-        told = {
+        document = {
             "title": safe(title), "what": new.event, "unit": new.unit, "a_name": safe(a.name), "b_name": safe(b.name),
             "events": [] if new.is_off_cpu else _common(a, b), **tree(pictured(new, old), pictured(old, new)),
         }  # fmt: skip
-        return json.dumps(told, separators=(",", ":")) + "\n"
+        return json.dumps(document, separators=(",", ":")) + "\n"
     picture = FlameGraph(pictured(new, old), title=title, unit=new.unit, base=pictured(old, new), base_title=a.name)
     return picture.svg()
 
@@ -89,13 +89,13 @@ def write_callers(
             unit = f" of {new.event}, weights in {new.unit}"
             console = render.console()
             what = "stacks" if new.is_off_cpu else "samples"
-            told = safe(f"callers of {function}, A {a.name}, B {b.name}: {what}{unit}")
-            console.print(told, markup=False, soft_wrap=True)
+            document = safe(f"callers of {function}, A {a.name}, B {b.name}: {what}{unit}")
+            console.print(document, markup=False, soft_wrap=True)
         render.write_result(Result(connection, "SELECT * FROM caller"), fmt, output, limited=True)
 
 
 @dataclass(frozen=True)
-class Said:
+class StackComparison:
     """What is said of the stacks of both."""
 
     event: str
@@ -112,7 +112,7 @@ class Said:
     """If the shape is another: the stacks that moved most, with both shares."""
 
 
-def said_of_stacks(a: Side, b: Side) -> Said | None:
+def compare_stacks(a: Side, b: Side) -> StackComparison | None:
     """The stacks of both beside each other; None where they sampled nothing in common."""
     both = profiles_in_common(a.connection, b.connection)
     if both is None:
@@ -126,7 +126,7 @@ def said_of_stacks(a: Side, b: Side) -> Said | None:
         + (f" ({times(each.ratio)})" if each.ratio else "")
         for each in differing_counters(differences)
     )
-    return Said(
+    return StackComparison(
         found.event, found.is_same if found.is_judged else None, found.overlap, found.expected, found.a_samples,
         found.b_samples, counters, sentence(found, counters), tuple(_moved(found)),
     )  # fmt: skip

@@ -84,8 +84,10 @@ def profiles(
         return profile(a, *choose_event(a, event)), profile(b, *choose_event(b, event))
     found = profiles_in_common(a, b)
     if found is None:
-        told = " and ".join(", ".join(sampled_events(side)) or "none" for side in (a, b))
-        raise PerfcaseError("not_found", f"the two have no sampled event in common: {told}", "--event NAME chooses one")
+        events = " and ".join(", ".join(sampled_events(side)) or "none" for side in (a, b))
+        raise PerfcaseError(
+            "not_found", f"the two have no sampled event in common: {events}", "--event NAME chooses one"
+        )
     return found
 
 

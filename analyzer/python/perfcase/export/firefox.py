@@ -9,7 +9,7 @@ from typing import BinaryIO
 from perfcase import __version__
 from perfcase.export.source import NO_SAMPLES, Samples
 
-KEEPS_NOT = (
+UNSUPPORTED = (
     f"{NO_SAMPLES}; the CPUs of samples, addresses (frames have their names), units but time: it calls other weights"
     " samples"
 )

@@ -13,7 +13,7 @@ from perfcase.export import protobuf as pb
 from perfcase.export.source import Samples
 from perfcase.text import plural
 
-KEEPS_NOT = (
+UNSUPPORTED = (
     "what a sample stands for (its period: Perfetto counts samples), source lines, callchains of switches and waits, disks,"
     " networks, memory"
 )

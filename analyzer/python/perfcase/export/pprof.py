@@ -14,7 +14,7 @@ from typing import BinaryIO
 from perfcase.export.protobuf import message, number, packed, text
 from perfcase.export.source import NO_SAMPLES, Samples
 
-KEEPS_NOT = f"{NO_SAMPLES}; the moments and CPUs of samples; addresses of objects are offsets in their files"
+UNSUPPORTED = f"{NO_SAMPLES}; the moments and CPUs of samples; addresses of objects are offsets in their files"
 
 
 class _Strings:

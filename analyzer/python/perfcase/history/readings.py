@@ -28,15 +28,15 @@ def read_all(
     wanted: metric.Metric,
     captures: Mapping[str, Capture],
     progress: Progress,
-    told: Mapping[str, Reading] | None = None,
+    given: Mapping[str, Reading] | None = None,
 ) -> dict[str, Reading]:
-    """The figure of each capture, by the captures' names; a figure of the usual rows is kept beside the import. ``told``: those
+    """The figure of each capture, by the captures' names; a figure of the usual rows is kept beside the import. ``given``: those
     that somebody keeps elsewhere.
 
     Raises:
         PerfcaseError: it fails in all of them, so the question is wrong. One that fails is told, and does not stop the rest.
     """
-    found = {name: reading for name, reading in (told or {}).items() if name in captures}
+    found = {name: reading for name, reading in (given or {}).items() if name in captures}
     errors = []
     key = hashlib.sha256(repr(wanted).encode()).hexdigest()[:16]
     kept = _kept(capture for capture in captures.values() if capture.name not in found) if wanted.is_usual else {}

@@ -91,9 +91,9 @@ def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress)
         found = split(values.values(), STRICT)
         if found is not None and found.is_banded:
             unit = units[view, measure]
-            told = f"{unit or ''} per s".strip() if kinds[view, measure] == "sum" else unit
+            shown_unit = f"{unit or ''} per s".strip() if kinds[view, measure] == "sum" else unit
             words = ", ".join(f"{name} {value}" for name, value in zip(keys[view], key, strict=True))
-            banded.append(Banded(view, words, measure, told, found, *_hosts(captures, values, found)))
+            banded.append(Banded(view, words, measure, shown_unit, found, *_hosts(captures, values, found)))
     banded.sort(key=_order)
     return Scan(banded, len(judged), problems)
 

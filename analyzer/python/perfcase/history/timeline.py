@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from perfcase.history.bands import Split, run_starts
 from perfcase.history.baseline import Baseline
-from perfcase.history.captures import Capture, LeftOut
+from perfcase.history.captures import Capture, SkippedCapture
 from perfcase.history.metric import Reading
 from perfcase.lazy import duckdb
 
@@ -117,7 +117,7 @@ def wall(realtime_ns: int | None) -> str | None:
         return None
 
 
-def as_table(answer: Answer, left_out: Iterable[LeftOut]) -> duckdb.DuckDBPyConnection:
+def as_table(answer: Answer, left_out: Iterable[SkippedCapture]) -> duckdb.DuckDBPyConnection:
     """A connection with the rows in the table ``history``; what was left out comes last."""
     connection = duckdb.connect(config={"threads": 1})
     columns = answer.columns()

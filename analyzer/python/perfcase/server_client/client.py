@@ -58,7 +58,7 @@ class Client:
         be sent at all says under which number it goes on later: ``resume``.
         """
         path = Path(file)
-        told = progress or (lambda _phase, _done, _of: None)
+        reply = progress or (lambda _phase, _done, _of: None)
         size = path.stat().st_size
         new = {"name": path.name, "size_bytes": size, "ticket": ticket, "accept_damaged": accept_damaged}
         place = f"/v1/uploads/{_quoted(resume)}" if resume else "/v1/uploads"
@@ -71,7 +71,7 @@ class Client:
         with path.open("rb") as source:
             while not upload.get("capture_id"):
                 offset = upload["offset_bytes"]
-                told("sending", offset, size)
+                reply("sending", offset, size)
                 source.seek(offset)
                 part = source.read(_PART)
                 if not part:
@@ -87,7 +87,7 @@ class Client:
                         raise PerfcaseError(error.kind, error.message, f"go on with resume={number!r}") from error
                     time.sleep(min(_WAIT_MAX_S, 0.2 * 2**failures))
                     upload = self._reached(upload, path)
-        told("sending", size, size)
+        reply("sending", size, size)
         return self.wait(upload["capture_id"], progress) if wait else self.capture(upload["capture_id"])
 
     def _reached(self, upload: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -195,8 +195,8 @@ class Client:
     def _refused(self, status: int, reason: str, body: bytes) -> PerfcaseError:
         """An error of the server's as ours."""
         try:
-            told = json.loads(body)["error"]
-            kind, message, hint = str(told["kind"]), str(told["message"]), told.get("hint")
+            reply = json.loads(body)["error"]
+            kind, message, hint = str(reply["kind"]), str(reply["message"]), reply.get("hint")
         except (ValueError, TypeError, KeyError):
             kind, message, hint = "environment", f"{self.url}: HTTP {status} {reason}", "is it perfcase serve?"
         known = kind if kind in EXIT_CODES else _KINDS.get(kind, "environment")

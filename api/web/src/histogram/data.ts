@@ -8,7 +8,7 @@ export interface Source {
   what: string;
   view: string;
   unit: "ns" | "bytes";
-  /** The columns that a row is told by. */
+  /** The columns that identify a row. */
   by: string[];
   noun: string;
 }
