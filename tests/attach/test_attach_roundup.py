@@ -156,7 +156,7 @@ def test_errors_say_what_to_do(roundup: Running, case: Path, tmp_path: Path) -> 
         ("http://127.0.0.1:1/", issue, (), "a:b", 8, "127.0.0.1:1: [Errno 111] Connection refused"),
         ("http://a:b@127.0.0.1:1/", issue, (), "a:b", 2, "the address holds credentials"),
         ("file:///etc", issue, (), "a:b", 2, "not the address of a server"),
-        (roundup.url, "../1", (), "a:b", 2, "../1: not the number of an issue"),
+        (roundup.url, "../1", (), "a:b", 2, "../1: not an issue number"),
         (roundup.url, issue, ("--adapter", "jira"), "a:b", 6, "there is no adapter jira (there are: roundup, webhook)"),
     ):  # fmt: skip
         done = attach(url, number, *more, credentials=credentials, file=case)

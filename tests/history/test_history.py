@@ -194,7 +194,7 @@ def test_several_stores_may_hold_the_same_names(store: Path) -> None:
 
 
 def test_a_store_without_captures(tmp_path: Path) -> None:
-    assert "holds no capture that can be read" in fail(3, "history", tmp_path)
+    assert "no capture in it can be read" in fail(3, "history", tmp_path)
     assert "no such folder" in fail(6, "history", tmp_path / "none")
 
 
