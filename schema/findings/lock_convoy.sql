@@ -1,12 +1,12 @@
--- lock_convoy: Threads queue for one lock
--- condition: three threads or more waited for one lock whose holder is known (see lock_wait_event: a condition variable has none), 20 waits
---   or more, and on average half a thread or more stood before it at any moment; critical where the threads that ever waited for it spent
---   half of the recording there
--- means: these threads run one after the other: more threads or CPUs change nothing, and each holder that sleeps or is put off the CPU
---   makes all the others wait as long
--- next: perfcase view lock_wait: where they waited, which thread held it, which one woke them
--- next: perfcase view off_cpu_by_stack and off_wake: what the holder did meanwhile
--- next: hold the lock for shorter, or split it; do no input, output or sleep under it
+-- lock_convoy: Lock contention: threads queue for one lock
+-- condition: three threads or more waited for one lock with a known holder (see lock_wait_event: a condition variable has
+--   none), 20 times or more, and on average half a thread or more waited for it at any moment. Critical if the threads that
+--   ever waited for it spent half of the recording there
+-- means: these threads run one after the other. More threads or CPUs change nothing. Whenever a holder sleeps or is preempted,
+--   all the others wait too
+-- next: perfcase view lock_wait: where the threads waited, which thread held the lock, which thread woke them
+-- next: perfcase view off_cpu_by_stack and off_wake: what the holder did at that time
+-- next: hold the lock for a shorter time, or split it. Do no I/O and no sleep while you hold it
 -- taught by: Identifying an off-CPU bottleneck
 -- source: lock_wait_event, process, recorded_span, syscall, thread
 -- evidence: SELECT kind, lock, process, comm, holder_comm, holder_how, wait_count, total_ns, avg_ns, max_ns, stack FROM lock_wait
