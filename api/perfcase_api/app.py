@@ -56,7 +56,7 @@ _SIGNING_IN = "/v1/oidc/callback"
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The application on a store; everything that runs begins and ends with it."""
+    """Return the application on a store; everything that runs begins and ends with it."""
     if not settings.is_loopback and settings.is_open:
         raise PerfcaseError("usage", f"--open on {settings.host}: anybody could read every capture",
                             "leave --open away, or listen on 127.0.0.1")  # fmt: skip
@@ -100,7 +100,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @app.get("/v1/health", tags=["service"])
     def health() -> dict[str, str]:
-        """Whether the server answers; needs no token and says nothing else."""
+        """Say that the server runs. This needs no token."""
         return {"status": "ok"}
 
     openapi.install(app)
@@ -149,7 +149,7 @@ class _Guard:
 
 
 def build(settings: Settings) -> Server:
-    """The parts of a server on a store."""
+    """Return the parts of a server on a store."""
     settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
     catalogue = Catalogue(settings.store / "catalogue.sqlite3")
     nursery = Nursery(settings.store / "captures")
@@ -178,7 +178,7 @@ def _provider(oidc: Oidc | None) -> Provider | None:
 
 
 def first_token(settings: Settings) -> str | None:
-    """The secret of a token for an admin, if no admin of all tickets can sign in."""
+    """Return the secret of a token for an admin, if no admin of all tickets can sign in."""
     settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
     catalogue = Catalogue(settings.store / "catalogue.sqlite3")
     try:

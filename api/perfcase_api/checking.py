@@ -38,7 +38,7 @@ Check = Callable[[Path, int, bool], Awaitable[Checked]]
 
 
 def look(path: str, begin: int, is_whole: bool) -> str:
-    """In the process: what is wrong with the members from an offset on, as JSON."""
+    """Check the members from an offset on, in the process. Return the result as JSON."""
     said = store.import_core().check(path, begin, is_whole)
     found = json.loads(said) if said else {"ticket": None, "checked_bytes": 0, "problems": []}
     damage = [_line(problem) for problem in found["problems"]]
@@ -49,7 +49,7 @@ def look(path: str, begin: int, is_whole: bool) -> str:
 
 
 def parse_reply(said: bytes) -> Checked:
-    """In the server: what a process said. Its word is a stranger's: ValueError where it makes no sense."""
+    """Parse the reply of a process, in the server. It is untrusted: raise ValueError if it makes no sense."""
     reply = json.loads(said)
     if not isinstance(reply, dict):
         raise ValueError("not what a check says")
@@ -60,6 +60,6 @@ def parse_reply(said: bytes) -> Checked:
 
 
 def _line(problem: dict) -> str:
-    """A problem in one line."""
+    """Return a problem in one line."""
     place = "" if problem["byte_offset"] is None else f" (at byte {problem['byte_offset']})"
     return f"{problem['message'][:_TEXT_MAX]}{place}"

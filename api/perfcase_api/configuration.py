@@ -19,7 +19,7 @@ _EXAMPLE = "docs/manual/server.md has an example"
 
 
 def read(path: Path) -> Oidc | None:
-    """What the file says of signing in."""
+    """Return what the file says of signing in."""
     try:
         parsed = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -54,7 +54,7 @@ def _oidc(path: Path, parsed: Any) -> Oidc:  # noqa: ANN401 - TOML
 
 
 def is_safe(url: str) -> bool:
-    """Whether nobody on the way can read or change what is said there."""
+    """Return whether the address is https or this machine, so that nobody can read or change the traffic."""
     parts = urlsplit(url)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost"))
 

@@ -31,7 +31,7 @@ NAME = "perfcase-import"
 
 
 def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
-    """Imports, then reads what the catalogue lists."""
+    """Import, then read what the catalogue lists."""
     sandbox.be_called(NAME)
     enclose(file, folder, limits)
     last = 0.0
@@ -58,7 +58,7 @@ def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
 
 
 def enclose(file: Path, folder: Path, limits: dict[str, int]) -> None:
-    """Gives up every right but that to import."""
+    """Give up every right but that to import."""
     # The template is made while the cache may be written; an import gets a copy, in a cache of its own.
     template = database.template()
     cache, scratch = folder / "cache" / "perfcase", folder / "tmp"
@@ -73,6 +73,6 @@ def enclose(file: Path, folder: Path, limits: dict[str, int]) -> None:
 
 
 def say(what: dict) -> None:
-    """One line."""
+    """Print one line."""
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()

@@ -46,11 +46,11 @@ class Metrics:
         ProcessCollector(registry=self._registry)
 
     def watch(self, here: Server) -> None:
-        """Adds what the server's parts know."""
+        """Add what the server's parts know."""
         self._registry.register(_Store(here))
 
     def text(self) -> bytes:
-        """All figures, in Prometheus' text format."""
+        """Return all figures, in Prometheus' text format."""
         return generate_latest(self._registry)
 
 
@@ -61,7 +61,7 @@ class _Store(Collector):
         self._here = here
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The figures now."""
+        """Yield the figures now."""
         catalogue = self._here.catalogue
         found = {
             row[0]: row[1:] for row in catalogue.rows("SELECT state, count(*), sum(size_bytes) FROM capture GROUP BY 1")
@@ -118,7 +118,7 @@ class MetricsMiddleware:
 
 
 def access_log(path: Path) -> logging.Logger:
-    """Writes to a file; when it is moved away, to a new one of that name. ``-``: standard error."""
+    """Write to a file; when it is moved away, to a new one of that name. ``-``: standard error."""
     log = logging.getLogger("perfcase.access")
     log.handlers = [logging.StreamHandler() if str(path) == "-" else WatchedFileHandler(path, encoding="utf-8")]
     log.setLevel(logging.INFO)
@@ -127,7 +127,7 @@ def access_log(path: Path) -> logging.Logger:
 
 
 def _line(request: Request, status: int, sent: int, took: float) -> str:
-    """A request as JSON. Without what follows the question mark: that may hold what somebody searches for."""
+    """Return a request as JSON. Without what follows the question mark: that may hold what somebody searches for."""
     who = getattr(request.state, "who", None)
     return json.dumps(
         {

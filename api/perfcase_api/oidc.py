@@ -75,7 +75,7 @@ class Provider:
         return f"{self._oidc.url.rstrip('/')}/v1/oidc/callback"
 
     async def begin(self) -> tuple[str, str]:
-        """Where to send the browser, and the secret for its cookie."""
+        """Return where to send the browser, and the secret for its cookie."""
         await self._know(_CACHE_S)
         secret = secrets.token_urlsafe(32)
         begun = _PendingSignIn(
@@ -94,7 +94,7 @@ class Provider:
         return url, secret
 
     async def finish(self, secret: str, state: str, code: str, issuer: str | None) -> Person:
-        """Who came back with a code."""
+        """Return the person who came back with a code."""
         # Taken out at once: a second answer to the same question is refused.
         begun = self._begun.pop(secret, None)
         if (
@@ -119,7 +119,7 @@ class Provider:
         return self._person(await self._claims(answer, begun.nonce))
 
     async def _claims(self, answer: dict[str, Any], nonce: str) -> dict[str, Any]:
-        """The ID token's claims: of this provider, for us, of now, signed, and an answer to our question."""
+        """Return the ID token's claims: of this provider, for us, of now, signed, and an answer to our question."""
         token = answer.get("id_token")
         if not isinstance(token, str):
             raise _refused("the provider sent no ID token")
@@ -178,7 +178,7 @@ class Provider:
         return Person(self._oidc.issuer, subject, shown or "-", rule)
 
     async def _know(self, age_s: float) -> None:
-        """The provider's addresses and keys, not older than this."""
+        """Fetch the addresses and keys of the provider, if those in memory are older than this."""
         if self._keys is not None and time.monotonic() - self._known_at < age_s:
             return
         issuer = self._oidc.issuer
@@ -224,7 +224,7 @@ class _Bounded(httpx2.AsyncHTTPTransport):
     """Answers no longer than they need to be."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One request, its whole answer."""
+        """Send one request and return the whole answer."""
         request.headers["Accept-Encoding"] = "identity"
         answer = await super().handle_async_request(request)
         content = b""
@@ -247,6 +247,6 @@ def _unreachable(what: str) -> ApiError:
 
 
 def _short(error: Exception) -> str:
-    """The first line of an error, which may hold what the provider said."""
+    """Return the first line of an error, which may hold what the provider said."""
     text = (str(error) or type(error).__name__).splitlines()[0]
     return "".join(char for char in text if char.isprintable())[:200]

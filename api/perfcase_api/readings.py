@@ -26,7 +26,7 @@ _FAILURES_MAX = 3
 async def readings(
     here: Server, who: Who, captures: Sequence[Row], question: Sequence[str], *, only_kept: bool = False
 ) -> list[object]:
-    """What ``perfcase history QUESTION --reading`` prints of each capture, kept or worked out now; None where that fails."""
+    """Return what ``perfcase history QUESTION --reading`` prints of each capture, kept or worked out now; None where that fails."""
     key = here.answers.etag([], ["reading", *question])
     rows = await asyncio.to_thread(
         here.catalogue.rows, "SELECT capture_id, told FROM reading WHERE question = ?", (key,)

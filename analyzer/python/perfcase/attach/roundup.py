@@ -40,7 +40,7 @@ class Adapter:
         }
 
     def plan(self, issue: str, text: str, attachment: Attachment) -> list[str]:
-        """The requests, a line each."""
+        """Return the requests, one line each."""
         rest = f"{self._url}/rest/data"
         return [
             f"GET {rest}/issue/{issue}",
@@ -50,7 +50,7 @@ class Adapter:
         ]
 
     def attach(self, issue: str, text: str, attachment: Attachment) -> str:
-        """A file and a message that are new, and then the issue has both or none."""
+        """Create a file and a message. The issue gets both or none."""
         place = f"issue/{urllib.parse.quote(issue, safe='')}"
         # Asked first: a large file is not to be sent for an issue that is not there.
         self._ask("GET", place)
@@ -101,7 +101,7 @@ class Adapter:
 
 
 def _author(authorization: str | None) -> str:
-    """Who asks: Roundup gives a message that comes by REST no author, and refuses issues with such messages."""
+    """Return the user: Roundup gives messages by REST no author, and rejects issues with such messages."""
     scheme, _, value = (authorization or "").partition(" ")
     try:
         if scheme == "Basic":

@@ -31,7 +31,7 @@ AFTER_TRANSIT = {"enum": "VARCHAR"}
 
 
 def changed(kind: Kind, changes: Mapping[str, str]) -> str | None:
-    """A type in SQL with other types in it; None where it stays as it is."""
+    """Return a type in SQL with other types in it; None where it stays as it is."""
     if kind.id in changes:
         return changes[kind.id]
     if kind.id in ("list", "array"):
@@ -51,7 +51,7 @@ def changed(kind: Kind, changes: Mapping[str, str]) -> str | None:
 
 
 def select(sql: str, names: Sequence[str], kinds: Sequence[Kind], of: Callable[[Kind], str | None]) -> str | None:
-    """``sql`` with its columns cast to what ``of`` says; None where none is. Two columns may have the same name."""
+    """Return ``sql`` with its columns cast to what ``of`` says; None where none is. Two columns may have the same name."""
     types = [of(kind) for kind in kinds]
     if not any(types):
         return None

@@ -59,7 +59,7 @@ the time or capacity that is lost, from 0 to 1, which orders the findings of one
 
 
 def pages() -> dict[str, str]:
-    """Every page: its path below docs/, and its text."""
+    """Return every page: its path below docs/, and its text."""
     views = load_views().values()
     tables = load_tables().values()
     found = {
@@ -122,7 +122,7 @@ def _view(view: View) -> str:
 
 
 def _compared(view: View) -> str:
-    """How perfcase diff compares two captures in it."""
+    """Return how perfcase diff compares two captures in it."""
     if view.diff is None:
         return f"Not compared by `perfcase diff`: {view.not_compared}."
     keys = ", ".join(f"`{key}`" for key in view.diff.keys) or "nothing: it is one figure each"
@@ -148,7 +148,7 @@ def _cell(text: str) -> str:
 
 
 def main(folder: str) -> None:
-    """Writes the pages into ``folder``, and removes those of what is not there any more."""
+    """Write the pages into ``folder``, and remove those of what is not there any more."""
     made = {Path(folder) / path: text for path, text in pages().items()}
     for page in {*Path(folder).rglob("*.md")} - made.keys():
         if page.read_text(encoding="utf-8").startswith(_GENERATED):

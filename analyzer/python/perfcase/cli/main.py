@@ -40,7 +40,7 @@ command imports it into the folder NAME.case beside it. Later commands reuse thi
 
 
 def exit_code_help() -> str:
-    """The exit codes, for --help."""
+    """Return the exit codes, for --help."""
     codes = ", ".join(f"{code} {KIND_MEANINGS[kind]}" for kind, code in EXIT_CODES.items())
     return f"Exit codes: 0 success, {codes}; {FOUND} perfcase findings --fail-on found something."
 

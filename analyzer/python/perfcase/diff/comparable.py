@@ -38,7 +38,7 @@ class Setting:
 
 
 def conditions(a: Side, b: Side) -> list[Condition]:
-    """All conditions, those that differ and those that do not."""
+    """Return all conditions, those that differ and those that do not."""
     old, new = _capture(a), _capture(b)
     found = [
         _same("architecture", old, new, "machine", "system calls, counters and functions of the kernel are not the same ones"),
@@ -71,7 +71,7 @@ def conditions(a: Side, b: Side) -> list[Condition]:
 
 
 def settings(a: Side, b: Side) -> list[Setting]:
-    """The facts of the machines that differ: hardware first, then the kernel's settings; names of hosts are no settings."""
+    """Return the facts of the machines that differ: hardware first, then the kernel's settings; names of hosts are no settings."""
     first, second = _settings(a), _settings(b)
     if not first or not second:
         return []
@@ -159,7 +159,7 @@ def _sampling(a: Side, b: Side) -> Condition | None:
 
 
 def _tracepoints(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Tracepoints with records: tables of their own, and those that only samples have."""
+    """Return tracepoints with records: tables of their own, and those that only samples have."""
     tables = connection.execute(
         "SELECT table_name FROM table_rows JOIN (SELECT DISTINCT table_name AS known FROM recording"
         " WHERE list_has_any([source], ['ftrace', 'perf'])) ON known = table_name WHERE row_count > 0"

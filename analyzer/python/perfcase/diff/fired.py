@@ -54,7 +54,7 @@ Of = tuple[dict[str, tuple[str, Fired]], set[str]]
 
 
 def changes(a: Side, b: Side) -> list[Change]:
-    """Every rule that fired: what is new first, then what changed, then what is gone; the most severe first."""
+    """Return every rule that fired: what is new first, then what changed, then what is gone; the most severe first."""
     (old, judged_a), (new, judged_b) = on_both(a, b, _fired)
     found = []
     for name in {**new, **old}:
@@ -90,7 +90,7 @@ def _fired(side: Side) -> Of:
 
 
 def sentences(found: Iterable[Change]) -> Iterator[str]:
-    """A line for each change."""
+    """Yield a line for each change."""
     for each in found:
         if each.state == "in both":
             continue
@@ -100,7 +100,7 @@ def sentences(found: Iterable[Change]) -> Iterator[str]:
 
 
 def write(console: rich.console.Console, found: list[Change]) -> None:
-    """What a reader sees of it, with the figures of both sides."""
+    """Print the changes, with the figures of both sides."""
     if not found:
         return
     console.print()

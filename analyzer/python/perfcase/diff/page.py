@@ -51,7 +51,7 @@ def write(
     stacks: StackComparison | None = None,
     findings: list[Change] | None = None,
 ) -> None:
-    """Writes a diff. One view: with what is no more than noise."""
+    """Write a diff. One view: with what is no more than noise."""
     lines = [*ranking.lines, *ranking.noise] if is_one_view else ranking.lines
     shown = lines[:limit] if limit else lines
     found = conditions(a, b)
@@ -73,7 +73,7 @@ def write(
 
 
 def record(number: int, each: Ranked) -> dict[str, Any]:
-    """A line as a program reads it."""
+    """Return a line as a program reads it."""
     difference = each.difference
     sigmas = each.sigmas if each.sigmas != float("inf") else None
     return {
@@ -87,14 +87,14 @@ def record(number: int, each: Ranked) -> dict[str, Any]:
 
 
 def key_text(difference: Difference) -> str:
-    """A key in one line."""
+    """Return a key in one line."""
     return ", ".join(
         f"{name} {'-' if value is None else value}" for name, value in zip(difference.keys, difference.key, strict=True)
     )
 
 
 def why(each: Ranked) -> str:
-    """Why a line stands where it does."""
+    """Return why a line is ranked where it is."""
     difference = each.difference
     if difference.state != "changed":
         parts = [f"{'only in B' if difference.state == 'appeared' else 'only in A'}"]
@@ -119,7 +119,7 @@ def why(each: Ranked) -> str:
 
 
 def times(ratio: float) -> str:
-    """A ratio for people: × 2.5, ÷ 40."""
+    """Return a ratio for people: × 2.5, ÷ 40."""
     if ratio < 0:
         return "changed sign"
     return f"× {_times(ratio)}" if ratio >= 1 else f"÷ {_times(1 / ratio)}"
@@ -130,7 +130,7 @@ def _times(value: float) -> str:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, lines: Sequence[Ranked]) -> None:
-    """Puts the lines into a new table ``difference``."""
+    """Put the lines into a new table ``difference``."""
     listed = ", ".join(f'"{name}" {kind}' for name, kind in _COLUMNS.items())
     connection.execute(f"CREATE TABLE difference ({listed})")
     marks = ", ".join("?" for _ in _COLUMNS)
@@ -248,7 +248,7 @@ def _line(number: int, each: Ranked) -> tuple[object, ...]:
 
 
 def amount(difference: Difference, absolute: float | None, divided: float | None) -> str:
-    """One side: the divided figure, and the absolute one behind it."""
+    """Return one side: the divided figure, and the absolute one behind it."""
     if absolute is None or divided is None:
         return "-"
     shown = value(difference, divided)
@@ -256,13 +256,13 @@ def amount(difference: Difference, absolute: float | None, divided: float | None
 
 
 def value(difference: Difference, divided: float) -> str:
-    """A figure of a line, in the unit that all of the line have, with what it is divided by."""
+    """Return a figure of a line, in the unit that all of the line have, with what it is divided by."""
     shown = scaled(difference.unit, divided, difference.a_per, difference.b_per)
     return f"{shown}/{difference.per}" if difference.per else shown
 
 
 def scaled(unit: str | None, figure: float, *beside: float | None) -> str:
-    """A figure of three digits, in the unit of the largest that it stands beside, unless it is less than a thousandth of one."""
+    """Return a figure of three digits, in the unit of the largest that it stands beside, unless it is less than a thousandth of one."""
     largest = max((abs(each) for each in beside if each is not None), default=abs(figure))
     base, _, rest = (unit or "").partition(" ")
     if unit == "ratio" and max(largest, abs(figure)) <= 1:
@@ -286,7 +286,7 @@ def _differing_conditions(found: Iterable[Condition]) -> list[str]:
 
 
 def _missing(a: Side, b: Side, lacking: Sequence[NotCompared]) -> list[str]:
-    """What one side lacks, each reason once, and the views that neither has."""
+    """Return what one side lacks, each reason once, and the views that neither has."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for each in lacking:
         if each.lacks != "both":

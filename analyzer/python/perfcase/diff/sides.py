@@ -27,7 +27,7 @@ SIDES = 2
 def opened_sides(
     a: Case, b: Case, in_a: Part | None, in_b: Part | None, only: Sequence[str] = ()
 ) -> Iterator[tuple[Side, Side]]:
-    """Both sides, of each the part that ``only`` names (perfcase.case.scope). If both are the same part of one capture, they
+    """Open both sides, each cut to the part that ``only`` names (perfcase.case.scope). If both are the same part of one capture, they
     are the same connection: DuckDB opens a file once in a process."""
     scopes = _scope(a, in_a, only), _scope(b, in_b, only)
     with ExitStack() as stack:
@@ -93,7 +93,7 @@ _EVENTS_NAMED = 5
 
 
 def count_per(a: Side, b: Side, event: str) -> tuple[Side, Side]:
-    """Both sides with how often an event happened, counted in the same way: else the two could not be compared."""
+    """Return both sides with the count of an event, counted in the same way on both."""
     names = {event, event.rpartition(":")[2], re.sub("/freq=[0-9]+/", "", event)}
     seen = [False, False]
     both = []
@@ -122,7 +122,7 @@ def count_per(a: Side, b: Side, event: str) -> tuple[Side, Side]:
 
 
 def _counting(side: Side, way: _EventCounter) -> str:
-    """SQL of how often each event happened."""
+    """Return SQL of how often each event happened."""
     if way.plural != "tracepoints":
         return way.sql
     known = load_tables()
@@ -141,5 +141,5 @@ def _counting(side: Side, way: _EventCounter) -> str:
 
 @sql_errors()
 def _counts(side: Side, sql: str) -> dict[str, float]:
-    """How often each event happened, of those that did."""
+    """Return how often each event happened, of those that did."""
     return {name: float(n) for name, n in side.connection.execute(sql).fetchall() if n and n > 0}

@@ -42,7 +42,7 @@ CALLER_COLUMNS = {
 
 
 def flamegraph(a: Side, b: Side, old: Profile, new: Profile, *, as_json: bool = False) -> str:
-    """B's flame graph, coloured by the difference from A: SVG, or the tree of both."""
+    """Return b's flame graph, coloured by the difference from A: SVG, or the tree of both."""
     title = f"{b.name}: {new.event}, the colour is the difference from {a.name}"
     if as_json:
         document = {
@@ -55,7 +55,7 @@ def flamegraph(a: Side, b: Side, old: Profile, new: Profile, *, as_json: bool = 
 
 
 def _common(a: Side, b: Side) -> list[dict[str, object]]:
-    """The events that both sampled, with how often."""
+    """Return the events that both sampled, with how often."""
     others = {name: number for name, _, number in event_counts(b.connection)}
     return [
         {"event": name, "unit": unit, "sample_count": number + others[name]}
@@ -67,7 +67,7 @@ def _common(a: Side, b: Side) -> list[dict[str, object]]:
 def write_callers(
     a: Side, b: Side, old: Profile, new: Profile, function: str, fmt: str, output: Path | None, limit: int
 ) -> None:
-    """The caller view of a function in both captures, what changed most first."""
+    """Write the callers of a function in both captures, the largest change first."""
     a_ns, b_ns = (recorded_ns(side.connection, "function_profile") or side.duration_ns for side in (a, b))
     rows = callers(old, new, a_ns, b_ns, function)
     with duckdb.connect(config={"threads": 1}) as connection:
@@ -113,7 +113,7 @@ class StackComparison:
 
 
 def compare_stacks(a: Side, b: Side) -> StackComparison | None:
-    """The stacks of both beside each other; None where they sampled nothing in common."""
+    """Return the stacks of both beside each other; None where they sampled nothing in common."""
     both = profiles_in_common(a.connection, b.connection)
     if both is None:
         return None

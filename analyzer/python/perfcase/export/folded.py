@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\s+(\d+(?:\.\d*)?)$", re.ASCII)
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
-    """Writes the callchains in the order of their text; the weight is in the event's unit."""
+    """Write the callchains in the order of their text; the weight is in the event's unit."""
     samples.note_losses(times=False)
     names = {key: _name(frame.name) for key, frame in samples.frames.items()}
     threads = {key: _name(thread.name) for key, thread in samples.threads.items()}

@@ -29,7 +29,7 @@ class _Strings:
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
-    """Writes the profile; go tool pprof's flat and cum are self and total of function_profile."""
+    """Write the profile; go tool pprof's flat and cum are self and total of function_profile."""
     samples.note_losses(times=False)
     # mtime: the same capture gives the same bytes.
     with gzip.GzipFile(fileobj=file, mode="wb", mtime=0, filename="") as out:

@@ -13,7 +13,7 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
-    """Writes the file. Weights are nanoseconds for clocks; of other events they count, which speedscope calls no unit."""
+    """Write the file. Weights are nanoseconds for clocks; of other events they count, which speedscope calls no unit."""
     samples.note_losses(times=True)
     places = {key: place for place, key in enumerate(samples.frames)}
     frames = []

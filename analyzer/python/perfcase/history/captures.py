@@ -83,7 +83,7 @@ def load(
     progress: Progress | None = None,
     filed: Mapping[Path, tuple[str, Sequence[str]]] | None = None,
 ) -> Fleet:
-    """Every capture of these folders, by time. ``filed``: ticket and labels that one is kept under, instead of its own."""
+    """Return every capture of these folders, by time. ``filed``: ticket and labels that one is kept under, instead of its own."""
     fleet = Fleet()
     found = [(place, root) for root in stores for place in _find(root, fleet.left_out)]
     opened: list[tuple[str, Path, Path]] = []
@@ -117,7 +117,7 @@ def load(
 
 
 def _facts(folders: Iterable[Path]) -> dict[str, tuple]:
-    """What imports say about themselves, by the paths of the tables that say it: all in one question, if all can be read."""
+    """Return what imports say about themselves, by the paths of the tables that say it: all in one question, if all can be read."""
     tables = [glob.escape(str(folder / "tables" / "capture.parquet")) for folder in folders]
     with suppress(duckdb.Error), duckdb.cursor() as connection:
         rows = connection.execute(
@@ -140,7 +140,7 @@ def _capture(name: str, folder: Path, known: Mapping[str, tuple]) -> Capture:
 
 
 def _find(root: Path, left_out: list[SkippedCapture]) -> list[Path]:
-    """The captures below a folder, in the order of their names; ``root`` itself if it is one."""
+    """Return the captures below a folder, in the order of their names; ``root`` itself if it is one."""
     if not root.exists():
         raise PerfcaseError("not_found", f"{root}: no such folder")
     if not root.is_dir() or _is_capture_folder(root):
@@ -202,7 +202,7 @@ def _is_capture_file(path: Path) -> bool:
 
 
 def _is_capture_folder(path: Path) -> bool:
-    """An imported folder or a recorder's."""
+    """Return an imported folder or a recorder's."""
     manifest = path / "manifest.json"
     return store.is_imported(path) or (
         manifest.is_file() and not manifest.is_symlink() and b'"perfcase"' in _start(manifest, _MANIFEST_START_BYTES)

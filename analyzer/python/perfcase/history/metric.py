@@ -45,7 +45,7 @@ class Metric:
         return self.aggregation == "sum" or (self.aggregation == "count" and self.is_event_count)
 
     def describe(self) -> str:
-        """The metric in words."""
+        """Return the metric in words."""
         what = (
             "rows"
             if self.measure is None
@@ -72,7 +72,7 @@ class Reading:
 
 
 def metric(view: View | Table, measure: str | None, aggregation: str | None, where: str | None) -> Metric:
-    """The metric that is asked for, with what the view's own description says where the user says nothing."""
+    """Return the metric that is asked for, with what the view's own description says where the user says nothing."""
     names = [column.name for column in view.columns]
     if measure is not None and measure not in names:
         raise PerfcaseError("not_found", f"{view.name} has no column {measure}", f"it has {', '.join(names)}")
@@ -89,7 +89,7 @@ def metric(view: View | Table, measure: str | None, aggregation: str | None, whe
 
 
 def default_aggregation(view: View | Table, measure: str) -> str:
-    """For a column that its view does not declare: add amounts, average levels, take the largest of largest values."""
+    """Choose the aggregation of a column that its view does not declare: add amounts, average levels, take the maximum of maxima."""
     column = next(column for column in view.columns if column.name == measure)
     if measure.startswith("max_") or measure.endswith("_max") or "_max_" in measure:
         return "max"
@@ -101,7 +101,7 @@ def default_aggregation(view: View | Table, measure: str) -> str:
 
 
 def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int | None) -> Reading:
-    """A metric of one capture. An unknown column or a wrong condition is the user's error and raised."""
+    """Return a metric of one capture. An unknown column or a wrong condition is the user's error and raised."""
     rows = f"SELECT * FROM {quote(wanted.view)}{f' WHERE ({wanted.where}{chr(10)})' if wanted.where else ''}"
     query.gate(connection, rows)
     if wanted.view in FINDINGS:
@@ -135,7 +135,7 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
 
 
 def _figure(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str:
-    """The aggregate that makes the rows of ``chosen`` one figure."""
+    """Return the aggregate that makes the rows of ``chosen`` one figure."""
     if wanted.aggregation == "count":
         return "count(*)"
     column = quote(wanted.measure or "")
@@ -157,7 +157,7 @@ def _figure(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str:
 
 
 def _why_none(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str | None:
-    """Why no rows are left; None where the view has rows and the condition left none, so that it simply did not happen."""
+    """Return why no rows are left; None where the view has rows and the condition left none, so that it simply did not happen."""
     if wanted.where and connection.execute(f"SELECT 1 FROM {quote(wanted.view)} LIMIT 1").fetchone():
         return None if wanted.aggregation in ("sum", "count") else "no rows are like that"
     if wanted.view == "finding":

@@ -36,7 +36,7 @@ class Page:
         plot: bool,
         bands: bool,
     ) -> None:
-        """All of it."""
+        """Print the whole answer."""
         if self._wanted:
             self._line(self._wanted.describe(), "bold")
         usual = self._answer.baseline
@@ -69,7 +69,7 @@ class Page:
         self._line(count if most == len(self._answer.captures) else f"the first {most:,} of {count}", "dim")
 
     def _curves(self) -> None:
-        """A line a group, each from 0 to the largest of all, so that they can be compared."""
+        """Print one sparkline per group. All have the same scale, so that they are comparable."""
         groups = {
             "all" if self._answer.order == "time" else key or "-": [self._answer.value(capture) for capture in group]
             for key, group in self._answer.groups().items()
@@ -101,7 +101,7 @@ class Page:
         return [sentence, *(f"  {line}" for line in self._hosts())]
 
     def _hosts(self) -> list[str]:
-        """Who is in which band: by the last capture of each host."""
+        """Return which host is in which band, by its last capture."""
         now: dict[str, tuple[str, str]] = {}
         bands = self._answer.bands()
         for capture in sorted(self._answer.captures, key=lambda capture: capture.time_key):
@@ -130,7 +130,7 @@ def print_scan(
     left_out: Sequence[SkippedCapture],
     limit: int | None,
 ) -> None:
-    """Which figures lie in two bands, the furthest apart first."""
+    """Print the figures that form two bands, the furthest apart first."""
     most = render.TABLE_ROWS_MAX if limit is None else limit or len(found.banded)
     listed = "array_to_string(low_hosts, ' ') AS low_hosts, array_to_string(high_hosts, ' ') AS high_hosts"
     names = [name for name in COLUMNS if name not in ("needed", "low_hosts", "high_hosts")]
@@ -143,7 +143,7 @@ def print_scan(
 
 
 def _print_left_out(console: rich.console.Console, left_out: Sequence[SkippedCapture]) -> None:
-    """One line a reason."""
+    """Print one line per reason."""
     reasons: dict[str, list[str]] = {}
     for entry in left_out:
         reasons.setdefault(entry.reason, []).append(entry.name)

@@ -61,7 +61,7 @@ class Scan:
 
 
 def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress) -> Scan:
-    """Reads every capture once."""
+    """Read every capture once."""
     if len(captures) < VALUES_MIN:
         raise PerfcaseError(
             "usage", f"bands cannot be judged with {len(captures)} captures", f"{VALUES_MIN} are needed"
@@ -133,12 +133,12 @@ def _hosts(
 
 
 def _order(each: Banded) -> tuple:
-    """The bands that are the most times apart first; those of which that cannot be said last."""
+    """Return the bands that are the most times apart first; those of which that cannot be said last."""
     return (-(each.split.times or 0), -each.split.separation, each.view, each.key, each.measure)
 
 
 def as_table(found: Scan) -> duckdb.DuckDBPyConnection:
-    """A connection with the rows in the table ``banded``."""
+    """Return a connection with the rows in the table ``banded``."""
     connection = duckdb.connect(config={"threads": 1})
     connection.execute(f"CREATE TABLE banded ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})")
     rows = [

@@ -19,7 +19,7 @@ KEYS = ("host", "ticket", "label", "capture", "before", "after")
 
 
 def parse(text: str) -> Test:
-    """The test that a selector stands for."""
+    """Return the test that a selector stands for."""
     conditions: dict[str, list[Test]] = {}
     for part in text.split(","):
         key, separator, value = part.strip().partition("=")
@@ -31,7 +31,7 @@ def parse(text: str) -> Test:
 
 
 def select(captures: Iterable[Capture], text: str) -> list[Capture]:
-    """The captures that a selector means; at least one."""
+    """Return the captures that a selector means; at least one."""
     test = parse(text)
     chosen = [capture for capture in captures if test(capture)]
     if not chosen:

@@ -50,7 +50,7 @@ class BaselineResult:
 
 
 def parse(text: str) -> tuple[Path, str | None]:
-    """``STORE`` or ``STORE:SELECTOR``."""
+    """Parse ``STORE`` or ``STORE:SELECTOR``."""
     if Path(text).exists():
         return Path(text), None
     at = text.find(":")
@@ -66,7 +66,7 @@ def parse(text: str) -> tuple[Path, str | None]:
 def compare_with_baseline(
     side: Side, text: str, views: Sequence[View], progress: Progress, also: Sequence[Path] = ()
 ) -> BaselineResult:
-    """Compares a capture with the captures of a store that a selector means; itself is none of them.
+    """Compare a capture with the selected captures of a store, except itself.
 
     ``also`` are more stores, or captures; with them the text may be ``:SELECTOR`` alone.
     """
@@ -120,7 +120,7 @@ def _fed(connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 def _medians(view: View, seen: Iterable[tuple[Collected, Capture]], new: Collected, side: Side) -> Collected:
-    """The baseline's figures, amounts per second, each with its error beside the figure of the capture that is compared."""
+    """Return the baseline's figures, amounts per second, each with its error beside the figure of the capture that is compared."""
     kinds = {measure.name: measure.kind for measure in view.diff.measures}
     units = {column.name: column.unit for column in view.columns}
     sides = [(collected, _seconds(collected, capture.duration_ns)) for collected, capture in seen]
@@ -158,7 +158,7 @@ def _seconds(collected: Collected, duration_ns: int | None) -> float:
 
 
 def write(side: Side, usual: BaselineResult, text: str, fmt: str, output: Path | None, limit: int) -> None:
-    """The figures that are out of the ordinary, the most telling first."""
+    """Print the unusual figures, the most significant first."""
     lines = usual.ranking.lines[:limit] if limit else usual.ranking.lines
     if fmt != "table":
         with duckdb.connect(config={"threads": 1}) as connection:

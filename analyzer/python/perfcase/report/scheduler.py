@@ -50,7 +50,7 @@ def write(page: Page) -> None:
 
 
 def _latency(page: Page) -> None:
-    """How long threads waited for a CPU."""
+    """Print how long threads waited for a CPU."""
     rows = page.rows_of(
         "run_queue_latency_by_thread",
         "SELECT comm, tid, count, total_ns, avg_ns, p50_ns, p99_ns, max_ns, max_ts_ns FROM run_queue_latency_by_thread"

@@ -86,7 +86,7 @@ class Tree:
 
 
 def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max: int = NODES_MAX) -> dict[str, Any]:
-    """The tree as plain lists, parents before their callees.
+    """Return the tree as plain lists, parents before their callees.
 
     For node n: ``parent[n]`` is its caller (-1 of the root), ``name[n]`` and ``kind[n]`` are places in ``names`` and
     ``kinds``, ``weight[n]`` is what was counted in it and in what it called, ``self[n]`` in it alone; with a base ``base``
@@ -122,5 +122,5 @@ def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max
 
 
 def _number(value: float) -> float:
-    """Without .0: most weights are whole numbers, and the list is long."""
+    """Drop a .0: most weights are whole numbers, and the list is long."""
     return int(value) if value == int(value) else value
