@@ -1,4 +1,4 @@
-"""What the routes of one server share, and how a route learns who asks."""
+"""What the routes of one server share, and how a route identifies the user."""
 
 from __future__ import annotations
 

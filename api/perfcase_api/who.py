@@ -24,7 +24,7 @@ _BUCKETS_MAX = 10_000
 
 @dataclass(frozen=True)
 class Who:
-    """Who asks."""
+    """The user of a request."""
 
     name: str
     role: Role
@@ -42,7 +42,7 @@ class Who:
 
 
 ANONYMOUS_ADMIN = Who("open", "admin")
-"""Who asks a server that wants no tokens."""
+"""The user of a server without tokens (--open)."""
 
 
 class Tokens:

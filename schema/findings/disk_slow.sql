@@ -2,7 +2,7 @@
 -- condition: 20 requests or more took 20 ms or more on average (a rotating disk needs about 10 ms for a random access, flash
 --   less than 1 ms), with fewer than two in flight on average while the disk was busy. If block events show it for half of the
 --   requests or more (a recording of one command sees few), half of them took that long; otherwise see disk_peaks. Critical if
---   the disk was busy for half of the capture. A note if it was busy for less than a twentieth: then there is hardly any
+--   the disk was busy for half of the capture. A note if it was busy for less than a twentieth: then there is almost no
 --   waiting
 -- means: a thread waits for each of these requests. Fewer requests, or fewer threads, do not make them quicker. A throttled or
 --   shared device looks like this: a cloud volume at its limit, the server of a network file system, a RAID that rebuilds

@@ -63,7 +63,7 @@ SELECT
     CASE WHEN j.limit_count IS NULL THEN '' ELSE format('; {:.1f} % of its limit of {}', 100 * j.limit_ratio, j.limit_count) END,
     CASE WHEN j.is_growing THEN format('; {} more than {:.0f} s before, {:.1f} per second{}', j.last_count - j.first_count, j.duration_ns / 1e9, j.per_s,
       CASE WHEN j.left_s IS NULL THEN '' ELSE format(': the limit is reached in {:.0f} s', j.left_s) END) ELSE '' END,
-    CASE WHEN j.refused_count > 0 THEN format('; {} call{} failed for want of one', j.refused_count, CASE j.refused_count WHEN 1 THEN '' ELSE 's' END) ELSE '' END) AS message,
+    CASE WHEN j.refused_count > 0 THEN format('; {} call{} failed because none was left', j.refused_count, CASE j.refused_count WHEN 1 THEN '' ELSE 's' END) ELSE '' END) AS message,
   least(1, coalesce(j.limit_ratio, 0))::DOUBLE AS score
 FROM judged AS j
 CROSS JOIN threshold AS h

@@ -44,7 +44,7 @@ WITH threshold AS (
 SELECT
   CASE WHEN v.waiting_threads >= h.critical_ratio * v.thread_count THEN 'critical' ELSE 'warning' END AS severity,
   format('{} lock 0x{:x}{}', v.kind, v.lock_address, coalesce(' of ' || p.name || ' (' || p.pid || ')', '')) AS subject,
-  format('{} threads ({}) waited {} times for it, {:.1f} ms on average, {:.1f} ms at most: {:.2f} s, {:.1f} threads at any moment; {} thread{} held it meanwhile, most often {} ({}): {} times{}',
+  format('{} threads ({}) waited {} times for it, {:.1f} ms on average, {:.1f} ms at most: {:.2f} s, {:.1f} threads at any moment; {} thread{} held it at that time, most often {} ({}): {} times{}',
     v.thread_count, coalesce(t.comm, '?'), v.wait_count, v.wait_ns / v.wait_count / 1e6, v.max_ns / 1e6, v.wait_ns / 1e9, v.waiting_threads,
     v.holder_count, CASE v.holder_count WHEN 1 THEN '' ELSE 's' END, coalesce(k.comm, '?'), k.tid, o.most_count,
     CASE WHEN v.in_call_count >= 0.5 * v.wait_count THEN format(', and the holder was mostly in {}', v.holder_call) ELSE '' END) AS message,

@@ -5,7 +5,7 @@
 --   during a request of another thread of the process, which has several requests out at once (an event loop), if 90 % of the
 --   sleep and of the request are the same time and a thread of the process ended the sleep; or a lock with a known holder.
 --   Threads that wait for work (a condition variable, a new connection, the next request of a client) do not count. Critical
---   from 95 %: hardly any thread is ever free
+--   from 95 %: almost no thread is ever free
 -- means: the pool only waits. More work than it has threads queues up before it, even if the CPUs are idle. Consumers of a
 --   queue on that peer look the same: they wait for work
 -- next: perfcase view thread_census: the threads, their states and where they sleep

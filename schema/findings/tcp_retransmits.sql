@@ -34,7 +34,7 @@ WITH threshold AS (
 SELECT
   CASE WHEN f.retransmit_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity,
   'TCP of this host' AS subject,
-  format('{} segments were sent again, {} for the first time: {:.1f} % of all; retransmission timers expired {:.0f} times{}', f.retransmit_count, f.out_count,
+  format('{} segments were retransmitted, {} for the first time: {:.1f} % of all; retransmission timers expired {:.0f} times{}', f.retransmit_count, f.out_count,
     100 * f.retransmit_ratio, coalesce(f.timeout_count, 0),
     CASE WHEN f.connection IS NULL THEN '' ELSE format('; most on {}{}: {}', f.connection, coalesce(' (' || f.process || ')', ''), f.most_count) END) AS message,
   least(1, f.retransmit_ratio)::DOUBLE AS score

@@ -1,7 +1,7 @@
 """Takes a capture, or what was found in it, to a ticket. A tracker is an adapter: one module here, or another package's.
 
 An adapter is a class with ``Tracker``'s methods, in ``perfcase.attach.<name>`` as ``Adapter``, or an entry point of the group
-``perfcase.tracker``. It gets the tracker's address and who asks, and sends by ``perfcase.server_client.web``.
+``perfcase.tracker``. It gets the address of the tracker and the credentials, and sends by ``perfcase.server_client.web``.
 """
 
 from __future__ import annotations

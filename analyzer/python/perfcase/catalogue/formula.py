@@ -1,4 +1,4 @@
-"""How a view computes each of its columns, in SQL: for a reader who asks what a figure means.
+"""How a view computes each of its columns, in SQL: for a reader who wants to know what a figure means.
 
 A name that only passes a column on is followed to where it is computed, through common table expressions and subqueries.
 """

@@ -34,7 +34,7 @@ _KINDS = {"unauthorized": "not_permitted", "conflict": "usage", "too_large": "us
 
 
 class Client:
-    """A server, and who asks it. Default token: that of PERFCASE_TOKEN."""
+    """A server and a user's token. Default token: PERFCASE_TOKEN."""
 
     def __init__(self, url: str, token: str | None = None, *, timeout_s: float = 600.0) -> None:
         self.url = web.checked(url, "http://HOST:8640 or https://HOST")

@@ -16,7 +16,7 @@ from perfcase.lazy import duckdb
 from perfcase.stacks.tree import Frame, Stack
 
 Step = TypeVar("Step")
-"""A frame, or a label among frames, as who asks for paths wants it."""
+"""A frame, or a label among frames, as the caller wants it."""
 
 _BATCH_ROWS = 10_000
 

@@ -19,7 +19,7 @@ export type Query = Record<string, QueryValue>;
 
 let onSignedOut: () => void = () => undefined;
 
-/** What is done when the server no longer knows who asks. */
+/** Called when the server no longer accepts the session. */
 export function whenSignedOut(act: () => void): void {
   onSignedOut = act;
 }

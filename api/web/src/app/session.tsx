@@ -1,4 +1,4 @@
-/** Who asks: a token is exchanged once for a session that scripts cannot read. */
+/** The user: a token is exchanged once for a session that scripts cannot read. */
 
 import { useState } from "preact/hooks";
 import { ApiError, ask, get, shown, whenSignedOut } from "../api/fetch";

@@ -87,7 +87,7 @@ impl Frame {
     }
 }
 
-/// What the user addresses of a callchain are, but for the first, which is where the thread was.
+/// What the user addresses of a callchain are, except the first, which is where the thread was.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Callers {
     /// Where calls return to, as the kernel finds it on the stack.
