@@ -159,7 +159,7 @@ def _figure(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str:
 def _why_none(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str | None:
     """Return why no rows are left; None where the view has rows and the condition left none, so that it simply did not happen."""
     if wanted.where and connection.execute(f"SELECT 1 FROM {quote(wanted.view)} LIMIT 1").fetchone():
-        return None if wanted.aggregation in ("sum", "count") else "no rows are like that"
+        return None if wanted.aggregation in ("sum", "count") else "no rows match"
     if wanted.view == "finding":
         # Rules that had what they judge and found nothing.
         fed = connection.execute("SELECT is_fed FROM view_coverage WHERE view_name = 'finding'").fetchone()

@@ -25,7 +25,7 @@ def parse(text: str) -> Test:
         key, separator, value = part.strip().partition("=")
         if not separator or key not in KEYS or not value:
             hint = f"KEY=VALUE, separated by commas; keys are {', '.join(KEYS)}"
-            raise PerfcaseError("usage", f"{text}: '{part.strip()}' is no condition", hint)
+            raise PerfcaseError("usage", f"{text}: '{part.strip()}' is not a condition", hint)
         conditions.setdefault(key, []).append(_condition(key, value))
     return lambda capture: all(any(test(capture) for test in tests) for tests in conditions.values())
 
@@ -35,7 +35,7 @@ def select(captures: Iterable[Capture], text: str) -> list[Capture]:
     test = parse(text)
     chosen = [capture for capture in captures if test(capture)]
     if not chosen:
-        raise PerfcaseError("not_found", f"{text}: no capture is like that", "perfcase history STORE lists them")
+        raise PerfcaseError("not_found", f"{text}: no capture matches", "perfcase history STORE lists them")
     return chosen
 
 

@@ -221,7 +221,7 @@ def _read_json(answer: HTTPResponse) -> Any:  # noqa: ANN401 - JSON
         try:
             return json.loads(answer.read())
         except (ValueError, *web.CUT) as error:
-            raise PerfcaseError("environment", f"the answer is no JSON: {error}", "is it perfcase serve?") from error
+            raise PerfcaseError("environment", f"the answer is not JSON: {error}", "is it perfcase serve?") from error
 
 
 def _chunks(answer: HTTPResponse) -> Iterator[bytes]:
