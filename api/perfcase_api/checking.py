@@ -1,6 +1,6 @@
 """Checks an archive while it arrives, by the archive's own reader, in a process that may read this one file.
 
-A stranger's manifest is parsed there and not in the server: what comes back is a ticket and a few lines of text.
+The untrusted manifest is parsed there and not in the server. The reply is a ticket and a few lines of text.
 """
 
 from __future__ import annotations

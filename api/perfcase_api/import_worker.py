@@ -1,6 +1,6 @@
 """The process of one import, a copy of perfcase_api.worker: it makes ``FOLDER/case``.
 
-A line of JSON for each step, the last says how it ended. A capture is a stranger's file: before it is opened, the process keeps
+A line of JSON for each step, the last says how it ended. A capture is an untrusted file: before it is opened, the process keeps
 the right to read it, to write into FOLDER, and no other (perfcase_api.sandbox).
 """
 

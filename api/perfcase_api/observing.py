@@ -108,7 +108,7 @@ class MetricsMiddleware:
             await self._app(scope, receive, counted)
         finally:
             took = time.monotonic() - began
-            # Not the path: that has names of captures, and a stranger can make up as many as he likes.
+            # Not the path: it has names of captures, and a client can invent any number of them.
             route = getattr(scope.get("route"), "path", "-")
             self._figures.requests.labels(_known(scope["method"]), route, str(status)).inc()
             self._figures.seconds.observe(took)

@@ -1,6 +1,6 @@
 """The figures that a history asks captures for. They stay the same until perfcase itself changes, so each is worked out once.
 
-Every capture is asked in a process of its own: whatever a stranger's file does to the process that reads it, it does to no other
+Every capture is asked in a process of its own: an untrusted file can affect only the process that reads it, and no other
 capture's figure, which is kept.
 """
 

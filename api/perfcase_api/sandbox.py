@@ -1,4 +1,4 @@
-"""What a process of an analysis or of an import gives up before it touches a capture or a stranger's SQL.
+"""The restrictions of a process of an analysis or import, before it opens a capture or runs a user's SQL.
 
 Landlock leaves it the named folders to read, one to write, and no TCP; seccomp no sockets, programs and processes at all;
 limits bound its memory, time and files. Where the kernel has no Landlock no file of an analysis may grow at all: what needs a

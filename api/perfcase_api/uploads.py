@@ -245,7 +245,7 @@ class Uploads:
                 f"{upload['name']}: {damage[0]}",
                 "send it again; if the file itself is damaged, with accept_damaged",
             )
-        # The manifest's word is a stranger's too. Without a ticket a capture is out of every scope.
+        # The manifest is untrusted too. Without a ticket a capture is out of every scope.
         prefix, ticket = upload["ticket_prefix"], upload["ticket"] or clean_ticket(found.ticket)
         if (ticket or is_whole) and not ticket.startswith(prefix):
             self.abort(upload["upload_id"])

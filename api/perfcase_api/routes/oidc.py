@@ -28,7 +28,7 @@ _MESSAGE_MAX = 500
 class _BrowserRoute(APIRoute):
     """Here browsers come by themselves, not for a script: who is refused is sent to the page, which says why.
 
-    The reason travels in a cookie, which no link of a stranger's can set. A program is told in JSON as everywhere.
+    The reason travels in a cookie, which no link can set. A program gets JSON, as everywhere.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

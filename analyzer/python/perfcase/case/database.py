@@ -221,7 +221,7 @@ def _add_other_tables(connection: duckdb.DuckDBPyConnection, folder: Path, other
     taken = {*load_catalogue(), *(path.stem for path in (schema_dir() / "views").glob("*/*.sql"))}
     for name, columns in other_columns.items():
         table = schema.get(name)
-        # A stranger's recording may name an event like one of our views: the view stays what it says it is.
+        # An untrusted recording may name an event like one of our views. The view is kept.
         shown = f"event_{name}" if name in taken else name
         _add_table(connection, folder, name, columns, shown)
         if table:

@@ -84,7 +84,7 @@ class Kept:
             OSError: nothing can be kept there, or the tables are others by now.
         """
         place = self.folder / KEPT
-        # A stranger's folder may have a link there: what lies behind it is not ours.
+        # An untrusted folder may have a link here. Its target is not ours.
         if place.is_symlink() or not os.access(self.folder, os.W_OK):
             raise PermissionError(str(place))
         place.mkdir(exist_ok=True)

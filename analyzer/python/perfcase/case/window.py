@@ -255,7 +255,7 @@ def _shown(table: str, body: str, columns: Sequence[str], is_window: bool, kept:
         of_scope.remove("upid")
     chosen = [f"{name} IN (SELECT unnest(getvariable('scope_{name}')))" for name in of_scope if name != "name_id"]
     if "name_id" in of_scope:
-        # By a join, as above: a list would be looked through for each row, and a stranger's capture has a million names.
+        # By a join, as above: a list is searched for each row, and an untrusted capture may have a million names.
         chosen.append("coalesce(name_id NOT IN (SELECT unnest(getvariable('scope_name_id'))), true)")
     condition = " AND ".join(f"({part})" for part in (condition, *chosen) if part)
     if not changed and not condition:
