@@ -19,7 +19,7 @@ from perfcase.lazy import duckdb
 Key = tuple[str | None, ...]
 
 INTERVALS_MIN = 2
-"""Fewer do not tell how much a figure varies between them."""
+"""Fewer intervals do not show how much a figure varies."""
 
 _AVERAGED = frozenset({"mean", "level"})
 """Kinds of measures of which each row has a weight."""
@@ -37,7 +37,7 @@ _PLACES = re.compile(r"(.*_)?(peer|target|local|path|mapped)")
 
 @dataclass(frozen=True)
 class Figure:
-    """A measure of a key: its value in the whole capture, and the standard error of that; None where it cannot be told."""
+    """A measure of a key: its value in the whole capture, and the standard error of that; None: unknown."""
 
     value: float
     error: float | None

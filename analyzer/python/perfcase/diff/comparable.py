@@ -11,7 +11,7 @@ from perfcase.diff.compare import Side
 from perfcase.lazy import duckdb
 
 DURATION_RATIO = 1.1
-"""Durations that are further apart than this are told to be different: rates are divided by time, maxima are not."""
+"""Durations that are further apart than this are reported as different: rates are divided by time, maxima are not."""
 LOST_RATIO = 0.001
 """Lost events below this share of a source do not show in figures of three digits."""
 
@@ -43,7 +43,7 @@ def conditions(a: Side, b: Side) -> list[Condition]:
     found = [
         _same("architecture", old, new, "machine", "system calls, counters and functions of the kernel are not the same ones"),
         _same("kernel", old, new, "kernel_release", "functions, tracepoints and costs of the kernel may have changed with it"),
-        _same("CPU model", old, new, "cpu_model", "times and counters of CPUs differ by the model alone; ratios (IPC, hits) tell more"),
+        _same("CPU model", old, new, "cpu_model", "times and counters of CPUs differ by the model alone; ratios (IPC, hits) are comparable"),
         _same("CPUs", old, new, "cpu_count", "amounts of the whole machine are divided by it where that makes sense; CPU time of a thread is not"),
         _last_level_cache(a, b),
         _same("memory", old, new, "memory_bytes", "what fits in memory on one may not on the other", text.size),
@@ -113,7 +113,7 @@ def _same(
     if a is None and b is None and shown is not _bare:
         return None
     if a is None or b is None:
-        means = f"one of them does not tell; if it differs, {means}" if shown is not _bare else means
+        means = f"one of them is unknown; if it differs, {means}" if shown is not _bare else means
     texts = [shown(value) if value is not None or shown is _bare else "not known" for value in (a, b)]
     return Condition(name, *texts, is_same=a == b, means=means)
 

@@ -16,7 +16,7 @@ from perfcase.text import safe
 SCORE_CHANGE_MIN = 0.1
 """From which on another score is a change: scores are shares of time or capacity."""
 STATES = ("new in B", "changed", "gone in B", "in both")
-"""In the order in which they are told."""
+"""The order of output."""
 
 _FIRED = (
     "SELECT finding, title, severity, subject, message, score, count(*) OVER (PARTITION BY finding) FROM finding"

@@ -5,7 +5,7 @@
 effect: the difference as a share of the larger side. share: what it is of the whole view. confidence: 1 for a difference far
 beyond how the figure varies within the captures, less near it; below ``SIGMAS`` standard errors it is noise and not ranked.
 Further keys of a view count less than its first, so that the list begins with one line a view, and only the measure of a key
-that scores most is a line; the others are told beside it.
+that scores most is a line; the others stand beside it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SLOW = "fd_history"
 NEXT_IN_VIEW = 0.8
 """What the score of each further key of the same view is multiplied by."""
 UNKNOWN_CONFIDENCE = 0.7
-"""The confidence in a difference if nothing tells how much it varies."""
+"""The confidence in a difference with an unknown variance."""
 BESIDE_WEIGHT = 0.5
 """The weight of a measure of a view that names others as its main ones."""
 MAX_WEIGHT = 0.5
