@@ -30,7 +30,7 @@ GOLDEN = HERE / "golden"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# The Makefile's is for the workers, not for what they start, but for servers: see tests/support/servers.py.
+# The Makefile's is for the workers, not for what they start. For servers see tests/support/servers.py.
 if "PYTEST_XDIST_WORKER" in os.environ:
     servers.PRELOAD = os.environ.pop("LD_PRELOAD", "")
 

@@ -23,7 +23,7 @@ _MANY = "many"
 _ID_SHOWN = 32
 
 
-class Answers:
+class AnswerCache:
     """A folder of kept answers."""
 
     def __init__(self, folder: Path, bytes_max: int) -> None:
@@ -34,12 +34,12 @@ class Answers:
         self._in_work: dict[str, asyncio.Event] = {}
 
     def etag(self, captures: Sequence[str], arguments: Sequence[str]) -> str:
-        """The key of an answer."""
+        """Return the key of an answer."""
         parts = [self._build, *captures, "", *arguments]
         return hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()[:40]
 
     def find(self, etag: str, captures: Sequence[str]) -> BinaryIO | None:
-        """A kept answer, open: it may be forgotten while it is sent."""
+        """Return a kept answer, open: it may be forgotten while it is sent."""
         path = self._folder / _name(etag, captures)
         try:
             file = path.open("rb")
@@ -50,7 +50,7 @@ class Answers:
         return file
 
     def begin(self, etag: str, *, again: bool = False) -> Callable[[], None] | None:
-        """Says that an answer is being worked out; to be called when it is kept, or will not be. None if somebody else is just
+        """Mark an answer as being computed. Call the result when it is kept, or will not be. None if somebody else is just
         having it worked out, but not ``again``: then that was waited for, and came to nothing."""
         if etag in self._in_work and not again:
             return None
@@ -64,14 +64,14 @@ class Answers:
         return end
 
     async def awaited(self, etag: str, captures: Sequence[str], patience_s: float) -> BinaryIO | None:
-        """A kept answer, once nobody is having it worked out any more."""
+        """Return a kept answer, when no other request computes it any more."""
         if in_work := self._in_work.get(etag):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(in_work.wait(), patience_s)
         return await asyncio.to_thread(self.find, etag, captures)
 
     def keep(self, etag: str, captures: Sequence[str], data: bytes) -> None:
-        """Keeps an answer, if it is not out of proportion."""
+        """Keep an answer, unless it is too large."""
         if len(data) > self._bytes_max // 16:
             return
         name = _name(etag, captures)
@@ -83,7 +83,7 @@ class Answers:
             self._make_room()
 
     def forget(self, capture_id: str) -> None:
-        """Removes what was kept of a capture."""
+        """Remove what was kept of a capture."""
         for part in (f"-{capture_id[:_ID_SHOWN]}", f"-{_MANY}"):
             for path in self._folder.glob(f"*{part}*"):
                 path.unlink(missing_ok=True)

@@ -16,21 +16,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from perfcase import __version__
 from perfcase.errors import PerfcaseError
 from perfcase_api import auditing, errors, observing, openapi
-from perfcase_api.answers import Answers
+from perfcase_api.answers import AnswerCache
 from perfcase_api.asking import PACKED
-from perfcase_api.bodies import Bodies
+from perfcase_api.bodies import BodyLimit
 from perfcase_api.catalogue import Catalogue
-from perfcase_api.etags import Tags
-from perfcase_api.heads import Heads
+from perfcase_api.etags import ETagMiddleware
+from perfcase_api.heads import HeadMiddleware
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
 from perfcase_api.nursery import Nursery
-from perfcase_api.origins import OwnPages
+from perfcase_api.origins import SameOriginMiddleware
 from perfcase_api.routes import access, analysis, captures, metrics, oidc, page, recorder, sql, uploads
 from perfcase_api.settings import Oidc, Settings
 from perfcase_api.state import Server
 from perfcase_api.uploads import Uploads
-from perfcase_api.who import Rates, Tokens
+from perfcase_api.who import RateLimit, Tokens
 
 if TYPE_CHECKING:
     from perfcase_api.oidc import Provider
@@ -56,7 +56,7 @@ _SIGNING_IN = "/v1/oidc/callback"
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The application on a store; everything that runs begins and ends with it."""
+    """Return the application on a store; everything that runs begins and ends with it."""
     if not settings.is_loopback and settings.is_open:
         raise PerfcaseError("usage", f"--open on {settings.host}: anybody could read every capture",
                             "leave --open away, or listen on 127.0.0.1")  # fmt: skip
@@ -100,25 +100,25 @@ def create_app(settings: Settings) -> FastAPI:
 
     @app.get("/v1/health", tags=["service"])
     def health() -> dict[str, str]:
-        """Whether the server answers; needs no token and says nothing else."""
+        """Say that the server runs. This needs no token."""
         return {"status": "ok"}
 
     openapi.install(app)
-    app.add_middleware(Tags)
+    app.add_middleware(ETagMiddleware)
     app.add_middleware(
         GZipMiddleware,
         minimum_size=_COMPRESSED_MIN,
         compresslevel=_LEVEL,
         exclude_content_types=(*DEFAULT_EXCLUDED_CONTENT_TYPES, *PACKED),
     )
-    app.add_middleware(Bodies, bytes_max=settings.limits.body_bytes)
-    app.add_middleware(Heads)
+    app.add_middleware(BodyLimit, bytes_max=settings.limits.body_bytes)
+    app.add_middleware(HeadMiddleware)
     if settings.is_open:
-        app.add_middleware(OwnPages)
+        app.add_middleware(SameOriginMiddleware)
     app.add_middleware(_Guard)
     log = observing.access_log(settings.access_log) if settings.access_log else None
-    app.state.figures = observing.Figures()
-    app.add_middleware(observing.Observed, figures=app.state.figures, log=log)
+    app.state.figures = observing.Metrics()
+    app.add_middleware(observing.MetricsMiddleware, figures=app.state.figures, log=log)
     return app
 
 
@@ -149,7 +149,7 @@ class _Guard:
 
 
 def build(settings: Settings) -> Server:
-    """The parts of a server on a store."""
+    """Return the parts of a server on a store."""
     settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
     catalogue = Catalogue(settings.store / "catalogue.sqlite3")
     nursery = Nursery(settings.store / "captures")
@@ -159,11 +159,11 @@ def build(settings: Settings) -> Server:
         settings=settings,
         catalogue=catalogue,
         tokens=Tokens(catalogue),
-        rates=Rates(settings.limits.requests_per_minute),
+        rates=RateLimit(settings.limits.requests_per_minute),
         uploads=kept,
         imports=Imports(settings, catalogue, kept, nursery),
         jobs=jobs,
-        answers=Answers(settings.store / "answers", settings.limits.cache_bytes),
+        answers=AnswerCache(settings.store / "answers", settings.limits.cache_bytes),
         provider=_provider(settings.oidc),
     )
 
@@ -178,7 +178,7 @@ def _provider(oidc: Oidc | None) -> Provider | None:
 
 
 def first_token(settings: Settings) -> str | None:
-    """The secret of a token for an admin, if no admin of all tickets can sign in."""
+    """Return the secret of a token for an admin, if no admin of all tickets can sign in."""
     settings.store.mkdir(parents=True, exist_ok=True, mode=0o700)
     catalogue = Catalogue(settings.store / "catalogue.sqlite3")
     try:

@@ -37,19 +37,19 @@ PACKED = (MEDIA["parquet"], MEDIA["binary"], MEDIA["tar"])
 """What is compressed as it is."""
 _KEPT_MAX = 32 << 20
 _PART = 64 << 10
-_LOOK_S = 0.25
+_POLL_S = 0.25
 """How often it is looked whether somebody still waits."""
 
 
 def option(name: str, value: object) -> list[str]:
-    """``--name=value`` if there is a value: one argument, so that no value is taken for an option."""
+    """Return ``--name=value`` if there is a value: one argument, so that no value is taken for an option."""
     if value is None or value is False:
         return []
     return [f"--{name}"] if value is True else [f"--{name}={value}"]
 
 
 def only_options(**conditions: str | Sequence[str] | None) -> list[str]:
-    """--only of what is given by the keys of perfcase.case.scope, one value or several of a key."""
+    """Return the --only options for keys of perfcase.case.scope, with one value or several per key."""
     return [
         f"--only={key}={value}"
         for key, given in conditions.items()
@@ -66,7 +66,7 @@ async def ask(
     arguments: Sequence[str],
     media: str,
 ) -> Response:
-    """Runs ``perfcase COMMAND ARGUMENTS`` on captures; in the arguments ``{0}``, ``{1}`` … stand for their folders.
+    """Run ``perfcase COMMAND ARGUMENTS`` on captures; in the arguments ``{0}``, ``{1}`` … stand for their folders.
 
     The answer streams. An error that comes after its first byte can only cut it, which a client sees: the last chunk is missing.
     """
@@ -107,17 +107,17 @@ async def ask(
 
 
 async def _read(kept: BinaryIO) -> AsyncIterator[bytes]:
-    """A kept answer in parts: who reads slowly has no more of it in memory."""
+    """Yield a kept answer in parts: a slow reader holds only one part in memory."""
     with kept:
         while part := kept.read(_PART):
             yield part
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
-    """What the work gives. Who hangs up before has it stopped, also where it only waits for its turn."""
+    """Return the result of the work. If the client disconnects, cancel the work, even if it has not begun."""
     task = asyncio.create_task(work)
     try:
-        while not (await asyncio.wait({task}, timeout=_LOOK_S))[0]:
+        while not (await asyncio.wait({task}, timeout=_POLL_S))[0]:
             if await request.is_disconnected():
                 raise ClientDisconnect
         return task.result()
@@ -134,7 +134,7 @@ async def _rest(
     output: AsyncIterator[bytes],
     end: Callable[[], None],
 ) -> AsyncIterator[bytes]:
-    """The whole output, kept on the way if it is not large."""
+    """Yield the whole output, kept on the way if it is not large."""
     try:
         async with stack:
             kept: bytearray | None = bytearray(first)
@@ -153,7 +153,7 @@ async def _rest(
 
 
 def rows_max(here: Server, limit: int) -> int:
-    """How many rows a table may have."""
+    """Return how many rows a table may have."""
     if limit > here.settings.limits.job_rows:
         raise ApiError("usage", f"limit: at most {here.settings.limits.job_rows:,} rows", "page with offset")
     return limit

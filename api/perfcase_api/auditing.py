@@ -18,11 +18,11 @@ from perfcase_api.state import address
 
 _DAY_NS = 86_400 * 10**9
 _ROWS = 10_000
-_LOOK_S = 3600.0
+_POLL_S = 3600.0
 
 
 def write_down(catalogue: Catalogue, who: str, where: str, action: str, subject: str, status: int) -> None:
-    """One entry. Where it cannot be written the answer is given all the same, and the server's log has it."""
+    """Write one entry. If this fails, the request goes on, and the server's log has the entry."""
     log = logging.getLogger("perfcase")
     log.info("%s %s %s %d", who, action, subject, status)
     try:
@@ -35,7 +35,7 @@ def write_down(catalogue: Catalogue, who: str, where: str, action: str, subject:
 
 
 def write_down_request(request: Request, status: int) -> None:
-    """What a request changed, or tried to."""
+    """Write what a request changed, or tried to change."""
     who, status = getattr(request.state, "who", None), getattr(request.state, "status", status)
     route = request.scope.get("route")
     action = f"{request.method} {getattr(route, 'path', '-')}"
@@ -45,17 +45,17 @@ def write_down_request(request: Request, status: int) -> None:
 
 
 async def keep_short(catalogue: Catalogue, folder: Path, days: int) -> None:
-    """Moves what is older than so many days out of the catalogue, now and each hour."""
+    """Move what is older than so many days out of the catalogue, now and each hour."""
     while True:
         try:
             await asyncio.to_thread(rotate, catalogue, folder, now_ns() - days * _DAY_NS)
         except (OSError, sqlite3.Error) as error:
             logging.getLogger("perfcase").error("%s: the audit log cannot be moved there: %s", folder, error)
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_S)
 
 
 def rotate(catalogue: Catalogue, folder: Path, before_ns: int) -> int:
-    """Moves the entries before a moment into ``FOLDER/YYYY-MM.jsonl``, a line of JSON each; how many there were.
+    """Move the entries before a moment into ``FOLDER/YYYY-MM.jsonl``, a line of JSON each. Return how many there were.
 
     A kill in between leaves some in both places, never in none: their ``audit_id`` tells.
     """

@@ -17,7 +17,7 @@ from perfcase_api.errors import body
 _STREAMED = re.compile(r"POST (/.*)?/v1/captures|PATCH (/.*)?/v1/uploads/[^/]*")
 
 
-class Bodies:
+class BodyLimit:
     """Refuses a body that is longer than ``bytes_max``, at the latest when it has become so."""
 
     def __init__(self, app: ASGIApp, bytes_max: int) -> None:

@@ -18,7 +18,7 @@ Row = sqlite3.Row
 
 
 def now_ns() -> int:
-    """The time of day, ns since 1970."""
+    """Return the time of day, ns since 1970."""
     return time.time_ns()
 
 
@@ -37,23 +37,23 @@ class Catalogue:
         self._migrate(path)
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[Row]:
-        """All rows of a SELECT."""
+        """Return all rows of a SELECT."""
         with self._lock:
             return self._db.execute(sql, values).fetchall()
 
     def row(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> Row | None:
-        """The first row of a SELECT."""
+        """Return the first row of a SELECT."""
         with self._lock:
             return self._db.execute(sql, values).fetchone()
 
     def write(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> int:
-        """One statement in a transaction of its own; the id of the row that it inserted."""
+        """Run one statement in its own transaction. Return the id of the inserted row."""
         with self.writing() as db:
             return db.execute(sql, values).lastrowid or 0
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction."""
+        """Provide a transaction."""
         with self._lock:
             self._reserve.tend()
             self._db.execute("BEGIN IMMEDIATE")
@@ -65,12 +65,12 @@ class Catalogue:
             self._db.execute("COMMIT")
 
     def close(self) -> None:
-        """Ends the connection."""
+        """End the connection."""
         with self._lock:
             self._db.close()
 
     def _migrate(self, path: Path) -> None:
-        """Runs each migration after the one that the file has, each with its number in one transaction."""
+        """Run each migration after the one that the file has, each with its number in one transaction."""
         (has,) = self._db.execute("PRAGMA user_version").fetchone()
         scripts = sorted(
             (entry for entry in files("perfcase_api").joinpath("migrations").iterdir() if entry.name.endswith(".sql")),

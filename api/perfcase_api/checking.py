@@ -1,6 +1,6 @@
 """Checks an archive while it arrives, by the archive's own reader, in a process that may read this one file.
 
-A stranger's manifest is parsed there and not in the server: what comes back is a ticket and a few lines of text.
+The untrusted manifest is parsed there and not in the server. The reply is a ticket and a few lines of text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perfcase.case import store
 
-SAID_MAX = 1 << 16
+REPLY_BYTES_MAX = 1 << 16
 """Bytes of what such a process says; it may have been taken over."""
 LOOK_BYTES = 64 << 20
 """After so many more bytes of an upload it is looked at again."""
@@ -38,7 +38,7 @@ Check = Callable[[Path, int, bool], Awaitable[Checked]]
 
 
 def look(path: str, begin: int, is_whole: bool) -> str:
-    """In the process: what is wrong with the members from an offset on, as JSON."""
+    """Check the members from an offset on, in the process. Return the result as JSON."""
     said = store.import_core().check(path, begin, is_whole)
     found = json.loads(said) if said else {"ticket": None, "checked_bytes": 0, "problems": []}
     damage = [_line(problem) for problem in found["problems"]]
@@ -48,18 +48,18 @@ def look(path: str, begin: int, is_whole: bool) -> str:
     return json.dumps({"ticket": ticket, "checked_bytes": found["checked_bytes"], "damage": damage})
 
 
-def heard(said: bytes) -> Checked:
-    """In the server: what a process said. Its word is a stranger's: ValueError where it makes no sense."""
-    told = json.loads(said)
-    if not isinstance(told, dict):
+def parse_reply(said: bytes) -> Checked:
+    """Parse the reply of a process, in the server. It is untrusted: raise ValueError if it makes no sense."""
+    reply = json.loads(said)
+    if not isinstance(reply, dict):
         raise ValueError("not what a check says")
-    damage, ticket, begin = told.get("damage"), told.get("ticket"), told.get("checked_bytes")
+    damage, ticket, begin = reply.get("damage"), reply.get("ticket"), reply.get("checked_bytes")
     if not (isinstance(damage, list) and isinstance(ticket, str) and isinstance(begin, int) and 0 <= begin < 1 << 62):
         raise ValueError("not what a check says")
     return Checked(ticket, begin, tuple(str(line)[: 2 * _TEXT_MAX] for line in damage[: _PROBLEMS_MAX + 1]))
 
 
 def _line(problem: dict) -> str:
-    """A problem in one line."""
+    """Return a problem in one line."""
     place = "" if problem["byte_offset"] is None else f" (at byte {problem['byte_offset']})"
     return f"{problem['message'][:_TEXT_MAX]}{place}"

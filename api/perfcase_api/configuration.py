@@ -15,25 +15,25 @@ from perfcase_api.who import Role
 
 SECRET = "PERFCASE_OIDC_SECRET"
 """The environment variable with the client's secret, where the file does not name a file of it."""
-_EXAMPLE = "README.md has an example"
+_EXAMPLE = "docs/manual/server.md has an example"
 
 
 def read(path: Path) -> Oidc | None:
-    """What the file says of signing in."""
+    """Return what the file says of signing in."""
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        parsed = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PerfcaseError("input", f"{path}: cannot be read: {error}", _EXAMPLE) from error
-    unknown = sorted(told.keys() - {"oidc"})
+    unknown = sorted(parsed.keys() - {"oidc"})
     if unknown:
         raise _wrong(path, f"there is no table {unknown[0]}")
-    return _oidc(path, told["oidc"]) if "oidc" in told else None
+    return _oidc(path, parsed["oidc"]) if "oidc" in parsed else None
 
 
-def _oidc(path: Path, told: Any) -> Oidc:  # noqa: ANN401 - TOML
-    if not isinstance(told, dict):
+def _oidc(path: Path, parsed: Any) -> Oidc:  # noqa: ANN401 - TOML
+    if not isinstance(parsed, dict):
         raise _wrong(path, "oidc is no table")
-    given = dict(told)
+    given = dict(parsed)
     secret_file = given.pop("client_secret_file", None)
     rules = given.pop("rule", [])
     if not isinstance(rules, list) or not rules:
@@ -54,27 +54,27 @@ def _oidc(path: Path, told: Any) -> Oidc:  # noqa: ANN401 - TOML
 
 
 def is_safe(url: str) -> bool:
-    """Whether nobody on the way can read or change what is said there."""
+    """Return whether the address is https or this machine, so that nobody can read or change the traffic."""
     parts = urlsplit(url)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost"))
 
 
-def _rule(path: Path, told: Any) -> Rule:  # noqa: ANN401 - TOML
-    rule = _made(path, "oidc.rule", Rule, told if isinstance(told, dict) else {})
+def _rule(path: Path, parsed: Any) -> Rule:  # noqa: ANN401 - TOML
+    rule = _made(path, "oidc.rule", Rule, parsed if isinstance(parsed, dict) else {})
     if rule.role not in get_args(Role):
         raise _wrong(path, f"oidc.rule: there is no role {rule.role}: viewer, uploader, admin")
     return rule
 
 
-def _made(path: Path, table: str, kind: type, told: dict[str, Any]) -> Any:  # noqa: ANN401 - one of two
+def _made(path: Path, table: str, kind: type, parsed: dict[str, Any]) -> Any:  # noqa: ANN401 - one of two
     known = {field.name: field for field in fields(kind)}
-    unknown = sorted(told.keys() - known.keys())
-    missing = [name for name, field in known.items() if field.default is MISSING and name not in told]
-    wrong = [name for name, value in told.items() if name != "rules" and not isinstance(value, str)]
+    unknown = sorted(parsed.keys() - known.keys())
+    missing = [name for name, field in known.items() if field.default is MISSING and name not in parsed]
+    wrong = [name for name, value in parsed.items() if name != "rules" and not isinstance(value, str)]
     for names, what in ((unknown, "is unknown"), (missing, "is missing"), (wrong, "is no text")):
         if names:
             raise _wrong(path, f"{table}.{names[0]} {what}")
-    return kind(**told)
+    return kind(**parsed)
 
 
 def _wrong(path: Path, what: str) -> PerfcaseError:

@@ -31,7 +31,7 @@ _UNSENT_BYTES = 64 << 10
 
 
 def room(limits: ConnectionLimits) -> ConnectionLimits:
-    """The limits with no more connections than this process may have files open."""
+    """Return the limits with no more connections than this process may have files open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = limits.connections_max * 2 + _FILES_BESIDES
     if soft < wanted:
@@ -66,7 +66,7 @@ class Connection(H11Protocol):
 
     @classmethod
     def of(cls, limits: ConnectionLimits, proxies: Iterable[str]) -> type[Connection]:
-        """The connections of a server."""
+        """Return the connections of a server."""
         return type(
             "Connection",
             (cls,),
@@ -80,7 +80,7 @@ class Connection(H11Protocol):
     _seen: tuple[str, int] = ("", 0)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Takes a connection, or refuses one too many."""
+        """Take a connection, or refuse one too many."""
         counted = _Counted(transport)
         super().connection_made(counted)  # type: ignore[arg-type]
         kernel = transport.get_extra_info("socket")
@@ -103,7 +103,7 @@ class Connection(H11Protocol):
             return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """Forget the connection."""
         if self._watch is not None:
             self._watch.cancel()
         self._open[self._counted] -= 1
@@ -112,13 +112,13 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes."""
+        """Count the bytes, and pass them on."""
         self._came_bytes += len(data)
         if not self.transport.is_closing():
             super().data_received(data)
 
     def _look(self) -> None:
-        """Whether the client did its part since the last look."""
+        """Check whether the client made progress since the last check."""
         self._watch = self.loop.call_later(self.limits.look_s, self._look)
         waits_for, at_bytes = self._progress()
         before, before_bytes = self._seen
@@ -136,7 +136,7 @@ class Connection(H11Protocol):
             self.transport.abort()
 
     def _progress(self) -> tuple[str, int]:
-        """What of the client's is waited for, and how far it is."""
+        """Return what the server waits for from the client, and how far it is."""
         unsent = self.transport.get_write_buffer_size()
         if unsent:
             return "reader", self.transport.given_bytes - unsent  # type: ignore[attr-defined]

@@ -69,12 +69,12 @@ RESPONSES = {
 
 
 def body(kind: str, message: str, hint: str | None = None) -> dict:
-    """The JSON of an error."""
+    """Return the JSON of an error."""
     return {"error": {"kind": kind, "message": message, "hint": hint}}
 
 
 def install(app: FastAPI) -> None:
-    """Has the application answer all errors in this shape."""
+    """Make the application answer all errors in this format."""
 
     @app.exception_handler(ApiError)
     async def _api(_request: Request, error: ApiError) -> JSONResponse:

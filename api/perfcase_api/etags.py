@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 _READS = ("GET", "HEAD")
 
 
-class Tags:
+class ETagMiddleware:
     """Waits for the one body of such an answer; all others pass as they come."""
 
     def __init__(self, app: ASGIApp) -> None:

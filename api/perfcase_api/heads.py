@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-class Heads:
+class HeadMiddleware:
     """Asks the routes with GET and ends the answer where its body begins."""
 
     def __init__(self, app: ASGIApp) -> None:

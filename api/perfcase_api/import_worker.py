@@ -1,6 +1,6 @@
 """The process of one import, a copy of perfcase_api.worker: it makes ``FOLDER/case``.
 
-A line of JSON for each step, the last says how it ended. A capture is a stranger's file: before it is opened, the process keeps
+A line of JSON for each step, the last says how it ended. A capture is an untrusted file: before it is opened, the process keeps
 the right to read it, to write into FOLDER, and no other (perfcase_api.sandbox).
 """
 
@@ -19,7 +19,7 @@ from perfcase.case.kept import have_findings
 from perfcase.errors import PerfcaseError
 from perfcase_api import sandbox
 
-_EVERY_S = 0.1
+_REPORT_INTERVAL_S = 0.1
 _COLUMNS = (
     "hostname::VARCHAR, kernel_release::VARCHAR, try_cast(start_realtime_ns AS BIGINT), try_cast(duration_ns AS BIGINT),"
     " note::VARCHAR, ticket::VARCHAR, coalesce(labels::VARCHAR, '')"
@@ -31,14 +31,14 @@ NAME = "perfcase-import"
 
 
 def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
-    """Imports, then reads what the catalogue lists."""
+    """Import, then read what the catalogue lists."""
     sandbox.be_called(NAME)
     enclose(file, folder, limits)
     last = 0.0
 
     def progress(phase: str, records: int) -> None:
         nonlocal last
-        if time.monotonic() - last >= _EVERY_S:
+        if time.monotonic() - last >= _REPORT_INTERVAL_S:
             last = time.monotonic()
             say({"phase": phase, "records": records})
 
@@ -58,7 +58,7 @@ def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
 
 
 def enclose(file: Path, folder: Path, limits: dict[str, int]) -> None:
-    """Gives up every right but that to import."""
+    """Give up every right but that to import."""
     # The template is made while the cache may be written; an import gets a copy, in a cache of its own.
     template = database.template()
     cache, scratch = folder / "cache" / "perfcase", folder / "tmp"
@@ -73,6 +73,6 @@ def enclose(file: Path, folder: Path, limits: dict[str, int]) -> None:
 
 
 def say(what: dict) -> None:
-    """One line."""
+    """Print one line."""
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()

@@ -26,7 +26,7 @@ from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, Uploads, clean_ticket
 State = dict[str, Any]
 _MESSAGE_MAX = 2000
 _LINE_MAX = 1 << 22
-_LOOK_S = 0.5
+_POLL_S = 0.5
 
 
 WORKING = "importing"
@@ -49,7 +49,7 @@ class Imports:
         self._process: Child | None = None
 
     def start(self) -> None:
-        """Begins with what waits; imports of another perfcase are made again, for no analysis may write into one."""
+        """Start with the waiting imports. Redo imports of other versions, because analyses cannot write into them."""
         for row in self._catalogue.rows("SELECT capture_id FROM capture WHERE state = 'ready'"):
             if not store.is_current(self._uploads.case(row["capture_id"])):
                 self._catalogue.write(
@@ -60,30 +60,30 @@ class Imports:
         self._task = asyncio.create_task(self._work())
 
     def add(self, capture_id: str) -> None:
-        """Puts a capture at the end of the queue."""
+        """Put a capture at the end of the queue."""
         self._queue.put_nowait(capture_id)
 
     async def stop(self, capture_id: str) -> None:
-        """Ends the import of a capture that the catalogue has forgotten, if it is at work, and waits for that."""
+        """End the import of a capture that the catalogue has forgotten, if it is at work, and wait for that."""
         if self._at_work == capture_id and self._process is not None and self._process.returncode is None:
             self._process.kill()
         async with self._changed:
             await self._changed.wait_for(lambda: self._at_work != capture_id)
 
     async def close(self) -> None:
-        """Stops; what is at work is taken up again at the next start."""
+        """Stop; what is at work is taken up again at the next start."""
         if self._task:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
     async def follow(self, capture_id: str) -> AsyncIterator[State]:
-        """The state of an import, and each change of it until it is done."""
-        told: State | None = None
+        """Yield the state of an import, and each change of it until it is done."""
+        last_state: State | None = None
         while True:
             state = self.state(capture_id)
-            if state != told:
-                told = state
+            if state != last_state:
+                last_state = state
                 yield state
             if state["state"] in ("ready", "failed", "gone"):
                 return
@@ -93,7 +93,7 @@ class Imports:
                     await asyncio.wait_for(self._changed.wait(), 0.5)
 
     def state(self, capture_id: str) -> State:
-        """Where an import is: state, and phase and records while it runs."""
+        """Return where an import is: state, and phase and records while it runs."""
         row = self._catalogue.row("SELECT state, reason FROM capture WHERE capture_id = ?", (capture_id,))
         if row is None:
             return {"state": "gone"}
@@ -140,7 +140,7 @@ class Imports:
             await asyncio.to_thread(shutil.rmtree, working, ignore_errors=True)
 
     async def _run(self, capture_id: str, working: Path) -> State:
-        """What the process said last."""
+        """Return what the process said last."""
         limits = self._settings.limits
         allowed = {
             "memory_bytes": limits.import_memory_bytes,
@@ -182,7 +182,7 @@ class Imports:
         return done or {"error": f"the import was killed (signal {-code})" if code < 0 else "the import failed"}
 
     async def _watch(self, capture_id: str, process: Child, working: Path) -> str:
-        """Ends an import that was deleted, or takes more of the disk than it may, or the last of it; says why."""
+        """End an import that was deleted, or that uses more of the disk than allowed, or fills it. Say why."""
         limits = self._settings.limits
         while True:
             used, count = await asyncio.to_thread(storage.used, working)
@@ -195,7 +195,7 @@ class Imports:
             elif not self._catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
                 why = "the capture was deleted"
             else:
-                await asyncio.sleep(_LOOK_S)
+                await asyncio.sleep(_POLL_S)
                 continue
             if process.returncode is None:
                 process.kill()
@@ -207,7 +207,7 @@ class Imports:
         )
 
     def _ready(self, capture_id: str, done: State) -> None:
-        """Writes down what the process read. Its word is a stranger's: the columns' types refuse what is not theirs."""
+        """Store what the process read. It is untrusted: the types of the columns reject wrong values."""
         capture = {**done["capture"], "ticket": clean_ticket(done["capture"]["ticket"] or "")}
         labels = [label for label in done["labels"] if 0 < len(label) <= LABEL_MAX][:LABELS_MAX]
         with self._catalogue.writing() as db:
@@ -231,13 +231,13 @@ class Imports:
 
 
 def _empty(folder: Path) -> None:
-    """A new folder, also where a kill has left one."""
+    """Create an empty folder, and remove the one that a kill may have left."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, mode=0o700)
 
 
 def _put_in_place(working: Path, case: Path) -> None:
-    """The import gets its name; an older one, of a server that was killed before it could say so, goes with the rest."""
+    """Rename the import to its place. Remove an older one of a server that was killed."""
     made = [working / "case", *(working / "case").rglob("*")]
     if any(path.is_symlink() or not (path.is_file() or path.is_dir()) for path in made):
         raise ValueError("the import made links")

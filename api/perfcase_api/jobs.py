@@ -47,7 +47,7 @@ class Job:
     """
 
     def __init__(self, process: Child, limits: Limits, scratch: Path, ended: Callable[[], None]) -> None:
-        """``ended`` is called once, when the process is gone."""
+        """Keep the process; ``ended`` is called once, when it is gone."""
         self._process = process
         self._limits = limits
         self._deadline = asyncio.get_running_loop().time() + _PATIENCE * limits.job_seconds
@@ -60,7 +60,7 @@ class Job:
         self._taken.add_done_callback(lambda _: self._grown.set())
 
     async def output(self) -> AsyncIterator[bytes]:
-        """What the command wrote. Ends with an ApiError if it failed, took too long or wrote too much."""
+        """Yield what the command wrote. Ends with an ApiError if it failed, took too long or wrote too much."""
         at = 0
         while True:
             if at < self._kept_bytes:
@@ -76,7 +76,7 @@ class Job:
                 await self._grown.wait()
 
     async def _take(self) -> None:
-        """Takes all output, then says how it ended; the process is gone afterwards."""
+        """Take all output, then say how it ended; the process is gone afterwards."""
         try:
             while chunk := await self._in_time(self._process.stdout.read(_CHUNK)):
                 if self._kept_bytes + len(chunk) > self._limits.job_output_bytes:
@@ -107,11 +107,11 @@ class Job:
         return await asyncio.wait_for(work, max(0.0, self._deadline - asyncio.get_running_loop().time()))
 
     async def notes(self) -> str:
-        """What the command said on standard error beside its output."""
+        """Return what the command said on standard error beside its output."""
         return (await self._said).decode("utf-8", "replace")
 
     async def end(self) -> None:
-        """Kills what still runs."""
+        """Kill the process if it still runs."""
         for task in (self._taken, self._said):
             task.cancel()
         await asyncio.wait({self._taken, self._said})
@@ -146,7 +146,7 @@ class Jobs:
     """The processes of a server."""
 
     def __init__(self, workers: int, limits: Limits, nursery: Nursery, scratch: Path) -> None:
-        """``nursery``: where the processes come from; ``close`` ends it.
+        """Keep the settings. ``nursery`` starts the processes; ``close`` ends it.
 
         ``scratch``: where each gets a folder of its own; what a kill left there goes.
         """
@@ -162,12 +162,12 @@ class Jobs:
         self._starting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Loads everything ahead of the first job."""
+        """Load everything ahead of the first job."""
         self._starting = asyncio.create_task(self._nursery.start())
 
     @asynccontextmanager
     async def run(self, user: str, arguments: Sequence[str], readable: Sequence[Path]) -> AsyncIterator[Job]:
-        """Runs a command line of perfcase that may read these folders; it is killed when the block is left.
+        """Run a command line of perfcase that may read these folders; it is killed when the block is left.
 
         A user's next one waits until the answer is sent: what a slow reader has not read yet is held for him only.
         """
@@ -180,21 +180,21 @@ class Jobs:
             self._asked -= 1
 
     def load(self) -> tuple[int, int]:
-        """How many analyses have a process, and how many wait for one, or for who reads their answer."""
+        """Return how many analyses have a process, and how many wait for one, or for who reads their answer."""
         return self._running, max(0, self._asked - self._running)
 
     async def check(self, file: Path, begin: int, is_whole: bool) -> Checked:
-        """Looks at an upload from an offset on."""
+        """Look at an upload from an offset on."""
         size = file.stat().st_size
         limits = replace(
             self._limits,
             job_seconds=max(_CHECK_S, size / _CHECK_BYTES_PER_S),
             job_memory_bytes=checking.MEMORY_BYTES + size,
-            job_output_bytes=checking.SAID_MAX,
+            job_output_bytes=checking.REPLY_BYTES_MAX,
         )
         try:
             async with self._job({"check": [str(file), begin, is_whole]}, [file], self._checks, limits) as job:
-                return checking.heard(b"".join([part async for part in job.output()]))
+                return checking.parse_reply(b"".join([part async for part in job.output()]))
         except (ApiError, ValueError) as error:
             if isinstance(error, ApiError) and error.kind == "environment":
                 raise
@@ -235,7 +235,7 @@ class Jobs:
             await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
     async def close(self) -> None:
-        """Ends all processes."""
+        """End all processes."""
         if self._starting is not None:
             with contextlib.suppress(ApiError):
                 await self._starting

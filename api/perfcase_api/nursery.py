@@ -42,25 +42,25 @@ class Child:
         return self.ended.result() if self.ended.done() else None
 
     def order(self, line: bytes) -> None:
-        """Gives it its one line of input. A pipe takes 64 KiB at once; one that has ended says so by its exit code."""
+        """Send the one line of input. A pipe takes 64 KiB at once. If the process has ended, its exit code says so."""
         assert self._stdin is not None
         pipe, self._stdin = self._stdin, None
         with contextlib.suppress(OSError), os.fdopen(pipe, "wb") as writer:
             writer.write(line)
 
     def close(self) -> None:
-        """Lets go of the pipes. One that has not got its order ends."""
+        """Close the pipes. A process without a job ends then."""
         for transport in self._transports:
             transport.close()
         if self._stdin is not None:
             self.order(b"")
 
     def kill(self) -> None:
-        """Ends it."""
+        """End it."""
         self._nursery.say(f"kill {self.pid}")
 
     async def wait(self) -> int:
-        """How it ended."""
+        """Wait until it ends, and return how."""
         return await asyncio.shield(self.ended)
 
 
@@ -68,7 +68,7 @@ class Nursery:
     """The server's end of the process that is copied; it is started with the first job, and again if it was killed."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder``: where the processes work, so that what they print names captures and not where the store is."""
+        """Keep the settings. ``folder`` is the working folder of the processes, so that their output names captures and not the store."""
         self._folder = folder
         self._lock = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
@@ -77,7 +77,7 @@ class Nursery:
         self._children: dict[int, Child] = {}
 
     async def child(self, line_max: int = 1 << 16) -> Child:
-        """A new process; ``line_max``: bytes of what it may write before that is read."""
+        """Return a new process; ``line_max``: bytes of what it may write before that is read."""
         async with self._lock:
             await self._start()
             assert self._socket is not None
@@ -98,20 +98,20 @@ class Nursery:
         return child
 
     def say(self, message: str) -> None:
-        """A message without an answer; where nobody hears it, there is nobody left."""
+        """Send a message without an answer. If the process is gone, do nothing."""
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.send(message.encode())
 
     async def close(self) -> None:
-        """Ends it and all of its children."""
+        """End it and all of its children."""
         async with self._lock:
             self._lose()
             if self._process is not None:
                 await self._process.wait()
 
     async def start(self) -> None:
-        """Starts it ahead of the first job."""
+        """Start it ahead of the first job."""
         async with self._lock:
             await self._start()
 
@@ -156,7 +156,7 @@ class Nursery:
                 self._children.pop(int(words[1])).ended.set_result(int(words[2]))
 
     def _lose(self) -> None:
-        """Nobody is at the other end, or will be: who has lost its parent is killed by the kernel."""
+        """Close the connection to a dead process. The kernel kills its children."""
         if self._socket is None:
             return
         asyncio.get_running_loop().remove_reader(self._socket)

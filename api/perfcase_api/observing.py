@@ -27,7 +27,7 @@ _SECONDS = (0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300)
 _STATES = ("uploaded", "importing", "ready", "failed")
 
 
-class Figures:
+class Metrics:
     """The figures of one server."""
 
     def __init__(self) -> None:
@@ -46,11 +46,11 @@ class Figures:
         ProcessCollector(registry=self._registry)
 
     def watch(self, here: Server) -> None:
-        """Adds what the server's parts know."""
+        """Add what the server's parts know."""
         self._registry.register(_Store(here))
 
     def text(self) -> bytes:
-        """All figures, in Prometheus' text format."""
+        """Return all figures, in Prometheus' text format."""
         return generate_latest(self._registry)
 
 
@@ -61,7 +61,7 @@ class _Store(Collector):
         self._here = here
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The figures now."""
+        """Yield the figures now."""
         catalogue = self._here.catalogue
         found = {
             row[0]: row[1:] for row in catalogue.rows("SELECT state, count(*), sum(size_bytes) FROM capture GROUP BY 1")
@@ -85,10 +85,10 @@ class _Store(Collector):
         yield GaugeMetricFamily("perfcase_store_free_bytes", "Room on the store's disk.", room)
 
 
-class Observed:
+class MetricsMiddleware:
     """Counts each request, and writes it down where an access log was asked for."""
 
-    def __init__(self, app: ASGIApp, figures: Figures, log: logging.Logger | None) -> None:
+    def __init__(self, app: ASGIApp, figures: Metrics, log: logging.Logger | None) -> None:
         self._app, self._figures, self._log = app, figures, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -108,7 +108,7 @@ class Observed:
             await self._app(scope, receive, counted)
         finally:
             took = time.monotonic() - began
-            # Not the path: that has names of captures, and a stranger can make up as many as he likes.
+            # Not the path: it has names of captures, and a client can invent any number of them.
             route = getattr(scope.get("route"), "path", "-")
             self._figures.requests.labels(_known(scope["method"]), route, str(status)).inc()
             self._figures.seconds.observe(took)
@@ -118,7 +118,7 @@ class Observed:
 
 
 def access_log(path: Path) -> logging.Logger:
-    """Writes to a file; when it is moved away, to a new one of that name. ``-``: standard error."""
+    """Write to a file; when it is moved away, to a new one of that name. ``-``: standard error."""
     log = logging.getLogger("perfcase.access")
     log.handlers = [logging.StreamHandler() if str(path) == "-" else WatchedFileHandler(path, encoding="utf-8")]
     log.setLevel(logging.INFO)
@@ -127,7 +127,7 @@ def access_log(path: Path) -> logging.Logger:
 
 
 def _line(request: Request, status: int, sent: int, took: float) -> str:
-    """A request as JSON. Without what follows the question mark: that may hold what somebody searches for."""
+    """Return a request as JSON. Without what follows the question mark: that may hold what somebody searches for."""
     who = getattr(request.state, "who", None)
     return json.dumps(
         {

@@ -25,11 +25,11 @@ from joserfc.jws import JWSRegistry
 from perfcase_api.configuration import is_safe
 from perfcase_api.errors import ApiError
 from perfcase_api.settings import Oidc, Rule
-from perfcase_api.who import BEGUN_S
+from perfcase_api.who import SIGN_IN_S
 
-_BEGUN_MAX = 10_000
-_KNOWN_S = 3600.0
-_ANEW_S = 30.0
+_PENDING_MAX = 10_000
+_CACHE_S = 3600.0
+_REFETCH_S = 30.0
 _TIMEOUT_S = 15.0
 _ANSWER_MAX = 1 << 20
 _LEEWAY_S = 60
@@ -49,7 +49,7 @@ class Person:
 
 
 @dataclass(frozen=True)
-class _Begun:
+class _PendingSignIn:
     state: str
     nonce: str
     verifier: str
@@ -61,7 +61,7 @@ class Provider:
 
     def __init__(self, oidc: Oidc) -> None:
         self._oidc = oidc
-        self._begun: OrderedDict[str, _Begun] = OrderedDict()
+        self._begun: OrderedDict[str, _PendingSignIn] = OrderedDict()
         self._metadata: dict[str, Any] = {}
         self._keys: KeySet | None = None
         self._known_at = 0.0
@@ -75,14 +75,14 @@ class Provider:
         return f"{self._oidc.url.rstrip('/')}/v1/oidc/callback"
 
     async def begin(self) -> tuple[str, str]:
-        """Where to send the browser, and the secret for its cookie."""
-        await self._know(_KNOWN_S)
+        """Return where to send the browser, and the secret for its cookie."""
+        await self._know(_CACHE_S)
         secret = secrets.token_urlsafe(32)
-        begun = _Begun(
-            *(secrets.token_urlsafe(32) for _ in range(2)), secrets.token_urlsafe(48), time.monotonic() + BEGUN_S
+        begun = _PendingSignIn(
+            *(secrets.token_urlsafe(32) for _ in range(2)), secrets.token_urlsafe(48), time.monotonic() + SIGN_IN_S
         )
         self._begun[secret] = begun
-        if len(self._begun) > _BEGUN_MAX:
+        if len(self._begun) > _PENDING_MAX:
             self._begun.popitem(last=False)
         async with self._client() as client:
             url, _ = client.create_authorization_url(
@@ -94,7 +94,7 @@ class Provider:
         return url, secret
 
     async def finish(self, secret: str, state: str, code: str, issuer: str | None) -> Person:
-        """Who came back with a code."""
+        """Return the person who came back with a code."""
         # Taken out at once: a second answer to the same question is refused.
         begun = self._begun.pop(secret, None)
         if (
@@ -105,7 +105,7 @@ class Provider:
             raise _refused("this browser did not begin to sign in, or too long ago", "begin again: GET /v1/oidc")
         if issuer is not None and issuer != self._oidc.issuer:
             raise _refused("another provider answered")
-        await self._know(_KNOWN_S)
+        await self._know(_CACHE_S)
         try:
             async with self._client() as client:
                 answer = await client.fetch_token(
@@ -119,7 +119,7 @@ class Provider:
         return self._person(await self._claims(answer, begun.nonce))
 
     async def _claims(self, answer: dict[str, Any], nonce: str) -> dict[str, Any]:
-        """The ID token's claims: of this provider, for us, of now, signed, and an answer to our question."""
+        """Return the ID token's claims: of this provider, for us, of now, signed, and an answer to our question."""
         token = answer.get("id_token")
         if not isinstance(token, str):
             raise _refused("the provider sent no ID token")
@@ -127,7 +127,7 @@ class Provider:
             read = self._read(token)
         except JoseError:
             # Signed with a key that the provider has not told us of yet.
-            await self._know(_ANEW_S)
+            await self._know(_REFETCH_S)
             try:
                 read = self._read(token)
             except JoseError as error:
@@ -178,7 +178,7 @@ class Provider:
         return Person(self._oidc.issuer, subject, shown or "-", rule)
 
     async def _know(self, age_s: float) -> None:
-        """The provider's addresses and keys, not older than this."""
+        """Fetch the addresses and keys of the provider, if those in memory are older than this."""
         if self._keys is not None and time.monotonic() - self._known_at < age_s:
             return
         issuer = self._oidc.issuer
@@ -199,12 +199,12 @@ class Provider:
             async with httpx2.AsyncClient(transport=_Bounded(), timeout=_TIMEOUT_S) as client:
                 answer = await client.get(url)
                 answer.raise_for_status()
-                told = answer.json()
+                reply = answer.json()
         except (httpx2.HTTPError, ValueError) as error:
             raise _unreachable(_short(error)) from error
-        if not isinstance(told, dict):
+        if not isinstance(reply, dict):
             raise _unreachable("not an answer of a provider")
-        return told
+        return reply
 
     def _client(self) -> AsyncOAuth2Client:
         return AsyncOAuth2Client(
@@ -224,7 +224,7 @@ class _Bounded(httpx2.AsyncHTTPTransport):
     """Answers no longer than they need to be."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One request, its whole answer."""
+        """Send one request and return the whole answer."""
         request.headers["Accept-Encoding"] = "identity"
         answer = await super().handle_async_request(request)
         content = b""
@@ -247,6 +247,6 @@ def _unreachable(what: str) -> ApiError:
 
 
 def _short(error: Exception) -> str:
-    """The first line of an error, which may hold what the provider said."""
+    """Return the first line of an error, which may hold what the provider said."""
     text = (str(error) or type(error).__name__).splitlines()[0]
     return "".join(char for char in text if char.isprintable())[:200]

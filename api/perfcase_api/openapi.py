@@ -18,12 +18,12 @@ JSON = "application/json"
 
 @cache
 def examples() -> dict[str, dict[str, Any]]:
-    """By ``METHOD path``: ``request`` and ``response``."""
+    """Return by ``METHOD path``: ``request`` and ``response``."""
     return json.loads(files("perfcase_api").joinpath("examples.json").read_text(encoding="utf-8"))
 
 
 def install(app: FastAPI) -> None:
-    """Has the application answer ``/openapi.json`` with examples."""
+    """Make the application answer ``/openapi.json`` with examples."""
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:

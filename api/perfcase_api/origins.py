@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from perfcase_api.errors import STATUS, body
 
 
-class OwnPages:
+class SameOriginMiddleware:
     """Refuses requests by another name than this machine's own, and those of other sites' pages."""
 
     def __init__(self, app: ASGIApp) -> None:

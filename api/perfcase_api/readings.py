@@ -1,6 +1,6 @@
 """The figures that a history asks captures for. They stay the same until perfcase itself changes, so each is worked out once.
 
-Every capture is asked in a process of its own: whatever a stranger's file does to the process that reads it, it does to no other
+Every capture is asked in a process of its own: an untrusted file can affect only the process that reads it, and no other
 capture's figure, which is kept.
 """
 
@@ -26,7 +26,7 @@ _FAILURES_MAX = 3
 async def readings(
     here: Server, who: Who, captures: Sequence[Row], question: Sequence[str], *, only_kept: bool = False
 ) -> list[object]:
-    """What ``perfcase history QUESTION --reading`` prints of each capture, kept or worked out now; None where that fails."""
+    """Return what ``perfcase history QUESTION --reading`` prints of each capture, kept or worked out now; None where that fails."""
     key = here.answers.etag([], ["reading", *question])
     rows = await asyncio.to_thread(
         here.catalogue.rows, "SELECT capture_id, told FROM reading WHERE question = ?", (key,)
@@ -41,12 +41,12 @@ async def readings(
             if failures >= _FAILURES_MAX and not found:
                 return
             try:
-                told = await _told(here, who, capture_id, question)
+                figure = await _ask_figure(here, who, capture_id, question)
             except ApiError:
                 failures += 1
                 continue
-            found[capture_id] = told
-            await asyncio.to_thread(_keep, here, key, capture_id, told)
+            found[capture_id] = figure
+            await asyncio.to_thread(_keep, here, key, capture_id, figure)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(here.settings.limits.jobs_per_user):
@@ -54,20 +54,20 @@ async def readings(
     return [found.get(row["capture_id"]) for row in captures]
 
 
-async def _told(here: Server, who: Who, capture_id: str, question: Sequence[str]) -> object:
+async def _ask_figure(here: Server, who: Who, capture_id: str, question: Sequence[str]) -> object:
     line = ["history", f"{capture_id}/case", *question, "--reading"]
     async with here.jobs.run(str(who.token_id), line, [here.uploads.case(capture_id)]) as job:
         printed = b"".join([part async for part in job.output()])
     try:
-        (told,) = json.loads(printed)
+        (figure,) = json.loads(printed)
     except (ValueError, TypeError):
         raise ApiError("internal", "the analysis has no figure") from None
-    return told
+    return figure
 
 
-def _keep(here: Server, key: str, capture_id: str, told: object) -> None:
+def _keep(here: Server, key: str, capture_id: str, figure: object) -> None:
     # It may have been deleted meanwhile.
     with suppress(sqlite3.IntegrityError), here.catalogue.writing() as db:
-        row = (capture_id, key, json.dumps(told))
+        row = (capture_id, key, json.dumps(figure))
         db.execute("INSERT OR REPLACE INTO reading (capture_id, question, told) VALUES (?, ?, ?)", row)
         db.execute("DELETE FROM reading WHERE reading_id <= (SELECT max(reading_id) FROM reading) - ?", (_KEPT_MAX,))

@@ -1,4 +1,4 @@
-"""What a process of an analysis or of an import gives up before it touches a capture or a stranger's SQL.
+"""The restrictions of a process of an analysis or import, before it opens a capture or runs a user's SQL.
 
 Landlock leaves it the named folders to read, one to write, and no TCP; seccomp no sockets, programs and processes at all;
 limits bound its memory, time and files. Where the kernel has no Landlock no file of an analysis may grow at all: what needs a
@@ -33,7 +33,7 @@ OWN = tuple(
 
 
 def environment() -> dict[str, str]:
-    """What such a process gets of the server's environment: where code is and where the cache is, no secrets."""
+    """Return what such a process gets of the server's environment: where code is and where the cache is, no secrets."""
     kept = {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME") if name in os.environ}
     path = os.pathsep.join(path for path in sys.path if path)
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONPATH": path, **kept}
@@ -55,38 +55,38 @@ _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_NO_NEW_PRIVS = 1, 15, 38
 
 
 def missing() -> list[str]:
-    """Which walls this machine cannot build, and what a capture that takes a process over could do for it."""
-    told = []
+    """Return which limits this machine cannot enforce, and what a hostile capture could do for that reason."""
+    problems = []
     abi = _abi()
     if abi < 1:
-        told.append(
+        problems.append(
             "this kernel has no Landlock: an import that was taken over reads and writes all that the server's user may; analyses"
             " that need a scratch file fail (Linux 5.13 or later, landlock among the security modules: lsm=)"
         )
     elif abi < _TRUNCATE_ABI:
-        told.append("this kernel's Landlock does not refuse to cut files short (Linux 6.2 or later does)")
+        problems.append("this kernel's Landlock does not refuse to cut files short (Linux 6.2 or later does)")
     if not seccomp.is_there():
-        told.append(
+        problems.append(
             "this machine has no seccomp filter that perfcase knows: a process that was taken over can start programs, send signals"
             " and use the network (x86_64 or arm64, CONFIG_SECCOMP_FILTER)"
         )
-    return told
+    return problems
 
 
 def end_with(parent: int) -> None:
-    """This process ends when its parent does, a process with this number; at once if that has ended."""
+    """End this process when its parent, the process with this number, ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(os.EX_TEMPFAIL)
 
 
 def be_called(name: str) -> None:
-    """The kernel's name of this process, for who looks at the host: 15 bytes at most."""
+    """Set the name of this process in the kernel, for tools such as ps: at most 15 bytes."""
     ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int) -> None:
-    """Bounds on this process from now on. What grows a file beyond ``file_bytes`` fails with EFBIG."""
+    """Limit this process from now on. What grows a file beyond ``file_bytes`` fails with EFBIG."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -98,7 +98,7 @@ def limit(*, memory_bytes: int, cpu_seconds: int, file_bytes: int) -> None:
 
 
 def fence(readable: Iterable[Path], writable: Path) -> bool:
-    """Leaves this process these files and folders to read, one folder to write, no other; False where the kernel cannot.
+    """Restrict this process to these files and folders to read, and one folder to write. Return False if the kernel cannot.
 
     It must have one thread only: Landlock holds for the thread that asks and for those that it starts.
     """
@@ -126,7 +126,7 @@ def fence(readable: Iterable[Path], writable: Path) -> bool:
 
 
 def _abi() -> int:
-    """The version of this kernel's Landlock; below 1: it has none."""
+    """Return the version of this kernel's Landlock; below 1: it has none."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     return libc.syscall(_CREATE_RULESET, None, 0, 1)

@@ -51,7 +51,7 @@ _SET_MODE_FILTER, _GET_ACTION_AVAIL, _TSYNC = 1, 2, 1
 
 
 def refuse() -> bool:
-    """Refuses them with EPERM from now on; new threads stay possible. False where this machine cannot.
+    """Reject these calls with EPERM from now on; new threads stay possible. Return False if this machine cannot.
 
     Wants PR_SET_NO_NEW_PRIVS to be set.
     """
@@ -65,13 +65,13 @@ def refuse() -> bool:
 
 
 def is_there() -> bool:
-    """Whether ``refuse`` can do its work here."""
+    """Return whether ``refuse`` works on this machine."""
     machine = platform.machine()
     return machine in _ARCHITECTURES and _seccomp(machine, _GET_ACTION_AVAIL, 0, struct.pack("=I", _ERRNO)) == 0
 
 
 def numbers(machine: str) -> dict[str, int]:
-    """The number of each call on a kind of machine."""
+    """Return the number of each call on a kind of machine."""
     column = list(_ARCHITECTURES).index(machine)
     return {name: found for name, both in _CALLS.items() if (found := both[column]) is not None}
 

@@ -32,7 +32,7 @@ def start(
     audit_days: int,
     is_open: bool,
 ) -> None:
-    """What ``perfcase serve`` runs: its options, as that command documents them. Comes back when the server ends.
+    """Run the server with the options of ``perfcase serve``. Return when the server ends.
 
     Raises:
         PerfcaseError: the store or the configuration cannot be used.
@@ -55,7 +55,7 @@ def start(
 
 
 def serve(settings: Settings, say: Callable[[str], None]) -> None:
-    """Serves a store; comes back when SIGTERM or SIGINT says so. ``say``: a line for who started it."""
+    """Serve a store until SIGTERM or SIGINT. ``say`` prints a line for the user who started it."""
     app = create_app(settings)
     with locked(settings.store):
         _run(app, settings, say)

@@ -22,7 +22,7 @@ class Limits:
     uploads_of_user: int = 100
     """Begun with one token and not finished."""
     body_bytes: int = 1 * MIB
-    """Most that a request may have, but for the bytes of an upload."""
+    """Most that a request may have, except the bytes of an upload."""
     requests_per_minute: int = 600
     """Those of one token; without a token, those of one address."""
     job_seconds: float = 120.0

@@ -1,4 +1,4 @@
-"""What the routes of one server share, and how a route learns who asks."""
+"""What the routes of one server share, and how a route identifies the user."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fastapi import Depends, Request
 from fastapi.security import APIKeyCookie, HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 
-from perfcase_api.answers import Answers
+from perfcase_api.answers import AnswerCache
 from perfcase_api.catalogue import Catalogue, Row
 from perfcase_api.errors import ApiError
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
 from perfcase_api.settings import Settings
 from perfcase_api.uploads import Uploads
-from perfcase_api.who import COOKIE, NOBODY_ASKED, Rates, Tokens, Who
+from perfcase_api.who import ANONYMOUS_ADMIN, COOKIE, RateLimit, Tokens, Who
 
 if TYPE_CHECKING:
     from perfcase_api.oidc import Provider
@@ -30,11 +30,11 @@ class Server:
     settings: Settings
     catalogue: Catalogue
     tokens: Tokens
-    rates: Rates
+    rates: RateLimit
     uploads: Uploads
     imports: Imports
     jobs: Jobs
-    answers: Answers
+    answers: AnswerCache
     provider: Provider | None = None
     """The identity provider, if one is configured."""
 
@@ -44,14 +44,14 @@ class Server:
         return self.settings.oidc.issuer if self.settings.oidc else None
 
     def capture(self, who: Who, capture_id: str) -> Row:
-        """A capture in scope. Those out of scope are not told from those that are not there."""
+        """Return a capture in scope. A capture out of scope looks like one that does not exist."""
         row = self.catalogue.row("SELECT * FROM capture WHERE capture_id = ?", (capture_id,))
         if row is None or not who.sees(row["ticket"]):
             raise ApiError("not_found", f"there is no capture {capture_id[:80]}", "GET /v1/captures lists them")
         return row
 
     def ready(self, who: Who, capture_id: str) -> Row:
-        """A capture that can be asked."""
+        """Return a capture that can be asked."""
         row = self.capture(who, capture_id)
         if row["state"] == "failed":
             raise ApiError("input", f"{row['name']}: not imported: {row['reason']}", "the original can be downloaded")
@@ -66,12 +66,12 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 def server(request: Request) -> Server:
-    """The server that the application belongs to."""
+    """Return the server that the application belongs to."""
     return request.app.state.server
 
 
 def address(request: Request) -> str:
-    """Where a request comes from."""
+    """Return the address that a request comes from."""
     return request.client.host if request.client else "-"
 
 
@@ -80,11 +80,11 @@ def identify(
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)],
     session: Annotated[str | None, Depends(_SESSION)],
 ) -> Who:
-    """Who asks, by token or by session; counted against the rate before the secret is looked at."""
+    """Return the user of a request, by token or by session. Count the request before the secret is checked."""
     here = server(request)
     if here.settings.is_open:
         here.rates.take(address(request))
-        who: Who | None = NOBODY_ASKED
+        who: Who | None = ANONYMOUS_ADMIN
     elif bearer:
         who = here.tokens.by_secret(bearer.credentials)
         here.rates.take(f"token {who.token_id}" if who else address(request))
@@ -109,5 +109,5 @@ Me = Annotated[Who, Depends(identify)]
 
 
 def sse(event: str, data: object) -> bytes:
-    """One server-sent event."""
+    """Return one server-sent event."""
     return f"event: {event}\ndata: {json.dumps(data)}\n\n".encode()

@@ -23,7 +23,7 @@ _LOW_BYTES = 8 << 20
 
 @contextmanager
 def locked(store: Path) -> Iterator[None]:
-    """This process alone serves the store. The lock goes with the process, however it ends."""
+    """Hold the lock of the store: only this process serves it. The lock ends with the process."""
     store.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle = os.open(store / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -39,18 +39,18 @@ def locked(store: Path) -> Iterator[None]:
 
 
 def free_bytes(folder: Path) -> int:
-    """What a process without special rights may still write there."""
+    """Return what a process without special rights may still write there."""
     stat = os.statvfs(folder)
     return stat.f_bavail * stat.f_frsize
 
 
 def is_full(folder: Path) -> bool:
-    """Whether what arrives or is imported has to stop, so that the rest goes on."""
+    """Return whether uploads and imports must stop, so that everything else goes on."""
     return free_bytes(folder) < 2 * RESERVE_BYTES
 
 
 def used(folder: Path) -> tuple[int, int]:
-    """Bytes and number of the files below a folder, which may change meanwhile."""
+    """Return bytes and number of the files below a folder, which may change meanwhile."""
     total = count = 0
     for place, folders, names in os.walk(folder):
         count += len(folders) + len(names)
@@ -67,7 +67,7 @@ class Reserve:
         self._path = folder / "reserve"
 
     def tend(self) -> None:
-        """Before something is written that must not fail: makes room if there is none, keeps some if there is again."""
+        """Free the reserve if the disk is full, and fill it again when there is space. Call this before a write that must not fail."""
         free = free_bytes(self._path.parent)
         if free < _LOW_BYTES:
             self._path.unlink(missing_ok=True)

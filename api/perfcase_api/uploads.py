@@ -33,7 +33,7 @@ LABEL_MAX, LABELS_MAX = 100, 100
 
 
 def clean_name(name: str) -> str:
-    """A file name for people: the last part, without what a terminal or a page might take for more than text."""
+    """Return a file name for people: the last part, without what a terminal or a page might take for more than text."""
     last = re.split(r"[/\\]", name)[-1]
     kept = "".join(char for char in last if char.isprintable())[:NAME_MAX].strip().lstrip(".")
     return kept or "capture"
@@ -63,15 +63,15 @@ class Uploads:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def file(self, capture_id: str) -> Path:
-        """The original of a capture."""
+        """Return the original of a capture."""
         return self.captures / capture_id / "original"
 
     def case(self, capture_id: str) -> Path:
-        """The import of a capture."""
+        """Return the import of a capture."""
         return self.captures / capture_id / "case"
 
     def begin(self, who: Who, name: str, size_bytes: int, ticket: str, *, accept_damaged: bool) -> Row:
-        """A new upload."""
+        """Return a new upload."""
         who.needs("uploader")
         if ticket and not who.sees(ticket):
             raise ApiError("not_permitted", f"ticket {ticket} is not in scope", f"yours begin with {who.ticket_prefix}")
@@ -99,7 +99,7 @@ class Uploads:
         return self.find(who, upload_id)
 
     def find(self, who: Who, upload_id: str) -> Row:
-        """An upload of this user; an admin finds all in scope."""
+        """Return an upload of this user; an admin finds all in scope."""
         row = self._catalogue.row("SELECT * FROM upload WHERE upload_id = ?", (upload_id,))
         is_theirs = row is not None and (
             row["token_id"] == who.token_id or (who.role == "admin" and who.sees(row["ticket_prefix"]))
@@ -109,14 +109,14 @@ class Uploads:
         return row
 
     def offset(self, upload_id: str) -> int:
-        """How many bytes are there."""
+        """Return the number of bytes that have arrived."""
         try:
             return (self.parts / upload_id).stat().st_size
         except FileNotFoundError:
             return 0
 
     async def append(self, upload: Row, offset: int, data: AsyncIterator[bytes]) -> str | None:
-        """Adds bytes at ``offset``, which must be the end; the capture's id if the file is whole now."""
+        """Add bytes at ``offset``, which must be the end. Return the capture's id if the file is whole now."""
         upload_id = upload["upload_id"]
         arriving = self._arriving.setdefault(upload_id, _Arriving())
         if arriving.lock.locked():
@@ -151,19 +151,19 @@ class Uploads:
             return capture_id
 
     def abort(self, upload_id: str) -> None:
-        """Forgets an upload and removes what has arrived."""
+        """Forget an upload and remove what has arrived."""
         self._catalogue.write("DELETE FROM upload WHERE upload_id = ?", (upload_id,))
         (self.parts / upload_id).unlink(missing_ok=True)
         self._arriving.pop(upload_id, None)
 
     def forget(self, capture_id: str) -> None:
-        """A capture is no more: nobody finds it from now on. ``remove`` comes next, or the next start of the server."""
+        """Delete a capture from the catalogue. ``remove`` deletes its files, now or at the next start of the server."""
         with self._catalogue.writing() as db:
             db.execute("DELETE FROM capture WHERE capture_id = ?", (capture_id,))
             db.execute("INSERT OR IGNORE INTO deleted VALUES (?)", (capture_id,))
 
     def remove(self, capture_id: str) -> None:
-        """Removes the files of a capture that was forgotten, if it was not uploaded again meanwhile."""
+        """Remove the files of a capture that was forgotten, if it was not uploaded again meanwhile."""
         with self._placing:
             if not self._catalogue.row("SELECT 1 FROM deleted WHERE capture_id = ?", (capture_id,)):
                 return
@@ -173,7 +173,7 @@ class Uploads:
                 self._catalogue.write("DELETE FROM deleted WHERE capture_id = ?", (capture_id,))
 
     def recover(self) -> list[str]:
-        """After a kill: what was deleted goes, imports that were at work begin again; what nobody knows is put aside, and told.
+        """Recover after a kill: remove what was deleted, restart interrupted imports, put unknown files aside. Return messages.
 
         A catalogue that is lost, or older than the captures, is no reason to delete one.
         """
@@ -183,7 +183,7 @@ class Uploads:
         return [*self._recover_captures(), *self._recover_parts()]
 
     def _recover_captures(self) -> list[str]:
-        told = []
+        notes = []
         known = {row["capture_id"] for row in self._catalogue.rows("SELECT capture_id FROM capture")}
         arriving = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
         parts = {part.stat().st_ino for part in self.parts.iterdir() if part.name in arriving}
@@ -195,7 +195,7 @@ class Uploads:
             if not original.exists() or original.stat().st_ino in parts:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
-                told.append(self._put_aside(folder))
+                notes.append(self._put_aside(folder))
         for capture_id in sorted(known):
             if not self.file(capture_id).exists() and not self.case(capture_id).exists():
                 self._catalogue.write(
@@ -203,11 +203,11 @@ class Uploads:
                     " WHERE capture_id = ?",
                     (capture_id,),
                 )
-                told.append(f"{self.captures / capture_id}: missing; the catalogue says that it is there")
-        return told
+                notes.append(f"{self.captures / capture_id}: missing; the catalogue says that it is there")
+        return notes
 
     def _recover_parts(self) -> list[str]:
-        told = []
+        notes = []
         arriving = {row["upload_id"] for row in self._catalogue.rows("SELECT upload_id FROM upload")}
         for part in sorted(self.parts.iterdir()):
             if part.name in arriving:
@@ -216,11 +216,11 @@ class Uploads:
             if part.stat().st_nlink > 1 or not part.stat().st_size:
                 part.unlink()
             else:
-                told.append(self._put_aside(part))
-        return told
+                notes.append(self._put_aside(part))
+        return notes
 
     def _put_aside(self, path: Path) -> str:
-        """Moves what the catalogue does not know to lost+found; says so."""
+        """Move what the catalogue does not know to lost+found. Return a message."""
         aside = self._settings.store / "lost+found"
         aside.mkdir(exist_ok=True, mode=0o700)
         target = aside / path.name
@@ -232,7 +232,7 @@ class Uploads:
         return f"{path}: the catalogue does not know it; moved to {target}"
 
     async def _look(self, upload: Row, arriving: _Arriving, *, is_whole: bool) -> None:
-        """Compares what has arrived since the last look with the manifest; what is refused is gone."""
+        """Compare what has arrived since the last look with the manifest; what is refused is gone."""
         seen = arriving.checked
         found = await self._check(self.parts / upload["upload_id"], seen.checked_bytes, is_whole)
         damage = tuple(dict.fromkeys((*seen.damage, *found.damage)))[:_DAMAGE_MAX]
@@ -245,12 +245,12 @@ class Uploads:
                 f"{upload['name']}: {damage[0]}",
                 "send it again; if the file itself is damaged, with accept_damaged",
             )
-        # The manifest's word is a stranger's too. Without a ticket a capture is out of every scope.
+        # The manifest is untrusted too. Without a ticket a capture is out of every scope.
         prefix, ticket = upload["ticket_prefix"], upload["ticket"] or clean_ticket(found.ticket)
         if (ticket or is_whole) and not ticket.startswith(prefix):
             self.abort(upload["upload_id"])
-            told = f"ticket {ticket} is not in scope" if ticket else "the capture has no ticket"
-            raise ApiError("not_permitted", told, f"give one that begins with {prefix}, with ticket")
+            notes = f"ticket {ticket} is not in scope" if ticket else "the capture has no ticket"
+            raise ApiError("not_permitted", notes, f"give one that begins with {prefix}, with ticket")
 
     def _finish(self, upload: Row, checked: Checked) -> str:
         part = self.parts / upload["upload_id"]
@@ -289,7 +289,7 @@ class Uploads:
 
 
 def identity(file_hash: str, ticket_prefix: str) -> str:
-    """The id of a capture: the hash of its file, for each scope another one.
+    """Return the id of a capture: the hash of its file, for each scope another one.
 
     Who sees a part of the tickets shares captures with those who see the same part. With nobody else: that a file is there
     already, and what becomes of it, would be told to anyone who has a copy.
@@ -303,5 +303,5 @@ def _full(error: OSError) -> ApiError:
 
 
 def clean_ticket(ticket: str) -> str:
-    """A ticket's number as it is kept: printable, short."""
+    """Return a ticket's number as it is kept: printable, short."""
     return "".join(char for char in ticket if char.isprintable())[:NAME_MAX].strip()

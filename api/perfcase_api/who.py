@@ -17,14 +17,14 @@ _RANK = {"viewer": 0, "uploader": 1, "admin": 2}
 
 COOKIE = "perfcase_session"
 SESSION_S = 12 * 3600
-BEGUN_S = 600
+SIGN_IN_S = 600
 """How long one may take to sign in at an identity provider."""
 _BUCKETS_MAX = 10_000
 
 
 @dataclass(frozen=True)
 class Who:
-    """Who asks."""
+    """The user of a request."""
 
     name: str
     role: Role
@@ -37,12 +37,12 @@ class Who:
             raise ApiError("not_permitted", f"{self.name} is a {self.role}", f"this needs a token of role {role}")
 
     def sees(self, ticket: str) -> bool:
-        """Whether captures of a ticket are in scope."""
+        """Return whether captures of a ticket are in scope."""
         return ticket.startswith(self.ticket_prefix)
 
 
-NOBODY_ASKED = Who("open", "admin")
-"""Who asks a server that wants no tokens."""
+ANONYMOUS_ADMIN = Who("open", "admin")
+"""The user of a server without tokens (--open)."""
 
 
 class Tokens:
@@ -52,13 +52,13 @@ class Tokens:
         self._catalogue = catalogue
 
     def first(self, issuer: str | None = None) -> str | None:
-        """A token for an admin of all tickets, where none is valid: at the first start, or when the last one ended."""
+        """Create a token for an admin of all tickets if none is valid: at the first start, or when the last one expired."""
         if self._catalogue.row(f"{_ADMINS} LIMIT 1", {"now": now_ns(), "issuer": issuer}):
             return None
         return self.create("first admin", "admin", "", None)[1]
 
     def create(self, name: str, role: Role, ticket_prefix: str, expires_ns: int | None) -> tuple[int, str]:
-        """A new token: its number, and the secret, which is told this once."""
+        """Create a token. Return its number and its secret, which is shown only once."""
         secret = f"pc_{secrets.token_urlsafe(32)}"
         number = self._catalogue.write(
             "INSERT INTO token (name, hash, role, ticket_prefix, created_ns, expires_ns) VALUES (?, ?, ?, ?, ?, ?)",
@@ -67,7 +67,7 @@ class Tokens:
         return number, secret
 
     def person(self, issuer: str, subject: str, name: str, role: str, ticket_prefix: str) -> int | None:
-        """The token that stands for a person of an identity provider, as the provider describes them now; None if it was revoked."""
+        """Return the token that stands for a person of an identity provider, as the provider describes them now; None if it was revoked."""
         with self._catalogue.writing() as db:
             row = db.execute(
                 "INSERT INTO token (name, hash, role, ticket_prefix, created_ns, issuer, subject) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -79,7 +79,7 @@ class Tokens:
         return None if row["revoked_ns"] is not None else row["token_id"]
 
     def revoke(self, me: Who, token_id: int, issuer: str | None = None) -> bool:
-        """Ends a token in scope and its sessions; whether there was one to end. Not that of the last admin of all tickets.
+        """End a token in scope and its sessions. Return whether there was one to end. Not that of the last admin of all tickets.
 
         ``issuer``: the identity provider whose people can sign in.
         """
@@ -99,11 +99,11 @@ class Tokens:
             return True
 
     def by_secret(self, secret: str) -> Who | None:
-        """Whose token this is, if it is valid now."""
+        """Return the owner of this token, if it is valid now."""
         return _who(self._catalogue.row(f"{_VALID} WHERE t.hash = :hash AND {_NOW}", _values(secret)))
 
     def by_session(self, secret: str) -> Who | None:
-        """Whose session this is, if it is valid now."""
+        """Return the owner of this session, if it is valid now."""
         return _who(
             self._catalogue.row(
                 f"{_VALID} JOIN session AS s USING (token_id) WHERE s.hash = :hash AND s.expires_ns > :now AND {_NOW}",
@@ -112,7 +112,7 @@ class Tokens:
         )
 
     def open_session(self, token_id: int) -> str:
-        """A session of a token; its secret goes into a cookie."""
+        """Return a session of a token; its secret goes into a cookie."""
         secret = secrets.token_urlsafe(32)
         with self._catalogue.writing() as db:
             db.execute("DELETE FROM session WHERE expires_ns <= ?", (now_ns(),))
@@ -121,11 +121,11 @@ class Tokens:
         return secret
 
     def close_session(self, secret: str) -> None:
-        """Ends a session."""
+        """End a session."""
         self._catalogue.write("DELETE FROM session WHERE hash = ?", (_hash(secret),))
 
 
-class Rates:
+class RateLimit:
     """How often one may ask: a bucket of a minute's requests for each client, filled evenly."""
 
     def __init__(self, per_minute: int) -> None:
@@ -133,7 +133,7 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, client: str) -> None:
-        """Counts one request, or refuses it and says when to come again."""
+        """Count one request, or reject it and say when to try again."""
         now = time.monotonic()
         left, at = self._buckets.pop(client, (float(self._per_minute), now))
         left = min(self._per_minute, left + (now - at) * self._per_minute / 60)

@@ -28,7 +28,7 @@ MESSAGE_MAX = 100
 
 
 def main() -> None:
-    """Forks children until the server goes away."""
+    """Fork children until the server goes away."""
     # The server's own signals (Ctrl-C in a terminal) are not ours: it ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A write beyond RLIMIT_FSIZE shall fail, not kill.
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _fork(server: socket.socket, pipes: list[int], others: dict[int, int]) -> tuple[int, int]:
-    """A child with these ends of pipes as its standard input, output and error; its pidfd and its number."""
+    """Return a child with these ends of pipes as its standard input, output and error; its pidfd and its number."""
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -85,7 +85,7 @@ def _fork(server: socket.socket, pipes: list[int], others: dict[int, int]) -> tu
 
 
 def _work() -> None:
-    """Runs one job."""
+    """Run one job."""
     line = sys.stdin.buffer.readline()
     if not line:
         return
@@ -136,13 +136,13 @@ def _check(arguments: list) -> int:
 
 
 def _load() -> None:
-    """What every command needs, so that the first job does not wait for it."""
+    """Load what every command needs, so that the first job does not wait for it."""
     from importlib import import_module
 
     import duckdb
 
     from perfcase.case import database, store
-    from perfcase.catalogue.contents import schema, views
+    from perfcase.catalogue import schema, views
     from perfcase.cli.main import COMMANDS, build_app
 
     for name in COMMANDS:

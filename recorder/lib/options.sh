@@ -39,51 +39,52 @@ usage() {
 	cat <<'HELP'
 usage: perfcase-record [options] [-o FILE]               record the whole host
        perfcase-record [options] [-o FILE] -- COMMAND    record one command and its children
-       perfcase-record --flight TIME [options]           keep the last TIME, and write it when something happens
-       perfcase-record --check                           what can be recorded here, and how to enable the rest
+       perfcase-record --flight TIME [options]           keep the last TIME, and write it on a condition
+       perfcase-record --check                           print what can be recorded here, and how to enable the rest
 
-Records CPU samples and context switches with stacks (perf), system calls, wakeups and block requests (ftrace),
+Record CPU samples and context switches with stacks (perf), system calls, wakeups and block requests (ftrace),
 hardware and software counters (perf stat) and /proc, all on one clock, into one file for `perfcase import`.
 
   --duration TIME      stop after this time: 30, 10m, 2h (default: at Ctrl-C, or when the target ends)
-  --every TIME         one capture after the other, each of this time, FILE-DATE.perfcase; no moment is missed
-  --keep N             only the newest N of them; a --budget is for all of them then, and removes the oldest.
-                       With --flight: the newest N captures (default 10)
+  --every TIME         record in pieces of this length, FILE-DATE.perfcase, without gaps between them
+  --keep N             with --every: keep only the newest N pieces; --budget then limits all of them together, and
+                       removes the oldest. With --flight: keep the newest N captures (default 10)
   -o, --output FILE    the capture (default: perfcase-HOST-DATE.perfcase); a regular file that does not exist yet,
                        a named pipe, or - for standard output (ssh host perfcase-record -o - --duration 30 > x)
   --force              replace FILE if it exists
-  --pid PID[,PID...]   only these processes, with their threads and children
-  --cgroup PATH        only this control group: a folder, or a path below the cgroup mount
-  --interval SECONDS   between /proc snapshots and counter readings (default 1, of a flight 2; at least 0.01)
-  --with GROUP[,...]   more events, which may come often: locks, page-cache, page-faults, tcp (see events.list)
-  --numa-maps          also on which NUMA node each recorded process has its memory
-  --symbols MODE       what names functions elsewhere: table (default: symbol tables of the objects that samples touch,
-                       perf maps), full (the whole objects, also for source lines), mapped (tables of all) or none
+  --pid PID[,PID...]   record only these processes, with their threads and children
+  --cgroup PATH        record only this control group: a folder, or a path below the cgroup mount
+  --interval SECONDS   the time between /proc snapshots and counter readings (default 1, in a flight 2; at least 0.01)
+  --with GROUP[,...]   record more events, which may be frequent: locks, page-cache, page-faults, tcp (see events.list)
+  --numa-maps          record the NUMA nodes of each process's memory
+  --symbols MODE       what to keep for the names of functions: table (default: symbol tables of the objects that
+                       samples touch, perf maps), full (the whole objects, also for source lines), mapped (tables of
+                       all objects) or none
   --call-graph MODE    how perf finds callers: fp (default: frame pointers), dwarf[,BYTES] (copies stacks, for programs
                        without frame pointers; large) or lbr (branch records of Intel CPUs)
-  --stacks MODE        callchains of waits: long (default: of all long ones, and of some of the short ones), none, or
-                       all (a program that switches all the time takes more than four times its CPU time then)
+  --stacks MODE        callchains of waits: long (default: of all long waits, and of some short ones), none, or all (a
+                       program that switches all the time then takes more than four times its CPU time)
   --budget SIZE        stop when the raw data reach this size, such as 200M (the capture is compressed afterwards)
-  --flight TIME        flight recorder: keep the last TIME, such as 60s, in rings that overwrite, until --dump, SIGUSR1
-                       or a condition has it written to NAME-DATE.perfcase (-o NAME.perfcase); then go on
+  --flight TIME        flight recorder: keep the last TIME, such as 60s, in ring buffers. --dump, SIGUSR1 or a condition
+                       writes it to NAME-DATE.perfcase (-o NAME.perfcase); then the recording goes on
   --when CONDITION     write it when load>8, runnable>16, cpu-pressure>50, io-pressure>50, memory-pressure>20 (PSI),
-                       'log:FILE:TEXT', 'http://127.0.0.1:80/health>500ms' or oom:CGROUP; 'load>8 for 5s' has to last
-  --rest TIME          after a capture no condition counts for so long (default 60s)
-  --flight-memory SIZE of the rings (default 128M, at most 5 % of the memory)
-  --dump [PID|NAME]    have the running flight write its capture, wait for it and print its name
-  --ticket ID          an incident number, kept in the capture
-  --note TEXT          a remark, kept in the capture
-  --label LABEL        a word to find it by later, such as canary or build=7; may be given several times
-  --quiet              say only what went wrong
+                       'log:FILE:TEXT', 'http://127.0.0.1:80/health>500ms' or oom:CGROUP; 'load>8 for 5s' must last 5 s
+  --rest TIME          ignore conditions for this time after a capture (default 60s)
+  --flight-memory SIZE the size of the ring buffers (default 128M, at most 5 % of the memory)
+  --dump [PID|NAME]    tell the running flight to write its capture; wait, and print its name
+  --ticket ID          the incident number to store in the capture
+  --note TEXT          a remark to store in the capture
+  --label LABEL        a word to find the capture by, such as canary or build=7; can be given several times
+  --quiet              print only errors
   --upload URL         send the capture to the server at URL (perfcase serve); without -o no file stays here
-  --token-file FILE    the server's token: the only line of a file that nobody else may read
-  --send FILE          send this capture to --upload URL, instead of recording
-  --salvage FOLDER     pack what a recorder that was killed left (FILE.recording), instead of recording
+  --token-file FILE    the token of the server: the only line of a file that only you can read
+  --send FILE          send this capture to --upload URL; record nothing
+  --salvage FOLDER     pack the folder that a killed recorder left (FILE.recording); record nothing
   --check, --help, --version
 
-What you will see it do: perf and trace-cmd run as its children (about 1 to 5 % of a busy CPU for samples and /proc,
-more at very high rates of context switches and system calls); the cost is in the capture. A source that this host
-does not offer is left out and named in the capture. Ctrl-C ends the recording and keeps what there is.
+perf and trace-cmd run as children of the recorder. They take about 1 to 5 % of a busy CPU for samples and /proc, and
+more at very high rates of context switches and system calls. The capture records this cost. It also names the sources
+that this host does not offer. Ctrl-C ends the recording and keeps what was recorded.
 
 Try:   perfcase-record --check
        perfcase-record --duration 30 -o incident.perfcase --ticket OPS-123 --note 'checkout is slow since 14:05'
@@ -91,8 +92,8 @@ Try:   perfcase-record --check
        perfcase-record --flight 60s -o web.perfcase --when 'http://127.0.0.1:8080/health>500ms' --when oom:/
 then:  perfcase report incident.perfcase
 
-Exit status: 0 a capture was written; 1 it could not be, or not at FILE; 2 wrong usage; 3 the target does not exist;
-128+N ended by signal N before its time (the capture is written). `man perfcase-record` says more.
+Exit status: 0 the capture was written; 1 it could not be written, or not to FILE; 2 wrong usage; 3 the target does not
+exist; 128+N signal N ended the recording early (the capture is written). See also `man perfcase-record`.
 HELP
 }
 

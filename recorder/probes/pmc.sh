@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # pmc.sh: perf stat at an interval: the counters this CPU offers, in groups that are counted together, and software events. Where
-# perf is absent, or does not work, perfcase-helper counts them, but for those of view top_down, whose numbers perf knows.
+# perf is absent, or does not work, perfcase-helper counts them, except those of view top_down, whose numbers perf knows.
 PMC_GROUPS='cycles,instructions branches,branch-misses cache-references,cache-misses LLC-loads,LLC-load-misses'
 # Alone, so that where they are missing or take turns nothing else does: the clock rate, the first-level cache.
 PMC_GROUPS="$PMC_GROUPS ref-cycles L1-dcache-loads,L1-dcache-load-misses"

@@ -205,7 +205,7 @@ static int copy_open_file(struct sampler *sampler, int tasks, struct kept *threa
 	return error;
 }
 
-/* If a thread sleeps and did not run, only schedstat is copied: its other files say what they said, but for lines on
+/* If a thread sleeps and did not run, only schedstat is copied: its other files say what they said, except lines on
  * the whole process (schema/README.md). What others can change of it without its running (it is woken, and waits for a CPU;
  * its priority, its name) is in stat, which is copied in each fourth snapshot; the others now and then; all of them always of
  * the main thread. */

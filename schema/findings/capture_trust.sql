@@ -1,11 +1,12 @@
--- capture_trust: The capture is not to be trusted everywhere: events were lost, data is damaged, counters took turns, or clocks differ
--- condition: a source lost 1 % of its events or more (critical from 20 %: a lost switch makes the waits on both sides of it wrong), an
---   error in the import, an event of perf stat that ran less than a tenth of the time (its count is ten parts guess to one counted),
---   or a source with times of another clock than the capture's
--- means: counts are too small, and times around the gaps are wrong: do not conclude from small differences
--- next: perfcase view data_quality: what each source lost, and how much of the capture it covers
+-- capture_trust: Parts of the capture are not reliable: events were lost, data is damaged, counters were multiplexed, or clocks
+--   differ
+-- condition: a source lost 1 % of its events or more (critical from 20 %: a lost switch makes the waits on both sides of it
+--   wrong); or the import had an error; or an event of perf stat ran for less than a tenth of the time, so that more than nine
+--   tenths of its count are estimated; or a source has times of another clock than the capture
+-- means: counts are too small, and times around the gaps are wrong. Draw no conclusions from small differences
+-- next: perfcase view data_quality: the losses of each source, and how much of the capture it covers
 -- next: perfcase tables import_issue: everything that was lost, damaged or unknown, with its place
--- next: record again with fewer events, one command or control group, or (perf record -m) larger buffers
+-- next: record again with fewer events, only one command or control group, or larger buffers (perf record -m)
 -- taught by: A tale of ten bugs (3)
 -- source: capture, import_issue, pmc_event, source
 -- evidence: SELECT source, status, event_count, lost_count, lost_ratio, error_count, clock, meaning FROM data_quality

@@ -1,10 +1,10 @@
--- clock_below_base: The CPUs run slower than they are sold: power management, or a limit on their frequency
--- condition: while they were busy (30 % of an interval or more, half a second in all) the CPUs ran at 90 % of their base clock or less
---   (%USED below %RUN), as counters tell; or the allowed maximum frequency is set to 90 % of the hardware's or less on a machine
---   that is 50 % busy or more. A warning below 75 %: a quarter of the work is lost
--- means: the same work takes more time, although CPU utilization looks the same: utilization counts time, not work
+-- clock_below_base: The CPUs run below their base clock: power management, or a limit on their frequency
+-- condition: counters show that the busy CPUs (30 % of an interval or more, half a second in all) ran at 90 % of their base
+--   clock or less (%USED below %RUN); or the allowed maximum frequency is 90 % of the hardware's maximum or less, and the
+--   machine is 50 % busy or more. A warning below 75 %: a quarter of the work is lost
+-- means: the same work takes more time, but CPU utilization looks the same, because utilization counts time and not work
 -- next: perfcase view cpu_frequency: the clock of each CPU over time, and how it was measured
--- next: perfcase view machine_config: governor, limits and boost (cpu.frequency.*); heat and power limits show in kernel_log
+-- next: perfcase view machine_config: governor, limits and boost (cpu.frequency.*). kernel_log shows limits by heat and power
 -- taught by: A tale of ten bugs (10)
 -- source: cpu_frequency, cpu_utilization, machine_config
 -- evidence: SELECT ts_ns, cpu, run_ratio, used_ratio, effective_ghz, base_ghz, method FROM cpu_frequency UNION ALL BY NAME
@@ -12,7 +12,8 @@
 --   ORDER BY ts_ns, cpu, method
 -- judged when: SELECT (SELECT count(used_ratio) > 0 FROM cpu_frequency WHERE run_ratio IS NOT NULL AND method <> 'cycles/task-clock')
 --   OR (SELECT count(*) > 0 FROM machine_config WHERE key = 'cpu.frequency.allowed_max')
--- not judged: the clock of the CPUs: neither counters of cycles with a known base clock, nor frequency limits, both of which virtual machines mostly hide
+-- not judged: the clock of the CPUs. It needs counters of cycles with a known base clock, or frequency limits; most virtual
+--   machines hide both
 WITH threshold AS (
   SELECT 0.9 AS clock_ratio, 0.75 AS warning_ratio, 0.3 AS run_ratio, 500000000 AS busy_ns, 0.5 AS busy_ratio
 ), clocked AS (

@@ -1,11 +1,12 @@
--- cpu_saturation: Threads wait for a CPU: more want to run than there are CPUs
--- condition: of the time that threads could run they waited 20 % or more for a CPU (their work took 1.25 times as long), and
---   together they wanted half a CPU all the time, and half a second of it in all; critical from 40 %: the published slow host had a load of 1.77 per CPU,
---   0.77 / 1.77 = 43 % waiting
--- means: every request takes longer than its work does, by the time it waits for a CPU, and latencies grow faster than the load
--- next: perfcase view run_queue_latency_by_thread: who waits, how long, and when longest
+-- cpu_saturation: Threads wait for a CPU: there are more runnable threads than CPUs
+-- condition: threads waited for a CPU for 20 % or more of the time that they could run (their work took 1.25 times as long),
+--   and together they needed half a CPU all the time, and half a second of it in all. Critical from 40 %: the published slow
+--   host had a load of 1.77 per CPU, so 0.77 / 1.77 = 43 % was waiting
+-- means: every request takes longer than its work, by the time that it waits for a CPU. Latency grows faster than the load
+-- next: perfcase view run_queue_latency_by_thread: which threads wait, how long, and when longest
 -- next: perfcase view preemptions: which thread takes the CPU from which
--- next: perfcase view unclaimed_cpu: whether CPUs were idle meanwhile (affinity); cgroup_activity: whether a quota holds threads back
+-- next: perfcase view unclaimed_cpu: whether CPUs were idle at the same time (affinity). cgroup_activity: whether a quota
+--   limits the threads
 -- taught by: An unexplained win
 -- source: recorded_span, thread_time, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time

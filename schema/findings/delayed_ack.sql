@@ -1,12 +1,13 @@
--- delayed_ack: Answers come as late as a delayed acknowledgement (Nagle's algorithm waits for it)
--- condition: 10 turns or more on a process's TCP sockets went write, write, read, the last write below a full segment (1448 bytes),
---   and the answer came after 38 to 60 ms or after 190 to 260 ms (Linux delays acknowledgements by 40 to 200 ms, TCP_DELACK_MIN and
---   TCP_DELACK_MAX); they are half or more of such turns on these sockets, and the middle half of them is within 10 ms (one length, as
---   a timer has; the longest tick); critical where these sockets waited so for half of the recording
--- means: each of these exchanges takes 40 or 200 ms longer than its work: the sender holds the last small piece back until the first one
---   is acknowledged, and the receiver waits for more before it acknowledges. A service that always takes this long looks the same
+-- delayed_ack: Answers are as late as a delayed acknowledgement (Nagle's algorithm waits for it)
+-- condition: 10 turns or more on the TCP sockets of a process were write, write, read; the last write was smaller than a full
+--   segment (1448 bytes); and the answer came after 38 to 60 ms or after 190 to 260 ms (Linux delays acknowledgements by 40 to
+--   200 ms, TCP_DELACK_MIN and TCP_DELACK_MAX). These are half or more of such turns on these sockets. The middle half of them
+--   is within 10 ms (the longest tick), as of a timer. Critical if these sockets waited like this for half of the recording
+-- means: each of these exchanges takes 40 or 200 ms longer than its work. The sender holds the last small piece until the first
+--   one is acknowledged, and the receiver waits for more data before it acknowledges. A service that always takes this long
+--   looks the same
 -- next: set TCP_NODELAY on the socket, or write the whole message in one call (writev, a buffer)
--- next: perfcase view tcp_stalls: each of them, with the writes before it
+-- next: perfcase view tcp_stalls: each stall, with the writes before it
 -- next: perfcase view socket_answer: the other turns on the same sockets
 -- taught by: A tale of ten bugs (7)
 -- source: recorded_span, socket_answer

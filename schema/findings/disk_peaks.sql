@@ -1,11 +1,11 @@
--- disk_peaks: Some requests to a disk take very long, or fail: the maxima, and what the kernel logged
--- condition: a disk completed a read or a write with an error, or the kernel's log names it in an error while it was recorded (critical
---   where requests also took 100 ms or more, 10 times the interval's median or more: the published controller's took 100 to
---   1100 ms); or three intervals or more have such a request (a warning)
--- means: an average hides them: most requests are quick, and a thread that meets a slow one waits for a tenth of a second or longer. With errors,
---   the device, its cable or its controller tries again: it may be about to fail
+-- disk_peaks: Some requests to a disk take very long or fail: the average hides them
+-- condition: a disk completed a read or a write with an error, or the kernel log names the disk in an error during the
+--   recording (critical if requests also took 100 ms or more, and 10 times the median of the interval or more: those of the
+--   published controller took 100 to 1100 ms); or three intervals or more have such a request (a warning)
+-- means: most requests are quick, so an average hides the slow ones. A thread that meets a slow one waits for a tenth of a
+--   second or longer. If there are errors, the device, its cable or its controller tries again: it may fail soon
 -- next: perfcase view block_latency_over_time: the longest request of each interval beside the median
--- next: perfcase view kernel_log: what the device said, and when
+-- next: perfcase view kernel_log: what the device reported, and when
 -- taught by: A tale of ten bugs (8)
 -- source: block_device, block_io, block_latency_over_time, kernel_log
 -- evidence: SELECT ts_ns, device_name, request_count, latency_p50_ns, request_max_ns, requeue_count, error_count FROM block_latency_over_time

@@ -1,17 +1,19 @@
--- disk_queueing: Requests queue at a disk: it is asked for more than it does, and each waits for those before it
--- condition: 100 requests or more took 10 ms or more on average (what a disk that turns needs for one at random), with four or more in
---   flight whenever any was, in a tenth of the capture or more; and where block events tell it (of half of the requests or more: a
---   recording of one command sees few), those that found the disk idle took less than half of that: else the disk itself is slow (disk_slow). The published host: 25.32 in flight, 33.84 ms, busy all the time. Critical
---   where the disk was busy for 90 % of the capture
--- means: most of the time of a request goes by in the queue: less load, or spreading it over time or disks, makes each quicker
--- next: perfcase view disk_utilization: when, with which sizes of requests
--- next: perfcase view process_activity: who reads and writes; page_cache: whether memory could have answered
+-- disk_queueing: Requests queue at a disk: each waits for those before it
+-- condition: 100 requests or more took 10 ms or more on average (a rotating disk needs that for a random access), with four or
+--   more in flight while the disk was busy, for a tenth of the capture or more. If block events show it for half of the
+--   requests or more (a recording of one command sees few), the requests that found the disk idle took less than half of that;
+--   otherwise the disk itself is slow (disk_slow). The published host had 25.32 in flight, 33.84 ms, and was busy all the time.
+--   Critical if the disk was busy for 90 % of the capture
+-- means: a request spends most of its time in the queue. Less load makes each request quicker, and so does spreading it over
+--   time or over disks
+-- next: perfcase view disk_utilization: when, and the sizes of the requests
+-- next: perfcase view process_activity: which processes read and write. page_cache: whether memory could have answered
 -- taught by: A high rate of paging
 -- source: disk_load
 -- evidence: SELECT ts_ns, device, read_per_s, write_per_s, request_size_bytes, read_await_ns, write_await_ns, queue_length, util_ratio FROM
 --   disk_utilization WHERE read_count + write_count > 0 ORDER BY ts_ns, device
 -- judged when: SELECT count(*) > 0 FROM disk_utilization
--- not judged: what the disks did (two snapshots of /proc/diskstats); perfcase-record takes them by default
+-- not judged: what the disks did. It needs two snapshots of /proc/diskstats; perfcase-record takes them by default
 WITH threshold AS (
   SELECT 100 AS request_count, 10000000 AS await_ns, 4 AS depth, 0.1 AS busy_ratio, 0.9 AS critical_ratio, 0.5 AS alone_ratio, 5 AS alone_count,
     0.5 AS traced_ratio

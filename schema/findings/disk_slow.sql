@@ -1,18 +1,19 @@
--- disk_slow: A disk is slow by itself: requests take long though few others are under way
--- condition: 20 requests or more took 20 ms or more on average (a disk that turns needs about 10 ms for a place at random, flash below 1 ms),
---   while on average fewer than two were in flight whenever any was; and where block events tell it (of half of the requests or more: a
---   recording of one command sees few), half of them took as long: else see disk_peaks; critical where the disk was busy for half of the
---   capture, a note where for less than a twentieth of it: then hardly anybody waits
--- means: each of these requests is time that somebody waits; asking less often or from fewer threads does not make it quicker. A throttled
---   or shared device (a cloud volume at its limit, a network file system's server, a RAID that rebuilds) looks like this
+-- disk_slow: A disk is slow by itself: requests take long, but few are in flight
+-- condition: 20 requests or more took 20 ms or more on average (a rotating disk needs about 10 ms for a random access, flash
+--   less than 1 ms), with fewer than two in flight on average while the disk was busy. If block events show it for half of the
+--   requests or more (a recording of one command sees few), half of them took that long; otherwise see disk_peaks. Critical if
+--   the disk was busy for half of the capture. A note if it was busy for less than a twentieth: then there is almost no
+--   waiting
+-- means: a thread waits for each of these requests. Fewer requests, or fewer threads, do not make them quicker. A throttled or
+--   shared device looks like this: a cloud volume at its limit, the server of a network file system, a RAID that rebuilds
 -- next: perfcase view disk_utilization and block_latency: the times and their distribution
--- next: perfcase view kernel_log: what the device said
+-- next: perfcase view kernel_log: what the device reported
 -- taught by: A tale of ten bugs (8)
 -- source: disk_load
 -- evidence: SELECT ts_ns, device, read_count, write_count, read_await_ns, write_await_ns, queue_length, util_ratio FROM disk_utilization
 --   WHERE read_count + write_count > 0 ORDER BY ts_ns, device
 -- judged when: SELECT count(*) > 0 FROM disk_utilization
--- not judged: what the disks did (two snapshots of /proc/diskstats); perfcase-record takes them by default
+-- not judged: what the disks did. It needs two snapshots of /proc/diskstats; perfcase-record takes them by default
 WITH threshold AS (
   SELECT 20 AS request_count, 20000000 AS await_ns, 2 AS depth, 0.5 AS critical_ratio, 0.05 AS warning_ratio, 0.5 AS traced_ratio
 ), told AS (

@@ -1,13 +1,13 @@
--- event_loop_blocked: A thread that serves events makes calls that block: what arrives meanwhile waits
--- condition: of a thread that alone waits on an epoll descriptor (10 times or more, with a timeout above 0), calls that took 10 ms or more
---   asleep (a sleep, connect, a blocking read, fsync, a child's end; not futex: runtimes park idle workers there), after which its next
---   epoll_wait returned events at once (within 1 ms: they had been waiting); five or more of them, and 5 % or more of the recording in
---   all: at that share a request is hit by chance about as often as the slowest of twenty. 10 ms is a tenth of what asyncio's debug mode
---   calls a slow callback. Critical from half of it
--- means: while the loop is in such a call it serves nobody: every other connection of this loop waits as long
--- next: perfcase view slow_syscalls and syscall_log: the calls and what came before
+-- event_loop_blocked: An event loop makes blocking calls: other events wait
+-- condition: a thread is the only one that waits on an epoll descriptor (10 times or more, with a timeout above 0). Its calls
+--   were asleep for 10 ms or more (a sleep, connect, a blocking read, fsync, wait for a child; not futex, where runtimes park
+--   idle workers), and its next epoll_wait returned events within 1 ms, so they had been waiting. There are five of these calls
+--   or more, and they take 5 % or more of the recording: at that share a request meets one by chance about as often as the
+--   slowest of twenty. asyncio's debug mode calls a callback slow at ten times 10 ms. Critical from half of the recording
+-- means: the loop serves nothing during such a call. Every other connection of this loop waits
+-- next: perfcase view slow_syscalls and syscall_log: the calls, and what came before
 -- next: perfcase view off_cpu_by_stack: where in the code the loop sleeps (stacks of sched_switch)
--- next: make the call asynchronous, or hand it to a worker thread
+-- next: make the call asynchronous, or move it to a worker thread
 -- taught by: Identifying an off-CPU bottleneck
 -- source: followed_state, recorded_span, syscall, thread
 -- evidence: SELECT t.comm, t.tid, s.name, count(*) AS call_count, sum(s.duration_ns) AS total_ns, max(s.duration_ns) AS max_ns FROM syscall AS s

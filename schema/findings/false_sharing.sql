@@ -1,17 +1,20 @@
--- false_sharing: Threads fight over a cache line: variables that different threads write lie on the same one
--- condition: a line on which sampled loads found another core's modification, 3 times or more and in 5 % or more of all such loads, whose threads wrote and touched different places
---   of it but no place together; or, of counters, 0.5 or more pipeline clears for memory ordering per thousand instructions at 1.5 or
---   more cycles an instruction (the published slow nodes had 4 times the clears and 3 times the cycles of the fast ones)
--- means: each write takes the line away from the other cores, and each of their accesses fetches it back: more threads make it slower
--- next: perfcase view contended_cache_line: the lines, the offsets in them, and who touches them
--- next: perfcase view cache_line_access: which function of which thread touches which offset
--- next: pad the fields to lines of their own; after that, look for one field that all threads write
+-- false_sharing: False sharing: threads write different variables on the same cache line
+-- condition: sampled loads of a line found it modified by another core, 3 times or more and in 5 % or more of all such loads,
+--   and its threads wrote and read different offsets but none in common; or counters show 0.5 or more pipeline clears for
+--   memory ordering per thousand instructions, at 1.5 or more cycles per instruction (the published slow nodes had 4 times the
+--   clears and 3 times the cycles of the fast ones)
+-- means: each write takes the line away from the other cores, and each of their accesses fetches it back. More threads make it
+--   slower
+-- next: perfcase view contended_cache_line: the lines, the offsets, and the threads that access them
+-- next: perfcase view cache_line_access: which function of which thread accesses which offset
+-- next: pad the fields to separate lines. If that does not help, look for one field that all threads write
 -- taught by: Seeing through hardware counters
 -- source: contended_cache_line, microarchitecture
 -- evidence: SELECT line_address, pid, hitm_count, peer_count, offsets, threads, symbols FROM contended_cache_line WHERE is_false_sharing
 --   ORDER BY hitm_count DESC, line_address
 -- judged when: SELECT (SELECT count(*) > 0 FROM contended_cache_line) OR (SELECT count(memory_ordering_clears_pki) > 0 FROM microarchitecture)
--- not judged: sampled memory accesses (perf c2c record) or the event machine_clears.memory_ordering (perf stat), which virtual machines mostly hide
+-- not judged: sampled memory accesses (perf c2c record), or the event machine_clears.memory_ordering (perf stat); most virtual
+--   machines hide both
 WITH threshold AS (
   SELECT 3 AS hitm_count, 0.05 AS hitm_ratio, 0.5 AS clears_pki, 1.5 AS cpi
 ), counted AS (

@@ -1,11 +1,12 @@
--- fd_leak: A process opens descriptors and does not close them, or has nearly used up its limit
--- condition: its open descriptors reached 80 % of its limit (critical from 95 %, and where a call failed with EMFILE); or, in four
---   snapshots or more over 4 s or more, they never fell, grew by 20 or more and by half or more, also in the later half of the time,
---   along a straight line (R² 0.9 or more): a warning where that line meets the limit within an hour, else a note
--- means: at the limit no connection is accepted and no file opened any more. A warm-up and connections that come in more and more look
---   like a leak: the next capture tells
+-- fd_leak: A process leaks file descriptors, or is close to its limit
+-- condition: its open descriptors reached 80 % of its limit (critical from 95 %, or if a call failed with EMFILE); or in four
+--   snapshots or more, over 4 s or more, their number never fell, grew by 20 or more and by half or more, also in the later
+--   half of the time, and lies on a straight line (R² 0.9 or more). This is a warning if the line meets the limit within an
+--   hour, else a note
+-- means: at the limit the process can accept no connection and open no file. A warm-up or a growing number of connections looks
+--   like a leak; the next capture shows which it is
 -- next: perfcase view file_descriptor: what is open, at each snapshot
--- next: perfcase view fd_history: which call made each descriptor, and which were closed
+-- next: perfcase view fd_history: which call created each descriptor, and which were closed
 -- taught by: A tale of ten bugs (5, 6)
 -- source: file_descriptor, recorder_thread, syscall, thread
 -- evidence: SELECT pid, comm, snapshot, min(ts_ns) AS ts_ns, kind, count(*) AS open_count, any_value(limit_count) AS limit_count,
@@ -62,7 +63,7 @@ SELECT
     CASE WHEN j.limit_count IS NULL THEN '' ELSE format('; {:.1f} % of its limit of {}', 100 * j.limit_ratio, j.limit_count) END,
     CASE WHEN j.is_growing THEN format('; {} more than {:.0f} s before, {:.1f} per second{}', j.last_count - j.first_count, j.duration_ns / 1e9, j.per_s,
       CASE WHEN j.left_s IS NULL THEN '' ELSE format(': the limit is reached in {:.0f} s', j.left_s) END) ELSE '' END,
-    CASE WHEN j.refused_count > 0 THEN format('; {} call{} failed for want of one', j.refused_count, CASE j.refused_count WHEN 1 THEN '' ELSE 's' END) ELSE '' END) AS message,
+    CASE WHEN j.refused_count > 0 THEN format('; {} call{} failed because none was left', j.refused_count, CASE j.refused_count WHEN 1 THEN '' ELSE 's' END) ELSE '' END) AS message,
   least(1, coalesce(j.limit_ratio, 0))::DOUBLE AS score
 FROM judged AS j
 CROSS JOIN threshold AS h

@@ -1,17 +1,18 @@
 -- hyperthread_contention: Hyperthreads share cores: more than half of the logical CPUs were busy
--- condition: the CPUs have two threads a core or more, and were 60 % busy or more in all, so that both threads of a core must have run
---   together a fifth of the time or longer, whatever the scheduler did; a warning from 75 % (half of the time). In the published
---   investigation over 50 % of logical CPUs was where siblings begin to compete
--- means: a thread beside a busy sibling runs at about 60 to 65 % of the speed it has alone (two on a core do 1.2 to 1.3 times the work of
---   one): requests take longer long before the CPUs are 100 % busy, and what is left to 100 % is worth less than it looks
+-- condition: the CPUs have two threads per core or more, and were 60 % busy or more in all. Then both threads of a core ran
+--   together for a fifth of the time or longer, however the scheduler placed them. A warning from 75 % (half of the time). In
+--   the published investigation siblings began to compete above 50 % of the logical CPUs
+-- means: a thread beside a busy sibling runs at about 60 to 65 % of its speed alone (two threads on a core do 1.2 to 1.3 times
+--   the work of one). Requests become slower long before the CPUs are 100 % busy, and the idle rest is worth less than it looks
 -- next: perfcase view cpu_utilization: which CPUs, and when
--- next: perfcase view pmcarch: instructions per cycle against a quiet hour; microarchitecture: smt_contention_ratio, where the CPU tells it
+-- next: perfcase view pmcarch: instructions per cycle, to compare with a quiet hour. microarchitecture: smt_contention_ratio,
+--   if the CPU counts it
 -- taught by: An unexplained win
 -- source: cpu_utilization, machine_config
 -- evidence: SELECT ts_ns, cpu, busy_ratio, busy_ns, cpu_ns FROM cpu_utilization WHERE cpu = 'all' ORDER BY ts_ns
 -- judged when: SELECT (SELECT count(*) > 0 FROM machine_config WHERE key IN ('cpu.threads_per_core', 'cpu.smt.active'))
 --   AND (SELECT count(*) > 0 FROM cpu_utilization)
--- not judged: how many threads a core has and how busy the CPUs were; perfcase-record takes both by default
+-- not judged: how many threads a core has, and how busy the CPUs were; perfcase-record records both by default
 WITH threshold AS (
   SELECT 0.6 AS busy_ratio, 0.75 AS warning_ratio, 1000000000 AS busy_ns, 0.38 AS slowed_ratio
 ), topology AS (

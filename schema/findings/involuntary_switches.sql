@@ -1,12 +1,12 @@
--- involuntary_switches: A storm of forced switches: threads lose the CPU before they get anything done
--- condition: a process whose threads were taken off the CPU (or offered it and stayed runnable) 4,000 times or more per second of their CPU
---   time, which is half or more of their switches, 1,000 times in all, and that ran for 5 % of the recording or more. The scheduler's own
---   turns are 0.7 ms and longer; a switch costs some 5 µs with what it does to the caches, so turns of 250 µs lose 2 %. The published
---   slow host had most turns below 7 µs, ended involuntarily
--- means: direct costs of microseconds a switch, and cold caches after each: more CPU time for the same work
+-- involuntary_switches: Too many involuntary context switches: threads lose the CPU before they finish anything
+-- condition: a process ran for 5 % of the recording or more, and its threads lost the CPU involuntarily 4,000 times or more per
+--   second of their CPU time (or yielded it and stayed runnable); these are half or more of their switches, and 1,000 in all.
+--   The scheduler's own time slices are 0.7 ms or longer. A switch costs some 5 µs with its effect on the caches, so slices of
+--   250 µs lose 2 %. On the published slow host most slices were below 7 µs and ended involuntarily
+-- means: each switch costs microseconds and leaves cold caches. The same work takes more CPU time
 -- next: perfcase view preemptions: which thread takes the CPU from which
--- next: perfcase view on_cpu_distribution: how long turns are
--- next: sched_yield loops and spinning show as system calls (syscall_summary); wakeups of many short threads as slow_wakeups
+-- next: perfcase view on_cpu_distribution: how long the slices are
+-- next: perfcase view syscall_summary: sched_yield loops and spinning. slow_wakeups: wakeups of many short threads
 -- taught by: An unexplained win
 -- source: process, recorded_span, thread_time, workload_thread
 -- evidence: SELECT comm, tid, switch_count, involuntary_count, on_cpu_ns, run_max_ns FROM thread_time
@@ -23,7 +23,7 @@ WITH threshold AS (
 )
 SELECT
   'warning' AS severity, format('{} ({})', o.name, coalesce(o.pid::VARCHAR, '?')) AS subject,
-  format('{:,} of its {:,} switches were forced ({:.1f} %), one every {:.1f} µs of its {:.2f} s of CPU time',
+  format('{:,} of its {:,} switches were involuntary ({:.1f} %), one every {:.1f} µs of its {:.2f} s of CPU time',
     o.forced::BIGINT, o.switches::BIGINT, 100 * o.forced / o.switches, o.on_cpu_ns / o.forced / 1e3, o.on_cpu_ns / 1e9) AS message,
   -- A switch costs about 5 µs with what it does to the caches.
   least(1.0, 5000 * o.forced / o.on_cpu_ns)::DOUBLE AS score

@@ -1,16 +1,19 @@
--- listen_overflow: New connections are refused: a queue of connections to accept is full
--- condition: the kernel counted an overflow of an accept queue while it was recorded (TcpExt ListenOverflows), or a snapshot shows a
---   listening TCP socket with more connections waiting than its backlog; critical where one in ten of the connections that came in met it
--- means: the client tries again after one second, then after three, seven, …: a service that answers in milliseconds takes seconds for some.
---   The program accepts too slowly (all its threads are busy, its event loop is blocked), or its backlog is too small
--- next: perfcase view socket: listening sockets with the connections that wait (recv_queue_bytes) and their backlog (send_queue_bytes)
--- next: perfcase findings: what keeps the program that listens from accepting
--- next: raise the backlog of listen() and net.core.somaxconn only if it accepts quickly and bursts are short
+-- listen_overflow: New connections are refused: the accept queue is full
+-- condition: the kernel counted an overflow of an accept queue during the recording (TcpExt ListenOverflows), or a snapshot
+--   shows a listening TCP socket with more waiting connections than its backlog. Critical if one in ten of the incoming
+--   connections met it
+-- means: the client tries again after one second, then after three, seven, …, so a service that answers in milliseconds takes
+--   seconds for some. The program accepts too slowly (all its threads are busy, or its event loop is blocked), or its backlog
+--   is too small
+-- next: perfcase view socket: listening sockets with their waiting connections (recv_queue_bytes) and their backlog
+--   (send_queue_bytes)
+-- next: perfcase findings: what prevents the program from accepting
+-- next: raise the backlog of listen() and net.core.somaxconn, but only if the program accepts quickly and bursts are short
 -- taught by: -
 -- source: socket, tcp_activity
 -- evidence: SELECT ts_ns, interval_ns, passive_open_count, listen_overflow_count, listen_drop_count, retransmit_count FROM tcp_activity ORDER BY ts_ns
 -- judged when: SELECT count(*) > 0 FROM tcp_activity
--- not judged: what TCP counted (two snapshots of /proc/net/netstat and snmp); perfcase-record takes them by default
+-- not judged: what TCP counted. It needs two snapshots of /proc/net/netstat and snmp; perfcase-record takes them by default
 WITH threshold AS (
   SELECT 1 AS overflow_count, 0.1 AS critical_ratio
 ), counted AS (

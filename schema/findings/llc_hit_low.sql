@@ -1,16 +1,20 @@
--- llc_hit_low: The last-level cache does not hold what the CPUs work on
--- condition: it answered less than 60 % of the accesses that reached it, and 10 or more of a thousand instructions missed it, while the
---   CPUs ran half a billion cycles a second or more (an idle machine's caches are cold and say nothing). The published slow host
---   had 31 % hits and 18.9 misses per thousand instructions at 0.59 instructions a cycle, the fast one 89 %, 4.4 and 1.51
--- means: each miss waits about a hundred nanoseconds for memory: the same work takes more cycles, and the CPUs look busy with it
--- next: perfcase view pmcarch: when it was low, and what instructions per cycle did
--- next: perfcase view machine_config: the size of the caches; compare with another host: the working set, or neighbours that share the cache
--- next: perfcase view on_cpu_distribution: threads that are moved off every few microseconds have to load their data into the caches again each time
+-- llc_hit_low: The last-level cache is too small for the working set
+-- condition: the cache hit less than 60 % of the accesses that reached it, and 10 or more of a thousand instructions missed it,
+--   while the CPUs ran half a billion cycles per second or more (the caches of an idle machine are cold and show nothing). The
+--   published slow host had 31 % hits and 18.9 misses per thousand instructions at 0.59 instructions per cycle; the fast one 89
+--   %, 4.4 and 1.51
+-- means: each miss waits about a hundred nanoseconds for memory. The same work takes more cycles, and the CPUs look busy
+-- next: perfcase view pmcarch: when the hit ratio was low, and what instructions per cycle did
+-- next: perfcase view machine_config: the size of the caches. Compare with another host: a larger working set, or neighbours
+--   that share the cache
+-- next: perfcase view on_cpu_distribution: a thread that is moved off the CPU every few microseconds loads its data into the
+--   caches again each time
 -- taught by: An unexplained win
 -- source: pmcarch
 -- evidence: SELECT ts_ns, cycles, instructions, ipc, llc_references, llc_misses, llc_hit_ratio FROM pmcarch ORDER BY ts_ns
 -- judged when: SELECT count(llc_hit_ratio) > 0 FROM pmcarch
--- not judged: counters of the last-level cache, which virtual machines mostly hide; perf stat -a -I 1000 -x, -e cycles,instructions,cache-references,cache-misses
+-- not judged: counters of the last-level cache, which most virtual machines hide; perf stat -a -I 1000 -x, -e
+--   cycles,instructions,cache-references,cache-misses
 WITH threshold AS (
   SELECT 0.6 AS hit_ratio, 10 AS misses_pki, 5e8 AS cycles_per_s
 ), total AS (

@@ -1,12 +1,12 @@
--- lock_convoy: Threads queue for one lock
--- condition: three threads or more waited for one lock whose holder is known (see lock_wait_event: a condition variable has none), 20 waits
---   or more, and on average half a thread or more stood before it at any moment; critical where the threads that ever waited for it spent
---   half of the recording there
--- means: these threads run one after the other: more threads or CPUs change nothing, and each holder that sleeps or is put off the CPU
---   makes all the others wait as long
--- next: perfcase view lock_wait: where they waited, which thread held it, which one woke them
--- next: perfcase view off_cpu_by_stack and off_wake: what the holder did meanwhile
--- next: hold the lock for shorter, or split it; do no input, output or sleep under it
+-- lock_convoy: Lock contention: threads queue for one lock
+-- condition: three threads or more waited for one lock with a known holder (see lock_wait_event: a condition variable has
+--   none), 20 times or more, and on average half a thread or more waited for it at any moment. Critical if the threads that
+--   ever waited for it spent half of the recording there
+-- means: these threads run one after the other. More threads or CPUs change nothing. Whenever a holder sleeps or is preempted,
+--   all the others wait too
+-- next: perfcase view lock_wait: where the threads waited, which thread held the lock, which thread woke them
+-- next: perfcase view off_cpu_by_stack and off_wake: what the holder did at that time
+-- next: hold the lock for a shorter time, or split it. Do no I/O and no sleep while you hold it
 -- taught by: Identifying an off-CPU bottleneck
 -- source: lock_wait_event, process, recorded_span, syscall, thread
 -- evidence: SELECT kind, lock, process, comm, holder_comm, holder_how, wait_count, wait_total_ns, wait_avg_ns, wait_max_ns, stack FROM lock_wait
@@ -44,7 +44,7 @@ WITH threshold AS (
 SELECT
   CASE WHEN v.waiting_threads >= h.critical_ratio * v.thread_count THEN 'critical' ELSE 'warning' END AS severity,
   format('{} lock 0x{:x}{}', v.kind, v.lock_address, coalesce(' of ' || p.name || ' (' || p.pid || ')', '')) AS subject,
-  format('{} threads ({}) waited {} times for it, {:.1f} ms on average, {:.1f} ms at most: {:.2f} s, {:.1f} threads at any moment; {} thread{} held it meanwhile, most often {} ({}): {} times{}',
+  format('{} threads ({}) waited {} times for it, {:.1f} ms on average, {:.1f} ms at most: {:.2f} s, {:.1f} threads at any moment; {} thread{} held it at that time, most often {} ({}): {} times{}',
     v.thread_count, coalesce(t.comm, '?'), v.wait_count, v.wait_ns / v.wait_count / 1e6, v.max_ns / 1e6, v.wait_ns / 1e9, v.waiting_threads,
     v.holder_count, CASE v.holder_count WHEN 1 THEN '' ELSE 's' END, coalesce(k.comm, '?'), k.tid, o.most_count,
     CASE WHEN v.in_call_count >= 0.5 * v.wait_count THEN format(', and the holder was mostly in {}', v.holder_call) ELSE '' END) AS message,

@@ -1,11 +1,12 @@
--- memory_growth_steady: A process's memory grows in a straight line
--- condition: anonymous memory (resident where that is not known) at 6 snapshots or more over 8 s or longer lies on a line (R² 0.95 or more),
---   grew by 8 MiB and 5 % or more, and was never less than at a snapshot before, its last quarter included. A note; a warning where this
---   rate fills what memory is available, or what a control group above it may still have, in a day, critical in 10 minutes
--- means: it may be a leak, a logical one (a cache or a queue that is never emptied) or only a warm-up, which looks the same in a short
---   capture: compare with one that is an hour older
+-- memory_growth_steady: The memory of a process grows in a straight line
+-- condition: the anonymous memory (resident memory if that is unknown) of 6 snapshots or more over 8 s or longer lies on a line
+--   (R² 0.95 or more), grew by 8 MiB and by 5 % or more, and never fell from one snapshot to the next, also in its last
+--   quarter. A note. A warning if this rate fills the available memory, or the rest of a limit of its control group, within a
+--   day; critical within 10 minutes
+-- means: it may be a leak, or a cache or queue that is never emptied, or only a warm-up. These look the same in a short
+--   capture: compare with a capture from an hour earlier
 -- next: perfcase view memory_growth: the slope of every process, and how straight its line is
--- next: perfcase view allocation_by_stack: which stacks make it grow, where system calls or page faults were recorded
+-- next: perfcase view allocation_by_stack: which stacks allocate, if system calls or page faults were recorded
 -- taught by: A tale of ten bugs (5, 6)
 -- source: cgroup_activity, memory, proc_process, proc_thread, process, process_cgroup, recorder_thread, thread
 -- evidence: SELECT pid, comm, snapshot_count, duration_ns, anon_first_bytes, anon_last_bytes, anon_bytes_per_h, anon_fit_ratio, resident_last_bytes

@@ -1,11 +1,11 @@
--- memory_reclaim: Memory is short: threads reclaim it themselves, or it is swapped, or processes were killed for it
--- condition: a process was killed for want of memory (critical); or 4 MiB or more in 10 s were swapped in, or 4 MiB in 10 s were looked at by
---   threads in direct reclaim, and, where the kernel counts pressure, some thread waited for memory 1 % of the time or longer; a warning
---   from 5 % (or without pressure figures), critical where all threads waited 10 % of the time. Swapping out alone is no trouble:
---   what is never used belongs there
--- means: an allocation that should take nanoseconds waits for reclaim or the disk: latencies jump anywhere in the program
+-- memory_reclaim: Memory is short: threads reclaim it themselves, memory is swapped, or processes were killed
+-- condition: the kernel killed a process because it was out of memory (critical); or 4 MiB or more in 10 s were swapped in, or
+--   threads scanned 4 MiB in 10 s in direct reclaim, and, if the kernel counts pressure, some thread waited for memory for 1 %
+--   of the time or longer. A warning from 5 % (or without pressure figures), critical if all threads waited for 10 % of the
+--   time. Swapping out alone is no problem: unused memory belongs there
+-- means: an allocation should take nanoseconds, but it waits for reclaim or for the disk. Latency jumps anywhere in the program
 -- next: perfcase view paging: scans, reclaim and refaults over time
--- next: perfcase view memory, process_activity: who has the memory; cgroup_activity: which limit was hit
+-- next: perfcase view memory, process_activity: which processes have the memory. cgroup_activity: which limit was met
 -- next: perfcase view kernel_log: which process the kernel killed
 -- taught by: A high rate of paging
 -- source: page_size, paging, pressure
@@ -42,8 +42,8 @@ SELECT
   END AS severity,
   'memory' AS subject,
   concat_ws('; ',
-    CASE WHEN t.is_killed THEN CASE t.kills WHEN 1 THEN '1 process was' ELSE t.kills::BIGINT || ' processes were' END || ' killed for want of memory' END,
-    format('in {:.1f} s threads looked at {} for something to reclaim, {} were swapped in and {} out', t.s,
+    CASE WHEN t.is_killed THEN CASE t.kills WHEN 1 THEN '1 process was' ELSE t.kills::BIGINT || ' processes were' END || ' killed by the OOM killer' END,
+    format('in {:.1f} s threads scanned {} in direct reclaim, {} were swapped in and {} out', t.s,
       format_bytes(coalesce(t.scanned_bytes, 0)::BIGINT), format_bytes(coalesce(t.in_bytes, 0)::BIGINT),
       format_bytes(coalesce(t.out_bytes, 0)::BIGINT)),
     CASE WHEN t.some_ratio IS NOT NULL THEN format('some thread waited for memory {:.2f} s ({:.1f} %)', t.some_ns / 1e9, 100 * t.some_ratio) END

@@ -1,17 +1,17 @@
--- noisy_neighbour: Another control group takes the CPU that this one waits for
--- condition: the threads of a control group waited 20 % or more of the time that they could run, a second in all and 5 % of the recording or more,
---   while another group, which is neither above nor below it, ran at least as long as it did, and half or more of what ran in all; critical
---   where the group waited longer than it ran
--- means: the service is slow for what somebody else does: on its own it would not wait
--- next: perfcase view ready_time_by_cgroup: who waited and who ran, over time
--- next: perfcase view cgroup_activity: whether a quota of its own held the group back (throttled_ns) instead
--- next: CPU weights (cpu.weight, cpu.shares), quotas or pinning of the neighbour; or another host for it
+-- noisy_neighbour: Noisy neighbour: another control group uses the CPU that this one waits for
+-- condition: the threads of a control group waited for 20 % or more of the time that they could run, for a second in all and
+--   for 5 % of the recording or more. Another group, neither above nor below it, ran at least as long as it did, and for half
+--   or more of all CPU time. Critical if the group waited longer than it ran
+-- means: the service is slow because of the other group. Alone it would not wait
+-- next: perfcase view ready_time_by_cgroup: which groups waited and which ran, over time
+-- next: perfcase view cgroup_activity: whether the group's own quota limited it instead (throttled_ns)
+-- next: change CPU weights (cpu.weight, cpu.shares), give the neighbour a quota or other CPUs, or move it to another host
 -- taught by: An unexplained win
 -- source: cgroup_activity, ready_time, recorded_span, workload_thread
 -- evidence: SELECT cgroup, sum(ready_ns) AS ready_ns, sum(on_cpu_ns) AS on_cpu_ns FROM ready_time_by_cgroup GROUP BY cgroup
 --   ORDER BY ready_ns DESC
 -- judged when: SELECT count(DISTINCT cgroup) > 1 FROM ready_time_by_cgroup
--- not judged: context switches of processes in two control groups or more; perfcase-record takes both by default
+-- not judged: context switches of processes in two control groups or more; perfcase-record records both by default
 WITH threshold AS (
   SELECT 0.2 AS waiting_ratio, 1000000000 AS ready_ns, 0.05 AS of_recording, 0.5 AS of_all_ratio
 ), party AS (

@@ -1,18 +1,19 @@
--- page_cache_too_small: Files are read from storage again and again: what is read does not fit the page cache
--- condition: of the pages that were read from storage, one in ten or more had been in the page cache and had been dropped (the kernel's
---   refaults of file pages), and these were 1 MB or more a second, while the kernel dropped half as many
---   pages or more (pgsteal), or a control group met its memory limit: else they were dropped earlier, for another reason; critical from half of the reads: the cache then serves mostly what is
---   read once. The published host had 100 GB of files against 48 GB of cache and a hit ratio of 6.5 %
--- means: each of these reads waits for a disk instead of memory; a little more memory, or a little less data, may make all the
---   difference: once everything fits, the reads end
--- next: perfcase view working_set: which files, against the size of the cache (perfcase-record --with page-cache)
--- next: perfcase view page_cache and memory: hits, misses, what else takes the memory
--- next: perfcase view disk_utilization: what the reads cost; cgroup_activity: whether a control group is at its memory limit
+-- page_cache_too_small: The page cache is too small: files are read from storage again and again
+-- condition: one in ten or more of the pages that were read from storage had been in the page cache before (the kernel's
+--   refaults of file pages), and these were 1 MB or more per second; and the kernel dropped half as many pages or more
+--   (pgsteal), or a control group met its memory limit; otherwise they were dropped earlier, for another reason. Critical from
+--   half of the reads: the cache then serves mostly what is read once. The published host had 100 GB of files, 48 GB of cache
+--   and a hit ratio of 6.5 %
+-- means: each of these reads waits for a disk instead of memory. A little more memory, or a little less data, can solve this:
+--   the reads end when everything fits
+-- next: perfcase view working_set: which files, and the size of the cache (perfcase-record --with page-cache)
+-- next: perfcase view page_cache and memory: hits, misses, and what else uses the memory
+-- next: perfcase view disk_utilization: what the reads cost. cgroup_activity: whether a control group is at its memory limit
 -- taught by: A high rate of paging
 -- source: cgroup_activity, page_cache_event, page_size, proc_memory, proc_vmstat, process_name, thread, thread_name_span
 -- evidence: SELECT ts_ns, interval_ns, method, hit_count, miss_count, hit_ratio, refault_pages, miss_bytes, cache_bytes FROM page_cache ORDER BY ts_ns
 -- judged when: SELECT count(DISTINCT snapshot) > 1 FROM proc_vmstat
--- not judged: what was read from storage (two snapshots of /proc/vmstat); perfcase-record takes them by default
+-- not judged: what was read from storage. It needs two snapshots of /proc/vmstat; perfcase-record takes them by default
 WITH threshold AS (
   SELECT 0.1 AS refault_ratio, 0.5 AS critical_ratio, 1000000 AS bytes_per_s, 0.5 AS dropped_ratio
 ), counter AS (

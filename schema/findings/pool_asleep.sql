@@ -1,15 +1,16 @@
 -- pool_asleep: All threads of a pool sleep in the same wait: for the answers of one peer, or for one lock
--- condition: four threads or more of one process with the same name (numbers aside; the main thread aside) spent 80 % or more of
---   their time in one kind of wait: between a request that the thread wrote to a peer and the answer that it read, with nothing else
---   written by it in between; asleep while another thread of the process, which has several requests out at once (an event loop), had
---   one out for it (90 % of the sleep and of the request are the same time, and a thread of the process ended it); or for one lock whose
---   holder is known; five waits a thread or more ended. Threads that wait for work (a condition variable, a new connection, a
---   client's next request) do not count. Critical from 95 %: hardly a thread is ever free
--- means: the pool does nothing but wait: more work than it has threads queues up before it, however idle the CPUs are. Consumers of a
---   queue that is kept on that peer look the same: they wait for work
+-- condition: four threads or more of one process with the same name (without numbers, and without the main thread) spent 80 %
+--   or more of their time in one kind of wait, and ended five waits per thread or more. The wait is one of three: between a
+--   request that the thread wrote to a peer and the answer that it read, with nothing else written in between; or a sleep
+--   during a request of another thread of the process, which has several requests out at once (an event loop), if 90 % of the
+--   sleep and of the request are the same time and a thread of the process ended the sleep; or a lock with a known holder.
+--   Threads that wait for work (a condition variable, a new connection, the next request of a client) do not count. Critical
+--   from 95 %: almost no thread is ever free
+-- means: the pool only waits. More work than it has threads queues up before it, even if the CPUs are idle. Consumers of a
+--   queue on that peer look the same: they wait for work
 -- next: perfcase view thread_census: the threads, their states and where they sleep
--- next: perfcase view socket_answer, or lock_wait: each request and its answer, or each lock and who held it
--- next: perfcase view off_wake: where they sleep and who wakes them
+-- next: perfcase view socket_answer, or lock_wait: each request and its answer, or each lock and its holder
+-- next: perfcase view off_wake: where they sleep, and the wakers
 -- taught by: Identifying an off-CPU bottleneck
 -- source: capture, followed_state, lock_wait_event, process, recorded_span, socket_answer, thread
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer

@@ -1,13 +1,13 @@
--- recorder_cost: The recording itself took CPU time that the host's own work competes for
--- condition: while it recorded, the recorder used 5 % or more of all CPUs, and everything else 10 % or more, so that somebody
---   was there to be disturbed; a warning from 10 %: a published probe raised the ready time of a database from 12.5 % to 20 %
--- means: the figures of this capture describe the host with the recorder on it; without it, less would wait
--- next: record less: fewer events (perfcase-record --help), a longer --interval, one command or control group
+-- recorder_cost: The recording itself used CPU time that the host's own work needed
+-- condition: during the recording the recorder used 5 % or more of all CPUs, and everything else used 10 % or more, so that
+--   there was work to disturb. A warning from 10 %: a published probe raised the ready time of a database from 12.5 % to 20 %
+-- means: the figures of this capture describe the host with the recorder on it. Without the recorder, threads would wait less
+-- next: record less: fewer events (perfcase-record --help), a longer --interval, only one command or control group
 -- taught by: A tale of ten bugs (9)
 -- source: capture, cpu_utilization, recorder_overhead
 -- evidence: SELECT process, phase, cpu_ns, cpu_ratio, event_count FROM recorder_overhead
 -- judged when: SELECT count(busy_ratio) > 0 FROM cpu_utilization
--- not judged: how busy the host was (two snapshots of /proc); perfcase-record takes them by default
+-- not judged: how busy the host was. It needs two snapshots of /proc; perfcase-record takes them by default
 WITH threshold AS (
   SELECT 0.05 AS note_ratio, 0.1 AS warning_ratio, 0.1 AS others_ratio
 ), cost AS (

@@ -1,12 +1,13 @@
--- slow_peer: One peer holds most of the waiting for answers from others
--- condition: of all time that a program's connections to other services had a request out, more than half was with one peer (address and
---   port), 20 answers or more came from it, after 1 ms or more on average (less is a network's round trip), and on average half a request
---   or more was out at any moment (below, most of the program's time is not spent there); a warning from 10 ms, else a note
--- means: this peer, or the way to it, sets the pace: nothing that is made faster in the program itself changes much. A peer that answers
---   only when there is something to say (a queue of work, a long poll) looks the same
+-- slow_peer: One peer causes most of the waiting for answers
+-- condition: of all time that the connections of a program to other services waited for an answer, more than half was for one
+--   peer (address and port). 20 answers or more came from it, after 1 ms or more on average (less is the round trip of a
+--   network), and half a request or more was out on average at any moment (below that, the program spends most of its time
+--   elsewhere). A warning from 10 ms, else a note
+-- means: this peer, or the network to it, limits the program. A faster program changes little. A peer that answers only when it
+--   has something to say (a work queue, a long poll) looks the same
 -- next: perfcase view tcp_latency: whether the round trip or the peer's own work takes the time
--- next: perfcase view socket_answer: each request, its answer and who waited
--- next: record the peer's host as well, and look there for what it waits for
+-- next: perfcase view socket_answer: each request, its answer and the thread that waited
+-- next: record the host of the peer too, and look for what it waits for
 -- taught by: Identifying an off-CPU bottleneck
 -- source: recorded_span, socket_answer
 -- evidence: SELECT process, peer, count(*) AS answer_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max

@@ -1,11 +1,12 @@
--- small_hot_function: A function is hot that is called from everywhere: a top-down call tree hides it
--- condition: 10 % or more of the CPU time that was not idle, in 50 samples or more, in one named function of a program, on 10 call paths or
---   more, of which the most frequent has less than half of it; a warning from 25 %. Paths differ by the functions in them: recursion and
---   addresses without a name make no new ones. The published function had 39 %, while the top-down tree showed 87 % below the
---   start of the threads
--- means: the cost is no one's: each caller looks cheap; to make this one function cheaper, or to call it less, speeds up everything
--- next: perfcase view small_hot_functions: callers, paths, and what one path at most would show
--- next: perfcase view callers: the caller view, which turns the tree around
+-- small_hot_function: A small function with many callers is hot: a top-down call tree hides it
+-- condition: one named function of a program has 10 % or more of the CPU time that was not idle, in 50 samples or more, on 10
+--   call paths or more, and the most frequent path has less than half of it. A warning from 25 %. Paths differ by their
+--   functions: recursion and addresses without a name make no new paths. The published function had 39 %, while the top-down
+--   tree showed 87 % below the start of the threads
+-- means: no caller looks expensive, because each has a small share. Make this one function cheaper, or call it less: everything
+--   becomes faster
+-- next: perfcase view small_hot_functions: callers, paths, and the largest share of one path
+-- next: perfcase view callers: the inverted call tree
 -- taught by: A tale of ten bugs (4)
 -- source: frame_label, perf_event, sample, stack_weight
 -- evidence: SELECT event, symbol, self_count, self_ratio, caller_count, path_count, top_caller, top_path_ratio FROM small_hot_functions

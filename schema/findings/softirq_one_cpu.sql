@@ -1,15 +1,16 @@
--- softirq_one_cpu: One CPU serves the soft interrupts: packets wait for it while the others could help
--- condition: on a machine of two CPUs or more, one CPU spent 20 % of its time or more in soft interrupts, half a second or more in all, and
---   80 % or more of all CPUs' time in them. A warning from 50 %. Below a fifth the CPU has room, however uneven the share
--- means: throughput ends where this CPU ends, and threads on it are slowed down, although the host looks idle on average
--- next: perfcase view cpu_utilization: softirq_ratio of each CPU over time; irq_time: which soft interrupt (net_rx, block, timer)
+-- softirq_one_cpu: One CPU handles the soft interrupts: packets wait for it, and other CPUs could help
+-- condition: on a machine with two CPUs or more, one CPU spent 20 % of its time or more in soft interrupts, half a second or
+--   more in all, and 80 % or more of the time of all CPUs in them. A warning from 50 %. Below a fifth the CPU has room, even if
+--   the shares are uneven
+-- means: this CPU limits the throughput, and threads on it become slower, although the host looks idle on average
+-- next: perfcase view cpu_utilization: softirq_ratio of each CPU over time. irq_time: which soft interrupt (net_rx, block, timer)
 -- next: receive queues and their affinity: /proc/interrupts, ethtool -l, RPS (rps_cpus)
 -- taught by: -
 -- source: cpu_utilization
 -- evidence: SELECT cpu, sum(softirq_ns) AS softirq_ns, sum(irq_ns) AS irq_ns, sum(cpu_ns) AS cpu_ns, sum(softirq_ns) / sum(cpu_ns) AS softirq_ratio
 --   FROM cpu_utilization GROUP BY cpu ORDER BY softirq_ns DESC, cpu
 -- judged when: SELECT count(DISTINCT cpu) > 2 AND count(softirq_ns) > 0 FROM cpu_utilization
--- not judged: two snapshots of /proc/stat on a machine of two CPUs or more
+-- not judged: two snapshots of /proc/stat on a machine with two CPUs or more
 WITH threshold AS (
   SELECT 0.2 AS softirq_ratio, 0.5 AS warning_ratio, 500000000 AS softirq_ns, 0.8 AS of_all_ratio
 ), one AS (

@@ -1,15 +1,17 @@
--- steal_time: The hypervisor gives the CPUs to others: this machine was ready to run and did not
--- condition: 5 % or more of all CPU time was stolen, over the whole capture or in each of the intervals of a stretch of 2 s or more, and
---   100 ms or more of it; critical from 20 %. Hypervisor vendors call 5 % of ready time for each CPU a caution and 10 % a problem; the
---   published database suffered when its ready time went from 12.5 % to 20 %
--- means: everything takes longer at the same CPU utilization, and no figure inside of this machine says who had the CPU
--- next: perfcase view cpu_utilization: which CPUs, and when; on the hypervisor: how many virtual CPUs share one, and whose they are
--- next: perfcase view ready_time: steal beside the time that each process waited for a CPU inside
+-- steal_time: Steal time: the hypervisor gives the CPUs to other machines
+-- condition: 5 % or more of all CPU time was stolen, over the whole capture or in each interval of a stretch of 2 s or more,
+--   and 100 ms or more of it. Critical from 20 %. Hypervisor vendors call 5 % of ready time per CPU a caution and 10 % a
+--   problem; the published database suffered when its ready time went from 12.5 % to 20 %
+-- means: this machine was ready to run and did not. Everything takes longer at the same CPU utilization, and no figure inside
+--   this machine says which other machine had the CPU
+-- next: perfcase view cpu_utilization: which CPUs, and when. On the hypervisor: how many virtual CPUs share one CPU, and of
+--   which machines
+-- next: perfcase view ready_time: steal time, beside the time that each process waited for a CPU inside
 -- taught by: A tale of ten bugs (9)
 -- source: cpu_utilization
 -- evidence: SELECT ts_ns, cpu, steal_ns, steal_ratio, busy_ratio FROM cpu_utilization ORDER BY steal_ns DESC, ts_ns, cpu
 -- judged when: SELECT count(steal_ns) > 0 FROM cpu_utilization
--- not judged: steal time in two snapshots of /proc/stat; perfcase-record takes them by default
+-- not judged: steal time. It needs two snapshots of /proc/stat; perfcase-record takes them by default
 WITH threshold AS (
   SELECT 0.05 AS steal_ratio, 0.2 AS critical_ratio, 100000000 AS steal_ns, 2000000000 AS burst_ns
 ), interval AS (

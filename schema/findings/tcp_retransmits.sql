@@ -1,16 +1,17 @@
--- tcp_retransmits: TCP sends segments again: packets are lost, or nobody accepts them
--- condition: 1 % or more of the segments that the host sent were sent again, 20 or more in all; a warning from 3 %, else a note. At 1 %
---   loss a connection carries at most about 12 segments per round trip (1.22 / √p: Mathis, Semke, Mahdavi and Ott, 1997), at 3 % about 7
--- means: each lost segment holds up what follows it, by a round trip at best, by 200 ms or more when a timer has to notice it, and by
---   whole seconds when it opens the connection
+-- tcp_retransmits: TCP retransmits segments: packets are lost or dropped
+-- condition: 1 % or more of the segments that the host sent were retransmitted, 20 or more in all. A warning from 3 %, else a
+--   note. At 1 % loss a connection carries at most about 12 segments per round trip (1.22 / √p: Mathis, Semke, Mahdavi and Ott,
+--   1997), at 3 % about 7
+-- means: each lost segment delays what follows it: by a round trip at best, by 200 ms or more if a timer has to notice it, and
+--   by whole seconds if it opens the connection
 -- next: perfcase view tcp_latency: which connections, and their round-trip times
--- next: perfcase view net_utilization: drops and errors of the interfaces; perfcase findings: whether an accept queue is full
+-- next: perfcase view net_utilization: drops and errors of the interfaces. perfcase findings: whether an accept queue is full
 -- taught by: -
 -- source: tcp_activity, tcp_latency
 -- evidence: SELECT ts_ns, interval_ns, out_segment_count, retransmit_count, retransmit_ratio, timeout_per_s, attempt_fail_per_s
 --   FROM tcp_activity ORDER BY ts_ns
 -- judged when: SELECT count(*) > 0 FROM tcp_activity
--- not judged: what TCP counted (two snapshots of /proc/net/snmp); perfcase-record takes them by default
+-- not judged: what TCP counted. It needs two snapshots of /proc/net/snmp; perfcase-record takes them by default
 WITH threshold AS (
   SELECT 0.01 AS retransmit_ratio, 20 AS retransmit_count, 0.03 AS warning_ratio
 ), host AS (
@@ -33,7 +34,7 @@ WITH threshold AS (
 SELECT
   CASE WHEN f.retransmit_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity,
   'TCP of this host' AS subject,
-  format('{} segments were sent again, {} for the first time: {:.1f} % of all; retransmission timers expired {:.0f} times{}', f.retransmit_count, f.out_count,
+  format('{} segments were retransmitted, {} for the first time: {:.1f} % of all; retransmission timers expired {:.0f} times{}', f.retransmit_count, f.out_count,
     100 * f.retransmit_ratio, coalesce(f.timeout_count, 0),
     CASE WHEN f.connection IS NULL THEN '' ELSE format('; most on {}{}: {}', f.connection, coalesce(' (' || f.process || ')', ''), f.most_count) END) AS message,
   least(1, f.retransmit_ratio)::DOUBLE AS score

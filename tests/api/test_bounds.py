@@ -105,7 +105,7 @@ def test_no_size_of_a_member_hangs_the_server(bounded: Running, size: bytes) -> 
     "manifest",
     [b"[" * (5 << 20), b'{"format": "perfcase", "members": [' + b"{}," * (2 << 20) + b"{}]}", b'{"members": 1}'],
 )
-def test_a_manifest_is_a_strangers(bounded: Running, manifest: bytes) -> None:
+def test_a_manifest_is_untrusted(bounded: Running, manifest: bytes) -> None:
     """It is read in a process that ends; whatever is in it, the server answers others meanwhile."""
     with bounded.client() as client:
         answer = client.post("/v1/captures", params={"name": "x"}, content=archive(manifest, ("a", b"x")), timeout=60)

@@ -1,4 +1,4 @@
-"""Statements of strangers: each is refused, or gives rows of its capture; no file of the store is changed, nothing is read beyond."""
+"""Hostile statements: each is refused, or gives rows of its capture; no file of the store is changed, nothing is read beyond."""
 
 from __future__ import annotations
 

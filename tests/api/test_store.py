@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase_api.answers import Answers
+from perfcase_api.answers import AnswerCache
 from perfcase_api.catalogue import Catalogue
 from perfcase_api.imports import Imports
 from perfcase_api.settings import Limits, Settings
@@ -202,7 +202,7 @@ def test_on_a_full_disk_one_can_sign_in_and_delete(tmp_path: Path) -> None:
 
 
 def test_an_answer_about_many_captures_goes_with_any_of_them(tmp_path: Path) -> None:
-    answers = Answers(tmp_path, 1 << 20)
+    answers = AnswerCache(tmp_path, 1 << 20)
     many, few = [f"{number:064x}" for number in range(900)], ["f" * 64, "e" * 64]
     for ids in (many, few):
         answers.keep(answers.etag(ids, ["history"]), ids, b"all of it")

@@ -113,7 +113,7 @@ def test_the_capture_and_what_was_found(roundup: Running, case: Path) -> None:
     assert told["author"]["id"] == "1"
     text = roundup.client.get(f"data/msg/{message}/binary_content").text
     assert text.startswith(
-        f"perfcase: {case.name}: 2 findings\n- critical: Answers come as late as a delayed acknowledgement"
+        f"perfcase: {case.name}: 2 findings\n- critical: Answers are as late as a delayed acknowledgement"
     )
 
 
@@ -123,7 +123,7 @@ def test_the_summary(roundup: Running, case: Path) -> None:
         assert attach(roundup.url, issue, "--summary", "--to", form, file=case).returncode == 0
         content = roundup.client.get(f"data/file/{roundup.of(issue, 'files')[-1]}/binary_content").content
         assert content.startswith(begins)
-        assert b"Answers come as late as a delayed acknowledgement" in content
+        assert b"Answers are as late as a delayed acknowledgement" in content
     assert len(roundup.of(issue, "messages")) == 2
 
 
@@ -135,7 +135,7 @@ def test_a_dry_run_sends_nothing(roundup: Running, case: Path) -> None:
     assert lines[0] == f"GET {rest}/issue/{issue}"
     assert lines[1] == f"POST {rest}/file ({case.name}, 1,484,800 bytes)"
     assert lines[3] == f"PATCH {rest}/issue/{issue} (adds both)"
-    assert "- critical: Answers come as late" in done.stdout
+    assert "- critical: Answers are as late" in done.stdout
     assert PASSWORD not in done.stdout
     assert roundup.of(issue, "files") == roundup.of(issue, "messages") == []
 
@@ -156,7 +156,7 @@ def test_errors_say_what_to_do(roundup: Running, case: Path, tmp_path: Path) -> 
         ("http://127.0.0.1:1/", issue, (), "a:b", 8, "127.0.0.1:1: [Errno 111] Connection refused"),
         ("http://a:b@127.0.0.1:1/", issue, (), "a:b", 2, "the address holds credentials"),
         ("file:///etc", issue, (), "a:b", 2, "not the address of a server"),
-        (roundup.url, "../1", (), "a:b", 2, "../1: not the number of an issue"),
+        (roundup.url, "../1", (), "a:b", 2, "../1: not an issue number"),
         (roundup.url, issue, ("--adapter", "jira"), "a:b", 6, "there is no adapter jira (there are: roundup, webhook)"),
     ):  # fmt: skip
         done = attach(url, number, *more, credentials=credentials, file=case)

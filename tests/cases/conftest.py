@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.studies import Studies
 
-Told = Callable[..., list[dict[str, str]]]
+QueryRows = Callable[..., list[dict[str, str]]]
 Printed = Callable[..., str]
 
 
@@ -28,6 +28,6 @@ def printed(studies: Studies) -> Printed:
 
 
 @pytest.fixture(scope="session")
-def told(printed: Printed) -> Told:
+def rows(printed: Printed) -> QueryRows:
     """The same as rows."""
     return lambda *words: list(csv.DictReader(io.StringIO(printed(*words, "--format", "csv", "--limit", "0"))))

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cases.conftest import Printed, Told
+from tests.cases.conftest import Printed, QueryRows
 
 SHARED, PADDED = "b-false-sharing/shared.perfcase", "b-false-sharing/padded.perfcase"
 SLOW, FAST = "b-false-sharing/published/slow.csv", "b-false-sharing/published/fast.csv"
 
 
-def test_published_counters_come_first_and_the_ratios_are_theirs(told: Told) -> None:
-    lines = told("diff", FAST, SLOW)
+def test_published_counters_come_first_and_the_ratios_are_theirs(rows: QueryRows) -> None:
+    lines = rows("diff", FAST, SLOW)
     assert [(line["view"], line["measure"]) for line in lines[:2]] == [
         ("pmcarch", "ipc"),
         ("microarchitecture", "machine_clears_pki"),
@@ -23,25 +23,25 @@ def test_published_counters_come_first_and_the_ratios_are_theirs(told: Told) -> 
     assert float(lines[1]["ratio"]) == pytest.approx(4, rel=0.001)
 
 
-def test_the_signature_is_found_in_the_slow_node_only(told: Told) -> None:
-    assert [row["finding"] for row in told("sql", SLOW, "FROM finding")] == ["false_sharing"]
-    assert told("sql", FAST, "FROM finding") == []
+def test_the_signature_is_found_in_the_slow_node_only(rows: QueryRows) -> None:
+    assert [row["finding"] for row in rows("sql", SLOW, "FROM finding")] == ["false_sharing"]
+    assert rows("sql", FAST, "FROM finding") == []
 
 
 @pytest.mark.parametrize("capture", [SHARED, PADDED])
-def test_both_recordings_spend_their_time_in_the_same_function(told: Told, capture: str) -> None:
-    (first, *_) = told("view", "function_profile", capture)
+def test_both_recordings_spend_their_time_in_the_same_function(rows: QueryRows, capture: str) -> None:
+    (first, *_) = rows("view", "function_profile", capture)
     assert (first["symbol"], first["dso"]) == ("count", "counters")
     assert float(first["self_ratio"]) > 0.85
 
 
 @pytest.mark.parametrize("capture", [SHARED, PADDED])
-def test_the_emulation_has_one_cost_of_an_instruction(told: Told, capture: str) -> None:
-    assert {round(float(row["cpi"]), 3) for row in told("view", "pmcarch", capture)} == {2.0}
+def test_the_emulation_has_one_cost_of_an_instruction(rows: QueryRows, capture: str) -> None:
+    assert {round(float(row["cpi"]), 3) for row in rows("view", "pmcarch", capture)} == {2.0}
 
 
-def test_no_difference_of_counters_is_claimed_where_there_is_none(told: Told) -> None:
-    lines = told("diff", SHARED, PADDED)
+def test_no_difference_of_counters_is_claimed_where_there_is_none(rows: QueryRows) -> None:
+    lines = rows("diff", SHARED, PADDED)
     assert [line for line in lines if line["view"] in ("pmcarch", "microarchitecture", "function_profile")] == []
 
 

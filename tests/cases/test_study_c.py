@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from tests.cases.conftest import Told
+from tests.cases.conftest import QueryRows
 
 GET, POST = "c-blocking-call/get.perfcase", "c-blocking-call/post.perfcase"
 SERVICE_B = "[::ffff:127.0.0.1]:18081"
 
 
-def test_the_findings_name_service_b(told: Told) -> None:
-    leading, other = told("sql", POST, "FROM finding")
+def test_the_findings_name_service_b(rows: QueryRows) -> None:
+    leading, other = rows("sql", POST, "FROM finding")
     assert leading["finding"] == "pool_asleep"
     assert leading["message"].startswith(
         f"8 of 8 threads waited for answers from {SERVICE_B}, which vert.x-eventloo reads for them: 23.67 s"
     )
     assert other["finding"] == "slow_peer"
     assert other["subject"].endswith(f" to {SERVICE_B}")
-    assert told("sql", GET, "FROM finding") == []
+    assert rows("sql", GET, "FROM finding") == []
 
 
-def test_diff_leads_with_the_peer_that_only_post_has(told: Told) -> None:
-    first = told("diff", GET, POST)[0]
+def test_diff_leads_with_the_peer_that_only_post_has(rows: QueryRows) -> None:
+    first = rows("diff", GET, POST)[0]
     assert (first["view"], first["measure"], SERVICE_B in first["key"], first["a"]) == (
         "socket_answer",
         "gap_ns",
@@ -29,18 +29,18 @@ def test_diff_leads_with_the_peer_that_only_post_has(told: Told) -> None:
     )
 
 
-def test_the_event_loops_wait_at_service_b_and_wake_the_executors(told: Told) -> None:
-    waits = told("view", "peer_wait", POST, "--where", f"peer = '{SERVICE_B}' AND name = 'epoll_wait'")
+def test_the_event_loops_wait_at_service_b_and_wake_the_executors(rows: QueryRows) -> None:
+    waits = rows("view", "peer_wait", POST, "--where", f"peer = '{SERVICE_B}' AND name = 'epoll_wait'")
     assert {row["comm"] for row in waits} == {"vert.x-eventloo"}
-    wakers = told("view", "off_wake", POST, "--where", "comm LIKE 'executor-%'")
+    wakers = rows("view", "off_wake", POST, "--where", "comm LIKE 'executor-%'")
     asleep = {name: sum(int(row["off_cpu_ns"]) for row in wakers if row["waker_comm"] == name) for name in
               {row["waker_comm"] for row in wakers}}  # fmt: skip
     assert asleep["vert.x-eventloo"] > 0.8 * sum(asleep.values())
 
 
-def test_the_executors_are_all_in_a_futex(told: Told) -> None:
+def test_the_executors_are_all_in_a_futex(rows: QueryRows) -> None:
     """As the publication's table of calls: the time of each executor thread is in one call."""
-    calls = told("view", "syscall_summary", POST, "--where", "comm LIKE 'executor-%'")
+    calls = rows("view", "syscall_summary", POST, "--where", "comm LIKE 'executor-%'")
     threads = {row["comm"] for row in calls}
     assert len(threads) == 8
     for thread in threads:

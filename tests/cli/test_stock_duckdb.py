@@ -18,7 +18,7 @@ from perfcase.catalogue.views import load_views
 ROOT = Path(__file__).parents[2]
 LTS = ROOT / "build" / "duckdb-lts"
 
-# A stranger's script: nothing of perfcase, only duckdb.
+# A script without perfcase: only duckdb.
 STRANGER = """
 import sys, duckdb
 connection = duckdb.connect(sys.argv[1], read_only=True)

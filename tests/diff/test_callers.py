@@ -200,9 +200,9 @@ def test_time_off_the_cpu_that_one_does_not_have(recorded: Path, tmp_path: Path)
 
 
 def test_what_only_these_take(recorded: Path) -> None:
-    assert "--event is of --flamegraph and --callers" in fail(2, "diff", recorded, *PARTS, "--event", "cpu-clock")
-    assert "--off-cpu is of --flamegraph and --callers" in fail(2, "diff", recorded, *PARTS, "--off-cpu")
-    assert "--wakers is of --off-cpu" in fail(2, "diff", recorded, *PARTS, "--wakers", "--flamegraph", "-")
+    assert "--event needs --flamegraph or --callers" in fail(2, "diff", recorded, *PARTS, "--event", "cpu-clock")
+    assert "--off-cpu needs --flamegraph or --callers" in fail(2, "diff", recorded, *PARTS, "--off-cpu")
+    assert "--wakers needs --off-cpu" in fail(2, "diff", recorded, *PARTS, "--wakers", "--flamegraph", "-")
 
 
 def test_a_part_of_both_is_compared(recorded: Path) -> None:
@@ -232,4 +232,4 @@ def test_a_part_of_both_is_compared(recorded: Path) -> None:
     assert f"A  x.perfcase 0s..8s, {only}" in headed
     assert "x.perfcase: there is no thread nobody" in fail(6, "diff", recorded, *PARTS, "--only", "thread=nobody")
     assert "windows of their own" in fail(2, "diff", recorded, *PARTS, "--only", "window=1s..")
-    assert "--baseline stands for" in fail(2, "diff", recorded, "--baseline", ".", "--only", "cpu=0")
+    assert "--baseline replaces" in fail(2, "diff", recorded, "--baseline", ".", "--only", "cpu=0")

@@ -35,7 +35,7 @@ def test_the_other_way_round_they_are_gone(studies: Studies, tmp_path: Path) -> 
         ranking = rank(*sides, ["load_average"])
         page.write(*sides, ranking, "table", tmp_path / "text", 1, is_one_view=False, findings=changes(*sides))
     text = (tmp_path / "text").read_text()
-    gone = "gone in B: critical: Another control group takes the CPU that this one waits for\n    A  /service: its threads waited"
+    gone = "gone in B: critical: Noisy neighbour: another control group uses the CPU that this one waits for\n    A  /service: its threads waited"
     assert gone in text
     assert text.index(gone) < text.index("What changed most")
     assert "new in B: " not in text

@@ -27,7 +27,7 @@ def test_a_capture_against_itself_gives_nothing(name: str, sample: Callable[[str
 
 def test_windows_are_checked(tmp_path: Path) -> None:
     capture = shutil.copy(SAMPLES / "aarch64-counters" / "x.perfcase", tmp_path)
-    assert "another FILE, or --a and --b" in fail(2, "diff", capture)
+    assert "name another FILE, or give --a and --b" in fail(2, "diff", capture)
     assert "ends before it begins" in fail(2, "diff", capture, "--a", "0s..2s", "--b", "5s..4s")
     assert "it ends before 100 s" in fail(2, "diff", capture, "--a", "0s..2s", "--b", "100s..")
     assert "names, no figures" in fail(2, "diff", capture, capture, "--view", "stack_folded")

@@ -15,7 +15,7 @@ import pytest
 from perfcase.case import query, store
 from perfcase.diff.shape import SAMPLES_MIN, shape
 from perfcase.diff.sides import opened_sides
-from perfcase.diff.stack_page import said_of_stacks
+from perfcase.diff.stack_page import compare_stacks
 from perfcase.diff.stacks import Chain, Named, Profile, Weight, profile, profiles
 from perfcase.errors import PerfcaseError
 from tests.support.fakecase import make_case
@@ -124,7 +124,7 @@ def counters(sample: Callable[[str], Path]) -> tuple[Path, Path]:
 def test_two_recordings_of_the_same_code_have_the_same_shape(counters: tuple[Path, Path]) -> None:
     padded, shared = map(store.open_case, counters)
     with opened_sides(padded, shared, None, None) as sides:
-        found = said_of_stacks(*sides)
+        found = compare_stacks(*sides)
     assert found is not None
     assert (found.is_same_shape, found.counters, found.moved) == (True, (), ())
     assert found.sentence.startswith("same shape: overlap of the stacks 0.9")
@@ -136,7 +136,7 @@ def test_three_times_the_cycles_are_said_beside_the_same_shape(counters: tuple[P
         "CASE WHEN event LIKE '%cycles%' AND unit IS NULL THEN count * 3 ELSE count END AS count",
     )  # fmt: skip
     with opened_sides(store.open_case(counters[0]), store.open_case(slow), None, None) as sides:
-        found = said_of_stacks(*sides)
+        found = compare_stacks(*sides)
     assert found is not None
     assert (found.is_same_shape, [counter.split()[0] for counter in found.counters]) == (True, ["ipc"])
     assert found.counters[0].endswith("(÷ 3)")
@@ -145,7 +145,7 @@ def test_three_times_the_cycles_are_said_beside_the_same_shape(counters: tuple[P
 
 def test_other_work_is_another_shape_and_says_what_moved(counters: tuple[Path, Path], recorded: Path) -> None:
     with opened_sides(store.open_case(counters[0]), store.open_case(recorded), None, None) as sides:
-        found = said_of_stacks(*sides)
+        found = compare_stacks(*sides)
     assert found is not None
     assert found.is_same_shape is False
     assert found.sentence.startswith("another shape: ")

@@ -1,4 +1,4 @@
-"""The walk-throughs in docs/case-studies.md show what the commands print of the sample captures.
+"""The walk-throughs in docs/case-studies/ show what the commands print of the sample captures.
 
 A block begins with `$ perfcase …`, whose files lie in sample-captures. Its lines stand in what the command prints, in this order;
 spaces are not compared, `…` at the end of a line stands for the rest of it, and on a line of its own for other lines.
@@ -15,10 +15,11 @@ import pytest
 from tests.support.studies import Studies
 
 ROOT = Path(__file__).parents[2]
-STUDIES = (ROOT / "docs" / "case-studies.md").read_text(encoding="utf-8")
+PAGES = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "case-studies").glob("*.md"))]
 STEPS = [
     (command, shown)
-    for block in re.findall(r"^```\n(.*?)^```", STUDIES, re.DOTALL | re.MULTILINE)
+    for page in PAGES
+    for block in re.findall(r"^```\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     for command, shown in re.findall(r"^\$ perfcase (.*?)\n(.*?)(?=^\$ |\Z)", block, re.DOTALL | re.MULTILINE)
 ]
 
@@ -41,4 +42,5 @@ def test_a_walk_through_shows_what_is_printed(command: str, shown: str, studies:
 
 
 def test_each_case_has_a_walk_through() -> None:
-    assert set("ABCDE") == set(re.findall(r"^\*\*([A-E])[.:]", STUDIES, re.MULTILINE))
+    assert [letter for page in PAGES for letter in re.findall(r"^# ([A-E]): ", page, re.MULTILINE)] == list("ABCDE")
+    assert len(STEPS) >= 19

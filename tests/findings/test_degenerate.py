@@ -1,4 +1,4 @@
-"""Captures of which hardly anything can be said: every rule must be silent, and no view may fail.
+"""Captures with almost no data: every rule must be silent, and no view may fail.
 
 They are made of real ones that do fire rules: one reading of /proc, the same reading twice, no time at all, one CPU, 1,152 CPUs;
 and of rows with the largest and smallest numbers that a column can hold, as a damaged file has them.

@@ -123,7 +123,7 @@ def test_a_real_capture_does_not_fire_it(name: str, capture: str) -> None:
     with query.connect(imported(ROOT / capture).folder) as connection:
         assert connection.execute(f"SELECT * FROM (\n{RULES[name].sql}\n)").fetchall() == []
         judged = connection.execute("SELECT is_judged FROM finding_coverage WHERE finding = ?", [name]).fetchall()
-        assert judged == [(True,)], "not fired for want of data says nothing"
+        assert judged == [(True,)], "a rule without data proves nothing if it does not fire"
 
 
 def test_it_tells_a_stall_of_200_ms() -> None:

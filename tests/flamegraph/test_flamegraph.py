@@ -168,7 +168,7 @@ def test_the_command(case: Path, tmp_path: Path) -> None:
     assert "sched:sched_switch" in out.read_text(encoding="utf-8")
     before = out.read_bytes()
     assert "samples are of" in fail(6, "flamegraph", case, "-o", out, "--event", "nonsense")
-    assert "give one of them" in fail(2, "flamegraph", case, "-o", out, "--event", "cycles", "--off-cpu")
+    assert "exclude each other" in fail(2, "flamegraph", case, "-o", out, "--event", "cycles", "--off-cpu")
     assert "not found" in fail(5, "flamegraph", case, "-o", out, "--where", "nonsense = 1")
     assert fail(5, "flamegraph", case, "-o", out, "--where", "true) TO '/tmp/x'; COPY (SELECT 1")
     assert "cannot be written" in fail(8, "flamegraph", case, "-o", tmp_path / "no" / "x.svg")

@@ -135,7 +135,7 @@ def test_the_commands(case: Path, connection: duckdb.DuckDBPyConnection) -> None
     slept = json.loads(succeed("flamegraph", case, "--off-cpu", "--wakers", "--format", "json", "-o", "-"))
     ((total,),) = connection.execute("SELECT sum(off_cpu_ns)::BIGINT FROM off_wake").fetchall()
     assert slept["weight"][0] == total
-    assert fail(2, "flamegraph", case, "--wakers", "-o", "-") == "--wakers is of --off-cpu"
+    assert fail(2, "flamegraph", case, "--wakers", "-o", "-") == "--wakers needs --off-cpu"
     differs = json.loads(succeed("diff", case, case, "--flamegraph", "-", "--format", "json"))
     assert differs["weight"] == differs["base"]
     assert differs["weight"][0] > 0

@@ -42,7 +42,7 @@ def test_recorded_hosts_in_two_bands(recorded_fleet: Path) -> None:
     }  # fmt: skip
     assert all(row["problem"] is None for row in found)
     shown = succeed("history", recorded_fleet, *calls, "--bands").splitlines()[:3]
-    assert "\n".join(shown) in (DATA.parents[1] / "docs" / "manual.md").read_text(encoding="utf-8")
+    assert "\n".join(shown) in (DATA.parents[1] / "docs" / "manual" / "history.md").read_text(encoding="utf-8")
 
 
 def test_what_took_milliseconds_has_no_bands_per_second(recorded_fleet: Path) -> None:

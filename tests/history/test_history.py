@@ -82,7 +82,7 @@ def test_a_level_and_an_amount(store: Path) -> None:
     # Nothing of a kind that was recorded is none of it; without a thread of that name there is no mean.
     assert rows(store, "--view", "thread_time", "-m", "on_cpu_ns", "-w", "comm = 'perl'")[0]["value"] == 0
     mean = rows(store, "--view", "thread_time", "-m", "on_cpu_ns", "-w", "comm = 'perl'", "--agg", "mean")[0]
-    assert (mean["value"], mean["problem"]) == (None, "no rows are like that")
+    assert (mean["value"], mean["problem"]) == (None, "no rows match")
 
 
 def test_no_finding_is_none(store: Path) -> None:
@@ -149,7 +149,7 @@ def test_what_is_no_question(store: Path) -> None:
     assert "needs a figure" in fail(2, "history", store, "--baseline", "host=node-1")
     assert "nowhere" in fail(5, "history", store, "--view", "pmcarch", "-m", "cpi", "-w", "nowhere = 1")
     fail(5, "history", store, "--view", "pmcarch", "-m", "cpi", "-w", "true) FROM pmcarch; COPY (SELECT 1")
-    assert "no capture is like that" in fail(6, "history", store, "--only", "host=web")
+    assert "no capture matches" in fail(6, "history", store, "--only", "host=web")
 
 
 def test_what_cannot_be_read_does_not_stop_the_rest(tmp_path: Path, store: Path) -> None:
@@ -194,7 +194,7 @@ def test_several_stores_may_hold_the_same_names(store: Path) -> None:
 
 
 def test_a_store_without_captures(tmp_path: Path) -> None:
-    assert "holds no capture that can be read" in fail(3, "history", tmp_path)
+    assert "no capture in it can be read" in fail(3, "history", tmp_path)
     assert "no such folder" in fail(6, "history", tmp_path / "none")
 
 

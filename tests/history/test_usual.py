@@ -87,9 +87,7 @@ def test_the_selector_and_itself(store: Path) -> None:
     assert row["a"] == 3.1
     told = fail(2, "diff", store / "s" / "0.case", "--baseline", f"{store / 's'}:host=web-[0-2]")
     assert told.endswith("2 captures to compare with (3 are needed)")
-    assert "stands for the other" in fail(
-        2, "diff", store / "same.case", store / "high.case", "--baseline", store / "s"
-    )
+    assert "replaces the other" in fail(2, "diff", store / "same.case", store / "high.case", "--baseline", store / "s")
 
 
 def test_captures_that_are_named_one_by_one(store: Path) -> None:
@@ -100,7 +98,7 @@ def test_captures_that_are_named_one_by_one(store: Path) -> None:
     assert json.loads(told) == compared(store, "high", "load_average", ":host=web-[0-2]")
     told = succeed("diff", store / "high.case", "--baseline", ":", *also, *options)
     assert json.loads(told) == compared(store, "high", "load_average")
-    assert "--also is of --baseline" in fail(2, "diff", store / "high.case", store / "same.case", "--also", store / "s")
+    assert "--also needs --baseline" in fail(2, "diff", store / "high.case", store / "same.case", "--also", store / "s")
 
 
 def test_a_folder_and_times_have_colons(tmp_path: Path) -> None:

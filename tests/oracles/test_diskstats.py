@@ -1,7 +1,7 @@
 """Block events against the kernel's own accounts of the same seconds: /proc/diskstats and /proc/vmstat in the sample captures.
 
 The kernel counts a request when it completes, so in each interval between two snapshots block_io must have as many reads,
-bytes and flushes complete as diskstats counts: exactly, but for requests that complete while the files are being read.
+bytes and flushes complete as diskstats counts: exactly, except requests that complete while the files are being read.
 Writes are compared in bytes: the kernel also counts a flush without data as a write of nothing.
 """
 

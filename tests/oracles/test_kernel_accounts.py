@@ -61,7 +61,7 @@ def test_what_two_sources_recorded_counts_once(sample: Path) -> None:
         ((chosen, name),) = case.execute("SELECT source_id, name FROM source WHERE is_timeline").fetchall()
         feeding = "SELECT source FROM data_quality WHERE list_contains(string_split(feeds, ', '), 'thread_state')"
         assert case.execute(feeding).fetchall() == [(name,)]
-        # Each switch ends an interval, but for the first of each CPU, which ends one that began before the capture.
+        # Each switch ends an interval, except the first of each CPU, which ends one that began before the capture.
         ((ends,),) = case.execute(
             "SELECT count(*) FROM thread_state WHERE state IN ('running', 'idle') AND NOT is_open"
         ).fetchall()
@@ -127,7 +127,7 @@ STRANGER_NS = 50_000
 
 @pytest.mark.skipif(TRACEFS is None or not Path("/proc/self/schedstat").exists(), reason="no tracefs, or no schedstat")
 def test_time_in_run_queues_of_each_thread(tmp_path: Path) -> None:
-    """Time on a CPU and in its queue are together what the kernel counts, but for 10 µs a run and 1 % for the clocks' rates.
+    """Time on a CPU and in its queue are together what the kernel counts, except 10 µs a run and 1 % for the clocks' rates.
 
     How that divides differs in one way. Where a wakeup has the CPU switch at once, the kernel does not read its clock again
     (rq_clock_skip_update in kernel/sched/core.c): its switch is at the wakeup, so that the woken thread's wait is 0 and lies in

@@ -186,7 +186,7 @@ def test_ss_and_proc_net_are_sockets(tmp_path: Path) -> None:
         names = [column[0] for column in query.description]
         rows[name] = [dict(zip(names, row, strict=True)) for row in query.fetchall()]
         assert not case.execute("SELECT * FROM import_issue WHERE severity <> 'info'").fetchall()
-    # Two lines or one, without -m: the same, but for its figures.
+    # Two lines or one, without -m: the same, except its figures.
     memory = {"recv_memory_bytes", "recv_buffer_bytes", "send_memory_bytes", "send_buffer_bytes", "drop_count"}
 
     def shown(row: dict, keys: set[str]) -> tuple:

@@ -30,7 +30,7 @@ def whole(capture: Capture) -> list[sched_text.Event]:
 
 
 def waits(capture: Capture) -> list[sched_text.Wait]:
-    """Every wait, but for those of a thread of which a switch is missing: perf sched timehist takes them to end later."""
+    """Every wait, except those of a thread of which a switch is missing: perf sched timehist takes them to end later."""
     rows = whole(capture)
     unclear = sched_text.twice_on(rows)
     found = sched_text.histories(rows)

@@ -124,7 +124,7 @@ COMPILERS = {
     "rust": ("rs", RUST, ["rustc", "-O", "-Cforce-frame-pointers=no"]),
 }
 TRIES = 3
-"""Recordings, until perf shows that one thread has woken the other: on a machine with more to do it seldom shows none."""
+"""Recordings, until perf shows that one thread has woken the other: on a busy machine it rarely shows none."""
 EVENTS = "cpu-clock,sched:sched_switch,sched:sched_wakeup"
 
 

@@ -117,7 +117,7 @@ def control_group(name: str, target: subprocess.Popen) -> Iterator[Path]:
 
 @dataclass
 class Capture:
-    """A .perfcase as a stranger reads it who has read schema/README.md."""
+    """A .perfcase, read by the rules of schema/README.md."""
 
     path: Path
     names: list[str]

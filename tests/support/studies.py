@@ -39,7 +39,7 @@ class Studies:
             for owner, name in (
                 (diff_command, "rank"),
                 (diff_command, "changes"),
-                (diff_command.stack_page, "said_of_stacks"),
+                (diff_command.stack_page, "compare_stacks"),
             ):
                 stack.enter_context(mock.patch.object(owner, name, self._once(getattr(owner, name))))
             self._done[words] = perfcase(*words, cwd=self._folder)

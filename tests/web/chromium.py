@@ -205,7 +205,7 @@ class Page:
         self.call("DOM.setFileInputFiles", nodeId=node, files=[str(file) for file in files])
 
     def downloaded(self) -> Path:
-        """The one file that was downloaded, once it is whole; who asks removes it."""
+        """The one file that was downloaded, once it is whole. The caller removes it."""
         end = time.monotonic() + WAIT_S
         while time.monotonic() < end:
             found = list(self.downloads.iterdir())

@@ -1,4 +1,4 @@
-"""The time line and its brush, the lanes of threads and what a click on them tells, histograms: figures against the views."""
+"""The timeline and its brush, the lanes of threads and what a click on them tells, histograms: figures against the views."""
 
 from __future__ import annotations
 

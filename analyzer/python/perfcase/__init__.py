@@ -23,7 +23,7 @@ __all__ = ["Client", "open"]
 def open(  # noqa: A001 - as perfcase.open
     file: str | PathLike[str], *, only: Sequence[str] = (), debug_dirs: Sequence[str | PathLike[str]] = ()
 ) -> duckdb.DuckDBPyConnection:
-    """The tables and views of a capture as a read-only DuckDB connection; imports the capture if that was not done yet.
+    """Return the tables and views of a capture as a read-only DuckDB connection. Import the capture first if necessary.
 
     ``only`` is a part of it, as with ``--only``: ``["window=10s..20s", "process=java"]``. What ``sql`` and ``table`` of the
     connection give has ``df()`` (pandas), ``pl()`` (polars), ``fetchall()``, and hands itself to whatever reads Arrow.

@@ -20,13 +20,13 @@ FOUND = 9
 
 KIND_MEANINGS = {
     "internal": "a fault in perfcase itself",
-    "usage": "the command was not understood",
+    "usage": "wrong usage of the command",
     "input": "the capture cannot be read",
-    "version": "the capture is of a newer major version than this perfcase reads",
+    "version": "the capture has a newer major version than this perfcase can read",
     "sql": "the query is wrong or not allowed",
-    "not_found": "a file, view or table that does not exist",
+    "not_found": "a file, view or table does not exist",
     "not_permitted": "the system refused access",
-    "environment": "something on this machine is missing or full",
+    "environment": "something is missing on this machine, or a disk is full",
     "interrupted": "stopped by the user",
 }
 """What each kind means, for --help and the documentation."""

@@ -19,32 +19,32 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def safe(text: str) -> str:
-    """``text`` on one line, with control characters, escape sequences and invisible or reordering ones spelled out."""
+    """Return ``text`` on one line, with control characters, escape sequences and invisible or reordering ones spelled out."""
     return _UNSAFE.sub(_escape, text)
 
 
 def safe_lines(text: str) -> str:
-    """Like ``safe``, but newlines and tabs stay: for output that has its own lines, such as CSV."""
+    """Do the same as ``safe``, but keep newlines and tabs, for output with lines such as CSV."""
     return _UNSAFE.sub(lambda match: match[0] if match[0] in "\n\t" else _escape(match), text)
 
 
 def width(text: str) -> int:
-    """Columns of a terminal that ``text`` takes."""
+    """Return the width of ``text`` in columns of a terminal."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def shorten(text: str, limit: int) -> str:
-    """``text`` in at most ``limit`` characters, its end cut off."""
+    """Cut ``text`` to at most ``limit`` characters."""
     return text if len(text) <= limit else text[: max(limit - 1, 0)] + "…"
 
 
 def figure(value: float) -> str:
-    """A number in three digits, or all those before the point: 0.0123, 12.3, 1,023."""
+    """Format a number in three digits, or all those before the point: 0.0123, 12.3, 1,023."""
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 def duration(ns: float | None) -> str:
-    """Nanoseconds for people: 1.23 s, 45.6 ms."""
+    """Format nanoseconds for people: 1.23 s, 45.6 ms."""
     if ns is None:
         return "-"
     for unit, scale in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
@@ -54,7 +54,7 @@ def duration(ns: float | None) -> str:
 
 
 def size(count: float | None) -> str:
-    """Bytes for people, in powers of 1024."""
+    """Format bytes for people, in powers of 1024."""
     if count is None:
         return "-"
     value = float(count)
@@ -66,15 +66,15 @@ def size(count: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """A number of things, with separators."""
+    """Format a count with separators."""
     return "-" if value is None else f"{value:,.0f}"
 
 
 def ratio(value: float | None) -> str:
-    """A share as a percentage. Never print it without the absolute figure beside it."""
+    """Format a share as a percentage. Never print it without the absolute figure beside it."""
     return "-" if value is None else f"{100 * value:.1f} %"
 
 
 def plural(number: int | None, noun: str) -> str:
-    """``1 row``, ``2 rows``."""
+    """Return ``1 row``, ``2 rows``."""
     return f"{count(number)} {noun}" + ("" if number == 1 else "s")

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1", tags=["access"])
 
 
 class Account(BaseModel):
-    """Who asks."""
+    """The user of the request."""
 
     name: str
     role: Role
@@ -98,7 +98,7 @@ def sign_in_ways(here: Here) -> Ways:
 
 @router.get("/me")
 def me_(me: Me) -> Account:
-    """Who asks."""
+    """The user of the request."""
     return Account(name=me.name, role=me.role, ticket_prefix=me.ticket_prefix)
 
 

@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from perfcase_api.errors import ApiError, body
 from perfcase_api.state import Here, Server, address
-from perfcase_api.who import BEGUN_S, COOKIE, SESSION_S, Who
+from perfcase_api.who import COOKIE, SESSION_S, SIGN_IN_S, Who
 
 if TYPE_CHECKING:
     from perfcase_api.oidc import Provider
@@ -25,10 +25,10 @@ _REFUSED_S = 60
 _MESSAGE_MAX = 500
 
 
-class _ForPeople(APIRoute):
+class _BrowserRoute(APIRoute):
     """Here browsers come by themselves, not for a script: who is refused is sent to the page, which says why.
 
-    The reason travels in a cookie, which no link of a stranger's can set. A program is told in JSON as everywhere.
+    The reason travels in a cookie, which no link can set. A program gets JSON, as everywhere.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -51,7 +51,7 @@ class _ForPeople(APIRoute):
         return told
 
 
-router = APIRouter(prefix="/v1/oidc", tags=["access"], route_class=_ForPeople)
+router = APIRouter(prefix="/v1/oidc", tags=["access"], route_class=_BrowserRoute)
 
 
 @router.get("", status_code=303, response_class=RedirectResponse)
@@ -64,7 +64,7 @@ async def begin_oidc(here: Here, request: Request) -> RedirectResponse:
     answer.set_cookie(
         _BEGUN,
         secret,
-        max_age=BEGUN_S,
+        max_age=SIGN_IN_S,
         path=f"{here.settings.root_path}{_PATH}",
         httponly=True,
         samesite="lax",

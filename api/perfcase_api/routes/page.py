@@ -30,7 +30,7 @@ def index() -> Response:
 @router.get("/assets/{name}", response_class=FileResponse)
 def asset(name: str) -> Response:
     """A file of the page. Its name changes with what is in it, so that it is kept for good."""
-    # One of those that are there, and not a path that a stranger wrote.
+    # One of the existing files, and not any path from the request.
     found = next((file for file in FOLDER.glob("assets/*") if file.name == name), None)
     if found is None:
         raise ApiError(

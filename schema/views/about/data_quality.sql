@@ -18,7 +18,7 @@
 -- column warning_count [count]: warnings in import_issue
 -- column error_count [count]: errors in import_issue
 -- column feeds: the tables that were made from it
--- column empty_views: the views that have no rows for want of it; another source may fill some of them
+-- column empty_views: the views that have no rows because it is missing; another source may fill some of them
 -- column meaning: what the above means for the figures
 -- column remedy: what would give more
 WITH reading AS (

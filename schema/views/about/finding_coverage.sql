@@ -9,7 +9,7 @@
 -- column is_judged: true where the capture has what the rule looks at: where it did not fire, all is well
 -- column missing: what it lacks
 -- column reason: what the capture says of the sources that would have it: why they are missing, degraded or without such records
--- column how: how the recorder, or the tool itself, is told to record it
+-- column how: how the recorder, or the tool itself, is set up to record it
 -- column remedy: what would make those sources available on the recorded host
 WITH enough AS (
 @enough

@@ -3,7 +3,7 @@
 -- source: capture, source
 -- caveat: sources do not begin at the same moment, and may end before the capture does, or some ms after it: each source has its own first and last moment
 -- caveat: a table without a source of its own has the span of all sources of the others together; without any of them the capture's
--- diff no: it tells what a share is a share of, not what the machine did
+-- diff no: it says what a share is a share of, not what the machine did
 -- column table_name: the table
 -- column source_id: the source that its rows are of; NULL where none is known
 -- column start_ts_ns [ns]: when recording began; at the capture's beginning at the earliest

@@ -1,14 +1,14 @@
 -- recorder_overhead: what the recording itself cost the host
 -- grain: a process of the recorder, or a phase of the recorder's own work
 -- source: recorder_process, capture
--- caveat: the kernel writes each event in the thread that caused it: this time is counted as the thread's own, and cannot be told from its work
+-- caveat: the kernel writes each event in the thread that caused it: this time is counted as the thread's own, and cannot be separated from its work
 -- caveat: writing the archive, after the figures are in it, is not counted: some 20 ms
 -- diff by: process, phase
 -- diff sum: cpu_ns, read_bytes, write_bytes, output_bytes
 -- diff weight: 0.1
 -- column process: what it is
 -- column pid: its process id on the host
--- column phase: when: before (checks, nothing was recorded yet), recording, after (collecting and packing); NULL: not told
+-- column phase: when: before (checks, nothing was recorded yet), recording, after (collecting and packing); NULL: unknown
 -- column cpu_ns [ns]: CPU time, user and kernel together
 -- column cpu_ratio [ratio]: cpu_ns as a share of one CPU over the capture; NULL for what came before or after it
 -- column user_ns [ns]: CPU time in user mode

@@ -10,7 +10,7 @@
 -- column missing_tables: the tables without rows that it needs
 -- column sources: the recorder's sources that fill these tables; of one that is fed, those it comes from
 -- column reason: what the capture says of these sources: why they are missing, degraded or without such records
--- column how: how the recorder, or the tool itself, is told to record it
+-- column how: how the recorder, or the tool itself, is set up to record it
 -- column remedy: what would make those sources available on the recorded host
 WITH rows_of AS (
   SELECT table_name, max(row_count) AS row_count FROM table_rows GROUP BY table_name

@@ -1,7 +1,7 @@
 -- disk_load: each disk over the whole capture: how long its requests took, how many were under way, and how those that found it idle did
 -- grain: a disk that completed reads or writes; partitions are left out where their disk is there
 -- source: disk_utilization, block_io, block_device
--- caveat: the counters are the host's, the block events those that were recorded: traced_count beside request_count tells how many are missing
+-- caveat: the counters are the host's, the block events those that were recorded: traced_count beside request_count shows how many are missing
 -- caveat: device-mapper and md devices have rows of their own beside the disks below them
 -- diff by: device
 -- diff sum: request_count, busy_ns

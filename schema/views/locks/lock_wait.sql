@@ -2,7 +2,7 @@
 -- grain: a lock (a futex of a process, or a kernel lock), a name of the process, a name of waiting threads, their callchain, a holder's and a waker's name
 -- source: lock_wait_event, thread, thread_name, process_name, stack_folded, recorder_thread
 -- caveat: an idle worker waits for a futex as well (a condition variable): only where there is a holder, a lock was contended
--- caveat: how the holder is known, and when it cannot be, is told by lock_wait_event, which has each wait
+-- caveat: how the holder is known, and when it cannot be, is in lock_wait_event, which has each wait
 -- caveat: calls that did not wait, because the word had changed, are in changed_count only
 -- caveat: kernel locks need lock:contention_begin and contention_end (perfcase record --with locks, Linux 5.19 and later)
 -- diff by: kind, lock_type, process, comm, holder_comm
@@ -20,7 +20,7 @@
 -- column stack: where they waited, root first, frames separated by semicolons
 -- column holder_comm: name of the threads that held the lock, where it can be known
 -- column holder_how: how it is known
--- column waker_comm: name of the threads that ended the waits, where the capture tells
+-- column waker_comm: name of the threads that ended the waits, if the capture says
 -- column wait_count [count]: waits that ended in the capture
 -- column wait_total_ns [ns]: their time
 -- column wait_avg_ns [ns]: mean

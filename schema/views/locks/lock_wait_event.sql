@@ -15,7 +15,7 @@
 -- column lock_address: the futex word's or the lock's address
 -- column lock_type: futex's operation (wait, wait_bitset, lock_pi, …), or the kernel's kind of lock as perf lock names it
 -- column result: woken, timeout, interrupted, changed (did not wait: the word had changed), acquired, failed, open
--- column waker_utid: the thread that ended the wait; NULL for a timeout and where the capture does not tell
+-- column waker_utid: the thread that ended the wait; NULL for a timeout and if the capture does not say
 -- column waker_how: scheduler (from the wakeup of its last sleep in the call) or futex call (the last wake of that address)
 -- column holder_utid: the thread that held the lock when the wait ended; word: when it began
 -- column holder_how: how that is known

@@ -3,7 +3,7 @@
 -- source: proc_numa, followed_state, thread, process_name, cpu_node
 -- caveat: read where it was asked for (perfcase-record --numa-maps); resident memory of all mappings, of file pages that others map as well
 -- caveat: on_cpu_ns is of the whole capture, the same for every snapshot; NULL where switches were not recorded or the CPUs' nodes are not known
--- caveat: memory on one node and time on another is remote access if that is the memory in use: this view cannot tell which is
+-- caveat: memory on one node and time on another is remote access if that is the memory in use: this view cannot show which is
 -- diff by: comm, node
 -- diff level: resident_bytes, on_cpu_ns
 -- column ts_ns [ns]: when the process's mappings were read

@@ -1,4 +1,4 @@
--- page_size: the recorded machine's page size, where the capture tells
+-- page_size: the recorded machine's page size, if the capture says
 -- grain: the capture; no row where the size is not known
 -- source: capture, proc_memory, proc_vmstat
 -- caveat: a bare folder of /proc does not say it: it follows from the free memory in bytes (meminfo) and in pages (vmstat)

@@ -13,7 +13,7 @@
 -- column pid: its process id, a label
 -- column process: its name when its threads touched the file; where the process is not known, the threads'
 -- column device: the file system, as major,minor
--- column inode: the file: find -inum tells its name on the recorded host
+-- column inode: the file: find -inum shows its name on the recorded host
 -- column path: its path, where a read or write of a descriptor that a snapshot named touched it; NULL where none did
 -- column block_device: where it is no file but a block device that was read itself (a file system reads what describes its files there): its name
 -- column looked_up_pages [pages]: pages that reads and page faults asked the cache for; NULL where lookups were not recorded

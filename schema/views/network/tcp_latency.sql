@@ -26,7 +26,7 @@
 -- column rtt_max_ts_ns [ns]: when that was read
 -- column rtt_min_ns [ns]: the least round-trip time in the kernel's window, of all snapshots
 -- column rttvar_max_ns [ns]: the largest mean deviation
--- column retransmit_count [count]: segments sent again in the capture; NULL where neither two snapshots nor tracepoints tell
+-- column retransmit_count [count]: segments sent again in the capture; NULL if neither two snapshots nor tracepoints show it
 -- column connection_retransmit_count [count]: segments sent again since the connection began
 -- column lost_count [count]: most segments taken for lost at a snapshot
 -- column send_queue_max_bytes [bytes]: most bytes sent and not yet acknowledged at a snapshot

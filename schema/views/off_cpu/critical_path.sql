@@ -11,7 +11,7 @@
 -- column utid: the capture's own key of the chosen thread
 -- column tid: thread id, a label
 -- column comm: the thread's name in the segment: at the end of a run, at the beginning of a wait
--- column segment: running; runnable (it waited for a CPU); waiting (it slept); unknown (no event tells)
+-- column segment: running; runnable (it waited for a CPU); waiting (it slept); unknown (no event shows it)
 -- column state: the thread's state in detail, as in thread_state; unknown
 -- column waker_utid: waiting: the thread that woke it in the end
 -- column waker_tid: its thread id

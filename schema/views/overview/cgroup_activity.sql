@@ -32,7 +32,7 @@
 -- column anon_bytes [bytes]: the anonymous part of it
 -- column file_bytes [bytes]: the page cache in it
 -- column memory_limit_hit_count [count]: times that its limit made it reclaim memory
--- column oom_kill_count [count]: its processes that were killed for want of memory
+-- column oom_kill_count [count]: its processes that were killed by the OOM killer
 -- column read_bytes [bytes]: bytes read from block devices
 -- column write_bytes [bytes]: bytes written to them
 -- column read_bytes_per_s [bytes/s]: read_bytes per second

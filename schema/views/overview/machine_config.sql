@@ -1,4 +1,4 @@
--- machine_config: what the host is and how it is set up: CPUs, caches, NUMA, frequencies, mitigations, memory, disks, mounts, settings; as lscpu and lsblk tell it
+-- machine_config: what the host is and how it is set up: CPUs, caches, NUMA, frequencies, mitigations, memory, disks, mounts, settings; as lscpu and lsblk show it
 -- grain: a key
 -- source: machine_fact
 -- caveat: sizes of caches are those of all instances of the host together, as lscpu has it; cache.NAME.count says how many there are

@@ -31,7 +31,7 @@
 -- column scan_pages [pages]: pages looked at: what reclaim_ratio is a share of
 -- column steal_pages [pages]: pages reclaimed in the interval
 -- column refault_pages [pages]: pages evicted too early, in the interval
--- column oom_kill_count [count]: processes killed for want of memory, in the interval
+-- column oom_kill_count [count]: processes killed by the OOM killer, in the interval
 WITH counter AS (
   -- Reclaim has been counted by who does it (kswapd, direct, khugepaged, proactive), formerly by zone as well. The same
   -- pages are counted by kind too (pgsteal_anon, pgsteal_file): those would count twice.

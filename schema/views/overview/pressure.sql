@@ -1,4 +1,4 @@
--- pressure: how long threads could not go on for want of CPU, memory, input/output or because of interrupts
+-- pressure: how long threads could not continue because CPU, memory or input/output was short, or because of interrupts
 -- grain: an interval between two snapshots × resource
 -- source: proc_pressure
 -- caveat: the kernel counts the time in which at least one thread waited, not how many did; full of the CPU is always 0 for the whole host

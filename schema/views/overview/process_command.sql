@@ -9,7 +9,7 @@
 -- column upid: the capture's own process key
 -- column pid: process id
 -- column comm: its name when it was first seen so
--- column parent_upid: the process that forked it; NULL where the capture does not tell
+-- column parent_upid: the process that forked it; NULL if the capture does not say
 -- column parent_pid: its process id
 -- column parent_comm: its name then
 -- column start_ts_ns [ns]: when the process was forked; NULL: before the capture

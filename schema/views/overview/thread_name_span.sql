@@ -2,7 +2,7 @@
 -- grain: a thread and a name, for as long as it had it
 -- source: thread_name
 -- caveat: a name counts from when the capture saw it: from the exec or the change where that was recorded, else from the first event or snapshot that had it
--- caveat: names without times: it has the first and the last of a thread; sample.name_id tells which one a sample had
+-- caveat: names without times: it has the first and the last of a thread; sample.name_id says which one a sample had
 -- diff no: names, no figures
 -- column utid: the capture's own key of the thread
 -- column name_id: the name's key in thread_name

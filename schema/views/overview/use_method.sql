@@ -61,7 +61,7 @@ WITH one_cpu AS (
     max(scan_direct_pages_per_s), 'pages/s', NULL, NULL, 'paging'
   FROM paging HAVING count(scan_direct_pages_per_s) > 0
   UNION ALL
-  SELECT 13, 'memory', NULL, 'errors', 'processes killed for want of memory', sum(oom_kill_count)::DOUBLE,
+  SELECT 13, 'memory', NULL, 'errors', 'processes killed by the OOM killer', sum(oom_kill_count)::DOUBLE,
     max(oom_kill_count)::DOUBLE, 'count', NULL, NULL, 'paging'
   FROM paging HAVING count(oom_kill_count) > 0
   UNION ALL

@@ -3,7 +3,7 @@
 -- source: proc_system, proc_memory, proc_vmstat, cpu_utilization, page_size
 -- caveat: runnable and blocked are counts of the moment at the end of the interval. The recorder itself is one of the runnable
 -- caveat: vmstat's us holds usr and nice, its sy holds sys, irq and soft: so do user_ratio and system_ratio here. Time in guests is apart (gu of newer versions; procps 4.0.2 leaves it out, and its row does not add up to 100)
--- caveat: what the kernel counts in pages is NULL where nothing tells how large they are
+-- caveat: what the kernel counts in pages is NULL if their size is unknown
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval
 -- diff by: -
 -- diff sum: context_switch_count, interrupt_count, fork_count, swap_in_bytes, swap_out_bytes, block_in_bytes, block_out_bytes

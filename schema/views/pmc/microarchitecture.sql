@@ -40,7 +40,7 @@
 -- column bad_speculation_ratio [ratio]: slots of instructions that did not retire, and of recovery from them
 -- column retiring_ratio [ratio]: slots of instructions that retired
 -- column backend_bound_ratio [ratio]: slots left empty because the back end did not take: memory or execution
--- column smt_contention_ratio [ratio]: slots that went to the core's other thread, where the CPU tells it
+-- column smt_contention_ratio [ratio]: slots that went to the core's other thread, if the CPU counts it
 -- column top_down_method: which method of top_down; NULL without top-down
 WITH alias (event, metric, rank) AS (
   VALUES

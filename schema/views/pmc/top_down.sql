@@ -7,8 +7,8 @@
 -- caveat: topdown_slots (perf stat --topdown before Ice Lake): issued less retired plus recovery is bad speculation, of topdown-total-slots
 -- caveat: slot_events (Ice Lake and later where a virtual machine hides the perf metrics counters): idq_uops_not_delivered.core less int_misc.uop_dropping, topdown.backend_bound_slots and uops_retired.slots of topdown.slots_p; bad speculation is the rest less 5 slots for each of int_misc.clears_count, not below 0 (PerfSpect's icx_alt_tma_metrics.json): with those the four may not add up to 1
 -- caveat: raw_events (Skylake, Cascade Lake): 4 slots a cycle of a core; cpu_clk_unhalted.thread_any counts both its threads (PerfSpect's metric_skx_clx.json)
--- caveat: arm (Neoverse N2, V1, V2): stall_slot_frontend and stall_slot_backend of the slots; (1 - op_retired / op_spec) of the slots without a stall is bad speculation; the slots of mispredicted branches are moved to it as Arm's telemetry solution has it (Neoverse V1: 4 a branch, from the front end; N2 and V2: 1 from the front end, 3 from the back end); N2 r0p0 counts a front-end stall too many every cycle. Other Arm CPUs: as the kernel's sbsa.json, with cpu.pmu.slots of machine_fact. NULL where the capture does not tell the CPU
--- caveat: zen (AMD Zen 4: 6 slots a cycle, Zen 5: 8; Processor Programming Reference, pipeline utilization): de_no_dispatch_per_slot.no_ops_from_frontend, .backend_stalls and .smt_contention, de_src_op_disp.all less ex_ret_ops, ex_ret_ops, of the slots of ls_not_halted_cyc. NULL where the capture does not tell the CPU
+-- caveat: arm (Neoverse N2, V1, V2): stall_slot_frontend and stall_slot_backend of the slots; (1 - op_retired / op_spec) of the slots without a stall is bad speculation; the slots of mispredicted branches are moved to it as Arm's telemetry solution has it (Neoverse V1: 4 a branch, from the front end; N2 and V2: 1 from the front end, 3 from the back end); N2 r0p0 counts a front-end stall too many every cycle. Other Arm CPUs: as the kernel's sbsa.json, with cpu.pmu.slots of machine_fact. NULL if the capture does not say the CPU
+-- caveat: zen (AMD Zen 4: 6 slots a cycle, Zen 5: 8; Processor Programming Reference, pipeline utilization): de_no_dispatch_per_slot.no_ops_from_frontend, .backend_stalls and .smt_contention, de_src_op_disp.all less ex_ret_ops, ex_ret_ops, of the slots of ls_not_halted_cyc. NULL if the capture does not say the CPU
 -- diff by: method
 -- diff mean: frontend_bound_ratio by slots, bad_speculation_ratio by slots, retiring_ratio by slots, backend_bound_ratio by slots, smt_contention_ratio by slots
 -- diff weight: 0.8
@@ -22,7 +22,7 @@
 -- column bad_speculation_ratio [ratio]: slots of instructions that did not retire, and of recovery from them
 -- column retiring_ratio [ratio]: slots of instructions that retired
 -- column backend_bound_ratio [ratio]: slots left empty because the back end did not take: memory or execution
--- column smt_contention_ratio [ratio]: slots that went to the core's other thread; only zen tells it
+-- column smt_contention_ratio [ratio]: slots that went to the core's other thread; only zen counts it
 WITH cpu AS (
   SELECT
     max(value) FILTER (key = 'cpu.vendor') AS vendor,

@@ -2,7 +2,7 @@
 -- grain: an event and a function
 -- source: stack_weight
 -- caveat: the top-down tree spreads such a function over many places; here they are ordered by scattered_period: self time that is not under its most frequent caller path. At the top are small functions called from everywhere
--- caveat: paths are told apart by the functions' names from the root down. Without callchains there is one path and nothing is scattered
+-- caveat: paths are distinguished by the functions' names from the root down. Without callchains there is one path and nothing is scattered
 -- diff no: function_profile has these functions
 -- column event: the event's name
 -- column symbol: the function

@@ -1,7 +1,7 @@
 -- cpu_node: the NUMA node of each CPU
 -- grain: a CPU
 -- source: machine_fact
--- caveat: no rows where the capture does not tell of nodes
+-- caveat: no rows if the capture does not name nodes
 -- diff no: the machine, no figures
 -- column cpu: its number
 -- column node: the node that it belongs to

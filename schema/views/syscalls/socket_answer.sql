@@ -1,7 +1,7 @@
 -- socket_answer: requests on sockets and their answers: what was written, and how long until the first bytes came back
 -- grain: a turn on a socket of a process: one write or several without a read between them, then the first read
 -- source: syscall, thread, thread_name, process_name, proc_fd, proc_socket
--- caveat: at a server's end the answer is the next request: gap_ns is the client's pause; is_client tells the ends apart
+-- caveat: at a server's end the answer is the next request: gap_ns is the client's pause; is_client distinguishes the ends
 -- caveat: requests that go out before the answer to an earlier one has come (pipelining, HTTP/2) make one turn; gap_ns then counts from the last write
 -- caveat: writes that nothing answers within the capture are not here
 -- caveat: a descriptor is taken for a socket that a snapshot says is one, or that socket, accept or connect made or used

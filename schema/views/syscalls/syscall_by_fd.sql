@@ -14,7 +14,7 @@
 -- column name: the call
 -- column fd: the descriptor
 -- column kind: file, socket, pipe, eventfd, eventpoll, …; NULL when not known
--- column target: what /proc says it is: a path, socket:[INODE]; else what the call that made it tells
+-- column target: what /proc says it is: a path, socket:[INODE]; else what the call that created it says
 -- column local: a socket's own address
 -- column peer: the other end's address; NULL when not known
 -- column call_count [count]: calls that were entered within the capture

@@ -1,7 +1,7 @@
 -- tcp_stalls: answers on a socket that came as late as a delayed acknowledgement: Nagle's algorithm, or a lost segment
 -- grain: a wait for an answer of 38 to 60 ms, or of 190 to 260 ms: from the last write on a socket to the first bytes read after it
 -- source: socket_answer, recorder_thread
--- caveat: a peer that takes this long to answer looks the same; what tells them apart is that many stalls are of one length, and is_write_write_read: two writes in a row without reading are what Nagle's algorithm holds back
+-- caveat: a peer that takes this long to answer looks the same; the difference is that many stalls are of one length, and is_write_write_read: two writes in a row without reading are what Nagle's algorithm holds back
 -- caveat: only descriptors known to be sockets (socket_answer), unix and netlink sockets left out where that is known
 -- diff by: comm, looks_like, peer
 -- diff sum: gap_ns, write_count

@@ -10,7 +10,7 @@ use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// Values that stay in the dictionary from one batch to the next: of names that hardly repeat (file names),
+/// Values that stay in the dictionary from one batch to the next: of names that rarely repeat (file names),
 /// every batch would otherwise carry all those before it.
 const MOST_KEPT: usize = 8192;
 

@@ -161,7 +161,7 @@ fn write_all(directory: &Path, receiver: Receiver<(String, Build)>) -> Result<BT
 
 /// zstd level 1 everywhere. Wide integers as differences: they are times and counts. Narrow ones as they are: they are
 /// keys, of which zstd makes as little as a dictionary would, without hashing each. Names keep their dictionaries. Least
-/// and greatest values are kept of times only: queries ask for a window of time, hardly ever for a range of something
+/// and greatest values are kept of times only: queries ask for a window of time, almost never for a range of something
 /// else.
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let mut builder = WriterProperties::builder()

@@ -1,7 +1,7 @@
 """Takes a capture, or what was found in it, to a ticket. A tracker is an adapter: one module here, or another package's.
 
 An adapter is a class with ``Tracker``'s methods, in ``perfcase.attach.<name>`` as ``Adapter``, or an entry point of the group
-``perfcase.tracker``. It gets the tracker's address and who asks, and sends by ``perfcase.server_client.web``.
+``perfcase.tracker``. It gets the address of the tracker and the credentials, and sends by ``perfcase.server_client.web``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Attachment:
         return len(self.content) if isinstance(self.content, bytes) else self.content.stat().st_size
 
     def chunks(self) -> Iterator[bytes]:
-        """All of them."""
+        """Yield all of them."""
         if isinstance(self.content, bytes):
             yield self.content
             return
@@ -52,17 +52,17 @@ class Tracker(Protocol):
     """What an adapter can do."""
 
     def __init__(self, url: str, authorization: str | None) -> None:
-        """``authorization``: the header's value."""
+        """Keep the address and the value of the header ``authorization``."""
 
     def plan(self, issue: str, text: str, attachment: Attachment) -> list[str]:
-        """The requests that ``attach`` would make, a line each."""
+        """Return the requests that ``attach`` would make, one line each."""
 
     def attach(self, issue: str, text: str, attachment: Attachment) -> str:
-        """Adds a message and a file to an issue; the address to look at."""
+        """Add a message and a file to an issue. Return the address to look at."""
 
 
 def adapter(name: str) -> type[Tracker]:
-    """An adapter by its name."""
+    """Return an adapter by its name."""
     if name in BUILT_IN:
         return import_module(f"perfcase.attach.{name}").Adapter
     others = entry_points(group="perfcase.tracker")
@@ -73,7 +73,7 @@ def adapter(name: str) -> type[Tracker]:
 
 
 def authorization(file: Path | None) -> str | None:
-    """The value of the header, from a file or the environment; never from the command line, which anybody here can read."""
+    """Return the value of the header, from a file or the environment. The command line is not used, because every user of the machine can read it."""
     if file is not None:
         try:
             mode = file.stat().st_mode
@@ -96,7 +96,7 @@ def authorization(file: Path | None) -> str | None:
 
 
 def form(fields: dict[str, str], name: str, attachment: Attachment) -> tuple[Iterable[bytes], dict[str, str]]:
-    """A multipart form of fields and one file, and its headers. The file is not held in memory."""
+    """Return a multipart form of fields and one file, and its headers. The file is not held in memory."""
     boundary = secrets.token_hex(16)
     head = "".join(
         f'--{boundary}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'

@@ -40,7 +40,7 @@ class Adapter:
         }
 
     def plan(self, issue: str, text: str, attachment: Attachment) -> list[str]:
-        """The requests, a line each."""
+        """Return the requests, one line each."""
         rest = f"{self._url}/rest/data"
         return [
             f"GET {rest}/issue/{issue}",
@@ -50,7 +50,7 @@ class Adapter:
         ]
 
     def attach(self, issue: str, text: str, attachment: Attachment) -> str:
-        """A file and a message that are new, and then the issue has both or none."""
+        """Create a file and a message. The issue gets both or none."""
         place = f"issue/{urllib.parse.quote(issue, safe='')}"
         # Asked first: a large file is not to be sent for an issue that is not there.
         self._ask("GET", place)
@@ -84,24 +84,24 @@ class Adapter:
         url = f"{self._url}/rest/data/{place}"
         try:
             with web.send(method, url, body, {**self._headers, **(headers or {})}, _TIMEOUT_S, self._refused) as answer:
-                told = json.loads(answer.read())["data"]
+                reply = json.loads(answer.read())["data"]
         except (ValueError, KeyError, TypeError, *web.CUT) as error:
             raise PerfcaseError("input", f"{url}: not an answer of Roundup's REST API", _HINTS[404]) from error
-        return told if isinstance(told, dict) else {}
+        return reply if isinstance(reply, dict) else {}
 
     def _refused(self, status: int, reason: str, body: bytes) -> PerfcaseError:
         try:
-            told = str(json.loads(body)["error"]["msg"])
+            reply = str(json.loads(body)["error"]["msg"])
         except (ValueError, KeyError, TypeError):
-            told = reason
+            reply = reason
         if status == 412:
             return _Changed("environment", f"{self._url}: the issue changes all the time", "try again")
         kind = {401: "not_permitted", 403: "not_permitted", 404: "not_found", 413: "usage"}.get(status, "environment")
-        return PerfcaseError(kind, f"{self._url}: HTTP {status}: {told}", _HINTS.get(status))
+        return PerfcaseError(kind, f"{self._url}: HTTP {status}: {reply}", _HINTS.get(status))
 
 
 def _author(authorization: str | None) -> str:
-    """Who asks: Roundup gives a message that comes by REST no author, and refuses issues with such messages."""
+    """Return the user: Roundup gives messages by REST no author, and rejects issues with such messages."""
     scheme, _, value = (authorization or "").partition(" ")
     try:
         if scheme == "Basic":

@@ -18,12 +18,12 @@ class Adapter:
         self._headers = {"Authorization": authorization} if authorization else {}
 
     def plan(self, issue: str, text: str, attachment: Attachment) -> list[str]:
-        """The request."""
+        """Return the request."""
         size = f"{attachment.name}, {attachment.size_bytes:,} bytes"
         return [f"POST {self._url} (issue {issue}; text, {len(text):,} characters; file {size})"]
 
     def attach(self, issue: str, text: str, attachment: Attachment) -> str:
-        """Sends all of it at once."""
+        """Send all of it at once."""
         body, headers = form({"issue": issue, "text": text}, "file", attachment)
         web.send("POST", self._url, body, {**self._headers, **headers}, _TIMEOUT_S, self._refused).close()
         return self._url

@@ -6,7 +6,7 @@ from perfcase.lazy import duckdb
 
 
 def why_empty(connection: duckdb.DuckDBPyConnection, view: str) -> str | None:
-    """What is missing for a view, why, and what would record it; None where nothing is known of it."""
+    """Return what is missing for a view, why, and how to record it. None: unknown."""
     try:
         row = connection.execute(
             "SELECT is_fed, missing_tables, sources, reason, how, remedy FROM view_coverage WHERE view_name = ?", [view]

@@ -46,7 +46,7 @@ _CASE_DIR = "coalesce(getvariable('case_dir'), nullif(parse_dirpath(current_sett
 
 
 def write(case_dir: Path, other_columns: OtherColumns) -> None:
-    """Writes case.duckdb into an imported folder.
+    """Write case.duckdb into an imported folder.
 
     Cases with the same tables have the same database. It is made once and copied: to make it takes DuckDB longer than
     the import of a small capture.
@@ -62,7 +62,7 @@ def write(case_dir: Path, other_columns: OtherColumns) -> None:
 
 
 def template(other_columns: OtherColumns | None = None) -> Path:
-    """A database with the tables of the schema, these others, and all views; made when it is missing.
+    """Return a database with the tables of the schema, these others, and all views; made when it is missing.
 
     It is of this schema and this DuckDB.
     """
@@ -70,7 +70,7 @@ def template(other_columns: OtherColumns | None = None) -> Path:
 
 
 def template_at_hand(other_columns: OtherColumns | None = None) -> Path | None:
-    """The same, if it was made before and may be read."""
+    """Return the same database if it exists and is readable."""
     with suppress(OSError):
         return _found(_cache(), _stem("case", _key(other_columns)))
     return None
@@ -84,7 +84,7 @@ def _key(other_columns: OtherColumns | None) -> str:
 
 
 def in_cache(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:
-    """The database of this name for this key; ``make``, given a folder to work in and the path, makes it when it is missing.
+    """Return the database of this name for this key; ``make``, given a folder to work in and the path, makes it when it is missing.
 
     It lies in the user's cache; where that cannot be written or is full, in a temporary folder for as long as the process runs. It is to be
     copied: another process may remove it.
@@ -139,7 +139,7 @@ def _in_folder(folder: Path, stem: str, make: Callable[[Path, Path], None]) -> P
 
 
 def _keep_newest(folder: Path) -> None:
-    """Removes the templates that were not used for longest: those of old schemas, or of kernels that nobody looks at any more."""
+    """Remove the least recently used templates: those of old schemas, or of kernels that are no longer needed."""
     made = {}
     for path in folder.glob("*.duckdb"):
         # Another process may remove one meanwhile.
@@ -186,7 +186,7 @@ def _make(folder: Path, path: Path, other_columns: OtherColumns) -> None:
 
 
 def checkpoint(connection: duckdb.DuckDBPyConnection) -> None:
-    """Has all of a database in its file. Closing it does so too, but says nothing where the disk is full."""
+    """Write all of a database into its file. Closing it does so too, but hides that the disk is full."""
     connection.execute("CHECKPOINT")
 
 
@@ -204,7 +204,7 @@ def _add_schema(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
 def _add_table(
     connection: duckdb.DuckDBPyConnection, folder: Path, file: str, columns: Columns, shown: str | None = None
 ) -> None:
-    """The view of a table, over an empty file of it: that is enough for DuckDB to check what is made of it."""
+    """Add the view of a table over an empty file. This is enough for DuckDB to check the views that use it."""
     path = folder / "tables" / f"{file}.parquet"
     empty = ", ".join(f"NULL::{sql_type} AS {quote(name)}" for name, sql_type in columns)
     connection.execute(f"COPY (SELECT {empty} LIMIT 0) TO {literal(str(path))} (FORMAT parquet)")
@@ -216,12 +216,12 @@ def _add_table(
 
 
 def _add_other_tables(connection: duckdb.DuckDBPyConnection, folder: Path, other_columns: OtherColumns) -> None:
-    """Tracepoints that the schema does not describe, and fields of those it does that it does not know."""
+    """Add the tracepoints and the fields that the schema does not describe."""
     schema = load_tables()
     taken = {*load_catalogue(), *(path.stem for path in (schema_dir() / "views").glob("*/*.sql"))}
     for name, columns in other_columns.items():
         table = schema.get(name)
-        # A stranger's recording may name an event like one of our views: the view stays what it says it is.
+        # An untrusted recording may name an event like one of our views. The view is kept.
         shown = f"event_{name}" if name in taken else name
         _add_table(connection, folder, name, columns, shown)
         if table:
@@ -235,7 +235,7 @@ def _add_other_tables(connection: duckdb.DuckDBPyConnection, folder: Path, other
 
 @cache
 def views_hash() -> str:
-    """Changes whenever a table description or view changes: then case.duckdb is written again."""
+    """Return a hash of the tables' descriptions and the views. If it changes, case.duckdb is written again."""
     digest = hashlib.sha256()
     root = schema_dir()
     events = package_data("recorder") / "events.list"

@@ -19,7 +19,7 @@ CPU_SECONDS = 3600
 
 
 def limit() -> None:
-    """Binds this process to its limits; they cannot be raised again."""
+    """Bind this process to its limits; they cannot be raised again."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -29,7 +29,7 @@ def limit() -> None:
 
 
 def main() -> int:
-    """Answers until the input ends."""
+    """Answer until the input ends."""
     limit()
     from perfcase import _core
 

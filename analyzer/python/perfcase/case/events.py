@@ -24,7 +24,7 @@ def print_events(
     event: str | None = None,
     limit: int | None = None,
 ) -> None:
-    """Hands the lines of a capture's events to ``on_text``, and what could not be printed to ``on_problem``.
+    """Hand the lines of a capture's events to ``on_text``, and what could not be printed to ``on_problem``.
 
     ``event`` is ``sched_switch`` or ``sched:sched_switch``; None prints all. An imported folder holds tables, not the
     recording: that is an error which says so.

@@ -25,13 +25,13 @@ IN_ARROW = {
 }
 """Arrow would make dictionaries of the first and bytes of the second, lose a zone, and overflow where this is an error."""
 
-ON_THE_WAY = dict.fromkeys(("enum", "bit", "time with time zone", "hugeint", "uhugeint"), "VARCHAR")
-"""By Arrow from one DuckDB to another, where ``ARRIVED`` makes of all but enumerations what they were."""
-ARRIVED = {"enum": "VARCHAR"}
+IN_TRANSIT = dict.fromkeys(("enum", "bit", "time with time zone", "hugeint", "uhugeint"), "VARCHAR")
+"""By Arrow from one DuckDB to another, where ``AFTER_TRANSIT`` makes of all but enumerations what they were."""
+AFTER_TRANSIT = {"enum": "VARCHAR"}
 
 
 def changed(kind: Kind, changes: Mapping[str, str]) -> str | None:
-    """A type in SQL with other types in it; None where it stays as it is."""
+    """Return a type in SQL with other types in it; None where it stays as it is."""
     if kind.id in changes:
         return changes[kind.id]
     if kind.id in ("list", "array"):
@@ -51,7 +51,7 @@ def changed(kind: Kind, changes: Mapping[str, str]) -> str | None:
 
 
 def select(sql: str, names: Sequence[str], kinds: Sequence[Kind], of: Callable[[Kind], str | None]) -> str | None:
-    """``sql`` with its columns cast to what ``of`` says; None where none is. Two columns may have the same name."""
+    """Return ``sql`` with its columns cast to what ``of`` says; None where none is. Two columns may have the same name."""
     types = [of(kind) for kind in kinds]
     if not any(types):
         return None

@@ -16,12 +16,12 @@ Fact = tuple[str, str]
 
 
 def inspect(file: Path) -> dict[str, Any]:
-    """kind, manifest (None for a bare file), members and problems of a capture, without importing it."""
+    """Return kind, manifest (None for a bare file), members and problems of a capture, without importing it."""
     return json.loads(import_core().describe(str(file)))
 
 
 def facts_of_manifest(manifest: dict[str, Any]) -> list[Fact]:
-    """The manifest's facts, those that are known."""
+    """Return the manifest's facts, those that are known."""
     host, recorder = manifest.get("host") or {}, manifest.get("recorder") or {}
     anchors = (manifest.get("clock") or {}).get("anchors") or []
     span = anchors[-1]["monotonic_ns"] - anchors[0]["monotonic_ns"] if len(anchors) > 1 else None
@@ -47,7 +47,7 @@ def facts_of_manifest(manifest: dict[str, Any]) -> list[Fact]:
 
 
 def facts_of_case(connection: duckdb.DuckDBPyConnection) -> list[Fact]:
-    """The same facts from the table ``capture``."""
+    """Return the same facts from the table ``capture``."""
     cursor = connection.execute("SELECT * FROM capture")
     names = [column[0] for column in cursor.description or ()]
     row = cursor.fetchone()
@@ -76,7 +76,7 @@ def facts_of_case(connection: duckdb.DuckDBPyConnection) -> list[Fact]:
 
 
 def sources_of_manifest(manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    """The sources as the recorder saw them."""
+    """Return the sources as the recorder saw them."""
     return [
         {
             "name": source.get("name"),
@@ -92,7 +92,7 @@ def sources_of_manifest(manifest: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def sources_of_case(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    """The sources as the import saw them."""
+    """Return the sources as the import saw them."""
     rows = connection.execute(
         "SELECT name, kind, status, concat_ws(' ', tool, tool_version), lost_count, reason, remedy"
         " FROM source ORDER BY source_id"

@@ -1,7 +1,7 @@
 """What an imported folder keeps of what was asked of the whole of it: ``kept/<version>-<name>``.
 
 The findings are made of all rules, which read nearly all views, and a diff reads half of the views: to work them out takes longer than all
-else that is said of a capture. So who asks first keeps them for who asks next. A part of a capture, or another parameter of a view,
+else that is said of a capture. So the first query keeps them for the next. A part of a capture, or another parameter of a view,
 has answers of its own: they are worked out each time. A folder that may not be written, or a disk that is full, keeps nothing.
 """
 
@@ -51,15 +51,15 @@ class Kept:
     version: str
 
     def path(self, name: str) -> Path:
-        """Where a file of this name is kept."""
+        """Return where a file of this name is kept."""
         return self.folder / KEPT / f"{self.version}-{name}"
 
     def has(self, name: str) -> bool:
-        """Whether a file of this name is kept; what a stranger may have put there (a pipe, a device) is none."""
+        """Return whether a file of this name is kept; a pipe or device at this path is none."""
         return self.path(name).is_file()
 
     def recall(self, name: str) -> Any:  # noqa: ANN401 - as JSON has it
-        """The value that is kept under this name; None where there is none, or one that cannot be read."""
+        """Return the value that is kept under this name; None where there is none, or one that cannot be read."""
         if not self.has(f"{name}.json"):
             return None
         try:
@@ -69,7 +69,7 @@ class Kept:
             return None
 
     def remember(self, name: str, value: object) -> None:
-        """Keeps a value that JSON can say."""
+        """Keep a value that JSON can say."""
         text = json.dumps(value)
         if len(text) > _SIZE_MAX:
             return
@@ -78,13 +78,13 @@ class Kept:
 
     @contextmanager
     def replacing(self, names: Iterable[str]) -> Iterator[Path]:
-        """A folder for files of these names, which then take the places of those of all versions.
+        """Provide a folder for files of these names, which then take the places of those of all versions.
 
         Raises:
             OSError: nothing can be kept there, or the tables are others by now.
         """
         place = self.folder / KEPT
-        # A stranger's folder may have a link there: what lies behind it is not ours.
+        # An untrusted folder may have a link here. Its target is not ours.
         if place.is_symlink() or not os.access(self.folder, os.W_OK):
             raise PermissionError(str(place))
         place.mkdir(exist_ok=True)
@@ -103,7 +103,7 @@ class Kept:
 
 
 def kept_of(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> Kept | None:
-    """What is kept of these views, if the connection sees all of a folder and no parameter is set that they have.
+    """Return what is kept of these views, if the connection sees all of a folder and no parameter is set that they have.
 
     To be asked before what is to be kept is worked out.
     """
@@ -117,7 +117,7 @@ def kept_of(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> Kept
 
 
 def kept_of_all(folder: Path) -> Kept:
-    """What an imported folder keeps, for who asks the whole of it with all parameters as they are by default.
+    """Return what an imported folder keeps, for queries on the whole folder with default parameters.
 
     Raises:
         OSError: its tables cannot be listed.
@@ -131,14 +131,14 @@ def _parameters(view: str) -> frozenset[str]:
 
 
 def _version(folder: Path) -> str:
-    """Which tables these are, and how it is worked out from them."""
+    """Return a hash of the tables and of the code that uses them."""
     with os.scandir(folder / "tables") as entries:
         tables = sorted((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in entries)
-    return hashlib.sha256(f"{_way()} {tables}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{_code_hash()} {tables}".encode()).hexdigest()[:32]
 
 
 @cache
-def _way() -> str:
+def _code_hash() -> str:
     digest = hashlib.sha256(views_hash().encode())
     for module in _MADE_BY:
         digest.update((Path(perfcase.__file__).parent / module).read_bytes())
@@ -146,7 +146,7 @@ def _way() -> str:
 
 
 def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
-    """Has the views of the findings at hand for the questions to come: kept, else as tables of what they are made from."""
+    """Prepare the views of the findings for queries: from the cache, else as temporary tables."""
     kept = kept_of(connection, FINDINGS)
     if kept and _show(connection, kept):
         return
@@ -155,7 +155,7 @@ def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
     except duckdb.InterruptException:
         raise
     except duckdb.Error:
-        # A rule that fails is told by who asks for the findings.
+        # The query for the findings reports a rule that fails.
         return
     if kept:
         with suppress(OSError, duckdb.Error):
@@ -163,7 +163,7 @@ def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _show(connection: duckdb.DuckDBPyConnection, kept: Kept) -> bool:
-    """Puts what is kept before the views of the same names; whether all of it is there and can be read."""
+    """Put what is kept before the views of the same names. Return whether all of it is there and can be read."""
     if not all(kept.has(f"{view}.parquet") for view in FINDINGS):
         return False
     try:

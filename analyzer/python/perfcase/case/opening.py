@@ -18,7 +18,7 @@ def open_capture(
 
 
 def connect(case: store.Case, only: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:
-    """A connection to an imported capture, or to a part of it."""
+    """Return a connection to an imported capture, or to a part of it."""
     if not only:
         return query.connect(case.folder)
     # Loaded here: most questions are about all of it.

@@ -33,7 +33,7 @@ SELECT_HINT = "one SELECT (or FROM …, WITH …, DESCRIBE …, SHOW …) is all
 
 
 def connect(case_dir: Path, sharers: int = 1) -> duckdb.DuckDBPyConnection:
-    """A read-only, locked-down connection to the tables and views of an imported folder; ``sharers`` of them work at once."""
+    """Return a read-only, locked-down connection to the tables and views of an imported folder; ``sharers`` of them work at once."""
     folder = case_dir.resolve()
     try:
         connection = duckdb.connect(str(folder / "case.duckdb"), read_only=True)
@@ -48,7 +48,7 @@ def connect(case_dir: Path, sharers: int = 1) -> duckdb.DuckDBPyConnection:
 def one_database(
     path: Path, folders: Sequence[Path], sharers: int
 ) -> Iterator[Callable[[Path], duckdb.DuckDBPyConnection]]:
-    """Connections as ``connect`` makes, to imported folders which all have the tables and views of the database ``path``: to open
+    """Provide connections as ``connect`` makes, to imported folders which all have the tables and views of the database ``path``: to open
     one takes as long as to ask it. ``sharers`` of them work at once."""
     resolved = [folder.resolve() for folder in folders]
     try:
@@ -68,7 +68,7 @@ def one_database(
 
 
 def whole(connection: duckdb.DuckDBPyConnection) -> Path | None:
-    """The imported folder whose tables a connection of ``connect`` sees; None where it sees a part of them."""
+    """Return the imported folder whose tables a connection of ``connect`` sees; None where it sees a part of them."""
     ((folder,),) = connection.execute("SELECT getvariable('case_dir') WHERE getvariable('is_whole')").fetchall() or [
         (None,)
     ]
@@ -76,7 +76,7 @@ def whole(connection: duckdb.DuckDBPyConnection) -> Path | None:
 
 
 def lock_down(connection: duckdb.DuckDBPyConnection, folder: Path, sharers: int = 1) -> None:
-    """Leaves a connection the tables of an imported folder, what it keeps, and nothing else of this machine. ``folder`` is absolute."""
+    """Restrict a connection to the tables and the cache of an imported folder. ``folder`` is absolute."""
     connection.execute(f"SET VARIABLE case_dir = {literal(str(folder))}")
     if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
         # The file is open in this process already: DuckDB gave us that database, as it was locked down then.
@@ -96,7 +96,7 @@ def _lock(connection: duckdb.DuckDBPyConnection, folders: Iterable[Path], sharer
 
 
 def thread_count(connection: duckdb.DuckDBPyConnection) -> int:
-    """On how many threads a question may run.
+    """Return the number of threads for a query.
 
     Raises:
         PerfcaseError: what the variable says is no number of threads.
@@ -109,7 +109,7 @@ def thread_count(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def tune(connection: duckdb.DuckDBPyConnection, sharers: int = 1) -> None:
-    """Makes queries over many views faster; what they answer stays the same. Two connections that are asked at the same time
+    """Make queries over many views faster; what they answer stays the same. Two connections that are asked at the same time
     get half of the threads each: more than there are CPUs only wait for each other."""
     threads = thread_count(connection)
     # On a terminal it would write among our lines; and to count what was done takes a thirtieth of a short query.
@@ -120,7 +120,7 @@ def tune(connection: duckdb.DuckDBPyConnection, sharers: int = 1) -> None:
 
 
 def gate(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """``sql`` if it is exactly one SELECT. COPY, ATTACH and the like could write into the folder; EXPLAIN runs them."""
+    """Return ``sql`` if it is exactly one SELECT. COPY, ATTACH and the like could write into the folder; EXPLAIN runs them."""
     with sql_errors():
         statements = connection.extract_statements(sql)
     if len(statements) != 1:
@@ -147,18 +147,18 @@ class Result:
         return [column[0] for column in self._executed().description or ()]
 
     def rows(self) -> Iterator[tuple]:
-        """The rows in order."""
+        """Yield the rows in order."""
         cursor = self._executed()
         while batch := cursor.fetchmany(_BATCH_ROWS):
             self.row_count += len(batch)
             yield from batch
 
     def arrow(self) -> ArrowStream:
-        """The rows as an Arrow C stream."""
+        """Return the rows as an Arrow C stream."""
         return self._stream(exact.IN_ARROW)[0]
 
     def _stream(self, changes: Mapping[str, str]) -> tuple[ArrowStream, Sequence[str], Sequence[exact.Kind]]:
-        """The rows with other types, and which columns and types they had."""
+        """Return the rows with other types, and which columns and types they had."""
         relation = self._connection.sql(self._sql)
         names, kinds = relation.columns, relation.types
         cast = exact.select(self._sql, names, kinds, lambda kind: exact.changed(kind, changes))
@@ -174,7 +174,7 @@ class Result:
         return self._cursor
 
 
-class Gathered(Result):
+class CombinedResult(Result):
     """The rows of one SELECT on each of several captures, in their order; a first column, capture_id, says which.
 
     A column that some of them do not have is NULL there.
@@ -190,9 +190,9 @@ class Gathered(Result):
             )
             ((capture_id,),) = connection.execute("SELECT capture_id FROM capture").fetchall()
             with sql_errors():
-                stream, names, kinds = one._stream(exact.ON_THE_WAY)
+                stream, names, kinds = one._stream(exact.IN_TRANSIT)
                 gathered.register("one", stream)
-                restored = exact.select("FROM one", names, kinds, _arrived) or "FROM one"
+                restored = exact.select("FROM one", names, kinds, _after_transit) or "FROM one"
                 select = f"SELECT {literal(capture_id)} AS capture_id, * FROM ({restored})"
                 gathered.execute(
                     f"CREATE TABLE answer AS {select}" if is_first else f"INSERT INTO answer BY NAME {select}"
@@ -202,9 +202,9 @@ class Gathered(Result):
         super().__init__(gathered, "FROM answer" + (f" LIMIT {limit}" if limit else ""))
 
 
-def _arrived(kind: exact.Kind) -> str | None:
-    """What a column becomes again that was sent as text."""
-    return (exact.changed(kind, exact.ARRIVED) or str(kind)) if exact.changed(kind, exact.ON_THE_WAY) else None
+def _after_transit(kind: exact.Kind) -> str | None:
+    """Return what a column becomes again that was sent as text."""
+    return (exact.changed(kind, exact.AFTER_TRANSIT) or str(kind)) if exact.changed(kind, exact.IN_TRANSIT) else None
 
 
 class ArrowStream:
@@ -218,7 +218,7 @@ class ArrowStream:
         self._begun: CArrayStream | None = None
 
     def __arrow_c_schema__(self) -> object:
-        """The types of the columns, by Arrow's PyCapsule interface."""
+        """Return the types of the columns, by Arrow's PyCapsule interface."""
         from nanoarrow import c_array_stream
 
         if self._begun is None:
@@ -226,14 +226,14 @@ class ArrowStream:
         return self._begun.get_schema().__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The stream, by the same interface: DuckDB makes it, pyarrow is not needed."""
+        """Return the stream, by the same interface: DuckDB makes it, pyarrow is not needed."""
         begun, self._begun = self._begun, None
         return (begun or self._relation).__arrow_c_stream__(requested_schema)
 
 
 @contextmanager
 def sql_errors() -> Iterator[None]:
-    """DuckDB's errors as ours."""
+    """Convert DuckDB's errors into ours."""
     try:
         yield
     except duckdb.Error as error:
@@ -241,7 +241,7 @@ def sql_errors() -> Iterator[None]:
 
 
 def _sql_error(error: duckdb.Error) -> PerfcaseError:
-    """DuckDB's error as ours, on one line, its hint kept apart."""
+    """Return DuckDB's error as ours, on one line, its hint kept apart."""
     text = str(error).split("\n\nLINE")[0].split("\nLINE ")[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = lines[0] if lines else "the query failed"

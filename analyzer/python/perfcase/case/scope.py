@@ -47,7 +47,7 @@ class Part:
 
 
 def parse_part(text: str) -> Part:
-    """``0s..10s``, ``1.5s..``, ``..500ms``; a number without a unit is seconds."""
+    """Parse ``0s..10s``, ``1.5s..``, ``..500ms``; a number without a unit is seconds."""
     start, separator, end = text.partition("..")
     if not separator or not (start or end):
         raise PerfcaseError("usage", f"{text}: not a window", "such as 0s..10s, 90s.. or ..500ms")
@@ -86,7 +86,7 @@ class _Asked:
 
 
 def resolve(connect: Callable[[], duckdb.DuckDBPyConnection], conditions: Iterable[str]) -> Scope:
-    """The part of a capture that the conditions name. It is opened only where names have to be looked up.
+    """Return the part of a capture that the conditions name. It is opened only where names have to be looked up.
 
     Raises:
         PerfcaseError: a condition is none (usage), or names nothing that is there (not_found).

@@ -31,7 +31,7 @@ _TABLE_ROWS_MAX = 200_000
 
 
 def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
-    """Makes temporary tables of what is read more than once for the ``wanted`` tables and views, each as often as it is among
+    """Make temporary tables of what is read more than once for the ``wanted`` tables and views, each as often as it is among
     them: such a table stands before a view of its name, until ``forget``. Parameters of views are those that are set now."""
     tables, views = _read_often(load_views(), Counter([*wanted]))
     shared = [*_short(connection, tables), *views]
@@ -47,7 +47,7 @@ def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
 
 
 def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes temporary tables of the findings: one rule after the other, as all at once take the memory of all. A rule whose
+    """Make temporary tables of the findings: one rule after the other, as all at once take the memory of all. A rule whose
     tables have no rows is not asked.
 
     Raises:
@@ -74,7 +74,7 @@ def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def forget(connection: duckdb.DuckDBPyConnection) -> None:
-    """Takes the tables of ``share`` away that have other rows in another window."""
+    """Drop the tables of ``share`` that have other rows in another window."""
     for name in _shared(connection):
         if _has_time(name):
             connection.execute(f"DROP TABLE temp.{quote(name)}").fetchall()
@@ -86,14 +86,14 @@ def _shared(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 @cache
 def _has_time(name: str) -> bool:
-    """Whether a table, or one that a view is made from, has other rows in another window. Names and callchains have not."""
+    """Return whether a table, or one that a view is made from, has other rows in another window. Names and callchains do not."""
     views = load_views()
     read = {name, *(source for view in with_dependencies(views, [name]).values() for source in view.sources)}
     return any(is_cut(table) for table in read - views.keys())
 
 
 def _read_often(views: dict[str, View], wanted: Counter[str]) -> tuple[list[str], list[str]]:
-    """Tables, and views in the order in which they are made from each other."""
+    """Return tables, and views in the order in which they are made from each other."""
     rules = [rule.view() for rule in load_rules().values()] if wanted.keys() & set(FINDINGS) else []
     closure = with_dependencies(views, [*wanted, *(name for rule in rules for name in rule.sources)])
     # The view of what could be judged reads tables and views besides those of the rules.
@@ -105,7 +105,7 @@ def _read_often(views: dict[str, View], wanted: Counter[str]) -> tuple[list[str]
 
 
 def _short(connection: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> list[str]:
-    """Those of the tables that have few rows; none where a table cannot be read."""
+    """Return those of the tables that have few rows; none where a table cannot be read."""
     rows: dict[str, int] = {}
     with suppress(duckdb.Error):
         rows = dict(connection.execute("FROM table_rows").fetchall())

@@ -18,7 +18,7 @@ _BY_METHOD = {"page_cache": "SELECT max(ts_ns + interval_ns) - min(ts_ns) FROM p
 
 
 def recorded_ns(connection: duckdb.DuckDBPyConnection, view: str) -> int | None:
-    """The time in ns in which all that a view counts was recorded: of events that of their sources (``recorded_span``), of
+    """Return the time in ns in which all that a view counts was recorded: of events that of their sources (``recorded_span``), of
     counters the time between the first and the last reading.
 
     None where nothing was recorded, and for a view of neither.
@@ -48,7 +48,7 @@ def _sql(view: str) -> str | None:
 
 @cache
 def recorded_in(view: str) -> tuple[str, ...]:
-    """The tables and views that ``recorded_ns`` reads."""
+    """Return the tables and views that ``recorded_ns`` reads."""
     if view in _BY_METHOD:
         return (view,)
     if spans(view):
@@ -63,7 +63,7 @@ def recorded_in(view: str) -> tuple[str, ...]:
 
 @cache
 def spans(view: str) -> frozenset[str]:
-    """The rows of ``recorded_span`` that tell of a view: by the tables of events that it is made of."""
+    """Return the rows of ``recorded_span`` that tell of a view: by the tables of events that it is made of."""
     used = _tables(view)
     if view in _COUNTERS_WITH_EVENTS:
         return frozenset()

@@ -56,7 +56,7 @@ class Case:
 
 
 def is_imported(folder: Path) -> bool:
-    """Whether this is a folder that an import made."""
+    """Return whether this is a folder that an import made."""
     return (folder / "import.json").is_file() and (folder / "tables").is_dir()
 
 
@@ -69,7 +69,7 @@ def open_case(
     options: dict | None = None,
     debug_dirs: Sequence[Path] = (),
 ) -> Case:
-    """The imported folder of FILE, imported now if it was not before (or if ``force``).
+    """Return the imported folder of FILE, imported now if it was not before (or if ``force``).
 
     An import that was given other ``debug_dirs`` is made again; an imported folder gets its names from them.
     """
@@ -98,7 +98,7 @@ def open_case(
 
 
 def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[str, Any]]]:
-    """Adds names to an imported folder without importing again; what became of each object.
+    """Add names to an imported folder without importing again. Return what became of each object.
 
     The new folder is made beside the old one and exchanged with it at once: a reader sees the one or the other.
     """
@@ -131,7 +131,7 @@ def symbolize(case: Case, debug_dirs: Sequence[Path]) -> tuple[Case, list[dict[s
 
 
 def default_folder(file: Path) -> Path:
-    """Where FILE is imported to: beside it, or in the user's cache where that is not writable."""
+    """Return where FILE is imported to: beside it, or in the user's cache where that is not writable."""
     path = file.absolute()
     name = f"{path.name.removesuffix('.perfcase')}.case"
     beside = path.parent / name
@@ -145,7 +145,7 @@ def default_folder(file: Path) -> Path:
 
 
 def damage_of(files: Iterable[Path]) -> PerfcaseError | None:
-    """The error that says which table of their imports cannot be read: asked when a question to them has failed."""
+    """Return the error that says which table of their imports cannot be read: used after a query failed."""
     for file in files:
         folder = file if is_imported(file) else default_folder(file)
         if is_imported(folder) and (told := wholeness.unreadable(folder)):
@@ -155,13 +155,13 @@ def damage_of(files: Iterable[Path]) -> PerfcaseError | None:
 
 
 def importer_id() -> str:
-    """What the tables of an import depend on apart from the file: the version and the very build of the core."""
+    """Return what the tables of an import depend on apart from the file: the version and the build of the core."""
     core = Path(import_core().__file__).stat()
     return f"{import_core().__version__}:{core.st_size}:{core.st_mtime_ns}"
 
 
 def is_current(folder: Path) -> bool:
-    """Whether an imported folder is as this version of perfcase makes it: its tables and its views."""
+    """Return whether an imported folder is as this version of perfcase makes it: its tables and its views."""
     try:
         info = read_info(folder)
     except PerfcaseError:
@@ -172,7 +172,7 @@ def is_current(folder: Path) -> bool:
 
 
 def read_info(folder: Path) -> dict[str, Any]:
-    """The import.json of an imported folder."""
+    """Return the import.json of an imported folder."""
     path = folder / "import.json"
     try:
         info = json.loads(path.read_text(encoding="utf-8"))
@@ -184,7 +184,7 @@ def read_info(folder: Path) -> dict[str, Any]:
 
 
 def stamp(file: Path) -> dict[str, int]:
-    """Size and time of a capture, cheap to compare; of a folder, those of all its files together."""
+    """Return the size and time of a capture, which are cheap to compare. For a folder: those of all its files together."""
     stats = [file.stat()] if file.is_file() else [p.stat() for p in sorted(file.rglob("*")) if p.is_file()]
     return {
         "files": len(stats),
@@ -194,7 +194,7 @@ def stamp(file: Path) -> dict[str, int]:
 
 
 def import_core() -> Any:  # noqa: ANN401 - a module
-    """The import core, a compiled module."""
+    """Return the import core, a compiled module."""
     try:
         from perfcase import _core
     except ImportError as error:
@@ -203,12 +203,12 @@ def import_core() -> Any:  # noqa: ANN401 - a module
 
 
 def _has_dirs(info: dict[str, Any], debug_dirs: Sequence[str]) -> bool:
-    """Whether names of these places are in an import already."""
+    """Return whether names of these places are in an import already."""
     return set(debug_dirs) <= set(info.get("debug_dirs", []))
 
 
 def _generated(file: Path) -> list[str]:
-    """Files beside a recording that name generated code: perf-PID.map, jit-PID.dump."""
+    """Return files beside a recording that name generated code: perf-PID.map, jit-PID.dump."""
     if file.is_dir():
         return []  # its stamp tells
     try:
@@ -219,7 +219,7 @@ def _generated(file: Path) -> list[str]:
 
 
 def _has_new_names(target: Path, file: Path, info: dict[str, Any]) -> bool:
-    """Whether names of a process's generated code have come since it was imported."""
+    """Return whether names of a process's generated code have come since it was imported."""
     new = set(_generated(file)) - set(info.get("generated", []))
     pids = [int(found[1] or found[2]) for name in new if (found := _GENERATED.fullmatch(name))]
     row = table_row(target, "process", f"count(*) FILTER (list_contains({pids}, pid))") if pids else None
@@ -233,7 +233,7 @@ def _row_count(folder: Path, table: str) -> int:
 
 
 def table_row(folder: Path, table: str, columns: str) -> tuple[Any, ...] | None:
-    """The first row of one table of an imported capture, or None if it has none.
+    """Return the first row of one table of an imported capture, or None if it has none.
 
     Not by way of case.duckdb: to open it takes longer than to read this. On a connection of its own: a result that is not
     read to its end would block the one that all of the process shares.
@@ -246,7 +246,7 @@ def table_row(folder: Path, table: str, columns: str) -> tuple[Any, ...] | None:
 
 
 def _link(source: str, target: str) -> None:
-    """A second name of the same file, where the file system has such; none of them is ever written to again."""
+    """Create a hard link, or a copy if the file system has no links. No file is written to again."""
     try:
         os.link(source, target)
     except OSError:
@@ -254,7 +254,7 @@ def _link(source: str, target: str) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Two folders get each other's names, at once where the system can (renameat2, Linux 3.15)."""
+    """Exchange the names of two folders, atomically if the system can (renameat2, Linux 3.15)."""
     at_cwd, exchange = -100, 2
     libc = ctypes.CDLL(None, use_errno=True)
     renameat2 = getattr(libc, "renameat2", None)
@@ -263,7 +263,7 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _reusable(target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequence[str]) -> Case | None:
-    """The import at ``target`` if it is of this very file by this very importer."""
+    """Return the import at ``target`` if it was made from the same file by the same importer."""
     if not is_imported(target):
         return None
     try:
@@ -283,7 +283,7 @@ def _reusable(target: Path, file: Path, wanted: dict[str, Any], debug_dirs: Sequ
 
 
 def _refresh_views(folder: Path, info: dict[str, Any]) -> dict[str, Any]:
-    """Writes case.duckdb again if the views have changed since, or if it is broken; the tables stay."""
+    """Write case.duckdb again if the views have changed since, or if it is broken. The tables stay."""
     current = database.views_hash()
     if info.get("views") == current and wholeness.has_database(folder, info):
         return info
@@ -296,7 +296,7 @@ def _refresh_views(folder: Path, info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_columns(folder: Path) -> None:
-    """Tables of an older perfcase may lack columns that the views ask for."""
+    """Check the columns: tables of an older perfcase may lack some that the views need."""
     from perfcase.lazy import duckdb
 
     with duckdb.cursor() as connection:
@@ -316,7 +316,7 @@ def _check_columns(folder: Path) -> None:
 
 
 def _rights_of(file: Path) -> int:
-    """The mode of the folder: who may not read the capture may not read what is made of it."""
+    """Return the mode of the folder: only users who can read the capture can read the import."""
     readers = file.stat().st_mode & 0o444
     return 0o700 | readers | readers >> 2
 
@@ -385,7 +385,7 @@ def _prepare() -> None:
 
 
 def _put_in_place(working: Path, target: Path) -> None:
-    """Renames the finished import to its place; an older import of the same name goes away."""
+    """Rename the finished import to its place; an older import of the same name goes away."""
     old = target.parent / f".{target.name}.importing-old-{os.getpid()}"
     if target.exists():
         target.rename(old)
@@ -395,7 +395,7 @@ def _put_in_place(working: Path, target: Path) -> None:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Removes what killed imports to the same place left; the lock is held, so nobody is at work in them."""
+    """Remove the leftovers of killed imports. The lock is held, so no other import runs."""
     for stale in target.parent.glob(f".{_glob_escape(target.name)}.importing-*"):
         shutil.rmtree(stale, ignore_errors=True)
 
@@ -412,7 +412,7 @@ def _write_json(path: Path, value: object) -> None:
 
 @contextmanager
 def _locked(target: Path) -> Iterator[None]:
-    """One import to a place at a time; a second one waits and then finds the result of the first."""
+    """Allow one import to a place at a time. A second one waits, and then finds the result of the first."""
     path = target.parent / f".{target.name}.lock"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

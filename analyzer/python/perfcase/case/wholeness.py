@@ -30,19 +30,19 @@ _SYNC_THREADS = 16
 
 
 def is_ours(folder: Path) -> bool:
-    """Whether all that is in a folder is of an import, whatever is missing of it."""
+    """Return whether a folder holds only files of an import, complete or not."""
     names = {path.name for path in folder.iterdir()}
     return names <= _OURS and bool(names & {"import.json", "tables", DATABASE})
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """Size in bytes of each table and of the database, by their paths: what import.json keeps as ``files``."""
+    """Return size in bytes of each table and of the database, by their paths: what import.json keeps as ``files``."""
     files = [*sorted((folder / "tables").iterdir()), folder / DATABASE]
     return {path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
 
 
 def damage(folder: Path, info: Mapping[str, Any]) -> str | None:
-    """What is wrong with the tables, or None: one that is missing, has another size than it was written with, or another end."""
+    """Return what is wrong with the tables, or None: one that is missing, has another size than it was written with, or another end."""
     files = info.get("files", {})
     for name in info["tables"]:
         # Without objects for paths and files: a history looks at the 80 tables of each of a thousand captures.
@@ -60,7 +60,7 @@ def damage(folder: Path, info: Mapping[str, Any]) -> str | None:
 
 
 def _end(path: str) -> tuple[int, bytes]:
-    """The size of a file and its last bytes. A pipe that somebody left there is not waited for."""
+    """Return the size of a file and its last bytes. Do not wait for a pipe at this path."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         size = os.fstat(handle).st_size
@@ -70,7 +70,7 @@ def _end(path: str) -> tuple[int, bytes]:
 
 
 def has_readable_ends(folder: Path) -> bool:
-    """Whether the end of each table, which says what is in it, can be read: ``damage`` looks at its last four bytes alone."""
+    """Return whether the end of each table, which says what is in it, can be read: ``damage`` looks at its last four bytes alone."""
     try:
         with duckdb.cursor() as connection:
             named = f"{glob.escape(str(folder / 'tables'))}/*.parquet"
@@ -81,7 +81,7 @@ def has_readable_ends(folder: Path) -> bool:
 
 
 def unreadable(folder: Path) -> str | None:
-    """Reads all tables: which of them cannot be read, and why, or None. It takes seconds where there is much."""
+    """Read all tables. Return which cannot be read and why, or None. This takes seconds for large imports."""
     for path in sorted((folder / "tables").glob("*.parquet")):
         try:
             with duckdb.cursor() as connection:
@@ -93,7 +93,7 @@ def unreadable(folder: Path) -> str | None:
 
 
 def has_database(folder: Path, info: Mapping[str, Any]) -> bool:
-    """Whether case.duckdb can be opened. One that its owner changed is opened to see; to open it takes longer than to ask."""
+    """Return whether case.duckdb can be opened. Open it only if its owner changed it."""
     path = folder / DATABASE
     try:
         with path.open("rb") as file:
@@ -109,7 +109,7 @@ def has_database(folder: Path, info: Mapping[str, Any]) -> bool:
 
 
 def flush(folder: Path) -> None:
-    """Has everything below a folder on the disk: its name is not to outlive its content when the power fails.
+    """Flush everything below a folder to the disk, so that after a power failure no name is there without its content.
 
     Side by side: file systems put what is asked for at the same time into one write of their journal.
     """
@@ -122,7 +122,7 @@ def flush(folder: Path) -> None:
 
 
 def flush_one(path: Path) -> None:
-    """Has one file, or the names in one folder, on the disk."""
+    """Flush one file, or the names in one folder, to the disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

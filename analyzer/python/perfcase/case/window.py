@@ -125,7 +125,7 @@ _SPECIAL = {
 
 
 def open_scope(case: Case, scope: Scope, sharers: int = 1) -> duckdb.DuckDBPyConnection:
-    """A connection to the tables and views of ``case`` as if it held nothing but that part of it."""
+    """Return a connection to the tables and views of ``case`` as if it held nothing but that part of it."""
     if scope.part is None:
         return _open(case, None, scope, sharers)
     start_ns = scope.part.start_ns
@@ -140,7 +140,7 @@ def open_scope(case: Case, scope: Scope, sharers: int = 1) -> duckdb.DuckDBPyCon
 def open_window(
     case: Case, start_ns: int, end_ns: int, scope: Scope | None = None, sharers: int = 1
 ) -> duckdb.DuckDBPyConnection:
-    """A connection to the tables and views of ``case``, cut to [start_ns, end_ns); ``move`` makes it another window.
+    """Return a connection to the tables and views of ``case``, cut to [start_ns, end_ns); ``move`` makes it another window.
 
     All of ``scope`` but its time is taken. ``sharers`` of such connections work at once.
     """
@@ -148,7 +148,7 @@ def open_window(
 
 
 def _open(case: Case, window: tuple[int, int] | None, scope: Scope, sharers: int) -> duckdb.DuckDBPyConnection:
-    """``window``: None for all that has a time, and what has none."""
+    """Open the part. ``window``: None for the whole capture."""
     chosen = _kept(scope)
     with tempfile.TemporaryDirectory(prefix="perfcase-") as scratch:
         path = Path(scratch) / "window.duckdb"
@@ -173,7 +173,7 @@ def _open(case: Case, window: tuple[int, int] | None, scope: Scope, sharers: int
 
 
 def _template(case: Case, is_window: bool, chosen: Sequence[str]) -> Path:
-    """``case.duckdb`` with its tables cut, but those without rows: each takes DuckDB 2 ms."""
+    """Create ``case.duckdb`` with its tables cut, except those without rows: each takes DuckDB 2 ms."""
     # Loaded here: most commands need no window.
     from importlib.metadata import version
 
@@ -194,12 +194,12 @@ def _template(case: Case, is_window: bool, chosen: Sequence[str]) -> Path:
 
 @cache
 def _source() -> str:
-    """This way to cut: a window that was kept is one of it."""
+    """Return the source of this module, on which a kept window depends."""
     return Path(__file__).read_text()
 
 
 def move(connection: duckdb.DuckDBPyConnection, start_ns: int, end_ns: int) -> None:
-    """Makes an open window another one of the same capture. The last window has what came after the capture's end, too."""
+    """Make an open window another one of the same capture. The last window has what came after the capture's end, too."""
     connection.execute(f"SET VARIABLE window_start_ns = {int(start_ns)}::BIGINT")
     connection.execute(
         f"SET VARIABLE window_end_ns = (CASE WHEN {int(end_ns)} >= getvariable('capture_duration_ns')"
@@ -208,7 +208,7 @@ def move(connection: duckdb.DuckDBPyConnection, start_ns: int, end_ns: int) -> N
 
 
 def _kept(scope: Scope) -> dict[str, tuple[Sequence[object], str]]:
-    """By column, the values whose rows stay, and their type."""
+    """Return by column the values whose rows stay, and their type."""
     given = {
         "utid": (scope.utids, "UINTEGER"),
         "upid": (scope.upids, "UINTEGER"),
@@ -220,7 +220,7 @@ def _kept(scope: Scope) -> dict[str, tuple[Sequence[object], str]]:
 
 
 def _cut(connection: duckdb.DuckDBPyConnection, is_window: bool, chosen: Iterable[str], empty: Set[str]) -> None:
-    """Replaces the tables of a copy of case.duckdb by their windows."""
+    """Replace the tables of a copy of case.duckdb by their windows."""
     found = connection.execute(
         "SELECT view_name, sql, (SELECT list(column_name ORDER BY column_index) FROM duckdb_columns() c"
         " WHERE c.database_name = v.database_name AND c.table_name = v.view_name)"
@@ -237,12 +237,12 @@ def _cut(connection: duckdb.DuckDBPyConnection, is_window: bool, chosen: Iterabl
 
 
 def _body(sql: str) -> str:
-    """The SELECT of a view's CREATE VIEW statement."""
+    """Return the SELECT of a view's CREATE VIEW statement."""
     return re.sub(r"\A.*?\bAS (?=SELECT\b)", "", sql.strip().rstrip(";"), count=1, flags=re.DOTALL)
 
 
 def _shown(table: str, body: str, columns: Sequence[str], is_window: bool, kept: Iterable[str]) -> str | None:
-    """The SELECT of a table's rows in the window and the scope; None where all of them are.
+    """Return the SELECT of a table's rows in the window and the scope; None where all of them are.
 
     ``kept``: columns that the scope chooses by. A row without a time is in no window, and stays where none was asked for.
     """
@@ -255,7 +255,7 @@ def _shown(table: str, body: str, columns: Sequence[str], is_window: bool, kept:
         of_scope.remove("upid")
     chosen = [f"{name} IN (SELECT unnest(getvariable('scope_{name}')))" for name in of_scope if name != "name_id"]
     if "name_id" in of_scope:
-        # By a join, as above: a list would be looked through for each row, and a stranger's capture has a million names.
+        # By a join, as above: a list is searched for each row, and an untrusted capture may have a million names.
         chosen.append("coalesce(name_id NOT IN (SELECT unnest(getvariable('scope_name_id'))), true)")
     condition = " AND ".join(f"({part})" for part in (condition, *chosen) if part)
     if not changed and not condition:
@@ -266,7 +266,7 @@ def _shown(table: str, body: str, columns: Sequence[str], is_window: bool, kept:
 
 
 def is_cut(table: str) -> bool:
-    """Whether a window has other rows of a table than the whole capture; a table that the schema does not have may have."""
+    """Return whether a window has other rows of a table than the whole capture; a table that the schema does not have may have."""
     tables = load_tables()
     if table in _SPECIAL or table not in tables:
         return True
@@ -274,7 +274,7 @@ def is_cut(table: str) -> bool:
 
 
 def _in_window(table: str, body: str, columns: Sequence[str]) -> tuple[dict[str, str], str | None]:
-    """How a table is cut to the window: SQL of the columns that change, and which rows stay."""
+    """Return how a table is cut to the window: SQL of the columns that change, and which rows stay."""
     changed = {name: f"{quote(name)} - {_START}" for name in columns if name == "ts_ns" or name.endswith("_ts_ns")}
     if special := _SPECIAL.get(table):
         return changed | dict(special.changed), special.condition

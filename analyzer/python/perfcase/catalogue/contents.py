@@ -36,7 +36,7 @@ Rows = list[dict[str, Any]]
 
 
 def add(connection: duckdb.DuckDBPyConnection, files: str) -> None:
-    """Adds the catalogue to a database. ``files`` is SQL of the pattern of the capture's tables."""
+    """Add the catalogue to a database. ``files`` is SQL of the pattern of the capture's tables."""
     tables = load_catalogue()
     contents = {
         "definition": definitions(),
@@ -61,7 +61,7 @@ def add(connection: duckdb.DuckDBPyConnection, files: str) -> None:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, table: Table, rows: Rows) -> None:
-    """Creates a table with these rows."""
+    """Create a table with these rows."""
     columns = ", ".join(f"{quote(column.name)} {column.sql_type}" for column in table.columns)
     shape = json.dumps([{column.name: column.sql_type for column in table.columns}])
     connection.execute(f"CREATE TABLE {quote(table.name)} ({columns})")
@@ -72,7 +72,7 @@ def fill(connection: duckdb.DuckDBPyConnection, table: Table, rows: Rows) -> Non
 
 
 def definitions() -> Rows:
-    """Every column of every view and table."""
+    """Return every column of every view and table."""
     needs = _base_tables()
     rows: Rows = []
     for view in load_views().values():
@@ -109,7 +109,7 @@ def _unit(column: Column) -> str | None:
 
 
 def _base_tables() -> dict[str, set[str]]:
-    """The tables that each view is made from in the end, needed or not."""
+    """Return the tables that each view is made from in the end, needed or not."""
     found: dict[str, set[str]] = {}
     for name, view in load_views().items():
         found[name] = {table for source in view.sources for table in found.get(source, {source})}
@@ -117,7 +117,7 @@ def _base_tables() -> dict[str, set[str]]:
 
 
 def requirements() -> Rows:
-    """The tables without which a view has no rows, or a rule cannot fire; a table needs itself."""
+    """Return the tables without which a view has no rows, or a rule cannot fire; a table needs itself."""
     rows: Rows = []
     capture_tables = load_tables().keys()
     rules = load_rules()
@@ -134,7 +134,7 @@ def requirements() -> Rows:
 
 
 def recordings() -> Rows:
-    """Who records each table, and how: schema/recording.toml, and for tracepoints recorder/events.list."""
+    """Return who records each table, and how: schema/recording.toml, and for tracepoints recorder/events.list."""
     path = schema_dir() / "recording.toml"
     try:
         rules = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -155,12 +155,12 @@ def recordings() -> Rows:
 
 
 def is_tracepoint(table: Table) -> bool:
-    """Whether the table holds one tracepoint's events."""
+    """Return whether the table holds one tracepoint's events."""
     return bool(tomllib.loads(table.path.read_text(encoding="utf-8")).get("tracepoint"))
 
 
 def default_events() -> dict[str, tuple[list[str], str, str]]:
-    """Tracepoints that the recorder knows: by name, the sources, the full name and the group that it is asked for with."""
+    """Return tracepoints that the recorder knows: by name, the sources, the full name and the group that it is asked for with."""
     path = package_data("recorder") / "events.list"
     found: dict[str, tuple[list[str], str, str]] = {}
     lines = re.findall(r"^(perf|ftrace)[ \t]+(\S+)[ \t]*(\S*)", path.read_text(encoding="utf-8"), re.MULTILINE)

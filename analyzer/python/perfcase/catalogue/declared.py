@@ -50,12 +50,12 @@ class Declared:
 
 
 def is_entry(key: str) -> bool:
-    """Whether a header entry is one of these."""
+    """Return whether a header entry declares how to compare."""
     return key.startswith("diff ") and key.removeprefix("diff ") in _ENTRIES
 
 
 def parse(entries: Mapping[str, str], columns: Iterable[str]) -> Declared | None:
-    """The entries of one header, by key; None where it has none. A ValueError says what is wrong with them."""
+    """Return the entries of one header, by key; None where it has none. A ValueError says what is wrong with them."""
     found = {key.removeprefix("diff "): text for key, text in entries.items()}
     if not found:
         return None

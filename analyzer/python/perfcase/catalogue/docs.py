@@ -59,7 +59,7 @@ the time or capacity that is lost, from 0 to 1, which orders the findings of one
 
 
 def pages() -> dict[str, str]:
-    """Every page: its path below docs/, and its text."""
+    """Return every page: its path below docs/, and its text."""
     views = load_views().values()
     tables = load_tables().values()
     found = {
@@ -122,19 +122,19 @@ def _view(view: View) -> str:
 
 
 def _compared(view: View) -> str:
-    """How perfcase diff compares two captures in it."""
+    """Return how perfcase diff compares two captures in it."""
     if view.diff is None:
         return f"Not compared by `perfcase diff`: {view.not_compared}."
     keys = ", ".join(f"`{key}`" for key in view.diff.keys) or "nothing: it is one figure each"
     kinds = {"sum": "amounts", "level": "levels", "mean": "averages", "max": "maxima", "median": "medians"}
     parts = []
-    for kind, told in kinds.items():
+    for kind, label in kinds.items():
         names = ", ".join(
             f"`{each.name}`{f' (weighted by {each.by})' if each.by else ''}{' (per CPU)' if each.per_cpu else ''}"
             for each in view.diff.measures
             if each.kind == kind
         )
-        parts += [f"{told} {names}"] if names else []
+        parts += [f"{label} {names}"] if names else []
     where = f", of rows where `{view.diff.where}`" if view.diff.where else ""
     return f"Compared by `perfcase diff` by {keys}{where}: {'; '.join(parts)}."
 
@@ -148,7 +148,7 @@ def _cell(text: str) -> str:
 
 
 def main(folder: str) -> None:
-    """Writes the pages into ``folder``, and removes those of what is not there any more."""
+    """Write the pages into ``folder``, and remove those of what is not there any more."""
     made = {Path(folder) / path: text for path, text in pages().items()}
     for page in {*Path(folder).rglob("*.md")} - made.keys():
         if page.read_text(encoding="utf-8").startswith(_GENERATED):

@@ -1,4 +1,4 @@
-"""How a view computes each of its columns, in SQL: for a reader who asks what a figure means.
+"""How a view computes each of its columns, in SQL: for a reader who wants to know what a figure means.
 
 A name that only passes a column on is followed to where it is computed, through common table expressions and subqueries.
 """
@@ -16,7 +16,7 @@ from perfcase.catalogue.views import parsed, parser
 
 STEPS_MAX = 20
 LENGTH_MAX = 400
-WAYS_MAX = 3
+ALTERNATIVES_MAX = 3
 """Ways to compute a column that are told however long they are."""
 
 Node = dict[str, Any]
@@ -34,7 +34,7 @@ class Place:
 
 
 def formulas(view: View) -> dict[str, str]:
-    """SQL of the columns, by name; of those that are only a column of a table or view, its name.
+    """Return SQL of the columns, by name; of those that are only a column of a table or view, its name.
 
     The parts of a UNION may compute a column each in its own way: then each way is told, or how many there are.
     """
@@ -45,24 +45,24 @@ def formulas(view: View) -> dict[str, str]:
         if ends:
             found[column.name] = _different(ends)
     written = iter(_written([place.expression for places in found.values() for place in places]))
-    told = {name: list(dict.fromkeys(next(written) for _ in places)) for name, places in found.items()}
-    return {name: _ways(ways) for name, ways in told.items()}
+    texts = {name: list(dict.fromkeys(next(written) for _ in places)) for name, places in found.items()}
+    return {name: _alternatives(ways) for name, ways in texts.items()}
 
 
-def _ways(ways: list[str]) -> str:
-    told = " or ".join(ways)
-    if len(told) > LENGTH_MAX and len(ways) > WAYS_MAX:
+def _alternatives(ways: list[str]) -> str:
+    texts = " or ".join(ways)
+    if len(texts) > LENGTH_MAX and len(ways) > ALTERNATIVES_MAX:
         return f"{len(ways)} expressions, in the parts of a UNION"
-    return _cut(told)
+    return _cut(texts)
 
 
 def _different(places: list[Place]) -> list[Place]:
-    """Without those of the same expression in the same query."""
+    """Remove places with the same expression in the same query."""
     return list({id(place.expression): place for place in places}.values())
 
 
 def _followed(place: Place, steps: int) -> list[Place]:
-    """Where an expression is computed."""
+    """Return where an expression is computed."""
     names = place.expression.get("column_names") if place.expression["class"] == "COLUMN_REF" else None
     if not names or not steps:
         return [place]
@@ -76,7 +76,7 @@ def _followed(place: Place, steps: int) -> list[Place]:
 
 
 def _table_of(table: Node | None, alias: str | None) -> str | None:
-    """The table or view with this alias; without an alias, the only one."""
+    """Return the table or view with this alias; without an alias, the only one."""
     if not table:
         return None
     if table["type"] == "JOIN" and alias is not None:
@@ -87,7 +87,7 @@ def _table_of(table: Node | None, alias: str | None) -> str | None:
 
 
 def _column(node: Node, name: str, scope: Scope) -> list[Place]:
-    """The expression of a column of a query; of a UNION, of each of its parts."""
+    """Return the expression of a column of a query; of a UNION, of each of its parts."""
     inner = {**scope, **_common(node)}
     if node["type"] == "SET_OPERATION_NODE":
         return _of_parts(node, name, inner)
@@ -102,18 +102,18 @@ def _column(node: Node, name: str, scope: Scope) -> list[Place]:
 
 
 def _common(node: Node) -> dict[str, Node]:
-    """The common table expressions of a query."""
+    """Return the common table expressions of a query."""
     entries = (node.get("cte_map") or {}).get("map", ())
     return {entry["key"]: entry["value"].get("query_node") or entry["value"]["query"]["node"] for entry in entries}
 
 
 def _name(expression: Node) -> str:
-    """What a column of a SELECT is called."""
+    """Return what a column of a SELECT is called."""
     return (expression.get("alias") or (expression.get("column_names") or [""])[-1]).lower()
 
 
 def _of_parts(node: Node, name: str, scope: Scope) -> list[Place]:
-    """A column of a UNION. Its first part has the names; in the others a column is what stands in its place."""
+    """Return a column of a UNION. Its first part has the names; in the others a column is what stands in its place."""
     first, *others = node.get("children") or (node["left"], node["right"])
     found = _column(first, name, scope)
     if node["setop_type"] != "UNION" or first["type"] != "SELECT_NODE":
@@ -129,7 +129,7 @@ def _of_parts(node: Node, name: str, scope: Scope) -> list[Place]:
 
 
 def _from(table: Node | None, wanted: str | None, name: str, scope: Scope) -> list[Place]:
-    """The expression of a column of what stands after FROM."""
+    """Return the expression of a column of what stands after FROM."""
     if not table:
         return []
     if table["type"] == "JOIN":
@@ -148,7 +148,7 @@ def _from(table: Node | None, wanted: str | None, name: str, scope: Scope) -> li
 
 
 def _written(expressions: list[Node]) -> list[str]:
-    """Expressions as SQL, on one line each."""
+    """Return expressions as SQL, on one line each."""
     empty = parsed_select()
     trees = []
     for expression in expressions:
@@ -159,7 +159,7 @@ def _written(expressions: list[Node]) -> list[str]:
 
 
 def parsed_select() -> Node:
-    """The tree of a SELECT without FROM, to put expressions in."""
+    """Return the tree of a SELECT without FROM, to put expressions in."""
     return json.loads(parser().cursor().execute("SELECT json_serialize_sql('SELECT 1')").fetchone()[0])
 
 

@@ -21,7 +21,7 @@ ALTERNATIVES_MAX = 32
 
 
 def view_needs(views: Mapping[str, View]) -> dict[str, Needs]:
-    """The needs of every view, in tables. ``views`` are in the order of their dependency."""
+    """Return the needs of every view, in tables. ``views`` are in the order of their dependency."""
     found: dict[str, Needs] = {}
     for name, view in views.items():
         statement = parsed(view)
@@ -30,17 +30,17 @@ def view_needs(views: Mapping[str, View]) -> dict[str, Needs]:
 
 
 def either(parts: Iterable[Needs]) -> Needs:
-    """Any of the parts is enough."""
+    """Combine the needs of parts of which any is enough."""
     return _least(frozenset(one for part in parts for one in part))
 
 
 def both(left: Needs, right: Needs) -> Needs:
-    """Both parts are needed."""
+    """Combine the needs of parts that are all needed."""
     return _least(frozenset(a | b for a in left for b in right))
 
 
 def _least(needs: Needs) -> Needs:
-    """Without alternatives that ask for more than another."""
+    """Remove alternatives that need more than another one."""
     least = frozenset(one for one in needs if not any(other < one for other in needs))
     if len(least) > ALTERNATIVES_MAX:  # What all of them share is still a true answer.
         return frozenset([frozenset.intersection(*least)])
@@ -48,7 +48,7 @@ def _least(needs: Needs) -> Needs:
 
 
 def _node(node: dict[str, Any], known: Mapping[str, Needs]) -> Needs:
-    """A query. ``known`` has what the names in it need: views and common table expressions."""
+    """Return the needs of a query. ``known`` has the needs of the names in it: views and common table expressions."""
     known = dict(known)
     for entry in (node.get("cte_map") or {}).get("map", ()):
         query = entry["value"].get("query_node") or entry["value"]["query"]["node"]
@@ -69,7 +69,7 @@ def _node(node: dict[str, Any], known: Mapping[str, Needs]) -> Needs:
 
 
 def _always_one_row(node: dict[str, Any]) -> bool:
-    """An aggregate over everything gives a row, even of nothing."""
+    """Say whether the query always gives a row: an aggregate without GROUP BY does."""
     if node.get("having"):
         return False
     grouped = node.get("group_expressions") or node.get("aggregate_handling") == "FORCE_AGGREGATES"
@@ -100,7 +100,7 @@ def _aggregate_names() -> frozenset[str]:
 
 
 def _relation(table: dict[str, Any], known: Mapping[str, Needs]) -> Needs:
-    """What stands after FROM."""
+    """Return the needs of the FROM clause."""
     kind = table["type"]
     if kind == "BASE_TABLE":
         name = table["table_name"]
@@ -123,7 +123,7 @@ def _relation(table: dict[str, Any], known: Mapping[str, Needs]) -> Needs:
 
 
 def _filter(condition: dict[str, Any] | None, known: Mapping[str, Needs]) -> Needs:
-    """A condition IN (SELECT …) or EXISTS (…) needs the rows of its SELECT."""
+    """Return the needs of a filter: IN (SELECT …) and EXISTS (…) need the rows of their SELECT."""
     if not condition:
         return ALWAYS
     if condition["type"] == "CONJUNCTION_AND":

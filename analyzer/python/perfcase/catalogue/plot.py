@@ -50,7 +50,7 @@ Plan = Histogram | Intervals
 
 
 def plan(view: View) -> Plan | None:
-    """How to show a view; None: as numbers."""
+    """Return how to show a view; None: as numbers."""
     names = [column.name for column in view.columns]
     units = {column.name: column.unit for column in view.columns}
     if view.plot == "none":
@@ -72,7 +72,7 @@ def plan(view: View) -> Plan | None:
 
 
 def _asked(view: View, names: Sequence[str], units: dict[str, str | None]) -> Plan:
-    """What the header says."""
+    """Return what the header says."""
     histogram, intervals = _HISTOGRAM.fullmatch(view.plot), _INTERVALS.fullmatch(view.plot)
     if histogram:
         low, high, count = histogram["low"], histogram["high"], histogram["count"]
@@ -93,5 +93,5 @@ def _asked(view: View, names: Sequence[str], units: dict[str, str | None]) -> Pl
 
 
 def _labels(names: Sequence[str], units: dict[str, str | None], used: Sequence[str]) -> tuple[str, ...]:
-    """The columns that are no measures."""
+    """Return the columns that are no measures."""
     return tuple(name for name in names if units[name] is None and name not in used)

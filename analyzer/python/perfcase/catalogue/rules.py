@@ -67,7 +67,7 @@ class Rule:
     path: Path
 
     def view(self) -> View:
-        """The rule as a view, for what works on views."""
+        """Return the rule as a view, for what works on views."""
         return View(
             self.name,
             "findings",
@@ -83,12 +83,12 @@ class Rule:
 
 @cache
 def load_rules(folder: Path | None = None) -> dict[str, Rule]:
-    """Every rule by name."""
+    """Return every rule by name."""
     return {path.stem: parse_rule(path) for path in sorted(((folder or schema_dir()) / "findings").glob("*.sql"))}
 
 
 def parse_rule(path: Path) -> Rule:
-    """Reads one rule file."""
+    """Read one rule file."""
     header, body = split_header(path.read_text(encoding="utf-8"))
     entries = header_entries(header, path)
     if not entries or entries[0][0] != path.stem:
@@ -122,30 +122,30 @@ def parse_rule(path: Path) -> Rule:
 
 
 def with_rules(views: Mapping[str, View], rules: Mapping[str, Rule]) -> dict[str, View]:
-    """The views, those that are made of the rules completed."""
+    """Return the views, those that are made of the rules completed."""
     made_of_rules = re.compile("^@(fired|enough)$", re.MULTILINE)
     return {name: _completed(view, rules) if made_of_rules.search(view.sql) else view for name, view in views.items()}
 
 
 def fired(rule: Rule) -> str:
-    """The SELECT of a rule, with its name."""
+    """Return the SELECT of a rule, with its name."""
     return f"SELECT {literal(rule.name)} AS finding, {', '.join(COLUMNS)} FROM (\n{rule.sql}\n)"
 
 
 def enough(rule: Rule) -> str:
-    """The SELECT of whether a capture has enough for a rule, with its name."""
+    """Return the SELECT of whether a capture has enough for a rule, with its name."""
     return f"SELECT {literal(rule.name)} AS finding, {f'({rule.judged_when})' if rule.judged_when else 'true'} AS is_enough"
 
 
 def judged(relation: str) -> str:
-    """The SELECT of the view ``finding_coverage`` over a relation that has the rows of ``enough``."""
+    """Return the SELECT of the view ``finding_coverage`` over a relation that has the rows of ``enough``."""
     return parse_view(schema_dir() / "views" / "about" / "finding_coverage.sql").sql.replace(
         "@enough", f"FROM {relation}"
     )
 
 
 def sorted_findings(relation: str) -> str:
-    """The SELECT of the view ``finding`` over a relation that has the rows of ``fired``."""
+    """Return the SELECT of the view ``finding`` over a relation that has the rows of ``fired``."""
     return parse_view(schema_dir() / "views" / "about" / "finding.sql").sql.replace("@fired", f"FROM {relation}")
 
 
@@ -163,7 +163,7 @@ def _completed(view: View, rules: Mapping[str, Rule]) -> View:
 
 
 def rule_rows() -> list[dict[str, Any]]:
-    """The rules as rows of the catalogue's table ``finding_rule``."""
+    """Return the rules as rows of the catalogue's table ``finding_rule``."""
     return [
         {
             "finding": rule.name,

@@ -58,7 +58,7 @@ class Table:
 
 
 def package_data(name: str) -> Path:
-    """A folder that comes with the package: in a clone a link (``_schema``), in a wheel a copy (``_data/schema``)."""
+    """Return a folder that comes with the package: in a clone a link (``_schema``), in a wheel a copy (``_data/schema``)."""
     package = Path(__file__).parents[1]
     for folder in (package / f"_{name}", package / "_data" / name):
         if folder.is_dir():
@@ -69,12 +69,12 @@ def package_data(name: str) -> Path:
 
 
 def schema_dir() -> Path:
-    """The folder with the descriptions of tables and the views."""
+    """Return the folder with the descriptions of tables and the views."""
     return package_data("schema")
 
 
 def sql_type(name: str) -> str:
-    """The DuckDB type for a type of the schema, such as ``u32`` or ``list<u64>``."""
+    """Return the DuckDB type for a type of the schema, such as ``u32`` or ``list<u64>``."""
     listed = re.fullmatch(r"list<(\w+)>", name)
     try:
         return SCALAR_TYPES[listed[1]] + "[]" if listed else SCALAR_TYPES[name]
@@ -84,7 +84,7 @@ def sql_type(name: str) -> str:
 
 @cache
 def load_tables(folder: Path | None = None) -> dict[str, Table]:
-    """Every table of the schema by name, sorted by group and name."""
+    """Return every table of the schema by name, sorted by group and name."""
     root = (folder or schema_dir()) / "tables"
     tables = {}
     for path in sorted(root.glob("*/*.toml")):
@@ -97,12 +97,12 @@ def load_tables(folder: Path | None = None) -> dict[str, Table]:
 
 @cache
 def load_catalogue() -> dict[str, Table]:
-    """The tables about perfcase itself, by name: they are in case.duckdb and the same for all captures."""
+    """Return the tables about perfcase itself, by name: they are in case.duckdb and the same for all captures."""
     return {path.stem: parse_table(path) for path in sorted((schema_dir() / "catalogue").glob("*.toml"))}
 
 
 def parse_table(path: Path) -> Table:
-    """Reads one table description."""
+    """Read one table description."""
     try:
         doc = tomllib.loads(path.read_text(encoding="utf-8"))
         columns = tuple(
@@ -129,10 +129,10 @@ def parse_table(path: Path) -> Table:
 
 
 def quote(name: str) -> str:
-    """A SQL identifier, quoted whatever it holds."""
+    """Return a SQL identifier, quoted whatever it holds."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A SQL string literal."""
+    """Return a SQL string literal."""
     return "'" + text.replace("'", "''") + "'"

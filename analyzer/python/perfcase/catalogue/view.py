@@ -47,7 +47,7 @@ class View:
 
 
 def parse_view(path: Path) -> View:
-    """Reads one view file."""
+    """Read one view file."""
     header, body = split_header(path.read_text(encoding="utf-8"))
     entries = header_entries(header, path)
     if not entries or entries[0][0] != path.stem:
@@ -88,19 +88,19 @@ def parse_view(path: Path) -> View:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """The names of a header entry, which stand between commas."""
+    """Return the names of a header entry, which stand between commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def split_header(text: str) -> tuple[list[str], str]:
-    """The comment lines that a view file begins with (without the dashes), and the rest."""
+    """Return the comment lines that a view file begins with (without the dashes), and the rest."""
     lines = text.splitlines()
     end = next((n for n, line in enumerate(lines) if not line.startswith("--")), len(lines))
     return [line[2:] for line in lines[:end]], "\n".join(lines[end:])
 
 
 def header_entries(lines: Iterable[str], path: Path) -> list[tuple[str, str]]:
-    """(key, text) of each header entry; a line indented by two or more spaces continues the one before."""
+    """Return (key, text) of each header entry; a line indented by two or more spaces continues the one before."""
     entries: list[tuple[str, str]] = []
     for line in lines:
         if not line.strip():

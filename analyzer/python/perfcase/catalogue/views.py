@@ -19,7 +19,7 @@ from perfcase.lazy import duckdb
 
 @cache
 def load_views(folder: Path | None = None) -> dict[str, View]:
-    """Every view by name, each after the views that it is made from."""
+    """Return every view by name, each after the views that it is made from."""
     root = (folder or schema_dir()) / "views"
     views: dict[str, View] = {}
     for path in sorted(root.glob("*/*.sql")):
@@ -30,7 +30,7 @@ def load_views(folder: Path | None = None) -> dict[str, View]:
 
 
 def in_dependency_order(views: Mapping[str, View]) -> dict[str, View]:
-    """The views, each after those that it is made from: by its header, as to read 120 SELECTs takes half a second."""
+    """Return the views, each after those that it is made from: by its header, as to read 120 SELECTs takes half a second."""
     graph = {name: sorted(views.keys() & view.sources) for name, view in views.items()}
     try:
         return {name: views[name] for name in TopologicalSorter(graph).static_order()}
@@ -39,7 +39,7 @@ def in_dependency_order(views: Mapping[str, View]) -> dict[str, View]:
 
 
 def with_dependencies(views: Mapping[str, View], wanted: Iterable[str]) -> dict[str, View]:
-    """Those of ``views`` (in dependency order) that are in ``wanted``, and what they are made from."""
+    """Return those of ``views`` (in dependency order) that are in ``wanted``, and what they are made from."""
     needed: set[str] = set()
     pending = [name for name in wanted if name in views]
     while pending:
@@ -51,18 +51,18 @@ def with_dependencies(views: Mapping[str, View], wanted: Iterable[str]) -> dict[
 
 
 def referenced_names(view: View) -> frozenset[str]:
-    """The tables and views that the SELECT of a view reads."""
+    """Return the tables and views that the SELECT of a view reads."""
     return _names_of(view.sql, str(view.path))
 
 
 def parsed(view: View) -> dict[str, Any]:
-    """The SELECT of a view as DuckDB reads it."""
+    """Return the SELECT of a view as DuckDB reads it."""
     return _tree(view.sql, str(view.path))
 
 
 @cache
 def parser() -> duckdb.DuckDBPyConnection:
-    """A connection for reading SQL; it has no tables."""
+    """Return a connection for reading SQL; it has no tables."""
     return duckdb.connect(config={"threads": 1})
 
 
@@ -92,13 +92,13 @@ def _names_of(sql: str, where: str) -> frozenset[str]:
 
 
 def parameters(views: Mapping[str, View], name: str) -> set[str]:
-    """The variables that a view reads, itself or by the views that it is made from."""
+    """Return the variables that a view reads, itself or by the views that it is made from."""
     needed = with_dependencies(views, [name]).values()
     return {found for view in needed for found in re.findall(r"getvariable\('(\w+)'\)", view.sql)}
 
 
 def create_view(connection: duckdb.DuckDBPyConnection, view: View) -> None:
-    """Creates a view with its comments, so that a stranger who opens the database reads them."""
+    """Create a view with its comments, so that any user of the database can read them."""
     try:
         connection.execute(f"CREATE VIEW {quote(view.name)} AS {view.sql}")
         comment(connection, view.name, describe(view.description, view.grain, view.caveats), view.columns)
@@ -107,7 +107,7 @@ def create_view(connection: duckdb.DuckDBPyConnection, view: View) -> None:
 
 
 def describe(description: str, grain: str, caveats: Iterable[str] = ()) -> str:
-    """The comment on a table or view, in one text."""
+    """Return the comment on a table or view, in one text."""
     return ". ".join(part.rstrip(".") for part in (description, f"One row is {_bare(grain)}", *caveats)) + "."
 
 
@@ -116,8 +116,8 @@ def _bare(grain: str) -> str:
 
 
 def comment(connection: duckdb.DuckDBPyConnection, name: str, text: str, columns: Iterable[Column]) -> None:
-    """COMMENT ON VIEW and on these of its columns."""
+    """Run COMMENT ON VIEW, and on these of its columns."""
     connection.execute(f"COMMENT ON VIEW {quote(name)} IS {literal(text)}")
     for column in columns:
-        told = f"{column.description} [{column.unit}]" if column.unit else column.description
-        connection.execute(f"COMMENT ON COLUMN {quote(name)}.{quote(column.name)} IS {literal(told)}")
+        comment_text = f"{column.description} [{column.unit}]" if column.unit else column.description
+        connection.execute(f"COMMENT ON COLUMN {quote(name)}.{quote(column.name)} IS {literal(comment_text)}")

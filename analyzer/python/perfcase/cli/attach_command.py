@@ -1,4 +1,4 @@
-"""perfcase attach: a capture, or what was found in it, to a ticket."""
+"""perfcase attach: attach a capture or its findings to a ticket."""
 
 from __future__ import annotations
 
@@ -27,62 +27,68 @@ def command(
     ],
     issue: Annotated[str, typer.Option("--issue", metavar="N", help="The ticket's number.", show_default=False)],
     by: Annotated[
-        str, typer.Option("--adapter", metavar="NAME", help="How it is talked to: roundup, webhook, or one installed.")
+        str,
+        typer.Option(
+            "--adapter", metavar="NAME", help="The kind of tracker: roundup, webhook, or an installed adapter."
+        ),
     ] = "roundup",
     summary: Annotated[
-        bool, typer.Option("--summary", help="Attach the summary's page instead of the capture.", show_default=False)
+        bool, typer.Option("--summary", help="Attach the summary page instead of the capture.", show_default=False)
     ] = False,
-    to: Annotated[Form, typer.Option("--to", help="The summary as html or md (Markdown).")] = Form.html,
+    to: Annotated[Form, typer.Option("--to", help="The format of the summary: html or md (Markdown).")] = Form.html,
     server: Annotated[
         str | None,
         typer.Option(
             "--server",
             metavar="URL",
-            help="Also upload the capture to this perfcase server, and say where it is there.",
+            help="Also upload the capture to this perfcase server, and link to it in the message.",
         ),
     ] = None,
     credentials: Annotated[
         Path | None,
         typer.Option(
-            "--credentials", metavar="FILE", help=f"USER:PASSWORD or a token of the tracker's; else ${CREDENTIALS}."
+            "--credentials",
+            metavar="FILE",
+            help=f"A file with USER:PASSWORD or a token of the tracker. Default: ${CREDENTIALS}.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be sent, and send nothing.", show_default=False)
+        bool, typer.Option("--dry-run", help="Print what would be sent, and send nothing.", show_default=False)
     ] = False,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
-    """Attach a capture to a ticket, with a message that says what was found in it.
+    """Attach a capture to a ticket, with its findings as the message.
 
-    With --server the capture goes there under the ticket's number, by the token in PERFCASE_TOKEN, and the message links to it;
-    with --summary as well the ticket gets the page and the link. A webhook gets a POST of a form: issue, text, file.
+    --server uploads the capture to a perfcase server under the number of the ticket, with the token in PERFCASE_TOKEN. The
+    message then links to it. With --summary the ticket gets the page and the link. A webhook receives a form by POST: issue,
+    text, file.
 
     Example: perfcase attach incident.perfcase --tracker https://bugs.example.org/tracker/ --issue 123 --summary
     """
     if not issue.isalnum():
-        raise PerfcaseError("usage", f"{issue}: not the number of an issue", "--issue 123")
+        raise PerfcaseError("usage", f"{issue}: not an issue number", "--issue 123")
     sender = adapter(by)(tracker, authorization(credentials))
     with opened(file, debug_dir, only) as connection:
-        told = _told(connection, named(Path(file.name), only))
+        text = _findings_text(connection, named(Path(file.name), only))
         if summary:
             page = _WRITERS[to](connection, named(Path(file.name), only)).encode(errors="replace")
             attachment = Attachment(f"{file.name}.summary.{to.value}", _MEDIA[to], page)
         else:
             attachment = Attachment(file.name, "application/octet-stream", _file(file))
     if server:
-        told += f"\n{_uploaded(_file(file), server, issue, dry_run=dry_run)}\n"
+        text += f"\n{_uploaded(_file(file), server, issue, dry_run=dry_run)}\n"
     if dry_run:
-        for line in sender.plan(issue, told, attachment):
+        for line in sender.plan(issue, text, attachment):
             sys.stdout.write(safe(line) + "\n")
-        sys.stdout.write(f"\n{told}")
+        sys.stdout.write(f"\n{text}")
         return
-    place = sender.attach(issue, told, attachment)
+    place = sender.attach(issue, text, attachment)
     sys.stdout.write(f"{safe(attachment.name)} ({attachment.size_bytes:,} bytes) is attached: {safe(place)}\n")
 
 
 def _file(file: Path) -> Path:
-    """The one file that a capture is."""
+    """Return the capture, which must be one file."""
     if not file.is_file():
         raise PerfcaseError(
             "usage", f"{file}: a folder cannot be attached", "name the .perfcase file, or use --summary"
@@ -90,8 +96,8 @@ def _file(file: Path) -> Path:
     return file
 
 
-def _told(connection: duckdb.DuckDBPyConnection, name: str) -> str:
-    """The findings, a line each. Names in them are a stranger's: no control characters, no lines of their own."""
+def _findings_text(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    """Return the findings, one per line. Names in them are untrusted: control characters and line breaks are removed."""
     have_findings(connection)
     rows = connection.execute("SELECT severity, title, subject, message FROM finding").fetchall()
     lines = [
@@ -104,7 +110,7 @@ def _told(connection: duckdb.DuckDBPyConnection, name: str) -> str:
 
 
 def _uploaded(file: Path, server: str, ticket: str, *, dry_run: bool) -> str:
-    """The link to the capture on a server, once it is there."""
+    """Upload the capture to a server and return the link to it."""
     from perfcase.case.store import import_core
     from perfcase.server_client.client import Client
 

@@ -1,4 +1,4 @@
-"""What several commands share: arguments, the progress bar, opening FILE."""
+"""Shared parts of commands: arguments, the progress bar, opening FILE."""
 
 from __future__ import annotations
 
@@ -28,21 +28,23 @@ FileArgument = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="A .perfcase archive, a bare perf.data or trace.dat, a recorder's folder, or an imported folder.",
+        help="A .perfcase archive, a perf.data, a trace.dat, a recorder's folder, or an imported folder.",
         show_default=False,
     ),
 ]
 FormatOption = Annotated[
     Format,
-    typer.Option("--format", "-f", help="table (for people), csv, json, arrow (IPC stream) or parquet."),
+    typer.Option("--format", "-f", help="The output format: table, csv, json, arrow (IPC stream) or parquet."),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write there instead of to standard output."),
+    typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
 ]
 LimitOption = Annotated[
     int | None,
-    typer.Option("--limit", "-n", min=0, metavar="N", help="At most N rows; 0: all. Default for a table: 1,000."),
+    typer.Option(
+        "--limit", "-n", min=0, metavar="N", help="Print at most N rows; 0 prints all. Default for a table: 1,000."
+    ),
 ]
 
 DebugDirOption = Annotated[
@@ -50,9 +52,9 @@ DebugDirOption = Annotated[
     typer.Option(
         "--debug-dir",
         metavar="DIR",
-        help="Also take names of functions from there: a folder with .build-id/, debuginfod's cache, perf's ~/.debug, a "
-        "sysroot (/ is this machine), an ELF file, or what perf archive writes. Only files of the same build id are "
-        "used; where the recording has none, the file of the same path, and dso.symbols says so. May be given several "
+        help="Read names of functions from here too: a folder with .build-id/, debuginfod's cache, perf's ~/.debug, a "
+        "sysroot (/ is this machine), an ELF file, or the file of perf archive. Only files with the recorded build ID are "
+        "used. An object without a recorded build ID is matched by its path; dso.symbols says so. Can be given several "
         "times.",
     ),
 ]
@@ -61,49 +63,55 @@ OnlyOption = Annotated[
     typer.Option(
         "--only",
         metavar="KEY=VALUE",
-        help="Only a part of the capture: window=10s..20s, process=NAME or PID, thread=NAME or TID, cpu=2 or cpu=0-3, "
-        "cgroup=PATH; names may hold * and ?. May be given several times.",
+        help="Use only a part of the capture: window=10s..20s, process=NAME or PID, thread=NAME or TID, cpu=2 or cpu=0-3, "
+        "cgroup=PATH. Names can contain * and ?. Can be given several times.",
     ),
 ]
 
 
 OffCpuOption = Annotated[
     bool,
-    typer.Option("--off-cpu", help="Where threads left their CPUs, by the time that they stayed away; not samples."),
+    typer.Option("--off-cpu", help="Show off-CPU time by callchain instead of samples."),
 ]
 WakersOption = Annotated[
     bool,
-    typer.Option("--wakers", help="With --off-cpu: only sleeps; on each callchain stands the waker's, upside down."),
+    typer.Option(
+        "--wakers", help="With --off-cpu: show only sleeps, with the callchain of the waker, inverted, on top of each."
+    ),
 ]
 
 
 def check_off_cpu(off_cpu: bool, wakers: bool, event: str | None) -> None:
-    """What of --off-cpu, --wakers and --event goes together."""
+    """Check that --off-cpu, --wakers and --event are compatible."""
     if off_cpu and event:
-        raise PerfcaseError("usage", "--off-cpu counts time off the CPU, --event samples", "give one of them")
+        raise PerfcaseError(
+            "usage",
+            "--off-cpu and --event exclude each other",
+            "--off-cpu counts time off the CPU, --event counts samples",
+        )
     if wakers and not off_cpu:
-        raise PerfcaseError("usage", "--wakers is of --off-cpu")
+        raise PerfcaseError("usage", "--wakers needs --off-cpu")
 
 
-def event_option(told: str) -> object:
-    """--event of a command that takes samples of one event; ``told``: what it does there."""
-    return Annotated[str | None, typer.Option("--event", "-e", metavar="NAME", help=told)]
+def event_option(help_text: str) -> object:
+    """Return the option --event with this help text."""
+    return Annotated[str | None, typer.Option("--event", "-e", metavar="NAME", help=help_text)]
 
 
-def where_option(told: str) -> object:
-    """--where, a condition; ``told``: on what."""
-    return Annotated[str | None, typer.Option("--where", "-w", metavar="SQL", help=told)]
+def where_option(help_text: str) -> object:
+    """Return the option --where with this help text."""
+    return Annotated[str | None, typer.Option("--where", "-w", metavar="SQL", help=help_text)]
 
 
-def plot_option(told: str) -> object:
-    """--plot and --no-plot; ``told``: what is drawn."""
-    more = " On a terminal they are, elsewhere only if asked."
-    return Annotated[bool | None, typer.Option("--plot/--no-plot", help=told + more, show_default=False)]
+def plot_option(help_text: str) -> object:
+    """Return the options --plot and --no-plot; the help text says what is drawn."""
+    more = " This is the default on a terminal."
+    return Annotated[bool | None, typer.Option("--plot/--no-plot", help=help_text + more, show_default=False)]
 
 
 @contextmanager
 def import_progress(label: str) -> Iterator[store.Progress]:
-    """A progress bar on a terminal's standard error, nothing elsewhere; gone when the import is done."""
+    """Show a progress bar on standard error if it is a terminal. The bar disappears when the import is done."""
     if not sys.stderr.isatty():
         yield lambda _phase, _records: None
         return
@@ -120,7 +128,7 @@ def import_progress(label: str) -> Iterator[store.Progress]:
     task = progress.add_task("opening", total=None, label=safe(label))
 
     def report(phase: str, records: int) -> None:
-        # Started here and not before: an import that is only reused shows nothing.
+        # Start the bar here: a reused import shows none.
         progress.start()
         progress.update(task, description=phase, completed=records)
 
@@ -132,7 +140,7 @@ def import_progress(label: str) -> Iterator[store.Progress]:
 
 @contextmanager
 def capture_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """One line on a terminal's standard error that says which capture is at work; nothing elsewhere."""
+    """Show on standard error, if it is a terminal, which capture is being read."""
     if not sys.stderr.isatty():
         yield lambda _name, _number, _of: None
         return
@@ -141,13 +149,13 @@ def capture_progress() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def open_file(file: Path, debug_dirs: list[Path] | None = None) -> store.Case:
-    """The imported folder of FILE, imported first if need be."""
+    """Open FILE, and import it first if necessary."""
     with import_progress(file.name) as progress:
         return store.open_case(file, progress=progress, debug_dirs=debug_dirs or ())
 
 
 def named(file: Path, only: list[str] | None) -> str:
-    """FILE with its --only, as a command says it again."""
+    """Return FILE with its --only options, as words of a command line."""
     return " ".join([str(file), *(f"--only {shlex.quote(condition)}" for condition in only or ())])
 
 
@@ -155,7 +163,7 @@ def named(file: Path, only: list[str] | None) -> str:
 def opened(
     file: Path, debug_dirs: list[Path] | None = None, only: list[str] | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to the tables and views of FILE, or of a part of it."""
+    """Connect to the tables and views of FILE, or of a part of it."""
     with connect(open_file(file, debug_dirs), only or ()) as connection:
         yield connection
 
@@ -168,7 +176,7 @@ def write(
     limit: int | None,
     plot: Plan | None = None,
 ) -> query.Result:
-    """Runs one SELECT and writes its rows, or draws them by a plan."""
+    """Run one SELECT and write its rows, or draw them by a plan."""
     if limit:
         query.gate(connection, sql)
         sql = f"SELECT * FROM ({sql.strip().rstrip(';')}\n) LIMIT {limit}"
@@ -179,7 +187,7 @@ def write(
 
 @contextmanager
 def writing(output: Path) -> Iterator[Path]:
-    """A file that takes the place of ``output`` when all went well."""
+    """Open a file that replaces ``output`` on success."""
     try:
         with render.replacing(output) as partial:
             yield partial
@@ -188,12 +196,12 @@ def writing(output: Path) -> Iterator[Path]:
 
 
 def unknown(what: str, name: str, known: Iterable[str], listing: str) -> PerfcaseError:
-    """The error for a name that does not exist, with the nearest that do."""
+    """Return the error for an unknown name, with similar names."""
     near = difflib.get_close_matches(name, list(known), n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"{listing} lists them"
     return PerfcaseError("not_found", f"there is no {what} {name}", hint)
 
 
 def complete_view(incomplete: str) -> list[tuple[str, str]]:
-    """Shell completion of view names."""
+    """Complete names of views for the shell."""
     return [(view.name, view.description) for view in load_views().values() if view.name.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""perfcase diff: what changed."""
+"""perfcase diff: compare two captures."""
 
 from __future__ import annotations
 
@@ -41,25 +41,29 @@ def command(
     b: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[OTHER]", help="What it is compared with; not needed with --a and --b.", show_default=False
+            metavar="[OTHER]", help="The capture to compare with. Not needed with --a and --b.", show_default=False
         ),
     ] = None,
     in_a: Annotated[
-        str | None, typer.Option("--a", metavar="FROM..TO", help="Only this part of FILE: 0s..10s, 90s.., ..500ms.")
+        str | None,
+        typer.Option("--a", metavar="FROM..TO", help="Use only this window of FILE: 0s..10s, 90s.., ..500ms."),
     ] = None,
     in_b: Annotated[
-        str | None, typer.Option("--b", metavar="FROM..TO", help="Only this part of OTHER, or of FILE without one.")
+        str | None,
+        typer.Option("--b", metavar="FROM..TO", help="Use only this window of OTHER, or of FILE if there is no OTHER."),
     ] = None,
     view: Annotated[
         str | None,
-        typer.Option("--view", metavar="NAME", help="Only this view, all of it.", autocompletion=complete_view),
+        typer.Option(
+            "--view", metavar="NAME", help="Compare only this view, and print all of it.", autocompletion=complete_view
+        ),
     ] = None,
     per: Annotated[
         str | None,
         typer.Option(
             "--per",
             metavar="EVENT",
-            help="Divide amounts by how often this happened on each side, not by seconds: a tracepoint, counter, system call or sampled event.",
+            help="Divide amounts by the number of these events on each side, instead of seconds: a tracepoint, counter, system call or sampled event.",
         ),
     ] = None,
     flamegraph: Annotated[
@@ -67,14 +71,18 @@ def command(
         typer.Option(
             "--flamegraph",
             metavar="FILE",
-            help="Write OTHER's flame graph, coloured by the difference (- for standard output); with --format json the tree of both.",
+            help="Write the flame graph of OTHER, coloured by the difference; - is standard output. --format json writes the tree of both.",
         ),
     ] = None,
     callers: Annotated[
         str | None,
-        typer.Option("--callers", metavar="FUNCTION", help="Who calls it in each, and what of that changed most."),
+        typer.Option(
+            "--callers",
+            metavar="FUNCTION",
+            help="Show the callers of this function on both sides, the largest change first.",
+        ),
     ] = None,
-    event: event_option("For --flamegraph and --callers: whose samples count. Default: a clock.") = None,
+    event: event_option("With --flamegraph and --callers: use the samples of this event. Default: a clock.") = None,
     off_cpu: OffCpuOption = False,
     wakers: WakersOption = False,
     baseline: Annotated[
@@ -82,7 +90,7 @@ def command(
         typer.Option(
             "--baseline",
             metavar="STORE[:SELECTOR]",
-            help="Compare FILE with the median of the captures below a folder, all or host=…,ticket=…,label=…,before=…,after=….",
+            help="Compare FILE with the median of the captures below a folder. SELECTOR: host=…,ticket=…,label=…,before=…,after=….",
         ),
     ] = None,
     also: Annotated[
@@ -90,26 +98,27 @@ def command(
         typer.Option(
             "--also",
             metavar="STORE",
-            help="With --baseline: captures there, too; :SELECTOR alone then means all of them.",
+            help="With --baseline: use the captures of this folder too. --baseline :SELECTOR then selects from all folders.",
         ),
     ] = None,
     only: OnlyOption = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, metavar="N", help="At most N lines; 0: all.")
+        int, typer.Option("--limit", "-n", min=0, metavar="N", help="Print at most N lines; 0 prints all.")
     ] = page.LINES,
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
-    """Say what differs between two captures, or between two parts of one: first whether they can be compared, then what
-    changed most.
+    """Compare two captures, or two windows of one.
 
-    Every figure is divided by what makes the two comparable (seconds, CPUs, --per EVENT); both absolute values stand beside
-    it. What is no more than the noise between the intervals of the captures is counted, not listed; --view NAME lists that,
-    too. Missing sources are said. The exit code is 0 whenever the two could be compared, whatever was found.
+    The output says first whether the two can be compared, then what changed most, and what one side did not record.
 
-    Stacks are matched by function and object. The same shape with other counters is said: then the cause is in the hardware
-    and not in the code.
+    Each figure is divided by seconds, CPUs or --per EVENT, so that the two sides are comparable. The absolute values are
+    shown too. Differences within the noise of the captures are counted but not listed; --view NAME lists them. The exit code
+    is 0 if the two could be compared.
+
+    Stacks are matched by function and object. If the stacks have the same shape and the counters differ, the output says so:
+    the cause is then in the hardware and not in the code.
 
     \b
     Example: perfcase diff good.perfcase bad.perfcase
@@ -120,16 +129,16 @@ def command(
              perfcase diff bad.perfcase --baseline incidents/:host=web-*
     """
     if (event or off_cpu) and not (flamegraph or callers):
-        raise PerfcaseError("usage", f"--{'event' if event else 'off-cpu'} is of --flamegraph and --callers")
+        raise PerfcaseError("usage", f"--{'event' if event else 'off-cpu'} needs --flamegraph or --callers")
     check_off_cpu(off_cpu, wakers, event)
     if also and baseline is None:
-        raise PerfcaseError("usage", "--also is of --baseline")
+        raise PerfcaseError("usage", "--also needs --baseline")
     if baseline is not None and any((b, in_b, per, flamegraph, callers, only)):
         raise PerfcaseError(
-            "usage", "--baseline stands for the other capture", "FILE, --a, --view, --limit and --format go with it"
+            "usage", "--baseline replaces the other capture", "use it with FILE, --a, --view, --limit and --format"
         )
     if baseline is None and b is None and (in_a is None or in_b is None):
-        raise PerfcaseError("usage", "one capture and nothing to compare it with", "another FILE, or --a and --b")
+        raise PerfcaseError("usage", "there is nothing to compare with", "name another FILE, or give --a and --b")
     views = load_views()
     if view is not None and (view not in views or views[view].diff is None):
         if view in views:
@@ -140,7 +149,7 @@ def command(
         part = in_a and parse_part(in_a)
         with opened_sides(first, first, part, part) as (side, _), capture_progress() as progress:
             wanted = [views[name] for name in views if views[name].diff and view in (None, name)]
-            found = usual.against_baseline(side, baseline, wanted, progress, also or ())
+            found = usual.compare_with_baseline(side, baseline, wanted, progress, also or ())
             usual.write(side, found, baseline, fmt.value, output, limit)
         return
     second = open_file(b, debug_dir) if b is not None else first
@@ -160,7 +169,7 @@ def command(
         if flamegraph or callers:
             return
         ranking = rank(old, new, None if view is None else [view])
-        said = stack_page.said_of_stacks(old, new) if view is None else None
+        said = stack_page.compare_stacks(old, new) if view is None else None
         findings = changes(old, new) if view is None else None
         page.write(
             old, new, ranking, fmt.value, output, limit, is_one_view=view is not None, stacks=said, findings=findings

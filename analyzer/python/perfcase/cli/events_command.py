@@ -1,4 +1,4 @@
-"""perfcase events: events as text."""
+"""perfcase events: print events as text."""
 
 from __future__ import annotations
 
@@ -16,13 +16,18 @@ def command(
     file: FileArgument,
     event: Annotated[
         str | None,
-        typer.Option("--event", "-e", metavar="NAME", help="Only this event: sched_switch or sched:sched_switch."),
+        typer.Option(
+            "--event", "-e", metavar="NAME", help="Print only this event: sched_switch or sched:sched_switch."
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=0, metavar="N", help="At most N events; 0: all.")] = 0,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, metavar="N", help="Print at most N events; 0 prints all.")
+    ] = 0,
 ) -> None:
-    """Print events as trace-cmd report and perf script print them, by libtraceevent.
+    """Print events as text, as trace-cmd report and perf script do.
 
-    libtraceevent (LGPL, loaded when needed) runs in a child process: damaged input may crash it, not perfcase.
+    libtraceevent (LGPL, loaded at run time) prints them in a child process. Damaged input can crash that process, but not
+    perfcase.
 
     Example: perfcase events incident.perfcase --event sched_switch --limit 20
     """

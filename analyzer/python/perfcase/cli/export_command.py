@@ -1,4 +1,4 @@
-"""perfcase export: a capture in the formats of other tools."""
+"""perfcase export: write a capture in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def command(
         typer.Option(
             "--to",
             help="folded (flamegraph.pl, inferno), speedscope, firefox (profiler.firefox.com), pprof (go tool pprof), perfetto"
-            " (ui.perfetto.dev), or tables and views as csv or parquet: all but call_path, callees and callers, which are"
-            " large and written when --view names them.",
+            " (ui.perfetto.dev), or all tables and views as csv or parquet. The large views call_path, callees and callers"
+            " are written only if --view names them.",
             show_default=False,
         ),
     ],
@@ -52,26 +52,26 @@ def command(
             "--output",
             "-o",
             metavar="OUT",
-            help="The file to write; - or none: standard output. For csv and parquet a folder, or - for a tar of it.",
+            help="The file to write; default: standard output. For csv and parquet a folder, or - for a tar on standard output.",
         ),
     ] = None,
-    event: event_option("The event whose samples are written. Default: a clock.") = None,
-    where: where_option("Which samples: a condition on comm, tid, pid, cpu, ts_ns, utid.") = None,
+    event: event_option("Write the samples of this event. Default: a clock.") = None,
+    where: where_option("Write only these samples: a condition on comm, tid, pid, cpu, ts_ns, utid.") = None,
     view: Annotated[
         list[str] | None,
         typer.Option(
             "--view",
             metavar="NAME",
-            help="csv and parquet: only this view or table. May be given several times.",
+            help="With csv and parquet: write only this view or table. Can be given several times.",
             autocompletion=complete_view,
         ),
     ] = None,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
-    """Write a capture for another tool. Standard error says what the other format has no place for.
+    """Write a capture in the format of another tool. Standard error says what that format cannot hold.
 
-    Weights are what samples stand for: nanoseconds for clocks, counts for other events.
+    The weights of samples are nanoseconds for clocks, and counts for other events.
 
     Example: perfcase export incident.perfcase --to perfetto -o incident.perfetto-trace
     """
@@ -89,7 +89,7 @@ def command(
                 lost = write_tables(connection, target.value, output, view or (), progress)
         else:
             module = import_module(f"perfcase.export.{target.value}")
-            lost = [module.KEEPS_NOT]
+            lost = [module.UNSUPPORTED]
             samples = _samples(connection, file.name, event, where, optional=target == Target.perfetto)
             samples.progress = lambda number: progress("writing", number)
             with _opened_for_writing(output) as out:

@@ -1,4 +1,4 @@
-"""perfcase findings: what is wrong, by rules."""
+"""perfcase findings: say what is wrong, by rules."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Severity = StrEnum("Severity", {name: name for name in SEVERITIES})
 def command(
     file: FileArgument,
     rules: Annotated[
-        bool, typer.Option("--rules", help="Show every rule instead: whether it could be judged, else why not.")
+        bool, typer.Option("--rules", help="List every rule: whether it could be judged, or why not.")
     ] = False,
     fail_on: Annotated[
         Severity | None,
         typer.Option(
-            "--fail-on", help=f"Exit with {FOUND} if a finding fired that is at least that severe.", show_default=False
+            "--fail-on", help=f"Exit with {FOUND} if there is a finding of at least this severity.", show_default=False
         ),
     ] = None,
     limit: LimitOption = None,
@@ -49,11 +49,11 @@ def command(
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> int:
-    """Say what is wrong: every rule that fired, most severe first, with its figures, and what could not be judged.
+    """Say what is wrong: print every rule that fired, the most severe first, with its figures.
 
-    The rules are documented in docs/findings.md and in the table finding_rule: condition, meaning, what to look at next.
-    --format csv, json, arrow, parquet write the view finding, and say on standard error what was not judged.
-    Exits with 0 whether something fired or not, unless --fail-on is given.
+    The output also says which rules could not be judged. docs/findings.md and the table finding_rule document the rules: the
+    condition, the meaning, what to look at next. --format csv, json, arrow and parquet write the view finding; standard
+    error then says what was not judged. The exit code is 0 even if there are findings; --fail-on changes that.
 
     Example: perfcase findings incident.perfcase --fail-on critical
     """

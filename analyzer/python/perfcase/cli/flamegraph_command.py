@@ -1,4 +1,4 @@
-"""perfcase flamegraph: where time goes, as a picture."""
+"""perfcase flamegraph: draw where time goes."""
 
 from __future__ import annotations
 
@@ -41,21 +41,23 @@ Form = StrEnum("Form", ["svg", "json"])
 def command(
     file: FileArgument,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write; - for standard output.")
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output.")
     ],
-    event: event_option("The event whose samples count. Default: a clock.") = None,
+    event: event_option("Use the samples of this event. Default: a clock.") = None,
     off_cpu: OffCpuOption = False,
     wakers: WakersOption = False,
-    where: where_option("Which samples or waits: comm, tid, pid, cpu, ts_ns; state, duration_ns of waits.") = None,
+    where: where_option(
+        "Use only these samples or waits: a condition on comm, tid, pid, cpu, ts_ns; for waits also state, duration_ns."
+    ) = None,
     fmt: Annotated[
-        Form, typer.Option("--format", "-f", help="svg, or json: the tree as lists, for a program that draws it.")
+        Form, typer.Option("--format", "-f", help="svg, or json: the tree as lists, for programs.")
     ] = Form.svg,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
-    """Draw a flame graph: one SVG that opens in any browser, with zoom, search and keys, and needs nothing else.
+    """Draw a flame graph: one SVG file that opens in any browser, with zoom, search and keys.
 
-    Arrows go from frame to frame, Enter or a click zooms, Escape shows all, / searches.
+    The arrow keys move from frame to frame. Enter or a click zooms, Escape shows all, / searches.
 
     Example: perfcase flamegraph incident.perfcase --where "comm = 'java'" -o java.svg
     """
@@ -74,8 +76,8 @@ def command(
             picture = FlameGraph(stacks, title=title, unit=unit).svg()
         else:
             listed = [dict(zip(("event", "unit", "sample_count"), each, strict=True)) for each in events]
-            told = {"title": safe(title), "what": what, "unit": unit, "events": listed, **tree(stacks)}
-            picture = json.dumps(told, separators=(",", ":")) + "\n"
+            document = {"title": safe(title), "what": what, "unit": unit, "events": listed, **tree(stacks)}
+            picture = json.dumps(document, separators=(",", ":")) + "\n"
         if str(output) == "-":
             sys.stdout.write(picture)
             return

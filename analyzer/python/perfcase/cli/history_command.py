@@ -1,4 +1,4 @@
-"""perfcase history: one figure over many captures."""
+"""perfcase history: follow one figure over many captures."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from perfcase.errors import PerfcaseError
 from perfcase.history import captures, scan, timeline
 from perfcase.history.bands import split
 from perfcase.history.baseline import baseline
-from perfcase.history.metric import WAYS, Metric, Reading, metric
+from perfcase.history.metric import AGGREGATIONS, Metric, Reading, metric
 from perfcase.history.page import Page, print_scan
 from perfcase.history.readings import is_reading, read_all
 from perfcase.history.selector import select
 from perfcase.terminal import render
 
 Order = StrEnum("Order", {name: name for name in timeline.ORDERS})
-Way = StrEnum("Way", {name: name for name in WAYS})
+Aggregation = StrEnum("Aggregation", {name: name for name in AGGREGATIONS})
 
 
 def command(
@@ -51,35 +51,35 @@ def command(
     ],
     view: Annotated[
         str | None,
-        typer.Option("--view", metavar="NAME", help="Where the figure is.", autocompletion=complete_view),
+        typer.Option("--view", metavar="NAME", help="The view that has the figure.", autocompletion=complete_view),
     ] = None,
     measure: Annotated[
-        str | None, typer.Option("--measure", "-m", metavar="COLUMN", help="The view's column that is the figure.")
+        str | None, typer.Option("--measure", "-m", metavar="COLUMN", help="The column of the view that is the figure.")
     ] = None,
-    where: where_option("Which rows count: \"comm = 'java'\".") = None,
+    where: where_option("Use only these rows: \"comm = 'java'\".") = None,
     agg: Annotated[
-        Way | None,
-        typer.Option(help="How the rows become one figure; by default amounts are added, levels averaged."),
+        Aggregation | None,
+        typer.Option(help="How to aggregate the rows. Default: amounts are added, levels are averaged."),
     ] = None,
     by: Annotated[
-        Order, typer.Option(help="What to order by before time. Labels are those of perfcase-record --label.")
+        Order, typer.Option(help="Order by this first, then by time. Labels come from perfcase-record --label.")
     ] = Order.time,
     only: Annotated[
-        str | None, typer.Option(metavar="SELECTOR", help="Only these captures: host=web-*,after=2026-01-05.")
+        str | None, typer.Option(metavar="SELECTOR", help="Use only these captures: host=web-*,after=2026-01-05.")
     ] = None,
     usual: Annotated[
         str | None,
         typer.Option(
             "--baseline",
             metavar="SELECTOR",
-            help="Compare with median and spread (MAD) of these: host=…, ticket=…, label=…, capture=…, before=…, after=….",
+            help="Compare with the median and spread (MAD) of these captures: host=…, ticket=…, label=…, capture=…, before=…, after=….",
         ),
     ] = None,
     bands: Annotated[
         bool,
         typer.Option(
             "--bands",
-            help="Whether the figures lie in two bands; who is in which, and since when. Without --measure: which figures do.",
+            help="Say whether the figures form two bands, which hosts are in which, and since when. Without --measure: list the figures that do.",
         ),
     ] = False,
     filed: Annotated[
@@ -95,33 +95,33 @@ def command(
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
-    plot: plot_option("Sparklines.") = None,
+    plot: plot_option("Draw sparklines.") = None,
 ) -> None:
-    """Follow one figure over many captures, in the order of time; without --view, list the captures.
+    """Follow one figure over many captures, ordered by time. Without --view, list the captures.
 
-    A capture that cannot be read is listed with the reason, and does not stop the rest. Amounts are compared per second of
-    recording.
+    A capture that cannot be read is listed with the reason; the others are still read. Amounts are divided by the seconds of
+    the recording.
 
     Example: perfcase history incidents/ --view pmcarch -m ipc --baseline before=2026-01-05 --by host
     """
     is_scan = bands and measure is None and agg is None
     if is_scan and (where or usual):
-        raise PerfcaseError("usage", "--where and --baseline need one figure", "--view NAME --measure COLUMN")
+        raise PerfcaseError("usage", "--where and --baseline need one figure", "give --view NAME --measure COLUMN")
     wanted = None if is_scan else _metric(view, measure, agg, where)
     if wanted is None and usual:
-        raise PerfcaseError("usage", "--baseline needs a figure", "--view NAME --measure COLUMN")
+        raise PerfcaseError("usage", "--baseline needs a figure", "give --view NAME --measure COLUMN")
     with capture_progress() as progress:
         fleet = captures.load(
             stores, progress, dict(zip(stores, map(json.loads, filed), strict=True)) if filed else None
         )
         if not fleet.captures:
             reason = f"{fleet.left_out[0].name}: {fleet.left_out[0].reason}" if fleet.left_out else None
-            raise PerfcaseError("input", f"{stores[0]}: holds no capture that can be read", reason)
+            raise PerfcaseError("input", f"{stores[0]}: no capture in it can be read", reason)
         chosen = select(fleet.captures, usual) if usual else []
         shown = select(fleet.captures, only) if only else fleet.captures
         if is_scan:
             found = scan.scan(shown, _compared(view), progress)
-        # A baseline may be of captures that are not shown.
+        # A baseline may use captures that are not shown.
         needed = {capture.name: capture for capture in [*shown, *chosen]}
         told = dict(zip(map(str, stores), json.loads(known), strict=True)) if known else {}
         told = {name: Reading(*row) for name, row in told.items() if is_reading(row)}
@@ -159,20 +159,18 @@ def command(
 
 
 def _compared(view: str | None) -> list[View]:
-    """The views whose figures are tried: all, or the one."""
+    """Return the views whose figures are tried: all, or this one."""
     known = load_views()
     if view is None:
         return list(known.values())
     if view not in known:
         raise unknown("view", view, known, "perfcase views")
     if not known[view].diff:
-        raise PerfcaseError(
-            "usage", f"{view} is not compared: {known[view].not_compared}", "name a figure of it: --measure"
-        )
+        raise PerfcaseError("usage", f"{view} is not compared: {known[view].not_compared}", "give --measure")
     return [known[view]]
 
 
-def _metric(view: str | None, measure: str | None, agg: Way | None, where: str | None) -> Metric | None:
+def _metric(view: str | None, measure: str | None, agg: Aggregation | None, where: str | None) -> Metric | None:
     if view is None:
         if measure or agg or where:
             raise PerfcaseError("usage", "--measure, --agg and --where need a --view", "perfcase views lists them")

@@ -1,4 +1,4 @@
-"""perfcase import: from a capture to Parquet tables."""
+"""perfcase import: convert a capture into Parquet tables."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def command(
             "--output",
             "-o",
             metavar="DIR",
-            help="The folder to make; for several FILEs, or if DIR exists, the folder to make FILE.case in.",
+            help="The folder to create. For several FILEs, or if DIR exists, FILE.case is created in it.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Import again even if nothing has changed.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Import again even if nothing changed.")] = False,
     kallsyms: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The recorded kernel's /proc/kallsyms, for captures that have none."),
+        typer.Option(metavar="FILE", help="The /proc/kallsyms of the recorded kernel, for captures without one."),
     ] = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
-    """Import captures: plain Parquet tables and a case.duckdb that the stock duckdb opens.
+    """Import captures into Parquet tables, and a case.duckdb that the stock duckdb can open.
 
-    Prints the tables with their rows, and what was lost or damaged. Every other command imports by itself when it has to;
-    import is for choosing the place, or for doing it ahead of time.
+    The output lists the tables with their row counts, and what was lost or damaged. Other commands import when necessary. Use
+    this command to choose the folder, or to import in advance.
 
     Example: perfcase import incident.perfcase -o /tmp/incident && duckdb /tmp/incident/case.duckdb
     """
@@ -51,7 +51,7 @@ def command(
 
 
 def target_folder(file: Path, output: Path | None, *, several: bool) -> Path | None:
-    """Where to import to: DIR itself if it is new, empty or an import already, else a folder in it."""
+    """Choose the folder: DIR itself if it is new, empty or an import, else a folder in it."""
     if output is None:
         return None
     if output.exists() and not output.is_dir():
@@ -61,7 +61,7 @@ def target_folder(file: Path, output: Path | None, *, several: bool) -> Path | N
 
 
 def print_case(console: rich.console.Console, case: store.Case) -> None:
-    """The tables, their rows, and the issues."""
+    """Print the tables, their row counts and the issues."""
     tables = case.info["tables"]
     filled = [(name, rows) for name, rows in tables.items() if rows]
     console.print(render.table_of(["table", "rows"], filled))
@@ -75,7 +75,7 @@ def print_case(console: rich.console.Console, case: store.Case) -> None:
 
 
 def print_issues(console: rich.console.Console, issues: list[dict]) -> None:
-    """What was lost or damaged, one line each, the worst first."""
+    """Print what was lost or damaged, one line each, the worst first."""
     for severity in ("error", "warning", "info"):
         for issue in (issue for issue in issues if issue["severity"] == severity):
             where = f"{issue['source'] or 'capture'}"

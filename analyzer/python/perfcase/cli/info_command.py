@@ -1,4 +1,4 @@
-"""perfcase info: what a capture is, what it holds and what it lacks."""
+"""perfcase info: describe a capture, what it holds and what is missing."""
 
 from __future__ import annotations
 
@@ -27,12 +27,16 @@ from perfcase.text import safe, size
 
 def command(
     file: FileArgument,
-    members: Annotated[bool, typer.Option("--members", help="List every member, not only their kinds.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, the manifest as it is.")] = False,
+    members: Annotated[
+        bool, typer.Option("--members", help="List every member of the archive, not only the kinds.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print everything as JSON, with the manifest unchanged.")
+    ] = False,
 ) -> None:
-    """Show the manifest of FILE: host, kernel, clocks, the command; its sources, what is missing and how to get it.
+    """Describe FILE: the host, kernel, clocks and command, its sources, what is missing and how to record it.
 
-    An archive is not imported for this; a bare perf.data or trace.dat is, for what it says about its host is inside.
+    This does not import an archive. It imports a perf.data or trace.dat, because the description is inside.
 
     Example: perfcase info incident.perfcase
     """
@@ -61,7 +65,7 @@ def _print(
     for name, value in facts:
         out.print(f"{name:<{width}}  {safe(str(value))}", markup=False, soft_wrap=True)
     out.print()
-    headings = ["source", "status", "kind", "tool", "lost", "why", "what would make it available"]
+    headings = ["source", "status", "kind", "tool", "lost", "why", "how to record it"]
     rows = [
         [s["name"], s["status"], s["kind"], s["tool"] or "", s["lost_count"], s["reason"] or "", s["remedy"] or ""]
         for s in sources
@@ -76,7 +80,7 @@ def _print(
 
 
 def _members(members: list[dict[str, Any]]) -> Table:
-    """Every member."""
+    """Return every member."""
     rows = [
         [m["path"], m["kind"], _size(m.get("size_bytes")), _size(m.get("stored_bytes")), m.get("compression") or ""]
         for m in members
@@ -85,7 +89,7 @@ def _members(members: list[dict[str, Any]]) -> Table:
 
 
 def _kinds(members: list[dict[str, Any]]) -> Table:
-    """The members, one row a kind."""
+    """Return the members, one row per kind."""
     kinds: dict[str, list[dict[str, Any]]] = {}
     for member in members:
         kinds.setdefault(member["kind"], []).append(member)
@@ -105,7 +109,7 @@ def _size(value: int | None) -> str:
 
 
 def _issue(problem: dict[str, Any]) -> dict[str, Any]:
-    """A problem of the archive reader in the shape of an import issue."""
+    """Convert a problem of the archive reader into an import issue."""
     return {
         "severity": str(problem.get("severity", "warning")).lower(),
         "source": problem.get("member"),

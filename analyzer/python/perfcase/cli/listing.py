@@ -1,4 +1,4 @@
-"""What perfcase views and perfcase tables print: lists by group, and one entry with its columns."""
+"""Print lists of views and tables by group, and one entry with its columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfcase.terminal.render import console, table_of
 
 
 def write(what: str, entries: Mapping[str, Table | View], name: str | None, *, as_json: bool) -> None:
-    """All entries, or the one of that name."""
+    """Print all entries, or the one with this name."""
     if name is not None and name not in entries:
         raise unknown(what, name, entries, f"perfcase {what}s")
     chosen = [entries[name]] if name else list(entries.values())
@@ -29,7 +29,7 @@ def write(what: str, entries: Mapping[str, Table | View], name: str | None, *, a
 
 
 def print_groups(console: Console, entries: Iterable[Table | View]) -> None:
-    """Name and first sentence of each, by group."""
+    """Print the name and the first sentence of each entry, by group."""
     groups: dict[str, list[Table | View]] = {}
     for entry in entries:
         groups.setdefault(entry.group, []).append(entry)
@@ -43,7 +43,7 @@ def print_groups(console: Console, entries: Iterable[Table | View]) -> None:
 
 
 def print_entry(console: Console, entry: Table | View) -> None:
-    """A table or view in full."""
+    """Print a table or view in full."""
     console.print(Text(entry.name, style="bold"))
     console.print(Text(entry.description))
     console.print(Text(f"One row is {entry.grain.removeprefix('one row is ')}.", style="dim"))
@@ -64,7 +64,7 @@ def _columns(columns: Iterable[Column], *, typed: bool) -> object:
 
 
 def records(entries: Iterable[Table | View]) -> list[dict]:
-    """The entries as plain data, for --format json."""
+    """Return the entries as plain data for JSON."""
     return [
         {
             "name": entry.name,

@@ -1,4 +1,4 @@
-"""Puts the commands together and turns every error into one line on standard error and a fixed exit code."""
+"""Build the application. Turn every error into one line on standard error and a fixed exit code."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ COMMANDS = (
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
 
 _FIRST_STEPS = """
-Record a host, carry the file away, ask it anything.
+Record a host, copy the file away, ask any question about it.
 
 \b
   perfcase record --duration 30 -o incident.perfcase     on the host that has the problem
-  perfcase report incident.perfcase                      anywhere: the first five minutes of an investigation
-  perfcase view thread_time incident.perfcase            one answer; perfcase views lists them all
-  perfcase sql incident.perfcase "SELECT …"              any question; perfcase tables lists what there is
+  perfcase report incident.perfcase                      on any machine: the first five minutes of an investigation
+  perfcase view thread_time incident.perfcase            one view; perfcase views lists all of them
+  perfcase sql incident.perfcase "SELECT …"              any question; perfcase tables lists the tables
 
-FILE is a .perfcase archive, a bare perf.data or trace.dat, a recorder's folder, or an imported folder (NAME.case). It is
-imported the first time, into NAME.case beside it, and reused from then on.
+FILE is a .perfcase archive, a perf.data, a trace.dat, a recorder's folder, or an imported folder (NAME.case). The first
+command imports it into the folder NAME.case beside it. Later commands reuse this folder.
 """
 
 
 def exit_code_help() -> str:
-    """The exit codes, for --help."""
+    """Return the exit codes, for --help."""
     codes = ", ".join(f"{code} {KIND_MEANINGS[kind]}" for kind, code in EXIT_CODES.items())
-    return f"Exit codes: 0 done, {codes}; {FOUND} perfcase findings --fail-on found something."
+    return f"Exit codes: 0 success, {codes}; {FOUND} perfcase findings --fail-on found something."
 
 
 def build_app(commands: Sequence[str] = COMMANDS, listed: Sequence[str] = ()) -> typer.Typer:
-    """The application with these commands; of those that are ``listed`` it knows what the list of commands says, and no more."""
+    """Build the application with these commands. The ``listed`` ones have only the description that the list of commands shows."""
     app = typer.Typer(
         name="perfcase",
         no_args_is_help=False,
@@ -64,7 +64,7 @@ def build_app(commands: Sequence[str] = COMMANDS, listed: Sequence[str] = ()) ->
 
 
 def _docstring(name: str) -> str | None:
-    """The description of a command. Its file is parsed, not loaded: to load all of them takes longer than a question."""
+    """Return the description of a command. The file is parsed and not loaded, because loading all of them is slow."""
     parsed = ast.parse(Path(__file__).with_name(f"{name}_command.py").read_bytes())
     functions = (node for node in parsed.body if isinstance(node, ast.FunctionDef) and node.name == "command")
     return next(map(ast.get_docstring, functions), None)
@@ -85,14 +85,14 @@ _root.__doc__ = f"{_FIRST_STEPS}\n{exit_code_help()}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The entry point: runs and exits."""
-    # A reader that has seen enough (head, say) ends us as it ends any other tool: without a word.
+    """Run the command line and exit."""
+    # A reader such as head may close the pipe. Then end without a message, as other tools do.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
 
 
 def run(arguments: list[str]) -> int:
-    """Runs a command line; the exit code."""
+    """Run a command line and return the exit code."""
     try:
         code = _app(arguments)(args=arguments, prog_name="perfcase", standalone_mode=False)
         sys.stdout.flush()
@@ -115,7 +115,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _damage(error: BaseException | None, arguments: list[str]) -> PerfcaseError | None:
-    """The error of a table that cannot be read, where DuckDB's own may come from one: it seldom says from which."""
+    """Find the unreadable table behind an error of DuckDB, which rarely names the table."""
     if type(error) not in (duckdb.Error, duckdb.IOException, duckdb.InvalidInputException):
         return None
     from perfcase.case import store
@@ -125,8 +125,7 @@ def _damage(error: BaseException | None, arguments: list[str]) -> PerfcaseError 
 
 
 def _app(arguments: list[str]) -> typer.Typer:
-    """The application with the one command that is asked for, where that is plain: the others' modules take longer to load than it
-    runs."""
+    """Build the application with the requested command only, if possible. Loading all modules takes longer than most commands run."""
     if any(name.startswith("_PERFCASE") for name in os.environ):
         # The shell asks for completions.
         return build_app()
@@ -136,14 +135,14 @@ def _app(arguments: list[str]) -> typer.Typer:
 
 
 def _usage(error: Exception) -> PerfcaseError:
-    told = error.format_message() if hasattr(error, "format_message") else str(error)
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "perfcase"
-    return PerfcaseError("usage", told.rstrip("."), f"see {where} --help")
+    return PerfcaseError("usage", message.rstrip("."), f"see {where} --help")
 
 
 def _fail(error: PerfcaseError) -> int:
-    """Prints ``perfcase: message (hint)`` on one line."""
+    """Print ``perfcase: message (hint)`` on one line."""
     text = safe(str(error))
     red, plain = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() and "NO_COLOR" not in os.environ else ("", "")
     sys.stderr.write(f"{red}perfcase:{plain} {text}\n")

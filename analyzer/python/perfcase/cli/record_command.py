@@ -1,4 +1,4 @@
-"""perfcase record: the recorder, with all its own options."""
+"""perfcase record: run the recorder with its own options."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CONTEXT_SETTINGS = {
 
 
 def recorder() -> Path:
-    """The recorder's entry."""
+    """Return the path of the recorder."""
     return package_data("recorder") / "perfcase-record"
 
 
 def command(context: typer.Context) -> None:
-    """Record this host into a .perfcase; perfcase record --help shows the recorder's own options.
+    """Record this host into a .perfcase archive. perfcase record --help shows the options of the recorder.
 
-    The recorder is plain shell and one small C helper: copy recorder/ to a host that has no Python.
+    The recorder is plain shell and one small C helper. On a host without Python, copy the folder recorder/ to it.
 
     Example: perfcase record --duration 30 -o incident.perfcase
     """

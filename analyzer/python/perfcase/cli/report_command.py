@@ -1,4 +1,4 @@
-"""perfcase report: the first five minutes of an investigation."""
+"""perfcase report: print the first five minutes of an investigation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from perfcase.terminal import render
 def command(
     file: FileArgument,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of to standard output.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
     ] = None,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
-    """Read the first five minutes of an investigation: the host, load, threads, waits, calls, counters, profile.
+    """Print the first five minutes of an investigation: the host, load, threads, waits, calls, counters, profile.
 
-    Every block names the view behind it, so that you can go on from there.
+    Every block names the view behind it. Ask for this view to see more.
 
     Example: perfcase report incident.perfcase
     """

@@ -1,4 +1,4 @@
-"""perfcase serve: captures for a team, over HTTP."""
+"""perfcase serve: serve captures to a team over HTTP."""
 
 from __future__ import annotations
 
@@ -15,59 +15,69 @@ from perfcase.errors import PerfcaseError
 
 def command(
     store: Annotated[
-        Path, typer.Option("--store", metavar="DIR", help="Where the server keeps everything; made if it is not there.")
+        Path,
+        typer.Option(
+            "--store", metavar="DIR", help="The folder for all data of the server. It is created if it does not exist."
+        ),
     ],
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N")] = 8640,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="The port to listen on; 0 chooses a free one.")
+    ] = 8640,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=256, metavar="N", help="Analyses at once; as many as there are CPUs if none is given."),
+        typer.Option(
+            min=1,
+            max=256,
+            metavar="N",
+            help="The number of analyses that run at the same time. Default: the number of CPUs.",
+        ),
     ] = None,
     job_seconds: Annotated[
-        float, typer.Option(min=0.1, metavar="S", help="An analysis that takes more CPU time is stopped.")
+        float, typer.Option(min=0.1, metavar="S", help="Stop an analysis that uses more CPU time than this.")
     ] = 120.0,
     requests_per_minute: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Limit for one token; without a token, for one address.")
+        int, typer.Option(min=1, metavar="N", help="The limit for one token, or for one address without a token.")
     ] = 600,
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", metavar="FILE", help="Settings in TOML: [oidc], signing in with an identity provider."
+            "--config", metavar="FILE", help="Settings in TOML: [oidc] for sign-in with an identity provider."
         ),
     ] = None,
     root_path: Annotated[
-        str, typer.Option("--root-path", metavar="/PATH", help="Below which path of a proxy's address the server is.")
+        str, typer.Option("--root-path", metavar="/PATH", help="The path of the server at its proxy.")
     ] = "",
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(
             "--trusted-proxy",
             metavar="ADDRESS",
-            help="Believe X-Forwarded-For and X-Forwarded-Proto of this address or network. May be given several times.",
+            help="Trust X-Forwarded-For and X-Forwarded-Proto from this address or network. Can be given several times.",
         ),
     ] = None,
     access_log: Annotated[
         Path | None,
-        typer.Option("--access-log", metavar="FILE", help="A line of JSON for each request; - is standard error."),
+        typer.Option("--access-log", metavar="FILE", help="Write one line of JSON per request; - is standard error."),
     ] = None,
     audit_days: Annotated[
-        int, typer.Option(min=1, max=36500, metavar="N", help="After N days entries of the audit log go to files.")
+        int, typer.Option(min=1, max=36500, metavar="N", help="Move entries of the audit log to files after N days.")
     ] = 400,
     is_open: Annotated[
-        bool, typer.Option("--open", help="Ask nobody for a token. On loopback only.", show_default=False)
+        bool, typer.Option("--open", help="Require no token. Only allowed on loopback.", show_default=False)
     ] = False,
 ) -> None:
-    """Serve captures by ticket over HTTP: upload, views, SQL, findings, differences, flame graphs.
+    """Serve captures by ticket over HTTP: uploads, views, SQL, findings, diffs, flame graphs.
 
-    The first start prints an admin's token, once. Ctrl-C ends the server; nothing that was uploaded is lost by that or by a
-    kill. GET /openapi.json describes every route.
+    The first start prints the token of an admin, once. Ctrl-C stops the server. Uploads survive that, and a kill too.
+    GET /openapi.json describes every route.
 
     \b
     Example: perfcase serve --store /srv/perfcase
              curl -H "Authorization: Bearer $TOKEN" --data-binary @incident.perfcase \\
                  'http://127.0.0.1:8640/v1/captures?name=incident.perfcase'
     """
-    # The server is a package of its own, which depends on this one: it is found by its entry point.
+    # The server is a separate package that depends on this one. Its entry point says where it is.
     servers = entry_points(group="perfcase.server")
     if not servers:
         raise PerfcaseError("environment", "the server is not installed", "pip install perfcase-api")
@@ -96,7 +106,7 @@ def command(
 def _path(given: str) -> str:
     path = given.rstrip("/")
     if path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", path):
-        raise PerfcaseError("usage", f"--root-path {given}: not a path", "as /perfcase")
+        raise PerfcaseError("usage", f"--root-path {given}: not a path", "such as /perfcase")
     return path
 
 
@@ -104,4 +114,4 @@ def _network(given: str) -> str:
     try:
         return str(ipaddress.ip_network(given))
     except ValueError as error:
-        raise PerfcaseError("usage", f"--trusted-proxy: {error}", "as 10.0.0.1 or 10.0.0.0/8") from None
+        raise PerfcaseError("usage", f"--trusted-proxy: {error}", "such as 10.0.0.1 or 10.0.0.0/8") from None

@@ -1,4 +1,4 @@
-"""perfcase sql: any question."""
+"""perfcase sql: run a query."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def command(
     also: Annotated[
         list[Path] | None,
         typer.Option(
-            "--also", metavar="FILE", help="Ask this capture, too. May be given several times; implies --capture-id."
+            "--also", metavar="FILE", help="Query this capture too. Can be given several times. Implies --capture-id."
         ),
     ] = None,
     capture_id: Annotated[
-        bool, typer.Option("--capture-id", help="A first column that says of which capture a row is.")
+        bool, typer.Option("--capture-id", help="Add a first column with the capture of each row.")
     ] = False,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
-    """Ask anything in SQL (DuckDB's dialect) of the tables and views.
+    """Run a query over the tables and views, in DuckDB's SQL.
 
-    perfcase tables and perfcase views say what there is. The connection is read-only and sees nothing but FILE.
+    perfcase tables and perfcase views list them. The connection is read-only and can access only FILE.
 
     Example: perfcase sql incident.perfcase "SELECT comm, on_cpu_ns FROM thread_time ORDER BY 2 DESC LIMIT 5"
     """
@@ -56,7 +56,7 @@ def command(
         connections = [stack.enter_context(opened(each, debug_dir, only)) for each in (file, *(also or ()))]
         if also or capture_id:
             render.write_result(
-                query.Gathered(connections, statement, limit), fmt.value, output, limited=limit is not None
+                query.CombinedResult(connections, statement, limit), fmt.value, output, limited=limit is not None
             )
         else:
             write(connections[0], statement, fmt, output, limit)

@@ -1,4 +1,4 @@
-"""perfcase summary: one page for the ticket."""
+"""perfcase summary: write one page for the ticket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perfcase.summary import write_html, write_markdown
 
 
 class Form(StrEnum):
-    """What a summary is written as."""
+    """The format of a summary."""
 
     html = "html"
     md = "md"
@@ -30,24 +30,24 @@ def command(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The page: ticket.html or ticket.md; - for standard output."
+            "--output", "-o", metavar="FILE", help="The file to write: ticket.html or ticket.md; - is standard output."
         ),
     ],
     to: Annotated[
-        Form | None, typer.Option("--to", help="html or md (Markdown). Default: by the ending of the page's name.")
+        Form | None, typer.Option("--to", help="The format: html or md (Markdown). Default: by the suffix of the file.")
     ] = None,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
-    """Write one page for the ticket: findings, the report's tables, flame graphs, what is missing, how far to trust it.
+    """Write one page for the ticket: findings, the tables of the report, flame graphs, what is missing.
 
-    The HTML page is one file below 1 MB that loads nothing and opens from a mail. Markdown is for GitHub, GitLab, Roundup.
+    The HTML page is one file below 1 MB. It loads nothing, so it opens from a mail. Markdown is for GitHub, GitLab, Roundup.
 
     Example: perfcase summary incident.perfcase -o ticket.html
     """
     form = to or _FORMS.get(output.suffix.lower())
     if form is None:
-        raise PerfcaseError("usage", f"{output}: a summary is .html or .md", "name such a file with -o, or say --to")
+        raise PerfcaseError("usage", f"{output}: a summary is .html or .md", "name such a file with -o, or give --to")
     with opened(file, debug_dir, only) as connection:
         text = _WRITERS[form](connection, named(Path(file.name), only))
     if str(output) == "-":

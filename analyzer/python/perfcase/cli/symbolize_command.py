@@ -1,4 +1,4 @@
-"""perfcase symbolize: names for what was imported without them."""
+"""perfcase symbolize: add names of functions to an import."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def command(
         typer.Option(
             "--debug-dir",
             metavar="DIR",
-            help="Where the object and debug files are. May be given several times; the first that has a file counts.",
+            help="The folder with the object and debug files. Can be given several times; the first that has a file is used.",
             show_default=False,
         ),
     ] = None,
@@ -32,13 +32,12 @@ def command(
     """Add names of functions to FILE from object and debug files, without importing it again.
 
     DIR is a folder with .build-id/xx/yyyy[.debug], debuginfod's cache, perf's ~/.debug, a sysroot (/ is this machine), an
-    ELF file, or the archive that perf archive writes. A file counts only if its build id is the recorded one; an object
-    that was recorded without a build id is found by its path alone. Inlined functions and source lines come where there
-    is debug information. The kernel is named by its vmlinux, or by the list that perf archive keeps of it; its modules by
-    their .ko files, compressed or not.
+    ELF file, or the file of perf archive. Only files with the recorded build ID are used. An object without a recorded build
+    ID is found by its path. Debug information adds inlined functions and source lines. Kernel names come from vmlinux, or
+    from the list in the file of perf archive; names of modules come from their .ko files, compressed or not.
 
-    Prints every object: how many of its addresses had a name before and have one now, where the names are from, and why
-    the rest has none. A run that is stopped leaves FILE as it was; a second one gives the same.
+    The output lists every object: how many of its addresses had a name before and have one now, where the names come from,
+    and why the others have none. If you interrupt the command, FILE stays as it was. You can run it again.
 
     Example: perfcase symbolize incident.perfcase --debug-dir ~/.cache/debuginfod_client
     """
@@ -58,7 +57,7 @@ def command(
 
 
 def _select(rows: list[list]) -> str:
-    """The rows as a SELECT, for the printers of all formats."""
+    """Return the rows as a SELECT, so that every output format can print them."""
     numbers = {"frame_count", "named_before_count", "named_count"}
     types = ["BIGINT" if name in numbers else "VARCHAR" for name in COLUMNS]
     shown = ", ".join(f"{name}::{kind} AS {name}" for name, kind in zip(COLUMNS, types, strict=True))

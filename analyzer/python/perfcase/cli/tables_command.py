@@ -1,4 +1,4 @@
-"""perfcase tables: what there is to ask."""
+"""perfcase tables: list the tables."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from perfcase.cli.listing import write
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A table, to see its columns.", show_default=False)
+        str | None, typer.Argument(metavar="[NAME]", help="Show the columns of this table.", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List the tables that every import has; with NAME, say what its columns mean, with types and units.
+    """List the tables that every import has. With NAME, describe its columns, with types and units.
 
-    Every other tracepoint in a capture has a table of its own name, with its fields as columns: perfcase import lists them.
+    Each other tracepoint of a capture has a table with its name, and with its fields as columns. perfcase import lists them.
 
     Example: perfcase tables thread_state
     """

@@ -1,4 +1,4 @@
-"""perfcase view: one answer."""
+"""perfcase view: print one view."""
 
 from __future__ import annotations
 
@@ -40,26 +40,24 @@ def command(
         typer.Argument(metavar="NAME", help="A view or table.", show_default=False, autocompletion=complete_view),
     ],
     file: FileArgument,
-    where: where_option("A condition on its columns: \"comm = 'java'\".") = None,
-    order: Annotated[
-        str | None, typer.Option("--order", metavar="SQL", help='What to sort by: "on_cpu_ns DESC".')
-    ] = None,
+    where: where_option("Print only these rows: \"comm = 'java'\".") = None,
+    order: Annotated[str | None, typer.Option("--order", metavar="SQL", help='Sort by this: "on_cpu_ns DESC".')] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=NUMBER", help="A parameter of the view: interval_ns=100000000."),
+        typer.Option("--set", metavar="NAME=NUMBER", help="Set a parameter of the view: interval_ns=100000000."),
     ] = None,
-    offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Leave out the first N rows.")] = 0,
+    offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Skip the first N rows.")] = 0,
     limit: LimitOption = None,
     fmt: FormatOption = Format.table,
     output: OutputOption = None,
-    plot: plot_option("Histograms as bars, intervals as sparklines.") = None,
+    plot: plot_option("Draw histograms as bars, and intervals as sparklines.") = None,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
-    """Show a view of FILE: thread_time, off_cpu_by_stack, syscall_summary, …
+    """Print a view of FILE: thread_time, off_cpu_by_stack, syscall_summary, …
 
-    perfcase views lists them; perfcase views NAME says what each column means. If a view is empty, standard error
-    says what is missing from the capture and how to record it.
+    perfcase views lists the views. perfcase views NAME describes the columns. If a view is empty, standard error says what is
+    missing in the capture and how to record it.
 
     Example: perfcase view off_cpu_by_stack incident.perfcase --where "comm = 'java'" --limit 10
     """
@@ -93,7 +91,7 @@ def command(
 
 
 def _set(connection: duckdb.DuckDBPyConnection, view: str, settings: list[str]) -> None:
-    """Gives the view's parameters their values."""
+    """Set the parameters of the view."""
     known = parameters(load_views(), view)
     for setting in settings:
         name, separator, value = setting.partition("=")
@@ -117,7 +115,7 @@ def _number(text: str) -> int | float | None:
 
 
 def _say_why_empty(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """On standard error: which source is missing, and how to record it."""
+    """Say on standard error which source is missing, and how to record it."""
     why = why_empty(connection, name)
     if why:
         sys.stderr.write(f"perfcase: {name} has no rows: {safe(why)}\n")

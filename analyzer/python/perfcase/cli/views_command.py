@@ -1,4 +1,4 @@
-"""perfcase views: what there is to ask."""
+"""perfcase views: list the views."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from perfcase.cli.listing import write
 
 def command(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A view, to see its columns.", show_default=False)
+        str | None, typer.Argument(metavar="[NAME]", help="Show the columns of this view.", show_default=False)
     ] = None,
-    sql: Annotated[bool, typer.Option("--sql", help="Print the SELECT that makes the view.")] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="Print the SELECT of the view.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List the views; with NAME, say what its columns mean, their units, and what to beware of.
+    """List the views. With NAME, describe its columns, with their units and caveats.
 
     Example: perfcase views thread_time
     """

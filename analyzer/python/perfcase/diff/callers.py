@@ -53,7 +53,7 @@ class Caller:
 
 
 def callers(a: Profile, b: Profile, a_duration_ns: int, b_duration_ns: int, function: str) -> list[Caller]:
-    """Every path of callers of a function, the function itself first, then by how much the cost per second changed."""
+    """Return every path of callers of a function, the function itself first, then by how much the cost per second changed."""
     ambiguous = ambiguous_names([*a.stacks, *b.stacks])
     found = [_of_function(side, function, ambiguous) for side in (a, b)]
     if not any(found):

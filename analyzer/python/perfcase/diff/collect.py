@@ -19,7 +19,7 @@ from perfcase.lazy import duckdb
 Key = tuple[str | None, ...]
 
 INTERVALS_MIN = 2
-"""Fewer do not tell how much a figure varies between them."""
+"""Fewer intervals do not show how much a figure varies."""
 
 _AVERAGED = frozenset({"mean", "level"})
 """Kinds of measures of which each row has a weight."""
@@ -37,7 +37,7 @@ _PLACES = re.compile(r"(.*_)?(peer|target|local|path|mapped)")
 
 @dataclass(frozen=True)
 class Figure:
-    """A measure of a key: its value in the whole capture, and the standard error of that; None where it cannot be told."""
+    """A measure of a key: its value in the whole capture, and the standard error of that; None: unknown."""
 
     value: float
     error: float | None
@@ -54,13 +54,13 @@ class Collected:
     """How long what the view counts was recorded; None where that is the whole capture."""
 
     def values(self, column: int) -> set[str | None]:
-        """What one of the key columns holds."""
+        """Return what one of the key columns holds."""
         return {key[column] for key in self.rows}
 
 
 @sql_errors()
 def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
-    """What ``figures`` reads of a view, and how long what it counts was recorded. Those of a whole capture are kept."""
+    """Return what ``figures`` reads of a view, and how long what it counts was recorded. Those of a whole capture are kept."""
     kept = kept_of(connection, [view.name])
     if kept and (known := read_kept(kept.recall(view.name))):
         return known
@@ -71,13 +71,13 @@ def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
 
 
 def is_kept(connection: duckdb.DuckDBPyConnection, view: View) -> bool:
-    """Whether ``collect`` need not ask."""
+    """Return whether ``collect`` needs no query."""
     kept = kept_of(connection, [view.name])
     return kept is not None and kept.has(f"{view.name}.json")
 
 
 def to_keep(collected: Collected) -> dict[str, Any]:
-    """The figures of a view as JSON has them."""
+    """Return the figures of a view as JSON has them."""
     rows = [
         [key, {name: [figure.value, figure.error] for name, figure in row.items()}]
         for key, row in collected.rows.items()
@@ -86,7 +86,7 @@ def to_keep(collected: Collected) -> dict[str, Any]:
 
 
 def read_kept(value: Any) -> Collected | None:  # noqa: ANN401 - as JSON has it
-    """The figures of a view that ``to_keep`` made; None of anything else."""
+    """Return the figures of a view that ``to_keep`` made; None of anything else."""
     try:
         rows = {
             tuple(key): {
@@ -102,13 +102,13 @@ def read_kept(value: Any) -> Collected | None:  # noqa: ANN401 - as JSON has it
 
 
 def reads(view: View) -> list[str]:
-    """The view, as often as ``figures`` reads it."""
+    """Return the view, as often as ``figures`` reads it."""
     return [view.name] * (1 + sum(measure.kind == "median" for measure in view.diff.measures))
 
 
 @sql_errors()
 def figures(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
-    """Reads a view once (twice with a median)."""
+    """Read a view once (twice with a median)."""
     measures = [measure for measure in view.diff.measures if measure.kind != "median"]
     if view.diff.whole:
         measures.append(Measure(view.diff.whole, "max"))
@@ -135,7 +135,7 @@ def figures(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
 
 
 def _at_once(view: View, measures: Sequence[Measure], columns: Set[str]) -> str:
-    """SQL of a view that has no intervals: as if all were one."""
+    """Return SQL of a view that has no intervals: as if all were one."""
     keys = _keys(view)
     shown = "".join(f", {_ONCE[measure.kind].format(n=n)}, NULL, NULL" for n, measure in enumerate(measures))
     return f"""
@@ -144,7 +144,7 @@ def _at_once(view: View, measures: Sequence[Measure], columns: Set[str]) -> str:
 
 
 def _of_series(view: View, measures: Sequence[Measure], columns: Set[str], time: str) -> str:
-    """SQL of a view that has intervals."""
+    """Return SQL of a view that has intervals."""
     keys = _keys(view)
     listed = "".join(f"{key}, " for key in keys)
     interval = "interval_ns::DOUBLE" if "interval_ns" in columns else "NULL::DOUBLE"
@@ -169,7 +169,7 @@ def _keys(view: View) -> list[str]:
 
 
 def _read(view: View, measures: Sequence[Measure], columns: Set[str], *more: str) -> str:
-    """SQL of the rows of a view: its keys, its measures, and the weights of those that are averaged."""
+    """Return SQL of the rows of a view: its keys, its measures, and the weights of those that are averaged."""
     shown = [f"{key_sql(name)} AS {key}" for key, name in zip(_keys(view), view.diff.keys, strict=True)]
     for n, measure in enumerate(measures):
         value = f"{quote(measure.name)}::DOUBLE"
@@ -185,7 +185,7 @@ def _rows(view: View) -> str:
 
 
 def key_sql(name: str) -> str:
-    """SQL of a key column without what differs between two runs of the same thing: numbers of pool members, ephemeral
+    """Return SQL of a key column without what differs between two runs of the same thing: numbers of pool members, ephemeral
     ports, inodes of sockets and pipes, process ids in paths, the rate of sampling."""
     text = f"{quote(name)}::VARCHAR"
     if _NAMES.fullmatch(name):
@@ -201,14 +201,14 @@ def key_sql(name: str) -> str:
 
 
 def _of_time(n: int, measure: Measure) -> str:
-    """The sums of one interval: of the values, and of the weights behind them."""
+    """Return the sums of one interval: of the values, and of the weights behind them."""
     if measure.kind not in _AVERAGED:
         return f", {measure.kind}(m{n}) AS m{n}"
     return f", sum(m{n} * w{n}) AS m{n}, {'sum' if measure.kind == 'mean' else 'max'}(w{n}) FILTER (m{n} IS NOT NULL) AS w{n}"
 
 
 def _whole(n: int, measure: Measure) -> str:
-    """Three figures of the whole: the value, and the sum and the sum of squares of what is averaged."""
+    """Return three figures of the whole: the value, and the sum and the sum of squares of what is averaged."""
     if measure.kind not in _AVERAGED:
         return f", {measure.kind}(m{n})" + _moments(f"m{n}")
     rate = f"m{n} / nullif(w{n}, 0)"
@@ -218,7 +218,7 @@ def _whole(n: int, measure: Measure) -> str:
 
 
 def _moments(figure: str) -> str:
-    """SQL of two sums over the full intervals: the last one may be short, and says little by being small."""
+    """Return SQL of two sums over the full intervals: the last one may be short, and says little by being small."""
     return f", sum({figure}) FILTER (is_full), sum(({figure}) ** 2) FILTER (is_full)"
 
 
@@ -237,7 +237,7 @@ def _figure(measure: Measure, figures: tuple[float | None, ...], slots: int, see
 
 
 def _median(view: View, measure: Measure) -> str:
-    """SQL of the value at which half of the weight is reached, for each key."""
+    """Return SQL of the value at which half of the weight is reached, for each key."""
     keys = _keys(view)
     listed = "".join(f"{key}, " for key in keys)
     shown = "".join(f"{key_sql(name)} AS {key}, " for key, name in zip(keys, view.diff.keys, strict=True))

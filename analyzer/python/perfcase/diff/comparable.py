@@ -11,7 +11,7 @@ from perfcase.diff.compare import Side
 from perfcase.lazy import duckdb
 
 DURATION_RATIO = 1.1
-"""Durations that are further apart than this are told to be different: rates are divided by time, maxima are not."""
+"""Durations that are further apart than this are reported as different: rates are divided by time, maxima are not."""
 LOST_RATIO = 0.001
 """Lost events below this share of a source do not show in figures of three digits."""
 
@@ -38,12 +38,12 @@ class Setting:
 
 
 def conditions(a: Side, b: Side) -> list[Condition]:
-    """All conditions, those that differ and those that do not."""
+    """Return all conditions, those that differ and those that do not."""
     old, new = _capture(a), _capture(b)
     found = [
         _same("architecture", old, new, "machine", "system calls, counters and functions of the kernel are not the same ones"),
         _same("kernel", old, new, "kernel_release", "functions, tracepoints and costs of the kernel may have changed with it"),
-        _same("CPU model", old, new, "cpu_model", "times and counters of CPUs differ by the model alone; ratios (IPC, hits) tell more"),
+        _same("CPU model", old, new, "cpu_model", "times and counters of CPUs differ by the model alone; ratios (IPC, hits) are comparable"),
         _same("CPUs", old, new, "cpu_count", "amounts of the whole machine are divided by it where that makes sense; CPU time of a thread is not"),
         _last_level_cache(a, b),
         _same("memory", old, new, "memory_bytes", "what fits in memory on one may not on the other", text.size),
@@ -71,7 +71,7 @@ def conditions(a: Side, b: Side) -> list[Condition]:
 
 
 def settings(a: Side, b: Side) -> list[Setting]:
-    """The facts of the machines that differ: hardware first, then the kernel's settings; names of hosts are no settings."""
+    """Return the facts of the machines that differ: hardware first, then the kernel's settings; names of hosts are no settings."""
     first, second = _settings(a), _settings(b)
     if not first or not second:
         return []
@@ -113,9 +113,9 @@ def _same(
     if a is None and b is None and shown is not _bare:
         return None
     if a is None or b is None:
-        means = f"one of them does not tell; if it differs, {means}" if shown is not _bare else means
-    told = [shown(value) if value is not None or shown is _bare else "not known" for value in (a, b)]
-    return Condition(name, *told, is_same=a == b, means=means)
+        means = f"one of them is unknown; if it differs, {means}" if shown is not _bare else means
+    texts = [shown(value) if value is not None or shown is _bare else "not known" for value in (a, b)]
+    return Condition(name, *texts, is_same=a == b, means=means)
 
 
 def _bare(value: str | None) -> str:
@@ -139,8 +139,8 @@ def _last_level_cache(a: Side, b: Side) -> Condition | None:
 def _duration(a: Side, b: Side) -> Condition:
     longer, shorter = max(a.duration_ns, b.duration_ns), max(min(a.duration_ns, b.duration_ns), 1)
     means = "amounts are divided by seconds; of maxima the longer one has had more chances, and what is rare may be in one only"
-    told = [text.duration(side.duration_ns) for side in (a, b)]
-    return Condition("duration", *told, is_same=longer / shorter <= DURATION_RATIO, means=means)
+    texts = [text.duration(side.duration_ns) for side in (a, b)]
+    return Condition("duration", *texts, is_same=longer / shorter <= DURATION_RATIO, means=means)
 
 
 def _sampling(a: Side, b: Side) -> Condition | None:
@@ -148,18 +148,18 @@ def _sampling(a: Side, b: Side) -> Condition | None:
         "SELECT DISTINCT name, coalesce(sample_freq || ' Hz', 'every ' || sample_period) FROM perf_event"
         " JOIN (SELECT DISTINCT event_id FROM sample) USING (event_id) WHERE type <> 'tracepoint' ORDER BY 1"
     )
-    told = [
+    texts = [
         ", ".join(f"{name} {rate or ''}".strip() for name, rate in side.connection.execute(sql).fetchall())
         for side in (a, b)
     ]
-    if not any(told):
+    if not any(texts):
         return None
     means = "counts of samples are not of one size; periods are, where the event is the same"
-    return Condition("sampling", *(each or "none" for each in told), is_same=told[0] == told[1], means=means)
+    return Condition("sampling", *(each or "none" for each in texts), is_same=texts[0] == texts[1], means=means)
 
 
 def _tracepoints(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """Tracepoints with records: tables of their own, and those that only samples have."""
+    """Return tracepoints with records: tables of their own, and those that only samples have."""
     tables = connection.execute(
         "SELECT table_name FROM table_rows JOIN (SELECT DISTINCT table_name AS known FROM recording"
         " WHERE list_has_any([source], ['ftrace', 'perf'])) ON known = table_name WHERE row_count > 0"
@@ -178,21 +178,23 @@ def _set(name: str, a: Side, b: Side, source: Any, means: str) -> Condition | No
     ]
     if not any(found):
         return None
-    told = []
+    texts = []
     for one, other in (found, reversed(found)):
         only = sorted(one - other)
         more = f", of these only here: {', '.join(only[:6])}{', …' if len(only) > 6 else ''}" if only and other else ""
-        told.append(f"{len(one)}{more}" if one else "none")
-    return Condition(name, *told, is_same=found[0] == found[1], means=means)
+        texts.append(f"{len(one)}{more}" if one else "none")
+    return Condition(name, *texts, is_same=found[0] == found[1], means=means)
 
 
 def _losses(a: Side, b: Side) -> Condition:
     sql = "SELECT coalesce(sum(lost_count), 0), coalesce(max(lost_count / nullif(lost_count + event_count, 0)), 0) FROM source"
     found = [side.connection.execute(sql).fetchone() for side in (a, b)]
-    told = [f"{text.count(lost)}, at most {text.ratio(share)} of a source" if lost else "none" for lost, share in found]
+    texts = [
+        f"{text.count(lost)}, at most {text.ratio(share)} of a source" if lost else "none" for lost, share in found
+    ]
     is_same = all(share <= LOST_RATIO for _, share in found)
     return Condition(
-        "lost events", *told, is_same=is_same, means="amounts of the side that lost more are too small by about that"
+        "lost events", *texts, is_same=is_same, means="amounts of the side that lost more are too small by about that"
     )
 
 
@@ -201,7 +203,7 @@ def _multiplexing(a: Side, b: Side) -> Condition | None:
     found = [side.connection.execute(sql).fetchone()[0] for side in (a, b)]
     if all(share is None or share >= 0.999 for share in found):
         return None
-    told = ["no counters" if share is None else f"{text.ratio(share)} of the time at least" for share in found]
+    texts = ["no counters" if share is None else f"{text.ratio(share)} of the time at least" for share in found]
     return Condition(
-        "counters ran", *told, is_same=False, means="counts are scaled up from the time that their counter ran"
+        "counters ran", *texts, is_same=False, means="counts are scaled up from the time that their counter ran"
     )

@@ -96,12 +96,12 @@ class Difference:
 
 
 def diff_view(view: View, a: Side, b: Side) -> list[Difference]:
-    """What differs in a view that declares how it is compared. No order."""
+    """Return what differs in a view that declares how it is compared. No order."""
     return differences(view, a, b, collect(a.connection, view), collect(b.connection, view))
 
 
 def differences(view: View, a: Side, b: Side, in_a: Collected, in_b: Collected) -> list[Difference]:
-    """The same, of what was collected."""
+    """Return the differences of two collections."""
     units = {column.name: column.unit for column in view.columns}
     divided = [_Divided(each, units[each.name], a, b, in_a, in_b) for each in view.diff.measures]
     shares = _Shares(view, divided, in_a, in_b)
@@ -174,12 +174,12 @@ class _Divided:
         return self.measure.kind in AMOUNTS
 
     def absolute(self, collected: Collected, key: Key) -> float | None:
-        """The figure as the view has it."""
+        """Return the figure as the view has it."""
         figure = collected.rows.get(key, {}).get(self.measure.name)
         return figure and figure.value
 
     def of(self, key: Key) -> tuple[Figure | None, Figure | None] | None:
-        """Both sides of a key; None where they cannot be compared: a column that one of the captures does not know."""
+        """Return both sides of a key; None where they cannot be compared: a column that one of the captures does not know."""
         found = [c.rows.get(key, {}).get(self.measure.name) for c in self._collected]
         there = [key in c.rows for c in self._collected]
         if any(figure is None and present for figure, present in zip(found, there, strict=True)):
@@ -191,7 +191,7 @@ class _Divided:
         )  # type: ignore[return-value]
 
     def _error(self, row: Mapping[str, Figure], figure: Figure) -> float | None:
-        """Where windows and intervals do not tell: that of independent events. √n of a count; of a sum of times at most
+        """Return the error of independent events, for figures without windows or intervals. √n of a count; of a sum of times at most
         √(sum × largest), and of their mean that by n. A histogram tells its middle no better than to a range: of powers of
         two, half of it. A maximum has happened once: less than four times is nothing."""
         if self.measure.kind in ("median", "max"):
@@ -209,13 +209,13 @@ class _Divided:
         return None
 
     def all_of(self) -> Iterator[tuple[Key, float]]:
-        """Every key with the larger of its two sides."""
+        """Yield every key with the larger of its two sides."""
         for key in {**self._collected[0].rows, **self._collected[1].rows}:
             pair = self.of(key) or (None, None)
             yield key, max((abs(figure.value) for figure in pair if figure), default=0.0)
 
     def total(self) -> float:
-        """All keys added up, on the side that has more."""
+        """Return all keys added up, on the side that has more."""
         sums = [0.0, 0.0]
         for side, collected in enumerate(self._collected):
             for row in collected.rows.values():
@@ -225,7 +225,7 @@ class _Divided:
 
 
 def seconds_of(collected: Collected, duration_ns: int) -> float:
-    """The time that amounts were counted in."""
+    """Return the time that amounts were counted in."""
     return (collected.recorded_ns or duration_ns) / 1e9
 
 
@@ -268,7 +268,7 @@ class _Shares:
 
 
 def _together(old: Figure | None, new: Figure | None) -> float | None:
-    """The error of a difference of two figures. A figure that is not there has none; one not known is no error of 0."""
+    """Return the error of a difference of two figures. A figure that is not there has none; one not known is no error of 0."""
     errors = [figure.error for figure in (old, new) if figure]
     if not errors or any(error is None for error in errors):
         return None

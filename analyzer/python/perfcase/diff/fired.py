@@ -16,7 +16,7 @@ from perfcase.text import safe
 SCORE_CHANGE_MIN = 0.1
 """From which on another score is a change: scores are shares of time or capacity."""
 STATES = ("new in B", "changed", "gone in B", "in both")
-"""In the order in which they are told."""
+"""The order of output."""
 
 _FIRED = (
     "SELECT finding, title, severity, subject, message, score, count(*) OVER (PARTITION BY finding) FROM finding"
@@ -54,7 +54,7 @@ Of = tuple[dict[str, tuple[str, Fired]], set[str]]
 
 
 def changes(a: Side, b: Side) -> list[Change]:
-    """Every rule that fired: what is new first, then what changed, then what is gone; the most severe first."""
+    """Return every rule that fired: what is new first, then what changed, then what is gone; the most severe first."""
     (old, judged_a), (new, judged_b) = on_both(a, b, _fired)
     found = []
     for name in {**new, **old}:
@@ -90,7 +90,7 @@ def _fired(side: Side) -> Of:
 
 
 def sentences(found: Iterable[Change]) -> Iterator[str]:
-    """A line for each change."""
+    """Yield a line for each change."""
     for each in found:
         if each.state == "in both":
             continue
@@ -100,14 +100,16 @@ def sentences(found: Iterable[Change]) -> Iterator[str]:
 
 
 def write(console: rich.console.Console, found: list[Change]) -> None:
-    """What a reader sees of it, with the figures of both sides."""
+    """Print the changes, with the figures of both sides."""
     if not found:
         return
     console.print()
     console.print(rich.text.Text("Findings", style="bold"))
     changed = [each for each in found if each.state != "in both"]
-    for each, told in zip(changed, sentences(changed), strict=True):
-        console.print(rich.text.Text(f"  {safe(told)}", style="bold red" if each.state == "new in B" else "default"))
+    for each, sentence in zip(changed, sentences(changed), strict=True):
+        console.print(
+            rich.text.Text(f"  {safe(sentence)}", style="bold red" if each.state == "new in B" else "default")
+        )
         for name, side in (("A", each.a), ("B", each.b)):
             if side:
                 more = f" (and {side.count - 1} more)" if side.count > 1 else ""

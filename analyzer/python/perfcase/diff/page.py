@@ -22,7 +22,7 @@ from perfcase.terminal import render
 from perfcase.text import safe, shorten
 
 if TYPE_CHECKING:
-    from perfcase.diff.stack_page import Said
+    from perfcase.diff.stack_page import StackComparison
 
 LINES = 20
 """Differences that are shown unless --limit says otherwise."""
@@ -48,10 +48,10 @@ def write(
     limit: int,
     *,
     is_one_view: bool,
-    stacks: Said | None = None,
+    stacks: StackComparison | None = None,
     findings: list[Change] | None = None,
 ) -> None:
-    """Writes a diff. One view: with what is no more than noise."""
+    """Write a diff. One view: with what is no more than noise."""
     lines = [*ranking.lines, *ranking.noise] if is_one_view else ranking.lines
     shown = lines[:limit] if limit else lines
     found = conditions(a, b)
@@ -61,7 +61,11 @@ def write(
     if fmt == "json":
         _json(a, b, ranking, found, shown, output, stacks, findings or [])
         return
-    for each in (*_told(found), *fired.sentences(findings or []), *_missing(a, b, ranking.not_compared)):
+    for each in (
+        *_differing_conditions(found),
+        *fired.sentences(findings or []),
+        *_missing(a, b, ranking.not_compared),
+    ):
         sys.stderr.write(f"perfcase: {safe(each)}\n")
     with duckdb.connect() as connection:
         fill(connection, shown)
@@ -69,7 +73,7 @@ def write(
 
 
 def record(number: int, each: Ranked) -> dict[str, Any]:
-    """A line as a program reads it."""
+    """Return a line as a program reads it."""
     difference = each.difference
     sigmas = each.sigmas if each.sigmas != float("inf") else None
     return {
@@ -83,14 +87,14 @@ def record(number: int, each: Ranked) -> dict[str, Any]:
 
 
 def key_text(difference: Difference) -> str:
-    """A key in one line."""
+    """Return a key in one line."""
     return ", ".join(
         f"{name} {'-' if value is None else value}" for name, value in zip(difference.keys, difference.key, strict=True)
     )
 
 
 def why(each: Ranked) -> str:
-    """Why a line stands where it does."""
+    """Return why a line is ranked where it is."""
     difference = each.difference
     if difference.state != "changed":
         parts = [f"{'only in B' if difference.state == 'appeared' else 'only in A'}"]
@@ -115,7 +119,7 @@ def why(each: Ranked) -> str:
 
 
 def times(ratio: float) -> str:
-    """A ratio for people: × 2.5, ÷ 40."""
+    """Return a ratio for people: × 2.5, ÷ 40."""
     if ratio < 0:
         return "changed sign"
     return f"× {_times(ratio)}" if ratio >= 1 else f"÷ {_times(1 / ratio)}"
@@ -126,7 +130,7 @@ def _times(value: float) -> str:
 
 
 def fill(connection: duckdb.DuckDBPyConnection, lines: Sequence[Ranked]) -> None:
-    """Puts the lines into a new table ``difference``."""
+    """Put the lines into a new table ``difference``."""
     listed = ", ".join(f'"{name}" {kind}' for name, kind in _COLUMNS.items())
     connection.execute(f"CREATE TABLE difference ({listed})")
     marks = ", ".join("?" for _ in _COLUMNS)
@@ -142,7 +146,7 @@ def _json(
     found: Sequence[Condition],
     lines: Sequence[Ranked],
     output: Path | None,
-    stacks: Said | None,
+    stacks: StackComparison | None,
     findings: list[Change],
 ) -> None:
     whole = {
@@ -157,8 +161,8 @@ def _json(
         "noise_count": len(ranking.noise),
         "differences": [record(number, each) for number, each in enumerate(lines, 1)],
     }
-    told = json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    render.write_text(told, output)
+    document = json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    render.write_text(document, output)
 
 
 def _text(
@@ -169,7 +173,7 @@ def _text(
     lines: Sequence[Ranked],
     all_of: int,
     output: Path | None,
-    stacks: Said | None,
+    stacks: StackComparison | None,
     findings: list[Change],
 ) -> None:
     with render.page(output) as console:
@@ -177,8 +181,8 @@ def _text(
             console.print(rich.text.Text.assemble((f"{name}  ", "bold"), safe(side.name)))
         _conditions(console, found)
         if a.per:
-            told = f"  amounts are per {a.per}: {a.per_count:,.0f} in A, {b.per_count:,.0f} in B"
-            console.print(rich.text.Text(safe(told)))
+            line = f"  amounts are per {a.per}: {a.per_count:,.0f} in A, {b.per_count:,.0f} in B"
+            console.print(rich.text.Text(safe(line)))
         fired.write(console, findings)
         console.print()
         if stacks:
@@ -195,10 +199,10 @@ def _text(
         if all_of > len(lines):
             console.print(rich.text.Text(f"{all_of - len(lines):,} further lines; --limit 0 gives all", style="dim"))
         if ranking.noise:
-            told = (
+            line = (
                 f"{text.plural(len(ranking.noise), 'difference')} within the noise; --view NAME lists those of a view"
             )
-            console.print(rich.text.Text(told, style="dim"))
+            console.print(rich.text.Text(line, style="dim"))
         _settings(console, settings(a, b))
         missing = list(_missing(a, b, ranking.not_compared))
         if missing:
@@ -228,8 +232,8 @@ def _settings(console: Any, found: Sequence[Setting]) -> None:  # noqa: ANN401
     rows = [(f"  {each.key}", shorten(each.a or "-", 60), shorten(each.b or "-", 60)) for each in found[:SETTINGS]]
     console.print(render.table_of(["  setting", "A", "B"], rows))
     if len(found) > SETTINGS:
-        told = f"  {len(found) - SETTINGS} further settings; --format json has all"
-        console.print(rich.text.Text(told, style="dim"))
+        line = f"  {len(found) - SETTINGS} further settings; --format json has all"
+        console.print(rich.text.Text(line, style="dim"))
 
 
 def _line(number: int, each: Ranked) -> tuple[object, ...]:
@@ -239,12 +243,12 @@ def _line(number: int, each: Ranked) -> tuple[object, ...]:
     sides = [
         amount(difference, a, per) for a, per in ((difference.a, difference.a_per), (difference.b, difference.b_per))
     ]
-    told = ("+" if difference.difference > 0 else "") + value(difference, difference.difference)
-    return (number, difference.view, key, difference.measure.name, *sides, told, noise, why(each))
+    signed = ("+" if difference.difference > 0 else "") + value(difference, difference.difference)
+    return (number, difference.view, key, difference.measure.name, *sides, signed, noise, why(each))
 
 
 def amount(difference: Difference, absolute: float | None, divided: float | None) -> str:
-    """One side: the divided figure, and the absolute one behind it."""
+    """Return one side: the divided figure, and the absolute one behind it."""
     if absolute is None or divided is None:
         return "-"
     shown = value(difference, divided)
@@ -252,13 +256,13 @@ def amount(difference: Difference, absolute: float | None, divided: float | None
 
 
 def value(difference: Difference, divided: float) -> str:
-    """A figure of a line, in the unit that all of the line have, with what it is divided by."""
+    """Return a figure of a line, in the unit that all of the line have, with what it is divided by."""
     shown = scaled(difference.unit, divided, difference.a_per, difference.b_per)
     return f"{shown}/{difference.per}" if difference.per else shown
 
 
 def scaled(unit: str | None, figure: float, *beside: float | None) -> str:
-    """A figure of three digits, in the unit of the largest that it stands beside, unless it is less than a thousandth of one."""
+    """Return a figure of three digits, in the unit of the largest that it stands beside, unless it is less than a thousandth of one."""
     largest = max((abs(each) for each in beside if each is not None), default=abs(figure))
     base, _, per = (unit or "").partition("/")
     if unit == "ratio" and max(largest, abs(figure)) <= 1:
@@ -279,12 +283,12 @@ _SCALES = {
 }
 
 
-def _told(found: Iterable[Condition]) -> list[str]:
+def _differing_conditions(found: Iterable[Condition]) -> list[str]:
     return [f"{each.name} differs: {each.a} and {each.b}: {each.means}" for each in found if not each.is_same]
 
 
 def _missing(a: Side, b: Side, lacking: Sequence[NotCompared]) -> list[str]:
-    """What one side lacks, each reason once, and the views that neither has."""
+    """Return what one side lacks, each reason once, and the views that neither has."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for each in lacking:
         if each.lacks != "both":
@@ -292,11 +296,11 @@ def _missing(a: Side, b: Side, lacking: Sequence[NotCompared]) -> list[str]:
             reasons.setdefault((each.lacks, why_empty(side.connection, each.view) or "not recorded"), []).append(
                 each.view
             )
-    told = [f"{', '.join(views)}: {side} has none: {reason}" for (side, reason), views in reasons.items()]
+    lines = [f"{', '.join(views)}: {side} has none: {reason}" for (side, reason), views in reasons.items()]
     neither = [each.view for each in lacking if each.lacks == "both"]
     if neither:
         shown = ", ".join(neither[:NOT_COMPARED]) + (
             f" and {len(neither) - NOT_COMPARED} more" if len(neither) > NOT_COMPARED else ""
         )
-        told.append(f"neither side has {shown}")
-    return told
+        lines.append(f"neither side has {shown}")
+    return lines

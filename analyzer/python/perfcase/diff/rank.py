@@ -5,7 +5,7 @@
 effect: the difference as a share of the larger side. share: what it is of the whole view. confidence: 1 for a difference far
 beyond how the figure varies within the captures, less near it; below ``SIGMAS`` standard errors it is noise and not ranked.
 Further keys of a view count less than its first, so that the list begins with one line a view, and only the measure of a key
-that scores most is a line; the others are told beside it.
+that scores most is a line; the others stand beside it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SLOW = "fd_history"
 NEXT_IN_VIEW = 0.8
 """What the score of each further key of the same view is multiplied by."""
 UNKNOWN_CONFIDENCE = 0.7
-"""The confidence in a difference if nothing tells how much it varies."""
+"""The confidence in a difference with an unknown variance."""
 BESIDE_WEIGHT = 0.5
 """The weight of a measure of a view that names others as its main ones."""
 MAX_WEIGHT = 0.5
@@ -87,7 +87,7 @@ class Ranking:
 
 
 def rank(a: Side, b: Side, names: Iterable[str] | None = None) -> Ranking:
-    """Compares all views that declare how, or the named ones."""
+    """Compare all views that declare how, or the named ones."""
     views = load_views()
     wanted = [name for name in views if views[name].diff] if names is None else list(names)
     fed = [_fed(side, wanted) for side in (a, b)]
@@ -120,7 +120,7 @@ def ranked(
     *,
     is_one_view: bool,
 ) -> Ranking:
-    """The list of what was found in each view. One view: a line for each measure of each key."""
+    """Return the list of what was found in each view. One view: a line for each measure of each key."""
     views = load_views()
     scored = [_scored(views, each, recorder) for rows in found.values() for each in rows]
     lines = (
@@ -135,7 +135,7 @@ def ranked(
 
 
 def on_both(a: Side, b: Side, work: Callable[[Side], _T]) -> tuple[_T, _T]:
-    """Does the same for both sides at once; for a capture against itself once."""
+    """Do the same for both sides at once; for a capture against itself once."""
     if a.connection is b.connection:
         both = work(a)
         return both, both
@@ -160,7 +160,7 @@ def _fed(side: Side, names: Iterable[str]) -> set[str]:
 
 
 def _without_events(side: Side, names: set[str]) -> set[str]:
-    """Views whose tracepoints were recorded and never came: there is nothing in them, and that is a figure."""
+    """Return views whose tracepoints were recorded and never came: there is nothing in them, and that is a figure."""
     rows = side.connection.execute(
         "SELECT table_name, string_split(name, ':')[2] FROM table_rows, perf_event WHERE type = 'tracepoint' AND row_count = 0"
     ).fetchall()
@@ -173,7 +173,7 @@ def _without_events(side: Side, names: set[str]) -> set[str]:
 
 
 def recorder_names(connection: duckdb.DuckDBPyConnection) -> set[str]:
-    """What the recorder's own threads and processes are called."""
+    """Return what the recorder's own threads and processes are called."""
     rows = connection.execute(
         "SELECT comm FROM recorder_thread WHERE comm IS NOT NULL UNION SELECT split_part(process, ':', 1) FROM recorder_process"
     ).fetchall()
@@ -200,7 +200,7 @@ def _sigmas(each: Difference) -> float | None:
 
 
 def _one_line_each(scored: Iterable[Ranked]) -> Iterator[Ranked]:
-    """The measure of each key that scores most."""
+    """Yield the measure of each key that scores most."""
     by_key: dict[tuple[str, Key, str], list[Ranked]] = {}
     for each in scored:
         if not each.is_noise:
@@ -228,7 +228,7 @@ def _add_noise(
     a: Side,
     b: Side,
 ) -> None:
-    """Gives the views at the top that have no intervals of their own their errors, from windows of the captures."""
+    """Compute errors for the top views without intervals, from windows of the captures."""
     best = {
         name: max((_scored(views, each, set()).score for each in rows), default=0.0) for name, rows in found.items()
     }
@@ -244,7 +244,7 @@ def _add_noise(
 
 
 def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Collected]:
-    """What was collected, with errors from how the figures of the windows differ."""
+    """Return what was collected, with errors from how the figures of the windows differ."""
     kept = kept_of(side.connection, [view.name for view in views])
     parts = [_kept_parts(kept, view) for view in views]
     # What is empty in the whole capture has no figure that varies.
@@ -258,14 +258,14 @@ def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Colle
 
 
 def _kept_parts(kept: Kept | None, view: View) -> list[Collected]:
-    """The figures of a view in each window, as they are kept; else none."""
+    """Return the figures of a view in each window, as they are kept; else none."""
     known = kept.recall(f"{view.name}.parts") if kept else None
     parts = [read_kept(each) for each in known] if isinstance(known, list) else []
     return [part for part in parts if part] if len(parts) == PARTS and all(parts) else []
 
 
 def _ask_windows(side: Side, asked: list[tuple[View, list[Collected]]], counts: list[float]) -> None:
-    """Adds the figures of each window to those of its view, and its part of the events that amounts are divided by."""
+    """Add the figures of each window to those of its view, and its part of the events that amounts are divided by."""
     bounds = [side.start_ns + side.duration_ns * n // PARTS for n in range(PARTS + 1)]
     with open_window(side.case, bounds[0], bounds[1], side.scope, SIDES) as window:
         for start_ns, end_ns in pairwise(bounds):
@@ -280,7 +280,7 @@ def _ask_windows(side: Side, asked: list[tuple[View, list[Collected]]], counts: 
 
 
 def _with_errors(view: View, whole: Collected, parts: list[Collected], counts: list[float]) -> Collected:
-    """``counts``: each window's part of the events that amounts are divided by: more of them is no noise."""
+    """Return ``counts``: each window's part of the events that amounts are divided by: more of them is no noise."""
     kinds = {measure.name: measure.kind for measure in view.diff.measures}
     rows: dict[Key, dict[str, Figure]] = {}
     for key, row in whole.rows.items():

@@ -61,7 +61,7 @@ class Shape:
 
 
 def shape(a: Profile, b: Profile, moved_max: int = 3) -> Shape:
-    """Compares the stacks of two captures, by samples: a period may be of any length."""
+    """Compare the stacks of two captures, by samples: a period may be of any length."""
     paths = {**a.stacks, **b.stacks}
     n, m = a.total.samples, b.total.samples
     overlap = expected = 0.0
@@ -81,7 +81,7 @@ def shape(a: Profile, b: Profile, moved_max: int = 3) -> Shape:
 
 
 def differing_counters(differences: Iterable[Difference], sigmas: float = COUNTER_SIGMAS_MIN) -> list[Difference]:
-    """Averages of counters that differ by more than a fifth and by more than their noise, the largest effect first."""
+    """Return the averages of counters that differ by more than a fifth and by more than their noise, the largest effect first."""
     found = [
         each
         for each in differences
@@ -94,15 +94,15 @@ def differing_counters(differences: Iterable[Difference], sigmas: float = COUNTE
 
 
 def sentence(found: Shape, counters: Sequence[str]) -> str:
-    """What it means. ``counters``: those that differ, each with its figures."""
-    told = (
+    """Return the result as a sentence. ``counters``: those that differ, each with its figures."""
+    figures = (
         f"overlap of the stacks {found.overlap:.2f}, chance alone leaves {found.expected:.2f}"
         f" ({found.a_samples:,} and {found.b_samples:,} samples of {found.event})"
     )
     if not found.is_judged:
-        return f"shape not judged, too few samples: {told}"
+        return f"shape not judged, too few samples: {figures}"
     if not found.is_same:
-        return f"another shape: {told}"
+        return f"another shape: {figures}"
     if counters:
-        return f"same shape, different counters: {', '.join(counters)}; {told}"
-    return f"same shape: {told}"
+        return f"same shape, different counters: {', '.join(counters)}; {figures}"
+    return f"same shape: {figures}"

@@ -27,7 +27,7 @@ SIDES = 2
 def opened_sides(
     a: Case, b: Case, in_a: Part | None, in_b: Part | None, only: Sequence[str] = ()
 ) -> Iterator[tuple[Side, Side]]:
-    """Both sides, of each the part that ``only`` names (perfcase.case.scope). If both are the same part of one capture, they
+    """Open both sides, each cut to the part that ``only`` names (perfcase.case.scope). If both are the same part of one capture, they
     are the same connection: DuckDB opens a file once in a process."""
     scopes = _scope(a, in_a, only), _scope(b, in_b, only)
     with ExitStack() as stack:
@@ -63,7 +63,7 @@ def _side(connection: duckdb.DuckDBPyConnection, case: Case, scope: Scope | None
 
 
 @dataclass(frozen=True)
-class _Way:
+class _EventCounter:
     """A way in which events are counted."""
 
     plural: str
@@ -71,15 +71,17 @@ class _Way:
     """How often each event happened; of tracepoints, of those without a table of their own."""
 
 
-_WAYS = (
-    _Way(
+_EVENT_COUNTERS = (
+    _EventCounter(
         "tracepoints",
         "SELECT 'sys_enter' AS name, count(*) FILTER (pairing <> 'exit_only') AS n FROM syscall"
         " UNION ALL SELECT 'sys_exit', count(exit_ts_ns) FROM syscall",
     ),
-    _Way("counters", "SELECT event AS name, sum(count) AS n FROM pmc_interval WHERE status = 'counted' GROUP BY event"),
-    _Way("system calls", "SELECT name, count(exit_ts_ns) AS n FROM syscall GROUP BY name"),
-    _Way(
+    _EventCounter(
+        "counters", "SELECT event AS name, sum(count) AS n FROM pmc_interval WHERE status = 'counted' GROUP BY event"
+    ),
+    _EventCounter("system calls", "SELECT name, count(exit_ts_ns) AS n FROM syscall GROUP BY name"),
+    _EventCounter(
         "sampled events",
         f"SELECT {key_sql('event')} AS name, sum(period) AS n FROM (SELECT name AS event, period FROM sample JOIN perf_event"
         " USING (event_id) WHERE type <> 'tracepoint') GROUP BY ALL",
@@ -91,11 +93,11 @@ _EVENTS_NAMED = 5
 
 
 def count_per(a: Side, b: Side, event: str) -> tuple[Side, Side]:
-    """Both sides with how often an event happened, counted in the same way: else the two could not be compared."""
+    """Return both sides with the count of an event, counted in the same way on both."""
     names = {event, event.rpartition(":")[2], re.sub("/freq=[0-9]+/", "", event)}
     seen = [False, False]
     both = []
-    for way in _WAYS:
+    for way in _EVENT_COUNTERS:
         counting = [_counting(side, way) for side in (a, b)]
         known = [_counts(side, sql) for side, sql in zip((a, b), counting, strict=True)]
         common = [name for name in known[0] if name in known[1]]
@@ -115,12 +117,12 @@ def count_per(a: Side, b: Side, event: str) -> tuple[Side, Side]:
         if common:
             first = sorted(common, key=lambda name: (-min(counts[name] for counts in known), name))[:_EVENTS_NAMED]
             both.append(f"{way.plural} {', '.join(first)}{', …' if len(common) > len(first) else ''}")
-    told = f"only {(a if seen[0] else b).name} has {event}" if seen[0] != seen[1] else f"neither has {event}"
-    raise PerfcaseError("not_found", f"--per: {told}", f"both have {'; '.join(both)}" if both else None)
+    reason = f"only {(a if seen[0] else b).name} has {event}" if seen[0] != seen[1] else f"neither has {event}"
+    raise PerfcaseError("not_found", f"--per: {reason}", f"both have {'; '.join(both)}" if both else None)
 
 
-def _counting(side: Side, way: _Way) -> str:
-    """SQL of how often each event happened."""
+def _counting(side: Side, way: _EventCounter) -> str:
+    """Return SQL of how often each event happened."""
     if way.plural != "tracepoints":
         return way.sql
     known = load_tables()
@@ -139,5 +141,5 @@ def _counting(side: Side, way: _Way) -> str:
 
 @sql_errors()
 def _counts(side: Side, sql: str) -> dict[str, float]:
-    """How often each event happened, of those that did."""
+    """Return how often each event happened, of those that did."""
     return {name: float(n) for name, n in side.connection.execute(sql).fetchall() if n and n > 0}

@@ -42,20 +42,20 @@ CALLER_COLUMNS = {
 
 
 def flamegraph(a: Side, b: Side, old: Profile, new: Profile, *, as_json: bool = False) -> str:
-    """B's flame graph, coloured by the difference from A: SVG, or the tree of both."""
+    """Return b's flame graph, coloured by the difference from A: SVG, or the tree of both."""
     title = f"{b.name}: {new.event}, the colour is the difference from {a.name}"
     if as_json:
-        told = {
+        document = {
             "title": safe(title), "what": new.event, "unit": new.unit, "a_name": safe(a.name), "b_name": safe(b.name),
             "events": [] if new.is_off_cpu else _common(a, b), **tree(pictured(new, old), pictured(old, new)),
         }  # fmt: skip
-        return json.dumps(told, separators=(",", ":")) + "\n"
+        return json.dumps(document, separators=(",", ":")) + "\n"
     picture = FlameGraph(pictured(new, old), title=title, unit=new.unit, base=pictured(old, new), base_title=a.name)
     return picture.svg()
 
 
 def _common(a: Side, b: Side) -> list[dict[str, object]]:
-    """The events that both sampled, with how often."""
+    """Return the events that both sampled, with how often."""
     others = {name: number for name, _, number in event_counts(b.connection)}
     return [
         {"event": name, "unit": unit, "sample_count": number + others[name]}
@@ -67,7 +67,7 @@ def _common(a: Side, b: Side) -> list[dict[str, object]]:
 def write_callers(
     a: Side, b: Side, old: Profile, new: Profile, function: str, fmt: str, output: Path | None, limit: int
 ) -> None:
-    """The caller view of a function in both captures, what changed most first."""
+    """Write the callers of a function in both captures, the largest change first."""
     a_ns, b_ns = (recorded_ns(side.connection, "function_profile") or side.duration_ns for side in (a, b))
     rows = callers(old, new, a_ns, b_ns, function)
     with duckdb.connect(config={"threads": 1}) as connection:
@@ -89,13 +89,13 @@ def write_callers(
             unit = f" of {new.event}, weights in {new.unit}"
             console = render.console()
             what = "stacks" if new.is_off_cpu else "samples"
-            told = safe(f"callers of {function}, A {a.name}, B {b.name}: {what}{unit}")
-            console.print(told, markup=False, soft_wrap=True)
+            document = safe(f"callers of {function}, A {a.name}, B {b.name}: {what}{unit}")
+            console.print(document, markup=False, soft_wrap=True)
         render.write_result(Result(connection, "SELECT * FROM caller"), fmt, output, limited=True)
 
 
 @dataclass(frozen=True)
-class Said:
+class StackComparison:
     """What is said of the stacks of both."""
 
     event: str
@@ -112,8 +112,8 @@ class Said:
     """If the shape is another: the stacks that moved most, with both shares."""
 
 
-def said_of_stacks(a: Side, b: Side) -> Said | None:
-    """The stacks of both beside each other; None where they sampled nothing in common."""
+def compare_stacks(a: Side, b: Side) -> StackComparison | None:
+    """Return the stacks of both beside each other; None where they sampled nothing in common."""
     both = profiles_in_common(a.connection, b.connection)
     if both is None:
         return None
@@ -126,7 +126,7 @@ def said_of_stacks(a: Side, b: Side) -> Said | None:
         + (f" ({times(each.ratio)})" if each.ratio else "")
         for each in differing_counters(differences)
     )
-    return Said(
+    return StackComparison(
         found.event, found.is_same if found.is_judged else None, found.overlap, found.expected, found.a_samples,
         found.b_samples, counters, sentence(found, counters), tuple(_moved(found)),
     )  # fmt: skip

@@ -77,20 +77,22 @@ def profiles(
     off_cpu: bool = False,
     wakers: bool = False,
 ) -> tuple[Profile, Profile]:
-    """The stacks of both: samples of an event that both have, or where threads left their CPUs."""
+    """Return the stacks of both: samples of an event that both have, or where threads left their CPUs."""
     if off_cpu:
         return off_cpu_profile(a, wakers=wakers), off_cpu_profile(b, wakers=wakers)
     if event is not None:
         return profile(a, *choose_event(a, event)), profile(b, *choose_event(b, event))
     found = profiles_in_common(a, b)
     if found is None:
-        told = " and ".join(", ".join(sampled_events(side)) or "none" for side in (a, b))
-        raise PerfcaseError("not_found", f"the two have no sampled event in common: {told}", "--event NAME chooses one")
+        events = " and ".join(", ".join(sampled_events(side)) or "none" for side in (a, b))
+        raise PerfcaseError(
+            "not_found", f"the two have no sampled event in common: {events}", "--event NAME chooses one"
+        )
     return found
 
 
 def profiles_in_common(a: duckdb.DuckDBPyConnection, b: duckdb.DuckDBPyConnection) -> tuple[Profile, Profile] | None:
-    """The stacks of both: samples of an event that both have; None where they sampled nothing in common."""
+    """Return the stacks of both: samples of an event that both have; None where they sampled nothing in common."""
     units = sampled_events(a)
     both = sorted(units.keys() & sampled_events(b).keys())
     event = sampling_event(both) or next(iter(both), None)
@@ -98,12 +100,12 @@ def profiles_in_common(a: duckdb.DuckDBPyConnection, b: duckdb.DuckDBPyConnectio
 
 
 def profile(connection: duckdb.DuckDBPyConnection, event: str, unit: str, where: str | None = NOT_IDLE) -> Profile:
-    """The samples of an event; of which threads, a condition on sample and thread says."""
+    """Return the samples of an event; of which threads, a condition on sample and thread says."""
     return _profile(event, unit, sample_paths(connection, event, _frames(connection), _label, where))
 
 
 def off_cpu_profile(connection: duckdb.DuckDBPyConnection, *, wakers: bool = False) -> Profile:
-    """Where threads left their CPUs, by the time that they stayed away; with wakers only sleeps, and who ended them.
+    """Return the off-CPU stacks of both, by time; with wakers only sleeps and their wakers.
 
     Raises PerfcaseError: the capture has no such time, which says nothing of whether there was any.
     """
@@ -129,7 +131,7 @@ def _profile(event: str, unit: str, paths: Iterable[tuple[list[Named], int, int]
 
 
 def _label(text: str) -> Named:
-    """A thread's name, a state, a waker: without the number that it has in its pool."""
+    """Return a thread's name, a state, a waker: without the number that it has in its pool."""
     return Named(_NUMBER.sub(r"\1*", text), "", "label")
 
 
@@ -148,14 +150,14 @@ def _frames(connection: duckdb.DuckDBPyConnection) -> dict[int, Named]:
 
 
 def pictured(profile: Profile, other: Profile) -> Iterator[Stack]:
-    """The stacks for a flame graph: a frame by its function, with its object where a function of this name is in several."""
+    """Yield the stacks for a flame graph: a frame by its function, with its object where a function of this name is in several."""
     ambiguous = ambiguous_names([*profile.stacks, *other.stacks])
     for path, weight in profile.stacks.items():
         yield [Frame(label(step, ambiguous), step.kind) for step in path], weight.weight
 
 
 def ambiguous_names(paths: Iterable[Chain]) -> frozenset[str]:
-    """Names that functions of several objects have."""
+    """Return names that functions of several objects have."""
     places: defaultdict[str, set[str]] = defaultdict(set)
     for path in paths:
         for step in path:
@@ -164,5 +166,5 @@ def ambiguous_names(paths: Iterable[Chain]) -> frozenset[str]:
 
 
 def label(step: Named, ambiguous: frozenset[str]) -> str:
-    """A frame's name, with its object where the name alone does not say which function it is."""
+    """Return a frame's name, with its object where the name alone does not say which function it is."""
     return f"{step.name} ({step.dso})" if step.dso and step.name in ambiguous else step.name

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from perfcase import __version__
 from perfcase.export.source import NO_SAMPLES, Samples
 
-KEEPS_NOT = (
+UNSUPPORTED = (
     f"{NO_SAMPLES}; the CPUs of samples, addresses (frames have their names), units but time: it calls other weights"
     " samples"
 )
@@ -21,7 +21,7 @@ _USER, _KERNEL = 1, 2
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
-    """Writes the file. Times are ms since the recording began; weights of clocks are ms, of other events counts."""
+    """Write the file. Times are ms since the recording began; weights of clocks are ms, of other events counts."""
     samples.note_losses(times=True)
     capture = samples.connection.execute(
         "SELECT start_realtime_ns, os, machine, kernel_release, cpu_model, cpu_count FROM capture"
@@ -85,7 +85,7 @@ def write(samples: Samples, file: BinaryIO) -> None:
 
 
 def _shared(samples: Samples, strings: dict[str, int]) -> tuple[list[dict], dict[str, object], list[int | None]]:
-    """The objects, the tables that all threads share, and for each callchain its entry of the stack table."""
+    """Return the objects, the tables that all threads share, and for each callchain its entry of the stack table."""
 
     def string(value: str) -> int:
         return strings.setdefault(value, len(strings))
@@ -147,7 +147,7 @@ def _shared(samples: Samples, strings: dict[str, int]) -> tuple[list[dict], dict
 
 
 def _interval(samples: Samples) -> float:
-    """Milliseconds between samples, as they were asked for; 1 where that is not known."""
+    """Return milliseconds between samples, as they were asked for; 1 where that is not known."""
     row = samples.connection.execute(
         "SELECT max(sample_freq), max(sample_period) FROM perf_event WHERE name = ?", [samples.event]
     ).fetchone()

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from perfcase.export.source import NO_SAMPLES, Samples
 from perfcase.text import plural, safe
 
-KEEPS_NOT = (
+UNSUPPORTED = (
     f"{NO_SAMPLES}; times, CPUs and thread ids (threads of one name are one), units, source lines, which code is the"
     " kernel's"
 )
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\s+(\d+(?:\.\d*)?)$", re.ASCII)
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
-    """Writes the callchains in the order of their text; the weight is in the event's unit."""
+    """Write the callchains in the order of their text; the weight is in the event's unit."""
     samples.note_losses(times=False)
     names = {key: _name(frame.name) for key, frame in samples.frames.items()}
     threads = {key: _name(thread.name) for key, thread in samples.threads.items()}

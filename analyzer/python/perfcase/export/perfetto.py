@@ -13,7 +13,7 @@ from perfcase.export import protobuf as pb
 from perfcase.export.source import Samples
 from perfcase.text import plural
 
-KEEPS_NOT = (
+UNSUPPORTED = (
     "what a sample stands for (its period: Perfetto counts samples), source lines, callchains of switches and waits, disks,"
     " networks, memory"
 )
@@ -33,7 +33,7 @@ _SYSCALL_TRACK, _COUNTER_TRACK = 1 << 32, 1 << 33
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
-    """Writes the trace; a capture without samples has no event."""
+    """Write the trace; a capture without samples has no event."""
     for packet in _Trace(samples).packets():
         file.write(pb.message(1, packet))
 
@@ -81,7 +81,7 @@ class _Trace:
         return self._start + ts_ns
 
     def _clocks(self) -> bytes:
-        """One moment on all clocks, so that Perfetto can show wall time."""
+        """Return one moment on all clocks, so that Perfetto can show wall time."""
         known = ((_BOOTTIME, self._start), (_MONOTONIC, self._monotonic), (_REALTIME, self._realtime))
         clocks = (pb.message(1, pb.number(1, clock) + pb.number(2, ns)) for clock, ns in known if ns)
         return pb.message(_CLOCKS, b"".join(clocks)) + pb.number(_SEQUENCE, _MAIN)
@@ -156,7 +156,7 @@ class _Trace:
         return pb.number(1, self._time(ts_ns)) + pb.number(2, current or 0) + pb.message(kind, event)
 
     def _syscalls(self) -> Iterator[bytes]:
-        """A slice a call, on its thread's own track."""
+        """Yield a slice a call, on its thread's own track."""
         if "syscall" not in self._tables():
             return
         (cut,) = self._connection.execute("SELECT count(*) FROM syscall WHERE duration_ns IS NULL").fetchone()
@@ -239,7 +239,7 @@ class _Trace:
             self._lost.append(f"that no thread is known of {plural(strangers, 'sample')}: they are thread 0's there")
 
     def _interned(self, samples: Samples) -> Iterator[bytes]:
-        """Names, objects, frames and callchains, which samples refer to by number."""
+        """Yield names, objects, frames and callchains, which samples refer to by number."""
         dsos = self._connection.execute("SELECT dso_id, path, build_id FROM dso ORDER BY dso_id").fetchall()
         data = []
         for dso_id, path, build_id in dsos:
@@ -277,7 +277,7 @@ class _Trace:
             )
 
     def _tables(self) -> set[str]:
-        """The tables that have rows."""
+        """Return the tables that have rows."""
         rows = self._connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
         names = [
             name

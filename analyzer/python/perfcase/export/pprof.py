@@ -14,7 +14,7 @@ from typing import BinaryIO
 from perfcase.export.protobuf import message, number, packed, text
 from perfcase.export.source import NO_SAMPLES, Samples
 
-KEEPS_NOT = f"{NO_SAMPLES}; the moments and CPUs of samples; addresses of objects are offsets in their files"
+UNSUPPORTED = f"{NO_SAMPLES}; the moments and CPUs of samples; addresses of objects are offsets in their files"
 
 
 class _Strings:
@@ -29,7 +29,7 @@ class _Strings:
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
-    """Writes the profile; go tool pprof's flat and cum are self and total of function_profile."""
+    """Write the profile; go tool pprof's flat and cum are self and total of function_profile."""
     samples.note_losses(times=False)
     # mtime: the same capture gives the same bytes.
     with gzip.GzipFile(fileobj=file, mode="wb", mtime=0, filename="") as out:

@@ -9,7 +9,7 @@ _VARINT, _FIXED64, _BYTES = 0, 1, 2
 
 
 def varint(value: int) -> bytes:
-    """A number of up to 64 bits; a negative one as its two's complement, as int32 and int64 are written."""
+    """Return a number of up to 64 bits; a negative one as its two's complement, as int32 and int64 are written."""
     value &= 0xFFFF_FFFF_FFFF_FFFF
     if value < 0x80:
         return bytes((value,))
@@ -22,25 +22,25 @@ def varint(value: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
-    """A field of type int32, int64, uint32, uint64, bool or enum."""
+    """Return a field of type int32, int64, uint32, uint64, bool or enum."""
     return varint(field << 3 | _VARINT) + varint(value)
 
 
 def double(field: int, value: float) -> bytes:
-    """A field of type double."""
+    """Return a field of type double."""
     return varint(field << 3 | _FIXED64) + struct.pack("<d", value)
 
 
 def message(field: int, content: bytes) -> bytes:
-    """A field of type bytes or of a message."""
+    """Return a field of type bytes or of a message."""
     return varint(field << 3 | _BYTES) + varint(len(content)) + content
 
 
 def text(field: int, value: str) -> bytes:
-    """A field of type string: what is not Unicode (a lone surrogate) becomes a question mark."""
+    """Return a field of type string: what is not Unicode (a lone surrogate) becomes a question mark."""
     return message(field, value.encode("utf-8", "replace"))
 
 
 def packed(field: int, values: Iterable[int]) -> bytes:
-    """A repeated field of numbers, packed."""
+    """Return a repeated field of numbers, packed."""
     return message(field, b"".join(map(varint, values)))

@@ -118,13 +118,13 @@ class Samples:
         }
 
     def by_thread(self) -> Iterator[tuple[Thread, Iterator[Sample]]]:
-        """The samples of each thread, in the order of ``threads``."""
+        """Yield the samples of each thread, in the order of ``threads``."""
         threads = self.threads
         for key, rows in groupby(self.all(), key=lambda sample: sample.thread):
             yield threads[key], rows
 
     def note_losses(self, *, times: bool) -> None:
-        """Tells what no file of samples holds: other events, samples without an address, with ``times`` those without time."""
+        """Note what the file will not hold: other events, samples without an address, and with ``times`` those without time."""
         self.frames, self.stacks, self.threads  # noqa: B018 - a connection holds one result at a time
         others = self._all(
             "SELECT count(DISTINCT event_id), count(*) FROM sample WHERE event_id NOT IN"
@@ -149,7 +149,7 @@ class Samples:
                 self.lost.append(f"the order of {plural(timeless, 'sample')}: the recording has no times")
 
     def all(self) -> Iterator[Sample]:
-        """All samples: thread by thread, in the order of time."""
+        """Yield all samples: thread by thread, in the order of time."""
         numbers = {key: number for number, (_, key) in enumerate(self._stacks)}
         cursor = self._execute(
             "SELECT utid, name_id, ts_ns, cpu, cpu_mode, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END,"

@@ -8,12 +8,12 @@ from typing import BinaryIO
 from perfcase import __version__
 from perfcase.export.source import NO_SAMPLES, Samples
 
-KEEPS_NOT = f"{NO_SAMPLES}; the moments of samples (their order stays), CPUs, addresses, which code is the kernel's"
+UNSUPPORTED = f"{NO_SAMPLES}; the moments of samples (their order stays), CPUs, addresses, which code is the kernel's"
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def write(samples: Samples, file: BinaryIO) -> None:
-    """Writes the file. Weights are nanoseconds for clocks; of other events they count, which speedscope calls no unit."""
+    """Write the file. Weights are nanoseconds for clocks; of other events they count, which speedscope calls no unit."""
     samples.note_losses(times=True)
     places = {key: place for place, key in enumerate(samples.frames)}
     frames = []

@@ -28,7 +28,7 @@ def write_tar(
     wanted: Sequence[str] = (),
     progress: Callable[[str, int], None] = lambda _name, _number: None,
 ) -> list[str]:
-    """The same files as a tar archive that is written as it is made: no more than one of them is on the disk at a time."""
+    """Return the same files as a tar archive that is written as it is made: no more than one of them is on the disk at a time."""
     with tempfile.TemporaryDirectory() as working, tarfile.open(fileobj=out, mode="w|") as archive:
 
         def add(path: Path) -> None:
@@ -49,7 +49,7 @@ def write_tables(
     progress: Callable[[str, int], None] = lambda _name, _number: None,
     written: Callable[[Path], None] = lambda _path: None,
 ) -> list[str]:
-    """Writes every table and view, or those that are wanted, into ``folder``; what is left out and why, in words.
+    """Write every table and view, or those that are wanted, into ``folder``. Return what is left out and why, in words.
 
     ``written`` is called with each file when it is whole.
 

@@ -54,12 +54,12 @@ class Split:
         return self.high_median / self.low_median if self.low_median > 0 else None
 
     def band(self, value: float) -> str:
-        """The band of a value."""
+        """Return the band of a value."""
         return "low" if value <= self.below else "high"
 
 
 def split(values: Iterable[float], strictness: float = 1.0) -> Split | None:
-    """The best split; None for too few values, or values that are all the same. ``strictness`` multiplies what is needed."""
+    """Return the best split; None for too few values, or values that are all the same. ``strictness`` multiplies what is needed."""
     ordered = sorted(value for value in values if math.isfinite(value))
     count = len(ordered)
     if count < VALUES_MIN or ordered[0] == ordered[-1]:
@@ -79,7 +79,7 @@ def split(values: Iterable[float], strictness: float = 1.0) -> Split | None:
 
 
 def _otsu(ordered: Sequence[float]) -> int:
-    """How many values the lower side of the split has that maximizes the variance between the sides."""
+    """Return how many values the lower side of the split has that maximizes the variance between the sides."""
     count, total = len(ordered), math.fsum(ordered)
     lower = math.fsum(ordered[: BAND_MIN - 1])
     best, best_at = -1.0, BAND_MIN
@@ -98,7 +98,7 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def run_starts(bands: Sequence[str]) -> list[int]:
-    """For each of a host's captures in the order of time: the index of the first since which it is in this band."""
+    """Return for each of a host's captures in the order of time: the index of the first since which it is in this band."""
     starts: list[int] = []
     for at, band in enumerate(bands):
         starts.append(starts[-1] if at and bands[at - 1] == band else at)

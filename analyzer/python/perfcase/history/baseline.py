@@ -20,16 +20,16 @@ class Baseline:
     """Median of the distances from the median; 0 where more than half of the values are the same."""
 
     def deviation(self, value: float | None) -> float | None:
-        """How far a value is from the median."""
+        """Return how far a value is from the median."""
         return None if value is None else value - self.median
 
     def deviation_mads(self, value: float | None) -> float | None:
-        """The same as a multiple of the spread; None where there is no spread to compare with."""
+        """Return the same as a multiple of the spread; None where there is no spread to compare with."""
         return None if value is None or not self.mad else (value - self.median) / self.mad
 
 
 def baseline(values: Iterable[float | None]) -> Baseline | None:
-    """The baseline of those values that are known; None without any."""
+    """Return the baseline of those values that are known; None without any."""
     known = [value for value in values if value is not None]
     if not known:
         return None

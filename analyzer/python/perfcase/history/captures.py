@@ -63,7 +63,7 @@ class Capture:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class SkippedCapture:
     """A capture, or a part of the store, that is not in the answer, and why."""
 
     name: str
@@ -75,7 +75,7 @@ class Fleet:
     """What a store holds."""
 
     captures: list[Capture] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[SkippedCapture] = field(default_factory=list)
 
 
 def load(
@@ -83,7 +83,7 @@ def load(
     progress: Progress | None = None,
     filed: Mapping[Path, tuple[str, Sequence[str]]] | None = None,
 ) -> Fleet:
-    """Every capture of these folders, by time. ``filed``: ticket and labels that one is kept under, instead of its own."""
+    """Return every capture of these folders, by time. ``filed``: ticket and labels that one is kept under, instead of its own."""
     fleet = Fleet()
     found = [(place, root) for root in stores for place in _find(root, fleet.left_out)]
     opened: list[tuple[str, Path, Path]] = []
@@ -95,21 +95,21 @@ def load(
         try:
             opened.append((name, store.open_case(place).folder, root))
         except PerfcaseError as error:
-            fleet.left_out.append(LeftOut(name, str(error)))
+            fleet.left_out.append(SkippedCapture(name, str(error)))
     facts = _facts([folder for _, folder, _ in opened])
     by_id: dict[str, str] = {}
     for name, folder, root in opened:
         try:
             capture = _capture(name, folder, facts)
         except PerfcaseError as error:
-            fleet.left_out.append(LeftOut(name, str(error)))
+            fleet.left_out.append(SkippedCapture(name, str(error)))
             continue
         if filed and root in filed:
             ticket, labels = filed[root]
             capture = replace(capture, ticket=ticket or None, labels=tuple(labels))
         same = by_id.setdefault(capture.capture_id, name) if capture.capture_id else name
         if same != name:
-            fleet.left_out.append(LeftOut(name, f"is the same capture as {same}"))
+            fleet.left_out.append(SkippedCapture(name, f"is the same capture as {same}"))
             continue
         fleet.captures.append(capture)
     fleet.captures.sort(key=lambda capture: capture.time_key)
@@ -117,7 +117,7 @@ def load(
 
 
 def _facts(folders: Iterable[Path]) -> dict[str, tuple]:
-    """What imports say about themselves, by the paths of the tables that say it: all in one question, if all can be read."""
+    """Return what imports say about themselves, by the paths of the tables that say it: all in one question, if all can be read."""
     tables = [glob.escape(str(folder / "tables" / "capture.parquet")) for folder in folders]
     with suppress(duckdb.Error), duckdb.cursor() as connection:
         rows = connection.execute(
@@ -139,8 +139,8 @@ def _capture(name: str, folder: Path, known: Mapping[str, tuple]) -> Capture:
     return Capture(name, folder, *facts, tuple(filter(None, (labels or "").split(","))), kernel, cpu_count, cpu_model)
 
 
-def _find(root: Path, left_out: list[LeftOut]) -> list[Path]:
-    """The captures below a folder, in the order of their names; ``root`` itself if it is one."""
+def _find(root: Path, left_out: list[SkippedCapture]) -> list[Path]:
+    """Return the captures below a folder, in the order of their names; ``root`` itself if it is one."""
     if not root.exists():
         raise PerfcaseError("not_found", f"{root}: no such folder")
     if not root.is_dir() or _is_capture_folder(root):
@@ -149,7 +149,7 @@ def _find(root: Path, left_out: list[LeftOut]) -> list[Path]:
     for place in _walk(root, left_out):
         if len(found) == CAPTURES_MAX:
             left_out.append(
-                LeftOut(place.name, f"the store holds more than {CAPTURES_MAX:,} captures; name a part of it")
+                SkippedCapture(place.name, f"the store holds more than {CAPTURES_MAX:,} captures; name a part of it")
             )
             break
         found.append(place)
@@ -159,7 +159,7 @@ def _find(root: Path, left_out: list[LeftOut]) -> list[Path]:
     return sorted((place for place in found if place not in made), key=lambda place: (store.is_imported(place), place))
 
 
-def _walk(root: Path, left_out: list[LeftOut]) -> Iterator[Path]:
+def _walk(root: Path, left_out: list[SkippedCapture]) -> Iterator[Path]:
     pending = [(root, 0)]
     looked_at = 0
     while pending:
@@ -168,11 +168,11 @@ def _walk(root: Path, left_out: list[LeftOut]) -> Iterator[Path]:
             with os.scandir(folder) as listed:
                 entries = sorted(_bounded(listed, ENTRIES_MAX - looked_at), key=lambda entry: entry.name)
         except OSError as error:
-            left_out.append(LeftOut(str(folder.relative_to(root)), f"cannot be listed: {error.strerror}"))
+            left_out.append(SkippedCapture(str(folder.relative_to(root)), f"cannot be listed: {error.strerror}"))
             continue
         looked_at += len(entries)
         if looked_at >= ENTRIES_MAX:
-            left_out.append(LeftOut(str(folder.relative_to(root)), f"only {ENTRIES_MAX:,} files are looked at"))
+            left_out.append(SkippedCapture(str(folder.relative_to(root)), f"only {ENTRIES_MAX:,} files are looked at"))
             pending.clear()
         for entry in entries:
             path = folder / entry.name
@@ -187,7 +187,7 @@ def _walk(root: Path, left_out: list[LeftOut]) -> Iterator[Path]:
                 elif depth < DEPTH_MAX:
                     pending.append((path, depth + 1))
                 else:
-                    left_out.append(LeftOut(str(path.relative_to(root)), f"more than {DEPTH_MAX} folders deep"))
+                    left_out.append(SkippedCapture(str(path.relative_to(root)), f"more than {DEPTH_MAX} folders deep"))
 
 
 def _bounded(entries: Iterable[os.DirEntry[str]], most: int) -> Iterator[os.DirEntry[str]]:
@@ -202,7 +202,7 @@ def _is_capture_file(path: Path) -> bool:
 
 
 def _is_capture_folder(path: Path) -> bool:
-    """An imported folder or a recorder's."""
+    """Return an imported folder or a recorder's."""
     manifest = path / "manifest.json"
     return store.is_imported(path) or (
         manifest.is_file() and not manifest.is_symlink() and b'"perfcase"' in _start(manifest, _MANIFEST_START_BYTES)

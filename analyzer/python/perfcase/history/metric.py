@@ -15,7 +15,7 @@ from perfcase.catalogue.view import View
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
-WAYS = ("sum", "level", "mean", "max", "min", "median", "count")
+AGGREGATIONS = ("sum", "level", "mean", "max", "min", "median", "count")
 """How rows become one figure. level: added up over the rows of one time, then averaged over time."""
 
 _AMOUNT_UNITS = ("ns", "bytes", "count", "pages")
@@ -28,7 +28,7 @@ class Metric:
     view: str
     measure: str | None
     """The column; None counts rows."""
-    way: str
+    aggregation: str
     where: str | None = None
     by: str | None = None
     """SQL of a row's weight in a mean or median."""
@@ -42,11 +42,15 @@ class Metric:
     @property
     def is_per_second(self) -> bool:
         """Amounts grow with the length of the recording: they are compared per second of it."""
-        return self.way == "sum" or (self.way == "count" and self.is_event_count)
+        return self.aggregation == "sum" or (self.aggregation == "count" and self.is_event_count)
 
-    def told(self) -> str:
-        """The metric in words."""
-        what = "rows" if self.measure is None else f"{self.way} of {self.measure}{f' by {self.by}' if self.by else ''}"
+    def describe(self) -> str:
+        """Return the metric in words."""
+        what = (
+            "rows"
+            if self.measure is None
+            else f"{self.aggregation} of {self.measure}{f' by {self.by}' if self.by else ''}"
+        )
         per = " per second of recording" if self.is_per_second else ""
         return f"{what} in {self.view}{f' where {self.where}' if self.where else ''}{per}"
 
@@ -67,25 +71,25 @@ class Reading:
         return self.value if self.per_s is None else self.per_s
 
 
-def metric(view: View | Table, measure: str | None, way: str | None, where: str | None) -> Metric:
-    """The metric that is asked for, with what the view's own description says where the user says nothing."""
+def metric(view: View | Table, measure: str | None, aggregation: str | None, where: str | None) -> Metric:
+    """Return the metric that is asked for, with what the view's own description says where the user says nothing."""
     names = [column.name for column in view.columns]
     if measure is not None and measure not in names:
         raise PerfcaseError("not_found", f"{view.name} has no column {measure}", f"it has {', '.join(names)}")
-    if measure is None and way != "count":
+    if measure is None and aggregation != "count":
         candidates = [column.name for column in view.columns if column.unit]
         hint = f"one of {', '.join(candidates)}" if candidates else "--agg count counts rows"
         raise PerfcaseError("usage", f"--view {view.name} needs a --measure", hint)
     declared = view.diff if isinstance(view, View) else None
     known = next((each for each in declared.measures if each.name == measure), None) if declared else None
-    if known and way in (None, known.kind):
+    if known and aggregation in (None, known.kind):
         return Metric(view.name, measure, known.kind, where or declared.where, known.by, is_usual=where is None)
-    way = way or usual_way(view, measure or "")
-    return Metric(view.name, measure, way, where, is_event_count="ts_ns" in names, is_usual=where is None)
+    aggregation = aggregation or default_aggregation(view, measure or "")
+    return Metric(view.name, measure, aggregation, where, is_event_count="ts_ns" in names, is_usual=where is None)
 
 
-def usual_way(view: View | Table, measure: str) -> str:
-    """For a column that its view does not declare: add amounts, average levels, take the largest of largest values."""
+def default_aggregation(view: View | Table, measure: str) -> str:
+    """Choose the aggregation of a column that its view does not declare: add amounts, average levels, take the maximum of maxima."""
     column = next(column for column in view.columns if column.name == measure)
     if measure.startswith("max_") or measure.endswith("_max") or "_max_" in measure:
         return "max"
@@ -97,7 +101,7 @@ def usual_way(view: View | Table, measure: str) -> str:
 
 
 def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int | None) -> Reading:
-    """A metric of one capture. An unknown column or a wrong condition is the user's error and raised."""
+    """Return a metric of one capture. An unknown column or a wrong condition is the user's error and raised."""
     rows = f"SELECT * FROM {quote(wanted.view)}{f' WHERE ({wanted.where}{chr(10)})' if wanted.where else ''}"
     query.gate(connection, rows)
     if wanted.view in FINDINGS:
@@ -117,7 +121,7 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
     if not count:
         why = _why_none(connection, wanted)
         # Nothing of a kind that was recorded is 0 of it.
-        if why or wanted.way not in ("sum", "count"):
+        if why or wanted.aggregation not in ("sum", "count"):
             return Reading(0, None, None, why)
         return Reading(0, 0.0, 0.0 if wanted.is_per_second else None, None)
     if value is None:
@@ -131,21 +135,21 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
 
 
 def _figure(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str:
-    """The aggregate that makes the rows of ``chosen`` one figure."""
-    if wanted.way == "count":
+    """Return the aggregate that makes the rows of ``chosen`` one figure."""
+    if wanted.aggregation == "count":
         return "count(*)"
     column = quote(wanted.measure or "")
-    if wanted.way not in ("level", "mean", "median"):
-        return f"{wanted.way}({column})"
+    if wanted.aggregation not in ("level", "mean", "median"):
+        return f"{wanted.aggregation}({column})"
     columns = {row[0] for row in connection.execute(f"DESCRIBE {quote(wanted.view)}").fetchall()}
-    if wanted.way == "level":
+    if wanted.aggregation == "level":
         time = next((name for name in ("snapshot", "ts_ns") if name in columns), "0")
         return f"SELECT avg(total) FROM (SELECT sum({column}) AS total FROM chosen GROUP BY {time})"
     # What is averaged over intervals counts by their lengths.
-    by = wanted.by or ("interval_ns" if wanted.way == "mean" and "interval_ns" in columns else None)
-    if by is None or wanted.way not in ("mean", "median"):
-        return f"{'avg' if wanted.way == 'mean' else wanted.way}({column})"
-    if wanted.way == "mean":
+    by = wanted.by or ("interval_ns" if wanted.aggregation == "mean" and "interval_ns" in columns else None)
+    if by is None or wanted.aggregation not in ("mean", "median"):
+        return f"{'avg' if wanted.aggregation == 'mean' else wanted.aggregation}({column})"
+    if wanted.aggregation == "mean":
         known = f"sum({by}) FILTER ({column} IS NOT NULL)"
         return f"coalesce(sum({column}::DOUBLE * ({by})) / nullif({known}, 0), avg({column}))"
     ranked = f"SELECT {column} AS value, sum({by}) OVER (ORDER BY {column}) AS reached, sum({by}) OVER () AS whole FROM chosen"
@@ -153,13 +157,13 @@ def _figure(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str:
 
 
 def _why_none(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str | None:
-    """Why no rows are left; None where the view has rows and the condition left none, so that it simply did not happen."""
+    """Return why no rows are left; None where the view has rows and the condition left none, so that it simply did not happen."""
     if wanted.where and connection.execute(f"SELECT 1 FROM {quote(wanted.view)} LIMIT 1").fetchone():
-        return None if wanted.way in ("sum", "count") else "no rows are like that"
+        return None if wanted.aggregation in ("sum", "count") else "no rows match"
     if wanted.view == "finding":
         # Rules that had what they judge and found nothing.
         fed = connection.execute("SELECT is_fed FROM view_coverage WHERE view_name = 'finding'").fetchone()
         if fed and fed[0]:
-            return None if wanted.way == "count" else "there are no findings"
+            return None if wanted.aggregation == "count" else "there are no findings"
     why = why_empty(connection, wanted.view)
     return f"{wanted.view} has no rows{f': {why}' if why else ''}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfcase.history.bands import BAND_MIN, VALUES_MIN, Split
-from perfcase.history.captures import Capture, LeftOut
+from perfcase.history.captures import Capture, SkippedCapture
 from perfcase.history.metric import Metric
 from perfcase.history.scan import COLUMNS, Scan
 from perfcase.history.timeline import Answer
@@ -30,15 +30,15 @@ class Page:
     def write(
         self,
         connection: duckdb.DuckDBPyConnection,
-        left_out: Sequence[LeftOut],
+        left_out: Sequence[SkippedCapture],
         *,
         limit: int | None,
         plot: bool,
         bands: bool,
     ) -> None:
-        """All of it."""
+        """Print the whole answer."""
         if self._wanted:
-            self._line(self._wanted.told(), "bold")
+            self._line(self._wanted.describe(), "bold")
         usual = self._answer.baseline
         if usual:
             self._line(
@@ -69,7 +69,7 @@ class Page:
         self._line(count if most == len(self._answer.captures) else f"the first {most:,} of {count}", "dim")
 
     def _curves(self) -> None:
-        """A line a group, each from 0 to the largest of all, so that they can be compared."""
+        """Print one sparkline per group. All have the same scale, so that they are comparable."""
         groups = {
             "all" if self._answer.order == "time" else key or "-": [self._answer.value(capture) for capture in group]
             for key, group in self._answer.groups().items()
@@ -94,14 +94,14 @@ class Page:
         if not split.is_banded:
             return [f"no bands: the best split is at {_figure(split.below)} to {_figure(split.above)}; {gap}"]
         times = f", {split.times:.3g} times as much" if split.times else ""
-        told = (
+        sentence = (
             f"two bands: {split.low_count} of {count} low (median {_figure(split.low_median)}),"
             f" {split.high_count} high (median {_figure(split.high_median)}{times}); {gap}"
         )
-        return [told, *(f"  {line}" for line in self._hosts())]
+        return [sentence, *(f"  {line}" for line in self._hosts())]
 
     def _hosts(self) -> list[str]:
-        """Who is in which band: by the last capture of each host."""
+        """Return which host is in which band, by its last capture."""
         now: dict[str, tuple[str, str]] = {}
         bands = self._answer.bands()
         for capture in sorted(self._answer.captures, key=lambda capture: capture.time_key):
@@ -114,9 +114,9 @@ class Page:
             lines.append(f"{band}: {', '.join(names[:_NAMES_MAX]) or 'no host any more'}{more}")
         return lines
 
-    def _problems(self, left_out: Sequence[LeftOut]) -> None:
+    def _problems(self, left_out: Sequence[SkippedCapture]) -> None:
         problems = [
-            LeftOut(capture.name, reading.problem)
+            SkippedCapture(capture.name, reading.problem)
             for capture in self._answer.captures
             if (reading := self._answer.readings.get(capture.name)) and reading.problem
         ]
@@ -127,30 +127,30 @@ def print_scan(
     console: rich.console.Console,
     connection: duckdb.DuckDBPyConnection,
     found: Scan,
-    left_out: Sequence[LeftOut],
+    left_out: Sequence[SkippedCapture],
     limit: int | None,
 ) -> None:
-    """Which figures lie in two bands, the furthest apart first."""
+    """Print the figures that form two bands, the furthest apart first."""
     most = render.TABLE_ROWS_MAX if limit is None else limit or len(found.banded)
     listed = "array_to_string(low_hosts, ' ') AS low_hosts, array_to_string(high_hosts, ' ') AS high_hosts"
     names = [name for name in COLUMNS if name not in ("needed", "low_hosts", "high_hosts")]
     if found.banded:
         rows = connection.execute(f"SELECT {', '.join(names)}, {listed} FROM banded LIMIT {most}").fetchall()
         console.print(render.table_of([*names, "low_hosts", "high_hosts"], rows), crop=False)
-    told = f"{plural(len(found.banded), 'figure')} of {found.judged:,} in two bands; --view NAME --measure COLUMN says since when"
-    console.print(rich.text.Text(told, style="dim"), soft_wrap=True)
-    _print_left_out(console, [*(LeftOut(capture.name, reason) for capture, reason in found.problems), *left_out])
+    sentence = f"{plural(len(found.banded), 'figure')} of {found.judged:,} in two bands; --view NAME --measure COLUMN says since when"
+    console.print(rich.text.Text(sentence, style="dim"), soft_wrap=True)
+    _print_left_out(console, [*(SkippedCapture(capture.name, reason) for capture, reason in found.problems), *left_out])
 
 
-def _print_left_out(console: rich.console.Console, left_out: Sequence[LeftOut]) -> None:
-    """One line a reason."""
+def _print_left_out(console: rich.console.Console, left_out: Sequence[SkippedCapture]) -> None:
+    """Print one line per reason."""
     reasons: dict[str, list[str]] = {}
     for entry in left_out:
         reasons.setdefault(entry.reason, []).append(entry.name)
     for reason, names in reasons.items():
         more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
-        told = f"not in the answer: {', '.join(names[:_NAMES_MAX])}{more}: {reason}"
-        console.print(rich.text.Text(safe(told), style="yellow"), soft_wrap=True)
+        sentence = f"not in the answer: {', '.join(names[:_NAMES_MAX])}{more}: {reason}"
+        console.print(rich.text.Text(safe(sentence), style="yellow"), soft_wrap=True)
 
 
 def _host(capture: Capture) -> str:

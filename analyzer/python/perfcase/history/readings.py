@@ -28,15 +28,15 @@ def read_all(
     wanted: metric.Metric,
     captures: Mapping[str, Capture],
     progress: Progress,
-    told: Mapping[str, Reading] | None = None,
+    given: Mapping[str, Reading] | None = None,
 ) -> dict[str, Reading]:
-    """The figure of each capture, by the captures' names; a figure of the usual rows is kept beside the import. ``told``: those
+    """Return the figure of each capture, by the captures' names; a figure of the usual rows is kept beside the import. ``given``: those
     that somebody keeps elsewhere.
 
     Raises:
         PerfcaseError: it fails in all of them, so the question is wrong. One that fails is told, and does not stop the rest.
     """
-    found = {name: reading for name, reading in (told or {}).items() if name in captures}
+    found = {name: reading for name, reading in (given or {}).items() if name in captures}
     errors = []
     key = hashlib.sha256(repr(wanted).encode()).hexdigest()[:16]
     kept = _kept(capture for capture in captures.values() if capture.name not in found) if wanted.is_usual else {}
@@ -81,7 +81,7 @@ def read_all(
 
 
 def _kept(captures: Iterable[Capture]) -> dict[str, Kept]:
-    """What each of the captures keeps."""
+    """Return what each of the captures keeps."""
     found = {}
     for capture in captures:
         with suppress(OSError):
@@ -95,7 +95,7 @@ def _keep(kept: Kept, key: str, reading: Reading) -> None:
 
 
 def _shared(captures: Sequence[Capture], stack: ExitStack, sharers: int) -> dict[Path, _Connect]:
-    """For captures that have the same tables: how to connect to one database for all of them, where it is at hand."""
+    """Return how to connect to one database for all captures with the same tables, if there is one."""
     groups: defaultdict[str, list[Path]] = defaultdict(list)
     for capture in captures:
         with suppress(PerfcaseError):
@@ -110,11 +110,11 @@ def _shared(captures: Sequence[Capture], stack: ExitStack, sharers: int) -> dict
 
 
 def _usable(value: object) -> dict[str, list]:
-    """Figures as ``_keep`` keeps them; none of anything else."""
+    """Return figures as ``_keep`` keeps them; none of anything else."""
     return {key: row for key, row in value.items() if is_reading(row)} if isinstance(value, dict) else {}
 
 
 def is_reading(row: object) -> bool:
-    """Whether JSON has what a ``Reading`` is made of."""
+    """Return whether JSON has what a ``Reading`` is made of."""
     kinds = (int, float | None, float | None, str | None)
     return isinstance(row, list) and len(row) == len(kinds) and all(map(isinstance, row, kinds))

@@ -61,7 +61,7 @@ class Scan:
 
 
 def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress) -> Scan:
-    """Reads every capture once."""
+    """Read every capture once."""
     if len(captures) < VALUES_MIN:
         raise PerfcaseError(
             "usage", f"bands cannot be judged with {len(captures)} captures", f"{VALUES_MIN} are needed"
@@ -91,9 +91,9 @@ def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress)
         found = split(values.values(), STRICT)
         if found is not None and found.is_banded:
             unit = units[view, measure]
-            told = f"{unit or ''} per s".strip() if kinds[view, measure] == "sum" else unit
+            shown_unit = f"{unit or ''} per s".strip() if kinds[view, measure] == "sum" else unit
             words = ", ".join(f"{name} {value}" for name, value in zip(keys[view], key, strict=True))
-            banded.append(Banded(view, words, measure, told, found, *_hosts(captures, values, found)))
+            banded.append(Banded(view, words, measure, shown_unit, found, *_hosts(captures, values, found)))
     banded.sort(key=_order)
     return Scan(banded, len(judged), problems)
 
@@ -133,12 +133,12 @@ def _hosts(
 
 
 def _order(each: Banded) -> tuple:
-    """The bands that are the most times apart first; those of which that cannot be said last."""
+    """Return the bands that are the most times apart first; those of which that cannot be said last."""
     return (-(each.split.times or 0), -each.split.separation, each.view, each.key, each.measure)
 
 
 def as_table(found: Scan) -> duckdb.DuckDBPyConnection:
-    """A connection with the rows in the table ``banded``."""
+    """Return a connection with the rows in the table ``banded``."""
     connection = duckdb.connect(config={"threads": 1})
     connection.execute(f"CREATE TABLE banded ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})")
     rows = [

@@ -19,23 +19,23 @@ KEYS = ("host", "ticket", "label", "capture", "before", "after")
 
 
 def parse(text: str) -> Test:
-    """The test that a selector stands for."""
+    """Return the test that a selector stands for."""
     conditions: dict[str, list[Test]] = {}
     for part in text.split(","):
         key, separator, value = part.strip().partition("=")
         if not separator or key not in KEYS or not value:
             hint = f"KEY=VALUE, separated by commas; keys are {', '.join(KEYS)}"
-            raise PerfcaseError("usage", f"{text}: '{part.strip()}' is no condition", hint)
+            raise PerfcaseError("usage", f"{text}: '{part.strip()}' is not a condition", hint)
         conditions.setdefault(key, []).append(_condition(key, value))
     return lambda capture: all(any(test(capture) for test in tests) for tests in conditions.values())
 
 
 def select(captures: Iterable[Capture], text: str) -> list[Capture]:
-    """The captures that a selector means; at least one."""
+    """Return the captures that a selector means; at least one."""
     test = parse(text)
     chosen = [capture for capture in captures if test(capture)]
     if not chosen:
-        raise PerfcaseError("not_found", f"{text}: no capture is like that", "perfcase history STORE lists them")
+        raise PerfcaseError("not_found", f"{text}: no capture matches", "perfcase history STORE lists them")
     return chosen
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from perfcase.history.bands import Split, run_starts
 from perfcase.history.baseline import Baseline
-from perfcase.history.captures import Capture, LeftOut
+from perfcase.history.captures import Capture, SkippedCapture
 from perfcase.history.metric import Reading
 from perfcase.lazy import duckdb
 
@@ -59,19 +59,19 @@ class Answer:
     order: str = "time"
 
     def value(self, capture: Capture) -> float | None:
-        """What a capture is compared by."""
+        """Return what a capture is compared by."""
         reading = self.readings.get(capture.name)
         return reading.compared if reading else None
 
     def groups(self) -> dict[str | None, list[Capture]]:
-        """The captures by what they are ordered by, each group in the order of time; those without it last."""
+        """Return the captures by what they are ordered by, each group in the order of time; those without it last."""
         groups: dict[str | None, list[Capture]] = {}
         for capture in sorted(self.captures, key=lambda capture: capture.time_key):
             groups.setdefault(group_of(capture, self.order), []).append(capture)
         return dict(sorted(groups.items(), key=lambda item: (item[0] is None, item[0] or "")))
 
     def bands(self) -> dict[str, tuple[str, str]]:
-        """By name: a capture's band, and the time of the first capture since which its host is in it."""
+        """Return by name the band of a capture, and since when its host is in it."""
         if self.split is None or not self.split.is_banded:
             return {}
         hosts: dict[str, list[tuple[Capture, str]]] = {}
@@ -88,7 +88,7 @@ class Answer:
         return found
 
     def columns(self) -> list[str]:
-        """The columns that the question has."""
+        """Return the columns that the question has."""
         names = [*_FACTS, "duration_ns", "kernel", "cpu_count", "cpu_model"]
         if self.readings:
             is_amount = any(reading.per_s is not None for reading in self.readings.values())
@@ -101,14 +101,14 @@ class Answer:
 
 
 def group_of(capture: Capture, order: str) -> str | None:
-    """What a capture is ordered by before time."""
+    """Return what a capture is ordered by before time."""
     return {"time": "", "host": capture.host, "ticket": capture.ticket, "label": ", ".join(capture.labels) or None}[
         order
     ]
 
 
 def wall(realtime_ns: int | None) -> str | None:
-    """A time for people and for sorting: 2026-01-05 14:30:00 (UTC)."""
+    """Return a time for people and for sorting: 2026-01-05 14:30:00 (UTC)."""
     if realtime_ns is None:
         return None
     try:
@@ -117,8 +117,8 @@ def wall(realtime_ns: int | None) -> str | None:
         return None
 
 
-def as_table(answer: Answer, left_out: Iterable[LeftOut]) -> duckdb.DuckDBPyConnection:
-    """A connection with the rows in the table ``history``; what was left out comes last."""
+def as_table(answer: Answer, left_out: Iterable[SkippedCapture]) -> duckdb.DuckDBPyConnection:
+    """Return a connection with the rows in the table ``history``; what was left out comes last."""
     connection = duckdb.connect(config={"threads": 1})
     columns = answer.columns()
     connection.execute(f"CREATE TABLE history ({', '.join(f'{name} {COLUMNS[name]}' for name in columns)})")

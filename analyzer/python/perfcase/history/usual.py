@@ -23,7 +23,7 @@ from perfcase.diff.compare import AMOUNTS, Side, differences, seconds_of
 from perfcase.diff.rank import NotCompared, Ranked, Ranking, ranked, recorder_names
 from perfcase.errors import PerfcaseError
 from perfcase.history.baseline import baseline
-from perfcase.history.captures import Capture, LeftOut, Progress, load
+from perfcase.history.captures import Capture, Progress, SkippedCapture, load
 from perfcase.history.selector import select
 from perfcase.lazy import duckdb, rich
 from perfcase.terminal import render
@@ -36,21 +36,21 @@ SIGMA_OF_MAD = 1.4826
 _SECOND_NS = 10**9
 """The length of the baseline: its amounts are per second already."""
 
-_LEFT_OUT_SHOWN = 3
+_SKIPPED_SHOWN = 3
 """Captures that an error names."""
 
 
 @dataclass(frozen=True)
-class Usual:
+class BaselineResult:
     """What a capture was compared with."""
 
     captures: Sequence[Capture]
-    left_out: Sequence[LeftOut]
+    left_out: Sequence[SkippedCapture]
     ranking: Ranking
 
 
 def parse(text: str) -> tuple[Path, str | None]:
-    """``STORE`` or ``STORE:SELECTOR``."""
+    """Parse ``STORE`` or ``STORE:SELECTOR``."""
     if Path(text).exists():
         return Path(text), None
     at = text.find(":")
@@ -63,10 +63,10 @@ def parse(text: str) -> tuple[Path, str | None]:
     )
 
 
-def against_baseline(
+def compare_with_baseline(
     side: Side, text: str, views: Sequence[View], progress: Progress, also: Sequence[Path] = ()
-) -> Usual:
-    """Compares a capture with the captures of a store that a selector means; itself is none of them.
+) -> BaselineResult:
+    """Compare a capture with the selected captures of a store, except itself.
 
     ``also`` are more stores, or captures; with them the text may be ``:SELECTOR`` alone.
     """
@@ -76,7 +76,7 @@ def against_baseline(
     (capture_id,) = side.connection.execute("SELECT capture_id FROM capture").fetchone()
     chosen = [capture for capture in chosen if capture.capture_id != capture_id]
     if len(chosen) < CAPTURES_MIN:
-        lost = "".join(f"; {each.name} is left out: {each.reason}" for each in fleet.left_out[:_LEFT_OUT_SHOWN])
+        lost = "".join(f"; {each.name} is left out: {each.reason}" for each in fleet.left_out[:_SKIPPED_SHOWN])
         raise PerfcaseError(
             "usage", f"{text}: {len(chosen)} captures to compare with{lost}", f"{CAPTURES_MIN} are needed"
         )
@@ -90,7 +90,7 @@ def against_baseline(
                     if view.name in fed:
                         seen[view.name].append((collect(connection, view), capture))
         except (PerfcaseError, duckdb.Error) as error:
-            fleet.left_out.append(LeftOut(capture.name, str(error).splitlines()[0]))
+            fleet.left_out.append(SkippedCapture(capture.name, str(error).splitlines()[0]))
     fed = _fed(side.connection)
     base = Side(side.connection, "baseline", _SECOND_NS, side.cpu_count)
     found = {}
@@ -108,7 +108,7 @@ def against_baseline(
             new, rows={key: {m: replace(f, error=0.0) for m, f in row.items()} for key, row in new.rows.items()}
         )
         found[view.name] = differences(view, base, side, old, certain)
-    return Usual(
+    return BaselineResult(
         chosen,
         fleet.left_out,
         ranked(found, recorder_names(side.connection), lacking, list(found), is_one_view=len(views) == 1),
@@ -120,7 +120,7 @@ def _fed(connection: duckdb.DuckDBPyConnection) -> set[str]:
 
 
 def _medians(view: View, seen: Iterable[tuple[Collected, Capture]], new: Collected, side: Side) -> Collected:
-    """The baseline's figures, amounts per second, each with its error beside the figure of the capture that is compared."""
+    """Return the baseline's figures, amounts per second, each with its error beside the figure of the capture that is compared."""
     kinds = {measure.name: measure.kind for measure in view.diff.measures}
     units = {column.name: column.unit for column in view.columns}
     sides = [(collected, _seconds(collected, capture.duration_ns)) for collected, capture in seen]
@@ -157,8 +157,8 @@ def _seconds(collected: Collected, duration_ns: int | None) -> float:
     return max(seconds_of(collected, duration_ns or _SECOND_NS), 1e-9)
 
 
-def write(side: Side, usual: Usual, text: str, fmt: str, output: Path | None, limit: int) -> None:
-    """The figures that are out of the ordinary, the most telling first."""
+def write(side: Side, usual: BaselineResult, text: str, fmt: str, output: Path | None, limit: int) -> None:
+    """Print the unusual figures, the most significant first."""
     lines = usual.ranking.lines[:limit] if limit else usual.ranking.lines
     if fmt != "table":
         with duckdb.connect(config={"threads": 1}) as connection:
@@ -166,8 +166,8 @@ def write(side: Side, usual: Usual, text: str, fmt: str, output: Path | None, li
             render.write_result(Result(connection, "SELECT * FROM difference ORDER BY rank"), fmt, output, limited=True)
         return
     with render.page(output) as console:
-        for name, told in (("A", f"median of {plural(len(usual.captures), 'capture')} of {text}"), ("B", side.name)):
-            console.print(rich.text.Text.assemble((f"{name}  ", "bold"), safe(told)))
+        for name, shown in (("A", f"median of {plural(len(usual.captures), 'capture')} of {text}"), ("B", side.name)):
+            console.print(rich.text.Text.assemble((f"{name}  ", "bold"), safe(shown)))
         console.print()
         if lines:
             names = ["", "view", "key", "measure", "usual", "B", "difference", "spread", "why"]
@@ -191,9 +191,9 @@ def write(side: Side, usual: Usual, text: str, fmt: str, output: Path | None, li
 def _line(number: int, each: Ranked) -> tuple[object, ...]:
     found = each.difference
     sides = ["-" if figure is None else page.value(found, figure) for figure in (found.a_per, found.b_per)]
-    told = ("+" if found.difference > 0 else "") + page.value(found, found.difference)
+    shown = ("+" if found.difference > 0 else "") + page.value(found, found.difference)
     spread = "-" if found.error is None else f"± {page.value(found, found.error)}"
     key = shorten(page.key_text(found), page.KEY_LENGTH)
     times = page.times(found.ratio) if found.ratio else "only in B" if found.b_per else "none in B"
     also = f"; also {', '.join(each.also[:3])}{' …' if len(each.also) > 3 else ''}" if each.also else ""
-    return (number, found.view, key, found.measure.name, *sides, told, spread, times + also)
+    return (number, found.view, key, found.measure.name, *sides, shown, spread, times + also)

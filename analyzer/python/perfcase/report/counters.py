@@ -46,7 +46,7 @@ def _architectural(page: Page, rows: list[dict[str, Any]]) -> None:
 
 
 def _frequency(page: Page) -> None:
-    """The clock that each CPU ran at, and how busy it was at its actual and at its base clock."""
+    """Print the clock of each CPU, and how busy it was at its actual and at its base clock."""
     rows = page.rows_of(
         "cpu_frequency",
         "SELECT coalesce(cpu::VARCHAR, aggregate, 'all') AS cpu,"
@@ -93,7 +93,7 @@ _KEYS = (
 
 
 def _total(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """All intervals together: ratios of sums, for a mean of ratios would weigh an idle interval as a busy one."""
+    """Return the totals of all intervals, as ratios of sums: a mean of ratios would weigh idle intervals like busy ones."""
     cycles, instructions = _sum(rows, "cycles"), _sum(rows, "instructions")
     branches, misses = _sum(rows, "branches"), _sum(rows, "branch_misses")
     references, llc_misses = _sum(rows, "llc_references"), _sum(rows, "llc_misses")

@@ -9,7 +9,7 @@ _TOP = 5
 
 
 def iostat(page: Page) -> None:
-    """The disks that did something: means over the capture, and the worst interval."""
+    """Print the active disks: means over the capture, and the worst interval."""
     page.tool_table(
         "iostat",
         "disk_utilization",
@@ -37,7 +37,7 @@ def iostat(page: Page) -> None:
 
 
 def free(page: Page) -> None:
-    """Memory at the end of the capture, and when it was scarcest."""
+    """Print the memory at the end of the capture, and at its minimum."""
     rows = page.rows_of(
         "memory",
         "SELECT m.*, min(available_bytes) OVER () AS least, max(dirty_bytes) OVER () AS dirtiest FROM memory AS m"
@@ -60,7 +60,7 @@ def free(page: Page) -> None:
 
 
 def sar_dev(page: Page) -> None:
-    """The network interfaces that carried something."""
+    """Print the active network interfaces."""
     page.tool_table(
         "sar -n DEV",
         "net_utilization",
@@ -85,7 +85,7 @@ def sar_dev(page: Page) -> None:
 
 
 def sar_tcp(page: Page) -> None:
-    """Connections, retransmits, refusals."""
+    """Print connections, retransmits and refusals."""
     rows = page.rows_of(
         "tcp_activity",
         "SELECT count(*) AS intervals, sum(active_open_count) AS active, sum(passive_open_count) AS passive,"

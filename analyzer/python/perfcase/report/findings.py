@@ -40,7 +40,7 @@ def _finding(page: Page, rows: list[dict], in_full: bool) -> None:
 
 
 def _summary(page: Page, fired: int, in_full: bool) -> None:
-    """One line about how many rules were judged, and why the others could not be."""
+    """Print how many rules were judged, and why the others could not be."""
     rules = page.rows("SELECT * FROM finding_coverage ORDER BY finding")
     lacking: dict[str, list[str]] = {}
     for row in rules:

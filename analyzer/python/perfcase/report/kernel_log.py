@@ -9,7 +9,7 @@ _LAST = 4
 
 
 def dmesg(page: Page) -> None:
-    """Warnings and worse, the last of them in full."""
+    """Print warnings and errors, the last ones in full."""
     rows = page.rows_of(
         "kernel_log",
         "SELECT level, is_in_capture, text, count(*) OVER () AS number, count(CASE WHEN is_in_capture THEN 1 END) OVER () AS during"

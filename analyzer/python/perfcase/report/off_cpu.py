@@ -50,7 +50,7 @@ def _stacks(page: Page, condition: str) -> None:
 
 
 def tail(stack: str | None) -> str:
-    """The last frames of a folded callchain; the switch itself tells nothing."""
+    """Return the last frames of a folded callchain; the switch itself tells nothing."""
     if stack is None:
         return "(no callchain)"
     frames = stack.split(";")

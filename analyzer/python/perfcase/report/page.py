@@ -46,7 +46,7 @@ class Column:
     tail: bool = False
 
     def cut(self, cell: str, limit: int) -> str:
-        """The cell in at most ``limit`` characters."""
+        """Return the cell in at most ``limit`` characters."""
         if self.tail and len(cell) > limit:
             return "…" + cell[len(cell) - limit + 1 :]
         return shorten(cell, limit)
@@ -64,7 +64,7 @@ class Page:
         self._file = file
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        """The rows of a query as dictionaries. One that fails costs a line that says so, not the report."""
+        """Return the rows of a query as dictionaries. One that fails costs a line that says so, not the report."""
         try:
             cursor = self.connection.execute(sql)
             names = [column[0] for column in cursor.description or ()]
@@ -74,45 +74,45 @@ class Page:
             return []
 
     def failed(self, error: duckdb.Error) -> None:
-        """Says why something is not here. An interrupted query is no failure: it ends the report."""
+        """Say why something is not here. An interrupted query is no failure: it ends the report."""
         if isinstance(error, duckdb.InterruptException):
             raise error
         self.line(f"(cannot be worked out: {safe(str(error).splitlines()[0])})", "yellow")
 
     def rows_of(self, view: str, sql: str) -> list[dict[str, Any]]:
-        """The rows of a query on a view; none where the case has no such view."""
+        """Return the rows of a query on a view; none where the case has no such view."""
         return self.rows(sql) if self.has_view(view) else []
 
     def has_view(self, view: str) -> bool:
-        """Whether the case, which an older perfcase may have made, has this view."""
+        """Return whether the case, which an older perfcase may have made, has this view."""
         found = self.connection.execute("SELECT 1 FROM duckdb_views() WHERE view_name = ?", [view])
         return bool(found.fetchone())
 
     def has_rows(self, view: str) -> bool:
-        """Whether a view has anything to say."""
+        """Return whether a view has rows."""
         return self.has_view(view) and bool(self.rows(f"SELECT 1 AS one FROM {view} LIMIT 1"))
 
     def heading(self, text: str) -> None:
-        """Begins a section."""
+        """Begin a section."""
         self._console.print()
         self._console.print(Text(text, style="bold cyan"))
 
     def line(self, text: str, style: str = "") -> None:
-        """One line of text."""
+        """Print one line of text."""
         words = text.lstrip(" ")
         self._hanging(Text("  " + " " * (len(text) - len(words))), Text(safe(words), style=style))
 
     def fact(self, label: str, value: str) -> None:
-        """A label and its value."""
+        """Print a label and its value."""
         self._hanging(Text(f"  {label:<14}", style="dim"), Text(safe(value)))
 
     def tool(self, name: str, text: str, view: str, style: str = "") -> None:
-        """A line of the checklist: the tool that one would have run, what it says, the view behind it."""
+        """Print a line of the checklist: the tool, its result, the view behind it."""
         told = Text(f"{safe(text)}  " if text else "", style=style).append(f"↳ {view}", style="dim")
         self._hanging(Text(f"  {name:<12}", style="bold"), told)
 
     def _hanging(self, head: Text, body: Text) -> None:
-        """Text whose further lines begin below where it began."""
+        """Print text with a hanging indent."""
         indent = head.cell_len
         for line in body.wrap(self._console, max(self._width - indent, 20)):
             line.rstrip()
@@ -120,14 +120,14 @@ class Page:
             head = Text(" " * indent)
 
     def idle(self, name: str, view: str, text: str) -> bool:
-        """Writes ``text`` for a view that is fed, but has nothing that is worth a line; whether it is."""
+        """Write ``text`` for a view that has data, but no row worth a line. Return whether it has data."""
         fed = self.is_fed(view)
         if fed:
             self.tool(name, text, view)
         return fed
 
     def tool_table(self, name: str, view: str, sql: str, columns: Sequence[Column], when_idle: str) -> None:
-        """A block of the checklist: the tool that one would have run, and the rows of a query on a view."""
+        """Print a block of the checklist: the tool, and the rows of a query on a view."""
         rows = self.rows_of(view, sql)
         if rows:
             self.tool(name, "", view)
@@ -136,7 +136,7 @@ class Page:
             self.absent(name, view)
 
     def listing(self, what: str, view: str, sql: str, columns: Sequence[Column], more: str = "") -> None:
-        """A section that is one table: the rows of a query on a view, or why there are none."""
+        """Print a section with one table: the rows of a query on a view, or why there are none."""
         rows = self.rows(sql)
         if rows:
             self.table(columns, [list(row.values()) for row in rows])
@@ -145,37 +145,37 @@ class Page:
             self.missing(what, view)
 
     def is_fed(self, view: str) -> bool:
-        """Whether the tables have rows that a view needs: then it being empty means that nothing of the kind happened."""
+        """Return whether the tables have rows that a view needs: if the view is then empty, nothing of the kind happened."""
         if not self.has_view(view):
             return False
         return bool(self.rows(f"SELECT 1 FROM view_coverage WHERE view_name = {literal(view)} AND is_fed"))
 
     def absent(self, name: str, view: str) -> None:
-        """A line of the checklist that this capture cannot answer."""
+        """Print a line of the checklist without data in this capture."""
         if self.has_view(view):
             rows = self.rows(f"SELECT reason FROM view_coverage WHERE view_name = {literal(view)}")
             why = rows[0]["reason"] if rows and rows[0]["reason"] else "not in this capture"
             self.tool(name, f"- ({why})", view, "dim")
 
     def source(self, view: str, more: str = "") -> None:
-        """Names the view behind what was just written."""
+        """Print the name of the view behind the last block."""
         self._console.print(Text(f"  ↳ perfcase view {view} {safe(self._file)}{more}", style="dim"), soft_wrap=True)
 
     def query(self, sql: str) -> None:
-        """Gives the query that shows what is behind what was just written."""
+        """Give the query that shows what is behind what was just written."""
         self._console.print(Text(f'  ↳ perfcase sql {safe(self._file)} "{safe(sql)}"', style="dim"), soft_wrap=True)
 
     def command(self, name: str) -> None:
-        """Names the command that says more."""
+        """Print the command that shows more."""
         self._console.print(Text(f"  ↳ perfcase {name} {safe(self._file)}", style="dim"), soft_wrap=True)
 
     def missing(self, what: str, view: str) -> None:
-        """Says that there is nothing to show, why, and what would record it."""
+        """Say that there is nothing to show, why, and how to record it."""
         why = why_empty(self.connection, view) if self.has_view(view) else None
         self.line(f"{what}: {why or 'not in this capture'}", "dim")
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
-        """A small table, indented. Where it is too wide, words are cut and columns go below; figures stay whole."""
+        """Print a small, indented table. Where it is too wide, words are cut and columns go below; figures stay whole."""
         cells = [list(written(columns, row)) for row in rows]
         widths = [
             max(map(cell_len, (column.heading, *(row[at] for row in cells)))) for at, column in enumerate(columns)
@@ -198,7 +198,7 @@ class Page:
 
 
 def _groups(widths: Sequence[int], gap: int, room: int) -> list[list[int]]:
-    """The columns that stand side by side in ``room`` characters; each group begins with the first column."""
+    """Return the columns that stand side by side in ``room`` characters; each group begins with the first column."""
     groups: list[list[int]] = []
     taken = room
     for at, width in enumerate(widths[1:], 1):
@@ -211,7 +211,7 @@ def _groups(widths: Sequence[int], gap: int, room: int) -> list[list[int]]:
 
 
 def written(columns: Sequence[Column], row: Sequence[Any]) -> Iterator[str]:
-    """The cells of a row as a reader sees them."""
+    """Yield the cells of a row as a reader sees them."""
     for column, value in zip(columns, row, strict=True):
         cell = safe("-" if value is None else column.write(value))
         yield column.cut(cell, column.limit) if column.limit else cell

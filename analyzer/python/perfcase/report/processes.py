@@ -12,7 +12,7 @@ _NOT_THE_RECORDER = "coalesce(upid NOT IN (SELECT upid FROM recorder_thread WHER
 
 
 def pidstat(page: Page) -> None:
-    """The busiest processes."""
+    """Print the busiest processes."""
     page.tool_table(
         "pidstat",
         "process_activity",
@@ -40,7 +40,7 @@ def pidstat(page: Page) -> None:
 
 
 def top(page: Page) -> None:
-    """How many threads there were at the end, in which states, and who waited uninterruptibly."""
+    """Print how many threads there were at the end, in which states, and which waited uninterruptibly."""
     rows = page.rows_of(
         "thread_census",
         "SELECT comm, state, state_name, thread_count FROM thread_census"

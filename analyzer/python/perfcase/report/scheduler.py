@@ -50,7 +50,7 @@ def write(page: Page) -> None:
 
 
 def _latency(page: Page) -> None:
-    """How long threads waited for a CPU."""
+    """Print how long threads waited for a CPU."""
     rows = page.rows_of(
         "run_queue_latency_by_thread",
         "SELECT comm, tid, wait_count, wait_total_ns, wait_avg_ns, wait_p50_ns, wait_p99_ns, wait_max_ns, wait_max_ts_ns FROM run_queue_latency_by_thread"

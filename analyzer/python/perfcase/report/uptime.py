@@ -28,7 +28,7 @@ def uptime(page: Page) -> None:
 
 
 def vmstat(page: Page) -> None:
-    """Threads that waited, swapping, switches."""
+    """Print waiting threads, swapping and switches."""
     rows = page.rows_of(
         "vm_activity",
         "SELECT count(*) AS intervals, max(runnable_count) AS runnable, max(blocked_count) AS blocked,"
@@ -52,7 +52,7 @@ def vmstat(page: Page) -> None:
 
 
 def mpstat(page: Page) -> None:
-    """What each CPU did over the whole capture: the sum of the intervals, not the mean of their ratios."""
+    """Print what each CPU did over the whole capture: the sum of the intervals, not the mean of their ratios."""
     sums = ", ".join(f"sum({part}_ns) AS {part}_ns" for part in (*_PARTS, "busy"))
     cpus = page.rows_of(
         "cpu_utilization",

@@ -52,7 +52,7 @@ def write(page: Page) -> None:
 
 
 def _absolute(row: dict[str, Any]) -> str:
-    """A share in absolute terms; of errors and drops, among how many they were."""
+    """Return a share in absolute terms; of errors and drops, among how many they were."""
     if row["absolute_value"] is None:
         return ""
     return ("of " if row["unit"] == "count" else "") + _written(row["absolute_value"], row["absolute_unit"])

@@ -32,12 +32,12 @@ SECTIONS = (
 
 
 def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: str) -> None:
-    """Writes the whole report about FILE."""
+    """Write the whole report about FILE."""
     write_sections(Page(connection, console, file))
 
 
 def write_sections(page: Page, *, in_full: bool = False) -> None:
-    """Writes all sections on a page; ``in_full``: the findings with what they mean and what to look at next."""
+    """Write all sections on a page; ``in_full``: the findings with what they mean and what to look at next."""
     # Nearly all of them ask it why they have nothing to say.
     share(page.connection, ["view_coverage"] * 2)
     for section in SECTIONS:

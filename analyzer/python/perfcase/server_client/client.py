@@ -34,7 +34,7 @@ _KINDS = {"unauthorized": "not_permitted", "conflict": "usage", "too_large": "us
 
 
 class Client:
-    """A server, and who asks it. Default token: that of PERFCASE_TOKEN."""
+    """A server and a user's token. Default token: PERFCASE_TOKEN."""
 
     def __init__(self, url: str, token: str | None = None, *, timeout_s: float = 600.0) -> None:
         self.url = web.checked(url, "http://HOST:8640 or https://HOST")
@@ -52,13 +52,13 @@ class Client:
         progress: Progress | None = None,
         resume: str | None = None,
     ) -> dict[str, Any]:
-        """Sends a capture, in parts that go on where they stopped, and waits for its import; the capture.
+        """Send a capture, in parts that go on where they stopped, and wait for its import. Return the capture.
 
         A capture that is there already is not imported again. An import that failed is an error that says why. What could not
         be sent at all says under which number it goes on later: ``resume``.
         """
         path = Path(file)
-        told = progress or (lambda _phase, _done, _of: None)
+        reply = progress or (lambda _phase, _done, _of: None)
         size = path.stat().st_size
         new = {"name": path.name, "size_bytes": size, "ticket": ticket, "accept_damaged": accept_damaged}
         place = f"/v1/uploads/{_quoted(resume)}" if resume else "/v1/uploads"
@@ -71,7 +71,7 @@ class Client:
         with path.open("rb") as source:
             while not upload.get("capture_id"):
                 offset = upload["offset_bytes"]
-                told("sending", offset, size)
+                reply("sending", offset, size)
                 source.seek(offset)
                 part = source.read(_PART)
                 if not part:
@@ -87,11 +87,11 @@ class Client:
                         raise PerfcaseError(error.kind, error.message, f"go on with resume={number!r}") from error
                     time.sleep(min(_WAIT_MAX_S, 0.2 * 2**failures))
                     upload = self._reached(upload, path)
-        told("sending", size, size)
+        reply("sending", size, size)
         return self.wait(upload["capture_id"], progress) if wait else self.capture(upload["capture_id"])
 
     def _reached(self, upload: dict[str, Any], path: Path) -> dict[str, Any]:
-        """How far an upload is, which only the server knows; where nobody answers, as far as we heard last."""
+        """Ask the server how far an upload is. If it does not answer, return the last known offset."""
         try:
             return self.json("GET", f"/v1/uploads/{upload['upload_id']}")
         except PerfcaseError as error:
@@ -100,7 +100,7 @@ class Client:
             return {**upload, "capture_id": import_core().hash_file(str(path))} if is_done else upload
 
     def wait(self, capture_id: str, progress: Progress | None = None) -> dict[str, Any]:
-        """The capture, when its import is done."""
+        """Return the capture, when its import is done."""
         with self.open("GET", f"/v1/captures/{capture_id}/progress") as events:
             for line in events:
                 if line.startswith(b"data: ") and progress:
@@ -112,7 +112,7 @@ class Client:
         return capture
 
     def captures(self, **conditions: object) -> Iterator[dict[str, Any]]:
-        """The captures in scope, the latest first: all, or by ticket, host, label, finding, text, after_ns, before_ns."""
+        """Yield the captures in scope, the latest first: all, or by ticket, host, label, finding, text, after_ns, before_ns."""
         offset = 0
         while True:
             page = self.json("GET", "/v1/captures", query={**conditions, "limit": _PAGE, "offset": offset})
@@ -122,30 +122,30 @@ class Client:
                 return
 
     def capture(self, capture_id: str) -> dict[str, Any]:
-        """One capture, as the catalogue knows it."""
+        """Return one capture, as the catalogue knows it."""
         return self.json("GET", f"/v1/captures/{_quoted(capture_id)}")
 
     def sql(
         self, sql: str, *, capture_id: str | None = None, ticket: str | None = None, limit: int = 10_000
     ) -> duckdb.DuckDBPyRelation:
-        """Rows of one SELECT on a capture or on all of a ticket; the first column is capture_id."""
+        """Return rows of one SELECT on a capture or on all of a ticket; the first column is capture_id."""
         asked = {"sql": sql, "capture_id": capture_id, "ticket": ticket, "limit": limit, "format": "arrow"}
         return self._relation(self.open("POST", "/v1/sql", body=asked))
 
     def view(self, capture_id: str, name: str, **query: object) -> duckdb.DuckDBPyRelation:
-        """Rows of a view or table; where, order, limit, offset, set, window, process, thread, cpu, cgroup as on the route."""
+        """Return rows of a view or table; where, order, limit, offset, set, window, process, thread, cpu, cgroup as on the route."""
         return self._table(f"/v1/captures/{_quoted(capture_id)}/views/{_quoted(name)}", query)
 
     def findings(self, capture_id: str, **query: object) -> duckdb.DuckDBPyRelation:
-        """What is wrong, most severe first."""
+        """Return what is wrong, most severe first."""
         return self._table(f"/v1/captures/{_quoted(capture_id)}/findings", query)
 
     def diff(self, a: str, b: str | None = None, **query: object) -> duckdb.DuckDBPyRelation:
-        """What differs between two captures, or with a_window and b_window between two parts of one."""
+        """Return what differs between two captures, or with a_window and b_window between two parts of one."""
         return self._table("/v1/diff", {"a": a, "b": b, **query})
 
     def download(self, capture_id: str, file: str | PathLike[str]) -> Path:
-        """The file as it was uploaded, written to ``file`` when all of it has come."""
+        """Return the file as it was uploaded, written to ``file`` when all of it has come."""
         with (
             self.open("GET", f"/v1/captures/{_quoted(capture_id)}/original") as answer,
             replacing(Path(file)) as partial,
@@ -156,16 +156,16 @@ class Client:
         return Path(file)
 
     def delete(self, capture_id: str) -> None:
-        """Deletes a capture: the original, its import, its notes."""
+        """Delete a capture: the original, its import, its notes."""
         self.open("DELETE", f"/v1/captures/{_quoted(capture_id)}").close()
 
     def get(self, route: str, **query: object) -> bytes:
-        """What any other route answers: ``get(f"/v1/captures/{id}/flamegraph", process="java")``."""
+        """Return what any other route answers: ``get(f"/v1/captures/{id}/flamegraph", process="java")``."""
         with self.open("GET", route, query=query) as answer:
             return b"".join(_chunks(answer))
 
     def json(self, method: str, route: str, **request: Any) -> Any:  # noqa: ANN401 - JSON
-        """A route's answer."""
+        """Return a route's answer."""
         return _read_json(self.open(method, route, **request))
 
     def open(
@@ -178,7 +178,7 @@ class Client:
         data: bytes | None = None,
         headers: dict[str, str] | None = None,
     ) -> HTTPResponse:
-        """One request; an answer that is an error is a PerfcaseError."""
+        """Send one request. Raise a PerfcaseError if the answer is an error."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
         words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
         url = f"{self.url}{route}" + (f"?{urllib.parse.urlencode(words, doseq=True)}" if words else "")
@@ -193,10 +193,10 @@ class Client:
         return self._relation(self.open("GET", route, query={**query, "format": "arrow"}))
 
     def _refused(self, status: int, reason: str, body: bytes) -> PerfcaseError:
-        """An error of the server's as ours."""
+        """Return an error of the server's as ours."""
         try:
-            told = json.loads(body)["error"]
-            kind, message, hint = str(told["kind"]), str(told["message"]), told.get("hint")
+            reply = json.loads(body)["error"]
+            kind, message, hint = str(reply["kind"]), str(reply["message"]), reply.get("hint")
         except (ValueError, TypeError, KeyError):
             kind, message, hint = "environment", f"{self.url}: HTTP {status} {reason}", "is it perfcase serve?"
         known = kind if kind in EXIT_CODES else _KINDS.get(kind, "environment")
@@ -221,11 +221,11 @@ def _read_json(answer: HTTPResponse) -> Any:  # noqa: ANN401 - JSON
         try:
             return json.loads(answer.read())
         except (ValueError, *web.CUT) as error:
-            raise PerfcaseError("environment", f"the answer is no JSON: {error}", "is it perfcase serve?") from error
+            raise PerfcaseError("environment", f"the answer is not JSON: {error}", "is it perfcase serve?") from error
 
 
 def _chunks(answer: HTTPResponse) -> Iterator[bytes]:
-    """All of an answer; one that is cut is an error, not a short answer."""
+    """Yield the whole answer. An answer that is cut off is an error."""
     try:
         while chunk := answer.read(_CHUNK):
             yield chunk

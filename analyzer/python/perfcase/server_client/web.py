@@ -26,7 +26,7 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def checked(url: str, example: str) -> str:
-    """An address without its last slash; anything but http and https is refused."""
+    """Return an address without its last slash; anything but http and https is refused."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise PerfcaseError("usage", f"{url}: not the address of a server", example)
@@ -45,7 +45,7 @@ def send(
     timeout_s: float,
     refused: Callable[[int, str, bytes], PerfcaseError],
 ) -> HTTPResponse:
-    """One request. ``refused`` makes the error of an answer that is one: of its status, reason and body."""
+    """Send one request. ``refused`` converts an error answer into an exception, from its status, reason and body."""
     request = urllib.request.Request(url, data, headers, method=method)  # type: ignore[arg-type] - any iterable will do
     try:
         return _OPENER.open(request, timeout=timeout_s)

@@ -16,7 +16,7 @@ from perfcase.lazy import duckdb
 from perfcase.stacks.tree import Frame, Stack
 
 Step = TypeVar("Step")
-"""A frame, or a label among frames, as who asks for paths wants it."""
+"""A frame, or a label among frames, as the caller wants it."""
 
 _BATCH_ROWS = 10_000
 
@@ -46,7 +46,7 @@ OFF_WAKE_TITLE = "time asleep, with wakers"
 
 
 def sampling_event(events: Iterable[str]) -> str | None:
-    """The one of these events that says best where CPU time goes; None without such an event."""
+    """Return the one of these events that says best where CPU time goes; None without such an event."""
     names = list(events)
     for clock in _CLOCKS:
         for event in names:
@@ -56,24 +56,24 @@ def sampling_event(events: Iterable[str]) -> str | None:
 
 
 def event_base(event: str) -> str:
-    """An event's name without modifiers: cpu-clock of cpu-clock/freq=99/, cycles of cycles:u."""
+    """Return an event's name without modifiers: cpu-clock of cpu-clock/freq=99/, cycles of cycles:u."""
     return event.split(":")[0].split("/")[0]
 
 
 def event_unit(event: str, *, is_tracepoint: bool = False) -> str:
-    """What a period of an event counts."""
+    """Return what a period of an event counts."""
     if event_base(event) in ("cpu-clock", "task-clock"):
         return "ns"
     return "events" if is_tracepoint else event_base(event)
 
 
 def sampled_events(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The events that have samples with an address or a callchain, those with the most first, and the units of their periods."""
+    """Return the events that have samples with an address or a callchain, those with the most first, and the units of their periods."""
     return {name: unit for name, unit, _ in event_counts(connection)}
 
 
 def event_counts(connection: duckdb.DuckDBPyConnection, *, is_whole: bool = False) -> list[tuple[str, str, int]]:
-    """The events that have samples with an address or a callchain: name, unit of a period, samples; those with the most first.
+    """Return the events that have samples with an address or a callchain: name, unit of a period, samples; those with the most first.
 
     ``is_whole``: the connection is to all of a capture. Then perf's own description of its events says it without a look at
     every sample, where there is one (the text of perf script has none).
@@ -97,12 +97,12 @@ def event_counts(connection: duckdb.DuckDBPyConnection, *, is_whole: bool = Fals
 
 
 def choose_event(connection: duckdb.DuckDBPyConnection, wanted: str | None) -> tuple[str, str]:
-    """The event that is asked for, or the one that says best where CPU time goes; and its unit."""
+    """Return the event that is asked for, or the one that says best where CPU time goes; and its unit."""
     return chosen_event(sampled_events(connection), wanted)
 
 
 def chosen_event(events: Mapping[str, str], wanted: str | None) -> tuple[str, str]:
-    """As choose_event, of what sampled_events gives."""
+    """Choose the event among those of sampled_events, as choose_event does."""
     if wanted is None:
         chosen = sampling_event(events) or next(iter(events), None)
         if chosen is None:
@@ -122,19 +122,19 @@ def chosen_event(events: Mapping[str, str], wanted: str | None) -> tuple[str, st
 def sample_stacks(
     connection: duckdb.DuckDBPyConnection, event: str, where: str | None = None, weight: str = "coalesce(period, 1)"
 ) -> Iterator[Stack]:
-    """The callchains of an event's samples; the weight is their period by default."""
+    """Yield the callchains of an event's samples; the weight is their period by default."""
     for path, total, _ in sample_paths(connection, event, frame_names(connection), _label, where, weight):
         yield path, total
 
 
 def off_cpu_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = None) -> Iterator[Stack]:
-    """The callchains with which threads left their CPUs, with the time that they stayed away; the state is the leaf."""
+    """Yield the callchains with which threads left their CPUs, with the time that they stayed away; the state is the leaf."""
     for path, ns, _ in off_cpu_paths(connection, frame_names(connection), _label, where):
         yield path, ns
 
 
 def off_wake_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = None) -> Iterator[Stack]:
-    """The callchains with which threads fell asleep, on each the callchain of who woke them, upside down, as off_wake has them.
+    """Yield the callchains with which threads fell asleep, on each the callchain of who woke them, upside down, as off_wake has them.
 
     The weight is the time from leaving the CPU to being back on one. Where the two meet stands the state.
     """
@@ -154,7 +154,7 @@ def sample_paths(
     where: str | None = None,
     weight: str = "coalesce(period, 1)",
 ) -> Iterator[tuple[list[Step], int, int]]:
-    """As sample_stacks, of steps that ``frames`` has by frame_id and ``label`` makes of other text; with the number of samples."""
+    """Yield the same as sample_stacks, with steps that ``frames`` has by frame_id and ``label`` makes of other text; with the number of samples."""
     sql = (
         "SELECT w.comm, s.frame_ids, w.frame_id, w.weight, w.number FROM ("
         " SELECT comm, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END AS frame_id,"
@@ -172,7 +172,7 @@ def off_cpu_paths(
     label: Callable[[str], Step],
     where: str | None = None,
 ) -> Iterator[tuple[list[Step], int, int]]:
-    """As off_cpu_stacks, of steps as sample_paths has them; with the number of times that the CPU was left."""
+    """Yield the same as off_cpu_stacks, with steps as in sample_paths and the number of waits."""
     sql = (
         "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.state, w.weight, w.number FROM ("
         " SELECT comm, stack_id, state, sum(duration_ns)::HUGEINT AS weight, count(*) AS number"
@@ -189,7 +189,7 @@ def off_wake_paths(
     label: Callable[[str], Step],
     where: str | None = None,
 ) -> Iterator[tuple[list[Step], int, int]]:
-    """As off_wake_stacks, of steps as sample_paths has them; with the number of sleeps."""
+    """Yield the same as off_wake_stacks, with steps as in sample_paths and the number of sleeps."""
     sql = (
         "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.state, w.waker_comm, k.frame_ids, w.weight, w.number FROM ("
         " SELECT comm, stack_id, state, waker_comm, waker_stack_id,"
@@ -208,14 +208,14 @@ def off_wake_paths(
 
 
 def _and(where: str | None) -> str:
-    """A condition that was given, to be appended to others; it may end in a comment."""
+    """Return a condition that was given, to be appended to others; it may end in a comment."""
     return f" AND ({where}\n)" if where else ""
 
 
 def _chains(
     connection: duckdb.DuckDBPyConnection, sql: str, where: str | None
 ) -> Iterator[tuple[str, Iterable[int], list[Any]]]:
-    """Rows of a SELECT of comm, frame_ids, frame_id, …: the thread's name, its frames, outermost first, the rest."""
+    """Yield rows of a SELECT of comm, frame_ids, frame_id, …: the thread's name, its frames, outermost first, the rest."""
     if where:
         gate(connection, sql)
     with sql_errors():
@@ -228,7 +228,7 @@ def _chains(
 
 @sql_errors()
 def frame_names(connection: duckdb.DuckDBPyConnection) -> dict[int, Frame]:
-    """The name and kind of each frame."""
+    """Return the name and kind of each frame."""
     rows = connection.execute(
         "SELECT f.frame_id, l.label, CASE WHEN f.symbol IS NULL THEN 'unnamed' WHEN f.is_kernel THEN 'kernel'"
         " WHEN f.is_inlined THEN 'inlined' WHEN f.symbol_source IN ('perf-map', 'jitdump') THEN 'jit' ELSE 'user' END"

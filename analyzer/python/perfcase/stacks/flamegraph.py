@@ -75,7 +75,7 @@ class FlameGraph:
         self.notes = list(self._notes(left_out, cut_off))
 
     def svg(self, *, bare: bool = False) -> str:
-        """The picture; ``bare``: without title and notes, for a page that has them itself."""
+        """Return the picture; ``bare``: without title and notes, for a page that has them itself."""
         return "".join(self._parts(bare))
 
     def _parts(self, bare: bool) -> Iterator[str]:
@@ -156,7 +156,7 @@ class FlameGraph:
             x += 24 + int(6.5 * len(text))
 
     def _topmost_gone(self) -> Iterator[int]:
-        """Nodes that only the base has, whose caller both have."""
+        """Yield nodes that only the base has, whose caller both have."""
         for node in range(1, len(self._weight)):
             caller = self.tree.parent[node]
             if not self._weight[node] and (self._weight[caller] or caller == 0):
@@ -184,12 +184,12 @@ class FlameGraph:
 
 
 def svg(stacks: Iterable[Stack], *, title: str, base: Iterable[Stack] | None = None, **options: object) -> str:
-    """The flame graph of stacks (frames root first, weight); options as of FlameGraph."""
+    """Return the flame graph of stacks (frames root first, weight); options as of FlameGraph."""
     return FlameGraph(stacks, title=title, base=base, **options).svg()  # type: ignore[arg-type]
 
 
 def _layout(tree: Tree, frames_max: int) -> tuple[list[_Box], int, float]:
-    """The frames that are drawn, parents first; how many are not, and the weight below which they are not."""
+    """Return the frames that are drawn, parents first; how many are not, and the weight below which they are not."""
     weight = tree.sides[0].whole
     if not weight[0]:
         return [], 0, 0

@@ -86,7 +86,7 @@ class Tree:
 
 
 def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max: int = NODES_MAX) -> dict[str, Any]:
-    """The tree as plain lists, parents before their callees.
+    """Return the tree as plain lists, parents before their callees.
 
     For node n: ``parent[n]`` is its caller (-1 of the root), ``name[n]`` and ``kind[n]`` are places in ``names`` and
     ``kinds``, ``weight[n]`` is what was counted in it and in what it called, ``self[n]`` in it alone; with a base ``base``
@@ -106,7 +106,7 @@ def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max
     place = {node: number for number, node in enumerate(kept)}
     names: dict[str, int] = {}
     kinds = {kind: number for number, kind in enumerate(KINDS)}
-    told = {
+    document = {
         "names": names,
         "kinds": list(kinds),
         "parent": [place.get(parent[node], -1) for node in kept],
@@ -115,12 +115,12 @@ def tree(stacks: Iterable[Stack], base: Iterable[Stack] | None = None, nodes_max
         "pruned": {"nodes": len(parent) - len(kept), "ratio_below": cut_off},
     }
     for side, (whole, own) in zip(sides, (("weight", "self"), ("base", "base_self")), strict=False):
-        told[whole] = [_number(side.whole[node]) for node in kept]
-        told[own] = [_number(side.own[node]) for node in kept]
-    told["names"] = [shorten(safe(name), NAME_MAX) for name in names]
-    return told
+        document[whole] = [_number(side.whole[node]) for node in kept]
+        document[own] = [_number(side.own[node]) for node in kept]
+    document["names"] = [shorten(safe(name), NAME_MAX) for name in names]
+    return document
 
 
 def _number(value: float) -> float:
-    """Without .0: most weights are whole numbers, and the list is long."""
+    """Drop a .0: most weights are whole numbers, and the list is long."""
     return int(value) if value == int(value) else value

@@ -82,14 +82,14 @@ class _HtmlPage(Page):
         self.parts.append("</tbody></table></div>")
 
     def picture(self, graph: FlameGraph) -> None:
-        """A flame graph and what it shows."""
+        """Add a flame graph and its caption."""
         for note in graph.notes:
             self.line(note)
         self.parts.append(f'<div class="wide picture">{graph.svg(bare=True)}</div>')
 
 
 def write_html(connection: duckdb.DuckDBPyConnection, name: str) -> str:
-    """The summary of the capture ``name``; the pictures leave out as much as it takes to stay below SIZE_MAX."""
+    """Return the summary of the capture ``name``; the pictures leave out as much as it takes to stay below SIZE_MAX."""
     page = _HtmlPage(connection, name)
     write_sections(page, in_full=True)
     missing.write(page)
@@ -104,7 +104,7 @@ def write_html(connection: duckdb.DuckDBPyConnection, name: str) -> str:
 
 
 def _pictures(connection: duckdb.DuckDBPyConnection, name: str, frames: int) -> _HtmlPage:
-    """Where CPU time goes and where threads wait, the idle tasks left out."""
+    """Return where CPU time goes and where threads wait, the idle tasks left out."""
     page = _HtmlPage(connection, name)
     page.heading("Flame graph: where CPU time goes")
     try:

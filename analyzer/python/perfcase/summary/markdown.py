@@ -41,13 +41,13 @@ class _MarkdownPage(Page):
             self.sections[-1] = (self.sections[-1][0], textwrap.dedent("\n".join(lines)).strip("\n"))
 
     def finished(self) -> list[tuple[str, str]]:
-        """The titles and texts of all sections."""
+        """Return the titles and texts of all sections."""
         self._end()
         return self.sections
 
 
 def write_markdown(connection: duckdb.DuckDBPyConnection, name: str) -> str:
-    """The summary of the capture ``name``."""
+    """Return the summary of the capture ``name``."""
     page = _MarkdownPage(connection, name)
     write_sections(page, in_full=True)
     missing.write(page)

@@ -9,7 +9,7 @@ TITLE = "What this capture cannot answer"
 
 
 def write(page: Page) -> None:
-    """Writes the section: the views without the tables that they need, together where they lack the same."""
+    """Write the section: the views without the tables that they need, together where they lack the same."""
     page.heading(TITLE)
     rows = page.rows(
         "SELECT string_agg(view_name, ', ' ORDER BY view_name) AS views, coalesce(reason, missing_tables::VARCHAR ||"

@@ -24,7 +24,7 @@ Groups = dict[tuple, list[Row]]
 
 
 def draw(plan: Plan, columns: Sequence[str], rows: Sequence[Row], console: rich.console.Console, width: int) -> bool:
-    """Draws the rows; False where they read better as numbers."""
+    """Draw the rows. Return False if numbers are easier to read."""
     at = {name: place for place, name in enumerate(columns)}
     if not rows or any(name not in at for name in _used(plan)):
         return False
@@ -74,7 +74,7 @@ def _histograms(plan: Histogram, at: dict[str, int], groups: Groups, console: ri
 
 
 def with_gaps(buckets: Iterable[tuple[Any, Any, int]]) -> list[tuple[Any, Any, int]]:
-    """The buckets in order, with those of doubling size between them that nothing fell into."""
+    """Return the buckets in order, with those of doubling size between them that nothing fell into."""
     filled: list[tuple[Any, Any, int]] = []
     for low, high, number in sorted((b for b in buckets if b[0] is not None and b[1] is not None), key=lambda b: b[:2]):
         while filled and len(filled) < 128:
@@ -89,7 +89,7 @@ def with_gaps(buckets: Iterable[tuple[Any, Any, int]]) -> list[tuple[Any, Any, i
 
 
 def bar(value: float, most: float, room: int) -> str:
-    """A bar of at most ``room`` characters; anything above 0 shows."""
+    """Return a bar of at most ``room`` characters; anything above 0 shows."""
     if not value or most <= 0:
         return ""
     eighths = max(round(8 * room * value / most), 1)
@@ -135,7 +135,7 @@ def _intervals(
 
 
 def mean(series: Sequence[float | None], weights: Sequence[float]) -> float | None:
-    """The mean, by the lengths of the intervals where they are known."""
+    """Return the mean, by the lengths of the intervals where they are known."""
     known = [(value, weight) for value, weight in zip(series, weights, strict=True) if value is not None]
     total = sum(weight for _, weight in known)
     if total <= 0:
@@ -144,7 +144,7 @@ def mean(series: Sequence[float | None], weights: Sequence[float]) -> float | No
 
 
 def spark(series: Sequence[float | None], most: float, room: int) -> str:
-    """A line of at most ``room`` characters; where there are more values, each stands for the largest of its share."""
+    """Return a line of at most ``room`` characters; where there are more values, each stands for the largest of its share."""
     step = max(len(series) / room, 1)
     shown = []
     at = 0.0

@@ -31,7 +31,7 @@ PLOT_ROWS_MAX = 100_000
 
 
 def console(*, stderr: bool = False) -> rich.console.Console:
-    """A console that colours and wraps on a terminal only; elsewhere lines are as long as they need to be."""
+    """Return a console that colours and wraps on a terminal only; elsewhere lines are as long as they need to be."""
     probe = rich.console.Console(stderr=stderr, highlight=False)
     return (
         probe
@@ -41,7 +41,7 @@ def console(*, stderr: bool = False) -> rich.console.Console:
 
 
 def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool, plot: Plan | None = None) -> None:
-    """Writes a result to ``output`` or standard output. ``limited``: the user gave a limit, so no other applies.
+    """Write a result to ``output`` or standard output. ``limited``: the user gave a limit, so no other applies.
 
     ``plot``: how to draw a table, where its rows are worth it.
     """
@@ -61,7 +61,7 @@ def write_result(result: Result, fmt: str, output: Path | None, *, limited: bool
 
 @contextmanager
 def page(output: Path | None) -> Iterator[rich.console.Console]:
-    """A console on a file, or on standard output; elsewhere than on a terminal lines are as long as they need to be."""
+    """Provide a console on a file, or on standard output; elsewhere than on a terminal lines are as long as they need to be."""
     if output is None:
         yield console()
         return
@@ -70,7 +70,7 @@ def page(output: Path | None) -> Iterator[rich.console.Console]:
 
 
 def write_text(text: str, output: Path | None) -> None:
-    """Writes text that is whole already."""
+    """Write text that is whole already."""
     if output is None:
         sys.stdout.write(safe_lines(text) if sys.stdout.isatty() else text)
         return
@@ -136,7 +136,7 @@ def _json(result: Result) -> Iterator[str]:
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """Column names made different from each other: a, a_1."""
+    """Return column names made different from each other: a, a_1."""
     seen: set[str] = set()
     found = []
     for name in names:
@@ -150,7 +150,7 @@ def unique(names: Iterable[str]) -> list[str]:
 
 
 def _plain(value: object) -> object:
-    """A value that JSON has. NaN and infinities become null, bytes hex, times text."""
+    """Return a value that JSON has. NaN and infinities become null, bytes hex, times text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, Decimal) and value.is_finite() and value.as_tuple().exponent >= 0:
@@ -193,7 +193,7 @@ def _table(result: Result, file: IO[str], *, limited: bool, plot: Plan | None) -
 
 
 def table_of(names: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> rich.table.Table:
-    """A Rich table of plain values: text made safe, numbers to the right."""
+    """Return a Rich table of plain values: text made safe, numbers to the right."""
     table = rich.table.Table(
         box=rich.box.SIMPLE_HEAD,
         pad_edge=False,
@@ -241,7 +241,7 @@ def _write_binary(result: Result, fmt: str, output: Path | None) -> None:
 
 
 def _arrow(result: Result, path: Path) -> None:
-    """Arrow IPC stream. DuckDB hands out the C stream itself, so pyarrow is not needed."""
+    """Write an Arrow IPC stream. DuckDB provides the C stream, so pyarrow is not needed."""
     from nanoarrow.ipc import StreamWriter
 
     with path.open("wb") as file, StreamWriter.from_writable(file) as writer:
@@ -249,13 +249,13 @@ def _arrow(result: Result, path: Path) -> None:
 
 
 def _parquet(result: Result, path: Path) -> None:
-    """Parquet, by a second connection that may write: the one with the user's SQL may not."""
+    """Write Parquet with a second connection that can write: the one with the user's SQL cannot."""
     _writer().from_arrow(result.arrow()).write_parquet(str(path), compression="zstd")
 
 
 @cache
 def _writer() -> duckdb.DuckDBPyConnection:
-    """One for all files: an export writes hundreds, and a database takes longer to make than most of them."""
+    """Return one connection for all files: an export writes hundreds, and opening a database takes longer than most of them."""
     return duckdb.connect()
 
 

@@ -19,7 +19,7 @@ export type Query = Record<string, QueryValue>;
 
 let onSignedOut: () => void = () => undefined;
 
-/** What is done when the server no longer knows who asks. */
+/** Called when the server no longer accepts the session. */
 export function whenSignedOut(act: () => void): void {
   onSignedOut = act;
 }
@@ -35,7 +35,7 @@ export function address(path: string, query: Query = {}): string {
   return text ? `v1/${path}?${text}` : `v1/${path}`;
 }
 
-export interface Asking {
+export interface RequestOptions {
   method?: string;
   query?: Query;
   body?: BodyInit | null;
@@ -45,20 +45,20 @@ export interface Asking {
 }
 
 /** The answer to a request, or an ApiError. */
-export async function ask(path: string, asking: Asking = {}): Promise<Response> {
-  const headers = { ...asking.headers };
-  let body = asking.body ?? null;
-  if (asking.json !== undefined) {
+export async function ask(path: string, options: RequestOptions = {}): Promise<Response> {
+  const headers = { ...options.headers };
+  let body = options.body ?? null;
+  if (options.json !== undefined) {
     headers["Content-Type"] = "application/json";
-    body = JSON.stringify(asking.json);
+    body = JSON.stringify(options.json);
   }
-  const init: RequestInit = { method: asking.method ?? "GET", headers, body, credentials: "same-origin" };
-  if (asking.signal) init.signal = asking.signal;
+  const init: RequestInit = { method: options.method ?? "GET", headers, body, credentials: "same-origin" };
+  if (options.signal) init.signal = options.signal;
   let answer: Response;
   try {
-    answer = await fetch(address(path, asking.query), init);
+    answer = await fetch(address(path, options.query), init);
   } catch (error) {
-    if (asking.signal?.aborted) throw error;
+    if (options.signal?.aborted) throw error;
     throw new ApiError("network", "the server does not answer", "is perfcase serve still running?");
   }
   if (answer.ok) return answer;

@@ -1,4 +1,4 @@
-/** Who asks: a token is exchanged once for a session that scripts cannot read. */
+/** The user: a token is exchanged once for a session that scripts cannot read. */
 
 import { useState } from "preact/hooks";
 import { ApiError, ask, get, shown, whenSignedOut } from "../api/fetch";
@@ -21,8 +21,8 @@ export async function startSession(): Promise<void> {
   try {
     session.set({ state: "in", account: await get<Account>("me") });
   } catch (error) {
-    const told = shown(error);
-    session.set(told.kind === "unauthorized" ? { state: "out" } : { state: "failed", error: told });
+    const failure = shown(error);
+    session.set(failure.kind === "unauthorized" ? { state: "out" } : { state: "failed", error: failure });
   }
 }
 
@@ -38,7 +38,7 @@ export function may(role: "uploader" | "admin"): boolean {
 }
 
 /** How one may sign in. */
-interface Ways {
+interface SignInWays {
   is_open: boolean;
   token: boolean;
   oidc: { name: string; url: string } | null;
@@ -57,7 +57,7 @@ function refusal(): ApiError | undefined {
 
 export function SignIn() {
   const [token, setToken] = useState("");
-  const { data: ways } = useGet<Ways>("sign-in");
+  const { data: ways } = useGet<SignInWays>("sign-in");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(refusal);
   const submit = async (event: Event) => {

@@ -20,7 +20,7 @@ const [PART_BYTES, PART_BYTES_MAX] = [1 << 20, 32 << 20];
 const RETRIES = 6;
 const KEPT = "perfcase.upload.";
 
-/** Newest first; told to every list of captures. */
+/** Newest first. Every list of captures is notified. */
 export const uploads = store<Sending[]>([]);
 /** Counts imports that ended, so that lists are asked for again. */
 export const arrived = store(0);
@@ -70,10 +70,10 @@ async function run(key: string): Promise<void> {
     arrived.set((number) => number + 1);
     follow(key, captureId);
   } catch (error) {
-    const told = shown(error);
+    const failure = shown(error);
     // The server forgot it; what is sent next begins at the start.
-    if (told.kind !== "network") localStorage.removeItem(KEPT + key);
-    change(key, { state: "failed", error: told });
+    if (failure.kind !== "network") localStorage.removeItem(KEPT + key);
+    change(key, { state: "failed", error: failure });
   }
 }
 
@@ -95,10 +95,11 @@ async function whole(key: string): Promise<string> {
       failures = 0;
       part = Math.min(2 * part, PART_BYTES_MAX);
     } catch (error) {
-      const told = shown(error);
+      const failure = shown(error);
       failures += 1;
       part = PART_BYTES;
-      if (!["network", "conflict", "too_many", "environment"].includes(told.kind) || failures > RETRIES) throw told;
+      if (!["network", "conflict", "too_many", "environment"].includes(failure.kind) || failures > RETRIES)
+        throw failure;
       change(key, { state: "waiting" });
       await pause(500 * 2 ** failures);
       upload = await get<Upload>(`uploads/${upload.upload_id}`).catch(() => upload);
@@ -122,15 +123,15 @@ async function begun(key: string): Promise<Upload> {
 }
 
 function follow(key: string, captureId: string): void {
-  followImport(captureId, (told) => {
-    if (told.state === "ready") change(key, { state: "ready" });
-    else if (told.state === "failed")
+  followImport(captureId, (progress) => {
+    if (progress.state === "ready") change(key, { state: "ready" });
+    else if (progress.state === "failed")
       change(key, {
         state: "failed",
-        error: new ApiError("input", `not imported: ${told.reason ?? "no reason is known"}`),
+        error: new ApiError("input", `not imported: ${progress.reason ?? "no reason is known"}`),
       });
-    else if (told.records !== undefined) change(key, { records: told.records });
-    if (told.state === "ready" || told.state === "failed") arrived.set((number) => number + 1);
+    else if (progress.records !== undefined) change(key, { records: progress.records });
+    if (progress.state === "ready" || progress.state === "failed") arrived.set((number) => number + 1);
   });
 }
 
@@ -138,9 +139,9 @@ function follow(key: string, captureId: string): void {
 export function followImport(captureId: string, tell: (state: ImportState) => void): () => void {
   const events = new EventSource(`v1/captures/${captureId}/progress`);
   events.addEventListener("import", (event) => {
-    const told: ImportState = JSON.parse(event.data);
-    tell(told);
-    if (told.state === "ready" || told.state === "failed") events.close();
+    const progress: ImportState = JSON.parse(event.data);
+    tell(progress);
+    if (progress.state === "ready" || progress.state === "failed") events.close();
   });
   return () => events.close();
 }

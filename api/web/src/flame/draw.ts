@@ -17,7 +17,7 @@ const KINDS: Record<string, [number, number, string]> = {
   label: [215, 38, "thread, state"],
 };
 
-export interface Look {
+export interface Palette {
   isDark: boolean;
   ink: string;
   paper: string;
@@ -76,19 +76,19 @@ export class Colours {
 
   constructor(
     private readonly tree: FlameTree,
-    readonly look: Look,
+    readonly palette: Palette,
   ) {
     this.most = strongest(tree);
   }
 
   of(node: number): string {
-    const { tree, look } = this;
-    if (tree.base) return difference(tree.share(node) - tree.baseShare(node), this.most, look.isDark);
+    const { tree, palette } = this;
+    if (tree.base) return difference(tree.share(node) - tree.baseShare(node), this.most, palette.isDark);
     const key = tree.name[node]! * 8 + tree.kind[node]!;
     let colour = this.kept.get(key);
     if (!colour) {
       const shade = (hash(tree.label(node)) & 0xff) / 255;
-      colour = kindColour(tree.kinds[tree.kind[node]!]!, look.isDark, shade);
+      colour = kindColour(tree.kinds[tree.kind[node]!]!, palette.isDark, shade);
       this.kept.set(key, colour);
     }
     return colour;
@@ -117,8 +117,8 @@ export function difference(by: number, most: number, isDark: boolean): string {
 /** Draws; what it costs is linear in the frames that are at least half a pixel wide. */
 export function draw(context: CanvasRenderingContext2D, scene: Scene, port: Port, colours: Colours): void {
   const { tree, zoom, hits } = scene;
-  const { look } = colours;
-  context.fillStyle = look.paper;
+  const { palette } = colours;
+  context.fillStyle = palette.paper;
   context.fillRect(0, 0, port.width, port.height);
   if (!tree.size || !tree.weight[zoom]) return;
   context.font = FONT;
@@ -132,13 +132,13 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene, port: Port
     if (y + ROW < 0 || y > port.height) return;
     const isHit = hits?.[node] === 1;
     context.globalAlpha = isAbove ? 0.55 : hits && !isHit ? 0.45 : 1;
-    context.fillStyle = isHit ? look.hit : colours.of(node);
+    context.fillStyle = isHit ? palette.hit : colours.of(node);
     // A line of paper between neighbours, where there is room for one.
     context.fillRect(x, y, width > 2.5 ? width - 0.75 : width, ROW - 1);
     const room = Math.floor((width - 2 * PAD) / character);
     if (room >= 2) {
       const name = tree.label(node);
-      context.fillStyle = look.ink;
+      context.fillStyle = palette.ink;
       const text = name.length <= room ? name : `${name.slice(0, room - 1)}…`;
       context.fillText(text, x + PAD, y + ROW / 2);
     }
@@ -162,7 +162,7 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene, port: Port
   ] as const) {
     const box = node >= 0 ? place(scene, port, node) : null;
     if (!box) continue;
-    context.strokeStyle = look.ink;
+    context.strokeStyle = palette.ink;
     context.lineWidth = line;
     context.strokeRect(box.x + line / 2, box.y + line / 2, Math.max(box.width - line, 1), ROW - 1 - line);
   }

@@ -61,7 +61,7 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
     ...state,
     doc,
     choice: (
-      <Against
+      <BaseChoice
         captures={captures.filter((one) => one.capture_id !== captureId && one.state === "ready")}
         base={base}
         onBase={(to) => set({ base: to, event: null, at: null, of: null })}
@@ -106,7 +106,7 @@ function EventChoice({ doc }: { doc: FlameDoc | undefined }) {
 }
 
 /** Which other capture this one is compared with. */
-function Against({
+function BaseChoice({
   captures,
   base,
   onBase,

@@ -10,7 +10,7 @@ export interface Source {
   unit: "ns" | "bytes";
   /** The column that a bucket's height is. */
   count: string;
-  /** The columns that a row is told by. */
+  /** The columns that identify a row. */
   by: string[];
   noun: string;
 }

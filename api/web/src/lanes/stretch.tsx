@@ -76,7 +76,7 @@ export function Stretch({ captureId, picked, onClose }: { captureId: string; pic
       {now?.error ? (
         <Problem error={now.error} />
       ) : now ? (
-        now.interval && <Told interval={now.interval} />
+        now.interval && <IntervalFacts interval={now.interval} />
       ) : (
         <Waiting />
       )}
@@ -84,7 +84,7 @@ export function Stretch({ captureId, picked, onClose }: { captureId: string; pic
   );
 }
 
-function Told({ interval }: { interval: Interval }) {
+function IntervalFacts({ interval }: { interval: Interval }) {
   const facts: [string, string | null][] = [
     ["State", interval.state + (interval.is_ambiguous ? ", but switches were lost here" : "")],
     ["From", `${(interval.ts_ns / 1e9).toFixed(6)} s`],

@@ -49,7 +49,7 @@ export default function DiffPage() {
           {isFlame ? (
             <Lazy load={FLAME} props={{ a: a!, b: b ?? null, aWindow: aWindow ?? null, bWindow: bWindow ?? null }} />
           ) : (
-            <Compared
+            <DiffResult
               query={{
                 a: a!,
                 b: b ?? null,
@@ -140,9 +140,9 @@ function Sides() {
 }
 
 /** What is asked of GET /v1/diff. */
-type Asked = { a: string; b: string | null; a_window: string | null; b_window: string | null } & Params;
+type DiffQuery = { a: string; b: string | null; a_window: string | null; b_window: string | null } & Params;
 
-function Compared({ query }: { query: Asked }) {
+function DiffResult({ query }: { query: DiffQuery }) {
   const { data, error, loading, again } = useGet<Diff>("diff", { ...query, limit: LINES });
   const [open, setOpen] = useState<Difference>();
   if (error) return <Problem error={error} again={again} />;
@@ -185,7 +185,7 @@ function Compared({ query }: { query: Asked }) {
           {data.noise_count ? `; ${count(data.noise_count)} more within the noise` : ""}
         </p>
       </section>
-      <Lacking diff={data} />
+      <NotCompared diff={data} />
       {open && <Details one={open} query={query} onClose={() => setOpen(undefined)} />}
     </div>
   );
@@ -268,7 +268,7 @@ function Fired({ diff }: { diff: Diff }) {
   );
 }
 
-function Lacking({ diff }: { diff: Diff }) {
+function NotCompared({ diff }: { diff: Diff }) {
   if (!diff.not_compared.length) return null;
   const by = (lacks: string) => diff.not_compared.filter((one) => one.lacks === lacks).map(({ view }) => view);
   return (
@@ -282,7 +282,7 @@ function Lacking({ diff }: { diff: Diff }) {
   );
 }
 
-function Details({ one, query, onClose }: { one: Difference; query: Asked; onClose: () => void }) {
+function Details({ one, query, onClose }: { one: Difference; query: DiffQuery; onClose: () => void }) {
   const { params } = useRoute();
   const where = one.key_names.length === one.key_values.length ? one.key_names : [];
   const side = (name: "a" | "b") => {

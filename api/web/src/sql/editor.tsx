@@ -68,12 +68,12 @@ export function Editor({ given, schema, onChange, onRun }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const completion = useRef(new Compartment());
-  const told = useRef({ onChange, onRun });
-  told.current = { onChange, onRun };
+  const callbacks = useRef({ onChange, onRun });
+  callbacks.current = { onChange, onRun };
   useEffect(() => {
     const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open" });
     const run = () => {
-      told.current.onRun();
+      callbacks.current.onRun();
       return true;
     };
     view.current = new EditorView({
@@ -101,7 +101,7 @@ export function Editor({ given, schema, onChange, onRun }: EditorProps) {
           placeholder("SELECT comm, on_cpu_ns FROM thread_time ORDER BY on_cpu_ns DESC"),
           EditorView.updateListener.of((update) => {
             const isOurs = update.transactions.some((one) => one.annotation(isGiven));
-            if (update.docChanged && !isOurs) told.current.onChange(update.state.doc.toString());
+            if (update.docChanged && !isOurs) callbacks.current.onChange(update.state.doc.toString());
           }),
           LOOK,
           COLOURS,

@@ -1,4 +1,4 @@
-/** One chart of the time line: lines over the seconds of a recording; dragging over it chooses a part. */
+/** One chart of the timeline: lines over the seconds of a recording; dragging over it chooses a part. */
 
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";

@@ -1,4 +1,4 @@
-/** What the time line shows: each chart is some columns of one view. Rows become lines; where rows are missing is a gap. */
+/** What the timeline shows: each chart is some columns of one view. Rows become lines; where rows are missing is a gap. */
 
 import type { Query } from "../api/fetch";
 import type { Row } from "../api/types";

@@ -41,7 +41,7 @@ export default function Timeline({ captureId, capture, filters, onFilters }: Cap
   const shown = charts.filter(({ lines }) => lines && lines.lines.length > 0);
   const missing = charts.filter(({ lines }) => lines && lines.lines.length === 0).map(({ chart }) => chart);
   const failed = charts.find(({ answer }) => answer.error);
-  if (!(length > 0)) return <p class="empty">This capture has no times: there is no time line.</p>;
+  if (!(length > 0)) return <p class="empty">This capture has no timeline, because its events have no times.</p>;
   return (
     <section class="timeline" aria-label="Time line">
       <div class="row">

@@ -42,7 +42,7 @@ impl Session {
                 // The kernel and its modules may be files that the user gives: they name what the kernel's list does not,
                 // and tell lines and inlined functions.
                 if let (Some(dso), true) = (frame.dso, frame.is_kernel && frame.code == NO_CODE)
-                    && !self.stacks.told_names.contains_key(&(id as FrameId))
+                    && !self.stacks.recorded_names.contains_key(&(id as FrameId))
                     && self.objects.has_dirs()
                     && self.maps.placement(dso).is_some()
                 {
@@ -85,7 +85,7 @@ impl Session {
 
     /// What needs no file: the input's own word, the kernel's list, records of code.
     fn name_at_hand(&self, id: FrameId, frame: &Frame, kallsyms: Option<&Kallsyms>) -> Option<Naming> {
-        if let Some((name, offset)) = self.stacks.told_names.get(&id) {
+        if let Some((name, offset)) = self.stacks.recorded_names.get(&id) {
             return Some(name.as_deref().map(|name| plain(name, *offset, "text")).ok_or("not named in the text"));
         }
         if let Some(code) = Some(frame.code).filter(|&code| code != NO_CODE).and_then(|id| self.maps.codes.get(id)) {

@@ -87,7 +87,7 @@ impl Frame {
     }
 }
 
-/// What the user addresses of a callchain are, but for the first, which is where the thread was.
+/// What the user addresses of a callchain are, except the first, which is where the thread was.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Callers {
     /// Where calls return to, as the kernel finds it on the stack.
@@ -97,8 +97,8 @@ pub enum Callers {
     Calls,
 }
 
-/// What the input itself says of a frame: its place, its function and the distance from the function's start.
-type Told = (Frame, Option<Box<str>>, Option<u64>);
+/// A frame that the input itself names: its place, its function and the distance from the function's start.
+type NamedFrame = (Frame, Option<Box<str>>, Option<u64>);
 
 pub(crate) struct Stacks {
     hasher: DefaultHashBuilder,
@@ -115,10 +115,10 @@ pub(crate) struct Stacks {
     scratch: Vec<FrameId>,
     /// Frames of sampled addresses: those of tracepoints are always the same few.
     recent: Vec<Option<(SampledAt, FrameId)>>,
-    /// Frames whose functions the input itself names, by what it says of them.
-    told: HashMap<Told, FrameId>,
+    /// The frames that the input itself names.
+    named_frames: HashMap<NamedFrame, FrameId>,
     /// Their names and offsets.
-    pub(super) told_names: HashMap<FrameId, (Option<Box<str>>, Option<u64>)>,
+    pub(super) recorded_names: HashMap<FrameId, (Option<Box<str>>, Option<u64>)>,
     last_space: LastSpace,
 }
 
@@ -155,8 +155,8 @@ impl Stacks {
             members: Vec::new(),
             scratch: Vec::new(),
             recent: vec![None; RECENT],
-            told: HashMap::new(),
-            told_names: HashMap::new(),
+            named_frames: HashMap::new(),
+            recorded_names: HashMap::new(),
             last_space: LastSpace::default(),
         }
     }
@@ -262,13 +262,13 @@ impl Session {
     ) -> FrameId {
         let dso = object.map(|path| self.maps.named(path));
         let key = (Frame { dso, address, is_kernel, code: NO_CODE, is_return: false }, symbol.map(Box::from), offset);
-        if let Some(&id) = self.stacks.told.get(&key) {
+        if let Some(&id) = self.stacks.named_frames.get(&key) {
             return id;
         }
         let id = self.stacks.frames.len() as FrameId;
         self.stacks.frames.push(key.0);
-        self.stacks.told_names.insert(id, (key.1.clone(), offset));
-        self.stacks.told.insert(key, id);
+        self.stacks.recorded_names.insert(id, (key.1.clone(), offset));
+        self.stacks.named_frames.insert(key, id);
         id
     }
 

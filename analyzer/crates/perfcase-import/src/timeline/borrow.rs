@@ -68,7 +68,7 @@ pub(crate) struct SampledStacks {
 }
 
 impl SampledStacks {
-    /// A stranger's file may hold any number; these take half a gigabyte.
+    /// An untrusted file may hold any number; these take half a gigabyte.
     const MOST: usize = 1 << 25;
 
     pub(crate) fn add(&mut self, moment: Moment, utid: Utid, clock_ns: i64, stack: u32) {

@@ -10,7 +10,7 @@ use crate::session::{Issue, Session, Severity, Upid, Utid};
 /// Names of threads that the issue tells.
 const THREADS_NAMED: usize = 5;
 
-/// Hardly ever anyone runs such a program, but whether someone does is not always told.
+/// Such programs are rare, but the recording does not always say whether there is one.
 #[derive(Default)]
 pub(super) struct Compat {
     threads: HashSet<Utid>,

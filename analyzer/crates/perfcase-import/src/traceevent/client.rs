@@ -22,7 +22,7 @@ pub enum PrintError {
     /// The child could not be started.
     #[error("the event printer cannot be started: {0}")]
     Start(#[source] io::Error),
-    /// The child said that it cannot print, for want of the library.
+    /// The child said that it cannot print, because the library is missing.
     #[error("{0}")]
     Library(String),
     /// The child died too often, or before it answered anything.

@@ -32,7 +32,7 @@ pub struct Rows {
     snapshot: u32,
     thread: Option<Thread>,
     links: Links,
-    said: HashMap<Utid, Said>,
+    last_read: HashMap<Utid, LastRead>,
     process: Option<Process>,
     processes: Processes,
     /// When each thread started, in ticks after boot: what tells threads of the same id apart.
@@ -43,9 +43,9 @@ pub struct Rows {
     pub unknown_memory: Vec<String>,
 }
 
-/// What the files of a thread said that the sampler leaves out for as long as its schedstat stays the same.
+/// The last content of a thread's files. The sampler leaves them out for as long as schedstat stays the same.
 #[derive(Default)]
-struct Said {
+struct LastRead {
     schedstat: (u64, u64, u64),
     stat: Option<ThreadStat>,
     others: Option<(ThreadStatus, Io, Option<Vec<u8>>)>,
@@ -74,7 +74,7 @@ impl Rows {
             snapshot: 0,
             thread: None,
             links: Links::default(),
-            said: HashMap::new(),
+            last_read: HashMap::new(),
             process: None,
             processes: Processes::default(),
             starts: HashMap::new(),
@@ -294,19 +294,19 @@ impl Rows {
         if is_read { Outcome::Read } else { Outcome::Damaged }
     }
 
-    /// A thread that has not run says what it said before, but for the lines about its whole process: those are unknown.
+    /// Completes a thread that has not run from its last content. The lines about its whole process stay unknown.
     fn completed(&mut self, mut thread: Thread) -> Thread {
         let Some(schedstat) = thread.schedstat else { return thread };
-        let said = self.said.entry(thread.utid).or_default();
-        if said.schedstat != schedstat {
-            *said = Said { schedstat, ..Said::default() };
+        let last = self.last_read.entry(thread.utid).or_default();
+        if last.schedstat != schedstat {
+            *last = LastRead { schedstat, ..LastRead::default() };
         }
         match &thread.stat {
             Some(stat) => {
                 let (virtual_bytes, resident_pages, thread_count) = (None, None, None);
-                said.stat = Some(ThreadStat { virtual_bytes, resident_pages, thread_count, ..stat.clone() });
+                last.stat = Some(ThreadStat { virtual_bytes, resident_pages, thread_count, ..stat.clone() });
             }
-            None => thread.stat.clone_from(&said.stat),
+            None => thread.stat.clone_from(&last.stat),
         }
         if thread.has_others {
             let status = ThreadStatus {
@@ -317,8 +317,8 @@ impl Rows {
                 swap_bytes: None,
                 ..thread.status
             };
-            said.others = Some((status, thread.io, thread.wait_channel.clone()));
-        } else if let Some((status, io, wait_channel)) = &said.others {
+            last.others = Some((status, thread.io, thread.wait_channel.clone()));
+        } else if let Some((status, io, wait_channel)) = &last.others {
             (thread.status, thread.io, thread.wait_channel) = (*status, *io, wait_channel.clone());
         }
         thread
