@@ -21,7 +21,7 @@ WITH threshold AS (
   WHERE i.severity = 'error'
   GROUP BY 1
 ), quality AS (
-  SELECT s.name AS source, s.clock, s.lost_count, s.event_count, s.lost_count / nullif(s.lost_count + s.event_count, 0) AS lost_ratio,
+  SELECT s.name AS source, s.clock, s.lost_count, s.event_count, @ratio(s.lost_count, s.lost_count + s.event_count) AS lost_ratio,
     c.clock AS capture_clock
   FROM source AS s
   CROSS JOIN capture AS c
@@ -32,7 +32,7 @@ WITH threshold AS (
   WHERE p.running_ratio IS NOT NULL AND p.count IS NOT NULL
   GROUP BY s.name, p.event
 ), doubt AS (
-  SELECT CASE WHEN q.lost_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity, q.source AS subject,
+  SELECT @severity(q.lost_ratio >= h.critical_ratio, true) AS severity, q.source AS subject,
     format('lost {:,} of {:,} events ({:.1f} %)', q.lost_count, q.lost_count + q.event_count, 100 * q.lost_ratio) AS message,
     q.lost_ratio AS score
   FROM quality AS q CROSS JOIN threshold AS h

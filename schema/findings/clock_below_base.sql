@@ -17,8 +17,8 @@
 WITH threshold AS (
   SELECT 0.9 AS clock_ratio, 0.75 AS warning_ratio, 0.3 AS run_ratio, 500000000 AS busy_ns, 0.5 AS busy_ratio
 ), clocked AS (
-  SELECT sum(f.busy_ns) AS busy_ns, sum(f.busy_ns * effective_ghz) / nullif(sum(f.busy_ns), 0) AS ghz,
-    sum(f.busy_ns * base_ghz) / nullif(sum(f.busy_ns), 0) AS base_ghz
+  SELECT sum(f.busy_ns) AS busy_ns, @ratio(sum(f.busy_ns * effective_ghz), sum(f.busy_ns)) AS ghz,
+    @ratio(sum(f.busy_ns * base_ghz), sum(f.busy_ns)) AS base_ghz
   FROM cpu_frequency AS f
   CROSS JOIN threshold AS h
   WHERE f.run_ratio >= h.run_ratio AND f.used_ratio IS NOT NULL AND f.method <> 'cycles/task-clock'
@@ -29,7 +29,7 @@ WITH threshold AS (
   FROM machine_config
   HAVING count(*) > 0
 ), host AS (
-  SELECT sum(busy_ns) / nullif(sum(cpu_ns), 0) AS busy_ratio FROM cpu_utilization WHERE cpu = 'all' HAVING count(*) > 0
+  SELECT @ratio(sum(busy_ns), sum(cpu_ns)) AS busy_ratio FROM cpu_utilization WHERE cpu = 'all' HAVING count(*) > 0
 ), slow AS (
   SELECT k.ghz / k.base_ghz AS clock_ratio, 'CPU clock' AS subject,
     format('busy CPUs ran at {:.2f} GHz, {:.1f} % of their base clock of {:.2f} GHz, in {:.2f} s of busy time',
@@ -46,7 +46,7 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   WHERE a.hardware_khz > 0 AND a.allowed_khz <= h.clock_ratio * a.hardware_khz AND u.busy_ratio >= h.busy_ratio
 )
-SELECT CASE WHEN s.clock_ratio < h.warning_ratio THEN 'warning' ELSE 'note' END AS severity, s.subject, s.message,
+SELECT @severity(false, s.clock_ratio < h.warning_ratio) AS severity, s.subject, s.message,
   greatest(0.0, 1 - s.clock_ratio)::DOUBLE AS score
 FROM slow AS s
 CROSS JOIN threshold AS h

@@ -26,7 +26,7 @@ WITH threshold AS (
   HAVING count(*) > 0
 )
 SELECT
-  CASE WHEN t.waiting_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  @severity(t.waiting_ratio >= h.critical_ratio, true) AS severity,
   'all CPUs' AS subject,
   format('threads waited {:.2f} s for a CPU and ran {:.2f} s: {:.1f} % of the time that they could run; {} ({}) waited most, {:.2f} s',
     t.waited_ns / 1e9, t.ran_ns / 1e9, 100 * t.waiting_ratio, t.most_comm, t.most_tid, t.most_ns / 1e9) AS message,

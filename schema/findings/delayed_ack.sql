@@ -40,7 +40,7 @@ WITH threshold AS (
   JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
 )
 SELECT
-  CASE WHEN f.lost_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  @severity(f.lost_ratio >= h.critical_ratio, true) AS severity,
   format('{} ({})', f.process, f.pid) AS subject,
   format('{} of {} exchanges that were written in several pieces waited {:.1f} ms on average for the answer, as long as an acknowledgement that is delayed by {} ms{}: {:.2f} s, {:.1f} % of the time of {} socket{}; the last piece went out by {}',
     f.stall_count, f.turn_count, f.gap_ns_avg / 1e6, f.ms, CASE f.ms WHEN 200 THEN ' (or a segment that was lost)' ELSE '' END,

@@ -39,14 +39,14 @@ WITH threshold AS (
   ) AS n ON regexp_matches(m.text, '\b(' || n.names || ')\b')
   GROUP BY n.device
 ), peak AS (
-  SELECT i.device, TRY_CAST(sum(i.request_count) AS BIGINT) AS request_count, count(*) AS interval_count, median(i.latency_p50_ns) AS p50_ns, max(i.max_ns) AS max_ns,
+  SELECT i.device, @total(i.request_count) AS request_count, count(*) AS interval_count, median(i.latency_p50_ns) AS p50_ns, max(i.max_ns) AS max_ns,
     count(*) FILTER (i.max_ns >= h.peak_ns AND i.max_ns >= h.peak_ratio * i.latency_p50_ns) AS peak_count
   FROM interval AS i
   CROSS JOIN threshold AS h
   GROUP BY i.device
 )
 SELECT
-  CASE WHEN p.peak_count > 0 AND (f.failed_count > 0 OR l.message_count > 0) THEN 'critical' ELSE 'warning' END AS severity,
+  @severity(p.peak_count > 0 AND (f.failed_count > 0 OR l.message_count > 0), true) AS severity,
   p.device AS subject,
   concat_ws('; ',
     format('the longest of {} requests took {:.1f} ms, the median {:.1f} ms; in {} of {} intervals one took 100 ms or more', p.request_count, p.max_ns / 1e6,

@@ -23,7 +23,7 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
 )
 SELECT
-  CASE WHEN d.busy_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  @severity(d.busy_ratio >= h.critical_ratio, true) AS severity,
   d.device AS subject,
   format('{} requests took {:.1f} ms on average, with {:.1f} in flight while it was busy ({:.2f} s, {:.1f} % of the time): it finished one each {:.1f} ms{}',
     d.request_count, d.await_ns / 1e6, d.in_flight_count, d.busy_ns / 1e9, 100 * d.busy_ratio, d.busy_ns / d.request_count / 1e6,

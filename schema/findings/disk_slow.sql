@@ -22,7 +22,7 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
 )
 SELECT
-  CASE WHEN d.busy_ratio >= h.critical_ratio THEN 'critical' WHEN d.busy_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity,
+  @severity(d.busy_ratio >= h.critical_ratio, d.busy_ratio >= h.warning_ratio) AS severity,
   d.device AS subject,
   format('{} requests took {:.1f} ms on average{}, with {:.1f} in flight while it was busy: {:.2f} s, {:.1f} % of the time', d.request_count,
     d.await_ns / 1e6, CASE WHEN d.p50_ns IS NULL THEN '' ELSE format(' (half of those traced {:.1f} ms or more)', d.p50_ns / 1e6) END,

@@ -18,7 +18,7 @@
 WITH threshold AS (
   SELECT 3 AS hitm_count, 0.05 AS hitm_ratio, 0.5 AS clears_pki, 1.5 AS cpi
 ), counted AS (
-  SELECT TRY_CAST(sum(memory_ordering_clears) AS BIGINT) AS clears, sum(cycles) AS cycles, sum(instructions) AS instructions
+  SELECT @total(memory_ordering_clears) AS clears, sum(cycles) AS cycles, sum(instructions) AS instructions
   FROM microarchitecture
   WHERE memory_ordering_clears IS NOT NULL AND instructions > 0
   HAVING count(*) > 0

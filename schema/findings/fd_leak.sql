@@ -44,7 +44,7 @@ WITH threshold AS (
   GROUP BY t.upid
 ), judged AS (
   SELECT g.*, k.kind, k.kind_count, k.target, coalesce(r.refused_count, 0) AS refused_count,
-    g.most_count / nullif(g.limit_count, 0) AS limit_ratio,
+    @ratio(g.most_count, g.limit_count) AS limit_ratio,
     (g.limit_count - g.last_count) / nullif(g.per_s, 0) AS left_s,
     g.snapshot_count >= h.snapshot_count AND g.duration_ns >= h.duration_ns AND g.least_step >= 0
       AND g.last_count - g.first_count >= h.growth_count AND g.last_count >= h.growth_ratio * g.first_count

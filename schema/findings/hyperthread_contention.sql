@@ -21,13 +21,13 @@ WITH threshold AS (
   FROM machine_config
   HAVING count(*) > 0
 ), total AS (
-  SELECT sum(busy_ns) AS busy_ns, sum(cpu_ns) AS cpu_ns, sum(busy_ns) / nullif(sum(cpu_ns), 0) AS busy_ratio
+  SELECT sum(busy_ns) AS busy_ns, sum(cpu_ns) AS cpu_ns, @ratio(sum(busy_ns), sum(cpu_ns)) AS busy_ratio
   FROM cpu_utilization
   WHERE cpu = 'all'
   HAVING count(*) > 0
 )
 SELECT
-  CASE WHEN t.busy_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity, 'all cores' AS subject,
+  @severity(false, t.busy_ratio >= h.warning_ratio) AS severity, 'all cores' AS subject,
   format('{} threads a core, and the CPUs were {:.1f} % busy ({:.2f} s of {:.2f} s): siblings ran together {:.1f} % of the time or more',
     p.threads, 100 * t.busy_ratio, t.busy_ns / 1e9, t.cpu_ns / 1e9, 100 * (2 * t.busy_ratio - 1)) AS message,
   (h.slowed_ratio * (2 * t.busy_ratio - 1))::DOUBLE AS score

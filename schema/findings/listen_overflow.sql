@@ -40,10 +40,10 @@ WITH threshold AS (
   )
   HAVING count(*) > 0
 ), found AS (
-  SELECT *, overflow_count / nullif(overflow_count + passive_count, 0) AS refused_ratio FROM both_told
+  SELECT *, @ratio(overflow_count, overflow_count + passive_count) AS refused_ratio FROM both_told
 )
 SELECT
-  CASE WHEN f.refused_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  @severity(f.refused_ratio >= h.critical_ratio, true) AS severity,
   'listening sockets' AS subject,
   concat_ws('; ',
     CASE WHEN f.overflow_count > 0 THEN format('{} time{} a connection found the accept queue full, in {} interval{}: {:.1f} % of those that came in ({} were accepted)',

@@ -42,7 +42,7 @@ WITH threshold AS (
   GROUP BY ALL
 )
 SELECT
-  CASE WHEN v.waiting_threads >= h.critical_ratio * v.thread_count THEN 'critical' ELSE 'warning' END AS severity,
+  @severity(v.waiting_threads >= h.critical_ratio * v.thread_count, true) AS severity,
   format('{} lock 0x{:x}{}', v.kind, v.lock_address, coalesce(' of ' || p.name || ' (' || p.pid || ')', '')) AS subject,
   format('{} threads ({}) waited {} times for it, {:.1f} ms on average, {:.1f} ms at most: {:.2f} s, {:.1f} threads at any moment; {} thread{} held it at that time, most often {} ({}): {} times{}',
     v.thread_count, coalesce(t.comm, '?'), v.wait_count, v.wait_ns / v.wait_count / 1e6, v.max_ns / 1e6, v.wait_ns / 1e9, v.waiting_threads,

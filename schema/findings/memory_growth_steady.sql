@@ -69,7 +69,7 @@ WITH threshold AS (
     AND g.upid NOT IN (SELECT upid FROM thread WHERE upid IS NOT NULL AND utid IN (SELECT utid FROM recorder_thread))
 )
 SELECT
-  CASE WHEN g.hours_left <= h.critical_h THEN 'critical' WHEN g.hours_left <= h.warning_h THEN 'warning' ELSE 'note' END AS severity,
+  @severity(g.hours_left <= h.critical_h, g.hours_left <= h.warning_h) AS severity,
   format('{} ({})', coalesce(g.name, '?'), g.pid) AS subject,
   format('{} memory went from {} to {} in {:.1f} s ({} snapshots, R² {:.3f}): {} an hour{}',
     CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, format_bytes(g.first_bytes::BIGINT), format_bytes(g.last_bytes::BIGINT),

@@ -31,7 +31,7 @@ WITH threshold AS (
   GROUP BY p.cgroup
 )
 SELECT
-  CASE WHEN v.ready_ns > v.on_cpu_ns THEN 'critical' ELSE 'warning' END AS severity, v.cgroup AS subject,
+  @severity(v.ready_ns > v.on_cpu_ns, true) AS severity, v.cgroup AS subject,
   format('its threads waited {:.2f} s for a CPU and ran {:.2f} s, while {} ran {:.2f} s ({:.1f} % of all that ran)',
     v.ready_ns / 1e9, v.on_cpu_ns / 1e9, n.cgroup, n.on_cpu_ns / 1e9, 100 * n.of_all_ratio) AS message,
   (v.ready_ns / (v.ready_ns + v.on_cpu_ns))::DOUBLE AS score

@@ -41,7 +41,7 @@ WITH threshold AS (
 ), cache AS (
   SELECT max(cached_bytes + coalesce(buffers_bytes, 0)) AS cache_bytes FROM proc_memory
 ), limited AS (
-  SELECT cgroup, TRY_CAST(sum(memory_limit_hit_count) AS BIGINT) AS hit_count, max(memory_limit_bytes) AS limit_bytes
+  SELECT cgroup, @total(memory_limit_hit_count) AS hit_count, max(memory_limit_bytes) AS limit_bytes
   FROM cgroup_activity
   GROUP BY cgroup
   HAVING sum(memory_limit_hit_count) > 0
@@ -60,7 +60,7 @@ WITH threshold AS (
   WHERE s.interval_ns > 0
 )
 SELECT
-  CASE WHEN f.refault_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  @severity(f.refault_ratio >= h.critical_ratio, true) AS severity,
   'the page cache' AS subject,
   format('{:.1f} MB of {:.1f} MB that were read from storage, {:.1f} %, had been in memory and had been dropped: {:.1f} MB/s{}{}{}',
     f.refault_bytes / 1e6, f.read_bytes / 1e6, 100 * f.refault_ratio, f.refault_bytes * 1e3 / f.interval_ns,

@@ -72,12 +72,12 @@ WITH threshold AS (
   GROUP BY m.upid, m.name, w.thing
 ), found AS (
   SELECT p.upid, p.pid, p.comms, p.thread_count, p.life_ns, a.thing, a.waiting_count, a.wait_count, a.wait_ns,
-    a.wait_ns / nullif(p.life_ns, 0) AS asleep_ratio
+    @ratio(a.wait_ns, p.life_ns) AS asleep_ratio
   FROM pool AS p
   JOIN asleep AS a USING (upid, name)
 )
 SELECT
-  CASE WHEN f.asleep_ratio >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  @severity(f.asleep_ratio >= h.critical_ratio, true) AS severity,
   format('{} threads of {} ({})', f.comms, p.name, f.pid) AS subject,
   format('{} of {} threads waited for {}: {:.2f} s of their {:.2f} s, {:.1f} %, in {} waits of {:.1f} ms on average',
     f.waiting_count, f.thread_count, f.thing, f.wait_ns / 1e9, f.life_ns / 1e9, 100 * f.asleep_ratio, f.wait_count::BIGINT,

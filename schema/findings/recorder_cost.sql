@@ -17,7 +17,7 @@ WITH threshold AS (
   WHERE coalesce(phase, 'recording') = 'recording' AND process NOT LIKE '%, and the recorded command'
   HAVING count(cpu_ratio) > 0
 ), host AS (
-  SELECT sum(busy_ns) / nullif(sum(cpu_ns), 0) AS busy_ratio
+  SELECT @ratio(sum(busy_ns), sum(cpu_ns)) AS busy_ratio
   FROM cpu_utilization
   WHERE cpu = 'all'
   HAVING count(*) > 0
@@ -29,7 +29,7 @@ WITH threshold AS (
   WHERE c.cpu_count > 0
 )
 SELECT
-  CASE WHEN s.all_cpu_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity,
+  @severity(false, s.all_cpu_ratio >= h.warning_ratio) AS severity,
   'the recorder' AS subject,
   format('it used {:.2f} s of CPU time while it recorded, {:.1f} % of all CPUs, which were {:.1f} % busy; most of it {}, {:.2f} s',
     s.cpu_ns / 1e9, 100 * s.all_cpu_ratio, 100 * s.busy_ratio, s.most, s.most_ns / 1e9) AS message,

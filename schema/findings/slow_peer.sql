@@ -27,7 +27,7 @@ WITH threshold AS (
   JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
 )
 SELECT
-  CASE WHEN s.gap_ns_avg >= h.warning_ns THEN 'warning' ELSE 'note' END AS severity,
+  @severity(false, s.gap_ns_avg >= h.warning_ns) AS severity,
   format('{} to {}', CASE WHEN s.process_count = 1 THEN s.process || ' (' || s.pid || ')' ELSE s.process END, s.peer) AS subject,
   format('{} answers took {:.1f} ms on average, {:.1f} ms at most; at any moment {:.1f} requests were out to it, by {} thread{}: {:.2f} s, {:.1f} % of what {}',
     s.answer_count, s.gap_ns_avg / 1e6, s.gap_ns_max / 1e6, s.outstanding, s.thread_count, CASE s.thread_count WHEN 1 THEN '' ELSE 's' END,

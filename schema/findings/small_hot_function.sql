@@ -31,14 +31,14 @@ WITH threshold AS (
   WHERE w.event SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
   GROUP BY ALL
 ), hot AS (
-  SELECT y.event, y.symbol, TRY_CAST(sum(y.samples) AS BIGINT) AS samples, count(*) AS paths, max(y.period) / sum(y.period) AS path_ratio,
+  SELECT y.event, y.symbol, @total(y.samples) AS samples, count(*) AS paths, max(y.period) / sum(y.period) AS path_ratio,
     sum(y.period) / any_value(b.period) AS busy_ratio
   FROM way AS y
   JOIN busy AS b USING (event)
   GROUP BY y.event, y.symbol
 )
 SELECT
-  CASE WHEN f.busy_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity, f.symbol AS subject,
+  @severity(false, f.busy_ratio >= h.warning_ratio) AS severity, f.symbol AS subject,
   format('{:,} samples, {:.1f} % of the CPU time that was not idle, on {:,} call paths, of which the most frequent has {:.1f} % of it',
     f.samples, 100 * f.busy_ratio, f.paths, 100 * f.path_ratio) AS message,
   least(1.0, f.busy_ratio)::DOUBLE AS score

@@ -19,11 +19,11 @@ WITH threshold AS (
   WHERE cpu <> 'all'
   GROUP BY cpu
 ), shared AS (
-  SELECT cpu, softirq_ns, softirq_ns / nullif(cpu_ns, 0) AS softirq_ratio, softirq_ns / nullif(sum(softirq_ns) OVER (), 0) AS of_all_ratio, count(*) OVER () AS cpus
+  SELECT cpu, softirq_ns, @ratio(softirq_ns, cpu_ns) AS softirq_ratio, softirq_ns / nullif(sum(softirq_ns) OVER (), 0) AS of_all_ratio, count(*) OVER () AS cpus
   FROM one
 )
 SELECT
-  CASE WHEN s.softirq_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity, 'CPU ' || s.cpu AS subject,
+  @severity(false, s.softirq_ratio >= h.warning_ratio) AS severity, 'CPU ' || s.cpu AS subject,
   format('{:.2f} s in soft interrupts, {:.1f} % of its time and {:.1f} % of the soft interrupts of all {} CPUs',
     s.softirq_ns / 1e9, 100 * s.softirq_ratio, 100 * s.of_all_ratio, s.cpus) AS message,
   s.softirq_ratio::DOUBLE AS score

@@ -28,7 +28,7 @@ WITH threshold AS (
   GROUP BY stretch
   QUALIFY row_number() OVER (ORDER BY sum(steal_ns) DESC, min(ts_ns)) = 1
 ), total AS (
-  SELECT sum(steal_ns) AS steal_ns, sum(cpu_ns) AS cpu_ns, sum(steal_ns) / nullif(sum(cpu_ns), 0) AS steal_ratio FROM interval
+  SELECT sum(steal_ns) AS steal_ns, sum(cpu_ns) AS cpu_ns, @ratio(sum(steal_ns), sum(cpu_ns)) AS steal_ratio FROM interval
 ), judged AS (
   SELECT t.steal_ns, t.cpu_ns, t.steal_ratio, w.from_ts_ns, w.to_ts_ns, w.steal_ns AS worst_ns, w.steal_ratio AS worst_ratio,
     t.steal_ratio >= h.steal_ratio AND t.steal_ns >= h.steal_ns AS is_steady,
@@ -38,7 +38,7 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
 )
 SELECT
-  CASE WHEN greatest(j.steal_ratio, CASE WHEN j.is_burst THEN j.worst_ratio END) >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
+  @severity(greatest(j.steal_ratio, CASE WHEN j.is_burst THEN j.worst_ratio END) >= h.critical_ratio, true) AS severity,
   'all CPUs' AS subject,
   format('{:.2f} s of {:.2f} s of CPU time were stolen ({:.1f} %), most from {:.1f} s to {:.1f} s: {:.2f} s ({:.1f} %)',
     j.steal_ns / 1e9, j.cpu_ns / 1e9, 100 * j.steal_ratio, j.from_ts_ns / 1e9, j.to_ts_ns / 1e9, j.worst_ns / 1e9, 100 * j.worst_ratio)

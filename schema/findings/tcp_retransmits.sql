@@ -15,7 +15,7 @@
 WITH threshold AS (
   SELECT 0.01 AS retransmit_ratio, 20 AS retransmit_count, 0.03 AS warning_ratio
 ), host AS (
-  SELECT TRY_CAST(coalesce(sum(retransmit_count), 0) AS BIGINT) AS retransmit_count, TRY_CAST(coalesce(sum(out_segment_count), 0) AS BIGINT) AS out_count,
+  SELECT @total_or_zero(retransmit_count, true) AS retransmit_count, @total_or_zero(out_segment_count, true) AS out_count,
     sum(timeout_per_s * interval_ns / 1e9) AS timeout_count
   FROM tcp_activity
   HAVING count(*) > 0
@@ -27,12 +27,12 @@ WITH threshold AS (
   LIMIT 1
 ), found AS (
   -- OutSegs does not count what is sent again.
-  SELECT h.*, h.retransmit_count / nullif(h.out_count + h.retransmit_count, 0) AS retransmit_ratio, w.connection, w.process, w.retransmit_count AS most_count
+  SELECT h.*, @ratio(h.retransmit_count, h.out_count + h.retransmit_count) AS retransmit_ratio, w.connection, w.process, w.retransmit_count AS most_count
   FROM host AS h
   LEFT JOIN worst AS w ON true
 )
 SELECT
-  CASE WHEN f.retransmit_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity,
+  @severity(false, f.retransmit_ratio >= h.warning_ratio) AS severity,
   'TCP of this host' AS subject,
   format('{} segments were retransmitted, {} for the first time: {:.1f} % of all; retransmission timers expired {:.0f} times{}', f.retransmit_count, f.out_count,
     100 * f.retransmit_ratio, coalesce(f.timeout_count, 0),

@@ -48,7 +48,7 @@ SELECT
   s.name AS source, s.kind, s.status,
   s.event_count > 0 AS is_present,
   s.event_count, s.lost_count,
-  s.lost_count / nullif(s.lost_count + s.event_count, 0) AS lost_ratio,
+  @ratio(s.lost_count, s.lost_count + s.event_count) AS lost_ratio,
   s.clock, s.first_ts_ns, s.last_ts_ns,
   -- least() would take NULL for no bound.
   CASE WHEN s.last_ts_ns IS NOT NULL

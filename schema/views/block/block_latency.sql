@@ -27,7 +27,7 @@ SELECT
   CASE power WHEN 0 THEN 0 ELSE (1::BIGINT << power) * 1000 END AS bucket_min_ns,
   (1::BIGINT << (power + 1)) * 1000 AS bucket_max_ns,
   count(*) AS request_count,
-  TRY_CAST(sum(latency_ns) AS BIGINT) AS latency_total_ns,
+  @total(latency_ns) AS latency_total_ns,
   max(latency_ns) AS latency_max_ns
 FROM request AS r
 LEFT JOIN block_device AS n USING (device)

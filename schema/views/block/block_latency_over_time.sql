@@ -70,7 +70,7 @@ WITH request AS (
   SELECT
     s.device, s.ts_ns // g.step_ns * g.step_ns AS ts_ns,
     sum(s.depth * (coalesce(s.end_ns, g.end_ns) - s.ts_ns))::DOUBLE AS depth_ns,
-    TRY_CAST(sum(CASE WHEN s.depth > 0 THEN coalesce(s.end_ns, g.end_ns) - s.ts_ns ELSE 0 END) AS BIGINT) AS busy_ns,
+    @total(CASE WHEN s.depth > 0 THEN coalesce(s.end_ns, g.end_ns) - s.ts_ns ELSE 0 END) AS busy_ns,
     max(s.depth)::BIGINT AS depth_max
   FROM segment AS s
   CROSS JOIN setting AS g
@@ -88,7 +88,7 @@ WITH request AS (
     max(r.latency_ns) AS latency_max_ns,
     avg(r.queue_ns) AS queue_avg_ns,
     max(r.total_ns) AS request_max_ns,
-    TRY_CAST(sum(r.requeue_count) AS BIGINT) AS requeue_count,
+    @total(r.requeue_count) AS requeue_count,
     count(*) FILTER (r.error <> 0) AS error_count
   FROM request AS r
   CROSS JOIN setting AS g

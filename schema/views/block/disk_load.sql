@@ -19,9 +19,9 @@
 -- column alone_ns [ns]: mean time that the disk took for these
 WITH disk AS (
   -- sda1 is of sda, nvme0n1p1 of nvme0n1.
-  SELECT device, regexp_replace(device, '([a-z])[0-9]+$|([0-9])p[0-9]+$', '\1\2') AS whole, TRY_CAST(sum(read_count + write_count) AS BIGINT) AS request_count,
+  SELECT device, regexp_replace(device, '([a-z])[0-9]+$|([0-9])p[0-9]+$', '\1\2') AS whole, @total(read_count + write_count) AS request_count,
     sum(coalesce(read_await_ns * read_count, 0) + coalesce(write_await_ns * write_count, 0)) AS request_ns,
-    TRY_CAST(sum(busy_ns) AS BIGINT) AS busy_ns, sum(interval_ns) AS interval_ns
+    @total(busy_ns) AS busy_ns, sum(interval_ns) AS interval_ns
   FROM disk_utilization
   GROUP BY device
   HAVING sum(read_count + write_count) > 0
@@ -40,7 +40,7 @@ WITH disk AS (
   WHERE d.is_request
   GROUP BY n.device_name
 )
-SELECT d.device, d.request_count, d.request_ns / d.request_count AS await_ns, d.request_ns / nullif(d.busy_ns, 0) AS in_flight_count,
+SELECT d.device, d.request_count, d.request_ns / d.request_count AS await_ns, @ratio(d.request_ns, d.busy_ns) AS in_flight_count,
   d.busy_ns, d.busy_ns / d.interval_ns AS busy_ratio, t.traced_count, t.traced_p50_ns, t.alone_count, t.alone_ns
 FROM disk AS d
 LEFT JOIN traced AS t USING (device)

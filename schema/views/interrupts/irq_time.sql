@@ -59,7 +59,7 @@ WITH event AS (
 SELECT
   kind, cpu, number, label AS name,
   count(duration_ns) AS handler_count,
-  TRY_CAST(coalesce(sum(duration_ns), 0) AS BIGINT) AS duration_total_ns,
+  @total_or_zero(duration_ns, true) AS duration_total_ns,
   coalesce(sum(duration_ns), 0) / nullif(any_value(span_ns), 0) AS duration_ratio,
   avg(duration_ns) AS duration_avg_ns,
   max(duration_ns) AS duration_max_ns,

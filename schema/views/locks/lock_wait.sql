@@ -37,14 +37,14 @@ WITH wait AS (
     w.kind, w.lock_address, w.lock_type, w.upid, p.pid, p.name AS process, coalesce(tn.comm, t.comm) AS comm, w.stack_id, coalesce(hn.comm, h.comm) AS holder_comm, w.holder_how,
     coalesce(kn.comm, k.comm) AS waker_comm,
     count(*) FILTER (w.result NOT IN ('open', 'changed')) AS wait_count,
-    TRY_CAST(coalesce(sum(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')), 0) AS BIGINT) AS wait_total_ns,
+    @total_or_zero(w.duration_ns, w.result NOT IN ('open', 'changed')) AS wait_total_ns,
     avg(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS wait_avg_ns,
     max(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS wait_max_ns,
     arg_max(w.ts_ns, (w.duration_ns, -w.ts_ns)) FILTER (w.result NOT IN ('open', 'changed')) AS wait_max_ts_ns,
     count(*) FILTER (w.result = 'timeout') AS timeout_count,
     count(*) FILTER (w.result = 'changed') AS changed_count,
     count(*) FILTER (w.result = 'open') AS open_count,
-    TRY_CAST(coalesce(sum(w.duration_ns) FILTER (w.result = 'open'), 0) AS BIGINT) AS open_ns
+    @total_or_zero(w.duration_ns, w.result = 'open') AS open_ns
   FROM lock_wait_event AS w
   LEFT JOIN thread AS t ON t.utid = w.utid
   LEFT JOIN thread AS h ON h.utid = w.holder_utid

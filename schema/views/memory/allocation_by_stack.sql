@@ -73,7 +73,7 @@ WITH called AS (
   WHERE curr = 1
 ), total AS (
   -- A sample without a time has its name by its place in the file.
-  SELECT t.upid, p.pid, coalesce(CASE WHEN g.ts_ns IS NULL AND t.tid = p.pid THEN u.comm END, p.name, n.comm, u.comm, t.comm) AS process, g.kind, g.stack_id, TRY_CAST(sum(g.events) AS BIGINT) AS events,
+  SELECT t.upid, p.pid, coalesce(CASE WHEN g.ts_ns IS NULL AND t.tid = p.pid THEN u.comm END, p.name, n.comm, u.comm, t.comm) AS process, g.kind, g.stack_id, @total(g.events) AS events,
     sum(CASE WHEN g.bytes > 0 THEN g.bytes WHEN g.bytes <= 0 THEN 0 END) AS grown,
     sum(CASE WHEN g.bytes < 0 THEN -g.bytes WHEN g.bytes >= 0 THEN 0 END) AS shrunk
   FROM grown AS g
@@ -83,7 +83,7 @@ WITH called AS (
   LEFT JOIN thread_name AS u ON u.name_id = g.name_id
   GROUP BY ALL
 ), folded AS (
-  SELECT t.upid, t.pid, t.process, t.kind, f.folded AS stack, TRY_CAST(sum(t.events) AS BIGINT) AS events,
+  SELECT t.upid, t.pid, t.process, t.kind, f.folded AS stack, @total(t.events) AS events,
     sum(t.grown) AS grown, sum(t.shrunk) AS shrunk
   FROM total AS t
   LEFT JOIN stack_folded AS f USING (stack_id)

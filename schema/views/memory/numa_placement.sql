@@ -17,7 +17,7 @@
 -- column on_cpu_ns [ns]: time its threads ran on CPUs of the node
 -- column on_cpu_ratio [ratio]: on_cpu_ns as a share of the time they ran at all
 WITH ran AS (
-  SELECT t.upid, n.node, TRY_CAST(sum(s.duration_ns) AS BIGINT) AS on_cpu_ns
+  SELECT t.upid, n.node, @total(s.duration_ns) AS on_cpu_ns
   FROM followed_state AS s
   JOIN thread AS t USING (utid)
   JOIN cpu_node AS n USING (cpu)
@@ -30,7 +30,7 @@ WITH ran AS (
   FROM proc_numa
   GROUP BY source_id, snapshot, upid
 ), place AS (
-  SELECT source_id, snapshot, upid, node, TRY_CAST(sum(resident_bytes) AS BIGINT) AS resident_bytes
+  SELECT source_id, snapshot, upid, node, @total(resident_bytes) AS resident_bytes
   FROM (
     SELECT source_id, snapshot, upid, node, resident_bytes FROM proc_numa
     UNION ALL
@@ -40,9 +40,9 @@ WITH ran AS (
 )
 SELECT
   g.ts_ns, x.snapshot, x.upid, g.pid, p.name AS comm, x.node, x.resident_bytes,
-  x.resident_bytes / nullif(g.resident_bytes, 0) AS resident_ratio,
+  @ratio(x.resident_bytes, g.resident_bytes) AS resident_ratio,
   CASE WHEN o.on_cpu_ns IS NOT NULL THEN coalesce(r.on_cpu_ns, 0) END AS on_cpu_ns,
-  coalesce(r.on_cpu_ns, 0) / nullif(o.on_cpu_ns, 0) AS on_cpu_ratio
+  @ratio(coalesce(r.on_cpu_ns, 0), o.on_cpu_ns) AS on_cpu_ratio
 FROM place AS x
 JOIN reading AS g USING (source_id, snapshot, upid)
 ASOF LEFT JOIN process_name AS p ON p.upid = x.upid AND p.since_ts_ns <= g.ts_ns

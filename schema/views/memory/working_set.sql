@@ -60,11 +60,11 @@ WITH cache AS (
     AND row_number() OVER (PARTITION BY target ORDER BY events DESC, device, inode) = 1
 ), file AS (
   SELECT upid, pid, process, device, inode,
-    TRY_CAST(coalesce(sum(page_count) FILTER (action IN ('looked_up', 'faulted')), 0) AS BIGINT) AS looked_up,
-    TRY_CAST(coalesce(sum(page_count) FILTER (action = 'added' AND NOT coalesce(is_written, false)), 0) AS BIGINT) AS read,
-    TRY_CAST(coalesce(sum(page_count) FILTER (action = 'added' AND is_written), 0) AS BIGINT) AS written,
-    TRY_CAST(coalesce(sum(page_count) FILTER (action = 'added' AND NOT coalesce(is_written, false) AND nth > 1), 0) AS BIGINT) AS reread,
-    TRY_CAST(coalesce(sum(page_count) FILTER (action = 'removed'), 0) AS BIGINT) AS removed,
+    @total_or_zero(page_count, action IN ('looked_up', 'faulted')) AS looked_up,
+    @total_or_zero(page_count, action = 'added' AND NOT coalesce(is_written, false)) AS read,
+    @total_or_zero(page_count, action = 'added' AND is_written) AS written,
+    @total_or_zero(page_count, action = 'added' AND NOT coalesce(is_written, false) AND nth > 1) AS reread,
+    @total_or_zero(page_count, action = 'removed') AS removed,
     max(first_page + page_count)::HUGEINT AS extent
   FROM page
   GROUP BY upid, pid, process, device, inode

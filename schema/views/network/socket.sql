@@ -55,10 +55,10 @@ SELECT
     ELSE s.peer_address || ':' || s.peer_port END AS peer,
   s.inode, s.recv_queue_bytes, s.send_queue_bytes, s.recv_buffer_bytes, s.send_buffer_bytes, s.drop_count,
   s.rtt_ns, s.rttvar_ns, s.rtt_min_ns, s.rto_ns, s.retransmit_count, s.segment_sent_count,
-  s.retransmit_count / nullif(s.segment_sent_count, 0) AS retransmit_ratio,
+  @ratio(s.retransmit_count, s.segment_sent_count) AS retransmit_ratio,
   s.lost_count, s.unacknowledged_count, s.congestion_window_count, s.mss_bytes, s.sent_bytes, s.received_bytes,
-  s.delivery_rate_bytes_per_s, s.busy_ns, s.receiver_limited_ns / nullif(s.busy_ns, 0) AS receiver_limited_ratio,
-  s.buffer_limited_ns / nullif(s.busy_ns, 0) AS buffer_limited_ratio,
+  s.delivery_rate_bytes_per_s, s.busy_ns, @ratio(s.receiver_limited_ns, s.busy_ns) AS receiver_limited_ratio,
+  @ratio(s.buffer_limited_ns, s.busy_ns) AS buffer_limited_ratio,
   s.since_send_ns, s.since_receive_ns, s.timer, s.timer_ns, s.congestion_control
 FROM proc_socket AS s
 ASOF LEFT JOIN process_name AS p ON p.upid = s.upid AND p.since_ts_ns <= s.ts_ns

@@ -63,7 +63,7 @@ WITH socket AS (
 ), over_time AS (
   SELECT netns_inode, local_address, local_port, peer_address, peer_port,
     count(rtt_ns) AS rtt_count, avg(rtt_ns) AS rtt_avg_ns, quantile_disc(rtt_ns, 0.99) AS rtt_p99_ns, max(rtt_ns) AS rtt_max_ns,
-    arg_max(ts_ns, (rtt_ns, -ts_ns)) FILTER (rtt_ns IS NOT NULL) AS rtt_max_ts_ns, TRY_CAST(sum(is_retransmission) AS BIGINT) AS retransmissions
+    arg_max(ts_ns, (rtt_ns, -ts_ns)) FILTER (rtt_ns IS NOT NULL) AS rtt_max_ts_ns, @total(is_retransmission) AS retransmissions
   FROM reading
   GROUP BY ALL
 ), state AS (

@@ -21,7 +21,7 @@ SELECT
   t.utid, t.tid, t.pid, x.comm, x.state, f.folded AS stack,
   x.off_cpu_ns, x.off_cpu_count, x.off_cpu_max_ns, x.stack_id
 FROM (
-  SELECT s.utid, coalesce(n.comm, h.comm) AS comm, s.state, s.stack_id, TRY_CAST(sum(s.duration_ns) AS BIGINT) AS off_cpu_ns,
+  SELECT s.utid, coalesce(n.comm, h.comm) AS comm, s.state, s.stack_id, @total(s.duration_ns) AS off_cpu_ns,
     count(*) AS off_cpu_count, max(s.duration_ns) AS off_cpu_max_ns
   FROM followed_state AS s
   JOIN thread AS h USING (utid)

@@ -18,10 +18,10 @@
 -- column open_ns [ns]: time in this state that the end of the capture cut
 SELECT
   t.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, s.state,
-  TRY_CAST(coalesce(sum(s.duration_ns) FILTER (NOT s.is_open), 0) AS BIGINT) AS off_cpu_ns,
+  @total_or_zero(s.duration_ns, NOT s.is_open) AS off_cpu_ns,
   count(*) FILTER (NOT s.is_open) AS off_cpu_count,
   max(s.duration_ns) FILTER (NOT s.is_open) AS off_cpu_max_ns,
-  TRY_CAST(coalesce(sum(s.duration_ns) FILTER (s.is_open), 0) AS BIGINT) AS open_ns
+  @total_or_zero(s.duration_ns, s.is_open) AS open_ns
 FROM followed_state AS s
 JOIN thread AS t USING (utid)
 LEFT JOIN thread_name AS n ON n.name_id = s.name_id

@@ -23,9 +23,9 @@ SELECT
 FROM (
   SELECT
     coalesce(n.comm, t.comm) AS comm, s.stack_id, coalesce(m.comm, k.comm) AS waker_comm, s.waker_stack_id,
-    TRY_CAST(sum(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS BIGINT) AS off_cpu_ns,
+    @total(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS off_cpu_ns,
     count(*) AS sleep_count,
-    TRY_CAST(sum(s.duration_ns) AS BIGINT) AS sleep_ns,
+    @total(s.duration_ns) AS sleep_ns,
     max(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS off_cpu_max_ns
   FROM followed_state AS s
   JOIN thread AS t USING (utid)

@@ -100,7 +100,7 @@ WITH seen AS (
 ), step AS (
   SELECT source_id, snapshot, ts_ns, interval_ns, cgroup, field, value,
     CASE
-      WHEN value_snapshot = before AND value >= before_value THEN value - before_value
+      WHEN value_snapshot = before THEN @counter_step(value, before_value, NULL)
       -- A device that the group had not used before is not in its statistics.
       WHEN value_snapshot IS NULL AND before IS NOT NULL AND field IN ('read_bytes', 'write_bytes', 'read', 'write') THEN value
     END AS n
@@ -109,7 +109,7 @@ WITH seen AS (
 ), summed AS (
   -- Devices are added up; a sum of which a part is unknown is unknown.
   SELECT source_id, snapshot, cgroup, field, max(ts_ns) AS ts_ns, max(interval_ns) AS interval_ns, max(value) AS value,
-    CASE WHEN count(n) = count(*) THEN TRY_CAST(sum(n) AS BIGINT) END AS n
+    CASE WHEN count(n) = count(*) THEN @total(n) END AS n
   FROM step
   GROUP BY source_id, snapshot, cgroup, field
 ), flat AS (
@@ -137,14 +137,14 @@ SELECT
   coalesce(cpu, cpu_v1) AS cpu_ns,
   coalesce(cpu / cpu_interval_ns, cpu_v1 / cpu_v1_interval_ns) AS cpu_ratio,
   user_ns, system_ns, cpu_limit_ratio,
-  coalesce(cpu / cpu_interval_ns, cpu_v1 / cpu_v1_interval_ns) / nullif(cpu_limit_ratio, 0) AS cpu_limit_used_ratio,
+  @ratio(coalesce(cpu / cpu_interval_ns, cpu_v1 / cpu_v1_interval_ns), cpu_limit_ratio) AS cpu_limit_used_ratio,
   period AS period_count, throttled_period AS throttled_count,
-  throttled_period / nullif(period, 0) AS throttled_period_ratio,
+  @ratio(throttled_period, period) AS throttled_period_ratio,
   throttled_ns, throttled_ns / interval_ns AS throttled_ratio,
-  memory AS memory_bytes, memory_limit AS memory_limit_bytes, memory / nullif(memory_limit, 0) AS memory_limit_used_ratio,
+  memory AS memory_bytes, memory_limit AS memory_limit_bytes, @ratio(memory, memory_limit) AS memory_limit_used_ratio,
   anon AS anon_bytes, file AS file_bytes, memory_limit_hit AS memory_limit_hit_count, oom_kill AS oom_kill_count,
   read_bytes, write_bytes,
-  1e9 * read_bytes / interval_ns AS read_bytes_per_s, 1e9 * write_bytes / interval_ns AS write_bytes_per_s,
+  @per_second(read_bytes, interval_ns) AS read_bytes_per_s, @per_second(write_bytes, interval_ns) AS write_bytes_per_s,
   read AS read_count, write AS write_count, task AS task_count, task_limit AS task_limit_count,
   cpu_pressure AS cpu_pressure_ns, cpu_pressure / interval_ns AS cpu_pressure_ratio,
   memory_pressure AS memory_pressure_ns, memory_pressure / interval_ns AS memory_pressure_ratio,

@@ -55,9 +55,8 @@ WITH counter AS (
 ), spent AS (
   SELECT source_id, snapshot, ts_ns, interval_ns, cpu, mode,
     CASE
-      WHEN now_ns >= before_ns THEN now_ns - before_ns
-      WHEN was_offline AND mode IN ('idle', 'iowait') THEN now_ns
-      ELSE 0
+      WHEN now_ns < before_ns AND was_offline AND mode IN ('idle', 'iowait') THEN now_ns
+      ELSE @cpu_time_step(now_ns, before_ns)
     END AS ns
   FROM step
   WHERE before_ns IS NOT NULL AND interval_ns > 0
@@ -67,13 +66,13 @@ WITH counter AS (
   GROUP BY GROUPING SETS ((source_id, snapshot, cpu, mode), (source_id, snapshot, mode))
 ), total AS (
   SELECT source_id, snapshot, ts_ns, interval_ns, cpu,
-    TRY_CAST(sum(ns) FILTER (mode = 'usr') AS BIGINT) AS usr, TRY_CAST(sum(ns) FILTER (mode = 'nice') AS BIGINT) AS nice,
-    TRY_CAST(sum(ns) FILTER (mode = 'sys') AS BIGINT) AS sys, TRY_CAST(sum(ns) FILTER (mode = 'iowait') AS BIGINT) AS iowait,
-    TRY_CAST(sum(ns) FILTER (mode = 'irq') AS BIGINT) AS irq, TRY_CAST(sum(ns) FILTER (mode = 'soft') AS BIGINT) AS soft,
-    TRY_CAST(sum(ns) FILTER (mode = 'steal') AS BIGINT) AS steal, TRY_CAST(sum(ns) FILTER (mode = 'guest') AS BIGINT) AS guest,
-    TRY_CAST(sum(ns) FILTER (mode = 'gnice') AS BIGINT) AS gnice, TRY_CAST(sum(ns) FILTER (mode = 'idle') AS BIGINT) AS idle,
-    TRY_CAST(sum(ns) AS BIGINT) AS total,
-    TRY_CAST(coalesce(sum(ns) FILTER (mode NOT IN ('idle', 'iowait', 'steal')), 0) AS BIGINT) AS busy
+    @total_where(ns, mode = 'usr') AS usr, @total_where(ns, mode = 'nice') AS nice,
+    @total_where(ns, mode = 'sys') AS sys, @total_where(ns, mode = 'iowait') AS iowait,
+    @total_where(ns, mode = 'irq') AS irq, @total_where(ns, mode = 'soft') AS soft,
+    @total_where(ns, mode = 'steal') AS steal, @total_where(ns, mode = 'guest') AS guest,
+    @total_where(ns, mode = 'gnice') AS gnice, @total_where(ns, mode = 'idle') AS idle,
+    @total(ns) AS total,
+    @total_or_zero(ns, mode NOT IN ('idle', 'iowait', 'steal')) AS busy
   FROM scoped
   GROUP BY source_id, snapshot, ts_ns, interval_ns, cpu
 )

@@ -69,16 +69,13 @@ WITH snapshot_before AS (
     AND b.minor = c.minor AND b.field = c.field
   WHERE s.interval_ns > 0
 ), judged AS (
-  SELECT *, value < before AND before < wrap AND before >= wrap / 2 AND value < wrap / 2 AS has_wrapped
+  SELECT *, @counter_step(value, before, wrap) AS step
   FROM pair
 ), step AS (
   SELECT source_id, snapshot, device, major, minor, field, value AS total,
-    CASE
-      WHEN before IS NULL OR bool_or(value < before AND NOT has_wrapped)
-        OVER (PARTITION BY source_id, snapshot, device, major, minor) THEN value
-      WHEN has_wrapped THEN value - before + wrap
-      ELSE value - before
-    END AS n
+    -- A device that is new, or of which one counter began again, counts from 0.
+    CASE WHEN before IS NULL OR bool_or(before IS NOT NULL AND step IS NULL) OVER (PARTITION BY source_id, snapshot, device, major, minor)
+      THEN value ELSE step END AS n
   FROM judged
 ), grown AS (
   SELECT source_id, snapshot, device, major, minor,
@@ -97,26 +94,26 @@ WITH snapshot_before AS (
 )
 SELECT
   d.ts_ns - s.interval_ns AS ts_ns, s.interval_ns, d.device,
-  1e9 * g.read_count / s.interval_ns AS read_per_s,
-  1e9 * g.write_count / s.interval_ns AS write_per_s,
-  1e9 * g.discard_count / s.interval_ns AS discard_per_s,
-  1e9 * g.flush_count / s.interval_ns AS flush_per_s,
-  1e9 * g.read_bytes / s.interval_ns AS read_bytes_per_s,
-  1e9 * g.write_bytes / s.interval_ns AS write_bytes_per_s,
-  1e9 * g.discard_bytes / s.interval_ns AS discard_bytes_per_s,
-  1e9 * g.read_merge_count / s.interval_ns AS read_merge_per_s,
-  1e9 * g.write_merge_count / s.interval_ns AS write_merge_per_s,
-  1e9 * g.discard_merge_count / s.interval_ns AS discard_merge_per_s,
-  g.read_merge_count / nullif(g.read_merge_count + g.read_count, 0) AS read_merge_ratio,
-  g.write_merge_count / nullif(g.write_merge_count + g.write_count, 0) AS write_merge_ratio,
-  g.discard_merge_count / nullif(g.discard_merge_count + g.discard_count, 0) AS discard_merge_ratio,
-  g.read_ns / nullif(g.read_count, 0) AS read_await_ns,
-  g.write_ns / nullif(g.write_count, 0) AS write_await_ns,
-  g.discard_ns / nullif(g.discard_count, 0) AS discard_await_ns,
-  g.flush_ns / nullif(g.flush_count, 0) AS flush_await_ns,
-  g.read_bytes / nullif(g.read_count, 0) AS read_size_bytes,
-  g.write_bytes / nullif(g.write_count, 0) AS write_size_bytes,
-  g.discard_bytes / nullif(g.discard_count, 0) AS discard_size_bytes,
+  @per_second(g.read_count, s.interval_ns) AS read_per_s,
+  @per_second(g.write_count, s.interval_ns) AS write_per_s,
+  @per_second(g.discard_count, s.interval_ns) AS discard_per_s,
+  @per_second(g.flush_count, s.interval_ns) AS flush_per_s,
+  @per_second(g.read_bytes, s.interval_ns) AS read_bytes_per_s,
+  @per_second(g.write_bytes, s.interval_ns) AS write_bytes_per_s,
+  @per_second(g.discard_bytes, s.interval_ns) AS discard_bytes_per_s,
+  @per_second(g.read_merge_count, s.interval_ns) AS read_merge_per_s,
+  @per_second(g.write_merge_count, s.interval_ns) AS write_merge_per_s,
+  @per_second(g.discard_merge_count, s.interval_ns) AS discard_merge_per_s,
+  @ratio(g.read_merge_count, g.read_merge_count + g.read_count) AS read_merge_ratio,
+  @ratio(g.write_merge_count, g.write_merge_count + g.write_count) AS write_merge_ratio,
+  @ratio(g.discard_merge_count, g.discard_merge_count + g.discard_count) AS discard_merge_ratio,
+  @ratio(g.read_ns, g.read_count) AS read_await_ns,
+  @ratio(g.write_ns, g.write_count) AS write_await_ns,
+  @ratio(g.discard_ns, g.discard_count) AS discard_await_ns,
+  @ratio(g.flush_ns, g.flush_count) AS flush_await_ns,
+  @ratio(g.read_bytes, g.read_count) AS read_size_bytes,
+  @ratio(g.write_bytes, g.write_count) AS write_size_bytes,
+  @ratio(g.discard_bytes, g.discard_count) AS discard_size_bytes,
   (g.read_bytes + g.write_bytes + coalesce(g.discard_bytes, 0))
     / nullif(g.read_count + g.write_count + coalesce(g.discard_count, 0), 0) AS request_size_bytes,
   g.weighted_io_ns / s.interval_ns AS queue_length,

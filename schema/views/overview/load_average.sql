@@ -24,7 +24,7 @@ WITH online AS (
 SELECT
   l.ts_ns, l.load_1min, l.load_5min, l.load_15min, l.runnable_count, l.thread_count,
   coalesce(o.cpu_count, c.cpu_count) AS cpu_count,
-  l.load_1min / nullif(coalesce(o.cpu_count, c.cpu_count), 0) AS load_per_cpu
+  @ratio(l.load_1min, coalesce(o.cpu_count, c.cpu_count)) AS load_per_cpu
 FROM proc_load AS l
 LEFT JOIN online AS o ON o.source_id = l.source_id AND o.snapshot = l.snapshot
 LEFT JOIN (SELECT max(cpu_count) AS cpu_count FROM capture) AS c ON true

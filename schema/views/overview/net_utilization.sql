@@ -51,7 +51,7 @@ WITH snapshot_before AS (
   )
 ), pair AS (
   SELECT c.source_id, c.snapshot, c.interface, c.field, c.value, b.value AS before,
-    c.value < b.value AND b.value < 4294967296 AND b.value >= 2147483648 AND c.value < 2147483648 AS has_wrapped
+    @counter_step(c.value, b.value, 4294967296) AS step
   FROM counter AS c
   JOIN snapshot_before AS s ON s.source_id = c.source_id AND s.snapshot = c.snapshot
   LEFT JOIN counter AS b
@@ -59,12 +59,9 @@ WITH snapshot_before AS (
   WHERE s.interval_ns > 0
 ), step AS (
   SELECT source_id, snapshot, interface, field,
-    CASE
-      WHEN before IS NULL OR bool_or(value < before AND NOT has_wrapped)
-        OVER (PARTITION BY source_id, snapshot, interface) THEN value
-      WHEN has_wrapped THEN value - before + 4294967296
-      ELSE value - before
-    END AS n
+    -- An interface that is new, or of which one counter began again, counts from 0.
+    CASE WHEN before IS NULL OR bool_or(before IS NOT NULL AND step IS NULL) OVER (PARTITION BY source_id, snapshot, interface)
+      THEN value ELSE step END AS n
   FROM pair
 ), grown AS (
   SELECT source_id, snapshot, interface,
@@ -83,22 +80,22 @@ WITH snapshot_before AS (
 )
 SELECT
   s.ts_ns - s.interval_ns AS ts_ns, s.interval_ns, g.interface,
-  1e9 * g.rx_packet_count / s.interval_ns AS rx_packet_per_s,
-  1e9 * g.tx_packet_count / s.interval_ns AS tx_packet_per_s,
-  1e9 * g.rx_bytes / s.interval_ns AS rx_bytes_per_s,
-  1e9 * g.tx_bytes / s.interval_ns AS tx_bytes_per_s,
-  1e9 * g.rx_compressed_count / s.interval_ns AS rx_compressed_per_s,
-  1e9 * g.tx_compressed_count / s.interval_ns AS tx_compressed_per_s,
-  1e9 * g.rx_multicast_count / s.interval_ns AS rx_multicast_per_s,
-  1e9 * g.rx_error_count / s.interval_ns AS rx_error_per_s,
-  1e9 * g.tx_error_count / s.interval_ns AS tx_error_per_s,
-  1e9 * g.collisions / s.interval_ns AS collision_per_s,
-  1e9 * g.rx_drop_count / s.interval_ns AS rx_drop_per_s,
-  1e9 * g.tx_drop_count / s.interval_ns AS tx_drop_per_s,
-  1e9 * g.tx_carrier_error_count / s.interval_ns AS tx_carrier_error_per_s,
-  1e9 * g.rx_frame_error_count / s.interval_ns AS rx_frame_error_per_s,
-  1e9 * g.rx_fifo_error_count / s.interval_ns AS rx_fifo_error_per_s,
-  1e9 * g.tx_fifo_error_count / s.interval_ns AS tx_fifo_error_per_s,
+  @per_second(g.rx_packet_count, s.interval_ns) AS rx_packet_per_s,
+  @per_second(g.tx_packet_count, s.interval_ns) AS tx_packet_per_s,
+  @per_second(g.rx_bytes, s.interval_ns) AS rx_bytes_per_s,
+  @per_second(g.tx_bytes, s.interval_ns) AS tx_bytes_per_s,
+  @per_second(g.rx_compressed_count, s.interval_ns) AS rx_compressed_per_s,
+  @per_second(g.tx_compressed_count, s.interval_ns) AS tx_compressed_per_s,
+  @per_second(g.rx_multicast_count, s.interval_ns) AS rx_multicast_per_s,
+  @per_second(g.rx_error_count, s.interval_ns) AS rx_error_per_s,
+  @per_second(g.tx_error_count, s.interval_ns) AS tx_error_per_s,
+  @per_second(g.collisions, s.interval_ns) AS collision_per_s,
+  @per_second(g.rx_drop_count, s.interval_ns) AS rx_drop_per_s,
+  @per_second(g.tx_drop_count, s.interval_ns) AS tx_drop_per_s,
+  @per_second(g.tx_carrier_error_count, s.interval_ns) AS tx_carrier_error_per_s,
+  @per_second(g.rx_frame_error_count, s.interval_ns) AS rx_frame_error_per_s,
+  @per_second(g.rx_fifo_error_count, s.interval_ns) AS rx_fifo_error_per_s,
+  @per_second(g.tx_fifo_error_count, s.interval_ns) AS tx_fifo_error_per_s,
   8e9 * CASE WHEN l.is_full_duplex THEN greatest(g.rx_bytes, g.tx_bytes) ELSE g.rx_bytes + g.tx_bytes END
     / s.interval_ns / l.speed_bits_per_s AS util_ratio,
   l.speed_bits_per_s,

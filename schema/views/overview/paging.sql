@@ -55,15 +55,12 @@ WITH counter AS (
   WINDOW w AS (PARTITION BY source_id, full_name ORDER BY snapshot, ts_ns)
 ), step AS (
   SELECT source_id, snapshot, ts_ns, interval_ns, name,
-    CASE
-      WHEN value >= before THEN value - before
-      WHEN before < 4294967296 AND before >= 2147483648 AND value < 2147483648 THEN value - before + 4294967296
-    END AS n
+    @counter_step(value, before, 4294967296) AS n
   FROM pair
   WHERE interval_ns > 0
 ), summed AS (
   -- A sum of which a part is unknown is unknown.
-  SELECT source_id, snapshot, ts_ns, interval_ns, name, CASE WHEN count(n) = count(*) THEN TRY_CAST(sum(n) AS BIGINT) END AS n
+  SELECT source_id, snapshot, ts_ns, interval_ns, name, CASE WHEN count(n) = count(*) THEN @total(n) END AS n
   FROM step
   GROUP BY source_id, snapshot, ts_ns, interval_ns, name
 ), flat AS (
@@ -81,19 +78,19 @@ WITH counter AS (
 )
 SELECT
   ts_ns - interval_ns AS ts_ns, interval_ns,
-  1e9 * page_in / interval_ns AS page_in_bytes_per_s,
-  1e9 * page_out / interval_ns AS page_out_bytes_per_s,
-  1e9 * fault / interval_ns AS fault_per_s,
-  1e9 * major_fault / interval_ns AS major_fault_per_s,
-  1e9 * freed / interval_ns AS free_pages_per_s,
-  1e9 * scan_kswapd / interval_ns AS scan_kswapd_pages_per_s,
-  1e9 * scan_direct / interval_ns AS scan_direct_pages_per_s,
-  1e9 * steal / interval_ns AS steal_pages_per_s,
-  steal / nullif(scan_kswapd + scan_direct + coalesce(scan_other, 0), 0) AS reclaim_ratio,
-  1e9 * refault_file / interval_ns AS refault_file_pages_per_s,
-  1e9 * refault_anon / interval_ns AS refault_anon_pages_per_s,
-  1e9 * swap_in / interval_ns AS swap_in_pages_per_s,
-  1e9 * swap_out / interval_ns AS swap_out_pages_per_s,
+  @per_second(page_in, interval_ns) AS page_in_bytes_per_s,
+  @per_second(page_out, interval_ns) AS page_out_bytes_per_s,
+  @per_second(fault, interval_ns) AS fault_per_s,
+  @per_second(major_fault, interval_ns) AS major_fault_per_s,
+  @per_second(freed, interval_ns) AS free_pages_per_s,
+  @per_second(scan_kswapd, interval_ns) AS scan_kswapd_pages_per_s,
+  @per_second(scan_direct, interval_ns) AS scan_direct_pages_per_s,
+  @per_second(steal, interval_ns) AS steal_pages_per_s,
+  @ratio(steal, scan_kswapd + scan_direct + coalesce(scan_other, 0)) AS reclaim_ratio,
+  @per_second(refault_file, interval_ns) AS refault_file_pages_per_s,
+  @per_second(refault_anon, interval_ns) AS refault_anon_pages_per_s,
+  @per_second(swap_in, interval_ns) AS swap_in_pages_per_s,
+  @per_second(swap_out, interval_ns) AS swap_out_pages_per_s,
   page_in AS page_in_bytes,
   page_out AS page_out_bytes,
   fault AS fault_count,

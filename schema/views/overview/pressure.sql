@@ -26,8 +26,8 @@ WITH pair AS (
   WINDOW w AS (PARTITION BY source_id, resource, kind ORDER BY snapshot, ts_ns)
 ), flat AS (
   SELECT source_id, snapshot, ts_ns, interval_ns, resource,
-    max(total_ns - before_ns) FILTER (kind = 'some' AND total_ns >= before_ns) AS some_ns,
-    max(total_ns - before_ns) FILTER (kind = 'full' AND total_ns >= before_ns) AS full_ns,
+    max(@counter_step(total_ns, before_ns, NULL)) FILTER (kind = 'some') AS some_ns,
+    max(@counter_step(total_ns, before_ns, NULL)) FILTER (kind = 'full') AS full_ns,
     max(avg10_ratio) FILTER (kind = 'some') AS some_avg10_ratio,
     max(avg60_ratio) FILTER (kind = 'some') AS some_avg60_ratio,
     max(avg300_ratio) FILTER (kind = 'some') AS some_avg300_ratio,

@@ -64,12 +64,12 @@ WITH thread_step AS (
   SELECT source_id, snapshot, upid, max(pid) AS pid, min(ts_ns) AS ts_ns, max(comm) FILTER (tid = pid) AS comm,
     min(start_boottime_ns) FILTER (tid = pid) AS start_boottime_ns, max(thread_count) AS thread_count,
     max(virtual_bytes) AS virtual_bytes, max(resident_bytes) AS resident_bytes,
-    TRY_CAST(sum(user_ns) AS BIGINT) AS user_ns, TRY_CAST(sum(system_ns) AS BIGINT) AS system_ns, TRY_CAST(sum(run_queue_ns) AS BIGINT) AS run_queue_ns,
-    TRY_CAST(sum(block_delay_ns) AS BIGINT) AS block_delay_ns, TRY_CAST(sum(minor_fault_count) AS BIGINT) AS minor_fault_count,
-    TRY_CAST(sum(major_fault_count) AS BIGINT) AS major_fault_count, TRY_CAST(sum(read_bytes) AS BIGINT) AS read_bytes,
-    TRY_CAST(sum(write_bytes) AS BIGINT) AS write_bytes, TRY_CAST(sum(cancelled_write_bytes) AS BIGINT) AS cancelled_write_bytes,
-    TRY_CAST(sum(voluntary_switch_count) AS BIGINT) AS voluntary_switch_count,
-    TRY_CAST(sum(involuntary_switch_count) AS BIGINT) AS involuntary_switch_count
+    @total(user_ns) AS user_ns, @total(system_ns) AS system_ns, @total(run_queue_ns) AS run_queue_ns,
+    @total(block_delay_ns) AS block_delay_ns, @total(minor_fault_count) AS minor_fault_count,
+    @total(major_fault_count) AS major_fault_count, @total(read_bytes) AS read_bytes,
+    @total(write_bytes) AS write_bytes, @total(cancelled_write_bytes) AS cancelled_write_bytes,
+    @total(voluntary_switch_count) AS voluntary_switch_count,
+    @total(involuntary_switch_count) AS involuntary_switch_count
   FROM thread_step
   GROUP BY source_id, snapshot, upid
 ), by_process AS (
@@ -135,16 +135,16 @@ SELECT
   i.user_ns + i.system_ns AS cpu_ns,
   i.run_queue_ns, i.run_queue_ns / i.interval_ns AS run_queue_ratio, i.block_delay_ns,
   i.minor_fault_count, i.major_fault_count,
-  i.minor_fault_count * 1e9 / i.interval_ns AS minor_fault_per_s,
-  i.major_fault_count * 1e9 / i.interval_ns AS major_fault_per_s,
+  @per_second(i.minor_fault_count, i.interval_ns) AS minor_fault_per_s,
+  @per_second(i.major_fault_count, i.interval_ns) AS major_fault_per_s,
   i.virtual_bytes, i.resident_bytes, i.resident_bytes / c.memory_bytes AS resident_ratio,
   i.read_bytes, i.write_bytes, i.cancelled_write_bytes,
-  i.read_bytes * 1e9 / i.interval_ns AS read_bytes_per_s,
-  i.write_bytes * 1e9 / i.interval_ns AS write_bytes_per_s,
-  i.cancelled_write_bytes * 1e9 / i.interval_ns AS cancelled_write_bytes_per_s,
+  @per_second(i.read_bytes, i.interval_ns) AS read_bytes_per_s,
+  @per_second(i.write_bytes, i.interval_ns) AS write_bytes_per_s,
+  @per_second(i.cancelled_write_bytes, i.interval_ns) AS cancelled_write_bytes_per_s,
   i.voluntary_switch_count, i.involuntary_switch_count,
-  i.voluntary_switch_count * 1e9 / i.interval_ns AS voluntary_switch_per_s,
-  i.involuntary_switch_count * 1e9 / i.interval_ns AS involuntary_switch_per_s,
+  @per_second(i.voluntary_switch_count, i.interval_ns) AS voluntary_switch_per_s,
+  @per_second(i.involuntary_switch_count, i.interval_ns) AS involuntary_switch_per_s,
   i.thread_count
 FROM interval AS i
 ASOF LEFT JOIN process_name AS p ON p.upid = i.upid AND p.since_ts_ns <= i.ts_ns

@@ -41,10 +41,7 @@ WITH counter AS (
   WINDOW w AS (PARTITION BY source_id, protocol, name ORDER BY snapshot, ts_ns)
 ), step AS (
   SELECT source_id, snapshot, ts_ns, interval_ns, name, value,
-    CASE
-      WHEN value >= before THEN value - before
-      WHEN before < 4294967296 AND before >= 2147483648 AND value < 2147483648 THEN value - before + 4294967296
-    END AS n
+    @counter_step(value, before, 4294967296) AS n
   FROM counter
   WHERE interval_ns > 0
 ), flat AS (
@@ -64,19 +61,19 @@ WITH counter AS (
 )
 SELECT
   ts_ns - interval_ns AS ts_ns, interval_ns,
-  1e9 * active_open / interval_ns AS active_open_per_s,
-  1e9 * passive_open / interval_ns AS passive_open_per_s,
-  1e9 * in_segment / interval_ns AS in_segment_per_s,
-  1e9 * out_segment / interval_ns AS out_segment_per_s,
-  1e9 * attempt_fail / interval_ns AS attempt_fail_per_s,
-  1e9 * established_reset / interval_ns AS established_reset_per_s,
-  1e9 * retransmit / interval_ns AS retransmit_per_s,
-  1e9 * in_error / interval_ns AS in_error_per_s,
-  1e9 * out_reset / interval_ns AS out_reset_per_s,
-  1e9 * timeout / ext_interval_ns AS timeout_per_s,
-  1e9 * listen_overflow / ext_interval_ns AS listen_overflow_per_s,
-  1e9 * listen_drop / ext_interval_ns AS listen_drop_per_s,
-  retransmit / nullif(out_segment, 0) AS retransmit_ratio,
+  @per_second(active_open, interval_ns) AS active_open_per_s,
+  @per_second(passive_open, interval_ns) AS passive_open_per_s,
+  @per_second(in_segment, interval_ns) AS in_segment_per_s,
+  @per_second(out_segment, interval_ns) AS out_segment_per_s,
+  @per_second(attempt_fail, interval_ns) AS attempt_fail_per_s,
+  @per_second(established_reset, interval_ns) AS established_reset_per_s,
+  @per_second(retransmit, interval_ns) AS retransmit_per_s,
+  @per_second(in_error, interval_ns) AS in_error_per_s,
+  @per_second(out_reset, interval_ns) AS out_reset_per_s,
+  @per_second(timeout, ext_interval_ns) AS timeout_per_s,
+  @per_second(listen_overflow, ext_interval_ns) AS listen_overflow_per_s,
+  @per_second(listen_drop, ext_interval_ns) AS listen_drop_per_s,
+  @ratio(retransmit, out_segment) AS retransmit_ratio,
   established AS established_count,
   active_open AS active_open_count, passive_open AS passive_open_count, in_segment AS in_segment_count,
   out_segment AS out_segment_count, retransmit AS retransmit_count, listen_overflow AS listen_overflow_count,

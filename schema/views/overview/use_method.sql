@@ -22,11 +22,11 @@ WITH one_cpu AS (
   GROUP BY cpu
 ), figure AS (
   SELECT 1 AS place, 'cpu' AS resource, NULL AS instance, 'utilization' AS kind, 'busy' AS metric,
-    sum(busy_ns) / nullif(sum(cpu_ns), 0) AS value, max(busy_ratio) AS worst_value, 'ratio' AS unit,
+    @ratio(sum(busy_ns), sum(cpu_ns)) AS value, max(busy_ratio) AS worst_value, 'ratio' AS unit,
     sum(busy_ns)::DOUBLE AS absolute_value, 'ns' AS absolute_unit, 'cpu_utilization' AS view_name
   FROM cpu_utilization WHERE cpu = 'all' HAVING count(*) > 0
   UNION ALL
-  SELECT 2, 'cpu', 'CPU ' || cpu, 'utilization', 'busiest CPU', busy_ns / nullif(cpu_ns, 0), worst, 'ratio',
+  SELECT 2, 'cpu', 'CPU ' || cpu, 'utilization', 'busiest CPU', @ratio(busy_ns, cpu_ns), worst, 'ratio',
     busy_ns::DOUBLE, 'ns', 'cpu_utilization'
   FROM one_cpu
   QUALIFY row_number() OVER (ORDER BY busy_ns / nullif(cpu_ns, 0) DESC NULLS LAST, cpu) = 1
@@ -35,11 +35,11 @@ WITH one_cpu AS (
     sum(run_queue_ns) / nullif(sum(run_queue_ns) + sum(on_cpu_ns), 0), NULL, 'ratio', sum(run_queue_ns)::DOUBLE, 'ns', 'thread_time'
   FROM thread_time HAVING count(*) > 0
   UNION ALL
-  SELECT 4, 'cpu', NULL, 'saturation', 'some thread waited for a CPU', sum(some_ns) / nullif(sum(interval_ns), 0),
+  SELECT 4, 'cpu', NULL, 'saturation', 'some thread waited for a CPU', @ratio(sum(some_ns), sum(interval_ns)),
     max(some_ratio), 'ratio', sum(some_ns)::DOUBLE, 'ns', 'pressure'
   FROM pressure WHERE resource = 'cpu' HAVING count(some_ns) > 0
   UNION ALL
-  SELECT 5, 'cpu', NULL, 'saturation', 'steal (kept back by the hypervisor)', sum(steal_ns) / nullif(sum(cpu_ns), 0),
+  SELECT 5, 'cpu', NULL, 'saturation', 'steal (kept back by the hypervisor)', @ratio(sum(steal_ns), sum(cpu_ns)),
     max(steal_ratio), 'ratio', sum(steal_ns)::DOUBLE, 'ns', 'cpu_utilization'
   FROM cpu_utilization WHERE cpu = 'all' HAVING count(steal_ns) > 0
   UNION ALL
@@ -48,11 +48,11 @@ WITH one_cpu AS (
     NULL, 'count', (count(*) FILTER (is_in_capture))::DOUBLE, 'count', 'kernel_log'
   FROM kernel_log HAVING count(*) > 0
   UNION ALL
-  SELECT 10, 'memory', NULL, 'utilization', 'used', avg(used_bytes / nullif(memory_bytes, 0)), max(used_bytes / nullif(memory_bytes, 0)),
+  SELECT 10, 'memory', NULL, 'utilization', 'used', avg(@ratio(used_bytes, memory_bytes)), max(@ratio(used_bytes, memory_bytes)),
     'ratio', avg(used_bytes), 'bytes', 'memory'
   FROM memory HAVING count(used_bytes) > 0
   UNION ALL
-  SELECT 11, 'memory', NULL, 'saturation', 'some thread waited for memory', sum(some_ns) / nullif(sum(interval_ns), 0),
+  SELECT 11, 'memory', NULL, 'saturation', 'some thread waited for memory', @ratio(sum(some_ns), sum(interval_ns)),
     max(some_ratio), 'ratio', sum(some_ns)::DOUBLE, 'ns', 'pressure'
   FROM pressure WHERE resource = 'memory' HAVING count(some_ns) > 0
   UNION ALL
@@ -65,8 +65,8 @@ WITH one_cpu AS (
     max(oom_kill_count)::DOUBLE, 'count', NULL, NULL, 'paging'
   FROM paging HAVING count(oom_kill_count) > 0
   UNION ALL
-  SELECT 20, 'swap', NULL, 'utilization', 'used', avg(swap_used_bytes / nullif(swap_total_bytes, 0)),
-    max(swap_used_bytes / nullif(swap_total_bytes, 0)), 'ratio', avg(swap_used_bytes), 'bytes', 'memory'
+  SELECT 20, 'swap', NULL, 'utilization', 'used', avg(@ratio(swap_used_bytes, swap_total_bytes)),
+    max(@ratio(swap_used_bytes, swap_total_bytes)), 'ratio', avg(swap_used_bytes), 'bytes', 'memory'
   FROM memory WHERE swap_total_bytes > 0 HAVING count(*) > 0
   UNION ALL
   SELECT 21, 'swap', NULL, 'saturation', 'swapped in and out',
@@ -74,15 +74,15 @@ WITH one_cpu AS (
     max(swap_in_bytes_per_s + swap_out_bytes_per_s), 'bytes/s', sum(swap_in_bytes + swap_out_bytes)::DOUBLE, 'bytes', 'vm_activity'
   FROM vm_activity HAVING count(swap_in_bytes + swap_out_bytes) > 0
   UNION ALL
-  SELECT 30, 'disk', device, 'utilization', 'busy', sum(busy_ns) / nullif(sum(interval_ns), 0), max(util_ratio), 'ratio',
+  SELECT 30, 'disk', device, 'utilization', 'busy', @ratio(sum(busy_ns), sum(interval_ns)), max(util_ratio), 'ratio',
     sum(busy_ns)::DOUBLE, 'ns', 'disk_utilization'
   FROM disk_utilization GROUP BY device HAVING sum(read_count) + sum(write_count) > 0
   UNION ALL
   SELECT 31, 'disk', device, 'saturation', 'requests in the queue and the device',
-    sum(queue_length * interval_ns) / nullif(sum(interval_ns), 0), max(queue_length), 'count', NULL, NULL, 'disk_utilization'
+    @ratio(sum(queue_length * interval_ns), sum(interval_ns)), max(queue_length), 'count', NULL, NULL, 'disk_utilization'
   FROM disk_utilization GROUP BY device HAVING sum(read_count) + sum(write_count) > 0
   UNION ALL
-  SELECT 32, 'disk', NULL, 'saturation', 'some thread waited for input or output', sum(some_ns) / nullif(sum(interval_ns), 0),
+  SELECT 32, 'disk', NULL, 'saturation', 'some thread waited for input or output', @ratio(sum(some_ns), sum(interval_ns)),
     max(some_ratio), 'ratio', sum(some_ns)::DOUBLE, 'ns', 'pressure'
   FROM pressure WHERE resource = 'io' HAVING count(some_ns) > 0
   UNION ALL
@@ -104,7 +104,7 @@ WITH one_cpu AS (
     max(rx_drop_count + tx_drop_count)::DOUBLE, 'count', (sum(rx_packet_count) + sum(tx_packet_count))::DOUBLE, 'count', 'net_utilization'
   FROM net_utilization GROUP BY interface HAVING sum(rx_packet_count) + sum(tx_packet_count) + sum(rx_drop_count) + sum(tx_drop_count) > 0
   UNION ALL
-  SELECT 42, 'network', NULL, 'saturation', 'TCP segments sent again', sum(retransmit_count) / nullif(sum(out_segment_count), 0),
+  SELECT 42, 'network', NULL, 'saturation', 'TCP segments sent again', @ratio(sum(retransmit_count), sum(out_segment_count)),
     max(retransmit_ratio), 'ratio', sum(retransmit_count)::DOUBLE, 'count', 'tcp_activity'
   FROM tcp_activity HAVING sum(out_segment_count) > 0
   UNION ALL

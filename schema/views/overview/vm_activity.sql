@@ -59,10 +59,7 @@ WITH counter AS (
   WINDOW w AS (PARTITION BY source_id, name ORDER BY snapshot, ts_ns)
 ), step AS (
   SELECT source_id, snapshot, interval_ns, name,
-    CASE
-      WHEN value >= before THEN value - before
-      WHEN before < 4294967296 AND before >= 2147483648 AND value < 2147483648 THEN value - before + 4294967296
-    END AS n
+    @counter_step(value, before, 4294967296) AS n
   FROM pair
   WHERE interval_ns > 0
 ), flat AS (
@@ -89,11 +86,11 @@ SELECT
   m.cached_bytes + coalesce(m.slab_reclaimable_bytes, 0) AS cache_bytes,
   1e9 * f.swap_in * p.bytes / f.paging_interval_ns AS swap_in_bytes_per_s,
   1e9 * f.swap_out * p.bytes / f.paging_interval_ns AS swap_out_bytes_per_s,
-  1e9 * f.block_in / f.paging_interval_ns AS block_in_bytes_per_s,
-  1e9 * f.block_out / f.paging_interval_ns AS block_out_bytes_per_s,
-  1e9 * f.interrupts / s.interval_ns AS interrupt_per_s,
-  1e9 * f.context_switches / s.interval_ns AS context_switch_per_s,
-  1e9 * f.forks / s.interval_ns AS fork_per_s,
+  @per_second(f.block_in, f.paging_interval_ns) AS block_in_bytes_per_s,
+  @per_second(f.block_out, f.paging_interval_ns) AS block_out_bytes_per_s,
+  @per_second(f.interrupts, s.interval_ns) AS interrupt_per_s,
+  @per_second(f.context_switches, s.interval_ns) AS context_switch_per_s,
+  @per_second(f.forks, s.interval_ns) AS fork_per_s,
   c.user_ratio + c.nice_ratio AS user_ratio,
   c.system_ratio + coalesce(c.irq_ratio, 0) + coalesce(c.softirq_ratio, 0) AS system_ratio,
   c.idle_ratio, c.iowait_ratio, c.steal_ratio,

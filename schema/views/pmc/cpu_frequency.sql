@@ -62,7 +62,7 @@ WITH counted AS (
   WHERE e.at_ns = s.ts_ns OR e.at_ns <= s.next_ts_ns
 ), with_busy AS (
   SELECT c.*, b.busy_ns - a.busy_ns AS proc_busy_ns,
-    CASE WHEN c.cpu IS NOT NULL THEN c.tsc / nullif(c.interval_ns, 0) END AS tsc_ghz,
+    CASE WHEN c.cpu IS NOT NULL THEN @ratio(c.tsc, c.interval_ns) END AS tsc_ghz,
     m.model_ghz
   FROM clocked AS c
   LEFT JOIN reached AS a ON a.cpu = c.cpu AND a.at_ns = c.ts_ns
@@ -75,7 +75,7 @@ WITH counted AS (
   FROM with_busy
 ), measured AS (
   SELECT *,
-    coalesce(reference_cycles / nullif(base_ghz, 0), proc_busy_ns) AS busy_ns,
+    coalesce(@ratio(reference_cycles, base_ghz), proc_busy_ns) AS busy_ns,
     CASE
       WHEN aperf IS NOT NULL AND mperf > 0 AND base_ghz IS NOT NULL THEN 'aperf/mperf'
       WHEN cycles IS NOT NULL AND ref_cycles > 0 AND base_ghz IS NOT NULL THEN 'cycles/ref-cycles'
@@ -100,8 +100,8 @@ SELECT
   try_cast(round(reference_cycles) AS BIGINT) AS reference_cycles,
   try_cast(round(busy_ns) AS BIGINT) AS busy_ns,
   effective_ghz, base_ghz,
-  busy_ns / nullif(interval_ns, 0) AS run_ratio,
-  coalesce(cycles, aperf) / nullif(base_ghz * interval_ns, 0) AS used_ratio,
+  @ratio(busy_ns, interval_ns) AS run_ratio,
+  @ratio(coalesce(cycles, aperf), base_ghz * interval_ns) AS used_ratio,
   method
 FROM clock
 ORDER BY ts_ns, source_id, cpu NULLS FIRST, aggregate NULLS FIRST

@@ -52,6 +52,6 @@ SELECT event, label AS symbol, dso, address, symbol_offset_bytes, is_kernel, sam
   CASE WHEN symbol IS NOT NULL THEN period / sum(period) OVER (PARTITION BY event_id, symbol, dso, is_kernel) END
     AS symbol_ratio,
   cycles::UBIGINT AS cycles, instructions::UBIGINT AS instructions,
-  cycles / nullif(instructions, 0) AS cpi
+  @ratio(cycles, instructions) AS cpi
 FROM described
 ORDER BY event, described.period DESC, dso, address, label, is_kernel, event_id

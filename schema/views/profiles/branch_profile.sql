@@ -36,7 +36,7 @@ SELECT t.event, f.label AS from_symbol, f.dso AS from_dso, f.address AS from_add
   g.label AS to_symbol, g.dso AS to_dso, g.address AS to_address,
   t.branches AS branch_count,
   CASE WHEN t.mispredicted + t.predicted > 0 THEN t.mispredicted::BIGINT END AS mispredicted_count,
-  t.mispredicted / nullif(t.mispredicted + t.predicted, 0) AS mispredicted_ratio,
+  @ratio(t.mispredicted, t.mispredicted + t.predicted) AS mispredicted_ratio,
   t.branches / sum(t.branches) OVER (PARTITION BY t.event_id) AS event_ratio,
   t.cycles AS gap_avg_cycles,
   t.aborted::BIGINT AS abort_count,

@@ -31,9 +31,9 @@ SELECT
   direction, event, symbol, depth,
   array_to_string(list_transform(labels[1:depth + 1], lambda l: replace(l, ';', ':')), ';') AS path,
   labels[depth + 1] AS name,
-  TRY_CAST(sum(period) AS UBIGINT) AS weight,
-  TRY_CAST(sum(sample_count) AS BIGINT) AS sample_count,
-  TRY_CAST(coalesce(sum(period) FILTER (CASE direction WHEN 'callers' THEN position = 1 ELSE len(labels) = depth + 1 END), 0) AS UBIGINT)
+  @total_period(period) AS weight,
+  @total(sample_count) AS sample_count,
+  @total_period_or_zero(period, CASE direction WHEN 'callers' THEN position = 1 ELSE len(labels) = depth + 1 END)
     AS self_weight,
   sum(period) / max(sum(period)) OVER (PARTITION BY direction, event, symbol) AS weight_ratio
 FROM node

@@ -18,10 +18,10 @@ SELECT
   event, depth,
   array_to_string(list_transform(labels[1:depth], lambda l: replace(l, ';', ':')), ';') AS path,
   labels[depth] AS symbol,
-  TRY_CAST(coalesce(sum(sample_count) FILTER (depth = len(labels)), 0) AS BIGINT) AS self_count,
-  TRY_CAST(sum(sample_count) AS BIGINT) AS total_count,
-  TRY_CAST(coalesce(sum(period) FILTER (depth = len(labels)), 0) AS UBIGINT) AS self_period,
-  TRY_CAST(sum(period) AS UBIGINT) AS total_period
+  @total_or_zero(sample_count, depth = len(labels)) AS self_count,
+  @total(sample_count) AS total_count,
+  @total_period_or_zero(period, depth = len(labels)) AS self_period,
+  @total_period(period) AS total_period
 FROM node
 GROUP BY event, depth, labels[1:depth], labels[depth]
 ORDER BY event, path, symbol

@@ -21,12 +21,12 @@
 -- column self_ratio [ratio]: self_period as a share of all of the event
 -- column total_ratio [ratio]: total_period as a share of all of the event
 WITH weight AS (
-  SELECT event_id, frame_id, stack_id, count(*) AS samples, TRY_CAST(sum(coalesce(period, 1)) AS UBIGINT) AS period
+  SELECT event_id, frame_id, stack_id, count(*) AS samples, @total_period(coalesce(period, 1)) AS period
   FROM sample
   WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL
   GROUP BY event_id, frame_id, stack_id
 ), self AS (
-  SELECT w.event_id, l.label, l.dso, l.is_kernel, TRY_CAST(sum(w.samples) AS BIGINT) AS samples, TRY_CAST(sum(w.period) AS UBIGINT) AS period
+  SELECT w.event_id, l.label, l.dso, l.is_kernel, @total(w.samples) AS samples, @total_period(w.period) AS period
   FROM weight AS w JOIN frame_label AS l USING (frame_id)
   GROUP BY ALL
 ), touched AS (
@@ -38,7 +38,7 @@ WITH weight AS (
   JOIN stack_entry AS e USING (stack_id)
   JOIN frame_label AS l ON l.frame_id = e.frame_id
 ), total AS (
-  SELECT event_id, label, dso, is_kernel, address, TRY_CAST(sum(samples) AS BIGINT) AS samples, TRY_CAST(sum(period) AS UBIGINT) AS period
+  SELECT event_id, label, dso, is_kernel, address, @total(samples) AS samples, @total_period(period) AS period
   FROM touched
   GROUP BY ALL
 ), everything AS (

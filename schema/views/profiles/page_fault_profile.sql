@@ -30,7 +30,7 @@ WITH fault AS (
   LEFT JOIN dso AS o ON o.dso_id = d.data_dso_id
   WHERE regexp_matches(v.name, '^(page-faults|faults|minor-faults|major-faults|exceptions:page_fault_(user|kernel))(:|$)')
 ), total AS (
-  SELECT event_id, event, stack_id, frame_id, mapped, TRY_CAST(sum(period) AS BIGINT) AS faults, count(*) AS samples,
+  SELECT event_id, event, stack_id, frame_id, mapped, @total(period) AS faults, count(*) AS samples,
     nullif(count(DISTINCT page), 0) AS pages
   FROM (SELECT * REPLACE (CASE WHEN stack_id IS NULL THEN frame_id END AS frame_id) FROM fault)
   GROUP BY ALL
@@ -46,10 +46,10 @@ WITH fault AS (
   LEFT JOIN stack_folded AS f USING (stack_id)
 )
 SELECT event, symbol, dso, stack, mapped,
-  TRY_CAST(sum(faults) AS BIGINT) AS fault_count,
+  @total(faults) AS fault_count,
   sum(faults) / sum(sum(faults)) OVER (PARTITION BY event_id) AS fault_ratio,
-  TRY_CAST(sum(samples) AS BIGINT) AS sample_count,
-  TRY_CAST(sum(pages) AS BIGINT) AS page_count
+  @total(samples) AS sample_count,
+  @total(pages) AS page_count
 FROM named
 GROUP BY event_id, event, symbol, dso, stack, mapped
 ORDER BY event, fault_count DESC, stack, symbol, dso, mapped NULLS FIRST, event_id

@@ -31,12 +31,12 @@ WITH path AS (
   FROM caller
   GROUP BY ALL
 ), self AS (
-  SELECT event, symbol, TRY_CAST(sum(samples) AS BIGINT) AS self_count, TRY_CAST(sum(period) AS UBIGINT) AS self_period, count(*) AS path_count,
+  SELECT event, symbol, @total(samples) AS self_count, @total_period(period) AS self_period, count(*) AS path_count,
     max(period)::UBIGINT AS top_path_period
   FROM path
   GROUP BY ALL
 ), total AS (
-  SELECT event, symbol, TRY_CAST(sum(period) AS UBIGINT) AS period
+  SELECT event, symbol, @total_period(period) AS period
   FROM (SELECT event, unnest(list_distinct(labels)) AS symbol, period FROM path)
   GROUP BY ALL
 ), everything AS (

@@ -11,7 +11,7 @@
 SELECT v.name AS event, w.stack_id, coalesce(f.labels, [l.label]) AS labels, w.sample_count, w.period
 FROM (
   SELECT event_id, stack_id, CASE WHEN stack_id IS NULL THEN frame_id END AS frame_id,
-    count(*) AS sample_count, TRY_CAST(sum(coalesce(period, 1)) AS UBIGINT) AS period
+    count(*) AS sample_count, @total_period(coalesce(period, 1)) AS period
   FROM sample
   WHERE frame_id IS NOT NULL OR stack_id IS NOT NULL
   GROUP BY ALL

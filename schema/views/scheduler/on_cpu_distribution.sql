@@ -18,13 +18,11 @@
 -- column on_cpu_ns [ns]: these stays together
 SELECT
   t.upid, p.pid, CASE WHEN t.tid = p.pid THEN coalesce(n.comm, p.name) ELSE p.name END AS process,
-  -- length(bin(n)) is exact where log2 rounds.
-  CASE WHEN s.duration_ns < 2 THEN 0 ELSE 1::BIGINT << (length(bin(s.duration_ns)) - 1) END AS bucket_min_ns,
-  CASE WHEN s.duration_ns < 2 THEN 2 WHEN length(bin(s.duration_ns)) = 63 THEN 9223372036854775807 ELSE 1::BIGINT << length(bin(s.duration_ns)) END
-    AS bucket_max_ns,
+  @bucket_min(s.duration_ns) AS bucket_min_ns,
+  @bucket_max(s.duration_ns) AS bucket_max_ns,
   count(*) AS run_count,
   count(*) FILTER (s.next_state IN ('runnable', 'runnable_preempted')) AS involuntary_count,
-  TRY_CAST(sum(s.duration_ns) AS BIGINT) AS on_cpu_ns
+  @total(s.duration_ns) AS on_cpu_ns
 FROM followed_state AS s
 JOIN thread AS t USING (utid)
 ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ts_ns <= s.ts_ns + s.duration_ns

@@ -40,9 +40,9 @@ WITH on_cpu AS (
 SELECT
   k.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, k.by_utid, b.tid AS by_tid, b.pid AS by_pid, coalesce(m.comm, b.comm) AS by_comm,
   count(*) AS preemption_count,
-  TRY_CAST(sum(w.duration_ns) AS BIGINT) AS lost_ns,
+  @total(w.duration_ns) AS lost_ns,
   max(w.duration_ns) AS lost_max_ns,
-  TRY_CAST(sum(k.by_ns) AS BIGINT) AS by_on_cpu_ns
+  @total(k.by_ns) AS by_on_cpu_ns
 FROM taken AS k
 JOIN thread AS t ON t.utid = k.utid
 LEFT JOIN wait AS w ON w.utid = k.utid AND w.ts_ns = k.end_ns

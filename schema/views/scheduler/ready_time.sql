@@ -23,15 +23,9 @@
 -- column on_cpu_ratio [ratio]: on_cpu_ns as a share of interval_ns
 -- column steal_ns [ns]: time that the hypervisor did not give to this machine's CPUs, all CPUs together
 -- column steal_ratio [ratio]: steal_ns as a share of the CPU time of the interval that the snapshots cover
-WITH setting AS (
-  -- At most 100,000 intervals.
-  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(end_ts_ns) // 100000)::BIGINT AS step_ns,
-    max(start_ts_ns) AS start_ns, max(end_ts_ns) AS end_ns
-  FROM recorded_span
-  WHERE table_name = 'thread_state'
-), cut AS (
+WITH setting AS @steps('thread_state'), cut AS (
   SELECT s.utid, s.state = 'running' AS is_run, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, x.step_ns,
-    unnest(range(s.ts_ns // x.step_ns, least((s.ts_ns + s.duration_ns - 1) // x.step_ns, s.ts_ns // x.step_ns + 100000) + 1)) AS step
+    @cut(s.ts_ns, s.ts_ns + s.duration_ns, x.step_ns) AS step
   FROM followed_state AS s
   CROSS JOIN setting AS x
   WHERE s.state IN ('running', 'runnable', 'runnable_preempted') AND s.duration_ns > 0
@@ -41,12 +35,12 @@ WITH setting AS (
   FROM cut AS c
   JOIN thread AS t USING (utid)
 ), counter AS (
-  SELECT ts_ns AS end_ns, lag(ts_ns) OVER w AS ts_ns, CASE WHEN steal_ns < lag(steal_ns) OVER w THEN 0 ELSE steal_ns - lag(steal_ns) OVER w END AS steal_ns
+  SELECT ts_ns AS end_ns, lag(ts_ns) OVER w AS ts_ns, @cpu_time_step(steal_ns, lag(steal_ns) OVER w) AS steal_ns
   FROM proc_cpu
   WINDOW w AS (PARTITION BY source_id, cpu ORDER BY snapshot, ts_ns)
 ), counter_cut AS (
   SELECT c.end_ns, c.ts_ns, c.steal_ns, x.step_ns, x.start_ns AS first_ns, x.end_ns AS last_ns,
-    unnest(range(c.ts_ns // x.step_ns, least((c.end_ns - 1) // x.step_ns, c.ts_ns // x.step_ns + 100000) + 1)) AS step
+    @cut(c.ts_ns, c.end_ns, x.step_ns) AS step
   FROM counter AS c
   CROSS JOIN setting AS x
   WHERE c.ts_ns < c.end_ns AND c.steal_ns IS NOT NULL
@@ -61,11 +55,11 @@ WITH setting AS (
   GROUP BY step
 ), total AS (
   SELECT p.step, p.upid, x.step_ns,
-    greatest(p.step * x.step_ns, x.start_ns) AS ts_ns,
-    greatest(1, least((p.step + 1) * x.step_ns, x.end_ns) - greatest(p.step * x.step_ns, x.start_ns)) AS interval_ns,
+    @step_ts(p.step, x.step_ns, x.start_ns) AS ts_ns,
+    @step_interval(p.step, x.step_ns, x.start_ns, x.end_ns) AS interval_ns,
     count(DISTINCT p.utid) AS thread_count,
-    TRY_CAST(coalesce(sum(p.ns) FILTER (NOT p.is_run), 0) AS BIGINT) AS ready_ns,
-    TRY_CAST(coalesce(sum(p.ns) FILTER (p.is_run), 0) AS BIGINT) AS on_cpu_ns
+    @total_or_zero(p.ns, NOT p.is_run) AS ready_ns,
+    @total_or_zero(p.ns, p.is_run) AS on_cpu_ns
   FROM part AS p
   CROSS JOIN setting AS x
   GROUP BY p.step, p.upid, x.step_ns, x.start_ns, x.end_ns

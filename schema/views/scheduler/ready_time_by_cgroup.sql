@@ -20,9 +20,9 @@
 -- column steal_ns [ns]: time that the hypervisor did not give to this machine's CPUs, all CPUs together
 -- column steal_ratio [ratio]: steal_ns as a share of the CPU time of the interval that the snapshots cover
 SELECT
-  ts_ns, interval_ns, cgroup, count(*) AS process_count, TRY_CAST(sum(thread_count) AS BIGINT) AS thread_count,
-  TRY_CAST(sum(ready_ns) AS BIGINT) AS ready_ns, sum(ready_ns) / interval_ns AS ready_ratio,
-  TRY_CAST(sum(on_cpu_ns) AS BIGINT) AS on_cpu_ns, sum(on_cpu_ns) / interval_ns AS on_cpu_ratio,
+  ts_ns, interval_ns, cgroup, count(*) AS process_count, @total(thread_count) AS thread_count,
+  @total(ready_ns) AS ready_ns, sum(ready_ns) / interval_ns AS ready_ratio,
+  @total(on_cpu_ns) AS on_cpu_ns, sum(on_cpu_ns) / interval_ns AS on_cpu_ratio,
   steal_ns, steal_ratio
 FROM ready_time
 GROUP BY ts_ns, interval_ns, cgroup, steal_ns, steal_ratio

@@ -18,14 +18,12 @@
 -- column wait_ns [ns]: these waits together
 SELECT
   utid, tid, pid, comm,
-  -- length(bin(n)) is exact where log2 rounds.
-  CASE WHEN wait_ns < 2 THEN 0 ELSE 1::BIGINT << (length(bin(wait_ns)) - 1) END AS bucket_min_ns,
-  CASE WHEN wait_ns < 2 THEN 2 WHEN length(bin(wait_ns)) = 63 THEN 9223372036854775807 ELSE 1::BIGINT << length(bin(wait_ns)) END
-    AS bucket_max_ns,
+  @bucket_min(wait_ns) AS bucket_min_ns,
+  @bucket_max(wait_ns) AS bucket_max_ns,
   count(*) AS wait_count,
   count(*) FILTER (state = 'runnable') AS woken_count,
   count(*) FILTER (state = 'runnable_preempted') AS preempted_count,
-  TRY_CAST(sum(wait_ns) AS BIGINT) AS wait_ns
+  @total(wait_ns) AS wait_ns
 FROM run_queue_wait
 WHERE NOT is_open
 GROUP BY ALL

@@ -30,16 +30,16 @@ SELECT
   count(*) FILTER (NOT is_open) AS wait_count,
   count(*) FILTER (NOT is_open AND state = 'runnable') AS woken_count,
   count(*) FILTER (NOT is_open AND state = 'runnable_preempted') AS preempted_count,
-  TRY_CAST(coalesce(sum(wait_ns) FILTER (NOT is_open), 0) AS BIGINT) AS wait_total_ns,
+  @total_or_zero(wait_ns, NOT is_open) AS wait_total_ns,
   avg(wait_ns) FILTER (NOT is_open) AS wait_avg_ns,
   quantile_disc(wait_ns, 0.5) FILTER (NOT is_open) AS wait_p50_ns,
   quantile_disc(wait_ns, 0.99) FILTER (NOT is_open) AS wait_p99_ns,
   max(wait_ns) FILTER (NOT is_open) AS wait_max_ns,
   -- The first of equally long waits.
   max({wait_ns: wait_ns, negative_ts_ns: -ts_ns}) FILTER (NOT is_open).negative_ts_ns * -1 AS wait_max_ts_ns,
-  TRY_CAST(coalesce(sum(wait_ns) FILTER (NOT is_open AND state = 'runnable'), 0) AS BIGINT) AS woken_wait_total_ns,
+  @total_or_zero(wait_ns, NOT is_open AND state = 'runnable') AS woken_wait_total_ns,
   max(wait_ns) FILTER (NOT is_open AND state = 'runnable') AS woken_wait_max_ns,
-  TRY_CAST(coalesce(sum(wait_ns) FILTER (is_open), 0) AS BIGINT) AS open_ns
+  @total_or_zero(wait_ns, is_open) AS open_ns
 FROM run_queue_wait
 GROUP BY utid, tid, pid, comm
 ORDER BY utid IN (SELECT utid FROM recorder_thread), wait_total_ns DESC, utid, comm

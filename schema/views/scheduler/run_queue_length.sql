@@ -20,19 +20,13 @@
 -- column busy_ns [ns]: time in which the CPU ran a thread
 -- column idle_ns [ns]: time in which it ran the idle task
 -- column known_ns [ns]: the part of the interval in which the CPU's state is known
-WITH setting AS (
-  -- At most 100,000 intervals.
-  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(end_ts_ns) // 100000)::BIGINT AS step_ns,
-    max(start_ts_ns) AS start_ns, max(end_ts_ns) AS end_ns
-  FROM recorded_span
-  WHERE table_name = 'thread_state'
-), cut AS (
-  SELECT q.*, s.step_ns, s.start_ns, s.end_ns, unnest(range(q.ts_ns // s.step_ns, least((q.ts_ns + q.duration_ns - 1) // s.step_ns, q.ts_ns // s.step_ns + 100000) + 1)) AS step
+WITH setting AS @steps('thread_state'), cut AS (
+  SELECT q.*, s.step_ns, s.start_ns, s.end_ns, @cut(q.ts_ns, q.ts_ns + q.duration_ns, s.step_ns) AS step
   FROM cpu_queue AS q
   CROSS JOIN setting AS s
 ), part AS (
-  SELECT greatest(step * step_ns, start_ns) AS ts_ns,
-    greatest(1, least((step + 1) * step_ns, end_ns) - greatest(step * step_ns, start_ns)) AS interval_ns,
+  SELECT @step_ts(step, step_ns, start_ns) AS ts_ns,
+    @step_interval(step, step_ns, start_ns, end_ns) AS interval_ns,
     cpu, waiting_count, is_running, is_idle,
     least(cut.ts_ns + duration_ns, (step + 1) * step_ns) - greatest(cut.ts_ns, step * step_ns) AS ns
   FROM cut
@@ -41,12 +35,12 @@ SELECT
   ts_ns, interval_ns, cpu,
   sum(waiting_count * ns) / sum(ns) AS waiting_avg_count,
   max(waiting_count) AS waiting_max_count,
-  TRY_CAST(sum(waiting_count * ns) AS BIGINT) AS waiting_ns,
-  TRY_CAST(coalesce(sum(ns) FILTER (waiting_count > 0), 0) AS BIGINT) AS queued_ns,
+  @total(waiting_count * ns) AS waiting_ns,
+  @total_or_zero(ns, waiting_count > 0) AS queued_ns,
   coalesce(sum(ns) FILTER (waiting_count > 0), 0) / sum(ns) AS queued_ratio,
-  TRY_CAST(coalesce(sum(ns) FILTER (is_running), 0) AS BIGINT) AS busy_ns,
-  TRY_CAST(coalesce(sum(ns) FILTER (is_idle AND NOT is_running), 0) AS BIGINT) AS idle_ns,
-  TRY_CAST(sum(ns) AS BIGINT) AS known_ns
+  @total_or_zero(ns, is_running) AS busy_ns,
+  @total_or_zero(ns, is_idle AND NOT is_running) AS idle_ns,
+  @total(ns) AS known_ns
 FROM part
 GROUP BY ts_ns, interval_ns, cpu
 ORDER BY ts_ns, cpu

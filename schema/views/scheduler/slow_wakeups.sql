@@ -31,7 +31,7 @@ WITH slow AS (
   SELECT ts_ns, ts_ns + duration_ns AS end_ns, cpu, utid FROM followed_state WHERE state IN ('running', 'idle')
 ), instead AS (
   SELECT s.utid, s.ts_ns, r.utid AS other_utid,
-    TRY_CAST(sum(least(s.ts_ns + s.wait_ns, r.end_ns) - greatest(s.ts_ns, r.ts_ns)) AS BIGINT) AS ns,
+    @total(least(s.ts_ns + s.wait_ns, r.end_ns) - greatest(s.ts_ns, r.ts_ns)) AS ns,
     bool_or(r.end_ns = s.ts_ns + s.wait_ns) AS is_previous
   FROM slow AS s
   JOIN run AS r ON r.cpu = s.cpu AND r.ts_ns < s.ts_ns + s.wait_ns AND r.end_ns > s.ts_ns AND r.utid <> s.utid

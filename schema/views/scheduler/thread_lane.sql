@@ -36,7 +36,7 @@ WITH asked AS (
 ), part AS (
   -- At most one interval that is longer than a bucket begins in it.
   SELECT utid, (ts_ns - start_ns) // bucket_ns AS bucket, end_ns - ts_ns >= bucket_ns AS is_long, state,
-    min(ts_ns) AS ts_ns, max(end_ns) AS end_ns, TRY_CAST(sum(end_ns - ts_ns) AS BIGINT) AS ns, count(*) AS interval_count
+    min(ts_ns) AS ts_ns, max(end_ns) AS end_ns, @total(end_ns - ts_ns) AS ns, count(*) AS interval_count
   FROM clipped
   GROUP BY ALL
 ), lane AS (
@@ -44,12 +44,12 @@ WITH asked AS (
     min(ts_ns) AS ts_ns,
     max(end_ns) - min(ts_ns) AS duration_ns,
     first(state ORDER BY ns DESC, state) AS state,
-    TRY_CAST(sum(interval_count) AS BIGINT) AS interval_count,
-    TRY_CAST(coalesce(sum(ns) FILTER (state = 'running'), 0) AS BIGINT) AS running_ns,
-    TRY_CAST(coalesce(sum(ns) FILTER (state IN ('runnable', 'runnable_preempted')), 0) AS BIGINT) AS runnable_ns,
-    TRY_CAST(coalesce(sum(ns) FILTER (state IN ('sleeping', 'idle_sleep')), 0) AS BIGINT) AS sleeping_ns,
-    TRY_CAST(coalesce(sum(ns) FILTER (state = 'disk_sleep'), 0) AS BIGINT) AS disk_sleep_ns,
-    TRY_CAST(sum(ns) AS BIGINT) AS all_ns
+    @total(interval_count) AS interval_count,
+    @total_or_zero(ns, state = 'running') AS running_ns,
+    @total_or_zero(ns, state IN ('runnable', 'runnable_preempted')) AS runnable_ns,
+    @total_or_zero(ns, state IN ('sleeping', 'idle_sleep')) AS sleeping_ns,
+    @total_or_zero(ns, state = 'disk_sleep') AS disk_sleep_ns,
+    @total(ns) AS all_ns
   FROM part
   GROUP BY utid, bucket, is_long
 )

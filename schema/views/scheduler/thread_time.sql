@@ -32,12 +32,11 @@
 WITH times AS (
   SELECT
     s.utid, coalesce(n.comm, t.comm) AS comm, t.tid, t.pid,
-    TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'running' AND NOT is_open), 0) AS BIGINT) AS on_cpu_ns,
-    TRY_CAST(coalesce(sum(duration_ns) FILTER (state IN ('runnable', 'runnable_preempted') AND NOT is_open), 0) AS BIGINT)
+    @total_or_zero(duration_ns, state = 'running' AND NOT is_open) AS on_cpu_ns,
+    @total_or_zero(duration_ns, state IN ('runnable', 'runnable_preempted') AND NOT is_open)
       AS run_queue_ns,
-    TRY_CAST(coalesce(sum(duration_ns) FILTER (
-      state NOT IN ('running', 'runnable', 'runnable_preempted', 'disk_sleep') AND NOT is_open), 0) AS BIGINT) AS sleep_ns,
-    TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'disk_sleep' AND NOT is_open), 0) AS BIGINT) AS disk_sleep_ns,
+    @total_or_zero(duration_ns, state NOT IN ('running', 'runnable', 'runnable_preempted', 'disk_sleep') AND NOT is_open) AS sleep_ns,
+    @total_or_zero(duration_ns, state = 'disk_sleep' AND NOT is_open) AS disk_sleep_ns,
     count(*) FILTER (state = 'running' AND NOT is_open) AS switch_count,
     count(*) FILTER (state = 'running' AND NOT is_open AND next_state NOT IN ('runnable', 'runnable_preempted'))
       AS voluntary_count,
@@ -45,12 +44,12 @@ WITH times AS (
       AS involuntary_count,
     min(duration_ns) FILTER (state = 'running' AND NOT is_open) AS run_min_ns,
     max(duration_ns) FILTER (state = 'running' AND NOT is_open) AS run_max_ns,
-    TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'runnable' AND NOT is_open), 0) AS BIGINT) AS run_delay_ns,
+    @total_or_zero(duration_ns, state = 'runnable' AND NOT is_open) AS run_delay_ns,
     max(duration_ns) FILTER (state = 'runnable' AND NOT is_open) AS run_delay_max_ns,
-    TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'running' AND is_ambiguous AND NOT is_open), 0) AS BIGINT)
+    @total_or_zero(duration_ns, state = 'running' AND is_ambiguous AND NOT is_open)
       AS ambiguous_on_cpu_ns,
-    TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'running' AND is_open), 0) AS BIGINT) AS open_on_cpu_ns,
-    TRY_CAST(coalesce(sum(duration_ns) FILTER (state <> 'running' AND is_open), 0) AS BIGINT) AS open_off_cpu_ns
+    @total_or_zero(duration_ns, state = 'running' AND is_open) AS open_on_cpu_ns,
+    @total_or_zero(duration_ns, state <> 'running' AND is_open) AS open_off_cpu_ns
   FROM followed_state AS s
   JOIN thread AS t USING (utid)
   LEFT JOIN thread_name AS n ON n.name_id = s.name_id
@@ -60,10 +59,10 @@ WITH times AS (
 SELECT
   x.utid, x.tid, x.pid, x.comm,
   x.on_cpu_ns, x.run_queue_ns, x.sleep_ns, x.disk_sleep_ns,
-  x.on_cpu_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS on_cpu_ratio,
-  x.run_queue_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS run_queue_ratio,
-  x.sleep_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS sleep_ratio,
-  x.disk_sleep_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS disk_sleep_ratio,
+  @ratio(x.on_cpu_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS on_cpu_ratio,
+  @ratio(x.run_queue_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS run_queue_ratio,
+  @ratio(x.sleep_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS sleep_ratio,
+  @ratio(x.disk_sleep_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS disk_sleep_ratio,
   x.switch_count, x.voluntary_count, x.involuntary_count, x.run_min_ns, x.run_max_ns,
   x.run_delay_ns, x.run_delay_max_ns, x.ambiguous_on_cpu_ns, x.open_on_cpu_ns, x.open_off_cpu_ns
 FROM times AS x

@@ -17,14 +17,8 @@
 -- column unclaimed_ns [ns]: CPU time that was idle while as many threads waited behind others: what they could have had
 -- column unclaimed_ratio [ratio]: unclaimed_ns as a share of busy_ns and idle_ns together
 -- column wall_ns [ns]: time in which at least one CPU was unclaimed
-WITH setting AS (
-  -- At most 100,000 intervals.
-  SELECT greatest(coalesce(getvariable('interval_ns'), 1000000000), 1, max(end_ts_ns) // 100000)::BIGINT AS step_ns,
-    max(start_ts_ns) AS start_ns, max(end_ts_ns) AS end_ns
-  FROM recorded_span
-  WHERE table_name = 'thread_state'
-), cut AS (
-  SELECT q.*, s.step_ns, unnest(range(q.ts_ns // s.step_ns, least((q.ts_ns + q.duration_ns - 1) // s.step_ns, q.ts_ns // s.step_ns + 100000) + 1)) AS step
+WITH setting AS @steps('thread_state'), cut AS (
+  SELECT q.*, s.step_ns, @cut(q.ts_ns, q.ts_ns + q.duration_ns, s.step_ns) AS step
   FROM cpu_queue AS q
   CROSS JOIN setting AS s
 ), part AS (
@@ -48,24 +42,24 @@ WITH setting AS (
   FROM moment
   WINDOW w AS (PARTITION BY step ORDER BY ts_ns)
 ), unclaimed AS (
-  SELECT step, TRY_CAST(sum(least(free, queued) * ns) AS BIGINT) AS unclaimed_ns,
-    TRY_CAST(coalesce(sum(ns) FILTER (free > 0 AND queued > 0), 0) AS BIGINT) AS wall_ns
+  SELECT step, @total(least(free, queued) * ns) AS unclaimed_ns,
+    @total_or_zero(ns, free > 0 AND queued > 0) AS wall_ns
   FROM level
   WHERE ns > 0
   GROUP BY step
 ), total AS (
   SELECT step, count(DISTINCT cpu) AS cpu_count,
-    TRY_CAST(coalesce(sum(end_ns - ts_ns) FILTER (is_running), 0) AS BIGINT) AS busy_ns,
-    TRY_CAST(coalesce(sum(end_ns - ts_ns) FILTER (is_idle), 0) AS BIGINT) AS idle_ns,
-    TRY_CAST(sum(queued * (end_ns - ts_ns)) AS BIGINT) AS queued_ns
+    @total_or_zero(end_ns - ts_ns, is_running) AS busy_ns,
+    @total_or_zero(end_ns - ts_ns, is_idle) AS idle_ns,
+    @total(queued * (end_ns - ts_ns)) AS queued_ns
   FROM part
   GROUP BY step
 )
 SELECT
-  greatest(t.step * s.step_ns, s.start_ns) AS ts_ns,
-  greatest(1, least((t.step + 1) * s.step_ns, s.end_ns) - greatest(t.step * s.step_ns, s.start_ns)) AS interval_ns,
+  @step_ts(t.step, s.step_ns, s.start_ns) AS ts_ns,
+  @step_interval(t.step, s.step_ns, s.start_ns, s.end_ns) AS interval_ns,
   t.cpu_count, t.busy_ns, t.idle_ns, t.queued_ns, u.unclaimed_ns,
-  u.unclaimed_ns / nullif(t.busy_ns + t.idle_ns, 0) AS unclaimed_ratio,
+  @ratio(u.unclaimed_ns, t.busy_ns + t.idle_ns) AS unclaimed_ratio,
   u.wall_ns
 FROM total AS t
 JOIN unclaimed AS u USING (step)

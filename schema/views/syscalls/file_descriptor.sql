@@ -45,7 +45,7 @@ SELECT
   f.ts_ns, f.snapshot, f.upid, f.pid, p.name AS comm, f.fd, f.kind, f.target,
   f.kind IN ('file', 'device') AND f.target LIKE '% (deleted)' AS is_deleted,
   f.inode, s.protocol, s.state, s.local, s.peer, f.holder_count, f.open_count, l.soft AS limit_count,
-  f.open_count / nullif(l.soft, 0) AS open_ratio
+  @ratio(f.open_count, l.soft) AS open_ratio
 FROM listed AS f
 ASOF LEFT JOIN process_name AS p ON p.upid = f.upid AND p.since_ts_ns <= f.ts_ns
 LEFT JOIN socket AS s ON s.source_id = f.source_id AND s.snapshot = f.snapshot AND s.upid = f.upid AND s.fd = f.fd

@@ -62,7 +62,7 @@ WITH poll AS (
 SELECT
   a.peer, a.kind, a.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, a.name, a.attributed_by,
   count(*) AS call_count,
-  TRY_CAST(sum(a.duration_ns) AS BIGINT) AS wait_ns,
+  @total(a.duration_ns) AS wait_ns,
   avg(a.duration_ns) AS wait_avg_ns,
   max(a.duration_ns) AS wait_max_ns,
   list_sort(list(DISTINCT a.fd) FILTER (a.fd IS NOT NULL)) AS fds

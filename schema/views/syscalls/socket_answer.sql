@@ -119,7 +119,7 @@ WITH call AS (
     arg_max(struct_pack(exit_ts_ns := exit_ts_ns, utid := utid, name := name, bytes := ret), (exit_ts_ns, ts_ns))
       FILTER (is_write) AS written,
     count(*) FILTER (is_write) AS write_count,
-    TRY_CAST(sum(ret) FILTER (is_write) AS BIGINT) AS write_bytes,
+    @total_where(ret, is_write) AS write_bytes,
     max(struct_pack(exit_ts_ns := exit_ts_ns, name := name, utid := utid, name_id := name_id)) FILTER (NOT is_write) AS got
   FROM turn
   GROUP BY upid, fd, since_ts_ns, turn

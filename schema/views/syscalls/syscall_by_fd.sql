@@ -28,12 +28,12 @@ SELECT
   c.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, c.name, c.fd, c.kind, c.target, c.local, c.peer,
   count(*) AS call_count,
   count(*) FILTER (c.errno IS NOT NULL) AS error_count,
-  TRY_CAST(coalesce(sum(c.duration_ns), 0) AS BIGINT) AS duration_total_ns,
+  @total_or_zero(c.duration_ns, true) AS duration_total_ns,
   avg(c.duration_ns) AS duration_avg_ns,
   max(c.duration_ns) AS duration_max_ns,
   CASE WHEN c.name IN ('read', 'readv', 'pread64', 'preadv', 'preadv2', 'recv', 'recvfrom', 'recvmsg', 'write', 'writev',
       'pwrite64', 'pwritev', 'pwritev2', 'send', 'sendto', 'sendmsg', 'sendfile', 'sendfile64', 'splice', 'copy_file_range')
-    THEN TRY_CAST(coalesce(sum(c.ret) FILTER (c.ret > 0), 0) AS BIGINT) END AS moved_bytes,
+    THEN @total_or_zero(c.ret, c.ret > 0) END AS moved_bytes,
   count(*) FILTER (c.ret IS NULL) AS open_count
 FROM fd_call AS c
 JOIN thread AS t USING (utid)

@@ -26,7 +26,7 @@ SELECT
   CASE power WHEN 62 THEN 9223372036854775807 ELSE 1::BIGINT << (power + 1) END AS bucket_max_ns,
   count(*) AS call_count,
   count(*) FILTER (ret < 0) AS error_count,
-  TRY_CAST(sum(duration_ns) AS BIGINT) AS latency_total_ns,
+  @total(duration_ns) AS latency_total_ns,
   max(duration_ns) AS latency_max_ns
 FROM call
 GROUP BY comm, name, power

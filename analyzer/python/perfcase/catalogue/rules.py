@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perfcase.catalogue.kit import expand
 from perfcase.catalogue.schema import literal, schema_dir
 from perfcase.catalogue.view import View, header_entries, parse_view, split_header, split_names
 from perfcase.errors import PerfcaseError
@@ -116,7 +117,7 @@ def parse_rule(path: Path) -> Rule:
         evidence=found["evidence"],
         judged_when=found.get("judged_when"),
         not_judged=found.get("not_judged"),
-        sql=body.strip().rstrip(";").strip(),
+        sql=expand(body.strip().rstrip(";").strip(), str(path)),
         path=path,
     )
 

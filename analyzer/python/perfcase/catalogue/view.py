@@ -21,6 +21,7 @@ from pathlib import Path
 
 from perfcase.catalogue import declared
 from perfcase.catalogue.declared import Declared
+from perfcase.catalogue.kit import expand
 from perfcase.catalogue.schema import Column
 from perfcase.errors import PerfcaseError
 
@@ -79,7 +80,7 @@ def parse_view(path: Path) -> View:
         sources=split_names(single["source"]),
         caveats=tuple(caveats),
         columns=tuple(columns),
-        sql=body.strip().rstrip(";").strip(),
+        sql=expand(body.strip().rstrip(";").strip(), str(path)),
         path=path,
         plot=single["plot"],
         diff=compared,

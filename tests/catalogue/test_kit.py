@@ -1,0 +1,82 @@
+"""The SQL kit: each part on rows worked by hand, how it is expanded, and that views use it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from perfcase.catalogue.kit import Part, expand, load_kit
+from perfcase.errors import PerfcaseError
+
+ROOT = Path(__file__).parents[2]
+SQL = sorted([*(ROOT / "schema" / "views").rglob("*.sql"), *(ROOT / "schema" / "findings").glob("*.sql")])
+LARGEST = 9223372036854775807
+
+
+def value(expression: str) -> object:
+    with duckdb.connect() as connection:
+        return connection.execute(f"SELECT {expand(expression, 'test')}").fetchone()[0]
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("@ratio(1, 4)", 0.25), ("@ratio(1 + 2, 0)", None), ("@ratio(NULL, 2)", None), ("@ratio(3, 1 + 1)", 1.5),
+        ("@per_second(5, 500000000)", 10.0), ("@per_second(5, 0)", None), ("@per_second(NULL, 1)", None),
+        # Forward, not at all, back after a reset, wrapped at 32 bits, at 64 bits never, from the lower half never.
+        ("@counter_step(7, 5, 4294967296)", 2), ("@counter_step(5, 5, 4294967296)", 0), ("@counter_step(4, 5, 4294967296)", None),
+        ("@counter_step(3, 4294967290, 4294967296)", 9), ("@counter_step(3, 4294967290, NULL)", None),
+        ("@counter_step(3, 2147483647, 4294967296)", None), ("@counter_step(2147483648, 4294967290, 4294967296)", None),
+        ("@counter_step(3, 4294967296, 4294967296)", None), ("@counter_step(3, NULL, 4294967296)", None),
+        ("@cpu_time_step(7, 5)", 2), ("@cpu_time_step(4, 5)", 0), ("@cpu_time_step(4, NULL)", None),
+        ("@bucket_min(0)", 0), ("@bucket_max(0)", 2), ("@bucket_min(1)", 0), ("@bucket_min(2)", 2), ("@bucket_max(3)", 4),
+        ("@bucket_min(4)", 4), ("@bucket_min(1125899906842623)", 562949953421312), (f"@bucket_max({LARGEST})", LARGEST),
+        ("@severity(1 > 0, false)", "critical"), ("@severity(false, true)", "warning"), ("@severity(NULL, false)", "note"),
+        ("@step_ts(0, 10, 4)", 4), ("@step_ts(2, 10, 4)", 20),
+        ("@step_interval(0, 10, 4, 95)", 6), ("@step_interval(2, 10, 4, 95)", 10), ("@step_interval(9, 10, 4, 95)", 5),
+        ("list(step) FROM (SELECT @cut(5, 31, 10) AS step)", [0, 1, 2, 3]),
+        ("list(step) FROM (SELECT @cut(5, 30, 10) AS step)", [0, 1, 2]),
+        ("len(list(step)) FROM (SELECT @cut(0, 9000000000000, 1) AS step)", 100001),
+        ("@total(n) FROM (VALUES (1), (2)) AS t (n)", 3), ("@total(n) FROM (VALUES (1::HUGEINT << 100)) AS t (n)", None),
+        ("@total_where(n, n > 1) FROM (VALUES (1), (2)) AS t (n)", 2),
+        ("@total_where(n, n > 9) FROM (VALUES (1), (2)) AS t (n)", None),
+        ("@total_period(n) FROM (VALUES (1::UBIGINT << 63)) AS t (n)", 1 << 63), ("@total_period(n) FROM (VALUES (1::HUGEINT << 64)) AS t (n)", None),
+        ("@total_period_or_zero(n, n > 9) FROM (VALUES (1)) AS t (n)", 0),
+        ("@total_or_zero(n, n > 9) FROM (VALUES (1), (2)) AS t (n)", 0),
+    ],
+)  # fmt: skip
+def test_a_part_gives(expression: str, wanted: object) -> None:
+    assert value(expression) == wanted
+
+
+def test_every_part_is_tested_and_used() -> None:
+    used = set(re.findall(r"@([a-z_]+)\(", "\n".join(path.read_text() for path in SQL)))
+    tested = set(re.findall(r"@([a-z_]+)\(", Path(__file__).read_text()))
+    assert used == load_kit().keys()
+    assert load_kit().keys() - tested == {"steps"}, "steps needs the view recorded_span: tests/views/scheduler has it"
+
+
+def test_arguments_are_operands() -> None:
+    kit = {"twice": Part("twice", "", ("x",), "2 * $x"), "both": Part("both", "", ("a", "b"), "@twice($a) - $b")}
+    assert expand("@twice(a + b)", "x", kit) == "(2 * (a + b))"
+    assert expand("f(@both(g(1, 2), ')')) AS y", "x", kit) == "f(((2 * g(1, 2)) - ')')) AS y"
+    assert expand("SELECT 'an @ and @fired' AS x", "x", kit) == "SELECT 'an @ and @fired' AS x"
+
+
+@pytest.mark.parametrize("wrong", ["@none(1)", "@ratio(1)", "@ratio(1, 2, 3)", "@ratio(1, (2)"])
+def test_what_is_not_in_the_form_is_an_error(wrong: str) -> None:
+    with pytest.raises(PerfcaseError, match="x"):
+        expand(wrong, "x")
+
+
+def test_a_circle_is_an_error() -> None:
+    with pytest.raises(PerfcaseError, match="circle"):
+        expand("@a(1)", "x", {"a": Part("a", "", ("x",), "@a($x)")})
+
+
+def test_sums_are_the_kits() -> None:
+    """A sum that is cast by hand may forget to survive a number that is too large."""
+    assert [path.name for path in SQL if re.search(r"CAST\((coalesce\()?sum\(", path.read_text())] == []
