@@ -140,9 +140,7 @@ class Samples:
         if bare:
             self.lost.append(f"{plural(bare, 'sample')} without an address or a callchain")
         if not self.stacks:
-            self.lost.append(
-                "samples: none matches --where" if self.where else "samples: none has a callchain"
-            )
+            self.lost.append("samples: none matches --where" if self.where else "samples: none has a callchain")
         if times:
             timeless = self._all(f"SELECT count(*) FROM ({self._rows}) WHERE ts_ns IS NULL")[0][0]
             if timeless:
