@@ -16,7 +16,7 @@ JEMALLOC = $(shell ls /usr/lib/$$(uname -m)-linux-gnu/libjemalloc.so.2 2>/dev/nu
 # The workers keep the CPUs busy: a question in one thread takes a fifth less of their time. make test-long has all threads.
 PYTEST = PERFCASE_THREADS=1 LD_PRELOAD=$(JEMALLOC) $(PYTHON) -m pytest -n auto
 # What of the tests runs after every edit: each says in a second or two what a change broke.
-CHECK := tests/test_house_rules.py tests/test_rooms.py tests/views tests/findings/test_rules.py tests/docs/test_docs.py tests/cli/test_sample.py
+CHECK := tests/test_house_rules.py tests/test_rooms.py tests/test_grammar.py tests/views tests/findings/test_rules.py tests/docs/test_docs.py tests/cli/test_sample.py
 # Tools that read what perfcase exports, and the linter of dependencies.
 TOOLS := target/tools
 DENY := $(TOOLS)/bin/cargo-deny

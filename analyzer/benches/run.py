@@ -39,7 +39,7 @@ class Run:
 
     wall_s: float
     cpu_s: float
-    max_rss_bytes: int
+    resident_max_bytes: int
 
 
 def measure(command: list[str]) -> Run:
@@ -114,11 +114,11 @@ def main() -> None:
     for name, done in runs.items():
         best = min(done, key=lambda run: run.wall_s)
         median_s = statistics.median(run.wall_s for run in done)
-        memory = max(run.max_rss_bytes for run in done)
+        memory = max(run.resident_max_bytes for run in done)
         print(f"{name:24}{best.wall_s:8.2f}s{median_s:8.2f}s{best.cpu_s:8.2f}s{memory / 1e6:11.0f} MB{len(done):6}")
 
     ours, theirs = (min(run.wall_s for run in runs[name]) for name in compared)
-    memory = max(run.max_rss_bytes for run in runs["perfcase import"])
+    memory = max(run.resident_max_bytes for run in runs["perfcase import"])
     ratio = theirs / ours
     print(f"perf script / perfcase import: {ratio:.1f} times (goal: at least {GOAL_RATIO:.0f})")
     print(f"peak memory of perfcase import: {memory / 1e6:.0f} MB (goal: less than {GOAL_RSS_BYTES / 1e6:.0f} MB)")

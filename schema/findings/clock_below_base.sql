@@ -29,7 +29,7 @@ WITH threshold AS (
   FROM machine_config
   HAVING count(*) > 0
 ), host AS (
-  SELECT sum(busy_ns) / nullif(sum(total_ns), 0) AS busy_ratio FROM cpu_utilization WHERE cpu = 'all' HAVING count(*) > 0
+  SELECT sum(busy_ns) / nullif(sum(cpu_ns), 0) AS busy_ratio FROM cpu_utilization WHERE cpu = 'all' HAVING count(*) > 0
 ), slow AS (
   SELECT k.ghz / k.base_ghz AS clock_ratio, 'CPU clock' AS subject,
     format('busy CPUs ran at {:.2f} GHz, {:.1f} % of their base clock of {:.2f} GHz, in {:.2f} s of busy time',

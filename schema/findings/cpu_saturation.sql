@@ -9,7 +9,7 @@
 --   limits the threads
 -- taught by: An unexplained win
 -- source: recorded_span, thread_time, workload_thread
--- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, max_run_delay_ns FROM thread_time
+-- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY run_queue_ns DESC
 WITH threshold AS (
   SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus

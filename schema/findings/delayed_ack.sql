@@ -19,7 +19,7 @@ WITH threshold AS (
   SELECT ts_ns, upid, pid, process, fd, since_ts_ns, peer, gap_ns, write_name,
     CASE WHEN gap_ns BETWEEN 38000000 AND 60000000 THEN 40 WHEN gap_ns BETWEEN 190000000 AND 260000000 THEN 200 END AS ms
   FROM socket_answer
-  WHERE write_count > 1 AND last_write_bytes < 1448 AND coalesce(family IN ('inet', 'inet6'), true)
+  WHERE write_count > 1 AND write_last_bytes < 1448 AND coalesce(family IN ('inet', 'inet6'), true)
 ), stalled AS (
   SELECT upid, pid, arg_max(process, ts_ns) AS process, ms, count(*) AS stall_count, sum(gap_ns) AS stall_ns, avg(gap_ns) AS gap_ns_avg,
     quantile_disc(gap_ns, 0.75) - quantile_disc(gap_ns, 0.25) AS spread_ns, count(DISTINCT (fd, since_ts_ns)) AS socket_count,

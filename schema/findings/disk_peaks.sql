@@ -8,12 +8,12 @@
 -- next: perfcase view kernel_log: what the device reported, and when
 -- taught by: A tale of ten bugs (8)
 -- source: block_device, block_io, block_latency_over_time, kernel_log
--- evidence: SELECT ts_ns, device_name, request_count, latency_ns_p50, total_ns_max, requeue_count, error_count FROM block_latency_over_time
+-- evidence: SELECT ts_ns, device_name, request_count, latency_p50_ns, request_max_ns, requeue_count, error_count FROM block_latency_over_time
 --   WHERE request_count > 0 ORDER BY ts_ns, device_name
 WITH threshold AS (
   SELECT 100000000 AS peak_ns, 10e0 AS peak_ratio, 3 AS interval_count
 ), interval AS (
-  SELECT coalesce(device_name, device) AS device, device_name, ts_ns, request_count, latency_ns_p50, greatest(total_ns_max, latency_ns_max) AS max_ns
+  SELECT coalesce(device_name, device) AS device, device_name, ts_ns, request_count, latency_p50_ns, greatest(request_max_ns, latency_max_ns) AS max_ns
   FROM block_latency_over_time
   WHERE request_count > 0
 ), failed AS (
@@ -39,8 +39,8 @@ WITH threshold AS (
   ) AS n ON regexp_matches(m.text, '\b(' || n.names || ')\b')
   GROUP BY n.device
 ), peak AS (
-  SELECT i.device, TRY_CAST(sum(i.request_count) AS BIGINT) AS request_count, count(*) AS interval_count, median(i.latency_ns_p50) AS p50_ns, max(i.max_ns) AS max_ns,
-    count(*) FILTER (i.max_ns >= h.peak_ns AND i.max_ns >= h.peak_ratio * i.latency_ns_p50) AS peak_count
+  SELECT i.device, TRY_CAST(sum(i.request_count) AS BIGINT) AS request_count, count(*) AS interval_count, median(i.latency_p50_ns) AS p50_ns, max(i.max_ns) AS max_ns,
+    count(*) FILTER (i.max_ns >= h.peak_ns AND i.max_ns >= h.peak_ratio * i.latency_p50_ns) AS peak_count
   FROM interval AS i
   CROSS JOIN threshold AS h
   GROUP BY i.device

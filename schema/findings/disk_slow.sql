@@ -17,7 +17,7 @@
 WITH threshold AS (
   SELECT 20 AS request_count, 20000000 AS await_ns, 2 AS depth, 0.5 AS critical_ratio, 0.05 AS warning_ratio, 0.5 AS traced_ratio
 ), told AS (
-  SELECT d.*, CASE WHEN d.traced_count >= h.traced_ratio * d.request_count THEN d.traced_ns_p50 END AS p50_ns
+  SELECT d.*, CASE WHEN d.traced_count >= h.traced_ratio * d.request_count THEN d.traced_p50_ns END AS p50_ns
   FROM disk_load AS d
   CROSS JOIN threshold AS h
 )

@@ -9,7 +9,7 @@
 --   if the CPU counts it
 -- taught by: An unexplained win
 -- source: cpu_utilization, machine_config
--- evidence: SELECT ts_ns, cpu, busy_ratio, busy_ns, total_ns FROM cpu_utilization WHERE cpu = 'all' ORDER BY ts_ns
+-- evidence: SELECT ts_ns, cpu, busy_ratio, busy_ns, cpu_ns FROM cpu_utilization WHERE cpu = 'all' ORDER BY ts_ns
 -- judged when: SELECT (SELECT count(*) > 0 FROM machine_config WHERE key IN ('cpu.threads_per_core', 'cpu.smt.active'))
 --   AND (SELECT count(*) > 0 FROM cpu_utilization)
 -- not judged: how many threads a core has, and how busy the CPUs were; perfcase-record records both by default
@@ -21,7 +21,7 @@ WITH threshold AS (
   FROM machine_config
   HAVING count(*) > 0
 ), total AS (
-  SELECT sum(busy_ns) AS busy_ns, sum(total_ns) AS total_ns, sum(busy_ns) / nullif(sum(total_ns), 0) AS busy_ratio
+  SELECT sum(busy_ns) AS busy_ns, sum(cpu_ns) AS cpu_ns, sum(busy_ns) / nullif(sum(cpu_ns), 0) AS busy_ratio
   FROM cpu_utilization
   WHERE cpu = 'all'
   HAVING count(*) > 0
@@ -29,7 +29,7 @@ WITH threshold AS (
 SELECT
   CASE WHEN t.busy_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity, 'all cores' AS subject,
   format('{} threads a core, and the CPUs were {:.1f} % busy ({:.2f} s of {:.2f} s): siblings ran together {:.1f} % of the time or more',
-    p.threads, 100 * t.busy_ratio, t.busy_ns / 1e9, t.total_ns / 1e9, 100 * (2 * t.busy_ratio - 1)) AS message,
+    p.threads, 100 * t.busy_ratio, t.busy_ns / 1e9, t.cpu_ns / 1e9, 100 * (2 * t.busy_ratio - 1)) AS message,
   (h.slowed_ratio * (2 * t.busy_ratio - 1))::DOUBLE AS score
 FROM total AS t
 CROSS JOIN topology AS p

@@ -9,7 +9,7 @@
 -- next: perfcase view syscall_summary: sched_yield loops and spinning. slow_wakeups: wakeups of many short threads
 -- taught by: An unexplained win
 -- source: process, recorded_span, thread_time, workload_thread
--- evidence: SELECT comm, tid, switch_count, involuntary_count, on_cpu_ns, max_run_ns FROM thread_time
+-- evidence: SELECT comm, tid, switch_count, involuntary_count, on_cpu_ns, run_max_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY involuntary_count DESC, utid
 WITH threshold AS (
   SELECT 4000 AS per_cpu_s, 0.5 AS forced_ratio, 1000 AS forced, 0.05 AS busy_ratio

@@ -9,8 +9,8 @@
 -- next: hold the lock for a shorter time, or split it. Do no I/O and no sleep while you hold it
 -- taught by: Identifying an off-CPU bottleneck
 -- source: lock_wait_event, process, recorded_span, syscall, thread
--- evidence: SELECT kind, lock, process, comm, holder_comm, holder_how, wait_count, total_ns, avg_ns, max_ns, stack FROM lock_wait
---   WHERE holder_how IS NOT NULL ORDER BY total_ns DESC, lock, comm
+-- evidence: SELECT kind, lock, process, comm, holder_comm, holder_how, wait_count, wait_total_ns, wait_avg_ns, wait_max_ns, stack FROM lock_wait
+--   WHERE holder_how IS NOT NULL ORDER BY wait_total_ns DESC, lock, comm
 WITH threshold AS (
   SELECT 3 AS thread_count, 20 AS wait_count, 0.5 AS waiting_threads, 0.5 AS critical_ratio, 1000000 AS call_ns
 ), wait AS (

@@ -9,8 +9,8 @@
 -- next: perfcase view allocation_by_stack: which stacks allocate, if system calls or page faults were recorded
 -- taught by: A tale of ten bugs (5, 6)
 -- source: cgroup_activity, memory, proc_process, proc_thread, process, process_cgroup, recorder_thread, thread
--- evidence: SELECT pid, comm, snapshot_count, duration_ns, anon_bytes_first, anon_bytes_last, anon_bytes_per_h, anon_fit_ratio, resident_bytes_last
---   FROM memory_growth ORDER BY anon_bytes_last - anon_bytes_first DESC NULLS LAST, upid
+-- evidence: SELECT pid, comm, snapshot_count, duration_ns, anon_first_bytes, anon_last_bytes, anon_bytes_per_h, anon_fit_ratio, resident_last_bytes
+--   FROM memory_growth ORDER BY anon_last_bytes - anon_first_bytes DESC NULLS LAST, upid
 -- judged when: SELECT count(*) > 0 FROM memory_growth WHERE snapshot_count >= 6 AND duration_ns >= 8000000000
 -- not judged: six snapshots of processes over 8 seconds or longer; perfcase-record --duration 30 takes them
 WITH threshold AS (
@@ -45,11 +45,11 @@ WITH threshold AS (
   FROM stepped
   GROUP BY upid
 ), free AS (
-  SELECT arg_max(available_bytes, ts_ns) AS bytes, arg_max(total_bytes, ts_ns) AS total_bytes FROM memory
+  SELECT arg_max(available_bytes, ts_ns) AS bytes, arg_max(memory_bytes, ts_ns) AS memory_bytes FROM memory
 ), room AS (
   -- Its files in the page cache give way.
   SELECT c.upid, min(a.bytes) AS bytes
-  FROM (SELECT upid, cgroup FROM process_cgroup QUALIFY row_number() OVER (PARTITION BY upid ORDER BY since_ns DESC, cgroup) = 1) AS c
+  FROM (SELECT upid, cgroup FROM process_cgroup QUALIFY row_number() OVER (PARTITION BY upid ORDER BY since_ts_ns DESC, cgroup) = 1) AS c
   JOIN (
     SELECT cgroup, arg_max(greatest(0, memory_limit_bytes - coalesce(anon_bytes, memory_bytes)), ts_ns) AS bytes
     FROM cgroup_activity
@@ -58,7 +58,7 @@ WITH threshold AS (
   ) AS a ON c.cgroup = a.cgroup OR starts_with(c.cgroup, rtrim(a.cgroup, '/') || '/')
   GROUP BY c.upid
 ), growing AS (
-  SELECT g.*, p.pid, p.name, f.total_bytes, least(f.bytes, r.bytes) / g.bytes_per_h AS hours_left, r.bytes <= coalesce(f.bytes, r.bytes) AS is_limited
+  SELECT g.*, p.pid, p.name, f.memory_bytes, least(f.bytes, r.bytes) / g.bytes_per_h AS hours_left, r.bytes <= coalesce(f.bytes, r.bytes) AS is_limited
   FROM straight AS g
   JOIN process AS p USING (upid)
   CROSS JOIN free AS f
@@ -75,6 +75,6 @@ SELECT
     CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, format_bytes(g.first_bytes::BIGINT), format_bytes(g.last_bytes::BIGINT),
     g.length_ns / 1e9, g.snapshots, g.fit, format_bytes(g.bytes_per_h::BIGINT),
     CASE WHEN g.hours_left < 1000 THEN format('; at this rate {} is full in {:.2f} h', CASE WHEN g.is_limited THEN 'its control group' ELSE 'the memory' END, g.hours_left) ELSE '' END) AS message,
-  coalesce(least(1.0, (g.last_bytes - g.first_bytes) / nullif(g.total_bytes, 0)), 0.0)::DOUBLE AS score
+  coalesce(least(1.0, (g.last_bytes - g.first_bytes) / nullif(g.memory_bytes, 0)), 0.0)::DOUBLE AS score
 FROM growing AS g
 CROSS JOIN threshold AS h

@@ -9,16 +9,16 @@
 -- next: perfcase view kernel_log: which process the kernel killed
 -- taught by: A high rate of paging
 -- source: page_size, paging, pressure
--- evidence: SELECT ts_ns, scan_direct_per_s, scan_kswapd_per_s, swap_in_per_s, swap_out_per_s, refault_count, oom_kill_count FROM paging
+-- evidence: SELECT ts_ns, scan_direct_pages_per_s, scan_kswapd_pages_per_s, swap_in_pages_per_s, swap_out_pages_per_s, refault_pages, oom_kill_count FROM paging
 --   ORDER BY ts_ns
 WITH threshold AS (
   SELECT 4194304 / 10.0 AS bytes_per_s, 1048576 AS bytes, 0.01 AS some_ratio, 0.05 AS warning_ratio, 0.1 AS full_ratio
 ), page AS (
   SELECT max(page_size_bytes) AS size FROM page_size
 ), total AS (
-  SELECT sum(interval_ns) / 1e9 AS s, sum(scan_direct_per_s * interval_ns / 1e9) * any_value(z.size) AS scanned_bytes,
-    sum(swap_in_per_s * interval_ns / 1e9) * any_value(z.size) AS in_bytes,
-    sum(swap_out_per_s * interval_ns / 1e9) * any_value(z.size) AS out_bytes, sum(oom_kill_count) AS kills
+  SELECT sum(interval_ns) / 1e9 AS s, sum(scan_direct_pages_per_s * interval_ns / 1e9) * any_value(z.size) AS scanned_bytes,
+    sum(swap_in_pages_per_s * interval_ns / 1e9) * any_value(z.size) AS in_bytes,
+    sum(swap_out_pages_per_s * interval_ns / 1e9) * any_value(z.size) AS out_bytes, sum(oom_kill_count) AS kills
   FROM paging
   CROSS JOIN page AS z
   HAVING count(*) > 0

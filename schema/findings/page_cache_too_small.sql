@@ -11,7 +11,7 @@
 -- next: perfcase view disk_utilization: what the reads cost. cgroup_activity: whether a control group is at its memory limit
 -- taught by: A high rate of paging
 -- source: cgroup_activity, page_cache_event, page_size, proc_memory, proc_vmstat, process_name, thread, thread_name_span
--- evidence: SELECT ts_ns, interval_ns, method, hit_count, miss_count, hit_ratio, refault_count, miss_bytes, cache_bytes FROM page_cache ORDER BY ts_ns
+-- evidence: SELECT ts_ns, interval_ns, method, hit_count, miss_count, hit_ratio, refault_pages, miss_bytes, cache_bytes FROM page_cache ORDER BY ts_ns
 -- judged when: SELECT count(DISTINCT snapshot) > 1 FROM proc_vmstat
 -- not judged: what was read from storage. It needs two snapshots of /proc/vmstat; perfcase-record takes them by default
 WITH threshold AS (
@@ -23,7 +23,7 @@ WITH threshold AS (
   GROUP BY source_id, name
 ), step AS (
   SELECT source_id, max(interval_ns) AS interval_ns, max(n) FILTER (name = 'pgpgin') * 1024::HUGEINT AS read_bytes,
-    max(n) FILTER (name LIKE 'workingset%') AS refault_count, coalesce(sum(n) FILTER (name LIKE 'pgsteal%'), 0) AS dropped_count
+    max(n) FILTER (name LIKE 'workingset%') AS refault_pages, coalesce(sum(n) FILTER (name LIKE 'pgsteal%'), 0) AS dropped_count
   FROM counter
   GROUP BY source_id
 ), reader AS (
@@ -32,8 +32,8 @@ WITH threshold AS (
     max(e.first_page + e.page_count) AS extent_pages
   FROM page_cache_event AS e
   LEFT JOIN thread AS t USING (utid)
-  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= e.ts_ns
-  ASOF LEFT JOIN thread_name_span AS n ON n.utid = e.utid AND n.since_ns <= e.ts_ns
+  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ts_ns <= e.ts_ns
+  ASOF LEFT JOIN thread_name_span AS n ON n.utid = e.utid AND n.since_ts_ns <= e.ts_ns
   WHERE e.action = 'added' AND NOT coalesce(e.is_written, false)
   GROUP BY ALL
   ORDER BY page_count DESC, pid, name, e.inode
@@ -48,9 +48,9 @@ WITH threshold AS (
   ORDER BY hit_count DESC, cgroup
   LIMIT 1
 ), found AS (
-  SELECT s.interval_ns, s.read_bytes, s.dropped_count, s.refault_count, s.refault_count::HUGEINT * p.page_size_bytes AS refault_bytes,
+  SELECT s.interval_ns, s.read_bytes, s.dropped_count, s.refault_pages, s.refault_pages::HUGEINT * p.page_size_bytes AS refault_bytes,
     -- least() takes NULL for no bound.
-    CASE WHEN s.read_bytes > 0 THEN least(1, s.refault_count::HUGEINT * p.page_size_bytes / s.read_bytes) END AS refault_ratio,
+    CASE WHEN s.read_bytes > 0 THEN least(1, s.refault_pages::HUGEINT * p.page_size_bytes / s.read_bytes) END AS refault_ratio,
     r.name, r.pid, r.page_count::HUGEINT * p.page_size_bytes AS most_bytes, r.extent_pages::HUGEINT * p.page_size_bytes AS extent_bytes, c.cache_bytes, l.cgroup, l.hit_count, l.limit_bytes
   FROM step AS s
   CROSS JOIN page_size AS p
@@ -70,4 +70,4 @@ SELECT
   f.refault_ratio::DOUBLE AS score
 FROM found AS f
 CROSS JOIN threshold AS h
-WHERE f.refault_ratio >= h.refault_ratio AND (f.dropped_count >= h.dropped_ratio * f.refault_count OR f.cgroup IS NOT NULL) AND f.refault_bytes * 1e9 >= 1e0 * h.bytes_per_s * f.interval_ns
+WHERE f.refault_ratio >= h.refault_ratio AND (f.dropped_count >= h.dropped_ratio * f.refault_pages OR f.cgroup IS NOT NULL) AND f.refault_bytes * 1e9 >= 1e0 * h.bytes_per_s * f.interval_ns

@@ -17,7 +17,7 @@ WITH threshold AS (
   WHERE coalesce(phase, 'recording') = 'recording' AND process NOT LIKE '%, and the recorded command'
   HAVING count(cpu_ratio) > 0
 ), host AS (
-  SELECT sum(busy_ns) / nullif(sum(total_ns), 0) AS busy_ratio
+  SELECT sum(busy_ns) / nullif(sum(cpu_ns), 0) AS busy_ratio
   FROM cpu_utilization
   WHERE cpu = 'all'
   HAVING count(*) > 0

@@ -3,30 +3,30 @@
 --   more in all, and 80 % or more of the time of all CPUs in them. A warning from 50 %. Below a fifth the CPU has room, even if
 --   the shares are uneven
 -- means: this CPU limits the throughput, and threads on it become slower, although the host looks idle on average
--- next: perfcase view cpu_utilization: soft_ratio of each CPU over time. irq_time: which soft interrupt (net_rx, block, timer)
+-- next: perfcase view cpu_utilization: softirq_ratio of each CPU over time. irq_time: which soft interrupt (net_rx, block, timer)
 -- next: receive queues and their affinity: /proc/interrupts, ethtool -l, RPS (rps_cpus)
 -- taught by: -
 -- source: cpu_utilization
--- evidence: SELECT cpu, sum(soft_ns) AS soft_ns, sum(irq_ns) AS irq_ns, sum(total_ns) AS total_ns, sum(soft_ns) / sum(total_ns) AS soft_ratio
---   FROM cpu_utilization GROUP BY cpu ORDER BY soft_ns DESC, cpu
--- judged when: SELECT count(DISTINCT cpu) > 2 AND count(soft_ns) > 0 FROM cpu_utilization
+-- evidence: SELECT cpu, sum(softirq_ns) AS softirq_ns, sum(irq_ns) AS irq_ns, sum(cpu_ns) AS cpu_ns, sum(softirq_ns) / sum(cpu_ns) AS softirq_ratio
+--   FROM cpu_utilization GROUP BY cpu ORDER BY softirq_ns DESC, cpu
+-- judged when: SELECT count(DISTINCT cpu) > 2 AND count(softirq_ns) > 0 FROM cpu_utilization
 -- not judged: two snapshots of /proc/stat on a machine with two CPUs or more
 WITH threshold AS (
-  SELECT 0.2 AS soft_ratio, 0.5 AS warning_ratio, 500000000 AS soft_ns, 0.8 AS of_all_ratio
+  SELECT 0.2 AS softirq_ratio, 0.5 AS warning_ratio, 500000000 AS softirq_ns, 0.8 AS of_all_ratio
 ), one AS (
-  SELECT cpu, sum(soft_ns) AS soft_ns, sum(total_ns) AS total_ns
+  SELECT cpu, sum(softirq_ns) AS softirq_ns, sum(cpu_ns) AS cpu_ns
   FROM cpu_utilization
   WHERE cpu <> 'all'
   GROUP BY cpu
 ), shared AS (
-  SELECT cpu, soft_ns, soft_ns / nullif(total_ns, 0) AS soft_ratio, soft_ns / nullif(sum(soft_ns) OVER (), 0) AS of_all_ratio, count(*) OVER () AS cpus
+  SELECT cpu, softirq_ns, softirq_ns / nullif(cpu_ns, 0) AS softirq_ratio, softirq_ns / nullif(sum(softirq_ns) OVER (), 0) AS of_all_ratio, count(*) OVER () AS cpus
   FROM one
 )
 SELECT
-  CASE WHEN s.soft_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity, 'CPU ' || s.cpu AS subject,
+  CASE WHEN s.softirq_ratio >= h.warning_ratio THEN 'warning' ELSE 'note' END AS severity, 'CPU ' || s.cpu AS subject,
   format('{:.2f} s in soft interrupts, {:.1f} % of its time and {:.1f} % of the soft interrupts of all {} CPUs',
-    s.soft_ns / 1e9, 100 * s.soft_ratio, 100 * s.of_all_ratio, s.cpus) AS message,
-  s.soft_ratio::DOUBLE AS score
+    s.softirq_ns / 1e9, 100 * s.softirq_ratio, 100 * s.of_all_ratio, s.cpus) AS message,
+  s.softirq_ratio::DOUBLE AS score
 FROM shared AS s
 CROSS JOIN threshold AS h
-WHERE s.cpus >= 2 AND s.soft_ratio >= h.soft_ratio AND s.soft_ns >= h.soft_ns AND s.of_all_ratio >= h.of_all_ratio
+WHERE s.cpus >= 2 AND s.softirq_ratio >= h.softirq_ratio AND s.softirq_ns >= h.softirq_ns AND s.of_all_ratio >= h.of_all_ratio

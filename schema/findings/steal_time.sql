@@ -15,22 +15,22 @@
 WITH threshold AS (
   SELECT 0.05 AS steal_ratio, 0.2 AS critical_ratio, 100000000 AS steal_ns, 2000000000 AS burst_ns
 ), interval AS (
-  SELECT u.ts_ns, u.interval_ns, u.steal_ns, u.total_ns, u.steal_ns > 0 AND u.steal_ratio >= h.steal_ratio AS is_stolen
+  SELECT u.ts_ns, u.interval_ns, u.steal_ns, u.cpu_ns, u.steal_ns > 0 AND u.steal_ratio >= h.steal_ratio AS is_stolen
   FROM cpu_utilization AS u
   CROSS JOIN threshold AS h
   WHERE u.cpu = 'all'
 ), numbered AS (
   SELECT *, count(CASE WHEN NOT is_stolen THEN 1 END) OVER (ORDER BY ts_ns) AS stretch FROM interval
 ), worst AS (
-  SELECT min(ts_ns - interval_ns) AS from_ts_ns, max(ts_ns) AS to_ts_ns, sum(steal_ns) AS steal_ns, sum(steal_ns) / sum(total_ns) AS steal_ratio
+  SELECT min(ts_ns) AS from_ts_ns, max(ts_ns + interval_ns) AS to_ts_ns, sum(steal_ns) AS steal_ns, sum(steal_ns) / sum(cpu_ns) AS steal_ratio
   FROM numbered
   WHERE is_stolen
   GROUP BY stretch
   QUALIFY row_number() OVER (ORDER BY sum(steal_ns) DESC, min(ts_ns)) = 1
 ), total AS (
-  SELECT sum(steal_ns) AS steal_ns, sum(total_ns) AS total_ns, sum(steal_ns) / nullif(sum(total_ns), 0) AS steal_ratio FROM interval
+  SELECT sum(steal_ns) AS steal_ns, sum(cpu_ns) AS cpu_ns, sum(steal_ns) / nullif(sum(cpu_ns), 0) AS steal_ratio FROM interval
 ), judged AS (
-  SELECT t.steal_ns, t.total_ns, t.steal_ratio, w.from_ts_ns, w.to_ts_ns, w.steal_ns AS worst_ns, w.steal_ratio AS worst_ratio,
+  SELECT t.steal_ns, t.cpu_ns, t.steal_ratio, w.from_ts_ns, w.to_ts_ns, w.steal_ns AS worst_ns, w.steal_ratio AS worst_ratio,
     t.steal_ratio >= h.steal_ratio AND t.steal_ns >= h.steal_ns AS is_steady,
     w.to_ts_ns - w.from_ts_ns >= h.burst_ns AND w.steal_ns >= h.steal_ns AS is_burst
   FROM total AS t
@@ -41,7 +41,7 @@ SELECT
   CASE WHEN greatest(j.steal_ratio, CASE WHEN j.is_burst THEN j.worst_ratio END) >= h.critical_ratio THEN 'critical' ELSE 'warning' END AS severity,
   'all CPUs' AS subject,
   format('{:.2f} s of {:.2f} s of CPU time were stolen ({:.1f} %), most from {:.1f} s to {:.1f} s: {:.2f} s ({:.1f} %)',
-    j.steal_ns / 1e9, j.total_ns / 1e9, 100 * j.steal_ratio, j.from_ts_ns / 1e9, j.to_ts_ns / 1e9, j.worst_ns / 1e9, 100 * j.worst_ratio)
+    j.steal_ns / 1e9, j.cpu_ns / 1e9, 100 * j.steal_ratio, j.from_ts_ns / 1e9, j.to_ts_ns / 1e9, j.worst_ns / 1e9, 100 * j.worst_ratio)
     AS message,
   j.steal_ratio::DOUBLE AS score
 FROM judged AS j

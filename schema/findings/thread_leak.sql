@@ -30,7 +30,7 @@ WITH threshold AS (
   GROUP BY upid
 ), room AS (
   SELECT c.upid, min(a.task_limit_count - a.task_count) AS left_count
-  FROM (SELECT upid, cgroup FROM process_cgroup QUALIFY row_number() OVER (PARTITION BY upid ORDER BY since_ns DESC, cgroup) = 1) AS c
+  FROM (SELECT upid, cgroup FROM process_cgroup QUALIFY row_number() OVER (PARTITION BY upid ORDER BY since_ts_ns DESC, cgroup) = 1) AS c
   JOIN (SELECT cgroup, arg_max(task_limit_count, ts_ns) AS task_limit_count, arg_max(task_count, ts_ns) AS task_count
     FROM cgroup_activity WHERE task_limit_count IS NOT NULL GROUP BY cgroup) AS a
     ON c.cgroup = a.cgroup OR starts_with(c.cgroup, rtrim(a.cgroup, '/') || '/')

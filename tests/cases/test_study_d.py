@@ -28,7 +28,7 @@ def test_the_leak_is_a_line_and_has_a_place(rows: QueryRows) -> None:
     assert finding["subject"].startswith("session-server")
     growth = {row["comm"]: row for row in rows("view", "memory_growth", SESSIONS)}
     assert float(growth["session-server"]["anon_fit_ratio"]) > 0.98
-    assert int(growth["price-cache"]["anon_bytes_first"]) == int(growth["price-cache"]["anon_bytes_last"])
+    assert int(growth["price-cache"]["anon_first_bytes"]) == int(growth["price-cache"]["anon_last_bytes"])
     stacks = rows(
         "view", "allocation_by_stack", SESSIONS,
         "--where", "process = 'session-server' AND kind LIKE 'exceptions:page_fault_user%'",
@@ -53,9 +53,9 @@ def test_a_lost_command_shows_beside_what_the_disk_said(rows: QueryRows) -> None
     seconds = rows("view", "block_latency_over_time", DISK, "--where", "device_name = 'sda' AND request_count > 0")
     lost = [row for row in seconds if int(row["requeue_count"]) > 0]
     assert 3 <= len(lost) < len(seconds)
-    assert all(int(row["total_ns_max"]) > 1e9 for row in lost)
-    assert all(int(row["total_ns_max"]) < 1e9 for row in seconds if row not in lost)
-    assert all(float(row["latency_ns_p50"]) < 4e6 for row in seconds)
+    assert all(int(row["request_max_ns"]) > 1e9 for row in lost)
+    assert all(int(row["request_max_ns"]) < 1e9 for row in seconds if row not in lost)
+    assert all(float(row["latency_p50_ns"]) < 4e6 for row in seconds)
     said = [row["text"] for row in rows("view", "kernel_log", DISK, "--where", "is_in_capture AND level = 'err'")]
     assert said
     assert all(text.startswith("critical medium error, dev sda") for text in said)

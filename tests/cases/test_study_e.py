@@ -31,7 +31,7 @@ def test_reads_are_as_large_as_read_ahead(rows: QueryRows) -> None:
     sizes = rows(
         "sql",
         LARGER,
-        "SELECT sum(count) AS n, bucket_bytes_min AS size FROM block_size WHERE comm = 'passes' GROUP BY 2 ORDER BY 1 DESC",
+        "SELECT sum(request_count) AS n, bucket_min_bytes AS size FROM block_size WHERE comm = 'passes' GROUP BY 2 ORDER BY 1 DESC",
     )
     assert int(sizes[0]["size"]) == 128 << 10
     assert int(sizes[0]["n"]) > 0.9 * sum(int(row["n"]) for row in sizes)

@@ -37,18 +37,18 @@ def test_every_view_has_a_plan_or_none(name: str) -> None:
 
 
 def test_names_tell_a_histogram() -> None:
-    buckets = ("bucket_ns_min ns", "bucket_ns_max ns", "count count")
+    buckets = ("bucket_min_ns ns", "bucket_max_ns ns", "wait_count count")
     assert plan(view("utid", "comm", *buckets, "count_ratio ratio")) == Histogram(
-        "bucket_ns_min", "bucket_ns_max", "count", ("utid", "comm"), "ns"
+        "bucket_min_ns", "bucket_max_ns", "wait_count", ("utid", "comm"), "ns"
     )
-    assert plan(view("bucket_bytes_min bytes", "count count")) is None
+    assert plan(view("bucket_min_bytes bytes", "wait_count count")) is None
     assert plan(view(*buckets, plot="none")) is None
 
 
 def test_names_tell_intervals() -> None:
-    assert plan(
-        view("ts_ns ns", "interval_ns ns", "cpu", "busy_ratio ratio", "busy_ns ns", "reads_per_s per second")
-    ) == (Intervals("ts_ns", "interval_ns", ("busy_ratio", "reads_per_s"), ("cpu",), ("ratio", "per second")))
+    assert plan(view("ts_ns ns", "interval_ns ns", "cpu", "busy_ratio ratio", "busy_ns ns", "reads_per_s 1/s")) == (
+        Intervals("ts_ns", "interval_ns", ("busy_ratio", "reads_per_s"), ("cpu",), ("ratio", "1/s"))
+    )
     assert plan(view("ts_ns ns", "interval_ns ns", "busy_ns ns")) is None
     assert plan(view("ts_ns ns", "busy_ratio ratio")) is None
 
@@ -66,9 +66,9 @@ def test_the_header_has_the_last_word() -> None:
 
 
 def test_a_histogram_of_two_threads() -> None:
-    how = Histogram("bucket_ns_min", "bucket_ns_max", "count", ("comm",), "ns")
+    how = Histogram("bucket_min_ns", "bucket_max_ns", "count", ("comm",), "ns")
     rows = [("a\x1b[2J", 256, 512, 8), ("a\x1b[2J", 1024, 2048, 1), ("b", 0, 1, 3), (None, 2, 4, 0)]
-    assert drawn(how, ["comm", "bucket_ns_min", "bucket_ns_max", "count"], rows, width=40) == [
+    assert drawn(how, ["comm", "bucket_min_ns", "bucket_max_ns", "count"], rows, width=40) == [
         "comm a\\e[2J",
         "    256 ns – 512 ns  8 ████████████████",
         "   512 ns – 1.02 µs  0",

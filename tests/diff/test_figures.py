@@ -20,12 +20,12 @@ from perfcase.diff.sides import opened_sides
 from tests.support.imports import imported, placed
 
 SAMPLES = Path(__file__).parents[2] / "sample-captures"
-NAMES = ("comm", "total_ns", "resident_bytes", "wait_ns", "call_count", "max_ns", "bucket_ns")
+NAMES = ("comm", "duration_total_ns", "resident_bytes", "wait_ns", "call_count", "duration_max_ns", "bucket_ns")
 ENTRIES = {
-    "diff sum": "total_ns",
+    "diff sum": "duration_total_ns",
     "diff level": "resident_bytes by call_count",
     "diff mean": "wait_ns by call_count",
-    "diff max": "max_ns",
+    "diff max": "duration_max_ns",
     "diff median": "bucket_ns by call_count",
     "diff whole": "call_count",
     "diff where": "comm <> 'left out'",
@@ -47,7 +47,7 @@ def view(by: str, entries: Mapping[str, str] = ENTRIES) -> View:
 
 def connection(condition: str = "true") -> duckdb.DuckDBPyConnection:
     made = duckdb.connect(config={"threads": 1})
-    columns = "comm, total_ns, resident_bytes, wait_ns, call_count, max_ns, bucket_ns"
+    columns = "comm, duration_total_ns, resident_bytes, wait_ns, call_count, duration_max_ns, bucket_ns"
     made.execute(f"CREATE TABLE v AS FROM (VALUES {ROWS}) AS t({columns}) WHERE {condition}")
     return made
 
@@ -59,12 +59,12 @@ def values(found: Collected) -> dict[tuple, dict[str, float]]:
 
 
 WORKERS = {
-    "total_ns": 3.5,
+    "duration_total_ns": 3.5,
     # What is weighted, by the largest weight: all rows stand for one time.
     "resident_bytes": (8.0 * 1 + 4.0 * 3) / 3,
     # A weight without a value counts nothing.
     "wait_ns": (10.0 * 1 + 40.0 * 3) / 4,
-    "max_ns": 9.0,
+    "duration_max_ns": 9.0,
     "call_count": 4.0,
     "bucket_ns": 32.0,
 }
@@ -134,9 +134,9 @@ def test_what_is_empty_in_the_whole_capture_stays_as_it_is() -> None:
     case = store.open_case(imported(SAMPLES / "d-nagle" / "pipe.perfcase").folder)
     with opened_sides(case, case, None, None) as (side, _):
         nothing = Collected({}, has_intervals=False, recorded_ns=5)
-        some = Collected({("x",): {"total_ns": Figure(1.0, None)}}, has_intervals=False)
+        some = Collected({("x",): {"duration_total_ns": Figure(1.0, None)}}, has_intervals=False)
         views = ranking.load_views()
         found = ranking._errors(side, [views["socket_answer"], views["thread_time"]], [nothing, some])
         assert found[0] == nothing
         # No window has that thread: nothing tells how steady it is.
-        assert found[1].rows == {("x",): {"total_ns": Figure(1.0, None)}}
+        assert found[1].rows == {("x",): {"duration_total_ns": Figure(1.0, None)}}

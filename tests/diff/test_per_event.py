@@ -43,7 +43,7 @@ def test_calls_per_write(captures: Path) -> None:
     told, found = lines(base, lock, "--view", "syscall_summary", "--per", "pwrite64")
     assert told["per"] == {"event": "pwrite64", "a": 510, "b": 708}
     assert not {("inject", "clock_nanosleep", "call_count"), ("inject", "pwrite64", "call_count")} & found.keys()
-    writes = found["inject", "pwrite64", "total_ns"]
+    writes = found["inject", "pwrite64", "duration_total_ns"]
     assert (writes["a"], writes["b"], writes["per"], writes["unit"]) == (1_923_137, 3_041_128, "pwrite64", "ns")
     assert (writes["a_per"], writes["b_per"]) == pytest.approx((1_923_137 / 510, 3_041_128 / 708))
     assert writes["ratio"] == pytest.approx((3_041_128 / 708) / (1_923_137 / 510))
@@ -51,7 +51,7 @@ def test_calls_per_write(captures: Path) -> None:
     locks = found["inject", "futex", "call_count"]
     assert (locks["a_per"], locks["b_per"]) == pytest.approx((3 / 510, 792 / 708))
     # What is no amount is not divided.
-    assert found["inject", "clock_nanosleep", "avg_ns"]["per"] is None
+    assert found["inject", "clock_nanosleep", "duration_avg_ns"]["per"] is None
     _, by_second = lines(base, lock, "--view", "syscall_summary")
     assert by_second["inject", "clock_nanosleep", "call_count"]["ratio"] == pytest.approx(
         (1416 / 1.008977064) / (1020 / 1.029064098)
@@ -71,7 +71,7 @@ def test_waiting_per_request(captures: Path) -> None:
     _, found = lines(captures / "pipe", captures / "tcp", "--per", "clock_nanosleep", "--view", "syscall_summary")
     assert not [key for key in found if key[1:] == ("write", "call_count")]
     # As steady from request to request as they are: requests come in a part of the capture only, which is no noise.
-    assert found["order-client", "read", "total_ns"]["sigmas"] > 50
+    assert found["order-client", "read", "duration_total_ns"]["sigmas"] > 50
 
 
 def test_switches_per_switch(captures: Path) -> None:
@@ -94,7 +94,7 @@ def test_counts_per_instruction(captures: Path) -> None:
     counted = json.loads(succeed(
         "sql", captures / "x", "--format", "json",
         "SELECT sum(count) AS n FROM pmc_interval WHERE event = 'instructions'"
-        " GROUP BY ts_ns - interval_ns // 2 >= 5000000000 ORDER BY n DESC",
+        " GROUP BY ts_ns + interval_ns // 2 >= 5000000000 ORDER BY n DESC",
     ))  # fmt: skip
     assert [told["per"]["a"], told["per"]["b"]] == [each["n"] for each in counted]
     assert all(line["a_per"] == (line["a"] or 0) / counted[0]["n"] for line in found.values() if line["a"] is not None)

@@ -36,7 +36,7 @@ def test_both_sides_and_the_difference_have_the_unit_of_the_larger() -> None:
 
 def test_a_million_times_as_much_has_a_unit_of_its_own() -> None:
     assert scaled("ns", 5, 5, 5e9) == "5 ns"
-    assert scaled("bytes per hour", 3 << 20) == "3 MiB/h"
+    assert scaled("bytes/h", 3 << 20) == "3 MiB/h"
     assert scaled("threads", 1234.5) == "1,234 threads"
     assert scaled("ns", 0, 0, 5e9) == "0 s"
 

@@ -39,7 +39,7 @@ REQUESTS = [
 ]
 COUNTS = [
     {"ts_ns": ts_ns, "interval_ns": 10, "source_id": 0, "event": "cycles", "count": count, "status": "counted"}
-    for ts_ns, count in ((24, 1.0), (26, 2.0), (54, 4.0), (66, 8.0))
+    for ts_ns, count in ((14, 1.0), (16, 2.0), (44, 4.0), (56, 8.0))
 ]
 FDS = [
     {"ts_ns": ts_ns, "snapshot": number, "source_id": 0, "upid": 1, "pid": 1, "fd": 3, "kind": "file", "target": target}
@@ -98,7 +98,7 @@ def test_a_request_belongs_where_it_completes_and_keeps_its_latency(window: duck
 
 
 def test_an_interval_of_counters_belongs_where_its_middle_is(window: duckdb.DuckDBPyConnection) -> None:
-    assert window.execute("SELECT ts_ns, count FROM pmc_interval ORDER BY 1").fetchall() == [(6, 2.0), (34, 4.0)]
+    assert window.execute("SELECT ts_ns, count FROM pmc_interval ORDER BY 1").fetchall() == [(-4, 2.0), (24, 4.0)]
 
 
 def test_events_and_samples_are_those_in_it(window: duckdb.DuckDBPyConnection) -> None:

@@ -86,7 +86,7 @@ def test_every_system_call(trace: TraceProcessor, connection: duckdb.DuckDBPyCon
 
 def test_counters(trace: TraceProcessor, connection: duckdb.DuckDBPyConnection, start: int) -> None:
     busy = connection.execute(
-        "SELECT 'CPU ' || cpu || ' busy [ratio]', ts_ns - interval_ns + ?, busy_ratio::DOUBLE FROM cpu_utilization"
+        "SELECT 'CPU ' || cpu || ' busy [ratio]', ts_ns + ?, busy_ratio::DOUBLE FROM cpu_utilization"
         " WHERE busy_ratio IS NOT NULL",
         [start],
     ).fetchall()

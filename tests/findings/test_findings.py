@@ -1,11 +1,11 @@
-"""Every rule of schema/findings: its form, and what it says of real captures (captures.toml); test_rules.py has the hand-worked rows."""
+"""Every rule of schema/findings: its form, and what it says of real captures, which the head of its test names; test_rules.py has the hand-worked rows."""
 
 from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import duckdb
@@ -27,7 +27,23 @@ ROOT = HERE.parents[1]
 RULES = load_rules()
 NAMES = sorted(RULES)
 IDLE = "tests/data/captures/idle.perfcase"
-CAPTURES = tomllib.loads((HERE / "captures.toml").read_text(encoding="utf-8"))
+
+
+def head(name: str) -> dict[str, str]:
+    """``# key: text`` lines that a rule's test begins with: the captures that fire it and do not, and why one is missing."""
+    lines = takewhile(
+        lambda line: line.startswith("#"), (HERE / f"{name}.test").read_text(encoding="utf-8").splitlines()
+    )
+    return dict(found.groups() for line in lines if (found := re.fullmatch(r"# (fires|silent|unseen): (.+)", line)))
+
+
+HEADS = {name: head(name) for name in NAMES}
+MADE = re.compile(r" \(made: .+\)$")
+"""What stands in for a recording: no recording, or not as it was recorded."""
+
+
+def captures(kind: str) -> list[tuple[str, str]]:
+    return [(name, MADE.sub("", told[kind])) for name, told in HEADS.items() if kind in told]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -41,12 +57,8 @@ def test_a_rule_has_cases_that_fire_and_cases_that_do_not(name: str) -> None:
 
 def test_every_test_is_of_a_rule() -> None:
     assert sorted(path.stem for path in HERE.glob("*.test")) == NAMES
-    assert CAPTURES["made"].keys() <= {*CAPTURES["fires"].values(), *CAPTURES["silent"].values()}
-    seen = [
-        {rule for rule, capture in CAPTURES[kind].items() if capture not in CAPTURES["made"]}
-        for kind in ("fires", "silent")
-    ]
-    assert sorted(set(NAMES) - set.intersection(*seen)) == sorted(CAPTURES["unseen"])
+    seen = {n for n, told in HEADS.items() if all(k in told and not MADE.search(told[k]) for k in ("fires", "silent"))}
+    assert sorted(set(NAMES) - seen) == sorted(name for name, told in HEADS.items() if "unseen" in told)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +108,7 @@ def test_nothing_is_judged_on_nothing_and_it_says_why(empty: Path, nothing: duck
     assert done.stdout.count("not judged: ") >= 1
 
 
-@pytest.mark.parametrize(("name", "capture"), sorted(CAPTURES["fires"].items()))
+@pytest.mark.parametrize(("name", "capture"), captures("fires"))
 def test_a_real_capture_fires_it(name: str, capture: str) -> None:
     with query.connect(imported(ROOT / capture).folder) as connection:
         rows = connection.execute(f"SELECT * FROM (\n{RULES[name].sql}\n)").fetchall()
@@ -106,7 +118,7 @@ def test_a_real_capture_fires_it(name: str, capture: str) -> None:
         assert connection.execute(RULES[name].evidence).fetchone()
 
 
-@pytest.mark.parametrize(("name", "capture"), sorted(CAPTURES["silent"].items()))
+@pytest.mark.parametrize(("name", "capture"), captures("silent"))
 def test_a_real_capture_does_not_fire_it(name: str, capture: str) -> None:
     with query.connect(imported(ROOT / capture).folder) as connection:
         assert connection.execute(f"SELECT * FROM (\n{RULES[name].sql}\n)").fetchall() == []
@@ -135,7 +147,7 @@ def test_nothing_fires_on_an_idle_machine() -> None:
 
 
 def test_exit_codes_and_the_view() -> None:
-    case = imported(ROOT / CAPTURES["fires"]["cpu_saturation"]).folder
+    case = imported(ROOT / HEADS["cpu_saturation"]["fires"]).folder
     done = perfcase("findings", case, "--format", "csv")
     assert done.returncode == 0
     assert done.stdout.startswith("finding,severity,subject,message,score,title,means,next,evidence\n")

@@ -140,7 +140,7 @@ def test_sparklines(store: Path) -> None:
 
 
 def test_what_is_no_question(store: Path) -> None:
-    assert "needs a --measure (one of ts_ns, cycles" in fail(2, "history", store, "--view", "pmcarch")
+    assert "needs a --measure (one of ts_ns, interval_ns, cycles" in fail(2, "history", store, "--view", "pmcarch")
     assert "pmcarch has no column speed" in fail(6, "history", store, "--view", "pmcarch", "-m", "speed")
     assert "there is no view pmcarhc (did you mean pmcarch" in fail(
         6, "history", store, "--view", "pmcarhc", "-m", "cpi"

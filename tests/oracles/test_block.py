@@ -17,7 +17,7 @@ from tests.oracles.tools import trace_cmd
 
 LINE = re.compile(
     r"^\s*(?P<s>\d+)\.(?P<ns>\d{9}):\s+block:(?P<event>\w+): (?P<device>\d+,\d+) (?P<rwbs>\w+) (?:(?P<bytes>\d+) )?\(.*\)"
-    r" (?P<sector>\d+) \+ (?P<count>\d+)(?: \S+)* \[(?P<last>.*)\]$"
+    r" (?P<sector>\d+) \+ (?P<request_count>\d+)(?: \S+)* \[(?P<last>.*)\]$"
 )
 NO_PLACE = 2**64 - 1
 
@@ -46,7 +46,7 @@ def of_perf(text: str) -> Iterator[Event]:
             found["device"],
             found["rwbs"],
             int(found["sector"]),
-            int(found["count"]),
+            int(found["request_count"]),
             None if is_end else int(found["bytes"]),
             int(found["last"]) if is_end else None,
         )
@@ -132,8 +132,8 @@ def test_every_bucket(capture: Capture, case_of) -> None:
         if completed is not None:
             us = (completed - issued) // 1000
             latencies[device, 0 if us < 2 else 1000 << (us.bit_length() - 1)] += 1
-    ours = case_of(capture).rows("SELECT device, bucket_ns_min, sum(count) FROM block_latency GROUP BY ALL")
+    ours = case_of(capture).rows("SELECT device, bucket_min_ns, sum(request_count) FROM block_latency GROUP BY ALL")
     assert {row[:2]: row[2] for row in ours} == latencies
     sizes = Counter((1 << (row[5].bit_length() - 1)) if row[5] else 0 for row in requests)
-    ours = case_of(capture).rows("SELECT bucket_bytes_min, sum(count) FROM block_size GROUP BY ALL")
+    ours = case_of(capture).rows("SELECT bucket_min_bytes, sum(request_count) FROM block_size GROUP BY ALL")
     assert dict(ours) == sizes

@@ -71,7 +71,7 @@ def test_added_up(connection: duckdb.DuckDBPyConnection) -> None:
         ] += 1
     ours = Counter(
         connection.execute(
-            "SELECT from_address, to_address, type, branch_count, mispredicted_count, mispredicted_ratio, cycles_avg"
+            "SELECT from_address, to_address, type, branch_count, mispredicted_count, mispredicted_ratio, gap_avg_cycles"
             " FROM branch_profile"
         ).fetchall()
     )

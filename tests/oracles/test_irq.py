@@ -15,13 +15,13 @@ from tests.oracles.captures import Capture, Recorded, each_with, recorded_with
 from tests.oracles.tools import trace_cmd
 
 ROW = re.compile(
-    r"^\s*(?P<soft>\(s\))?(?P<name>.+):(?P<number>\d+)\s+\|\s*(?P<cpu>\d+) \|\s*(?P<total>[\d.]+) ms \|\s*(?P<count>\d+) \|"
+    r"^\s*(?P<soft>\(s\))?(?P<name>.+):(?P<number>\d+)\s+\|\s*(?P<cpu>\d+) \|\s*(?P<total>[\d.]+) ms \|\s*(?P<handler_count>\d+) \|"
     r"\s*(?P<max>[\d.]+) ms \|\s*(?P<start>[\d.]+) s \|\s*(?P<end>[\d.]+) s \|$"
 )
 OURS = """
-SELECT i.kind, i.name, i.number, i.cpu, i.count, i.total_ns / 1e6, i.max_ns / 1e6, i.max_ts_ns + c.start_clock_ns
+SELECT i.kind, i.name, i.number, i.cpu, i.handler_count, i.duration_total_ns / 1e6, i.duration_max_ns / 1e6, i.duration_max_ts_ns + c.start_clock_ns
 FROM irq_time AS i CROSS JOIN capture AS c
-WHERE i.count > 0
+WHERE i.handler_count > 0
 """
 
 
@@ -33,7 +33,7 @@ def perf_rows(text: str) -> dict[tuple, tuple]:
             assert not line.strip() or line.startswith((" ---", "  Kwork Name")), f"not a row of perf kwork: {line!r}"
             continue
         key = ("softirq" if found["soft"] else "irq", found["name"], int(found["number"]), int(found["cpu"]))
-        rows[key] = (int(found["count"]), float(found["total"]), float(found["max"]), found["start"])
+        rows[key] = (int(found["handler_count"]), float(found["total"]), float(found["max"]), found["start"])
     assert rows
     return rows
 
@@ -79,6 +79,8 @@ def test_every_handler_of_the_report(capture: Recorded, case_of) -> None:
         for key in durations.keys() | {k for k, n in open_count.items() if n}
         for d in [durations[key]]
     }
-    ours = case_of(capture).rows("SELECT kind, number, cpu, count, total_ns, max_ns, open_count FROM irq_time")
+    ours = case_of(capture).rows(
+        "SELECT kind, number, cpu, handler_count, duration_total_ns, duration_max_ns, open_count FROM irq_time"
+    )
     assert {row[:3]: row[3:] for row in ours} == theirs
     assert theirs

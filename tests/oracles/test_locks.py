@@ -98,7 +98,7 @@ def test_every_thread(capture: Capture, case_of) -> None:
 def test_the_view_adds_up_its_events(capture: Capture, case_of) -> None:
     case = case_of(capture)
     ours = case.rows(
-        "SELECT lock_address, sum(wait_count), sum(total_ns), max(max_ns), sum(open_count) FROM lock_wait GROUP BY 1"
+        "SELECT lock_address, sum(wait_count), sum(wait_total_ns), max(wait_max_ns), sum(open_count) FROM lock_wait GROUP BY 1"
     )
     events = case.rows("""
         SELECT lock_address, count(*) FILTER (result <> 'open'), sum(duration_ns) FILTER (result <> 'open'),

@@ -69,8 +69,8 @@ def perfcase(folder: Path) -> dict[str, list[float]]:
     case = store.open_case(folder / "snapshots")
     with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
         rows = connection.execute(
-            "SELECT cpu, usr_ratio, nice_ratio, sys_ratio, iowait_ratio, irq_ratio, soft_ratio, steal_ratio,"
-            " guest_ratio, gnice_ratio, idle_ratio FROM cpu_utilization"
+            "SELECT cpu, user_ratio, nice_ratio, system_ratio, iowait_ratio, irq_ratio, softirq_ratio, steal_ratio,"
+            " guest_ratio, guest_nice_ratio, idle_ratio FROM cpu_utilization"
         ).fetchall()
     return {row[0]: [100 * cell for cell in row[1:]] for row in rows}
 

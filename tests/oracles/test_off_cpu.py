@@ -41,9 +41,9 @@ def waits(capture: Capture) -> list[Wait]:
     for switch in sorted(perf_script.switches(capture.text("switches")), key=lambda switch: switch.time_ns):
         frames = at[switch.time_ns, switch.cpu].pop(0)
         woken_ns = queued.get((switch.next_pid, switch.time_ns))
-        since_ns, chain = left.pop(switch.next_pid, (woken_ns, None))
-        if since_ns is not None and switch.next_pid:
-            found.append(Wait(switch.next_pid, switch.time_ns - since_ns, chain))
+        since_ts_ns, chain = left.pop(switch.next_pid, (woken_ns, None))
+        if since_ts_ns is not None and switch.next_pid:
+            found.append(Wait(switch.next_pid, switch.time_ns - since_ts_ns, chain))
         if switch.prev_pid:
             left[switch.prev_pid] = (switch.time_ns, frames)
     unclear = sched_text.twice_on(events)
@@ -56,17 +56,17 @@ def test_every_thread(capture: Capture, case_of) -> None:
     theirs: Counter[tuple] = Counter()
     for wait in waits(capture):
         theirs[wait.tid, "ns"] += wait.off_cpu_ns
-        theirs[wait.tid, "count"] += wait.chain is not None
+        theirs[wait.tid, "off_cpu_count"] += wait.chain is not None
     assert len(theirs) > 20
     unclear = sched_text.twice_on(sched_text.events(capture.text("sched-events")))
     ours: Counter[tuple] = Counter()
     for tid, ns, count in case_of(capture).rows("""
-        SELECT tid, sum(off_cpu_ns)::BIGINT, coalesce(sum(count) FILTER (state <> 'runnable'), 0)::BIGINT
+        SELECT tid, sum(off_cpu_ns)::BIGINT, coalesce(sum(off_cpu_count) FILTER (state <> 'runnable'), 0)::BIGINT
         FROM off_cpu_by_thread GROUP BY tid
     """):
         if tid not in unclear:
             ours[tid, "ns"] = ns
-            ours[tid, "count"] = count
+            ours[tid, "off_cpu_count"] = count
     assert_same(+ours, +theirs)
 
 
@@ -76,7 +76,7 @@ def test_every_stack(capture: Capture, case_of) -> None:
     theirs: Counter[tuple] = Counter()
     for wait in waits(capture):
         theirs[wait.tid, wait.chain or (), "ns"] += wait.off_cpu_ns
-        theirs[wait.tid, wait.chain or (), "count"] += wait.chain is not None
+        theirs[wait.tid, wait.chain or (), "off_cpu_count"] += wait.chain is not None
     case = case_of(capture)
     unclear = sched_text.twice_on(sched_text.events(capture.text("sched-events")))
     frames: dict[int | None, list[tuple]] = defaultdict(list)
@@ -87,10 +87,10 @@ def test_every_stack(capture: Capture, case_of) -> None:
         frames[stack_id].append((dso, address))
     ours: Counter[tuple] = Counter()
     for tid, stack_id, ns, count in case.rows("""
-        SELECT tid, stack_id, sum(off_cpu_ns)::BIGINT, coalesce(sum(count) FILTER (state <> 'runnable'), 0)::BIGINT
+        SELECT tid, stack_id, sum(off_cpu_ns)::BIGINT, coalesce(sum(off_cpu_count) FILTER (state <> 'runnable'), 0)::BIGINT
         FROM off_cpu_by_stack GROUP BY tid, stack_id
     """):
         if tid not in unclear:
             ours[tid, tuple(frames[stack_id]), "ns"] += ns
-            ours[tid, tuple(frames[stack_id]), "count"] += count
+            ours[tid, tuple(frames[stack_id]), "off_cpu_count"] += count
     assert_same(+ours, +theirs)

@@ -23,7 +23,7 @@ WITH chain AS (
     FROM stack_entry AS e JOIN frame AS f USING (frame_id) LEFT JOIN dso AS d USING (dso_id)
     GROUP BY e.stack_id
 )
-SELECT o.comm, s.addresses, s.dsos, o.waker_comm, w.addresses, w.dsos, o.count, o.off_cpu_ns, o.sleep_ns, o.max_ns
+SELECT o.comm, s.addresses, s.dsos, o.waker_comm, w.addresses, w.dsos, o.sleep_count, o.off_cpu_ns, o.sleep_ns, o.off_cpu_max_ns
 FROM off_wake AS o
 LEFT JOIN chain AS s ON s.stack_id = o.stack_id
 LEFT JOIN chain AS w ON w.stack_id = o.waker_stack_id

@@ -95,7 +95,7 @@ def test_every_line_is_a_row(name: str, tmp_path: Path) -> None:
     case = store.open_case(DATA / name, tmp_path / "x.case")
     with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
         rows = connection.execute(
-            "SELECT ts_ns, interval_ns, cpu, aggregate, cpu_count, cgroup, event, unit, count, status, running_ns,"
+            "SELECT ts_ns + coalesce(interval_ns, 0), interval_ns, cpu, aggregate, cpu_count, cgroup, event, unit, count, status, running_ns,"
             " running_ratio FROM pmc_interval"
         ).fetchall()
         troubles = connection.execute("SELECT * FROM import_issue WHERE severity <> 'info'").fetchall()
@@ -133,7 +133,7 @@ def test_what_people_read(name: str, tmp_path: Path) -> None:
     case = store.open_case(DATA / name, tmp_path / "x.case")
     with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
         rows = connection.execute(
-            "SELECT ts_ns, interval_ns, aggregate, event, unit, count, status, running_ratio FROM pmc_interval"
+            "SELECT ts_ns + coalesce(interval_ns, 0), interval_ns, aggregate, event, unit, count, status, running_ratio FROM pmc_interval"
         ).fetchall()
         troubles = connection.execute("SELECT * FROM import_issue WHERE severity <> 'info'").fetchall()
     assert len(wanted) >= 2

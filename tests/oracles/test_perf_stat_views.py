@@ -37,7 +37,7 @@ def test_clock_of_each_cpu(rows) -> None:
     """GHz, which perf prints with three decimals; it is cycles / task-clock there as here."""
     lines = [line.strip().split(",") for line in (DATA / "cpu-hardware.csv").read_text().splitlines()]
     theirs = {(nanoseconds(c[0]), int(c[1][3:])): float(c[7]) for c in lines if len(c) > 8 and c[8] == "GHz"}
-    found = rows("cpu-hardware.csv", "SELECT ts_ns, cpu, effective_ghz, method FROM cpu_frequency")
+    found = rows("cpu-hardware.csv", "SELECT ts_ns + interval_ns, cpu, effective_ghz, method FROM cpu_frequency")
     assert {method for *_, method in found} == {"cycles/task-clock"}
     ours = {(ts, cpu): ghz for ts, cpu, ghz, _ in found}
     assert len(theirs) == 12
@@ -56,8 +56,8 @@ def test_instructions_per_cycle(rows) -> None:
         for unit in ("insn per cycle", "GHz")
     }
     ours = {
-        "insn per cycle": dict(rows("all-hardware.json", "SELECT ts_ns, ipc FROM pmcarch")),
-        "GHz": dict(rows("all-hardware.json", "SELECT ts_ns, effective_ghz FROM cpu_frequency")),
+        "insn per cycle": dict(rows("all-hardware.json", "SELECT ts_ns + interval_ns, ipc FROM pmcarch")),
+        "GHz": dict(rows("all-hardware.json", "SELECT ts_ns + interval_ns, effective_ghz FROM cpu_frequency")),
     }
     for unit, theirs in told.items():
         assert len(theirs) >= 5
@@ -81,7 +81,7 @@ def test_software_events_add_up(name: str, rows) -> None:
         {
             (ts, event): round(count)
             for ts, event, count in rows(
-                name, "SELECT ts_ns, event, count FROM software_events WHERE count IS NOT NULL"
+                name, "SELECT ts_ns + interval_ns, event, count FROM software_events WHERE count IS NOT NULL"
             )
         }
     )

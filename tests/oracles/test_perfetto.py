@@ -133,7 +133,9 @@ def test_run_queue_latency_of_each_thread(
         if (tid, micros(start)) in first_waits:
             theirs[tid][0] += 1
             theirs[tid][1] += wait_ns
-    rows = case_of(TASKS).rows("SELECT tid, sum(count), sum(total_ns) FROM run_queue_latency_by_thread GROUP BY tid")
+    rows = case_of(TASKS).rows(
+        "SELECT tid, sum(wait_count), sum(wait_total_ns) FROM run_queue_latency_by_thread GROUP BY tid"
+    )
     ours = {tid: figures for tid, *figures in rows if tid in created}
     assert ours.keys() == theirs.keys()
     for tid, (count, total_ns) in ours.items():

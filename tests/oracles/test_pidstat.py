@@ -97,10 +97,10 @@ def perfcase(folder: Path, texts: dict[str, tuple[str, str]], pid: str) -> tuple
     case = store.open_case(folder / "snapshots")
     with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
         (row,) = connection.execute(
-            "SELECT 100 * usr_ratio, 100 * system_ratio, 100 * run_queue_ratio, 100 * cpu_ratio, minor_faults_per_s,"
-            " major_faults_per_s, virtual_bytes / 1024, resident_bytes / 1024, read_bytes_per_s / 1024,"
-            " write_bytes_per_s / 1024, cancelled_write_bytes_per_s / 1024, voluntary_switches_per_s,"
-            " involuntary_switches_per_s FROM process_activity"
+            "SELECT 100 * user_ratio, 100 * system_ratio, 100 * run_queue_ratio, 100 * cpu_ratio, minor_fault_per_s,"
+            " major_fault_per_s, virtual_bytes / 1024, resident_bytes / 1024, read_bytes_per_s / 1024,"
+            " write_bytes_per_s / 1024, cancelled_write_bytes_per_s / 1024, voluntary_switch_per_s,"
+            " involuntary_switch_per_s FROM process_activity"
         ).fetchall()
     return row
 

@@ -193,7 +193,7 @@ def test_ss_and_proc_net_are_sockets(tmp_path: Path) -> None:
         return tuple(sorted((key, str(value)) for key, value in row.items() if key in keys))
 
     # Times since something happened differ, as ss ran twice.
-    moving = {"last_send_ns", "last_receive_ns", "timer_ns", "upid", "delivery_rate_bytes_per_s"}
+    moving = {"since_send_ns", "since_receive_ns", "timer_ns", "upid", "delivery_rate_bytes_per_s"}
     same = set(rows["ss"][0]) - memory - moving
     assert Counter(shown(row, same) for row in rows["ss"]) == Counter(shown(row, same) for row in rows["lines"])
     assert sum(row["recv_buffer_bytes"] is not None for row in rows["ss"]) >= 10
@@ -291,7 +291,7 @@ def test_a_name_that_changes_from_copy_to_copy_is_that_of_each(tmp_path: Path) -
     assert ours.execute("SELECT process, comm FROM thread_census ORDER BY snapshot").fetchall() == [
         ("bash", "bash"), ("bash", "bash"), ("ls", "ls"),
     ]  # fmt: skip
-    assert ours.execute("SELECT name FROM process_name WHERE pid = 7 ORDER BY since_ns").fetchall() == [
+    assert ours.execute("SELECT name FROM process_name WHERE pid = 7 ORDER BY since_ts_ns").fetchall() == [
         ("bash",),
         ("ls",),
     ]

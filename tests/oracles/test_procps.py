@@ -29,8 +29,8 @@ COLUMNS = [
     ("bo", "block_out_bytes_per_s", 1 / 1024),
     ("in", "interrupt_per_s", 1),
     ("cs", "context_switch_per_s", 1),
-    ("us", "usr_ratio", 100),
-    ("sy", "sys_ratio", 100),
+    ("us", "user_ratio", 100),
+    ("sy", "system_ratio", 100),
     ("id", "idle_ratio", 100),
     ("wa", "iowait_ratio", 100),
     ("st", "steal_ratio", 100),
@@ -105,7 +105,7 @@ def test_every_figure_is_frees(tmp_path: Path) -> None:
         lines = [line.split() for line in one.run("free", "-b", "-w").splitlines()]
         wanted = [int(cell) for cell in lines[1][1:] + lines[2][1:]]
         ours = one.rows(
-            "SELECT total_bytes, used_bytes, free_bytes, shared_bytes, buffers_bytes, cache_bytes, available_bytes,"
+            "SELECT memory_bytes, used_bytes, free_bytes, shared_bytes, buffers_bytes, cache_bytes, available_bytes,"
             " swap_total_bytes, swap_used_bytes, swap_free_bytes FROM memory LIMIT 1"
         )
         assert list(ours[0].values()) == wanted, seed

@@ -67,7 +67,7 @@ def test_histogram_of_each_thread(capture: Capture, case_of) -> None:
         row[2] += wait.state == "runnable_preempted"
         row[3] += length
     rows = case_of(capture).rows("""
-        SELECT tid, bucket_ns_min, bucket_ns_max, sum(count), sum(woken_count), sum(preempted_count), sum(wait_ns)
+        SELECT tid, bucket_min_ns, bucket_max_ns, sum(wait_count), sum(woken_count), sum(preempted_count), sum(wait_ns)
         FROM run_queue_latency GROUP BY ALL
     """)
     unclear = unclear_threads(capture)
@@ -88,7 +88,7 @@ def test_histogram_of_the_stays_on_a_cpu(capture: Capture, case_of) -> None:
             came[event.cpu] = event.time_ns
     ours = Counter()
     for low, high, count in case_of(capture).rows(
-        "SELECT bucket_ns_min, bucket_ns_max, count FROM on_cpu_distribution"
+        "SELECT bucket_min_ns, bucket_max_ns, run_count FROM on_cpu_distribution"
     ):
         ours[low, high] += count
     assert_same(ours, theirs)

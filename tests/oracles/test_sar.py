@@ -14,8 +14,8 @@ STAT = "cpu  9 0 9 9 0 0 0 0 0 0\ncpu0 9 0 9 9 0 0 0 0 0 0\n"
 HEAD = "Inter-|   Receive |  Transmit\n face |bytes packets|bytes packets\n"
 # sar's column, ours, what turns ours into its unit.
 DEV = [
-    ("rxpck/s", "rx_packets_per_s", 1),
-    ("txpck/s", "tx_packets_per_s", 1),
+    ("rxpck/s", "rx_packet_per_s", 1),
+    ("txpck/s", "tx_packet_per_s", 1),
     ("rxkB/s", "rx_bytes_per_s", 1 / 1024),
     ("txkB/s", "tx_bytes_per_s", 1 / 1024),
     ("rxcmp/s", "rx_compressed_per_s", 1),
@@ -24,15 +24,15 @@ DEV = [
     ("%ifutil", "util_ratio", 100),
 ]
 EDEV = [
-    ("rxerr/s", "rx_errors_per_s", 1),
-    ("txerr/s", "tx_errors_per_s", 1),
-    ("coll/s", "collisions_per_s", 1),
-    ("rxdrop/s", "rx_drops_per_s", 1),
-    ("txdrop/s", "tx_drops_per_s", 1),
-    ("txcarr/s", "tx_carrier_errors_per_s", 1),
-    ("rxfram/s", "rx_frame_errors_per_s", 1),
-    ("rxfifo/s", "rx_fifo_errors_per_s", 1),
-    ("txfifo/s", "tx_fifo_errors_per_s", 1),
+    ("rxerr/s", "rx_error_per_s", 1),
+    ("txerr/s", "tx_error_per_s", 1),
+    ("coll/s", "collision_per_s", 1),
+    ("rxdrop/s", "rx_drop_per_s", 1),
+    ("txdrop/s", "tx_drop_per_s", 1),
+    ("txcarr/s", "tx_carrier_error_per_s", 1),
+    ("rxfram/s", "rx_frame_error_per_s", 1),
+    ("rxfifo/s", "rx_fifo_error_per_s", 1),
+    ("txfifo/s", "tx_fifo_error_per_s", 1),
 ]
 TCP = [
     ("active/s", "active_open_per_s", 1),
@@ -52,10 +52,10 @@ PAGING = [
     ("pgpgout/s", "page_out_bytes_per_s", 1 / 1024),
     ("fault/s", "fault_per_s", 1),
     ("majflt/s", "major_fault_per_s", 1),
-    ("pgfree/s", "free_per_s", 1),
-    ("pgscank/s", "scan_kswapd_per_s", 1),
-    ("pgscand/s", "scan_direct_per_s", 1),
-    ("pgsteal/s", "steal_per_s", 1),
+    ("pgfree/s", "free_pages_per_s", 1),
+    ("pgscank/s", "scan_kswapd_pages_per_s", 1),
+    ("pgscand/s", "scan_direct_pages_per_s", 1),
+    ("pgsteal/s", "steal_pages_per_s", 1),
     ("%vmeff", "reclaim_ratio", 100),
 ]
 SNMP = """
@@ -183,5 +183,5 @@ def test_reclaim_where_sar_adds_what_it_should_not(tmp_path: Path) -> None:
     one = Host(tmp_path / "x", *moments)
     theirs = single(one.run("sar", "-B", "1", "1"), "pgsteal/s")
     assert (theirs["pgsteal/s"], theirs["pgscand/s"], theirs["%vmeff"]) == ("200.00", "57.00", "96.62")
-    (ours,) = one.rows("SELECT steal_per_s, scan_direct_per_s, reclaim_ratio FROM paging")
-    assert ours == {"steal_per_s": 100.0, "scan_direct_per_s": 50.0, "reclaim_ratio": 0.5}
+    (ours,) = one.rows("SELECT steal_pages_per_s, scan_direct_pages_per_s, reclaim_ratio FROM paging")
+    assert ours == {"steal_pages_per_s": 100.0, "scan_direct_pages_per_s": 50.0, "reclaim_ratio": 0.5}

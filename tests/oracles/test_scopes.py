@@ -59,7 +59,7 @@ def test_threads_add_up_to_the_whole(capture: Capture, case_of) -> None:
     case = case_of(capture)
     for sql in (
         "SELECT tid, sum(on_cpu_ns), sum(run_queue_ns) FROM thread_time GROUP BY utid, tid",
-        "SELECT tid, name, sum(call_count), sum(total_ns) FROM syscall_summary GROUP BY tid, name",
+        "SELECT tid, name, sum(call_count), sum(duration_total_ns) FROM syscall_summary GROUP BY tid, name",
     ):
         whole = case.rows(
             f"SELECT t.pid, f.* FROM ({sql}) AS f JOIN (SELECT DISTINCT tid, pid FROM thread) AS t USING (tid)"

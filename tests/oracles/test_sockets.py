@@ -59,7 +59,7 @@ NUMBERS = {
     "bytes_received": ("received_bytes", 1),
     "segs_out": ("segment_sent_count", 1),
     "segs_in": ("segment_received_count", 1),
-    "minrtt": ("min_rtt_ns", 1e6),
+    "minrtt": ("rtt_min_ns", 1e6),
 }
 
 
@@ -165,7 +165,7 @@ def test_sockets_are_those_of_ss(tmp_path: Path, *, alone: bool) -> None:
             assert float(theirs.get(name, 0)) * scale == pytest.approx(socket[column] or 0), name
         # Times that grow: between those of ss before and after, in its milliseconds.
         low, high = (int(at[socket["inode"]].get("lastsnd", 0)) for at in (before, after))
-        assert low <= socket["last_send_ns"] / 1e6 <= high
+        assert low <= socket["since_send_ns"] / 1e6 <= high
     kinds = {(s["family"], s["protocol"], s["state"]) for s in sockets}
     assert {
         ("inet", "tcp", "ESTAB"),

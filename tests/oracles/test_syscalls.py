@@ -45,12 +45,12 @@ NOT_IN_PERF = {-1, *range(335, 424)} | {134, 156, 174, 177, 178, 180, 181, 182, 
 # perf has one row for a thread, whatever it was called meanwhile. Standard deviations are put together by the sums of squares.
 OURS = """
 WITH part AS (
-    SELECT *, perf_stddev_ratio * perf_avg_ns * sqrt(perf_call_count) AS perf_stddev_ns FROM syscall_summary WHERE perf_call_count > 0
+    SELECT *, perf_duration_stddev_ratio * perf_duration_avg_ns * sqrt(perf_call_count) AS perf_stddev_ns FROM syscall_summary WHERE perf_call_count > 0
 ), one AS (
-    SELECT utid, tid, name, sum(perf_call_count) AS calls, sum(perf_error_count) AS errors, sum(perf_total_ns) AS total,
-        min(perf_min_ns) AS least, max(perf_max_ns) AS most,
-        sum((perf_call_count - 1) * pow(coalesce(perf_stddev_ns, 0), 2) + perf_call_count * pow(coalesce(perf_avg_ns, 0), 2))
-            - pow(sum(perf_total_ns), 2) / sum(perf_call_count) AS squares
+    SELECT utid, tid, name, sum(perf_call_count) AS calls, sum(perf_error_count) AS errors, sum(perf_duration_total_ns) AS total,
+        min(perf_duration_min_ns) AS least, max(perf_duration_max_ns) AS most,
+        sum((perf_call_count - 1) * pow(coalesce(perf_stddev_ns, 0), 2) + perf_call_count * pow(coalesce(perf_duration_avg_ns, 0), 2))
+            - pow(sum(perf_duration_total_ns), 2) / sum(perf_call_count) AS squares
     FROM part GROUP BY ALL
 )
 SELECT s.tid, n.number, s.calls, s.errors, s.total / 1e6, s.least / 1e6, s.total / s.calls / 1e6, s.most / 1e6,

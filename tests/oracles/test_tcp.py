@@ -77,7 +77,7 @@ def test_every_connection(capture: Capture, case_of) -> None:
         readings[row[1:5]].append(row[5])
     theirs = {key: (len(rtts), max(rtts), sum(rtts)) for key, rtts in readings.items()}
     ours = case_of(capture).rows("""
-        SELECT local_address, local_port, peer_address, peer_port, rtt_count, rtt_ns_max, round(rtt_ns_avg * rtt_count)::BIGINT
+        SELECT local_address, local_port, peer_address, peer_port, rtt_count, rtt_max_ns, round(rtt_avg_ns * rtt_count)::BIGINT
         FROM tcp_latency
     """)
     assert {row[:4]: row[4:] for row in ours} == theirs

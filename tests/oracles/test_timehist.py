@@ -25,16 +25,16 @@ from tests.oracles.tools import perf_script, timehist
 # thread_state with the runs that begin later than perf's, and the waits before them, as perf has them.
 AS_PERF = """
 WITH switched AS (
-    SELECT cpu, ts_ns, lag(ts_ns) OVER (PARTITION BY cpu ORDER BY ts_ns) AS since_ns
+    SELECT cpu, ts_ns, lag(ts_ns) OVER (PARTITION BY cpu ORDER BY ts_ns) AS since_ts_ns
     FROM sched_switch JOIN source USING (source_id) WHERE is_timeline
 ), bounded AS (
-    SELECT s.utid, s.cpu, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, w.since_ns
+    SELECT s.utid, s.cpu, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, w.since_ts_ns
     FROM thread_state AS s JOIN switched AS w ON w.cpu = s.cpu AND w.ts_ns = s.ts_ns + s.duration_ns
-    WHERE s.state = 'running' AND s.is_ambiguous AND NOT s.is_open AND s.ts_ns > w.since_ns AND s.duration_ns > 0
+    WHERE s.state = 'running' AND s.is_ambiguous AND NOT s.is_open AND s.ts_ns > w.since_ts_ns AND s.duration_ns > 0
 ), as_perf AS (
-    SELECT s.utid, s.name_id, s.cpu, s.state, s.is_open, coalesce(r.since_ns, s.ts_ns) AS ts_ns,
-        CASE WHEN r.utid IS NOT NULL THEN r.end_ns - r.since_ns
-            WHEN w.utid IS NOT NULL THEN greatest(0, w.since_ns - s.ts_ns) ELSE s.duration_ns END AS duration_ns
+    SELECT s.utid, s.name_id, s.cpu, s.state, s.is_open, coalesce(r.since_ts_ns, s.ts_ns) AS ts_ns,
+        CASE WHEN r.utid IS NOT NULL THEN r.end_ns - r.since_ts_ns
+            WHEN w.utid IS NOT NULL THEN greatest(0, w.since_ts_ns - s.ts_ns) ELSE s.duration_ns END AS duration_ns
     FROM thread_state AS s
     LEFT JOIN bounded AS r ON s.state = 'running' AND r.utid = s.utid AND r.ts_ns = s.ts_ns AND r.end_ns = s.ts_ns + s.duration_ns
     LEFT JOIN bounded AS w ON s.state <> 'running' AND w.utid = s.utid AND w.ts_ns = s.ts_ns + s.duration_ns
@@ -167,7 +167,7 @@ def test_thread_time(capture: Capture, case_of) -> None:
 
     ours: Counter[tuple] = Counter()
     for tid, count, shortest, longest, total_ns in case.rows(f"""{AS_PERF}
-        SELECT tid, sum(switch_count), min(min_run_ns) // 1000, max(max_run_ns) // 1000, sum(on_cpu_ns)
+        SELECT tid, sum(switch_count), min(run_min_ns) // 1000, max(run_max_ns) // 1000, sum(on_cpu_ns)
         FROM thread_time WHERE switch_count > 0 AND utid NOT IN (SELECT utid FROM bounded) GROUP BY utid, tid
         UNION ALL
         SELECT tid, count(*), min(duration_ns) // 1000, max(duration_ns) // 1000, sum(duration_ns)
@@ -192,7 +192,7 @@ def test_thread_time_by_name(capture: Capture, case_of) -> None:
     theirs = Counter((*key, len(times), min(times), max(times)) for key, times in runs.items())
     ours = Counter(
         case_of(capture).rows(
-            f"{AS_PERF} SELECT tid, comm, switch_count, min_run_ns // 1000, max_run_ns // 1000 FROM thread_time"
+            f"{AS_PERF} SELECT tid, comm, switch_count, run_min_ns // 1000, run_max_ns // 1000 FROM thread_time"
             " WHERE switch_count > 0 AND utid NOT IN (SELECT utid FROM bounded)"
             " UNION ALL SELECT t.tid, n.comm, count(*), min(duration_ns) // 1000, max(duration_ns) // 1000"
             " FROM runs JOIN thread AS t USING (utid) JOIN thread_name AS n USING (name_id)"

@@ -254,11 +254,11 @@ def test_views_of_waits_show_both_ends(recording: Callable, tmp_path: Path) -> N
     folder = open_case(recording("c")[0], tmp_path / "x.case", debug_dirs=[Path("/")]).folder
     with query.connect(folder) as case:
         woken = case.execute("""
-            SELECT sum(count) FROM off_wake
+            SELECT sum(sleep_count) FROM off_wake
             WHERE comm = 'work' AND contains(stack, ';main;work;') AND contains(waker_stack, 'start_thread;work;sem_post')
         """).fetchone()[0]
         naps = case.execute("""
-            SELECT contains(stack, ';main;work;naps;') AS is_first, sum(count) FROM off_cpu_by_stack
+            SELECT contains(stack, ';main;work;naps;') AS is_first, sum(off_cpu_count) FROM off_cpu_by_stack
             WHERE comm = 'work' AND state = 'sleeping' AND contains(stack, 'work;naps;') GROUP BY ALL ORDER BY ALL
         """).fetchall()
     # How many is the scheduler's to say: the timer's signals end sleeps as well.

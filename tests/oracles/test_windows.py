@@ -86,7 +86,7 @@ def test_each_threads_time_on_the_cpus(capture: Capture, case_of) -> None:
     ours = Counter(
         row
         for row in part.rows("""
-            SELECT tid, sum(switch_count), sum(on_cpu_ns) // 1000, min(min_run_ns) // 1000, max(max_run_ns) // 1000
+            SELECT tid, sum(switch_count), sum(on_cpu_ns) // 1000, min(run_min_ns) // 1000, max(run_max_ns) // 1000
             FROM thread_time WHERE switch_count > 0 GROUP BY utid, tid
         """)
         if row[0] not in other

@@ -36,9 +36,9 @@ SYSTEM = {"interrupt_count": 260, "context_switch_count": 280, "fork_count": 300
 NET = {
     name: 20 * n
     for n, name in enumerate(
-        ["rx_packets", "tx_packets", "rx_bytes", "tx_bytes", "rx_compressed", "tx_compressed", "rx_multicast", "rx_errors",
-         "tx_errors", "tx_collisions", "rx_drops", "tx_drops", "tx_carrier_errors", "rx_frame_errors", "rx_fifo_errors",
-         "tx_fifo_errors"], 1,
+        ["rx_packet_count", "tx_packet_count", "rx_bytes", "tx_bytes", "rx_compressed_count", "tx_compressed_count", "rx_multicast_count", "rx_error_count",
+         "tx_error_count", "tx_collision_count", "rx_drop_count", "tx_drop_count", "tx_carrier_error_count", "rx_frame_error_count", "rx_fifo_error_count",
+         "tx_fifo_error_count"], 1,
     )
 }  # fmt: skip
 DISK = {
@@ -76,14 +76,14 @@ EXPECTED: dict[str, dict[str, float]] = {
     "vm_activity": {
         "swap_in_bytes_per_s": 20 * 4096, "swap_out_bytes_per_s": 40 * 4096, "block_in_bytes_per_s": 60 * 1024,
         "block_out_bytes_per_s": 80 * 1024, "interrupt_per_s": 260, "context_switch_per_s": 280, "fork_per_s": 300,
-        "usr_ratio": 0.4,
+        "user_ratio": 0.4,
     },
     "paging": {
         "page_in_bytes_per_s": 60 * 1024, "page_out_bytes_per_s": 80 * 1024, "fault_per_s": 500, "major_fault_per_s": 100,
-        "free_per_s": 120, "scan_kswapd_per_s": 140, "scan_direct_per_s": 160, "steal_per_s": 200, "refault_file_per_s": 220,
-        "refault_anon_per_s": 240, "swap_in_per_s": 20, "swap_out_per_s": 40,
+        "free_pages_per_s": 120, "scan_kswapd_pages_per_s": 140, "scan_direct_pages_per_s": 160, "steal_pages_per_s": 200, "refault_file_pages_per_s": 220,
+        "refault_anon_pages_per_s": 240, "swap_in_pages_per_s": 20, "swap_out_pages_per_s": 40,
     },
-    "net_utilization": {f"{name.removeprefix('tx_') if 'coll' in name else name}_per_s": rate for name, rate in NET.items()},
+    "net_utilization": {f"{name.removesuffix('_count').removeprefix('tx_') if 'coll' in name else name.removesuffix('_count')}_per_s": rate for name, rate in NET.items()},
     "disk_utilization": {
         **{f"{name.removesuffix('_count')}_per_s": rate for name, rate in DISK.items()}, "util_ratio": 0.3,
     },
@@ -94,9 +94,9 @@ EXPECTED: dict[str, dict[str, float]] = {
         "out_reset_per_s": 180, "timeout_per_s": 200, "listen_overflow_per_s": 220, "listen_drop_per_s": 240,
     },
     "process_activity": {
-        "minor_faults_per_s": 20, "major_faults_per_s": 40, "read_bytes_per_s": 60, "write_bytes_per_s": 80,
-        "cancelled_write_bytes_per_s": 100, "voluntary_switches_per_s": 120, "involuntary_switches_per_s": 140,
-        "usr_ratio": 0.2, "system_ratio": 0.1, "run_queue_ratio": 0.05,
+        "minor_fault_per_s": 20, "major_fault_per_s": 40, "read_bytes_per_s": 60, "write_bytes_per_s": 80,
+        "cancelled_write_bytes_per_s": 100, "voluntary_switch_per_s": 120, "involuntary_switch_per_s": 140,
+        "user_ratio": 0.2, "system_ratio": 0.1, "run_queue_ratio": 0.05,
     },
     "cgroup_activity": {
         "read_bytes_per_s": 160, "write_bytes_per_s": 180, "cpu_ratio": 0.3, "throttled_ratio": 0.15, "cpu_pressure_ratio": 0.1,
@@ -108,11 +108,11 @@ EXPECTED: dict[str, dict[str, float]] = {
     },
     "software_events": {"count_per_s": 100},
     "cpu_frequency": {"effective_ghz": 1.5, "run_ratio": 0.5},
-    "context_switches": {"per_second": 100},
+    "context_switches": {"switch_per_s": 100},
     "ready_time": {"ready_ratio": 0.2, "on_cpu_ratio": 0.3, "steal_ratio": 0.1},
     "ready_time_by_cgroup": {"ready_ratio": 0.2, "on_cpu_ratio": 0.3, "steal_ratio": 0.1},
-    "block_latency_over_time": {"busy_ratio": 0.4, "queue_depth_avg": 0.4},
-    "irq_time": {"total_ratio": 0.1},
+    "block_latency_over_time": {"busy_ratio": 0.4, "in_flight_avg_count": 0.4},
+    "irq_time": {"duration_ratio": 0.1},
     # This is of processes of the recorder, not of sources: as long as the capture.
     "recorder_overhead": {"cpu_ratio": 0.02},
     "data_quality": {"coverage_ratio": 0.5},
@@ -257,15 +257,14 @@ def rates() -> set[tuple[str, str]]:
         (view.name, column.name)
         for view in load_views().values()
         for column in view.columns
-        if re.search(r"/s$|per second|per hour|GHz", column.unit or "")
-        or (column.unit == "ratio" and share.search(column.description))
+        if re.search(r"/[sh]$|GHz", column.unit or "") or (column.unit == "ratio" and share.search(column.description))
     }
 
 
 def test_every_rate_is_known_here() -> None:
     known = {(view, column) for view, columns in EXPECTED.items() for column in columns} | NO_RATES.keys()
     assert sorted(rates() - known) == [], "rates without a truth in this file"
-    assert sorted(known - rates()) == [("block_latency_over_time", "queue_depth_avg")], "no rates, or none any more"
+    assert sorted(known - rates()) == [("block_latency_over_time", "in_flight_avg_count")], "no rates, or none any more"
 
 
 @pytest.mark.parametrize(

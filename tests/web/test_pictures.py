@@ -147,11 +147,12 @@ def test_histograms_add_up(page: Page, site: Site, client: httpx.Client, look: C
     capture = site.ids["x86_64"]
     page.open(site.at(f"c/{capture}/histograms"))
     page.until("document.querySelectorAll('.bars').length === 5")
-    for number, (view, noun) in enumerate(
-        [("run_queue_latency", "waits"), ("on_cpu_distribution", "stretches"), ("syscall_latency", "calls"),
-         ("block_latency", "requests"), ("block_size", "requests")]
+    for number, (view, count, noun) in enumerate(
+        [("run_queue_latency", "wait_count", "waits"), ("on_cpu_distribution", "run_count", "stretches"),
+         ("syscall_latency", "call_count", "calls"), ("block_latency", "request_count", "requests"),
+         ("block_size", "request_count", "requests")]
     ):  # fmt: skip
-        (total,) = (row["n"] for row in sql(client, capture, f"SELECT sum(count)::BIGINT AS n FROM {view}"))
+        (total,) = (row["n"] for row in sql(client, capture, f"SELECT sum({count})::BIGINT AS n FROM {view}"))
         said = page.see(f"document.querySelectorAll('.histogram > p:last-child')[{number}].innerText")
         assert said.startswith(f"{total:,} {noun}; half below ")
         bars = page.see(f"[...document.querySelectorAll('.bars')[{number}].children].map((bar) => bar.title)")
@@ -160,7 +161,7 @@ def test_histograms_add_up(page: Page, site: Site, client: httpx.Client, look: C
     (most, *_) = sql(
         client,
         capture,
-        "SELECT comm, sum(count)::BIGINT AS n FROM run_queue_latency GROUP BY comm ORDER BY n DESC, comm",
+        "SELECT comm, sum(wait_count)::BIGINT AS n FROM run_queue_latency GROUP BY comm ORDER BY n DESC, comm",
     )
     page.see(f"(([first]) => {{ first.value = {most['comm']!r}; first.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
              "(document.querySelectorAll('.histogram select'))")  # fmt: skip

@@ -13,7 +13,7 @@
 -- column cpu_ratio [ratio]: cpu_ns as a share of one CPU over the capture; NULL for what came before or after it
 -- column user_ns [ns]: CPU time in user mode
 -- column system_ns [ns]: CPU time in the kernel
--- column max_rss_bytes [bytes]: largest resident memory
+-- column resident_max_bytes [bytes]: largest resident memory
 -- column read_bytes [bytes]: bytes that it read from storage
 -- column write_bytes [bytes]: bytes that it wrote to storage
 -- column output_bytes [bytes]: size of what it left for the archive
@@ -22,7 +22,7 @@ SELECT
   p.process, p.pid, p.phase,
   p.user_ns + p.system_ns AS cpu_ns,
   CASE WHEN coalesce(p.phase, 'recording') = 'recording' THEN (p.user_ns + p.system_ns) / nullif(c.duration_ns, 0) END AS cpu_ratio,
-  p.user_ns, p.system_ns, p.max_rss_bytes, p.read_bytes, p.write_bytes, p.output_bytes, p.event_count
+  p.user_ns, p.system_ns, p.resident_max_bytes, p.read_bytes, p.write_bytes, p.output_bytes, p.event_count
 FROM recorder_process AS p
 CROSS JOIN capture AS c
 ORDER BY cpu_ns DESC, p.process, p.pid

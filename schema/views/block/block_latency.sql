@@ -5,18 +5,18 @@
 -- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
 -- caveat: the ranges are those of biolatency: 0 to 1 µs, 2 to 3, 4 to 7, … whole microseconds, rounded down
 -- diff by: device_name, operation
--- diff sum: total_ns, count
--- diff max: max_ns
--- diff median: bucket_ns_min by count
+-- diff sum: latency_total_ns, request_count
+-- diff max: latency_max_ns
+-- diff median: bucket_min_ns by request_count
 -- diff weight: 0.75
 -- column device: major,minor
 -- column device_name: its name, where /proc/diskstats was recorded
 -- column operation: read, write, discard, flush, zone, other
--- column bucket_ns_min [ns]: the range begins here
--- column bucket_ns_max [ns]: and ends before this
--- column count [count]: requests
--- column total_ns [ns]: their time
--- column max_ns [ns]: the longest of them
+-- column bucket_min_ns [ns]: the range begins here
+-- column bucket_max_ns [ns]: and ends before this
+-- column request_count [count]: requests
+-- column latency_total_ns [ns]: their time
+-- column latency_max_ns [ns]: the longest of them
 WITH request AS (
   SELECT device, operation, latency_ns, length(bin(greatest(latency_ns, 0) // 1000 | 1)) - 1 AS power
   FROM block_io
@@ -24,12 +24,12 @@ WITH request AS (
 )
 SELECT
   r.device, n.device_name, r.operation,
-  CASE power WHEN 0 THEN 0 ELSE (1::BIGINT << power) * 1000 END AS bucket_ns_min,
-  (1::BIGINT << (power + 1)) * 1000 AS bucket_ns_max,
-  count(*) AS count,
-  TRY_CAST(sum(latency_ns) AS BIGINT) AS total_ns,
-  max(latency_ns) AS max_ns
+  CASE power WHEN 0 THEN 0 ELSE (1::BIGINT << power) * 1000 END AS bucket_min_ns,
+  (1::BIGINT << (power + 1)) * 1000 AS bucket_max_ns,
+  count(*) AS request_count,
+  TRY_CAST(sum(latency_ns) AS BIGINT) AS latency_total_ns,
+  max(latency_ns) AS latency_max_ns
 FROM request AS r
 LEFT JOIN block_device AS n USING (device)
 GROUP BY r.device, n.device_name, r.operation, r.power
-ORDER BY r.device, r.operation, bucket_ns_min
+ORDER BY r.device, r.operation, bucket_min_ns

@@ -4,15 +4,15 @@
 -- caveat: a request belongs to the interval that it completed in, as in iostat; latencies are of requests whose issue is known
 -- caveat: depth and busy time are of requests whose completion is in the capture; the others are in open_count, by their issue
 -- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
--- caveat: latency is that of the last issue: where a device did not answer and the kernel asked again, the wait is in total_ns_max
--- caveat: an average hides the worst: read latency_ns_max beside it, and kernel_log for what the device said at that time
+-- caveat: latency is that of the last issue: where a device did not answer and the kernel asked again, the wait is in request_max_ns
+-- caveat: an average hides the worst: read latency_max_ns beside it, and kernel_log for what the device said at that time
 -- caveat: intervals are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
 -- diff by: device_name
 -- diff sum: request_count, read_bytes, write_bytes, error_count
--- diff mean: latency_ns_avg by request_count, queue_ns_avg by request_count, queue_depth_avg, busy_ratio
--- diff max: latency_ns_max
+-- diff mean: latency_avg_ns by request_count, queue_avg_ns by request_count, in_flight_avg_count, busy_ratio
+-- diff max: latency_max_ns
 -- diff weight: 0.75
--- plot: intervals request_count, latency_ns_avg, latency_ns_max, queue_depth_avg, busy_ratio by device
+-- plot: intervals request_count, latency_avg_ns, latency_max_ns, in_flight_avg_count, busy_ratio by device
 -- column ts_ns [ns]: when the interval began; the first one with the recording of requests
 -- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
 -- column device: major,minor
@@ -20,15 +20,15 @@
 -- column request_count [count]: requests that completed in it
 -- column read_bytes [bytes]: what they read
 -- column write_bytes [bytes]: what they wrote
--- column latency_ns_avg [ns]: mean time from issue to completion
--- column latency_ns_p50 [ns]: half of them took no longer
--- column latency_ns_p99 [ns]: 99 of 100 took no longer
--- column latency_ns_max [ns]: the slowest
--- column queue_ns_avg [ns]: mean wait in the queue before, of those that were queued
--- column total_ns_max [ns]: the longest from queued (or issued, where it went straight to the device) to completed: with all tries
+-- column latency_avg_ns [ns]: mean time from issue to completion
+-- column latency_p50_ns [ns]: half of them took no longer
+-- column latency_p99_ns [ns]: 99 of 100 took no longer
+-- column latency_max_ns [ns]: the slowest
+-- column queue_avg_ns [ns]: mean wait in the queue before, of those that were queued
+-- column request_max_ns [ns]: the longest from queued (or issued, where it went straight to the device) to completed: with all tries
 -- column requeue_count [count]: times that the kernel took one back to ask again
--- column queue_depth_avg: requests under way at the device, weighted by time
--- column queue_depth_max: most at once
+-- column in_flight_avg_count [count]: requests under way at the device, weighted by time
+-- column in_flight_max_count [count]: most at once
 -- column busy_ns [ns]: time with at least one under way
 -- column busy_ratio [ratio]: as a share of the interval
 -- column error_count [count]: requests that completed with an error
@@ -82,12 +82,12 @@ WITH request AS (
     count(*) AS request_count,
     sum(CASE WHEN r.operation = 'read' THEN r.size_bytes ELSE 0 END)::HUGEINT AS read_bytes,
     sum(CASE WHEN r.operation = 'write' THEN r.size_bytes ELSE 0 END)::HUGEINT AS write_bytes,
-    avg(r.latency_ns) AS latency_ns_avg,
-    quantile_disc(r.latency_ns, 0.5) AS latency_ns_p50,
-    quantile_disc(r.latency_ns, 0.99) AS latency_ns_p99,
-    max(r.latency_ns) AS latency_ns_max,
-    avg(r.queue_ns) AS queue_ns_avg,
-    max(r.total_ns) AS total_ns_max,
+    avg(r.latency_ns) AS latency_avg_ns,
+    quantile_disc(r.latency_ns, 0.5) AS latency_p50_ns,
+    quantile_disc(r.latency_ns, 0.99) AS latency_p99_ns,
+    max(r.latency_ns) AS latency_max_ns,
+    avg(r.queue_ns) AS queue_avg_ns,
+    max(r.total_ns) AS request_max_ns,
     TRY_CAST(sum(r.requeue_count) AS BIGINT) AS requeue_count,
     count(*) FILTER (r.error <> 0) AS error_count
   FROM request AS r
@@ -102,17 +102,17 @@ WITH request AS (
   GROUP BY ALL
 )
 SELECT
-  d.since_ns AS ts_ns, d.interval_ns, d.device, n.device_name,
+  d.since_ts_ns AS ts_ns, d.interval_ns, d.device, n.device_name,
   coalesce(x.request_count, 0) AS request_count,
   coalesce(x.read_bytes, 0) AS read_bytes, coalesce(x.write_bytes, 0) AS write_bytes,
-  x.latency_ns_avg, x.latency_ns_p50, x.latency_ns_p99, x.latency_ns_max, x.queue_ns_avg, x.total_ns_max,
+  x.latency_avg_ns, x.latency_p50_ns, x.latency_p99_ns, x.latency_max_ns, x.queue_avg_ns, x.request_max_ns,
   coalesce(x.requeue_count, 0) AS requeue_count,
-  d.depth_ns / d.interval_ns AS queue_depth_avg,
-  d.depth_max AS queue_depth_max,
+  d.depth_ns / d.interval_ns AS in_flight_avg_count,
+  d.depth_max AS in_flight_max_count,
   d.busy_ns, d.busy_ns / d.interval_ns AS busy_ratio,
   coalesce(x.error_count, 0) AS error_count, coalesce(o.open_count, 0) AS open_count
 FROM (
-  SELECT depth.*, greatest(depth.ts_ns, start_ns) AS since_ns,
+  SELECT depth.*, greatest(depth.ts_ns, start_ns) AS since_ts_ns,
     least(depth.ts_ns + step_ns, end_ns) - greatest(depth.ts_ns, start_ns) AS interval_ns
   FROM depth
   CROSS JOIN setting

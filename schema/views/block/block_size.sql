@@ -4,15 +4,15 @@
 -- caveat: the name is of the thread that issued the request to the device, as in bitesize: for writes often a kernel thread, not who wrote
 -- caveat: a flush moves no bytes: it is in the range from 0
 -- diff by: comm, operation
--- diff sum: total_bytes, count
--- diff median: bucket_bytes_min by count
+-- diff sum: request_bytes, request_count
+-- diff median: bucket_min_bytes by request_count
 -- diff weight: 0.6
 -- column comm: the name in the event of the issue
 -- column operation: read, write, discard, flush, zone, other
--- column bucket_bytes_min [bytes]: the range begins here
--- column bucket_bytes_max [bytes]: and ends before this
--- column count [count]: requests issued
--- column total_bytes [bytes]: their sizes added up
+-- column bucket_min_bytes [bytes]: the range begins here
+-- column bucket_max_bytes [bytes]: and ends before this
+-- column request_count [count]: requests issued
+-- column request_bytes [bytes]: their sizes added up
 WITH request AS (
   SELECT comm, operation, size_bytes, CASE size_bytes WHEN 0 THEN -1 ELSE length(bin(size_bytes)) - 1 END AS power
   FROM block_io
@@ -20,10 +20,10 @@ WITH request AS (
 )
 SELECT
   comm, operation,
-  CASE power WHEN -1 THEN 0 ELSE 1::UBIGINT << power END AS bucket_bytes_min,
-  CASE power WHEN -1 THEN 1 WHEN 63 THEN 18446744073709551615 ELSE 1::UBIGINT << (power + 1) END AS bucket_bytes_max,
-  count(*) AS count,
-  sum(size_bytes)::HUGEINT AS total_bytes
+  CASE power WHEN -1 THEN 0 ELSE 1::UBIGINT << power END AS bucket_min_bytes,
+  CASE power WHEN -1 THEN 1 WHEN 63 THEN 18446744073709551615 ELSE 1::UBIGINT << (power + 1) END AS bucket_max_bytes,
+  count(*) AS request_count,
+  sum(size_bytes)::HUGEINT AS request_bytes
 FROM request
 GROUP BY comm, operation, power
-ORDER BY comm, operation, bucket_bytes_min
+ORDER BY comm, operation, bucket_min_bytes

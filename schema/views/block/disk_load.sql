@@ -10,11 +10,11 @@
 -- column device: its name
 -- column request_count [count]: reads and writes completed
 -- column await_ns [ns]: mean time of one, in the queue and in the disk
--- column in_flight_count [requests]: mean number of reads and writes under way while any was; NULL where the disk was never busy
+-- column in_flight_count [count]: mean number of reads and writes under way while any was; NULL where the disk was never busy
 -- column busy_ns [ns]: time with a request under way
 -- column busy_ratio [ratio]: its share of the time between the snapshots
 -- column traced_count [count]: reads and writes of block_io; NULL without
--- column traced_ns_p50 [ns]: half of those took this long or longer, in the queue and in the disk
+-- column traced_p50_ns [ns]: half of those took this long or longer, in the queue and in the disk
 -- column alone_count [count]: those of them that found the disk idle
 -- column alone_ns [ns]: mean time that the disk took for these
 WITH disk AS (
@@ -33,7 +33,7 @@ WITH disk AS (
 ), deep AS (
   SELECT *, sum(step) OVER (PARTITION BY device ORDER BY ts_ns, step ROWS UNBOUNDED PRECEDING) AS depth FROM step
 ), traced AS (
-  SELECT n.device_name AS device, count(*) AS traced_count, quantile_disc(d.total_ns, 0.5) AS traced_ns_p50,
+  SELECT n.device_name AS device, count(*) AS traced_count, quantile_disc(d.total_ns, 0.5) AS traced_p50_ns,
     count(*) FILTER (d.depth = 1) AS alone_count, avg(d.latency_ns) FILTER (d.depth = 1) AS alone_ns
   FROM deep AS d
   JOIN block_device AS n USING (device)
@@ -41,7 +41,7 @@ WITH disk AS (
   GROUP BY n.device_name
 )
 SELECT d.device, d.request_count, d.request_ns / d.request_count AS await_ns, d.request_ns / nullif(d.busy_ns, 0) AS in_flight_count,
-  d.busy_ns, d.busy_ns / d.interval_ns AS busy_ratio, t.traced_count, t.traced_ns_p50, t.alone_count, t.alone_ns
+  d.busy_ns, d.busy_ns / d.interval_ns AS busy_ratio, t.traced_count, t.traced_p50_ns, t.alone_count, t.alone_ns
 FROM disk AS d
 LEFT JOIN traced AS t USING (device)
 WHERE d.whole = d.device OR d.whole NOT IN (SELECT device FROM disk)

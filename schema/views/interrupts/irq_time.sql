@@ -6,19 +6,19 @@
 -- caveat: a recording of some processes sees only what came while their threads ran
 -- caveat: where two sources recorded the events, those of the one with more of them count
 -- diff by: kind, name
--- diff sum: total_ns, count
--- diff max: max_ns
--- diff per cpu: total_ns
+-- diff sum: duration_total_ns, handler_count
+-- diff max: duration_max_ns
+-- diff per cpu: duration_total_ns
 -- column kind: irq (a handler of a device interrupt) or softirq
 -- column cpu: the CPU
 -- column number: the interrupt's number; of a softirq its vector
 -- column name: the device that asked for it; of a softirq its name
--- column count [count]: handlers with both ends in the capture
--- column total_ns [ns]: time in them
--- column total_ratio [ratio]: as a share of the time in which they were recorded: of this CPU's time
--- column avg_ns [ns]: mean
--- column max_ns [ns]: the longest
--- column max_ts_ns [ns]: when the longest began
+-- column handler_count [count]: handlers with both ends in the capture
+-- column duration_total_ns [ns]: time in them
+-- column duration_ratio [ratio]: as a share of the time in which they were recorded: of this CPU's time
+-- column duration_avg_ns [ns]: mean
+-- column duration_max_ns [ns]: the longest
+-- column duration_max_ts_ns [ns]: when the longest began
 -- column open_count [count]: entries without an end, and ends without an entry: cut by the capture's edge, or lost
 WITH event AS (
   SELECT 'irq' AS kind, source_id, cpu, irq::BIGINT AS number, name, ts_ns, true AS is_entry FROM irq_handler_entry
@@ -58,15 +58,15 @@ WITH event AS (
 )
 SELECT
   kind, cpu, number, label AS name,
-  count(duration_ns) AS count,
-  TRY_CAST(coalesce(sum(duration_ns), 0) AS BIGINT) AS total_ns,
-  coalesce(sum(duration_ns), 0) / nullif(any_value(span_ns), 0) AS total_ratio,
-  avg(duration_ns) AS avg_ns,
-  max(duration_ns) AS max_ns,
+  count(duration_ns) AS handler_count,
+  TRY_CAST(coalesce(sum(duration_ns), 0) AS BIGINT) AS duration_total_ns,
+  coalesce(sum(duration_ns), 0) / nullif(any_value(span_ns), 0) AS duration_ratio,
+  avg(duration_ns) AS duration_avg_ns,
+  max(duration_ns) AS duration_max_ns,
   -- If several took as long, the first.
-  arg_max(ts_ns, (duration_ns, -ts_ns)) FILTER (duration_ns IS NOT NULL) AS max_ts_ns,
+  arg_max(ts_ns, (duration_ns, -ts_ns)) FILTER (duration_ns IS NOT NULL) AS duration_max_ts_ns,
   count(*) - count(duration_ns) AS open_count
 FROM named
 JOIN span USING (kind)
 GROUP BY kind, cpu, number, label
-ORDER BY total_ns DESC, kind, cpu, number, name
+ORDER BY duration_total_ns DESC, kind, cpu, number, name

@@ -6,9 +6,9 @@
 -- caveat: calls that did not wait, because the word had changed, are in changed_count only
 -- caveat: kernel locks need lock:contention_begin and contention_end (perfcase record --with locks, Linux 5.19 and later)
 -- diff by: kind, lock_type, process, comm, holder_comm
--- diff sum: total_ns, wait_count, timeout_count
--- diff mean: avg_ns by wait_count
--- diff max: max_ns
+-- diff sum: wait_total_ns, wait_count, timeout_count
+-- diff mean: wait_avg_ns by wait_count
+-- diff max: wait_max_ns
 -- diff weight: 0.9
 -- column kind: futex or kernel
 -- column lock: the address in hex
@@ -22,10 +22,10 @@
 -- column holder_how: how it is known
 -- column waker_comm: name of the threads that ended the waits, if the capture says
 -- column wait_count [count]: waits that ended in the capture
--- column total_ns [ns]: their time
--- column avg_ns [ns]: mean
--- column max_ns [ns]: the longest
--- column max_ts_ns [ns]: when the longest began
+-- column wait_total_ns [ns]: their time
+-- column wait_avg_ns [ns]: mean
+-- column wait_max_ns [ns]: the longest
+-- column wait_max_ts_ns [ns]: when the longest began
 -- column timeout_count [count]: those that ended by a timeout
 -- column changed_count [count]: calls that did not wait
 -- column open_count [count]: waits that the end of the capture cut
@@ -37,10 +37,10 @@ WITH wait AS (
     w.kind, w.lock_address, w.lock_type, w.upid, p.pid, p.name AS process, coalesce(tn.comm, t.comm) AS comm, w.stack_id, coalesce(hn.comm, h.comm) AS holder_comm, w.holder_how,
     coalesce(kn.comm, k.comm) AS waker_comm,
     count(*) FILTER (w.result NOT IN ('open', 'changed')) AS wait_count,
-    TRY_CAST(coalesce(sum(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')), 0) AS BIGINT) AS total_ns,
-    avg(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS avg_ns,
-    max(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS max_ns,
-    arg_max(w.ts_ns, (w.duration_ns, -w.ts_ns)) FILTER (w.result NOT IN ('open', 'changed')) AS max_ts_ns,
+    TRY_CAST(coalesce(sum(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')), 0) AS BIGINT) AS wait_total_ns,
+    avg(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS wait_avg_ns,
+    max(w.duration_ns) FILTER (w.result NOT IN ('open', 'changed')) AS wait_max_ns,
+    arg_max(w.ts_ns, (w.duration_ns, -w.ts_ns)) FILTER (w.result NOT IN ('open', 'changed')) AS wait_max_ts_ns,
     count(*) FILTER (w.result = 'timeout') AS timeout_count,
     count(*) FILTER (w.result = 'changed') AS changed_count,
     count(*) FILTER (w.result = 'open') AS open_count,
@@ -52,14 +52,14 @@ WITH wait AS (
   ASOF LEFT JOIN thread_name AS tn ON tn.utid = w.utid AND tn.ts_ns <= w.ts_ns
   ASOF LEFT JOIN thread_name AS hn ON hn.utid = w.holder_utid AND hn.ts_ns <= w.ts_ns
   ASOF LEFT JOIN thread_name AS kn ON kn.utid = w.waker_utid AND kn.ts_ns <= w.ts_ns
-  ASOF LEFT JOIN process_name AS p ON p.upid = w.upid AND p.since_ns <= w.ts_ns
+  ASOF LEFT JOIN process_name AS p ON p.upid = w.upid AND p.since_ts_ns <= w.ts_ns
   GROUP BY ALL
 )
 SELECT
   w.kind, format('0x{:x}', w.lock_address) AS lock, w.lock_type, w.upid, w.pid, w.process, w.comm,
   f.folded AS stack, w.holder_comm, w.holder_how, w.waker_comm,
-  w.wait_count, w.total_ns, w.avg_ns, w.max_ns, w.max_ts_ns, w.timeout_count, w.changed_count, w.open_count, w.open_ns,
+  w.wait_count, w.wait_total_ns, w.wait_avg_ns, w.wait_max_ns, w.wait_max_ts_ns, w.timeout_count, w.changed_count, w.open_count, w.open_ns,
   w.lock_address, w.stack_id
 FROM wait AS w
 LEFT JOIN stack_folded AS f USING (stack_id)
-ORDER BY w.upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, w.total_ns DESC, w.kind, w.upid, w.lock_address, w.lock_type, w.process, w.comm, w.stack_id, w.holder_comm, w.holder_how, w.waker_comm
+ORDER BY w.upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, w.wait_total_ns DESC, w.kind, w.upid, w.lock_address, w.lock_type, w.process, w.comm, w.stack_id, w.holder_comm, w.holder_how, w.waker_comm

@@ -78,8 +78,8 @@ WITH called AS (
     sum(CASE WHEN g.bytes < 0 THEN -g.bytes WHEN g.bytes >= 0 THEN 0 END) AS shrunk
   FROM grown AS g
   LEFT JOIN thread AS t USING (utid)
-  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= coalesce(g.ts_ns, 9223372036854775807)
-  ASOF LEFT JOIN thread_name_span AS n ON n.utid = g.utid AND n.since_ns <= g.ts_ns
+  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ts_ns <= coalesce(g.ts_ns, 9223372036854775807)
+  ASOF LEFT JOIN thread_name_span AS n ON n.utid = g.utid AND n.since_ts_ns <= g.ts_ns
   LEFT JOIN thread_name AS u ON u.name_id = g.name_id
   GROUP BY ALL
 ), folded AS (

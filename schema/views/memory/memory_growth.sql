@@ -6,28 +6,28 @@
 -- caveat: fit_ratio is 1 for a size that never changed
 -- diff by: comm
 -- diff sum: resident_grown_bytes
--- diff level: swap_bytes_last
+-- diff level: swap_last_bytes
 -- diff weight: 0.4
 -- column upid: the capture's own process key
 -- column pid: process id
 -- column comm: its name at the last of them
 -- column snapshot_count [count]: snapshots with its resident memory
 -- column duration_ns [ns]: between the first and the last of them
--- column resident_bytes_first [bytes]: resident memory at the first
--- column resident_bytes_last [bytes]: at the last
--- column resident_bytes_max [bytes]: the most in any
+-- column resident_first_bytes [bytes]: resident memory at the first
+-- column resident_last_bytes [bytes]: at the last
+-- column resident_max_bytes [bytes]: the most in any
 -- column resident_grown_bytes [bytes]: what it has more at the last than at the first; negative when it has less
--- column resident_bytes_per_h [bytes per hour]: slope of the line through all of them
+-- column resident_bytes_per_h [bytes/h]: slope of the line through all of them
 -- column fit_ratio [ratio]: how much of the variation of resident memory the line explains (R²)
--- column anon_bytes_first [bytes]: resident anonymous memory at its first snapshot
--- column anon_bytes_last [bytes]: at its last
--- column anon_bytes_per_h [bytes per hour]: slope of its line
+-- column anon_first_bytes [bytes]: resident anonymous memory at its first snapshot
+-- column anon_last_bytes [bytes]: at its last
+-- column anon_bytes_per_h [bytes/h]: slope of its line
 -- column anon_fit_ratio [ratio]: R² of its line
--- column pss_bytes_first [bytes]: proportional share at its first snapshot
--- column pss_bytes_last [bytes]: at its last
--- column pss_bytes_per_h [bytes per hour]: slope of its line
+-- column pss_first_bytes [bytes]: proportional share at its first snapshot
+-- column pss_last_bytes [bytes]: at its last
+-- column pss_bytes_per_h [bytes/h]: slope of its line
 -- column pss_fit_ratio [ratio]: R² of its line
--- column swap_bytes_last [bytes]: swapped out at the last snapshot
+-- column swap_last_bytes [bytes]: swapped out at the last snapshot
 WITH seen AS (
   SELECT source_id, snapshot, upid, ts_ns, resident_bytes, coalesce(resident_anon_bytes, anonymous_bytes) AS anon_bytes,
     pss_bytes, swap_bytes
@@ -46,24 +46,24 @@ WITH seen AS (
 ), line AS (
   SELECT upid, count(resident_bytes) AS snapshot_count, max(ts_ns) AS last_ts_ns,
     max(ts_ns) FILTER (resident_bytes IS NOT NULL) - min(ts_ns) FILTER (resident_bytes IS NOT NULL) AS duration_ns,
-    arg_min(resident_bytes, ts_ns) AS resident_bytes_first, arg_max(resident_bytes, ts_ns) AS resident_bytes_last,
-    max(resident_bytes) AS resident_bytes_max,
+    arg_min(resident_bytes, ts_ns) AS resident_first_bytes, arg_max(resident_bytes, ts_ns) AS resident_last_bytes,
+    max(resident_bytes) AS resident_max_bytes,
     regr_slope(resident_bytes, ts_ns / 3.6e12) AS resident_bytes_per_h,
     regr_r2(resident_bytes, ts_ns / 3.6e12) AS fit_ratio,
-    arg_min(anon_bytes, ts_ns) AS anon_bytes_first, arg_max(anon_bytes, ts_ns) AS anon_bytes_last,
+    arg_min(anon_bytes, ts_ns) AS anon_first_bytes, arg_max(anon_bytes, ts_ns) AS anon_last_bytes,
     regr_slope(anon_bytes, ts_ns / 3.6e12) AS anon_bytes_per_h, regr_r2(anon_bytes, ts_ns / 3.6e12) AS anon_fit_ratio,
-    arg_min(pss_bytes, ts_ns) AS pss_bytes_first, arg_max(pss_bytes, ts_ns) AS pss_bytes_last,
+    arg_min(pss_bytes, ts_ns) AS pss_first_bytes, arg_max(pss_bytes, ts_ns) AS pss_last_bytes,
     regr_slope(pss_bytes, ts_ns / 3.6e12) AS pss_bytes_per_h, regr_r2(pss_bytes, ts_ns / 3.6e12) AS pss_fit_ratio,
-    arg_max(swap_bytes, ts_ns) AS swap_bytes_last
+    arg_max(swap_bytes, ts_ns) AS swap_last_bytes
   FROM size
   GROUP BY upid
 )
 SELECT
   line.upid, p.pid, p.name AS comm, line.snapshot_count, line.duration_ns,
-  resident_bytes_first, resident_bytes_last, resident_bytes_max, resident_bytes_last - resident_bytes_first AS resident_grown_bytes,
-  resident_bytes_per_h, fit_ratio, anon_bytes_first, anon_bytes_last, anon_bytes_per_h, anon_fit_ratio,
-  pss_bytes_first, pss_bytes_last, pss_bytes_per_h, pss_fit_ratio, swap_bytes_last
+  resident_first_bytes, resident_last_bytes, resident_max_bytes, resident_last_bytes - resident_first_bytes AS resident_grown_bytes,
+  resident_bytes_per_h, fit_ratio, anon_first_bytes, anon_last_bytes, anon_bytes_per_h, anon_fit_ratio,
+  pss_first_bytes, pss_last_bytes, pss_bytes_per_h, pss_fit_ratio, swap_last_bytes
 FROM line
-ASOF LEFT JOIN process_name AS p ON p.upid = line.upid AND p.since_ns <= line.last_ts_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = line.upid AND p.since_ts_ns <= line.last_ts_ns
 WHERE line.snapshot_count >= 2
-ORDER BY line.upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, resident_bytes_last - resident_bytes_first DESC, p.pid, line.upid
+ORDER BY line.upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, resident_last_bytes - resident_first_bytes DESC, p.pid, line.upid

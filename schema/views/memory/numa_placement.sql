@@ -45,7 +45,7 @@ SELECT
   coalesce(r.on_cpu_ns, 0) / nullif(o.on_cpu_ns, 0) AS on_cpu_ratio
 FROM place AS x
 JOIN reading AS g USING (source_id, snapshot, upid)
-ASOF LEFT JOIN process_name AS p ON p.upid = x.upid AND p.since_ns <= g.ts_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = x.upid AND p.since_ts_ns <= g.ts_ns
 LEFT JOIN ran AS r ON r.upid = x.upid AND r.node = x.node
 LEFT JOIN ran_of AS o ON o.upid = x.upid
 ORDER BY g.ts_ns, x.source_id, g.pid, x.upid, x.node

@@ -5,11 +5,11 @@
 -- caveat: function profile and function trace: the arithmetic of Brendan Gregg's cachestat (perf-tools and bcc, 2014): accesses = calls of mark_page_accessed less mark_buffer_dirty, misses = add_to_page_cache_lru less account_page_dirtied, hits = accesses less misses; in newer kernels folio_mark_accessed, filemap_add_folio and folio_account_dirtied. A function that was not recorded counts as not called, a large folio counts once
 -- caveat: function trace: of ftrace's function tracer, or perf's ftrace:function (trace-cmd record -p function -l folio_mark_accessed -l filemap_add_folio -l folio_account_dirtied -l mark_buffer_dirty); where folio_account_dirtied is inlined, writeback:writeback_dirty_folio stands for it, as in bcc's cachestat
 -- caveat: filemap: misses are pages that came into the cache and that the thread did not make dirty within a second (a write needs no read); read ahead counts as a miss. Hits need mm_filemap_get_pages
--- caveat: vmstat: misses are all pages read from block devices, also past the cache (O_DIRECT) and for other uses; it cannot tell hits, and knows pages that came back soon after they had been dropped (refault_count)
+-- caveat: vmstat: misses are all pages read from block devices, also past the cache (O_DIRECT) and for other uses; it cannot tell hits, and knows pages that came back soon after they had been dropped (refault_pages)
 -- caveat: hits are accesses less misses, not below 0, as in cachestat: read ahead may add more than is read
 -- caveat: intervals of function trace and filemap are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
 -- diff by: method
--- diff sum: hit_count, miss_count, dirty_count, refault_count, miss_bytes
+-- diff sum: hit_count, miss_count, dirty_count, refault_pages, miss_bytes
 -- diff level: cache_bytes, buffers_bytes
 -- diff mean: hit_ratio by hit_count + miss_count
 -- diff apart: hit_ratio, miss_bytes
@@ -22,7 +22,7 @@
 -- column miss_count [count]: pages that had to be read
 -- column dirty_count [count]: pages that became dirty; function profile and trace: buffers, as cachestat counts; filemap: NULL where no writeback_dirty_folio was recorded
 -- column hit_ratio [ratio]: hits as a share of hits and misses
--- column refault_count [count]: pages of files that were read again after the kernel had dropped them; vmstat only
+-- column refault_pages [pages]: pages of files that were read again after the kernel had dropped them; vmstat only
 -- column miss_bytes [bytes]: misses in bytes
 -- column buffers_bytes [bytes]: block device pages in the cache at the end of the interval
 -- column cache_bytes [bytes]: file pages in the cache at the end of the interval
@@ -66,7 +66,7 @@ WITH setting AS (
     greatest(accessed - buffers_dirtied, 0) AS access_count,
     greatest(added - dirtied, 0) AS miss_count,
     buffers_dirtied AS dirty_count,
-    NULL AS refault_count
+    NULL AS refault_pages
   FROM calls
   WHERE accessed >= 0 AND added >= 0 AND dirtied >= 0 AND buffers_dirtied >= 0
 ), leaf AS (
@@ -124,7 +124,7 @@ WITH setting AS (
     greatest(coalesce(c.accessed, 0) - coalesce(c.buffers_dirtied, 0), 0) AS access_count,
     greatest(coalesce(c.added, 0) - coalesce(c.dirtied, 0), 0) AS miss_count,
     coalesce(c.buffers_dirtied, 0) AS dirty_count,
-    NULL AS refault_count
+    NULL AS refault_pages
   FROM span AS g
   CROSS JOIN (SELECT 1 FROM traced HAVING bool_or(role IN ('accessed', 'added'))) AS t
   LEFT JOIN trace_sum AS c USING (step_ts_ns)
@@ -133,7 +133,7 @@ WITH setting AS (
     CASE WHEN t.accesses THEN coalesce(e.accessed, 0) END AS access_count,
     coalesce(e.missed, 0) AS miss_count,
     CASE WHEN t.dirtying THEN coalesce(e.dirtied, 0) END AS dirty_count,
-    NULL AS refault_count
+    NULL AS refault_pages
   FROM span AS g
   CROSS JOIN told AS t
   LEFT JOIN file_sum AS e USING (step_ts_ns)
@@ -150,7 +150,7 @@ WITH setting AS (
     NULL AS access_count,
     (c.kib_read - lag(c.kib_read) OVER line) * 1024 // p.page_size_bytes AS miss_count,
     c.dirtied - lag(c.dirtied) OVER line AS dirty_count,
-    c.refaulted - lag(c.refaulted) OVER line AS refault_count
+    c.refaulted - lag(c.refaulted) OVER line AS refault_pages
   FROM counter AS c
   LEFT JOIN page_size AS p ON true
   WINDOW line AS (PARTITION BY c.source_id ORDER BY c.snapshot)
@@ -171,7 +171,7 @@ SELECT
   least(b.miss_count, b.access_count)::BIGINT AS miss_count,
   b.dirty_count::BIGINT AS dirty_count,
   CASE WHEN b.access_count > 0 THEN greatest(b.access_count - b.miss_count, 0) / b.access_count END AS hit_ratio,
-  b.refault_count::BIGINT AS refault_count,
+  b.refault_pages::BIGINT AS refault_pages,
   (least(b.miss_count, b.access_count) * p.page_size_bytes)::BIGINT AS miss_bytes,
   m.buffers_bytes, m.cached_bytes AS cache_bytes
 FROM best AS b

@@ -36,8 +36,8 @@ WITH cache AS (
     ) AS nth
   FROM page_cache_event AS e
   LEFT JOIN thread AS t USING (utid)
-  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= e.ts_ns
-  ASOF LEFT JOIN thread_name_span AS n ON n.utid = e.utid AND n.since_ns <= e.ts_ns
+  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ts_ns <= e.ts_ns
+  ASOF LEFT JOIN thread_name_span AS n ON n.utid = e.utid AND n.since_ts_ns <= e.ts_ns
   WHERE e.action <> 'dirtied'
 ), told AS (
   SELECT bool_or(action = 'looked_up') AS lookups FROM page

@@ -27,7 +27,7 @@
 -- column drop_count [count]: packets dropped as the receive buffer was full
 -- column rtt_ns [ns]: smoothed round-trip time
 -- column rttvar_ns [ns]: its mean deviation
--- column min_rtt_ns [ns]: the least in the kernel's window
+-- column rtt_min_ns [ns]: the least in the kernel's window
 -- column rto_ns [ns]: retransmission timeout
 -- column retransmit_count [count]: segments sent again
 -- column segment_sent_count [count]: segments sent
@@ -38,12 +38,12 @@
 -- column mss_bytes [bytes]: segment size
 -- column sent_bytes [bytes]: bytes sent
 -- column received_bytes [bytes]: bytes received
--- column delivery_rate_bytes_per_s [bytes per second]: most recent estimate of the rate at which data reached the other end
+-- column delivery_rate_bytes_per_s [bytes/s]: most recent estimate of the rate at which data reached the other end
 -- column busy_ns [ns]: time with data to send
 -- column receiver_limited_ratio [ratio]: the part of busy_ns in which the other end's window was the limit
 -- column buffer_limited_ratio [ratio]: the part of busy_ns in which the send buffer was the limit
--- column last_send_ns [ns]: since data were sent last
--- column last_receive_ns [ns]: since data were received last
+-- column since_send_ns [ns]: since data were sent last
+-- column since_receive_ns [ns]: since data were received last
 -- column timer: the timer that runs: on (retransmission), keepalive, timewait, persist
 -- column timer_ns [ns]: when it fires
 -- column congestion_control: the algorithm
@@ -54,13 +54,13 @@ SELECT
   CASE s.family WHEN 'inet6' THEN '[' || s.peer_address || ']:' || s.peer_port
     ELSE s.peer_address || ':' || s.peer_port END AS peer,
   s.inode, s.recv_queue_bytes, s.send_queue_bytes, s.recv_buffer_bytes, s.send_buffer_bytes, s.drop_count,
-  s.rtt_ns, s.rttvar_ns, s.min_rtt_ns, s.rto_ns, s.retransmit_count, s.segment_sent_count,
+  s.rtt_ns, s.rttvar_ns, s.rtt_min_ns, s.rto_ns, s.retransmit_count, s.segment_sent_count,
   s.retransmit_count / nullif(s.segment_sent_count, 0) AS retransmit_ratio,
   s.lost_count, s.unacknowledged_count, s.congestion_window_count, s.mss_bytes, s.sent_bytes, s.received_bytes,
   s.delivery_rate_bytes_per_s, s.busy_ns, s.receiver_limited_ns / nullif(s.busy_ns, 0) AS receiver_limited_ratio,
   s.buffer_limited_ns / nullif(s.busy_ns, 0) AS buffer_limited_ratio,
-  s.last_send_ns, s.last_receive_ns, s.timer, s.timer_ns, s.congestion_control
+  s.since_send_ns, s.since_receive_ns, s.timer, s.timer_ns, s.congestion_control
 FROM proc_socket AS s
-ASOF LEFT JOIN process_name AS p ON p.upid = s.upid AND p.since_ns <= s.ts_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = s.upid AND p.since_ts_ns <= s.ts_ns
 ORDER BY s.source_id, s.snapshot, s.netns_inode, s.family, s.protocol, s.local_port, s.local_address, s.peer_port,
   s.peer_address, s.inode, s.pid, s.fd, s.state

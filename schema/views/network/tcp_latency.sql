@@ -1,14 +1,14 @@
 -- tcp_latency: each TCP connection's round-trip time, retransmissions and queues, from snapshots of sockets and from tracepoints
 -- grain: a connection (its two ends) in a network namespace
 -- source: proc_socket, tcp_event, process_name
--- caveat: round-trip times are the kernel's smoothed ones (srtt), also of the last segments before a snapshot; rtt_ns_least is the least single one it remembers
+-- caveat: round-trip times are the kernel's smoothed ones (srtt), also of the last segments before a snapshot; rtt_min_ns is the least single one it remembers
 -- caveat: without tcp_probe (perfcase record --with tcp) there is one reading a snapshot; connections between snapshots are seen by tracepoints only, without process and namespace
 -- caveat: an end of a connection within the host is a row of its own
 -- caveat: retransmissions by tracepoint are those of the capture; snapshots know the total since the connection began as well
 -- diff by: process, peer_address
 -- diff sum: rtt_count, retransmit_count, sent_bytes, received_bytes
--- diff mean: rtt_ns_avg by rtt_count
--- diff max: rtt_ns_max
+-- diff mean: rtt_avg_ns by rtt_count
+-- diff max: rtt_max_ns
 -- diff weight: 0.75
 -- column netns_inode: network namespace; NULL where only tracepoints know the connection
 -- column upid: the process that holds the socket; of several, the first
@@ -20,24 +20,24 @@
 -- column peer_port: its port
 -- column state: as ss prints it, at the last snapshot
 -- column rtt_count [count]: readings of the round-trip time
--- column rtt_ns_avg [ns]: their mean
--- column rtt_ns_p99 [ns]: 99 of 100 readings were no longer
--- column rtt_ns_max [ns]: the longest
--- column rtt_ns_max_ts_ns [ns]: when that was read
--- column rtt_ns_least [ns]: the least round-trip time in the kernel's window, of all snapshots
--- column rttvar_ns_max [ns]: the largest mean deviation
+-- column rtt_avg_ns [ns]: their mean
+-- column rtt_p99_ns [ns]: 99 of 100 readings were no longer
+-- column rtt_max_ns [ns]: the longest
+-- column rtt_max_ts_ns [ns]: when that was read
+-- column rtt_min_ns [ns]: the least round-trip time in the kernel's window, of all snapshots
+-- column rttvar_max_ns [ns]: the largest mean deviation
 -- column retransmit_count [count]: segments sent again in the capture; NULL if neither two snapshots nor tracepoints show it
--- column retransmit_total_count [count]: segments sent again since the connection began
+-- column connection_retransmit_count [count]: segments sent again since the connection began
 -- column lost_count [count]: most segments taken for lost at a snapshot
--- column send_queue_bytes_max [bytes]: most bytes sent and not yet acknowledged at a snapshot
--- column recv_queue_bytes_max [bytes]: most bytes received and not yet read at a snapshot: the process is slow to read
+-- column send_queue_max_bytes [bytes]: most bytes sent and not yet acknowledged at a snapshot
+-- column recv_queue_max_bytes [bytes]: most bytes received and not yet read at a snapshot: the process is slow to read
 -- column sent_bytes [bytes]: bytes sent between the first and the last snapshot
 -- column received_bytes [bytes]: bytes received between them
 -- column receiver_limited_ns [ns]: time between them that the other end's window was the limit
 WITH socket AS (
   -- A socket that several descriptors hold is one.
   SELECT netns_inode, local_address, local_port, peer_address, peer_port, source_id, snapshot,
-    min(ts_ns) AS ts_ns, min(upid) AS upid, max(state) AS state, max(rtt_ns) AS rtt_ns, max(min_rtt_ns) AS min_rtt_ns,
+    min(ts_ns) AS ts_ns, min(upid) AS upid, max(state) AS state, max(rtt_ns) AS rtt_ns, max(rtt_min_ns) AS rtt_min_ns,
     max(rttvar_ns) AS rttvar_ns, max(retransmit_count) AS retransmit_count, max(lost_count) AS lost_count,
     max(send_queue_bytes) AS send_queue_bytes, max(recv_queue_bytes) AS recv_queue_bytes, max(sent_bytes) AS sent_bytes,
     max(received_bytes) AS received_bytes, max(receiver_limited_ns) AS receiver_limited_ns
@@ -62,15 +62,15 @@ WITH socket AS (
   SELECT count(*) FILTER (event = 'retransmitted') > 0 AS retransmissions FROM tcp_event
 ), over_time AS (
   SELECT netns_inode, local_address, local_port, peer_address, peer_port,
-    count(rtt_ns) AS rtt_count, avg(rtt_ns) AS rtt_ns_avg, quantile_disc(rtt_ns, 0.99) AS rtt_ns_p99, max(rtt_ns) AS rtt_ns_max,
-    arg_max(ts_ns, (rtt_ns, -ts_ns)) FILTER (rtt_ns IS NOT NULL) AS rtt_ns_max_ts_ns, TRY_CAST(sum(is_retransmission) AS BIGINT) AS retransmissions
+    count(rtt_ns) AS rtt_count, avg(rtt_ns) AS rtt_avg_ns, quantile_disc(rtt_ns, 0.99) AS rtt_p99_ns, max(rtt_ns) AS rtt_max_ns,
+    arg_max(ts_ns, (rtt_ns, -ts_ns)) FILTER (rtt_ns IS NOT NULL) AS rtt_max_ts_ns, TRY_CAST(sum(is_retransmission) AS BIGINT) AS retransmissions
   FROM reading
   GROUP BY ALL
 ), state AS (
   SELECT netns_inode, local_address, local_port, peer_address, peer_port,
-    arg_max(upid, ts_ns) AS upid, max(ts_ns) AS last_ts_ns, arg_max(state, ts_ns) AS state, min(min_rtt_ns) AS rtt_ns_least, max(rttvar_ns) AS rttvar_ns_max,
+    arg_max(upid, ts_ns) AS upid, max(ts_ns) AS last_ts_ns, arg_max(state, ts_ns) AS state, min(rtt_min_ns) AS rtt_min_ns, max(rttvar_ns) AS rttvar_max_ns,
     max(retransmit_count) AS total, CASE WHEN count(*) > 1 THEN max(retransmit_count) - min(retransmit_count) END AS gained,
-    max(lost_count) AS lost_count, max(send_queue_bytes) AS send_queue_bytes_max, max(recv_queue_bytes) AS recv_queue_bytes_max,
+    max(lost_count) AS lost_count, max(send_queue_bytes) AS send_queue_max_bytes, max(recv_queue_bytes) AS recv_queue_max_bytes,
     CASE WHEN count(*) > 1 THEN max(sent_bytes) - min(sent_bytes) END AS sent_bytes,
     CASE WHEN count(*) > 1 THEN max(received_bytes) - min(received_bytes) END AS received_bytes,
     CASE WHEN count(*) > 1 THEN max(receiver_limited_ns) - min(receiver_limited_ns) END AS receiver_limited_ns
@@ -79,13 +79,13 @@ WITH socket AS (
 )
 SELECT
   o.netns_inode, s.upid, p.pid, p.name AS process, o.local_address, o.local_port, o.peer_address, o.peer_port, s.state,
-  o.rtt_count, o.rtt_ns_avg, o.rtt_ns_p99, o.rtt_ns_max, o.rtt_ns_max_ts_ns, s.rtt_ns_least, s.rttvar_ns_max,
+  o.rtt_count, o.rtt_avg_ns, o.rtt_p99_ns, o.rtt_max_ns, o.rtt_max_ts_ns, s.rtt_min_ns, s.rttvar_max_ns,
   greatest(CASE WHEN t.retransmissions THEN o.retransmissions END, s.gained)::BIGINT AS retransmit_count,
-  s.total AS retransmit_total_count,
-  s.lost_count, s.send_queue_bytes_max, s.recv_queue_bytes_max, s.sent_bytes, s.received_bytes, s.receiver_limited_ns
+  s.total AS connection_retransmit_count,
+  s.lost_count, s.send_queue_max_bytes, s.recv_queue_max_bytes, s.sent_bytes, s.received_bytes, s.receiver_limited_ns
 FROM over_time AS o
 CROSS JOIN told AS t
 LEFT JOIN state AS s ON s.netns_inode IS NOT DISTINCT FROM o.netns_inode AND s.local_address = o.local_address
   AND s.local_port = o.local_port AND s.peer_address = o.peer_address AND s.peer_port = o.peer_port
-ASOF LEFT JOIN process_name AS p ON p.upid = s.upid AND p.since_ns <= s.last_ts_ns
-ORDER BY o.rtt_ns_max DESC, o.local_address, o.local_port, o.peer_address, o.peer_port, o.netns_inode
+ASOF LEFT JOIN process_name AS p ON p.upid = s.upid AND p.since_ts_ns <= s.last_ts_ns
+ORDER BY o.rtt_max_ns DESC, o.local_address, o.local_port, o.peer_address, o.peer_port, o.netns_inode

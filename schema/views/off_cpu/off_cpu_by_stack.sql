@@ -4,8 +4,8 @@
 -- caveat: only intervals whose both ends are in the capture count
 -- caveat: stack is NULL where switches were recorded without callchains: short waits that came too often (--stacks long)
 -- diff by: comm, state, stack
--- diff sum: off_cpu_ns, count
--- diff max: max_ns
+-- diff sum: off_cpu_ns, off_cpu_count
+-- diff max: off_cpu_max_ns
 -- diff weight: 0.6
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
@@ -14,15 +14,15 @@
 -- column state: sleeping, disk_sleep, runnable (the wait for a CPU after such a sleep), runnable_preempted, …
 -- column stack: the callchain, root first, frames separated by semicolons
 -- column off_cpu_ns [ns]: time in this state with this callchain
--- column count [count]: how many times
--- column max_ns [ns]: the longest time
+-- column off_cpu_count [count]: how many times
+-- column off_cpu_max_ns [ns]: the longest time
 -- column stack_id: the callchain's key
 SELECT
   t.utid, t.tid, t.pid, x.comm, x.state, f.folded AS stack,
-  x.off_cpu_ns, x.count, x.max_ns, x.stack_id
+  x.off_cpu_ns, x.off_cpu_count, x.off_cpu_max_ns, x.stack_id
 FROM (
   SELECT s.utid, coalesce(n.comm, h.comm) AS comm, s.state, s.stack_id, TRY_CAST(sum(s.duration_ns) AS BIGINT) AS off_cpu_ns,
-    count(*) AS count, max(s.duration_ns) AS max_ns
+    count(*) AS off_cpu_count, max(s.duration_ns) AS off_cpu_max_ns
   FROM followed_state AS s
   JOIN thread AS h USING (utid)
   LEFT JOIN thread_name AS n ON n.name_id = s.name_id

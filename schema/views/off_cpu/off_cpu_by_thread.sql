@@ -4,8 +4,8 @@
 -- caveat: only intervals whose both ends are in the capture count; what the capture's edges cut is in open_ns
 -- caveat: the wait time of perf sched timehist is the sum over all states of a thread
 -- diff by: comm, state
--- diff sum: off_cpu_ns, count
--- diff max: max_ns
+-- diff sum: off_cpu_ns, off_cpu_count
+-- diff max: off_cpu_max_ns
 -- diff weight: 0.6
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
@@ -13,14 +13,14 @@
 -- column comm: the thread's name when it left the CPU
 -- column state: what it was: sleeping, disk_sleep, runnable (woken, waiting for a CPU), runnable_preempted, …
 -- column off_cpu_ns [ns]: time in this state
--- column count [count]: how many times
--- column max_ns [ns]: the longest time
+-- column off_cpu_count [count]: how many times
+-- column off_cpu_max_ns [ns]: the longest time
 -- column open_ns [ns]: time in this state that the end of the capture cut
 SELECT
   t.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, s.state,
   TRY_CAST(coalesce(sum(s.duration_ns) FILTER (NOT s.is_open), 0) AS BIGINT) AS off_cpu_ns,
-  count(*) FILTER (NOT s.is_open) AS count,
-  max(s.duration_ns) FILTER (NOT s.is_open) AS max_ns,
+  count(*) FILTER (NOT s.is_open) AS off_cpu_count,
+  max(s.duration_ns) FILTER (NOT s.is_open) AS off_cpu_max_ns,
   TRY_CAST(coalesce(sum(s.duration_ns) FILTER (s.is_open), 0) AS BIGINT) AS open_ns
 FROM followed_state AS s
 JOIN thread AS t USING (utid)

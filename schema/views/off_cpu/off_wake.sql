@@ -4,29 +4,29 @@
 -- caveat: off_cpu_ns runs until the thread is on a CPU again, as bcc's offwaketime counts it; sleep_ns only until the wakeup
 -- caveat: sleeps whose wakeup is not in the capture have a NULL waker
 -- diff by: comm, waker_comm
--- diff sum: off_cpu_ns, count
--- diff max: max_ns
+-- diff sum: off_cpu_ns, sleep_count
+-- diff max: off_cpu_max_ns
 -- diff weight: 0.6
 -- column comm: name of the threads that slept, when they fell asleep
 -- column stack: their callchain, root first, frames separated by semicolons
 -- column waker_comm: name of the threads that woke them: the thread that ran on the waker's CPU, which an interrupt may have borrowed
 -- column waker_stack: the wakers' callchain, root first
 -- column off_cpu_ns [ns]: time from leaving the CPU to being back on one
--- column count [count]: how many sleeps
+-- column sleep_count [count]: how many sleeps
 -- column sleep_ns [ns]: the part of off_cpu_ns before the wakeup
--- column max_ns [ns]: the longest time off the CPU
+-- column off_cpu_max_ns [ns]: the longest time off the CPU
 -- column stack_id: the sleepers' callchain's key
 -- column waker_stack_id: the wakers' callchain's key
 SELECT
   x.comm, f.folded AS stack, x.waker_comm, w.folded AS waker_stack,
-  x.off_cpu_ns, x.count, x.sleep_ns, x.max_ns, x.stack_id, x.waker_stack_id
+  x.off_cpu_ns, x.sleep_count, x.sleep_ns, x.off_cpu_max_ns, x.stack_id, x.waker_stack_id
 FROM (
   SELECT
     coalesce(n.comm, t.comm) AS comm, s.stack_id, coalesce(m.comm, k.comm) AS waker_comm, s.waker_stack_id,
     TRY_CAST(sum(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS BIGINT) AS off_cpu_ns,
-    count(*) AS count,
+    count(*) AS sleep_count,
     TRY_CAST(sum(s.duration_ns) AS BIGINT) AS sleep_ns,
-    max(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS max_ns
+    max(s.duration_ns + coalesce(s.run_queue_ns, 0)) AS off_cpu_max_ns
   FROM followed_state AS s
   JOIN thread AS t USING (utid)
   LEFT JOIN thread AS k ON k.utid = s.waker_utid

@@ -56,12 +56,12 @@ WITH RECURSIVE setting AS (
   QUALIFY x.min_ns IS NOT NULL OR x.utid IS NOT NULL
     OR row_number() OVER (PARTITION BY s.utid ORDER BY s.end_ns - s.ts_ns DESC, s.ts_ns) = 1
 ), chain AS (
-  SELECT sleep_id AS root_id, ts_ns AS since_ns, 1::BIGINT AS depth, sleep_id FROM root
+  SELECT sleep_id AS root_id, ts_ns AS since_ts_ns, 1::BIGINT AS depth, sleep_id FROM root
   UNION ALL
-  SELECT c.root_id, c.since_ns, c.depth + 1, l.parent_id
+  SELECT c.root_id, c.since_ts_ns, c.depth + 1, l.parent_id
   FROM chain AS c
   JOIN link AS l USING (sleep_id)
-  WHERE l.parent_end_ns > c.since_ns AND c.depth < (SELECT depth FROM setting)
+  WHERE l.parent_end_ns > c.since_ts_ns AND c.depth < (SELECT depth FROM setting)
 )
 SELECT
   r.utid, t.tid, t.pid, coalesce(tn.comm, t.comm) AS comm, r.ts_ns, r.end_ns - r.ts_ns AS wait_ns,

@@ -12,7 +12,7 @@
 -- diff mean: cpu_limit_used_ratio, memory_limit_used_ratio
 -- diff weight: 0.85
 -- plot: intervals cpu_ratio, throttled_ratio, memory_bytes, read_bytes_per_s, write_bytes_per_s, task_count, cpu_pressure_ratio, memory_pressure_ratio, io_pressure_ratio by cgroup
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column cgroup: its path, without the name of a version 1 controller; / is the root
 -- column cpu_ns [ns]: CPU time
@@ -35,8 +35,8 @@
 -- column oom_kill_count [count]: its processes that were killed by the OOM killer
 -- column read_bytes [bytes]: bytes read from block devices
 -- column write_bytes [bytes]: bytes written to them
--- column read_bytes_per_s [bytes per second]: read_bytes per second
--- column write_bytes_per_s [bytes per second]: write_bytes per second
+-- column read_bytes_per_s [bytes/s]: read_bytes per second
+-- column write_bytes_per_s [bytes/s]: write_bytes per second
 -- column read_count [count]: requests to read
 -- column write_count [count]: requests to write
 -- column task_count [count]: tasks (processes and threads) at the end
@@ -133,7 +133,7 @@ WITH seen AS (
   GROUP BY source_id, snapshot, cgroup
 )
 SELECT
-  ts_ns, interval_ns, cgroup,
+  ts_ns - interval_ns AS ts_ns, interval_ns, cgroup,
   coalesce(cpu, cpu_v1) AS cpu_ns,
   coalesce(cpu / cpu_interval_ns, cpu_v1 / cpu_v1_interval_ns) AS cpu_ratio,
   user_ns, system_ns, cpu_limit_ratio,

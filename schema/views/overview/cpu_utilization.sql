@@ -6,35 +6,35 @@
 -- caveat: idle and iowait of a CPU that was offline start again from 0: they count from there where that fits into the interval (mpstat does so always, and shows nonsense after a small step back)
 -- caveat: a CPU whose counters did not move at all is idle, as mpstat has it
 -- diff by: -
--- diff mean: busy_ratio, usr_ratio, sys_ratio, iowait_ratio, irq_ratio, soft_ratio, steal_ratio
+-- diff mean: busy_ratio, user_ratio, system_ratio, iowait_ratio, irq_ratio, softirq_ratio, steal_ratio
 -- diff where: cpu = 'all'
 -- diff weight: 0.95
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column cpu: the CPU's number, or all
--- column usr_ratio [ratio]: in user mode, guests not included
+-- column user_ratio [ratio]: in user mode, guests not included
 -- column nice_ratio [ratio]: in user mode at low priority, guests not included
--- column sys_ratio [ratio]: in the kernel, interrupts not included
+-- column system_ratio [ratio]: in the kernel, interrupts not included
 -- column iowait_ratio [ratio]: idle while a request of a thread that ran here was in flight
 -- column irq_ratio [ratio]: serving interrupts
--- column soft_ratio [ratio]: serving soft interrupts
+-- column softirq_ratio [ratio]: serving soft interrupts
 -- column steal_ratio [ratio]: not given by the hypervisor
 -- column guest_ratio [ratio]: running guests
--- column gnice_ratio [ratio]: running guests at low priority
+-- column guest_nice_ratio [ratio]: running guests at low priority
 -- column idle_ratio [ratio]: idle, iowait not included
 -- column busy_ratio [ratio]: everything but idle, iowait and steal
--- column usr_ns [ns]: the absolute of usr_ratio, and so on
+-- column user_ns [ns]: the absolute of user_ratio, and so on
 -- column nice_ns [ns]: in user mode at low priority
--- column sys_ns [ns]: in the kernel
+-- column system_ns [ns]: in the kernel
 -- column iowait_ns [ns]: idle with a request in flight
 -- column irq_ns [ns]: serving interrupts
--- column soft_ns [ns]: serving soft interrupts
+-- column softirq_ns [ns]: serving soft interrupts
 -- column steal_ns [ns]: not given by the hypervisor
 -- column guest_ns [ns]: running guests
--- column gnice_ns [ns]: running guests at low priority
+-- column guest_nice_ns [ns]: running guests at low priority
 -- column idle_ns [ns]: idle
 -- column busy_ns [ns]: everything but idle, iowait and steal
--- column total_ns [ns]: all of them together: what the ratios are shares of
+-- column cpu_ns [ns]: all of them together: what the ratios are shares of
 WITH counter AS (
   -- user and nice hold the guests' time as well.
   SELECT source_id, snapshot, ts_ns, cpu,
@@ -78,20 +78,20 @@ WITH counter AS (
   GROUP BY source_id, snapshot, ts_ns, interval_ns, cpu
 )
 SELECT
-  ts_ns, interval_ns, coalesce(cpu::VARCHAR, 'all') AS cpu,
+  ts_ns - interval_ns AS ts_ns, interval_ns, coalesce(cpu::VARCHAR, 'all') AS cpu,
   -- A total of 0: the counters did not move, the CPU slept.
-  usr / greatest(total, 1) AS usr_ratio,
+  usr / greatest(total, 1) AS user_ratio,
   nice / greatest(total, 1) AS nice_ratio,
-  sys / greatest(total, 1) AS sys_ratio,
+  sys / greatest(total, 1) AS system_ratio,
   iowait / greatest(total, 1) AS iowait_ratio,
   irq / greatest(total, 1) AS irq_ratio,
-  soft / greatest(total, 1) AS soft_ratio,
+  soft / greatest(total, 1) AS softirq_ratio,
   steal / greatest(total, 1) AS steal_ratio,
   guest / greatest(total, 1) AS guest_ratio,
-  gnice / greatest(total, 1) AS gnice_ratio,
+  gnice / greatest(total, 1) AS guest_nice_ratio,
   CASE WHEN total = 0 THEN 1.0::DOUBLE ELSE idle / total END AS idle_ratio,
   busy / greatest(total, 1) AS busy_ratio,
-  usr AS usr_ns, nice AS nice_ns, sys AS sys_ns, iowait AS iowait_ns, irq AS irq_ns, soft AS soft_ns, steal AS steal_ns,
-  guest AS guest_ns, gnice AS gnice_ns, idle AS idle_ns, busy AS busy_ns, total AS total_ns
+  usr AS user_ns, nice AS nice_ns, sys AS system_ns, iowait AS iowait_ns, irq AS irq_ns, soft AS softirq_ns, steal AS steal_ns,
+  guest AS guest_ns, gnice AS guest_nice_ns, idle AS idle_ns, busy AS busy_ns, total AS cpu_ns
 FROM total
 ORDER BY total.ts_ns, total.source_id, total.cpu NULLS FIRST

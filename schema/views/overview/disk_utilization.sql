@@ -9,7 +9,7 @@
 -- diff mean: util_ratio, queue_length, read_await_ns by read_count, write_await_ns by write_count, request_size_bytes by read_count + write_count
 -- diff weight: 0.85
 -- plot: intervals util_ratio, queue_length, read_per_s, write_per_s, read_bytes_per_s, write_bytes_per_s, read_await_ns, write_await_ns by device
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column device: its name
 -- column read_per_s [1/s]: reads completed (r/s)
@@ -33,7 +33,7 @@
 -- column write_size_bytes [bytes]: mean size of a write (wareq-sz)
 -- column discard_size_bytes [bytes]: mean size of a discard (dareq-sz)
 -- column request_size_bytes [bytes]: mean size of reads, writes and discards together (areq-sz)
--- column queue_length [requests]: mean number of requests in the queue and in the device (aqu-sz)
+-- column queue_length [count]: mean number of requests in the queue and in the device (aqu-sz)
 -- column in_flight_count [count]: requests in flight at the end of the interval
 -- column util_ratio [ratio]: share of the interval with a request in flight (%util)
 -- column busy_ns [ns]: the absolute of util_ratio
@@ -96,7 +96,7 @@ WITH snapshot_before AS (
   HAVING max(total) > 0
 )
 SELECT
-  d.ts_ns, s.interval_ns, d.device,
+  d.ts_ns - s.interval_ns AS ts_ns, s.interval_ns, d.device,
   1e9 * g.read_count / s.interval_ns AS read_per_s,
   1e9 * g.write_count / s.interval_ns AS write_per_s,
   1e9 * g.discard_count / s.interval_ns AS discard_per_s,

@@ -7,18 +7,18 @@
 -- diff by: -
 -- diff mean: available_bytes, used_bytes, free_bytes, cache_bytes, anon_bytes, slab_bytes, dirty_bytes, writeback_bytes, swap_used_bytes, committed_bytes, page_tables_bytes
 -- diff apart: available_bytes, swap_used_bytes
--- diff whole: total_bytes
+-- diff whole: memory_bytes
 -- diff weight: 0.8
 -- plot: intervals used_bytes, free_bytes, available_bytes, cache_bytes, dirty_bytes, writeback_bytes, swap_used_bytes
 -- column ts_ns [ns]: when it was read
--- column total_bytes [bytes]: usable memory
+-- column memory_bytes [bytes]: usable memory
 -- column used_bytes [bytes]: in use: total without available
 -- column free_bytes [bytes]: unused
 -- column shared_bytes [bytes]: shared memory and tmpfs
 -- column buffers_bytes [bytes]: block device pages in the cache
 -- column cache_bytes [bytes]: file pages in the cache, and kernel objects that can be reclaimed
 -- column available_bytes [bytes]: what programs can get without swapping
--- column available_ratio [ratio]: available_bytes as a share of total_bytes
+-- column available_ratio [ratio]: available_bytes as a share of memory_bytes
 -- column swap_total_bytes [bytes]: swap space
 -- column swap_used_bytes [bytes]: swap space in use
 -- column swap_free_bytes [bytes]: unused swap space
@@ -39,7 +39,7 @@
 -- column anon_huge_bytes [bytes]: anonymous memory in transparent huge pages
 SELECT
   ts_ns,
-  mem_total_bytes AS total_bytes,
+  mem_total_bytes AS memory_bytes,
   CASE
     WHEN mem_available_bytes <= mem_total_bytes THEN mem_total_bytes - mem_available_bytes
     WHEN mem_available_bytes IS NOT NULL THEN mem_total_bytes - mem_free_bytes

@@ -5,39 +5,39 @@
 -- caveat: an interface that appears counts from 0, as does one whose counters start again; 32-bit counters wrap at 2^32 and are taken on from there
 -- caveat: the use of a link is of what it can carry in one direction if it is full duplex, of both directions together if not, or if that is unknown
 -- diff by: interface
--- diff sum: rx_packets, tx_packets, rx_bytes, tx_bytes, rx_errors, tx_errors, rx_drops, tx_drops
+-- diff sum: rx_packet_count, tx_packet_count, rx_bytes, tx_bytes, rx_error_count, tx_error_count, rx_drop_count, tx_drop_count
 -- diff mean: util_ratio
 -- diff weight: 0.7
--- plot: intervals util_ratio, rx_packets_per_s, tx_packets_per_s, rx_bytes_per_s, tx_bytes_per_s, rx_errors_per_s, tx_errors_per_s, rx_drops_per_s, tx_drops_per_s by interface
--- column ts_ns [ns]: end of the interval
+-- plot: intervals util_ratio, rx_packet_per_s, tx_packet_per_s, rx_bytes_per_s, tx_bytes_per_s, rx_error_per_s, tx_error_per_s, rx_drop_per_s, tx_drop_per_s by interface
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column interface: its name
--- column rx_packets_per_s [1/s]: packets received (rxpck/s)
--- column tx_packets_per_s [1/s]: packets sent (txpck/s)
+-- column rx_packet_per_s [1/s]: packets received (rxpck/s)
+-- column tx_packet_per_s [1/s]: packets sent (txpck/s)
 -- column rx_bytes_per_s [bytes/s]: received (rxkB/s in bytes)
 -- column tx_bytes_per_s [bytes/s]: sent (txkB/s in bytes)
 -- column rx_compressed_per_s [1/s]: compressed packets received (rxcmp/s)
 -- column tx_compressed_per_s [1/s]: compressed packets sent (txcmp/s)
 -- column rx_multicast_per_s [1/s]: multicast packets received (rxmcst/s)
--- column rx_errors_per_s [1/s]: packets received with an error (rxerr/s)
--- column tx_errors_per_s [1/s]: packets that could not be sent (txerr/s)
--- column collisions_per_s [1/s]: collisions (coll/s)
--- column rx_drops_per_s [1/s]: packets received and dropped (rxdrop/s)
--- column tx_drops_per_s [1/s]: packets dropped before they were sent (txdrop/s)
--- column tx_carrier_errors_per_s [1/s]: losses of carrier (txcarr/s)
--- column rx_frame_errors_per_s [1/s]: framing errors (rxfram/s)
--- column rx_fifo_errors_per_s [1/s]: overruns of the receive queue (rxfifo/s)
--- column tx_fifo_errors_per_s [1/s]: overruns of the send queue (txfifo/s)
+-- column rx_error_per_s [1/s]: packets received with an error (rxerr/s)
+-- column tx_error_per_s [1/s]: packets that could not be sent (txerr/s)
+-- column collision_per_s [1/s]: collisions (coll/s)
+-- column rx_drop_per_s [1/s]: packets received and dropped (rxdrop/s)
+-- column tx_drop_per_s [1/s]: packets dropped before they were sent (txdrop/s)
+-- column tx_carrier_error_per_s [1/s]: losses of carrier (txcarr/s)
+-- column rx_frame_error_per_s [1/s]: framing errors (rxfram/s)
+-- column rx_fifo_error_per_s [1/s]: overruns of the receive queue (rxfifo/s)
+-- column tx_fifo_error_per_s [1/s]: overruns of the send queue (txfifo/s)
 -- column util_ratio [ratio]: share of the link's speed in use (%ifutil); NULL where the speed is unknown
 -- column speed_bits_per_s [bits/s]: the link's speed: what util_ratio is a share of
--- column rx_packets [count]: packets received in the interval
--- column tx_packets [count]: packets sent in the interval
+-- column rx_packet_count [count]: packets received in the interval
+-- column tx_packet_count [count]: packets sent in the interval
 -- column rx_bytes [bytes]: received in the interval
 -- column tx_bytes [bytes]: sent in the interval
--- column rx_errors [count]: packets received with an error, in the interval
--- column tx_errors [count]: packets that could not be sent, in the interval
--- column rx_drops [count]: packets received and dropped, in the interval
--- column tx_drops [count]: packets dropped before they were sent, in the interval
+-- column rx_error_count [count]: packets received with an error, in the interval
+-- column tx_error_count [count]: packets that could not be sent, in the interval
+-- column rx_drop_count [count]: packets received and dropped, in the interval
+-- column tx_drop_count [count]: packets dropped before they were sent, in the interval
 WITH snapshot_before AS (
   SELECT source_id, snapshot, ts_ns, lag(snapshot) OVER w AS before, ts_ns - lag(ts_ns) OVER w AS interval_ns
   FROM (SELECT source_id, snapshot, max(ts_ns) AS ts_ns FROM proc_net_dev GROUP BY source_id, snapshot)
@@ -45,8 +45,8 @@ WITH snapshot_before AS (
 ), counter AS (
   FROM proc_net_dev UNPIVOT (
     value FOR field IN (
-      rx_bytes, rx_packets, rx_errors, rx_drops, rx_fifo_errors, rx_frame_errors, rx_compressed, rx_multicast, tx_bytes,
-      tx_packets, tx_errors, tx_drops, tx_fifo_errors, tx_collisions, tx_carrier_errors, tx_compressed
+      rx_bytes, rx_packet_count, rx_error_count, rx_drop_count, rx_fifo_error_count, rx_frame_error_count, rx_compressed_count, rx_multicast_count, tx_bytes,
+      tx_packet_count, tx_error_count, tx_drop_count, tx_fifo_error_count, tx_collision_count, tx_carrier_error_count, tx_compressed_count
     )
   )
 ), pair AS (
@@ -68,41 +68,41 @@ WITH snapshot_before AS (
   FROM pair
 ), grown AS (
   SELECT source_id, snapshot, interface,
-    max(n) FILTER (field = 'rx_packets') AS rx_packets, max(n) FILTER (field = 'tx_packets') AS tx_packets,
+    max(n) FILTER (field = 'rx_packet_count') AS rx_packet_count, max(n) FILTER (field = 'tx_packet_count') AS tx_packet_count,
     max(n) FILTER (field = 'rx_bytes') AS rx_bytes, max(n) FILTER (field = 'tx_bytes') AS tx_bytes,
-    max(n) FILTER (field = 'rx_compressed') AS rx_compressed, max(n) FILTER (field = 'tx_compressed') AS tx_compressed,
-    max(n) FILTER (field = 'rx_multicast') AS rx_multicast,
-    max(n) FILTER (field = 'rx_errors') AS rx_errors, max(n) FILTER (field = 'tx_errors') AS tx_errors,
-    max(n) FILTER (field = 'tx_collisions') AS collisions,
-    max(n) FILTER (field = 'rx_drops') AS rx_drops, max(n) FILTER (field = 'tx_drops') AS tx_drops,
-    max(n) FILTER (field = 'tx_carrier_errors') AS tx_carrier_errors,
-    max(n) FILTER (field = 'rx_frame_errors') AS rx_frame_errors,
-    max(n) FILTER (field = 'rx_fifo_errors') AS rx_fifo_errors, max(n) FILTER (field = 'tx_fifo_errors') AS tx_fifo_errors
+    max(n) FILTER (field = 'rx_compressed_count') AS rx_compressed_count, max(n) FILTER (field = 'tx_compressed_count') AS tx_compressed_count,
+    max(n) FILTER (field = 'rx_multicast_count') AS rx_multicast_count,
+    max(n) FILTER (field = 'rx_error_count') AS rx_error_count, max(n) FILTER (field = 'tx_error_count') AS tx_error_count,
+    max(n) FILTER (field = 'tx_collision_count') AS collisions,
+    max(n) FILTER (field = 'rx_drop_count') AS rx_drop_count, max(n) FILTER (field = 'tx_drop_count') AS tx_drop_count,
+    max(n) FILTER (field = 'tx_carrier_error_count') AS tx_carrier_error_count,
+    max(n) FILTER (field = 'rx_frame_error_count') AS rx_frame_error_count,
+    max(n) FILTER (field = 'rx_fifo_error_count') AS rx_fifo_error_count, max(n) FILTER (field = 'tx_fifo_error_count') AS tx_fifo_error_count
   FROM step
   GROUP BY source_id, snapshot, interface
 )
 SELECT
-  s.ts_ns, s.interval_ns, g.interface,
-  1e9 * g.rx_packets / s.interval_ns AS rx_packets_per_s,
-  1e9 * g.tx_packets / s.interval_ns AS tx_packets_per_s,
+  s.ts_ns - s.interval_ns AS ts_ns, s.interval_ns, g.interface,
+  1e9 * g.rx_packet_count / s.interval_ns AS rx_packet_per_s,
+  1e9 * g.tx_packet_count / s.interval_ns AS tx_packet_per_s,
   1e9 * g.rx_bytes / s.interval_ns AS rx_bytes_per_s,
   1e9 * g.tx_bytes / s.interval_ns AS tx_bytes_per_s,
-  1e9 * g.rx_compressed / s.interval_ns AS rx_compressed_per_s,
-  1e9 * g.tx_compressed / s.interval_ns AS tx_compressed_per_s,
-  1e9 * g.rx_multicast / s.interval_ns AS rx_multicast_per_s,
-  1e9 * g.rx_errors / s.interval_ns AS rx_errors_per_s,
-  1e9 * g.tx_errors / s.interval_ns AS tx_errors_per_s,
-  1e9 * g.collisions / s.interval_ns AS collisions_per_s,
-  1e9 * g.rx_drops / s.interval_ns AS rx_drops_per_s,
-  1e9 * g.tx_drops / s.interval_ns AS tx_drops_per_s,
-  1e9 * g.tx_carrier_errors / s.interval_ns AS tx_carrier_errors_per_s,
-  1e9 * g.rx_frame_errors / s.interval_ns AS rx_frame_errors_per_s,
-  1e9 * g.rx_fifo_errors / s.interval_ns AS rx_fifo_errors_per_s,
-  1e9 * g.tx_fifo_errors / s.interval_ns AS tx_fifo_errors_per_s,
+  1e9 * g.rx_compressed_count / s.interval_ns AS rx_compressed_per_s,
+  1e9 * g.tx_compressed_count / s.interval_ns AS tx_compressed_per_s,
+  1e9 * g.rx_multicast_count / s.interval_ns AS rx_multicast_per_s,
+  1e9 * g.rx_error_count / s.interval_ns AS rx_error_per_s,
+  1e9 * g.tx_error_count / s.interval_ns AS tx_error_per_s,
+  1e9 * g.collisions / s.interval_ns AS collision_per_s,
+  1e9 * g.rx_drop_count / s.interval_ns AS rx_drop_per_s,
+  1e9 * g.tx_drop_count / s.interval_ns AS tx_drop_per_s,
+  1e9 * g.tx_carrier_error_count / s.interval_ns AS tx_carrier_error_per_s,
+  1e9 * g.rx_frame_error_count / s.interval_ns AS rx_frame_error_per_s,
+  1e9 * g.rx_fifo_error_count / s.interval_ns AS rx_fifo_error_per_s,
+  1e9 * g.tx_fifo_error_count / s.interval_ns AS tx_fifo_error_per_s,
   8e9 * CASE WHEN l.is_full_duplex THEN greatest(g.rx_bytes, g.tx_bytes) ELSE g.rx_bytes + g.tx_bytes END
     / s.interval_ns / l.speed_bits_per_s AS util_ratio,
   l.speed_bits_per_s,
-  g.rx_packets, g.tx_packets, g.rx_bytes, g.tx_bytes, g.rx_errors, g.tx_errors, g.rx_drops, g.tx_drops
+  g.rx_packet_count, g.tx_packet_count, g.rx_bytes, g.tx_bytes, g.rx_error_count, g.tx_error_count, g.rx_drop_count, g.tx_drop_count
 FROM grown AS g
 JOIN snapshot_before AS s ON s.source_id = g.source_id AND s.snapshot = g.snapshot
 ASOF LEFT JOIN proc_net_link AS l

@@ -5,32 +5,32 @@
 -- caveat: pages of the kernel's size; efficiency is steal over scan: low means that reclaim looks at many pages to get few
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval; one that the kernel does not have is NULL
 -- diff by: -
--- diff sum: page_in_bytes, page_out_bytes, fault_count, major_fault_count, scan_count, steal_count, refault_count, oom_kill_count
--- diff apart: page_in_bytes, page_out_bytes, fault_count, scan_count
+-- diff sum: page_in_bytes, page_out_bytes, fault_count, major_fault_count, scan_pages, steal_pages, refault_pages, oom_kill_count
+-- diff apart: page_in_bytes, page_out_bytes, fault_count, scan_pages
 -- diff weight: 0.7
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column page_in_bytes_per_s [bytes/s]: read from block devices (pgpgin/s)
 -- column page_out_bytes_per_s [bytes/s]: written to block devices (pgpgout/s)
 -- column fault_per_s [1/s]: page faults (fault/s)
 -- column major_fault_per_s [1/s]: page faults that had to read (majflt/s)
--- column free_per_s [pages/s]: pages given back (pgfree/s)
--- column scan_kswapd_per_s [pages/s]: pages looked at by kswapd (pgscank/s)
--- column scan_direct_per_s [pages/s]: pages looked at by threads that wanted memory: they wait meanwhile (pgscand/s)
--- column steal_per_s [pages/s]: pages reclaimed (pgsteal/s)
+-- column free_pages_per_s [pages/s]: pages given back (pgfree/s)
+-- column scan_kswapd_pages_per_s [pages/s]: pages looked at by kswapd (pgscank/s)
+-- column scan_direct_pages_per_s [pages/s]: pages looked at by threads that wanted memory: they wait meanwhile (pgscand/s)
+-- column steal_pages_per_s [pages/s]: pages reclaimed (pgsteal/s)
 -- column reclaim_ratio [ratio]: pages reclaimed as a share of those looked at (%vmeff); NULL when none was
--- column refault_file_per_s [pages/s]: file pages read again soon after they were evicted: the cache is too small
--- column refault_anon_per_s [pages/s]: anonymous pages swapped in again soon after they were evicted
--- column swap_in_per_s [pages/s]: pages swapped in
--- column swap_out_per_s [pages/s]: pages swapped out
+-- column refault_file_pages_per_s [pages/s]: file pages read again soon after they were evicted: the cache is too small
+-- column refault_anon_pages_per_s [pages/s]: anonymous pages swapped in again soon after they were evicted
+-- column swap_in_pages_per_s [pages/s]: pages swapped in
+-- column swap_out_pages_per_s [pages/s]: pages swapped out
 -- column page_in_bytes [bytes]: read from block devices in the interval
 -- column page_out_bytes [bytes]: written to block devices in the interval
 -- column fault_count [count]: page faults in the interval
 -- column major_fault_count [count]: page faults that had to read, in the interval
 -- column minor_fault_count [count]: page faults that had not
--- column scan_count [pages]: pages looked at: what reclaim_ratio is a share of
--- column steal_count [pages]: pages reclaimed in the interval
--- column refault_count [pages]: pages evicted too early, in the interval
+-- column scan_pages [pages]: pages looked at: what reclaim_ratio is a share of
+-- column steal_pages [pages]: pages reclaimed in the interval
+-- column refault_pages [pages]: pages evicted too early, in the interval
 -- column oom_kill_count [count]: processes killed by the OOM killer, in the interval
 WITH counter AS (
   -- Reclaim has been counted by who does it (kswapd, direct, khugepaged, proactive), formerly by zone as well. The same
@@ -80,28 +80,28 @@ WITH counter AS (
   GROUP BY source_id, snapshot, ts_ns, interval_ns
 )
 SELECT
-  ts_ns, interval_ns,
+  ts_ns - interval_ns AS ts_ns, interval_ns,
   1e9 * page_in / interval_ns AS page_in_bytes_per_s,
   1e9 * page_out / interval_ns AS page_out_bytes_per_s,
   1e9 * fault / interval_ns AS fault_per_s,
   1e9 * major_fault / interval_ns AS major_fault_per_s,
-  1e9 * freed / interval_ns AS free_per_s,
-  1e9 * scan_kswapd / interval_ns AS scan_kswapd_per_s,
-  1e9 * scan_direct / interval_ns AS scan_direct_per_s,
-  1e9 * steal / interval_ns AS steal_per_s,
+  1e9 * freed / interval_ns AS free_pages_per_s,
+  1e9 * scan_kswapd / interval_ns AS scan_kswapd_pages_per_s,
+  1e9 * scan_direct / interval_ns AS scan_direct_pages_per_s,
+  1e9 * steal / interval_ns AS steal_pages_per_s,
   steal / nullif(scan_kswapd + scan_direct + coalesce(scan_other, 0), 0) AS reclaim_ratio,
-  1e9 * refault_file / interval_ns AS refault_file_per_s,
-  1e9 * refault_anon / interval_ns AS refault_anon_per_s,
-  1e9 * swap_in / interval_ns AS swap_in_per_s,
-  1e9 * swap_out / interval_ns AS swap_out_per_s,
+  1e9 * refault_file / interval_ns AS refault_file_pages_per_s,
+  1e9 * refault_anon / interval_ns AS refault_anon_pages_per_s,
+  1e9 * swap_in / interval_ns AS swap_in_pages_per_s,
+  1e9 * swap_out / interval_ns AS swap_out_pages_per_s,
   page_in AS page_in_bytes,
   page_out AS page_out_bytes,
   fault AS fault_count,
   major_fault AS major_fault_count,
   fault - major_fault AS minor_fault_count,
-  scan_kswapd + scan_direct + coalesce(scan_other, 0) AS scan_count,
-  steal AS steal_count,
-  coalesce(refault_file + refault_anon, refault_file) AS refault_count,
+  scan_kswapd + scan_direct + coalesce(scan_other, 0) AS scan_pages,
+  steal AS steal_pages,
+  coalesce(refault_file + refault_anon, refault_file) AS refault_pages,
   oom_kill AS oom_kill_count
 FROM flat
 ORDER BY flat.ts_ns, source_id

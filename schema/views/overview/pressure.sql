@@ -7,7 +7,7 @@
 -- diff mean: some_ratio, full_ratio
 -- diff weight: 0.95
 -- plot: intervals some_ratio, full_ratio by resource
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column resource: cpu, memory, io or irq
 -- column some_ratio [ratio]: share of the interval in which at least one thread waited
@@ -39,7 +39,7 @@ WITH pair AS (
   GROUP BY source_id, snapshot, ts_ns, interval_ns, resource
 )
 SELECT
-  ts_ns, interval_ns, resource, some_ns / interval_ns AS some_ratio, full_ns / interval_ns AS full_ratio, some_ns, full_ns,
+  ts_ns - interval_ns AS ts_ns, interval_ns, resource, some_ns / interval_ns AS some_ratio, full_ns / interval_ns AS full_ratio, some_ns, full_ns,
   some_avg10_ratio, some_avg60_ratio, some_avg300_ratio, full_avg10_ratio, full_avg60_ratio, full_avg300_ratio
 FROM flat
 ORDER BY flat.ts_ns, source_id, resource

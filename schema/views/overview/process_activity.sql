@@ -10,15 +10,15 @@
 -- diff level: resident_bytes, thread_count
 -- diff weight: 0.65
 -- plot: intervals cpu_ratio, run_queue_ratio, resident_bytes, read_bytes_per_s, write_bytes_per_s by pid, comm
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column upid: the capture's own process key
 -- column pid: process id
 -- column comm: its name at the end of the interval
--- column usr_ratio [ratio]: CPU time in user mode as a share of one CPU: may be more than 1
+-- column user_ratio [ratio]: CPU time in user mode as a share of one CPU: may be more than 1
 -- column system_ratio [ratio]: CPU time in the kernel as a share of one CPU
 -- column cpu_ratio [ratio]: both together
--- column usr_ns [ns]: CPU time in user mode, guests included
+-- column user_ns [ns]: CPU time in user mode, guests included
 -- column system_ns [ns]: CPU time in the kernel
 -- column cpu_ns [ns]: both together
 -- column run_queue_ns [ns]: time its threads waited for a CPU, added up
@@ -26,21 +26,21 @@
 -- column block_delay_ns [ns]: time waited for block devices; 0 unless delay accounting is on
 -- column minor_fault_count [count]: page faults without input
 -- column major_fault_count [count]: page faults with input
--- column minor_faults_per_s [per second]: minor_fault_count per second
--- column major_faults_per_s [per second]: major_fault_count per second
+-- column minor_fault_per_s [1/s]: minor_fault_count per second
+-- column major_fault_per_s [1/s]: major_fault_count per second
 -- column virtual_bytes [bytes]: address space at the end
 -- column resident_bytes [bytes]: resident memory at the end
 -- column resident_ratio [ratio]: resident_bytes as a share of the host's memory
 -- column read_bytes [bytes]: bytes fetched from storage
 -- column write_bytes [bytes]: bytes sent to storage, or that will be
 -- column cancelled_write_bytes [bytes]: bytes of write_bytes that never got there, as their file was truncated
--- column read_bytes_per_s [bytes per second]: read_bytes per second
--- column write_bytes_per_s [bytes per second]: write_bytes per second
--- column cancelled_write_bytes_per_s [bytes per second]: cancelled_write_bytes per second
+-- column read_bytes_per_s [bytes/s]: read_bytes per second
+-- column write_bytes_per_s [bytes/s]: write_bytes per second
+-- column cancelled_write_bytes_per_s [bytes/s]: cancelled_write_bytes per second
 -- column voluntary_switch_count [count]: times its threads gave up the CPU
 -- column involuntary_switch_count [count]: times the CPU was taken from its threads
--- column voluntary_switches_per_s [per second]: voluntary_switch_count per second
--- column involuntary_switches_per_s [per second]: involuntary_switch_count per second
+-- column voluntary_switch_per_s [1/s]: voluntary_switch_count per second
+-- column involuntary_switch_per_s [1/s]: involuntary_switch_count per second
 -- column thread_count [count]: its threads at the end
 WITH thread_step AS (
   -- lag with a default would be shorter, but DuckDB 1.4 cannot read it from a database that DuckDB 2 wrote.
@@ -112,9 +112,10 @@ WITH thread_step AS (
   SELECT source_id, snapshot, lag(ts_ns) OVER (PARTITION BY source_id ORDER BY snapshot) AS before_ns
   FROM (SELECT source_id, snapshot, min(ts_ns) AS ts_ns FROM step GROUP BY source_id, snapshot)
 ), interval AS (
-  SELECT step.*,
+  SELECT step.* REPLACE (
     -- Not greatest(), which takes NULL for no bound.
-    CASE WHEN step.user_ns < 0 THEN 0 ELSE step.user_ns END AS usr_ns, CASE WHEN step.system_ns < 0 THEN 0 ELSE step.system_ns END AS sys_ns,
+    CASE WHEN step.user_ns < 0 THEN 0 ELSE step.user_ns END AS user_ns,
+    CASE WHEN step.system_ns < 0 THEN 0 ELSE step.system_ns END AS system_ns),
     step.ts_ns - coalesce(
       lag(step.ts_ns) OVER (PARTITION BY source_id, upid ORDER BY snapshot),
       -- Not there before: it counts from its start, when that was after the snapshot before.
@@ -126,27 +127,27 @@ WITH thread_step AS (
   LEFT JOIN capture AS c ON true
 )
 SELECT
-  i.ts_ns, i.interval_ns, i.upid, i.pid, coalesce(i.comm, p.name) AS comm,
-  i.usr_ns / i.interval_ns AS usr_ratio,
-  i.sys_ns / i.interval_ns AS system_ratio,
-  (i.usr_ns + i.sys_ns) / i.interval_ns AS cpu_ratio,
-  i.usr_ns, i.sys_ns AS system_ns,
-  i.usr_ns + i.sys_ns AS cpu_ns,
+  i.ts_ns - i.interval_ns AS ts_ns, i.interval_ns, i.upid, i.pid, coalesce(i.comm, p.name) AS comm,
+  i.user_ns / i.interval_ns AS user_ratio,
+  i.system_ns / i.interval_ns AS system_ratio,
+  (i.user_ns + i.system_ns) / i.interval_ns AS cpu_ratio,
+  i.user_ns, i.system_ns,
+  i.user_ns + i.system_ns AS cpu_ns,
   i.run_queue_ns, i.run_queue_ns / i.interval_ns AS run_queue_ratio, i.block_delay_ns,
   i.minor_fault_count, i.major_fault_count,
-  i.minor_fault_count * 1e9 / i.interval_ns AS minor_faults_per_s,
-  i.major_fault_count * 1e9 / i.interval_ns AS major_faults_per_s,
+  i.minor_fault_count * 1e9 / i.interval_ns AS minor_fault_per_s,
+  i.major_fault_count * 1e9 / i.interval_ns AS major_fault_per_s,
   i.virtual_bytes, i.resident_bytes, i.resident_bytes / c.memory_bytes AS resident_ratio,
   i.read_bytes, i.write_bytes, i.cancelled_write_bytes,
   i.read_bytes * 1e9 / i.interval_ns AS read_bytes_per_s,
   i.write_bytes * 1e9 / i.interval_ns AS write_bytes_per_s,
   i.cancelled_write_bytes * 1e9 / i.interval_ns AS cancelled_write_bytes_per_s,
   i.voluntary_switch_count, i.involuntary_switch_count,
-  i.voluntary_switch_count * 1e9 / i.interval_ns AS voluntary_switches_per_s,
-  i.involuntary_switch_count * 1e9 / i.interval_ns AS involuntary_switches_per_s,
+  i.voluntary_switch_count * 1e9 / i.interval_ns AS voluntary_switch_per_s,
+  i.involuntary_switch_count * 1e9 / i.interval_ns AS involuntary_switch_per_s,
   i.thread_count
 FROM interval AS i
-ASOF LEFT JOIN process_name AS p ON p.upid = i.upid AND p.since_ns <= i.ts_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = i.upid AND p.since_ts_ns <= i.ts_ns
 LEFT JOIN capture AS c ON true
 WHERE i.interval_ns > 0
 ORDER BY i.ts_ns, i.source_id, i.pid, i.upid

@@ -21,7 +21,7 @@ SELECT
   p.parent_upid, q.pid AS parent_pid, q.name AS parent_comm, p.start_ts_ns, p.end_ts_ns, c.command_line, c.cgroup
 FROM proc_command AS c
 LEFT JOIN process AS p ON p.upid = c.upid
-ASOF LEFT JOIN process_name AS n ON n.upid = c.upid AND n.since_ns <= c.ts_ns
-ASOF LEFT JOIN process_name AS q ON q.upid = p.parent_upid AND q.since_ns <= c.ts_ns
+ASOF LEFT JOIN process_name AS n ON n.upid = c.upid AND n.since_ts_ns <= c.ts_ns
+ASOF LEFT JOIN process_name AS q ON q.upid = p.parent_upid AND q.since_ts_ns <= c.ts_ns
 WINDOW w AS (PARTITION BY c.source_id, c.upid ORDER BY c.ts_ns, c.snapshot)
 ORDER BY c.pid, c.upid, c.source_id, c.ts_ns, c.snapshot

@@ -6,16 +6,16 @@
 -- diff no: names, no figures
 -- column upid: the capture's own process key
 -- column pid: process id, a label
--- column since_ns [ns]: from when on; what it was called first holds for the time before as well: the least number there is
--- column until_ns [ns]: the last moment; of the last name the greatest number there is
+-- column since_ts_ns [ns]: from when on; what it was called first holds for the time before as well: the least number there is
+-- column until_ts_ns [ns]: the last moment; of the last name the greatest number there is
 -- column name: the name; NULL if the capture does not say
 SELECT p.upid, p.pid,
-  CASE WHEN lag(n.ts_ns) OVER w IS NULL THEN -9223372036854775808 ELSE n.ts_ns END AS since_ns,
-  coalesce(lead(n.ts_ns) OVER w - 1, 9223372036854775807) AS until_ns,
+  CASE WHEN lag(n.ts_ns) OVER w IS NULL THEN -9223372036854775808 ELSE n.ts_ns END AS since_ts_ns,
+  coalesce(lead(n.ts_ns) OVER w - 1, 9223372036854775807) AS until_ts_ns,
   coalesce(n.comm, p.name) AS name
 FROM process AS p
 LEFT JOIN (thread AS t JOIN thread_name AS n USING (utid)) ON t.upid = p.upid AND t.tid = p.pid
 WINDOW w AS (PARTITION BY p.upid ORDER BY n.ts_ns, n.name_id)
 -- A name that another follows at once was the process's at no time: names of a recording without times are so.
 QUALIFY lag(n.ts_ns) OVER w IS NULL OR lead(n.ts_ns) OVER w IS DISTINCT FROM n.ts_ns
-ORDER BY p.upid, since_ns
+ORDER BY p.upid, since_ts_ns

@@ -8,7 +8,7 @@
 -- diff mean: established_count, retransmit_ratio by out_segment_count
 -- diff apart: retransmit_count, listen_overflow_count
 -- diff weight: 0.7
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column active_open_per_s [1/s]: connections opened by this host (active/s)
 -- column passive_open_per_s [1/s]: connections accepted (passive/s)
@@ -63,7 +63,7 @@ WITH counter AS (
   GROUP BY source_id, snapshot
 )
 SELECT
-  ts_ns, interval_ns,
+  ts_ns - interval_ns AS ts_ns, interval_ns,
   1e9 * active_open / interval_ns AS active_open_per_s,
   1e9 * passive_open / interval_ns AS passive_open_per_s,
   1e9 * in_segment / interval_ns AS in_segment_per_s,

@@ -30,6 +30,6 @@ SELECT
   mode(t.wait_channel ORDER BY t.wait_channel) AS wait_channel
 FROM proc_thread AS t
 JOIN thread AS th USING (utid)
-ASOF LEFT JOIN process_name AS p ON p.upid = th.upid AND p.since_ns <= t.ts_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = th.upid AND p.since_ts_ns <= t.ts_ns
 GROUP BY t.source_id, t.snapshot, t.pid, th.upid, t.comm, t.state
 ORDER BY t.source_id, t.snapshot, t.pid, th.upid, thread_count DESC, t.comm, t.state

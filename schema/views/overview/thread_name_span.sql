@@ -6,14 +6,14 @@
 -- diff no: names, no figures
 -- column utid: the capture's own key of the thread
 -- column name_id: the name's key in thread_name
--- column since_ns [ns]: from when on; what it was called first holds for the time before as well: the least number there is
--- column until_ns [ns]: the last moment; of the last name the greatest number there is
+-- column since_ts_ns [ns]: from when on; what it was called first holds for the time before as well: the least number there is
+-- column until_ts_ns [ns]: the last moment; of the last name the greatest number there is
 -- column comm: the name
 SELECT utid, name_id,
-  CASE WHEN lag(ts_ns) OVER w IS NULL THEN -9223372036854775808 ELSE ts_ns END AS since_ns,
-  coalesce(lead(ts_ns) OVER w - 1, 9223372036854775807) AS until_ns,
+  CASE WHEN lag(ts_ns) OVER w IS NULL THEN -9223372036854775808 ELSE ts_ns END AS since_ts_ns,
+  coalesce(lead(ts_ns) OVER w - 1, 9223372036854775807) AS until_ts_ns,
   comm
 FROM thread_name
 WINDOW w AS (PARTITION BY utid ORDER BY ts_ns, name_id)
 QUALIFY lag(ts_ns) OVER w IS NULL OR lead(ts_ns) OVER w IS DISTINCT FROM ts_ns
-ORDER BY utid, since_ns
+ORDER BY utid, since_ts_ns

@@ -16,20 +16,20 @@
 -- column absolute_unit: its unit
 -- column view_name: the view or table that it comes from
 WITH one_cpu AS (
-  SELECT cpu, sum(busy_ns) AS busy_ns, sum(total_ns) AS total_ns, max(busy_ratio) AS worst
+  SELECT cpu, sum(busy_ns) AS busy_ns, sum(cpu_ns) AS cpu_ns, max(busy_ratio) AS worst
   FROM cpu_utilization
   WHERE cpu <> 'all'
   GROUP BY cpu
 ), figure AS (
   SELECT 1 AS place, 'cpu' AS resource, NULL AS instance, 'utilization' AS kind, 'busy' AS metric,
-    sum(busy_ns) / nullif(sum(total_ns), 0) AS value, max(busy_ratio) AS worst_value, 'ratio' AS unit,
+    sum(busy_ns) / nullif(sum(cpu_ns), 0) AS value, max(busy_ratio) AS worst_value, 'ratio' AS unit,
     sum(busy_ns)::DOUBLE AS absolute_value, 'ns' AS absolute_unit, 'cpu_utilization' AS view_name
   FROM cpu_utilization WHERE cpu = 'all' HAVING count(*) > 0
   UNION ALL
-  SELECT 2, 'cpu', 'CPU ' || cpu, 'utilization', 'busiest CPU', busy_ns / nullif(total_ns, 0), worst, 'ratio',
+  SELECT 2, 'cpu', 'CPU ' || cpu, 'utilization', 'busiest CPU', busy_ns / nullif(cpu_ns, 0), worst, 'ratio',
     busy_ns::DOUBLE, 'ns', 'cpu_utilization'
   FROM one_cpu
-  QUALIFY row_number() OVER (ORDER BY busy_ns / nullif(total_ns, 0) DESC NULLS LAST, cpu) = 1
+  QUALIFY row_number() OVER (ORDER BY busy_ns / nullif(cpu_ns, 0) DESC NULLS LAST, cpu) = 1
   UNION ALL
   SELECT 3, 'cpu', NULL, 'saturation', 'threads waited for a CPU',
     sum(run_queue_ns) / nullif(sum(run_queue_ns) + sum(on_cpu_ns), 0), NULL, 'ratio', sum(run_queue_ns)::DOUBLE, 'ns', 'thread_time'
@@ -39,7 +39,7 @@ WITH one_cpu AS (
     max(some_ratio), 'ratio', sum(some_ns)::DOUBLE, 'ns', 'pressure'
   FROM pressure WHERE resource = 'cpu' HAVING count(some_ns) > 0
   UNION ALL
-  SELECT 5, 'cpu', NULL, 'saturation', 'steal (kept back by the hypervisor)', sum(steal_ns) / nullif(sum(total_ns), 0),
+  SELECT 5, 'cpu', NULL, 'saturation', 'steal (kept back by the hypervisor)', sum(steal_ns) / nullif(sum(cpu_ns), 0),
     max(steal_ratio), 'ratio', sum(steal_ns)::DOUBLE, 'ns', 'cpu_utilization'
   FROM cpu_utilization WHERE cpu = 'all' HAVING count(steal_ns) > 0
   UNION ALL
@@ -48,7 +48,7 @@ WITH one_cpu AS (
     NULL, 'count', (count(*) FILTER (is_in_capture))::DOUBLE, 'count', 'kernel_log'
   FROM kernel_log HAVING count(*) > 0
   UNION ALL
-  SELECT 10, 'memory', NULL, 'utilization', 'used', avg(used_bytes / nullif(total_bytes, 0)), max(used_bytes / nullif(total_bytes, 0)),
+  SELECT 10, 'memory', NULL, 'utilization', 'used', avg(used_bytes / nullif(memory_bytes, 0)), max(used_bytes / nullif(memory_bytes, 0)),
     'ratio', avg(used_bytes), 'bytes', 'memory'
   FROM memory HAVING count(used_bytes) > 0
   UNION ALL
@@ -57,9 +57,9 @@ WITH one_cpu AS (
   FROM pressure WHERE resource = 'memory' HAVING count(some_ns) > 0
   UNION ALL
   SELECT 12, 'memory', NULL, 'saturation', 'pages looked at by threads that wanted memory',
-    sum(scan_direct_per_s * interval_ns) / nullif(sum(interval_ns) FILTER (scan_direct_per_s IS NOT NULL), 0),
-    max(scan_direct_per_s), 'pages/s', NULL, NULL, 'paging'
-  FROM paging HAVING count(scan_direct_per_s) > 0
+    sum(scan_direct_pages_per_s * interval_ns) / nullif(sum(interval_ns) FILTER (scan_direct_pages_per_s IS NOT NULL), 0),
+    max(scan_direct_pages_per_s), 'pages/s', NULL, NULL, 'paging'
+  FROM paging HAVING count(scan_direct_pages_per_s) > 0
   UNION ALL
   SELECT 13, 'memory', NULL, 'errors', 'processes killed by the OOM killer', sum(oom_kill_count)::DOUBLE,
     max(oom_kill_count)::DOUBLE, 'count', NULL, NULL, 'paging'
@@ -79,7 +79,7 @@ WITH one_cpu AS (
   FROM disk_utilization GROUP BY device HAVING sum(read_count) + sum(write_count) > 0
   UNION ALL
   SELECT 31, 'disk', device, 'saturation', 'requests in the queue and the device',
-    sum(queue_length * interval_ns) / nullif(sum(interval_ns), 0), max(queue_length), 'requests', NULL, NULL, 'disk_utilization'
+    sum(queue_length * interval_ns) / nullif(sum(interval_ns), 0), max(queue_length), 'count', NULL, NULL, 'disk_utilization'
   FROM disk_utilization GROUP BY device HAVING sum(read_count) + sum(write_count) > 0
   UNION ALL
   SELECT 32, 'disk', NULL, 'saturation', 'some thread waited for input or output', sum(some_ns) / nullif(sum(interval_ns), 0),
@@ -98,11 +98,11 @@ WITH one_cpu AS (
   SELECT 40, 'network', interface, 'utilization', 'of the link',
     sum(util_ratio * interval_ns) / nullif(sum(interval_ns) FILTER (util_ratio IS NOT NULL), 0), max(util_ratio), 'ratio',
     (sum(rx_bytes) + sum(tx_bytes))::DOUBLE, 'bytes', 'net_utilization'
-  FROM net_utilization GROUP BY interface HAVING count(util_ratio) > 0 AND sum(rx_packets) + sum(tx_packets) > 0
+  FROM net_utilization GROUP BY interface HAVING count(util_ratio) > 0 AND sum(rx_packet_count) + sum(tx_packet_count) > 0
   UNION ALL
-  SELECT 41, 'network', interface, 'saturation', 'packets dropped', (sum(rx_drops) + sum(tx_drops))::DOUBLE,
-    max(rx_drops + tx_drops)::DOUBLE, 'count', (sum(rx_packets) + sum(tx_packets))::DOUBLE, 'count', 'net_utilization'
-  FROM net_utilization GROUP BY interface HAVING sum(rx_packets) + sum(tx_packets) + sum(rx_drops) + sum(tx_drops) > 0
+  SELECT 41, 'network', interface, 'saturation', 'packets dropped', (sum(rx_drop_count) + sum(tx_drop_count))::DOUBLE,
+    max(rx_drop_count + tx_drop_count)::DOUBLE, 'count', (sum(rx_packet_count) + sum(tx_packet_count))::DOUBLE, 'count', 'net_utilization'
+  FROM net_utilization GROUP BY interface HAVING sum(rx_packet_count) + sum(tx_packet_count) + sum(rx_drop_count) + sum(tx_drop_count) > 0
   UNION ALL
   SELECT 42, 'network', NULL, 'saturation', 'TCP segments sent again', sum(retransmit_count) / nullif(sum(out_segment_count), 0),
     max(retransmit_ratio), 'ratio', sum(retransmit_count)::DOUBLE, 'count', 'tcp_activity'
@@ -112,9 +112,9 @@ WITH one_cpu AS (
     max(listen_drop_count)::DOUBLE, 'count', sum(passive_open_count)::DOUBLE, 'count', 'tcp_activity'
   FROM tcp_activity HAVING count(listen_drop_count) > 0
   UNION ALL
-  SELECT 44, 'network', interface, 'errors', 'packets with an error', (sum(rx_errors) + sum(tx_errors))::DOUBLE,
-    max(rx_errors + tx_errors)::DOUBLE, 'count', (sum(rx_packets) + sum(tx_packets))::DOUBLE, 'count', 'net_utilization'
-  FROM net_utilization GROUP BY interface HAVING sum(rx_packets) + sum(tx_packets) + sum(rx_errors) + sum(tx_errors) > 0
+  SELECT 44, 'network', interface, 'errors', 'packets with an error', (sum(rx_error_count) + sum(tx_error_count))::DOUBLE,
+    max(rx_error_count + tx_error_count)::DOUBLE, 'count', (sum(rx_packet_count) + sum(tx_packet_count))::DOUBLE, 'count', 'net_utilization'
+  FROM net_utilization GROUP BY interface HAVING sum(rx_packet_count) + sum(tx_packet_count) + sum(rx_error_count) + sum(tx_error_count) > 0
 )
 SELECT resource, instance, kind, metric, value, worst_value, unit, absolute_value, absolute_unit, view_name
 FROM figure

@@ -2,7 +2,7 @@
 -- grain: an interval between two snapshots
 -- source: proc_system, proc_memory, proc_vmstat, cpu_utilization, page_size
 -- caveat: runnable and blocked are counts of the moment at the end of the interval. The recorder itself is one of the runnable
--- caveat: vmstat's us holds usr and nice, its sy holds sys, irq and soft: so do usr_ratio and sys_ratio here. Time in guests is apart (gu of newer versions; procps 4.0.2 leaves it out, and its row does not add up to 100)
+-- caveat: vmstat's us holds usr and nice, its sy holds sys, irq and soft: so do user_ratio and system_ratio here. Time in guests is apart (gu of newer versions; procps 4.0.2 leaves it out, and its row does not add up to 100)
 -- caveat: what the kernel counts in pages is NULL if their size is unknown
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval
 -- diff by: -
@@ -11,8 +11,8 @@
 -- diff per cpu: context_switch_count, interrupt_count
 -- diff apart: context_switch_count, interrupt_count, fork_count, blocked_count
 -- diff weight: 0.45
--- plot: intervals runnable_count, blocked_count, free_bytes, swap_in_bytes_per_s, swap_out_bytes_per_s, block_in_bytes_per_s, block_out_bytes_per_s, interrupt_per_s, context_switch_per_s, usr_ratio, sys_ratio, idle_ratio, iowait_ratio, steal_ratio
--- column ts_ns [ns]: end of the interval
+-- plot: intervals runnable_count, blocked_count, free_bytes, swap_in_bytes_per_s, swap_out_bytes_per_s, block_in_bytes_per_s, block_out_bytes_per_s, interrupt_per_s, context_switch_per_s, user_ratio, system_ratio, idle_ratio, iowait_ratio, steal_ratio
+-- column ts_ns [ns]: when the interval began
 -- column interval_ns [ns]: its length
 -- column runnable_count [count]: threads that ran or waited for a CPU (r)
 -- column blocked_count [count]: threads that waited for input or output (b)
@@ -27,14 +27,14 @@
 -- column interrupt_per_s [1/s]: interrupts (in)
 -- column context_switch_per_s [1/s]: context switches (cs)
 -- column fork_per_s [1/s]: processes and threads created
--- column usr_ratio [ratio]: share of CPU time in user mode, guests not included (us)
--- column sys_ratio [ratio]: in the kernel (sy)
+-- column user_ratio [ratio]: share of CPU time in user mode, guests not included (us)
+-- column system_ratio [ratio]: in the kernel (sy)
 -- column idle_ratio [ratio]: idle (id)
 -- column iowait_ratio [ratio]: idle with a request in flight (wa)
 -- column steal_ratio [ratio]: not given by the hypervisor (st)
 -- column guest_ratio [ratio]: running guests (gu)
--- column usr_ns [ns]: the absolute of usr_ratio, over all CPUs
--- column sys_ns [ns]: the absolute of sys_ratio
+-- column user_ns [ns]: the absolute of user_ratio, over all CPUs
+-- column system_ns [ns]: the absolute of system_ratio
 -- column idle_ns [ns]: the absolute of idle_ratio
 -- column iowait_ns [ns]: the absolute of iowait_ratio
 -- column steal_ns [ns]: the absolute of steal_ratio
@@ -82,7 +82,7 @@ WITH counter AS (
   SELECT max(page_size_bytes) AS bytes FROM page_size
 )
 SELECT
-  s.ts_ns, s.interval_ns, s.running_count AS runnable_count, s.blocked_count,
+  s.ts_ns - s.interval_ns AS ts_ns, s.interval_ns, s.running_count AS runnable_count, s.blocked_count,
   m.swap_total_bytes - m.swap_free_bytes AS swap_used_bytes,
   m.mem_free_bytes AS free_bytes,
   m.buffers_bytes,
@@ -94,14 +94,14 @@ SELECT
   1e9 * f.interrupts / s.interval_ns AS interrupt_per_s,
   1e9 * f.context_switches / s.interval_ns AS context_switch_per_s,
   1e9 * f.forks / s.interval_ns AS fork_per_s,
-  c.usr_ratio + c.nice_ratio AS usr_ratio,
-  c.sys_ratio + coalesce(c.irq_ratio, 0) + coalesce(c.soft_ratio, 0) AS sys_ratio,
+  c.user_ratio + c.nice_ratio AS user_ratio,
+  c.system_ratio + coalesce(c.irq_ratio, 0) + coalesce(c.softirq_ratio, 0) AS system_ratio,
   c.idle_ratio, c.iowait_ratio, c.steal_ratio,
-  coalesce(c.guest_ratio + c.gnice_ratio, c.guest_ratio) AS guest_ratio,
-  c.usr_ns + c.nice_ns AS usr_ns,
-  c.sys_ns + coalesce(c.irq_ns, 0) + coalesce(c.soft_ns, 0) AS sys_ns,
+  coalesce(c.guest_ratio + c.guest_nice_ratio, c.guest_ratio) AS guest_ratio,
+  c.user_ns + c.nice_ns AS user_ns,
+  c.system_ns + coalesce(c.irq_ns, 0) + coalesce(c.softirq_ns, 0) AS system_ns,
   c.idle_ns, c.iowait_ns, c.steal_ns,
-  coalesce(c.guest_ns + c.gnice_ns, c.guest_ns) AS guest_ns,
+  coalesce(c.guest_ns + c.guest_nice_ns, c.guest_ns) AS guest_ns,
   f.swap_in * p.bytes AS swap_in_bytes,
   f.swap_out * p.bytes AS swap_out_bytes,
   f.block_in AS block_in_bytes,
@@ -114,6 +114,6 @@ CROSS JOIN page AS p
 LEFT JOIN flat AS f ON f.source_id = s.source_id AND f.snapshot = s.snapshot
 LEFT JOIN proc_memory AS m ON m.source_id = s.source_id AND m.snapshot = s.snapshot
 -- Both are of one reading of /proc/stat.
-LEFT JOIN cpu_utilization AS c ON c.ts_ns = s.ts_ns AND c.cpu = 'all'
+LEFT JOIN cpu_utilization AS c ON c.ts_ns + c.interval_ns = s.ts_ns AND c.cpu = 'all'
 WHERE s.interval_ns > 0
 ORDER BY s.ts_ns, s.source_id

@@ -11,7 +11,7 @@
 -- diff mean: effective_ghz by cycles, run_ratio, used_ratio
 -- diff weight: 0.8
 -- plot: intervals effective_ghz, run_ratio by cpu
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began; of a total whose length nobody said, when it was printed
 -- column interval_ns [ns]: its length
 -- column cpu: the CPU; NULL where it was not counted by itself
 -- column aggregate: the core, socket, node or thread, where these were counted
@@ -53,7 +53,7 @@ WITH counted AS (
   FROM (
     SELECT cpu, ts_ns AS at_ns FROM clocked WHERE cpu IS NOT NULL
     UNION ALL
-    SELECT cpu, ts_ns - interval_ns FROM clocked WHERE cpu IS NOT NULL AND interval_ns IS NOT NULL
+    SELECT cpu, ts_ns + interval_ns FROM clocked WHERE cpu IS NOT NULL AND interval_ns IS NOT NULL
   )
 ), reached AS (
   SELECT e.cpu, e.at_ns, s.busy_ns + CASE WHEN e.at_ns = s.ts_ns THEN 0 ELSE (e.at_ns - s.ts_ns) * s.busy_per_ns END AS busy_ns
@@ -65,8 +65,8 @@ WITH counted AS (
     CASE WHEN c.cpu IS NOT NULL THEN c.tsc / nullif(c.interval_ns, 0) END AS tsc_ghz,
     m.model_ghz
   FROM clocked AS c
-  LEFT JOIN reached AS a ON a.cpu = c.cpu AND a.at_ns = c.ts_ns - c.interval_ns
-  LEFT JOIN reached AS b ON b.cpu = c.cpu AND b.at_ns = c.ts_ns
+  LEFT JOIN reached AS a ON a.cpu = c.cpu AND a.at_ns = c.ts_ns
+  LEFT JOIN reached AS b ON b.cpu = c.cpu AND b.at_ns = c.ts_ns + c.interval_ns
   LEFT JOIN (
     SELECT try_cast(nullif(regexp_extract(max(cpu_model), '@ *([0-9.]+) *GHz', 1), '') AS DOUBLE) AS model_ghz FROM capture
   ) AS m ON true

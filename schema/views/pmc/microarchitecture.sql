@@ -11,7 +11,8 @@
 -- diff apart: llc_misses_pki, l1d_misses_pki, branch_misses_pki, machine_clears_pki
 -- diff weight: 0.6
 -- plot: intervals l1d_misses_pki, llc_misses_pki, branch_misses_pki, machine_clears_pki, frontend_bound_ratio, bad_speculation_ratio, retiring_ratio, backend_bound_ratio
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
+-- column interval_ns [ns]: its length; NULL for a total whose length nobody said
 -- column cycles [count]: CPU cycles, not counting halted ones
 -- column instructions [count]: instructions retired
 -- column l1d_loads [count]: loads from the first-level data cache
@@ -23,15 +24,15 @@
 -- column branch_misses [count]: branches that were mispredicted
 -- column machine_clears [count]: times that the pipeline was emptied, for memory ordering (false sharing), self-modifying code, …
 -- column memory_ordering_clears [count]: those for memory ordering
--- column l1d_loads_pki [per 1000 instructions]: l1d_loads per thousand instructions, and so on
--- column l1d_misses_pki [per 1000 instructions]: l1d_misses
--- column l2_misses_pki [per 1000 instructions]: l2_misses
--- column llc_misses_pki [per 1000 instructions]: llc_misses
--- column dtlb_misses_pki [per 1000 instructions]: dtlb_misses
--- column itlb_misses_pki [per 1000 instructions]: itlb_misses
--- column branch_misses_pki [per 1000 instructions]: branch_misses
--- column machine_clears_pki [per 1000 instructions]: machine_clears
--- column memory_ordering_clears_pki [per 1000 instructions]: memory_ordering_clears
+-- column l1d_loads_pki [1/1000 instructions]: l1d_loads per thousand instructions, and so on
+-- column l1d_misses_pki [1/1000 instructions]: l1d_misses
+-- column l2_misses_pki [1/1000 instructions]: l2_misses
+-- column llc_misses_pki [1/1000 instructions]: llc_misses
+-- column dtlb_misses_pki [1/1000 instructions]: dtlb_misses
+-- column itlb_misses_pki [1/1000 instructions]: itlb_misses
+-- column branch_misses_pki [1/1000 instructions]: branch_misses
+-- column machine_clears_pki [1/1000 instructions]: machine_clears
+-- column memory_ordering_clears_pki [1/1000 instructions]: memory_ordering_clears
 -- column frontend_stall_ratio [ratio]: cycles in which the front end delivered nothing, of all cycles
 -- column backend_stall_ratio [ratio]: cycles in which the back end took nothing, of all cycles
 -- column slots [count]: issue slots of the interval: what the four shares below are of
@@ -58,7 +59,7 @@ WITH alias (event, metric, rank) AS (
     ('stalled-cycles-backend', 'backend_stall', 0), ('stall_backend', 'backend_stall', 1),
     ('slots', 'slots', 0), ('topdown.slots', 'slots', 1)
 ), best AS (
-  SELECT e.source_id, e.ts_ns, a.metric, e.count
+  SELECT e.source_id, e.ts_ns, e.interval_ns, a.metric, e.count
   FROM pmc_event AS e
   JOIN alias AS a USING (event)
   LEFT JOIN (SELECT max(machine) AS machine FROM capture) AS c ON true
@@ -68,16 +69,17 @@ WITH alias (event, metric, rank) AS (
     AND CASE e.mode WHEN '' THEN 0 WHEN 'u' THEN 1 ELSE 2 END
       = min(CASE e.mode WHEN '' THEN 0 WHEN 'u' THEN 1 ELSE 2 END) OVER (PARTITION BY e.source_id)
 ), total AS (
-  SELECT source_id, ts_ns, map_from_entries(list((metric, count))) AS m
-  FROM (SELECT source_id, ts_ns, metric, sum(count) AS count FROM best GROUP BY ALL)
+  SELECT source_id, ts_ns, max(interval_ns) AS interval_ns, map_from_entries(list((metric, count))) AS m
+  FROM (SELECT source_id, ts_ns, max(interval_ns) AS interval_ns, metric, sum(count) AS count FROM best GROUP BY source_id, ts_ns, metric)
   GROUP BY source_id, ts_ns
 ), named AS (
-  SELECT source_id, ts_ns, m,
+  SELECT source_id, ts_ns, interval_ns, m,
     m['cycles'] AS cycles, nullif(m['instructions'], 0) AS instructions
   FROM total
 )
 SELECT
   ts_ns,
+  coalesce(n.interval_ns, d.interval_ns) AS interval_ns,
   try_cast(round(cycles) AS BIGINT) AS cycles,
   try_cast(round(m['instructions']) AS BIGINT) AS instructions,
   try_cast(round(m['l1d_loads']) AS BIGINT) AS l1d_loads,

@@ -7,7 +7,7 @@
 -- diff sum: count
 -- diff weight: 0.3
 -- plot: none
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began; of a total whose length nobody said, when it was printed
 -- column interval_ns [ns]: its length; NULL for a total at the end of a run whose length nobody said
 -- column source_id: the source that counted
 -- column cpu: the CPU, where each was counted by itself

@@ -11,7 +11,8 @@
 -- diff apart: ipc, llc_hit_ratio, branch_miss_ratio
 -- diff weight: 0.95
 -- plot: intervals ipc, branch_miss_ratio, llc_hit_ratio
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
+-- column interval_ns [ns]: its length; NULL for a total whose length nobody said
 -- column cycles [count]: CPU cycles, not counting halted ones
 -- column instructions [count]: instructions retired
 -- column ipc [ratio]: instructions per cycle
@@ -24,7 +25,7 @@
 -- column llc_hit_ratio [ratio]: 1 - llc_misses / llc_references
 WITH named AS (
   -- cycles, cycles:u, cpu_core/cycles/u
-  SELECT source_id, ts_ns, cpu, aggregate, cgroup, count,
+  SELECT source_id, ts_ns, interval_ns, cpu, aggregate, cgroup, count,
     CASE WHEN event LIKE '%/%/%' THEN split_part(event, '/', 1) ELSE '' END AS pmu,
     lower(CASE WHEN event LIKE '%/%/%' THEN split_part(event, '/', 2) ELSE split_part(event, ':', 1) END) AS name,
     -- Modes that are counted; precision and the like say nothing about what is counted.
@@ -63,11 +64,11 @@ WITH named AS (
   QUALIFY rank = min(rank) OVER (PARTITION BY source_id, left(metric, 4))
 ), counted AS (
   -- An event that stands in several groups was counted several times.
-  SELECT source_id, ts_ns, metric, avg(count) AS count
+  SELECT source_id, ts_ns, max(interval_ns) AS interval_ns, metric, avg(count) AS count
   FROM best
   GROUP BY source_id, ts_ns, cpu, aggregate, cgroup, pmu, mode, metric
 ), total AS (
-  SELECT source_id, ts_ns,
+  SELECT source_id, ts_ns, max(interval_ns) AS interval_ns,
     sum(count) FILTER (metric = 'cycles') AS cycles,
     sum(count) FILTER (metric = 'instructions') AS instructions,
     sum(count) FILTER (metric = 'branches') AS branches,
@@ -79,6 +80,7 @@ WITH named AS (
 )
 SELECT
   ts_ns,
+  interval_ns,
   try_cast(round(cycles) AS BIGINT) AS cycles,
   try_cast(round(instructions) AS BIGINT) AS instructions,
   instructions / nullif(cycles, 0) AS ipc,

@@ -8,12 +8,12 @@
 -- diff sum: count
 -- diff weight: 0.4
 -- plot: intervals count_per_s by event
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began; of a total whose length nobody said, when it was printed
 -- column interval_ns [ns]: its length; NULL for a total whose length nobody said
 -- column event: the event's name
 -- column unit: the unit of count: NULL for plain counts, ns for clocks
 -- column count [count]: how many there were, on everything that was counted
--- column count_per_s [per second]: count per second of the interval (for clocks: seconds per second)
+-- column count_per_s [1/s]: count per second of the interval (for clocks: seconds per second)
 -- column running_ratio [ratio]: the lowest share of the time that one of its counters ran; below 1 count is an estimate
 WITH event AS (
   SELECT *, CASE WHEN event IN ('task-clock', 'cpu-clock') THEN 'ns' END AS counted_in,

@@ -14,7 +14,8 @@
 -- diff weight: 0.8
 -- plot: intervals frontend_bound_ratio, bad_speculation_ratio, retiring_ratio, backend_bound_ratio by method
 -- column source_id: the source that counted
--- column ts_ns [ns]: end of the interval
+-- column ts_ns [ns]: when the interval began
+-- column interval_ns [ns]: its length; NULL for a total whose length nobody said
 -- column method: perf_metrics, topdown_slots, slot_events, raw_events, arm or zen
 -- column slots [count]: issue slots of the interval: what the shares are of
 -- column frontend_bound_ratio [ratio]: slots left empty because the front end did not deliver
@@ -123,13 +124,14 @@ WITH cpu AS (
   FROM sized
   WHERE zen_all > 0
 )
-SELECT source_id, ts_ns, method, try_cast(round(slots) AS BIGINT) AS slots,
+SELECT source_id, ts_ns, interval_ns, method, try_cast(round(slots) AS BIGINT) AS slots,
   frontend_bound AS frontend_bound_ratio,
   bad_speculation AS bad_speculation_ratio,
   retiring AS retiring_ratio,
   coalesce(backend_bound, 1 - frontend_bound - bad_speculation - retiring) AS backend_bound_ratio,
   smt_contention AS smt_contention_ratio
 FROM method
+JOIN (SELECT source_id, ts_ns, max(interval_ns) AS interval_ns FROM pmc_event GROUP BY ALL) USING (source_id, ts_ns)
 WHERE frontend_bound IS NOT NULL
 QUALIFY rank = min(rank) OVER (PARTITION BY source_id, ts_ns)
 ORDER BY source_id, ts_ns

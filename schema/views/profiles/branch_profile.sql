@@ -16,7 +16,7 @@
 -- column mispredicted_count [count]: times that the CPU had predicted something else; NULL where the CPU does not say
 -- column mispredicted_ratio [ratio]: mispredicted_count as a share of those with a prediction
 -- column event_ratio [ratio]: branch_count as a share of all of the event's
--- column cycles_avg [cycles]: mean cycles since the branch before; NULL where the CPU does not say
+-- column gap_avg_cycles [cycles]: mean cycles since the branch before; NULL where the CPU does not say
 -- column abort_count [count]: times that it aborted a transaction
 -- column type: conditional, unconditional, indirect, call, indirect call, return, system call, …; NULL where the CPU does not say
 WITH entry AS (
@@ -38,7 +38,7 @@ SELECT t.event, f.label AS from_symbol, f.dso AS from_dso, f.address AS from_add
   CASE WHEN t.mispredicted + t.predicted > 0 THEN t.mispredicted::BIGINT END AS mispredicted_count,
   t.mispredicted / nullif(t.mispredicted + t.predicted, 0) AS mispredicted_ratio,
   t.branches / sum(t.branches) OVER (PARTITION BY t.event_id) AS event_ratio,
-  t.cycles AS cycles_avg,
+  t.cycles AS gap_avg_cycles,
   t.aborted::BIGINT AS abort_count,
   CASE t.type
     WHEN 1 THEN 'conditional' WHEN 2 THEN 'unconditional' WHEN 3 THEN 'indirect' WHEN 4 THEN 'call'

@@ -1,7 +1,7 @@
 -- context_switches: how often each process's threads left a CPU, per second of the capture, and whether they wanted to
 -- grain: a second of the capture, a process and a name that it had
 -- source: sched_switch, thread, process_name, source, recorded_span
--- caveat: the first and the last second are usually cut short: per_second divides by the part of it that switches were recorded in
+-- caveat: the first and the last second are usually cut short: switch_per_s divides by the part of it that switches were recorded in
 -- caveat: the idle task is left out
 -- diff by: process
 -- diff sum: involuntary_count, voluntary_count
@@ -15,7 +15,7 @@
 -- column voluntary_count [count]: switches of threads that went to sleep
 -- column involuntary_count [count]: switches of threads that still wanted to run
 -- column switch_count [count]: both together
--- column per_second [per second]: both together, per second
+-- column switch_per_s [1/s]: both together, per second
 WITH bounds AS (
   SELECT max(start_ts_ns) AS start_ns, max(end_ts_ns) AS end_ns FROM recorded_span WHERE table_name = 'thread_state'
 ), switches AS (
@@ -28,7 +28,7 @@ WITH bounds AS (
   FROM sched_switch AS s
   JOIN source AS o USING (source_id)
   LEFT JOIN thread AS t ON t.utid = s.utid
-  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= s.ts_ns
+  ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ts_ns <= s.ts_ns
   CROSS JOIN bounds AS b
   WHERE o.is_timeline AND s.prev_pid <> 0
 )
@@ -37,7 +37,7 @@ SELECT
   count(*) FILTER (s.is_voluntary) AS voluntary_count,
   count(*) FILTER (NOT s.is_voluntary) AS involuntary_count,
   count(*) AS switch_count,
-  count(*) * 1e9 / s.interval_ns AS per_second
+  count(*) * 1e9 / s.interval_ns AS switch_per_s
 FROM switches AS s
 GROUP BY s.ts_ns, s.interval_ns, s.upid, s.pid, s.process
 ORDER BY s.ts_ns, switch_count DESC, s.upid, s.process

@@ -17,13 +17,13 @@
 -- column cross_node_count [count]: changes of CPU to another NUMA node; NULL where the capture does not say which CPU is on which node
 WITH span AS (
   -- A thread id may be used again: the thread that had it last.
-  SELECT utid, tid, comm, coalesce(start_ts_ns, -9223372036854775807) AS since_ns FROM thread WHERE utid <> 0
+  SELECT utid, tid, comm, coalesce(start_ts_ns, -9223372036854775807) AS since_ts_ns FROM thread WHERE utid <> 0
 ), move AS (
   SELECT n.utid, coalesce(m.comm, n.comm) AS comm, count(*) AS migration_count
   FROM (
     SELECT ts_ns, pid, comm FROM sched_migrate_task JOIN source AS o USING (source_id) WHERE o.is_timeline
   ) AS m
-  ASOF JOIN span AS n ON m.pid = n.tid AND m.ts_ns >= n.since_ns
+  ASOF JOIN span AS n ON m.pid = n.tid AND m.ts_ns >= n.since_ts_ns
   GROUP BY n.utid, coalesce(m.comm, n.comm)
 ), run AS (
   SELECT utid, name_id, cpu, lag(cpu) OVER (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns) AS before_cpu

@@ -4,31 +4,31 @@
 -- caveat: only stays whose both ends are in the capture count
 -- caveat: threads of unknown processes are together in one row with a NULL upid
 -- diff by: process
--- diff sum: on_cpu_ns, count, involuntary_count
--- diff median: bucket_ns_min by count
--- diff apart: bucket_ns_min
+-- diff sum: on_cpu_ns, run_count, involuntary_count
+-- diff median: bucket_min_ns by run_count
+-- diff apart: bucket_min_ns
 -- diff weight: 0.42
 -- column upid: the capture's own key of the process; NULL for threads whose process is unknown
 -- column pid: process id, a label
 -- column process: the process's name when the thread left the CPU
--- column bucket_ns_min [ns]: the range begins here: 0, 2, 4, 8, …
--- column bucket_ns_max [ns]: and ends before this: 2, 4, 8, 16, …
--- column count [count]: how many stays
+-- column bucket_min_ns [ns]: the range begins here: 0, 2, 4, 8, …
+-- column bucket_max_ns [ns]: and ends before this: 2, 4, 8, 16, …
+-- column run_count [count]: how many stays
 -- column involuntary_count [count]: how many of them ended while the thread could have run on
 -- column on_cpu_ns [ns]: these stays together
 SELECT
   t.upid, p.pid, CASE WHEN t.tid = p.pid THEN coalesce(n.comm, p.name) ELSE p.name END AS process,
   -- length(bin(n)) is exact where log2 rounds.
-  CASE WHEN s.duration_ns < 2 THEN 0 ELSE 1::BIGINT << (length(bin(s.duration_ns)) - 1) END AS bucket_ns_min,
+  CASE WHEN s.duration_ns < 2 THEN 0 ELSE 1::BIGINT << (length(bin(s.duration_ns)) - 1) END AS bucket_min_ns,
   CASE WHEN s.duration_ns < 2 THEN 2 WHEN length(bin(s.duration_ns)) = 63 THEN 9223372036854775807 ELSE 1::BIGINT << length(bin(s.duration_ns)) END
-    AS bucket_ns_max,
-  count(*) AS count,
+    AS bucket_max_ns,
+  count(*) AS run_count,
   count(*) FILTER (s.next_state IN ('runnable', 'runnable_preempted')) AS involuntary_count,
   TRY_CAST(sum(s.duration_ns) AS BIGINT) AS on_cpu_ns
 FROM followed_state AS s
 JOIN thread AS t USING (utid)
-ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= s.ts_ns + s.duration_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ts_ns <= s.ts_ns + s.duration_ns
 LEFT JOIN thread_name AS n ON n.name_id = s.name_id
 WHERE s.state = 'running' AND NOT s.is_open
 GROUP BY ALL
-ORDER BY t.upid, process, bucket_ns_min
+ORDER BY t.upid, process, bucket_min_ns

@@ -5,8 +5,8 @@
 -- caveat: where the next switch on the CPU was lost, who came is unknown: by_utid is NULL
 -- caveat: the last wait of a thread may have been cut by the end of the capture: it counts, until there
 -- diff by: comm, by_comm
--- diff sum: lost_ns, count
--- diff max: max_lost_ns
+-- diff sum: lost_ns, preemption_count
+-- diff max: lost_max_ns
 -- diff weight: 0.4
 -- column utid: the capture's own key of the thread that left
 -- column tid: thread id, a label
@@ -16,9 +16,9 @@
 -- column by_tid: its thread id
 -- column by_pid: its process id
 -- column by_comm: its name when its own run ended
--- column count [count]: how many times
+-- column preemption_count [count]: how many times
 -- column lost_ns [ns]: time until the thread ran again, all times together
--- column max_lost_ns [ns]: the longest of them
+-- column lost_max_ns [ns]: the longest of them
 -- column by_on_cpu_ns [ns]: how long the other thread ran there each time it came, all times together
 WITH on_cpu AS (
   SELECT utid, name_id, ts_ns + duration_ns AS end_ns, next_state, is_open,
@@ -39,9 +39,9 @@ WITH on_cpu AS (
 )
 SELECT
   k.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, k.by_utid, b.tid AS by_tid, b.pid AS by_pid, coalesce(m.comm, b.comm) AS by_comm,
-  count(*) AS count,
+  count(*) AS preemption_count,
   TRY_CAST(sum(w.duration_ns) AS BIGINT) AS lost_ns,
-  max(w.duration_ns) AS max_lost_ns,
+  max(w.duration_ns) AS lost_max_ns,
   TRY_CAST(sum(k.by_ns) AS BIGINT) AS by_on_cpu_ns
 FROM taken AS k
 JOIN thread AS t ON t.utid = k.utid

@@ -5,11 +5,11 @@
 -- caveat: a process that ended before it was looked at is taken to be in the group of the process that forked it, as it is unless it was moved (a service that has just been started is moved by who started it)
 -- diff no: names, no figures
 -- column upid: the capture's own process key
--- column since_ns [ns]: from when on; what was seen first holds for the time before as well: the least number there is
+-- column since_ts_ns [ns]: from when on; what was seen first holds for the time before as well: the least number there is
 -- column cgroup: the path of the unified hierarchy, or of the first one of version 1
 -- column is_inherited: true when it is that of the process's nearest ancestor that was looked at
 WITH RECURSIVE known AS (
-  SELECT upid, cgroup, CASE WHEN row_number() OVER w = 1 THEN -9223372036854775808 ELSE ts_ns END AS since_ns
+  SELECT upid, cgroup, CASE WHEN row_number() OVER w = 1 THEN -9223372036854775808 ELSE ts_ns END AS since_ts_ns
   FROM proc_command
   WHERE cgroup IS NOT NULL
   WINDOW w AS (PARTITION BY upid ORDER BY ts_ns, source_id, snapshot)
@@ -29,9 +29,9 @@ WITH RECURSIVE known AS (
   FROM ancestor AS a
   JOIN process AS p ON p.upid = a.upid
 )
-SELECT upid, since_ns, cgroup, false AS is_inherited FROM known
+SELECT upid, since_ts_ns, cgroup, false AS is_inherited FROM known
 UNION ALL
-SELECT c.upid, -9223372036854775808 AS since_ns, k.cgroup, true AS is_inherited
+SELECT c.upid, -9223372036854775808 AS since_ts_ns, k.cgroup, true AS is_inherited
 FROM child AS c
-ASOF JOIN known AS k ON k.upid = c.above AND k.since_ns <= c.start_ns
-ORDER BY upid, since_ns
+ASOF JOIN known AS k ON k.upid = c.above AND k.since_ts_ns <= c.start_ns
+ORDER BY upid, since_ts_ns

@@ -76,7 +76,7 @@ SELECT
   t.on_cpu_ns, t.on_cpu_ns / t.interval_ns AS on_cpu_ratio,
   round(s.steal_ns)::BIGINT AS steal_ns, s.steal_ns / s.covered_ns AS steal_ratio
 FROM total AS t
-ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= t.ts_ns + t.interval_ns - 1
+ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ts_ns <= t.ts_ns + t.interval_ns - 1
 LEFT JOIN steal AS s ON s.step = t.step
-ASOF LEFT JOIN process_cgroup AS m ON m.upid = t.upid AND m.since_ns < t.ts_ns + t.interval_ns
+ASOF LEFT JOIN process_cgroup AS m ON m.upid = t.upid AND m.since_ts_ns < t.ts_ns + t.interval_ns
 ORDER BY t.step, t.upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, t.ready_ns DESC, t.upid

@@ -5,15 +5,15 @@
 -- caveat: the thread that runs is not counted, only those that wait
 -- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it
 -- diff by: -
--- diff mean: avg_count by known_ns, queued_ratio by known_ns
--- diff max: max_count
+-- diff mean: waiting_avg_count by known_ns, queued_ratio by known_ns
+-- diff max: waiting_max_count
 -- diff weight: 0.9
--- plot: intervals avg_count, max_count, queued_ratio by cpu
+-- plot: intervals waiting_avg_count, waiting_max_count, queued_ratio by cpu
 -- column ts_ns [ns]: when the interval began; the first one with the recording of switches
 -- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
 -- column cpu: the CPU
--- column avg_count [count]: waiting threads, weighted with time over known_ns
--- column max_count [count]: the most at any moment
+-- column waiting_avg_count [count]: waiting threads, weighted with time over known_ns
+-- column waiting_max_count [count]: the most at any moment
 -- column waiting_ns [ns]: waiting times of all threads together, within the interval
 -- column queued_ns [ns]: time in which at least one thread waited
 -- column queued_ratio [ratio]: queued_ns as a share of known_ns
@@ -39,8 +39,8 @@ WITH setting AS (
 )
 SELECT
   ts_ns, interval_ns, cpu,
-  sum(waiting_count * ns) / sum(ns) AS avg_count,
-  max(waiting_count) AS max_count,
+  sum(waiting_count * ns) / sum(ns) AS waiting_avg_count,
+  max(waiting_count) AS waiting_max_count,
   TRY_CAST(sum(waiting_count * ns) AS BIGINT) AS waiting_ns,
   TRY_CAST(coalesce(sum(ns) FILTER (waiting_count > 0), 0) AS BIGINT) AS queued_ns,
   coalesce(sum(ns) FILTER (waiting_count > 0), 0) / sum(ns) AS queued_ratio,

@@ -12,13 +12,13 @@
 -- column is_last: it is the stretch that the wait ended in
 WITH span AS (
   -- A thread id may be used again: the thread that had it last.
-  SELECT utid, tid, coalesce(start_ts_ns, -9223372036854775807) AS since_ns FROM thread WHERE utid <> 0
+  SELECT utid, tid, coalesce(start_ts_ns, -9223372036854775807) AS since_ts_ns FROM thread WHERE utid <> 0
 ), move AS (
   SELECT m.ts_ns, n.utid, m.dest_cpu::UINTEGER AS cpu
   FROM (
     SELECT ts_ns, pid, dest_cpu FROM sched_migrate_task JOIN source AS o USING (source_id) WHERE o.is_timeline
   ) AS m
-  ASOF JOIN span AS n ON m.pid = n.tid AND m.ts_ns >= n.since_ns
+  ASOF JOIN span AS n ON m.pid = n.tid AND m.ts_ns >= n.since_ts_ns
 ), step AS (
   SELECT utid, ts_ns, 2 AS place, NULL AS cpu, wait_ns, state, cpu AS got_cpu, left_cpu FROM run_queue_wait
   UNION ALL

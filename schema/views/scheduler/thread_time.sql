@@ -22,10 +22,10 @@
 -- column switch_count [count]: how many times it is known to have run and left a CPU
 -- column voluntary_count [count]: how many of these times it went to sleep
 -- column involuntary_count [count]: how many of these times it still wanted to run
--- column min_run_ns [ns]: its shortest stay on a CPU
--- column max_run_ns [ns]: its longest stay on a CPU
+-- column run_min_ns [ns]: its shortest stay on a CPU
+-- column run_max_ns [ns]: its longest stay on a CPU
 -- column run_delay_ns [ns]: the part of run_queue_ns that follows a wakeup: perf's sch delay
--- column max_run_delay_ns [ns]: the longest wait for a CPU after a wakeup
+-- column run_delay_max_ns [ns]: the longest wait for a CPU after a wakeup
 -- column ambiguous_on_cpu_ns [ns]: the part of on_cpu_ns that missing switches make doubtful
 -- column open_on_cpu_ns [ns]: time on a CPU that the end of the capture cut
 -- column open_off_cpu_ns [ns]: time off the CPU that the end of the capture cut
@@ -43,10 +43,10 @@ WITH times AS (
       AS voluntary_count,
     count(*) FILTER (state = 'running' AND NOT is_open AND next_state IN ('runnable', 'runnable_preempted'))
       AS involuntary_count,
-    min(duration_ns) FILTER (state = 'running' AND NOT is_open) AS min_run_ns,
-    max(duration_ns) FILTER (state = 'running' AND NOT is_open) AS max_run_ns,
+    min(duration_ns) FILTER (state = 'running' AND NOT is_open) AS run_min_ns,
+    max(duration_ns) FILTER (state = 'running' AND NOT is_open) AS run_max_ns,
     TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'runnable' AND NOT is_open), 0) AS BIGINT) AS run_delay_ns,
-    max(duration_ns) FILTER (state = 'runnable' AND NOT is_open) AS max_run_delay_ns,
+    max(duration_ns) FILTER (state = 'runnable' AND NOT is_open) AS run_delay_max_ns,
     TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'running' AND is_ambiguous AND NOT is_open), 0) AS BIGINT)
       AS ambiguous_on_cpu_ns,
     TRY_CAST(coalesce(sum(duration_ns) FILTER (state = 'running' AND is_open), 0) AS BIGINT) AS open_on_cpu_ns,
@@ -64,7 +64,7 @@ SELECT
   x.run_queue_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS run_queue_ratio,
   x.sleep_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS sleep_ratio,
   x.disk_sleep_ns / nullif(x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns, 0) AS disk_sleep_ratio,
-  x.switch_count, x.voluntary_count, x.involuntary_count, x.min_run_ns, x.max_run_ns,
-  x.run_delay_ns, x.max_run_delay_ns, x.ambiguous_on_cpu_ns, x.open_on_cpu_ns, x.open_off_cpu_ns
+  x.switch_count, x.voluntary_count, x.involuntary_count, x.run_min_ns, x.run_max_ns,
+  x.run_delay_ns, x.run_delay_max_ns, x.ambiguous_on_cpu_ns, x.open_on_cpu_ns, x.open_off_cpu_ns
 FROM times AS x
 ORDER BY x.utid IN (SELECT utid FROM recorder_thread), x.on_cpu_ns DESC, x.utid, x.comm

@@ -47,7 +47,7 @@ SELECT
   f.inode, s.protocol, s.state, s.local, s.peer, f.holder_count, f.open_count, l.soft AS limit_count,
   f.open_count / nullif(l.soft, 0) AS open_ratio
 FROM listed AS f
-ASOF LEFT JOIN process_name AS p ON p.upid = f.upid AND p.since_ns <= f.ts_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = f.upid AND p.since_ts_ns <= f.ts_ns
 LEFT JOIN socket AS s ON s.source_id = f.source_id AND s.snapshot = f.snapshot AND s.upid = f.upid AND s.fd = f.fd
 ASOF LEFT JOIN limited AS l ON l.upid = f.upid AND l.ts_ns <= f.ts_ns
 ORDER BY f.source_id, f.snapshot, f.pid, f.upid, f.fd

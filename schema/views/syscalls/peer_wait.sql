@@ -6,8 +6,8 @@
 -- caveat: several descriptors with the same other end are one row; fds lists them
 -- diff by: comm, name, kind, peer
 -- diff sum: wait_ns, call_count
--- diff mean: avg_ns by call_count
--- diff max: max_ns
+-- diff mean: wait_avg_ns by call_count
+-- diff max: wait_max_ns
 -- diff weight: 0.85
 -- column peer: the other end: a socket's peer, else what the descriptor is (path, inode), else its kind; NULL when nothing is known
 -- column kind: kind of descriptor, as in fd_history
@@ -19,8 +19,8 @@
 -- column attributed_by: descriptor (the call's own), next_call (the one that it uses next) or none
 -- column call_count [count]: calls that returned
 -- column wait_ns [ns]: their time
--- column avg_ns [ns]: the mean
--- column max_ns [ns]: the longest
+-- column wait_avg_ns [ns]: the mean
+-- column wait_max_ns [ns]: the longest
 -- column fds: the descriptors
 WITH poll AS (
   FROM (VALUES ('poll'), ('ppoll'), ('ppoll_time64'), ('select'), ('_newselect'), ('pselect6'), ('pselect6_time64'),
@@ -63,8 +63,8 @@ SELECT
   a.peer, a.kind, a.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, a.name, a.attributed_by,
   count(*) AS call_count,
   TRY_CAST(sum(a.duration_ns) AS BIGINT) AS wait_ns,
-  avg(a.duration_ns) AS avg_ns,
-  max(a.duration_ns) AS max_ns,
+  avg(a.duration_ns) AS wait_avg_ns,
+  max(a.duration_ns) AS wait_max_ns,
   list_sort(list(DISTINCT a.fd) FILTER (a.fd IS NOT NULL)) AS fds
 FROM attributed AS a
 JOIN thread AS t USING (utid)

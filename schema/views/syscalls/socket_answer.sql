@@ -26,7 +26,7 @@
 -- column is_client: whether this end opened the connection: it called connect or accept in the capture, listens on one of the two ports, or only one of the ports is below 32768 (Linux takes others for connections that go out); NULL when none of these tells
 -- column write_count [count]: writes in a row before the answer
 -- column write_bytes [bytes]: bytes of these writes
--- column last_write_bytes [bytes]: bytes of the last of them
+-- column write_last_bytes [bytes]: bytes of the last of them
 -- column write_name: the call of the last write
 -- column read_name: the call that read the answer
 WITH call AS (
@@ -128,11 +128,11 @@ SELECT
   a.written.exit_ts_ns AS ts_ns, a.got.exit_ts_ns AS answer_ts_ns, a.got.exit_ts_ns - a.written.exit_ts_ns AS gap_ns,
   a.upid, p.pid, p.name AS process, a.got.utid AS utid, t.tid, coalesce(n.comm, t.comm) AS comm, a.written.utid AS writer_utid, a.fd,
   nullif(a.since_ts_ns, -4611686018427387904) AS since_ts_ns, s.family, s.local, s.peer, s.is_client,
-  a.write_count, a.write_bytes, a.written.bytes AS last_write_bytes, a.written.name AS write_name, a.got.name AS read_name
+  a.write_count, a.write_bytes, a.written.bytes AS write_last_bytes, a.written.name AS write_name, a.got.name AS read_name
 FROM answer AS a
 JOIN socket_end AS s ON s.upid = a.upid AND s.fd = a.fd AND s.since_ts_ns = a.since_ts_ns
 LEFT JOIN thread AS t ON t.utid = a.got.utid
 LEFT JOIN thread_name AS n ON n.name_id = a.got.name_id
-ASOF LEFT JOIN process_name AS p ON p.upid = a.upid AND p.since_ns <= a.got.exit_ts_ns
+ASOF LEFT JOIN process_name AS p ON p.upid = a.upid AND p.since_ts_ns <= a.got.exit_ts_ns
 WHERE a.write_count > 0 AND a.got IS NOT NULL
 ORDER BY ts_ns, a.upid, a.fd

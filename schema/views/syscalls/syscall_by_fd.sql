@@ -4,8 +4,8 @@
 -- caveat: if a call has several descriptors (dup2, sendfile, epoll_ctl), the first is meant; poll and select name theirs in memory and are not here, but peer_wait has them
 -- caveat: what a descriptor is comes from fd_history: NULL is not known
 -- diff by: comm, name, kind, target
--- diff sum: total_ns, call_count, error_count, moved_bytes
--- diff max: max_ns
+-- diff sum: duration_total_ns, call_count, error_count, moved_bytes
+-- diff max: duration_max_ns
 -- diff weight: 0.7
 -- column utid: the capture's own key of the thread
 -- column tid: thread id, a label
@@ -19,18 +19,18 @@
 -- column peer: the other end's address; NULL when not known
 -- column call_count [count]: calls that were entered within the capture
 -- column error_count [count]: how many of them returned an error
--- column total_ns [ns]: their time, of those with both ends in the capture
--- column avg_ns [ns]: the mean of these
--- column max_ns [ns]: the longest
+-- column duration_total_ns [ns]: their time, of those with both ends in the capture
+-- column duration_avg_ns [ns]: the mean of these
+-- column duration_max_ns [ns]: the longest
 -- column moved_bytes [bytes]: bytes that calls which read or write moved; NULL for other calls
 -- column open_count [count]: how many had not returned when the capture ended
 SELECT
   c.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, c.name, c.fd, c.kind, c.target, c.local, c.peer,
   count(*) AS call_count,
   count(*) FILTER (c.errno IS NOT NULL) AS error_count,
-  TRY_CAST(coalesce(sum(c.duration_ns), 0) AS BIGINT) AS total_ns,
-  avg(c.duration_ns) AS avg_ns,
-  max(c.duration_ns) AS max_ns,
+  TRY_CAST(coalesce(sum(c.duration_ns), 0) AS BIGINT) AS duration_total_ns,
+  avg(c.duration_ns) AS duration_avg_ns,
+  max(c.duration_ns) AS duration_max_ns,
   CASE WHEN c.name IN ('read', 'readv', 'pread64', 'preadv', 'preadv2', 'recv', 'recvfrom', 'recvmsg', 'write', 'writev',
       'pwrite64', 'pwritev', 'pwritev2', 'send', 'sendto', 'sendmsg', 'sendfile', 'sendfile64', 'splice', 'copy_file_range')
     THEN TRY_CAST(coalesce(sum(c.ret) FILTER (c.ret > 0), 0) AS BIGINT) END AS moved_bytes,
@@ -39,4 +39,4 @@ FROM fd_call AS c
 JOIN thread AS t USING (utid)
 LEFT JOIN thread_name AS n ON n.name_id = c.name_id
 GROUP BY c.utid, t.tid, t.pid, coalesce(n.comm, t.comm), c.name, c.fd, c.kind, c.target, c.local, c.peer
-ORDER BY c.utid IN (SELECT utid FROM recorder_thread), total_ns DESC, c.utid, comm, c.name, c.fd, c.kind, c.target, c.local, c.peer
+ORDER BY c.utid IN (SELECT utid FROM recorder_thread), duration_total_ns DESC, c.utid, comm, c.name, c.fd, c.kind, c.target, c.local, c.peer

@@ -5,12 +5,12 @@
 -- diff no: syscall_summary compares the calls
 -- column comm: name of the threads when they made the call
 -- column name: the call
--- column bucket_ns_min [ns]: the range begins here: 0, 2, 4, 8, …
--- column bucket_ns_max [ns]: and ends before this: 2, 4, 8, 16, …
--- column count [count]: how many calls
+-- column bucket_min_ns [ns]: the range begins here: 0, 2, 4, 8, …
+-- column bucket_max_ns [ns]: and ends before this: 2, 4, 8, 16, …
+-- column call_count [count]: how many calls
 -- column error_count [count]: how many of them returned a negative value
--- column total_ns [ns]: these calls together
--- column max_ns [ns]: the longest of them
+-- column latency_total_ns [ns]: these calls together
+-- column latency_max_ns [ns]: the longest of them
 WITH call AS (
   SELECT coalesce(n.comm, t.comm) AS comm, s.name, s.duration_ns, s.ret,
     -- length(bin(n)) is exact where log2 rounds.
@@ -22,12 +22,12 @@ WITH call AS (
 )
 SELECT
   comm, name,
-  CASE power WHEN 0 THEN 0 ELSE 1::BIGINT << power END AS bucket_ns_min,
-  CASE power WHEN 62 THEN 9223372036854775807 ELSE 1::BIGINT << (power + 1) END AS bucket_ns_max,
-  count(*) AS count,
+  CASE power WHEN 0 THEN 0 ELSE 1::BIGINT << power END AS bucket_min_ns,
+  CASE power WHEN 62 THEN 9223372036854775807 ELSE 1::BIGINT << (power + 1) END AS bucket_max_ns,
+  count(*) AS call_count,
   count(*) FILTER (ret < 0) AS error_count,
-  TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
-  max(duration_ns) AS max_ns
+  TRY_CAST(sum(duration_ns) AS BIGINT) AS latency_total_ns,
+  max(duration_ns) AS latency_max_ns
 FROM call
 GROUP BY comm, name, power
-ORDER BY comm, name, bucket_ns_min
+ORDER BY comm, name, bucket_min_ns

@@ -19,13 +19,13 @@
 -- column peer: the other end's address; NULL when not known
 -- column write_count [count]: writes in a row before the answer
 -- column write_bytes [bytes]: bytes of these writes
--- column last_write_bytes [bytes]: bytes of the last of them
+-- column write_last_bytes [bytes]: bytes of the last of them
 -- column write_name: the call of the last write
 -- column read_name: the call that read the answer
 SELECT
   ts_ns, gap_ns, CASE WHEN gap_ns < 100000000 THEN 'delayed_ack_40ms' ELSE 'delayed_ack_200ms' END AS looks_like,
-  write_count > 1 AND last_write_bytes < 1448 AS is_write_write_read,
-  utid, tid, pid, comm, fd, local, peer, write_count, write_bytes, last_write_bytes, write_name, read_name
+  write_count > 1 AND write_last_bytes < 1448 AS is_write_write_read,
+  utid, tid, pid, comm, fd, local, peer, write_count, write_bytes, write_last_bytes, write_name, read_name
 FROM socket_answer
 WHERE (gap_ns BETWEEN 38000000 AND 60000000 OR gap_ns BETWEEN 190000000 AND 260000000)
   AND coalesce(family NOT IN ('unix', 'netlink', 'packet'), true)

@@ -61,7 +61,7 @@ def test_pmcarch_gives_the_published_ratios(text: Callable[[], str], tmp_path: P
     case = store.open_case(file)
     with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
         rows = connection.execute(
-            "SELECT ts_ns, cycles, instructions, branches, branch_misses, llc_references, llc_misses, round(ipc, 2),"
+            "SELECT ts_ns + interval_ns, cycles, instructions, branches, branch_misses, llc_references, llc_misses, round(ipc, 2),"
             " round(100 * branch_miss_ratio, 2), round(100 * llc_hit_ratio, 2) FROM pmcarch ORDER BY ts_ns"
         ).fetchall()
         issues = connection.execute("SELECT severity, kind FROM import_issue WHERE severity <> 'info'").fetchall()

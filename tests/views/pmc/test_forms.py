@@ -67,7 +67,11 @@ def rows(text: str, sql: str, folder: Path) -> list[tuple]:
 @pytest.mark.parametrize("text", [HYBRID_CSV, HYBRID_JSON, HYBRID_TEXT], ids=["csv", "json", "text"])
 def test_cores_of_two_kinds_add_up(text: str, tmp_path: Path) -> None:
     """2,500 instructions in 1,000 cycles of one kind; then 2,800 in 1,600 of both, each an estimate from half the time."""
-    found = rows(text, "SELECT ts_ns // 1000000000, cycles, instructions, ipc FROM pmcarch ORDER BY ts_ns", tmp_path)
+    found = rows(
+        text,
+        "SELECT (ts_ns + interval_ns) // 1000000000, cycles, instructions, ipc FROM pmcarch ORDER BY ts_ns",
+        tmp_path,
+    )
     assert found == [(1, 1000, 2500, 2.5), (2, 1600, 2800, 1.75)]
 
 

@@ -107,7 +107,7 @@ def fill(connection: duckdb.DuckDBPyConnection, request: str) -> None:
 def test_totals_of_each_thread_and_call_are_the_published_ones(request_kind: str) -> None:
     with database(request_kind) as connection:
         rows = connection.execute(
-            "SELECT utid, name, call_count, round(total_ns / 1e6, 3) FROM syscall_summary WHERE name <> 'recvfrom'"
+            "SELECT utid, name, call_count, round(duration_total_ns / 1e6, 3) FROM syscall_summary WHERE name <> 'recvfrom'"
         ).fetchall()
     assert {(utid, name): (count, total) for utid, name, count, total in rows} == PUBLISHED[request_kind]
 
@@ -115,7 +115,7 @@ def test_totals_of_each_thread_and_call_are_the_published_ones(request_kind: str
 def test_the_calls_stand_by_what_their_descriptors_are() -> None:
     with database("POST") as connection:
         rows = connection.execute("""
-            SELECT kind, peer, name, count(*), sum(call_count), round(sum(total_ns) / 1e6, 3) FROM syscall_by_fd
+            SELECT kind, peer, name, count(*), sum(call_count), round(sum(duration_total_ns) / 1e6, 3) FROM syscall_by_fd
             WHERE utid = 1 GROUP BY ALL ORDER BY ALL
         """).fetchall()
     assert [row[:4] for row in rows] == [

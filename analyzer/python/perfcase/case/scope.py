@@ -25,8 +25,8 @@ CPU_MAX = 1 << 16
 NAMES = (
     "SELECT n.name_id, n.utid, n.comm, CASE WHEN t.tid = t.pid THEN n.comm ELSE p.name END AS process"
     " FROM thread_name AS n JOIN thread AS t USING (utid) LEFT JOIN thread_name_span AS s USING (name_id)"
-    " ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ns <= coalesce("
-    "greatest(s.since_ns, least(s.until_ns, coalesce(t.end_ts_ns, t.last_ts_ns, s.until_ns))), n.ts_ns)"
+    " ASOF LEFT JOIN process_name AS p ON p.upid = t.upid AND p.since_ts_ns <= coalesce("
+    "greatest(s.since_ts_ns, least(s.until_ts_ns, coalesce(t.end_ts_ns, t.last_ts_ns, s.until_ts_ns))), n.ts_ns)"
 )
 """The names of all threads, and what the process was called when the thread had the name for the last time.
 

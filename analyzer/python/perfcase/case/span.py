@@ -39,7 +39,7 @@ def _sql(view: str) -> str | None:
         return f"SELECT min(end_ts_ns) - max(start_ts_ns) FROM recorded_span WHERE table_name IN ({listed})"
     read = recorded_in(view)
     if "pmc_interval" in read:
-        return "SELECT max(ts_ns) - min(ts_ns - interval_ns) FROM pmc_interval"
+        return "SELECT max(ts_ns + interval_ns) - min(ts_ns) FROM pmc_interval"
     if not read:
         return None
     moments = " UNION ALL ".join(f"SELECT min(ts_ns) AS first, max(ts_ns) AS last FROM {name}" for name in read)

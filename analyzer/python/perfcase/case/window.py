@@ -119,7 +119,7 @@ _SPECIAL = {
     ),
     "pmc_interval": _Cut(
         {},
-        f"ts_ns - coalesce(interval_ns, 0) // 2 >= {_START} AND ts_ns - coalesce(interval_ns, 0) // 2 < {_END}",
+        f"ts_ns + coalesce(interval_ns, 0) // 2 >= {_START} AND ts_ns + coalesce(interval_ns, 0) // 2 < {_END}",
     ),
 }
 

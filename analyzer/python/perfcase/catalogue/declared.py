@@ -5,7 +5,7 @@
 -- diff level: resident_bytes           what is there at a time: added up over rows of one time, averaged over time
 -- diff mean: ipc by cycles, util_ratio averages: over the rows, weighted by what stands behind 'by' (else by time)
 -- diff max: max_ns                     the largest
--- diff median: bucket_ns_min by count  of a histogram: the range that its middle lies in
+-- diff median: bucket_min_ns by count  of a histogram: the range that its middle lies in
 -- diff per cpu: context_switch_count   amounts of the whole machine: where CPU counts differ, per second and CPU
 -- diff where: cpu = 'all'              only these rows
 -- diff weight: 0.6                     how much a change here says about the cause, from 0 to 1, beside those of other views

@@ -1,7 +1,7 @@
 """How a view reads on a terminal where numbers alone do not: histograms as bars, intervals as sparklines.
 
-The columns' names say it. ``bucket_<unit>_min``, ``bucket_<unit>_max`` and ``count`` are a histogram, one for each combination
-of the columns without a unit. ``ts_ns`` and ``interval_ns`` with shares or rates are intervals, one line for each of these
+The columns' names say it. ``bucket_min_<unit>``, ``bucket_max_<unit>`` and the first ``<what>_count`` are a histogram, one for each
+combination of the columns without a unit. ``ts_ns`` and ``interval_ns`` with shares or rates are intervals, one line for each of these
 combinations and each share or rate. Where names do not say it, or say it wrongly, a line of the view's header does:
 
     -- plot: histogram request_count by size_bytes_min to size_bytes_max
@@ -20,7 +20,7 @@ from perfcase.errors import PerfcaseError
 
 _HISTOGRAM = re.compile(r"histogram (?P<count>\w+) by (?P<low>\w+) to (?P<high>\w+)")
 _INTERVALS = re.compile(r"intervals (?P<values>\w+(?:, \w+)*)(?: by (?P<keys>\w+(?:, \w+)*))?")
-_BUCKET = re.compile(r"bucket_(\w+)_min")
+_BUCKET = re.compile(r"bucket_min_\w+")
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,12 @@ def plan(view: View) -> Plan | None:
     if view.plot:
         return _asked(view, names, units)
     low = next((name for name in names if _BUCKET.fullmatch(name)), None)
-    if low and (high := low.removesuffix("_min") + "_max") in names and "count" in names:
-        return Histogram(low, high, "count", _labels(names, units, (low, high, "count")), units[low])
+    count = next((name for name in names if name.endswith("_count")), None)
+    if low and count and (high := low.replace("_min_", "_max_")) in names:
+        return Histogram(low, high, count, _labels(names, units, (low, high, count)), units[low])
     if "ts_ns" in names and "interval_ns" in names:
         values = tuple(
-            n for n in names if units[n] == "ratio" or n.endswith("_per_s") or (units[n] or "")[:4] == "per "
+            n for n in names if units[n] == "ratio" or n.endswith("_per_s") or (units[n] or "").startswith("1/")
         )
         if values:
             labels = _labels(names, units, values)

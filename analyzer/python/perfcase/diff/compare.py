@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -197,7 +198,7 @@ class _Divided:
             return max(figure.error or 0.0, abs(figure.value) / 4)
         if figure.error is not None:
             return figure.error
-        largest = row.get("max_ns")
+        largest = row.get(re.sub("(_total|_avg)?_ns$", "_max_ns", self.measure.name))
         if self.measure.kind == "sum" and self._unit == "count":
             return math.sqrt(abs(figure.value))
         if self.measure.kind == "sum" and self._unit == "ns" and largest:

@@ -264,15 +264,17 @@ def value(difference: Difference, divided: float) -> str:
 def scaled(unit: str | None, figure: float, *beside: float | None) -> str:
     """Return a figure of three digits, in the unit of the largest that it stands beside, unless it is less than a thousandth of one."""
     largest = max((abs(each) for each in beside if each is not None), default=abs(figure))
-    base, _, rest = (unit or "").partition(" ")
+    base, _, per = (unit or "").partition("/")
     if unit == "ratio" and max(largest, abs(figure)) <= 1:
         return text.ratio(figure)
     if base not in _SCALES:
+        if base == "1":
+            return f"{text.figure(figure)}/{per}"
         return f"{text.figure(figure)} {unit}" if unit not in (None, "count", "ratio") else text.figure(figure)
     name, scale = next((each for each in _SCALES[base] if largest >= each[1]), _SCALES[base][-1])
     if 0 < abs(figure) < scale / 1000:
         return scaled(unit, figure)
-    return f"{text.figure(figure / scale)} {name}{rest.replace('per hour', '/h')}"
+    return f"{text.figure(figure / scale)} {name}{f'/{per}' if per else ''}"
 
 
 _SCALES = {

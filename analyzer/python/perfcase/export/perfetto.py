@@ -186,9 +186,9 @@ class _Trace:
         tracks: dict[str, int] = {}
         queries = (
             # How busy each CPU was, and how the kernel's counters and the hardware's went, interval by interval.
-            "SELECT 'CPU ' || cpu || ' busy [ratio]', ts_ns - interval_ns, busy_ratio::DOUBLE FROM cpu_utilization",
+            "SELECT 'CPU ' || cpu || ' busy [ratio]', ts_ns, busy_ratio::DOUBLE FROM cpu_utilization",
             "SELECT event || coalesce(' CPU ' || cpu, ' ' || aggregate, '') || coalesce(' ' || cgroup, '')"
-            " || ' [' || coalesce(nullif(unit, ''), 'count') || ' per interval]', ts_ns - interval_ns, count::DOUBLE"
+            " || ' [' || coalesce(nullif(unit, ''), 'count') || ' per interval]', ts_ns, count::DOUBLE"
             " FROM pmc_event",
         )
         for sql in queries:

@@ -52,7 +52,7 @@ def free(page: Page) -> None:
         swap = "no swap"
     page.tool(
         "free",
-        f"{size(row['used_bytes'])} of {size(row['total_bytes'])} used, {size(row['available_bytes'])} available"
+        f"{size(row['used_bytes'])} of {size(row['memory_bytes'])} used, {size(row['available_bytes'])} available"
         f" ({ratio(row['available_ratio'])}; at least {size(row['least'])} during the capture), cache"
         f" {size(row['cache_bytes'])}, dirty up to {size(row['dirtiest'])}, {swap}",
         "memory",
@@ -64,11 +64,11 @@ def sar_dev(page: Page) -> None:
     page.tool_table(
         "sar -n DEV",
         "net_utilization",
-        "SELECT interface, sum(rx_packets) * 1e9 / sum(interval_ns) AS rx, sum(tx_packets) * 1e9 / sum(interval_ns) AS tx,"
+        "SELECT interface, sum(rx_packet_count) * 1e9 / sum(interval_ns) AS rx, sum(tx_packet_count) * 1e9 / sum(interval_ns) AS tx,"
         " sum(rx_bytes) * 1e9 / sum(interval_ns) AS rx_bytes, sum(tx_bytes) * 1e9 / sum(interval_ns) AS tx_bytes,"
-        " sum(rx_errors) + sum(tx_errors) AS errors, sum(rx_drops) + sum(tx_drops) AS drops, max(util_ratio) AS util"
+        " sum(rx_error_count) + sum(tx_error_count) AS errors, sum(rx_drop_count) + sum(tx_drop_count) AS drops, max(util_ratio) AS util"
         " FROM net_utilization GROUP BY interface"
-        " HAVING sum(rx_packets) + sum(tx_packets) + sum(rx_errors) + sum(tx_errors) + sum(rx_drops) + sum(tx_drops) > 0"
+        " HAVING sum(rx_packet_count) + sum(tx_packet_count) + sum(rx_error_count) + sum(tx_error_count) + sum(rx_drop_count) + sum(tx_drop_count) > 0"
         f" ORDER BY sum(rx_bytes) + sum(tx_bytes) DESC, interface LIMIT {_TOP}",
         [
             Column("interface", left=True, limit=20),

@@ -15,8 +15,8 @@ def write(page: Page) -> None:
     page.listing(
         "Interrupt handlers",
         "irq_time",
-        "SELECT kind, name, cpu, count, total_ns, total_ratio, avg_ns, max_ns FROM irq_time"
-        f" ORDER BY total_ns DESC, kind, name, cpu, number LIMIT {_TOP}",
+        "SELECT kind, name, cpu, handler_count, duration_total_ns, duration_ratio, duration_avg_ns, duration_max_ns FROM irq_time"
+        f" ORDER BY duration_total_ns DESC, kind, name, cpu, number LIMIT {_TOP}",
         [
             Column("kind", left=True),
             Column("of", left=True, limit=30),

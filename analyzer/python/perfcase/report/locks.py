@@ -13,9 +13,9 @@ _TOP = 6
 
 def write(page: Page) -> None:
     rows = page.rows(
-        "SELECT kind, lock, comm, holder_comm, waker_comm, sum(wait_count) AS waits, sum(total_ns) AS total_ns,"
-        f" max(max_ns) AS max_ns FROM lock_wait WHERE wait_count > 0 AND {NOT_THE_RECORDERS_NAME} GROUP BY ALL"
-        f" ORDER BY total_ns DESC, kind, lock, comm, holder_comm, waker_comm LIMIT {_TOP}"
+        "SELECT kind, lock, comm, holder_comm, waker_comm, sum(wait_count) AS waits, sum(wait_total_ns) AS wait_total_ns,"
+        f" max(wait_max_ns) AS wait_max_ns FROM lock_wait WHERE wait_count > 0 AND {NOT_THE_RECORDERS_NAME} GROUP BY ALL"
+        f" ORDER BY wait_total_ns DESC, kind, lock, comm, holder_comm, waker_comm LIMIT {_TOP}"
     )
     if not rows:
         if page.is_fed("lock_wait"):

@@ -29,7 +29,7 @@ def write(page: Page) -> None:
 
 def _stacks(page: Page, condition: str) -> None:
     rows = page.rows(
-        "SELECT comm, state, stack, sum(off_cpu_ns) AS off_cpu_ns, sum(count) AS count, max(max_ns) AS max_ns"
+        "SELECT comm, state, stack, sum(off_cpu_ns) AS off_cpu_ns, sum(off_cpu_count) AS count, max(off_cpu_max_ns) AS max_ns"
         f" FROM off_cpu_by_stack WHERE tid <> 0 AND {condition} AND {SEEN_RUNNING} AND {NOT_THE_RECORDER}"
         f" GROUP BY ALL ORDER BY off_cpu_ns DESC, comm, state, stack LIMIT {_TOP}"
     )
@@ -62,7 +62,7 @@ def tail(stack: str | None) -> str:
 
 def _wakers(page: Page) -> None:
     rows = page.rows(
-        "SELECT comm, waker_comm, sum(off_cpu_ns) AS off_cpu_ns, sum(count) AS count, max(max_ns) AS max_ns FROM off_wake"
+        "SELECT comm, waker_comm, sum(off_cpu_ns) AS off_cpu_ns, sum(sleep_count) AS count, max(off_cpu_max_ns) AS max_ns FROM off_wake"
         f" WHERE waker_comm IS NOT NULL AND {NOT_THE_RECORDERS_NAME} AND NOT {_KERNEL_THREAD} GROUP BY ALL"
         f" ORDER BY off_cpu_ns DESC, comm, waker_comm LIMIT {_TOP}"
     )

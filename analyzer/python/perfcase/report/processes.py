@@ -16,7 +16,7 @@ def pidstat(page: Page) -> None:
     page.tool_table(
         "pidstat",
         "process_activity",
-        "SELECT comm, pid, sum(usr_ns) AS usr, sum(system_ns) AS sys, sum(cpu_ns) / sum(interval_ns) AS share,"
+        "SELECT comm, pid, sum(user_ns) AS user, sum(system_ns) AS system, sum(cpu_ns) / sum(interval_ns) AS share,"
         " max(cpu_ratio) AS peak, sum(run_queue_ns) AS run_queue, max(resident_bytes) AS resident,"
         " sum(read_bytes) AS bytes_read, sum(write_bytes) AS bytes_written,"
         " sum(voluntary_switch_count) + sum(involuntary_switch_count) AS switches"
@@ -25,8 +25,8 @@ def pidstat(page: Page) -> None:
         [
             Column("process", left=True, limit=18),
             Column("pid"),
-            Column("usr", duration),
-            Column("sys", duration),
+            Column("user", duration),
+            Column("system", duration),
             Column("of one CPU", ratio),
             Column("busiest interval", ratio),
             Column("run queue", duration),

@@ -60,7 +60,15 @@ def _overhead(page: Page) -> None:
         [
             [
                 r[name]
-                for name in ("process", "phase", "cpu_ns", "cpu_ratio", "max_rss_bytes", "output_bytes", "event_count")
+                for name in (
+                    "process",
+                    "phase",
+                    "cpu_ns",
+                    "cpu_ratio",
+                    "resident_max_bytes",
+                    "output_bytes",
+                    "event_count",
+                )
             ]
             for r in rows
         ],

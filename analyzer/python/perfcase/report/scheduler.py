@@ -53,8 +53,8 @@ def _latency(page: Page) -> None:
     """Print how long threads waited for a CPU."""
     rows = page.rows_of(
         "run_queue_latency_by_thread",
-        "SELECT comm, tid, count, total_ns, avg_ns, p50_ns, p99_ns, max_ns, max_ts_ns FROM run_queue_latency_by_thread"
-        f" WHERE {NOT_THE_RECORDER} AND tid <> 0 ORDER BY total_ns DESC, utid LIMIT {_LATENCIES}",
+        "SELECT comm, tid, wait_count, wait_total_ns, wait_avg_ns, wait_p50_ns, wait_p99_ns, wait_max_ns, wait_max_ts_ns FROM run_queue_latency_by_thread"
+        f" WHERE {NOT_THE_RECORDER} AND tid <> 0 ORDER BY wait_total_ns DESC, utid LIMIT {_LATENCIES}",
     )
     if not rows:
         return
@@ -76,7 +76,7 @@ def _latency(page: Page) -> None:
     page.source("run_queue_latency_by_thread")
     buckets = page.rows_of(
         "run_queue_latency",
-        "SELECT bucket_ns_min AS low, bucket_ns_max AS high, sum(count) AS number FROM run_queue_latency"
+        "SELECT bucket_min_ns AS low, bucket_max_ns AS high, sum(wait_count) AS number FROM run_queue_latency"
         f" WHERE {NOT_THE_RECORDER} GROUP BY ALL ORDER BY low",
     )
     if buckets:

@@ -13,7 +13,7 @@ _TOP = 8
 
 
 def write(page: Page) -> None:
-    rows = page.rows("SELECT * FROM block_latency ORDER BY device, operation, bucket_ns_min")
+    rows = page.rows("SELECT * FROM block_latency ORDER BY device, operation, bucket_min_ns")
     (seen,) = page.rows("SELECT count(*) AS requests FROM block_io") if page.has_view("block_io") else [{"requests": 0}]
     if rows:
         _latency(page, rows)
@@ -33,14 +33,14 @@ def _latency(page: Page, rows: list[dict]) -> None:
     groups: dict[tuple, list[dict]] = {}
     for row in rows:
         groups.setdefault((row["device_name"] or row["device"], row["operation"]), []).append(row)
-    busiest = sorted(groups.items(), key=lambda item: -sum(row["total_ns"] for row in item[1]))[:_TOP]
+    busiest = sorted(groups.items(), key=lambda item: -sum(row["latency_total_ns"] for row in item[1]))[:_TOP]
     shown = []
     for (device, operation), of_group in busiest:
-        number, total = sum(row["count"] for row in of_group), sum(row["total_ns"] for row in of_group)
-        buckets = with_gaps((row["bucket_ns_min"], row["bucket_ns_max"], row["count"]) for row in of_group)
+        number, total = sum(row["request_count"] for row in of_group), sum(row["latency_total_ns"] for row in of_group)
+        buckets = with_gaps((row["bucket_min_ns"], row["bucket_max_ns"], row["request_count"]) for row in of_group)
         counts = [float(bucket[2]) for bucket in buckets]
         picture = f"{duration(buckets[0][0])} {spark(counts, max(counts), 40)} {duration(buckets[-1][1])}"
-        longest = max(row["max_ns"] for row in of_group)
+        longest = max(row["latency_max_ns"] for row in of_group)
         shown.append([device, operation, number, total, total / number if number else None, longest, picture])
     page.table(
         [

@@ -14,8 +14,8 @@ def write(page: Page) -> None:
     page.listing(
         "System calls",
         "syscall_summary",
-        "SELECT comm, tid, name, call_count, error_count, total_ns, avg_ns, max_ns FROM syscall_summary"
-        f" WHERE call_count > 0 AND {NOT_THE_RECORDER} ORDER BY total_ns DESC, utid, comm, name LIMIT {_TOP}",
+        "SELECT comm, tid, name, call_count, error_count, duration_total_ns, duration_avg_ns, duration_max_ns FROM syscall_summary"
+        f" WHERE call_count > 0 AND {NOT_THE_RECORDER} ORDER BY duration_total_ns DESC, utid, comm, name LIMIT {_TOP}",
         [
             Column("thread", left=True, limit=18),
             Column("tid"),
@@ -26,5 +26,5 @@ def write(page: Page) -> None:
             Column("mean", duration),
             Column("longest", duration),
         ],
-        ' --order "total_ns DESC"',
+        ' --order "duration_total_ns DESC"',
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from perfcase.report.page import Column, Page
 from perfcase.text import count, duration, ratio, size
 
-_PARTS = ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "guest", "gnice", "idle")
+_PARTS = ("user", "nice", "system", "iowait", "irq", "softirq", "steal", "guest", "guest_nice", "idle")
 _CPUS_MAX = 8
 
 
@@ -53,10 +53,10 @@ def vmstat(page: Page) -> None:
 
 def mpstat(page: Page) -> None:
     """Print what each CPU did over the whole capture: the sum of the intervals, not the mean of their ratios."""
-    sums = ", ".join(f"sum({part}_ns) AS {part}_ns" for part in (*_PARTS, "busy", "total"))
+    sums = ", ".join(f"sum({part}_ns) AS {part}_ns" for part in (*_PARTS, "busy"))
     cpus = page.rows_of(
         "cpu_utilization",
-        f"SELECT cpu, {sums}, max(busy_ratio) AS peak FROM cpu_utilization GROUP BY cpu"
+        f"SELECT cpu, {sums}, sum(cpu_ns) AS cpu_ns, max(busy_ratio) AS peak FROM cpu_utilization GROUP BY cpu"
         " ORDER BY cpu <> 'all', busy_ns DESC, cpu",
     )
     if not cpus:
@@ -64,7 +64,7 @@ def mpstat(page: Page) -> None:
         return
     shown = cpus[: _CPUS_MAX + 1]
     # Kinds of time that nobody spent any of are left out: on most hosts that is steal, guests, nice.
-    parts = [part for part in _PARTS if part in ("usr", "sys", "idle") or any(row[f"{part}_ns"] for row in shown)]
+    parts = [part for part in _PARTS if part in ("user", "system", "idle") or any(row[f"{part}_ns"] for row in shown)]
     page.tool("mpstat", "", "cpu_utilization")
     page.table(
         [
@@ -84,4 +84,4 @@ def mpstat(page: Page) -> None:
 
 
 def _share(row: dict, part: str) -> float | None:
-    return row[f"{part}_ns"] / row["total_ns"] if row["total_ns"] and row[f"{part}_ns"] is not None else None
+    return row[f"{part}_ns"] / row["cpu_ns"] if row["cpu_ns"] and row[f"{part}_ns"] is not None else None

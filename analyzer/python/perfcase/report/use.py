@@ -63,11 +63,10 @@ def _written(value: float | None, unit: str | None) -> str:
         return "-"
     # What is counted stands beside it.
     known = {
-        "requests": figure,
         "ratio": ratio,
         "ns": duration,
         "bytes": size,
-        "count": count,
+        "count": lambda v: count(v) if v == int(v) else figure(v),
         "bytes/s": lambda v: f"{size(v)}/s",
     }
     write = known.get(unit or "")

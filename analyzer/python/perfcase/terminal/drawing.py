@@ -170,7 +170,6 @@ _WRITERS = {
     "ns": duration,
     "bytes": size,
     "bytes/s": lambda value: f"{size(value)}/s",
-    "bytes per second": lambda value: f"{size(value)}/s",
 }
 
 

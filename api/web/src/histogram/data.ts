@@ -8,6 +8,8 @@ export interface Source {
   what: string;
   view: string;
   unit: "ns" | "bytes";
+  /** The column that a bucket's height is. */
+  count: string;
   /** The columns that identify a row. */
   by: string[];
   noun: string;
@@ -20,6 +22,7 @@ export const SOURCES: Source[] = [
     what: "from a wakeup, or from leaving a CPU while it could have run on, until the thread ran",
     view: "run_queue_latency",
     unit: "ns",
+    count: "wait_count",
     by: ["comm"],
     noun: "waits",
   },
@@ -29,6 +32,7 @@ export const SOURCES: Source[] = [
     what: "from one switch to the next",
     view: "on_cpu_distribution",
     unit: "ns",
+    count: "run_count",
     by: ["process"],
     noun: "stretches",
   },
@@ -38,6 +42,7 @@ export const SOURCES: Source[] = [
     what: "from entry to return",
     view: "syscall_latency",
     unit: "ns",
+    count: "call_count",
     by: ["name", "comm"],
     noun: "calls",
   },
@@ -47,6 +52,7 @@ export const SOURCES: Source[] = [
     what: "from issue to completion",
     view: "block_latency",
     unit: "ns",
+    count: "request_count",
     by: ["device_name", "operation"],
     noun: "requests",
   },
@@ -56,6 +62,7 @@ export const SOURCES: Source[] = [
     what: "as they were issued",
     view: "block_size",
     unit: "bytes",
+    count: "request_count",
     by: ["comm", "operation"],
     noun: "requests",
   },
@@ -81,7 +88,7 @@ export function groups(source: Source, rows: Row[]): Group[] {
   const counts = new Map<string, number>();
   for (const row of rows) {
     const name = groupName(source, row);
-    counts.set(name, (counts.get(name) ?? 0) + Number(row.count));
+    counts.set(name, (counts.get(name) ?? 0) + Number(row[source.count]));
   }
   return [...counts]
     .map(([name, count]) => ({ name, count }))
@@ -91,14 +98,14 @@ export function groups(source: Source, rows: Row[]): Group[] {
 /** The buckets of a group, or of all; between the first and the last none is left out. */
 export function buckets(source: Source, rows: Row[], group: string): Bucket[] {
   const [low, high] =
-    source.unit === "ns" ? ["bucket_ns_min", "bucket_ns_max"] : ["bucket_bytes_min", "bucket_bytes_max"];
+    source.unit === "ns" ? ["bucket_min_ns", "bucket_max_ns"] : ["bucket_min_bytes", "bucket_max_bytes"];
   const found = new Map<number, Bucket>();
   for (const row of rows) {
     if (group && groupName(source, row) !== group) continue;
     const min = Number(row[low]);
     const bucket = found.get(min);
-    if (bucket) bucket.count += Number(row.count);
-    else found.set(min, { min, max: Number(row[high]), count: Number(row.count) });
+    if (bucket) bucket.count += Number(row[source.count]);
+    else found.set(min, { min, max: Number(row[high]), count: Number(row[source.count]) });
   }
   const sorted = [...found.values()].sort((a, b) => a.min - b.min);
   const whole: Bucket[] = [];

@@ -30,7 +30,7 @@ const SHOW = [
   "sleep_ns",
   "switch_count",
   "involuntary_count",
-  "max_run_delay_ns",
+  "run_delay_max_ns",
 ];
 const STATES_COLUMN = {
   name: "states",

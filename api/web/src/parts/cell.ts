@@ -29,10 +29,9 @@ export function written(value: Value | undefined, column: Pick<Column, "name" | 
   const number = Number(value);
   if (unit === "ns") return isInstant(name) ? instant(number) : duration(number);
   if (unit === "bytes") return size(number);
-  if (unit === "bytes/s" || unit === "bytes_per_s" || unit === "bytes per second") return `${size(number)}/s`;
-  if (unit === "bytes per hour") return `${size(number)}/h`;
+  if (unit?.startsWith("bytes/")) return `${size(number)}${unit.slice(5)}`;
   if (unit === "ratio") return ratio(number);
-  if (unit === "1/s" || unit === "per second") return `${figure(number)}/s`;
+  if (unit?.startsWith("1/")) return `${figure(number)}${unit.slice(1)}`;
   if (typeof value === "bigint") return NAME.test(name) ? String(value) : count(value);
   if (Number.isInteger(value)) return NAME.test(name) ? String(value) : count(value);
   return figure(value);

@@ -64,12 +64,13 @@ export function scaled(unit: string | null, value: number, ...beside: (number | 
   const others = beside.filter((one) => one !== null).map(Math.abs);
   const largest = others.length ? Math.max(...others) : Math.abs(value);
   if (unit === "ratio" && Math.max(largest, Math.abs(value)) <= 1) return ratio(value);
-  const [base = "", ...rest] = (unit ?? "").split(" ");
+  const [base = "", per] = (unit ?? "").split("/");
   const scales = SCALES[base];
+  if (base === "1") return `${figure(value)}/${per}`;
   if (!scales) return unit && unit !== "count" && unit !== "ratio" ? `${figure(value)} ${unit}` : figure(value);
   const [name, scale] = scales.find(([, each]) => largest >= each) ?? scales.at(-1)!;
   if (value !== 0 && Math.abs(value) < scale / 1000 && beside.length) return scaled(unit, value);
-  return `${figure(value / scale)} ${name}${rest.join(" ").replace("per hour", "/h")}`;
+  return `${figure(value / scale)} ${name}${per ? `/${per}` : ""}`;
 }
 
 /** One side: the divided figure, and the absolute one behind it. */

@@ -16,10 +16,8 @@ export interface Chart {
   /** A line for each value of this column, the busiest ones. */
   by?: string;
   query?: (durationNs: number) => Query;
-  /** Rows say what was at their time, not what was in the interval that ends or begins there. */
+  /** Rows say what was at their time, not what was in the interval that begins there. */
   isMoment?: boolean;
-  /** Intervals are told by their beginning. */
-  isBeginning?: boolean;
   /** What shows nearly the same where this has no rows: a bare perf.data has no /proc. */
   instead?: Chart;
 }
@@ -34,8 +32,8 @@ export const CHARTS: Chart[] = [
     unit: "ratio",
     columns: [
       ["busy_ratio", "busy"],
-      ["usr_ratio", "user"],
-      ["sys_ratio", "system"],
+      ["user_ratio", "user"],
+      ["system_ratio", "system"],
       ["iowait_ratio", "iowait"],
       ["steal_ratio", "steal"],
     ],
@@ -48,7 +46,6 @@ export const CHARTS: Chart[] = [
       columns: [[(row) => Number(row.busy_ns) / Number(row.known_ns), "busy"]],
       by: "cpu",
       query: fine,
-      isBeginning: true,
     },
   },
   {
@@ -56,10 +53,9 @@ export const CHARTS: Chart[] = [
     title: "Run queue",
     view: "run_queue_length",
     unit: "figure",
-    columns: [["avg_count", "waiting"]],
+    columns: [["waiting_avg_count", "waiting"]],
     by: "cpu",
     query: fine,
-    isBeginning: true,
   },
   {
     id: "disk",
@@ -76,7 +72,6 @@ export const CHARTS: Chart[] = [
       columns: [["busy_ratio", "in use"]],
       by: "device",
       query: fine,
-      isBeginning: true,
     },
   },
   {
@@ -152,11 +147,10 @@ export function linesOf(chart: Chart, rows: Row[]): Lines {
         const value = valueOf(row, column);
         if (!chart.isMoment) {
           const length = Number(row.interval_ns ?? usual);
-          const begin = chart.isBeginning ? time : time - length;
-          const end = begin + length;
+          const end = time + length;
           // Clocks of snapshots differ by less than a twentieth of an interval.
-          if (before < begin - length / 20) at.set((before + begin) / 2e9, null);
-          at.set(Math.max(begin, Number.isNaN(before) ? begin : before) / 1e9 + 1e-9, value);
+          if (before < time - length / 20) at.set((before + time) / 2e9, null);
+          at.set(Math.max(time, Number.isNaN(before) ? time : before) / 1e9 + 1e-9, value);
           at.set(end / 1e9, value);
           before = end;
         } else {

@@ -201,7 +201,9 @@ impl PerfStat {
             }
             None => self.interval_ns(reading.at_ns),
         };
-        let ts_ns = session.ts(clock_ns).or(reading.at_ns).or(reading.elapsed_ns).unwrap_or(0);
+        let end_ns = session.ts(clock_ns).or(reading.at_ns).or(reading.elapsed_ns).unwrap_or(0);
+        // perf stat prints when an interval ended; a row says when it began.
+        let ts_ns = end_ns.saturating_sub(interval_ns.unwrap_or(0));
         let (cpu, aggregate) = match &reading.scope {
             Scope::All => (None, None),
             Scope::Cpu(cpu) => (Some(*cpu), None),

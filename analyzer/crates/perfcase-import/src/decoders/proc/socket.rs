@@ -116,7 +116,7 @@ impl<'a> Socket<'a> {
             retransmit_now_count: self.number("retransmit_now_count"),
             rtt_ns: self.number("rtt_ns"),
             rttvar_ns: self.number("rttvar_ns"),
-            min_rtt_ns: self.number("min_rtt_ns"),
+            rtt_min_ns: self.number("min_rtt_ns"),
             rto_ns: self.number("rto_ns"),
             ato_ns: self.number("ato_ns"),
             mss_bytes: self.number("mss_bytes"),
@@ -138,8 +138,8 @@ impl<'a> Socket<'a> {
             busy_ns: self.number("busy_ns"),
             receiver_limited_ns: self.number("receiver_limited_ns"),
             buffer_limited_ns: self.number("buffer_limited_ns"),
-            last_send_ns: self.number("last_send_ns"),
-            last_receive_ns: self.number("last_receive_ns"),
+            since_send_ns: self.number("last_send_ns"),
+            since_receive_ns: self.number("last_receive_ns"),
             congestion_control: self.symbol("congestion_control"),
         });
         session.row_added();
