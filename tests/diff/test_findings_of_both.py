@@ -9,7 +9,7 @@ import pytest
 
 from perfcase.case import store
 from perfcase.diff import fired, page
-from perfcase.diff.fired import Change, Fired, changes, sentences
+from perfcase.diff.fired import Change, WorstFinding, changes, sentences
 from perfcase.diff.rank import rank
 from perfcase.diff.sides import opened_sides
 from tests.support.studies import Studies
@@ -49,8 +49,8 @@ def test_of_a_capture_and_itself_nothing_changed(studies: Studies) -> None:
 
 
 def test_states_and_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    def one(severity: str, score: float) -> tuple[str, Fired]:
-        return "it is slow", Fired(severity, "the host", "so much", score, 1)
+    def one(severity: str, score: float) -> tuple[str, WorstFinding]:
+        return "it is slow", WorstFinding(severity, "the host", "so much", score, 1)
 
     a = {"gone": one("note", 0.1), "worse": one("warning", 0.3), "more": one("note", 0.30), "same": one("note", 0.30)}
     b = {

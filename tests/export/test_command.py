@@ -52,7 +52,7 @@ def test_hostile_names_break_no_format(hostile: Path) -> None:
     done = perfcase("export", hostile, "--to", "folded")
     assert done.stdout == f"[unknown];[empty] 1\n{name};{name};[empty] 7\n"
     assert done.stderr.startswith(
-        "perfcase: not in the folded export: what is no sample (perfetto has calls, waits and"
+        "perfcase: not in the folded export: everything except samples (perfetto has calls, waits and"
     )
     assert done.stderr.splitlines()[1:] == [
         "perfcase: not in the folded export: 1 sample without an address or a callchain",
@@ -114,7 +114,7 @@ def test_pprof_and_perfetto_take_hostile_names(hostile: Path, tmp_path: Path) ->
         done = perfcase("export", hostile, "--to", target, "-o", tmp_path / target)
         assert done.returncode == 0
     # What the last one, the perfetto export, said.
-    assert "that no thread is known of 1 sample: they are thread 0's there" in done.stderr
+    assert "the unknown thread of 1 sample: thread 0 stands for it" in done.stderr
     assert "perfetto export: 1 sample without a time\n" in done.stderr
     assert HOSTILE.encode() in gzip.decompress((tmp_path / "pprof").read_bytes())
     assert HOSTILE.encode() in (tmp_path / "perfetto").read_bytes()

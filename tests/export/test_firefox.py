@@ -247,5 +247,5 @@ def test_nothing_to_write(tmp_path: Path) -> None:
         "sample": [{"sample_id": 0, "ts_ns": 1, "event_id": 0, "cpu_mode": 1, "frame_id": 0}],
     }
     done = perfcase("export", make_case(tmp_path / "x.case", rows), "--to", "firefox", "--where", "tid = 1")
-    assert "not in the firefox export: any sample: none is as --where says\n" in done.stderr
+    assert "not in the firefox export: samples: none matches --where\n" in done.stderr
     check(json.loads(done.stdout))

@@ -1,4 +1,4 @@
-"""Whether two sides can be compared: each condition with both values and what a difference means. It refuses nobody."""
+"""Whether two sides can be compared: each condition with both values and what a difference means. Nothing is refused."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def conditions(a: Side, b: Side) -> list[Condition]:
         _same("CPUs", old, new, "cpu_count", "amounts of the whole machine are divided by it where that makes sense; CPU time of a thread is not"),
         _last_level_cache(a, b),
         _same("memory", old, new, "memory_bytes", "what fits in memory on one may not on the other", text.size),
-        _same("page size", old, new, "page_size_bytes", "counts of pages and faults are not of one size", text.size),
+        _same("page size", old, new, "page_size_bytes", "pages have different sizes, so counts of pages and faults are not comparable", text.size),
         _duration(a, b),
         _same("clock", old, new, "clock", "clocks may run at different speeds: durations can differ by that", _unknown_as_text),
         _same("recorder", old, new, "recorder_version", "another version may record other things, in another way", _bare),
@@ -58,7 +58,7 @@ def conditions(a: Side, b: Side) -> list[Condition]:
         ),
         _set(
             "counters", a, b, "SELECT DISTINCT event FROM pmc_interval WHERE status = 'counted'",
-            "figures made of the others have no other side; more events than counters make estimates",
+            "figures of the other events cannot be compared; with more events than counters, counts are estimates",
         ),
         _set(
             "sources", a, b, "SELECT DISTINCT name FROM source WHERE status <> 'missing' AND event_count > 0",
@@ -138,7 +138,7 @@ def _last_level_cache(a: Side, b: Side) -> Condition | None:
 
 def _duration(a: Side, b: Side) -> Condition:
     longer, shorter = max(a.duration_ns, b.duration_ns), max(min(a.duration_ns, b.duration_ns), 1)
-    means = "amounts are divided by seconds; of maxima the longer one has had more chances, and what is rare may be in one only"
+    means = "amounts are divided by seconds; the longer one has larger maxima and more rare events"
     texts = [text.duration(side.duration_ns) for side in (a, b)]
     return Condition("duration", *texts, is_same=longer / shorter <= DURATION_RATIO, means=means)
 
@@ -154,7 +154,7 @@ def _sampling(a: Side, b: Side) -> Condition | None:
     ]
     if not any(texts):
         return None
-    means = "counts of samples are not of one size; periods are, where the event is the same"
+    means = "counts of samples are not comparable; periods are, if the event is the same"
     return Condition("sampling", *(each or "none" for each in texts), is_same=texts[0] == texts[1], means=means)
 
 

@@ -26,15 +26,15 @@ _FIRED = (
 
 
 @dataclass(frozen=True)
-class Fired:
-    """The most severe thing that a rule fired for on one side."""
+class WorstFinding:
+    """The most severe finding of a rule on one side."""
 
     severity: str
     subject: str
     message: str
     score: float
     count: int
-    """For how many things it fired."""
+    """The number of findings of the rule."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Change:
     finding: str
     title: str
     state: str
-    a: Fired | None
-    b: Fired | None
+    a: WorstFinding | None
+    b: WorstFinding | None
     is_judged: bool
     """Whether the side on which it did not fire could be judged: else it may hold there, too."""
 
 
-Of = tuple[dict[str, tuple[str, Fired]], set[str]]
+FiredBySide = tuple[dict[str, tuple[str, WorstFinding]], set[str]]
 
 
 def changes(a: Side, b: Side) -> list[Change]:
@@ -68,7 +68,7 @@ def changes(a: Side, b: Side) -> list[Change]:
     return sorted(found, key=_order)
 
 
-def _state(was: Fired | None, now: Fired | None) -> str:
+def _state(was: WorstFinding | None, now: WorstFinding | None) -> str:
     if was is None or now is None:
         return "new in B" if was is None else "gone in B"
     is_changed = was.severity != now.severity or abs(was.score - now.score) >= SCORE_CHANGE_MIN
@@ -82,11 +82,11 @@ def _order(each: Change) -> tuple:
 
 
 @sql_errors()
-def _fired(side: Side) -> Of:
+def _fired(side: Side) -> FiredBySide:
     have_findings(side.connection)
     rows = side.connection.execute(_FIRED).fetchall()
     judged = side.connection.execute("SELECT finding FROM finding_coverage WHERE is_judged").fetchall()
-    return {name: (title, Fired(*fired)) for name, title, *fired in rows}, {name for (name,) in judged}
+    return {name: (title, WorstFinding(*fired)) for name, title, *fired in rows}, {name for (name,) in judged}
 
 
 def sentences(found: Iterable[Change]) -> Iterator[str]:

@@ -214,13 +214,13 @@ class _Trace:
     def _samples(self, samples: Samples) -> Iterator[bytes]:
         samples.note_losses(times=False)
         yield from self._interned(samples)
-        strangers = timeless = 0
+        threadless = timeless = 0
         for sample in samples.all():
             if sample.ts_ns is None:
                 timeless += 1
                 continue
             thread = samples.threads[sample.thread]
-            strangers += thread.tid < 0
+            threadless += thread.tid < 0
             fields = (
                 pb.number(2, max(thread.pid, 0)) + pb.number(3, max(thread.tid, 0)) + pb.number(4, sample.stack + 1)
             )
@@ -235,8 +235,8 @@ class _Trace:
 
         if timeless:
             self._lost.append(f"{plural(timeless, 'sample')} without a time")
-        if strangers:
-            self._lost.append(f"that no thread is known of {plural(strangers, 'sample')}: they are thread 0's there")
+        if threadless:
+            self._lost.append(f"the unknown thread of {plural(threadless, 'sample')}: thread 0 stands for it")
 
     def _interned(self, samples: Samples) -> Iterator[bytes]:
         """Yield names, objects, frames and callchains, which samples refer to by number."""

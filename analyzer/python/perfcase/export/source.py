@@ -17,7 +17,7 @@ from perfcase.text import plural
 
 _BATCH_ROWS = 10_000
 
-NO_SAMPLES = "what is no sample (perfetto has calls, waits and counters; csv and parquet have everything)"
+NO_SAMPLES = "everything except samples (perfetto has calls, waits and counters; csv and parquet have everything)"
 """What files of samples do not have."""
 
 
@@ -140,9 +140,7 @@ class Samples:
         if bare:
             self.lost.append(f"{plural(bare, 'sample')} without an address or a callchain")
         if not self.stacks:
-            self.lost.append(
-                "any sample: none is as --where says" if self.where else "any sample: none has a callchain"
-            )
+            self.lost.append("samples: none matches --where" if self.where else "samples: none has a callchain")
         if times:
             timeless = self._all(f"SELECT count(*) FROM ({self._rows}) WHERE ts_ns IS NULL")[0][0]
             if timeless:

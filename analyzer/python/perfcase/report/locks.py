@@ -36,5 +36,5 @@ def write(page: Page) -> None:
         ],
         [list(row.values()) for row in rows],
     )
-    page.line("An idle worker waits for a futex too: only one that is held by somebody was contended.", "dim")
+    page.line("Idle workers wait for a futex too. Only a futex with a holder was contended.", "dim")
     page.source("lock_wait")

@@ -19,9 +19,9 @@ def write(page: Page) -> None:
     if not page.has_rows("off_cpu_by_stack"):
         page.missing("Context switches", "off_cpu_by_stack")
         return
-    page.line("Wanted to go on, and waited for a CPU, for storage or for a kernel lock:")
+    page.line("Waits for a CPU, for storage or for a kernel lock:")
     _stacks(page, "state NOT IN ('sleeping', 'idle_sleep')")
-    page.line("Slept, whatever for (kernel threads left out: most of them sleep all the time):")
+    page.line("Sleeps (without kernel threads, which sleep most of the time):")
     _stacks(page, f"state = 'sleeping' AND NOT {_KERNEL_THREAD}")
     page.source("off_cpu_by_stack")
     _wakers(page)
@@ -79,5 +79,5 @@ def _wakers(page: Page) -> None:
         ],
         [[r["comm"], r["waker_comm"], r["off_cpu_ns"], r["count"], r["max_ns"]] for r in rows],
     )
-    page.line("Who is woken by an interrupt is woken by what it interrupted: swapper where the CPU was idle.", "dim")
+    page.line("The waker of a wakeup by an interrupt is the interrupted thread: swapper if the CPU was idle.", "dim")
     page.source("off_wake")

@@ -35,7 +35,7 @@ def pidstat(page: Page) -> None:
             Column("written", size),
             Column("switches", count),
         ],
-        "no process was seen to use the CPU between two snapshots",
+        "no process used the CPU between two snapshots",
     )
 
 
