@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use perfcase_archive::{Anchor, ArchiveError, Capture, MemberKind};
+use perfcase_archive::{Anchor, ArchiveError, Capture, Issue, MemberKind};
 
 use super::{Options, note_problems};
 use crate::decoders::host::Host;
 use crate::decoders::proc::{CLOCK_STEP_NS, signed_seconds};
-use crate::session::{Issue, Session, Severity};
+use crate::session::Session;
 use crate::tables::{CaptureRow, HostFileRow, RecorderProcessRow};
 use perfcase_symbols::Kallsyms;
 
@@ -100,19 +100,13 @@ fn note_clock_step(session: &mut Session, capture: &Capture) {
     let (start, end) = (start_anchor(capture).and_then(offset), end_anchor(capture).and_then(offset));
     let Some(step_ns) = start.zip(end).map(|(start, end)| end - start) else { return };
     if step_ns.unsigned_abs() >= CLOCK_STEP_NS {
-        session.issue(Issue {
-            severity: Severity::Warning,
-            source: None,
-            kind: "clock_step",
-            byte_offset: None,
-            count: 1,
-            message: format!(
-                "the host's wall clock was stepped by {} s during the recording: times of the capture hold, they are of another \
-                 clock; wall-clock times are those of the clock as it was at the start",
-                signed_seconds(step_ns)
-            ),
-            hint: Some("compare with logs of the host that were written before the step, or add the step".into()),
-        });
+        let message = format!(
+            "the host's wall clock was stepped by {} s during the recording: times of the capture hold, they are of another \
+             clock; wall-clock times are those of the clock as it was at the start",
+            signed_seconds(step_ns)
+        );
+        let hint = "compare with logs of the host that were written before the step, or add the step";
+        session.issue(Issue::warning("clock_step", message).hint(hint));
     }
 }
 

@@ -24,7 +24,6 @@ pub(crate) use events::EventsView;
 pub use events::{EventAttr, EventId, SourceId, SourceInfo};
 pub use file_symbols::FileSymbols;
 pub use host::HostFacts;
-pub use issues::{Issue, Severity};
 pub(crate) use load::placement;
 pub use maps::Mapping;
 pub(crate) use maps::SEVERAL_FILES;

@@ -1,11 +1,11 @@
 //! Names of all frames, at the end: from the kernel's list, object files, maps of generated code, and what records said.
 
 use hashbrown::HashMap;
+use perfcase_archive::Issue;
 use perfcase_symbols::{At, INCOMPLETE, Kallsyms, Missing, Name, PerfMap, Wanted, name_all};
 
 use super::Session;
 use super::code::NO_CODE;
-use super::issues::{Issue, Severity};
 use super::maps::{DsoId, SEVERAL_FILES};
 use super::stacks::{EndReason, Frame, FrameId};
 use crate::tables::{FrameRow, StackRow};
@@ -63,15 +63,10 @@ impl Session {
         }
         self.name_generated(&generated, &mut names, &mut origins);
         for (dso, count) in self.name_files(files, &mut names, &mut origins) {
-            self.issue(Issue {
-                severity: Severity::Warning,
-                source: Some(String::from_utf8_lossy(&self.maps.dsos[dso as usize].path).into_owned()),
-                kind: "debug_info_incomplete",
-                byte_offset: None,
-                count,
-                message: format!("{count} addresses: {INCOMPLETE}"),
-                hint: Some("perfcase symbolize --debug-dir DIR with the debug file as it was built".to_string()),
-            });
+            let path = String::from_utf8_lossy(&self.maps.dsos[dso as usize].path).into_owned();
+            let issue = Issue::warning("debug_info_incomplete", format!("{count} addresses: {INCOMPLETE}"));
+            let hint = "perfcase symbolize --debug-dir DIR with the debug file as it was built";
+            self.issue(issue.of(path).count(count).hint(hint));
         }
         self.name_as_recorded(&mut names, &mut origins);
         for (id, origin) in origins.iter_mut().enumerate().filter(|(_, origin)| origin.symbols.is_none()) {

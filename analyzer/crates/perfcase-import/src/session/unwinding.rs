@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
+use perfcase_archive::{Issue, Severity};
 use perfcase_symbols::Objects;
 use perfcase_symbols::unwind::{End, Machine, ObjectId, Registers, Space, StackCopy, Tables, Unwinder};
 
+use super::Session;
 use super::maps::{Maps, SEVERAL_FILES};
 use super::stacks::EndReason;
 use super::threads::Upid;
-use super::{Issue, Session, Severity};
 
 /// Reasons that an issue names, the most frequent first.
 const REASONS_NAMED: usize = 3;
@@ -131,11 +132,10 @@ impl Session {
         let whole = total - cut_count;
         let message =
             format!("{whole} of {total} user stacks were unwound to their first function{named}{others}{guesses}");
-        let (source, byte_offset) = (None, None);
         let hint = "object files: perfcase-record --symbols table, or --debug-dir; a larger copy of the stack: \
                     perf record --call-graph dwarf,65528";
         let severity = if cut_count * 2 > total { Severity::Warning } else { Severity::Info };
-        let (count, hint) = (cut_count.max(guessed), (cut_count > 0).then(|| hint.to_string()));
-        self.issue(Issue { severity, source, kind: "unwinding", byte_offset, count, message, hint });
+        let issue = Issue::new(severity, "unwinding", message).count(cut_count.max(guessed));
+        self.issue(if cut_count > 0 { issue.hint(hint) } else { issue });
     }
 }

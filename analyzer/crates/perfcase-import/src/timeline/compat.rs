@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use hashbrown::{HashMap, HashSet};
+use perfcase_archive::Issue;
 
 use super::syscalls::Syscalls;
-use crate::session::{Issue, Session, Severity, Upid, Utid};
+use crate::session::{Session, Upid, Utid};
 
 /// Names of threads that the issue tells.
 const THREADS_NAMED: usize = 5;
@@ -139,14 +140,7 @@ impl Session {
             },
             comms.join(", "),
         );
-        self.issue(Issue {
-            severity: Severity::Warning,
-            source: None,
-            kind: "syscall_abi_unknown",
-            byte_offset: None,
-            count: call_count,
-            message,
-            hint: Some("/proc/PID/stat tells: record with perfcase-record, whose proc source takes it".to_string()),
-        });
+        let hint = "/proc/PID/stat tells: record with perfcase-record, whose proc source takes it";
+        self.issue(Issue::warning("syscall_abi_unknown", message).count(call_count).hint(hint));
     }
 }

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hashbrown::HashMap;
+use perfcase_archive::Issue;
 
 use crate::format::EventFormat;
-use crate::session::{Session, Severity, SourceId};
+use crate::session::{Session, SourceId};
 use crate::tables::TableSpec;
 use crate::writer::Build;
 use hooks::Hook;
@@ -174,7 +175,7 @@ impl Session {
         for (source, table, count) in short {
             let table = self.tracepoints.tables[table].name().to_string();
             let text = format!("{count} records of {table} are shorter than their format; missing fields are NULL");
-            self.note(Severity::Warning, source, "short_record", None, text);
+            self.issue_of(source, Issue::warning("short_record", text));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a trace says about itself, whichever way it is stored.
 
-use super::Damage;
+use perfcase_archive::Issue;
+
 use super::compression::{Compression, Room};
 use super::layout::PageLayout;
 use super::stream::Segment;
@@ -147,7 +148,7 @@ pub struct Capture {
     /// The text of a latency trace (`trace-cmd record -p wakeup` of old): no pages, but printable.
     pub latency_text: Option<Vec<u8>>,
     /// What did not fit while reading.
-    pub damages: Vec<Damage>,
+    pub damages: Vec<Issue>,
 }
 
 impl Capture {

@@ -2,10 +2,13 @@
 
 use std::ops::Deref;
 
+use perfcase_archive::Issue;
+
 use super::capture::{Buffer, Capture};
 use super::merge::Merge;
 use super::stream::CpuStream;
-use super::{Damage, raw_folder, trace_dat};
+
+use super::{raw_folder, trace_dat};
 
 /// An opened capture.
 pub struct Events<B> {
@@ -19,14 +22,14 @@ pub struct Events<B> {
 
 impl<B: Deref<Target = [u8]> + Clone> Events<B> {
     /// Opens a trace.dat.
-    pub fn trace_dat(file: B) -> Result<Events<B>, Damage> {
+    pub fn trace_dat(file: B) -> Result<Events<B>, Issue> {
         let capture = trace_dat::parse(&file)?;
         let blobs = capture.buffers.iter().map(|buffer| vec![file.clone(); buffer.cpus.len()]).collect();
         Ok(Events::new(capture, blobs))
     }
 
     /// Opens a folder of raw pages: its members by their paths below `ftrace/raw/`.
-    pub fn raw_folder(members: &[(String, B)]) -> Result<Events<B>, Damage> {
+    pub fn raw_folder(members: &[(String, B)]) -> Result<Events<B>, Issue> {
         let (capture, blobs) = raw_folder::parse(members)?;
         Ok(Events::new(capture, vec![blobs]))
     }

@@ -28,6 +28,8 @@ use std::ops::Deref;
 pub use capture::{Buffer, Capture, FormatText};
 pub use events::Events;
 
+use perfcase_archive::Issue;
+
 use crate::session::{Session, SourceId};
 use crate::source::Source;
 
@@ -36,7 +38,7 @@ pub fn open_trace_dat<B: Deref<Target = [u8]> + Clone + 'static>(
     file: B,
     source: SourceId,
     session: &mut Session,
-) -> Result<Box<dyn Source>, Damage> {
+) -> Result<Box<dyn Source>, Issue> {
     Ok(Box::new(source::FtraceSource::open(Events::trace_dat(file)?, source, session)))
 }
 
@@ -45,24 +47,6 @@ pub fn open_raw_folder<B: Deref<Target = [u8]> + Clone + 'static>(
     members: &[(String, B)],
     source: SourceId,
     session: &mut Session,
-) -> Result<Box<dyn Source>, Damage> {
+) -> Result<Box<dyn Source>, Issue> {
     Ok(Box::new(source::FtraceSource::open(Events::raw_folder(members)?, source, session)))
-}
-
-/// Something in the input that does not fit. What was read before it stays.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Damage {
-    /// Offset in the file, in bytes; None where it has none, as a member that is missing.
-    pub offset: Option<u64>,
-    /// `truncated`, `corrupt`, `unknown_…`.
-    pub kind: &'static str,
-    /// What does not fit.
-    pub message: String,
-}
-
-impl Damage {
-    pub(crate) fn at(offset: u64, kind: &'static str, message: impl Into<String>) -> Damage {
-        Damage { offset: Some(offset), kind, message: message.into() }
-    }
 }

@@ -178,14 +178,17 @@ fn damage_says_where_and_later_pages_are_read() {
         stream.advance();
     }
     assert_eq!(times, [1, 2, 1001, 3001, 3002]);
-    let damages: Vec<_> = stream.take_damages().into_iter().map(|d| (d.offset.unwrap(), d.kind)).collect();
+    let damages: Vec<_> = stream.take_damages().into_iter().map(|d| (d.byte_offset.unwrap(), d.kind)).collect();
     assert_eq!(damages, [(4096 + 16 + 12 + 4, "corrupt"), (2 * 4096 + 8, "corrupt")]);
     let mut cut =
         CpuStream::new(0, &file[..30], vec![Segment::Plain(0..30)], (Compression::None, Room::of_file(0)), layout);
     assert_eq!(cut.ts(), Some(1));
     cut.advance();
     assert_eq!(cut.ts(), None);
-    assert_eq!(cut.take_damages().iter().map(|d| (d.offset, d.kind)).collect::<Vec<_>>(), [(Some(28), "truncated")]);
+    assert_eq!(
+        cut.take_damages().iter().map(|d| (d.byte_offset, d.kind)).collect::<Vec<_>>(),
+        [(Some(28), "truncated")]
+    );
 }
 
 #[test]

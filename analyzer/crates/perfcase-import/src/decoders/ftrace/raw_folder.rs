@@ -3,14 +3,15 @@
 
 use std::ops::Deref;
 
-use super::Damage;
+use perfcase_archive::Issue;
+
 use super::capture::{Buffer, Capture, CpuData, CpuStats, FormatText};
 use super::layout::{PageLayout, event_header_is_known};
 use super::stream::Segment;
 use crate::format::MAX_TEXT_BYTES;
 
 /// Sorts the members. The second part of the answer holds the bytes of each CPU of the one buffer.
-pub fn parse<B: Deref<Target = [u8]> + Clone>(members: &[(String, B)]) -> Result<(Capture, Vec<B>), Damage> {
+pub fn parse<B: Deref<Target = [u8]> + Clone>(members: &[(String, B)]) -> Result<(Capture, Vec<B>), Issue> {
     let mut capture = Capture::empty(0, false, 8, 0);
     let mut pages: Vec<(u32, B)> = Vec::new();
     let mut clock = String::new();
@@ -37,7 +38,7 @@ pub fn parse<B: Deref<Target = [u8]> + Clone>(members: &[(String, B)]) -> Result
     capture.big_endian = pages.iter().find_map(|(_, content)| guess_big_endian(content)).unwrap_or(false);
     let Some(layout) = PageLayout::parse(&capture.header_page, capture.big_endian) else {
         let message = "header_page is missing or damaged: the raw pages cannot be read".to_owned();
-        return Err(Damage { offset: None, kind: "corrupt", message });
+        return Err(Issue::error("corrupt", message));
     };
     capture.long_size = layout.commit_size as u8;
     let cpus =
@@ -50,14 +51,14 @@ pub fn parse<B: Deref<Target = [u8]> + Clone>(members: &[(String, B)]) -> Result
 fn check_header_event(header_event: &str, capture: &mut Capture) {
     if !event_header_is_known(header_event) {
         let message = "header_event describes an event header that is not known; records may be misread".to_owned();
-        capture.damages.push(Damage { offset: None, kind: "unknown_layout", message });
+        capture.damages.push(Issue::error("unknown_layout", message));
     }
 }
 
 fn add_format<B: Deref<Target = [u8]>>(system: &str, event: &str, content: &B, capture: &mut Capture) {
     if content.len() > MAX_TEXT_BYTES {
         let message = format!("the format of {system}:{event} is over 1 MiB and is not read");
-        capture.damages.push(Damage { offset: None, kind: "corrupt", message });
+        capture.damages.push(Issue::error("corrupt", message));
         return;
     }
     capture.formats.push(FormatText { system: system.to_owned(), text: text(content) });

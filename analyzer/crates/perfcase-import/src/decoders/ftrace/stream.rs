@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 
-use super::Damage;
+use perfcase_archive::Issue;
+
 use super::compression::{Compression, Room};
 use super::layout::PageLayout;
 use super::page::{Missed, PageCursor, PageEvent};
@@ -70,7 +71,7 @@ pub struct CpuStream<B> {
     cursor: Option<PageCursor>,
     current: Option<PageEvent>,
     losses: Vec<Loss>,
-    damages: Vec<Damage>,
+    damages: Vec<Issue>,
     event_count: u64,
 }
 
@@ -143,7 +144,7 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
     }
 
     /// Damage met since the last call.
-    pub fn take_damages(&mut self) -> Vec<Damage> {
+    pub fn take_damages(&mut self) -> Vec<Issue> {
         std::mem::take(&mut self.damages)
     }
 
@@ -206,7 +207,7 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
                 let packed = self.blob.get(stored).unwrap_or_default();
                 let (bytes, error) = self.compression.unpack(packed, unpacked, &self.room);
                 if let Some(what) = error {
-                    self.damages.push(Damage::at(self.file_offset as u64, "corrupt", what));
+                    self.damages.push(Issue::error("corrupt", what).at(self.file_offset as u64));
                 }
                 Pages::Unpacked(bytes)
             }
@@ -238,6 +239,6 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
         let offset = self.in_file(self.page_start + at_in_page);
         let kind = if what.starts_with("the page ends") { "truncated" } else { "corrupt" };
         let message = format!("CPU {}: {what}; the rest of this page is skipped", self.cpu);
-        self.damages.push(Damage::at(offset, kind, message));
+        self.damages.push(Issue::error(kind, message).at(offset));
     }
 }

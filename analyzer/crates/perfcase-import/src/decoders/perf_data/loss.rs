@@ -4,13 +4,15 @@
 //! LOST_SAMPLES records without a time that perf writes at the end from each event's own counter: both tell of the same
 //! loss, and either may miss a part. LOST_SAMPLES records with a time are the kernel's: samples the hardware dropped.
 
+use perfcase_archive::Issue;
+
 use super::problem::Problems;
 use super::record::{Record, RecordHeader};
-use crate::session::Severity;
 
 /// misc of LOST_SAMPLES: a BPF filter dropped them on purpose (6.16).
 const LOST_BY_FILTER: u16 = 1 << 15;
 const HINT: &str = "larger buffers (perf record -m), fewer events or a lower frequency";
+const HINT_THROTTLED: &str = "a lower frequency, or a higher kernel.perf_event_max_sample_rate";
 
 /// The sums, each with where it first showed.
 #[derive(Debug, Default)]
@@ -57,48 +59,26 @@ impl Losses {
 
     /// Notes what was lost.
     pub fn note(&self, problems: &mut Problems) {
-        let ring = self.records.count.max(self.samples_at_end.count);
-        let rows = [
-            (
-                "lost_events",
-                ring,
-                self.records.first_at.or(self.samples_at_end.first_at),
-                Severity::Warning,
-                format!(
-                    "perf's ring buffers were full: LOST records tell of {} lost records, the events' own counters of {} \
-                     lost samples; figures are too small",
-                    self.records.count, self.samples_at_end.count
-                ),
-                Some(HINT),
-            ),
-            (
-                "lost_samples",
-                self.samples_of_hardware.count,
-                self.samples_of_hardware.first_at,
-                Severity::Warning,
-                "samples were dropped by the hardware or the kernel before they reached the ring buffer".to_string(),
-                Some(HINT),
-            ),
-            (
-                "filtered_samples",
-                self.filtered.count,
-                self.filtered.first_at,
-                Severity::Info,
-                "a filter of the recording dropped samples on purpose".to_string(),
-                None,
-            ),
-            (
-                "throttled",
-                self.throttles.count,
-                self.throttles.first_at,
-                Severity::Info,
-                "the kernel stopped sampling until the next tick because it was too frequent".to_string(),
-                Some("a lower frequency, or a higher kernel.perf_event_max_sample_rate"),
-            ),
-        ];
-        for (kind, count, at, severity, message, hint) in rows {
-            if count > 0 {
-                problems.note_many(severity, kind, 0, at, count, || message, hint);
+        let full = format!(
+            "perf's ring buffers were full: LOST records tell of {} lost records, the events' own counters of {} lost \
+             samples; figures are too small",
+            self.records.count, self.samples_at_end.count
+        );
+        let ring = Sum {
+            count: self.records.count.max(self.samples_at_end.count),
+            first_at: self.records.first_at.or(self.samples_at_end.first_at),
+        };
+        let dropped = "samples were dropped by the hardware or the kernel before they reached the ring buffer";
+        let filtered = "a filter of the recording dropped samples on purpose";
+        let throttled = "the kernel stopped sampling until the next tick because it was too frequent";
+        for (sum, issue) in [
+            (&ring, Issue::warning("lost_events", full).hint(HINT)),
+            (&self.samples_of_hardware, Issue::warning("lost_samples", dropped).hint(HINT)),
+            (&self.filtered, Issue::info("filtered_samples", filtered)),
+            (&self.throttles, Issue::info("throttled", throttled).hint(HINT_THROTTLED)),
+        ] {
+            if sum.count > 0 {
+                problems.note_many(issue.kind, 0, sum.count, |_| issue.at(sum.first_at));
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 
 use hashbrown::HashMap;
+use perfcase_archive::Issue;
 use perfcase_symbols::Kallsyms;
 
 use super::attr::{Attr, SOFTWARE_BPF_OUTPUT, SOFTWARE_CONTEXT_SWITCHES, TYPE_SOFTWARE, TYPE_TRACEPOINT};
@@ -15,7 +16,7 @@ use super::sample::field;
 use super::scan::scan_within;
 use super::source::PerfSource;
 use crate::format::EventFormat;
-use crate::session::{EventAttr, EventId, Session, Severity, SourceId};
+use crate::session::{EventAttr, EventId, Session, SourceId};
 use crate::timeline::Moment;
 use crate::tracepoint::TracepointId;
 
@@ -156,7 +157,7 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
         if is_tracepoint && tracepoint.is_none() {
             let message = || format!("the file has no format of tracepoint {name}; its fields cannot be decoded");
             let hint = "end perf record with SIGINT so that it can write the formats, or import the host's formats too";
-            recording.problems.note(Severity::Warning, "missing_format", attr.config, None, message, Some(hint));
+            recording.problems.note("missing_format", attr.config, |kind| Issue::warning(kind, message()).hint(hint));
         }
         names.push(name.clone());
         let id = session.event(EventAttr {
@@ -179,8 +180,8 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
         recording.events.set_name(None, index, name);
     }
     if recording.events.are_ambiguous() {
-        let message = || "samples carry no id of their event: all are taken for the first event's".to_string();
-        recording.problems.note(Severity::Warning, "ambiguous_events", 0, None, message, None);
+        let message = "samples carry no id of their event: all are taken for the first event's";
+        recording.problems.note("ambiguous_events", 0, |kind| Issue::warning(kind, message));
     }
     known
 }
@@ -197,7 +198,7 @@ fn formats(recording: &mut Recording, options: &Options<'_>) -> HashMap<u32, Eve
             }
             Err(error) => {
                 let message = || format!("an event format of {system} cannot be used: {error}");
-                problems.note(Severity::Warning, "damaged_format", 0, None, message, None);
+                problems.note("damaged_format", 0, |kind| Issue::warning(kind, message()));
             }
         }
     }

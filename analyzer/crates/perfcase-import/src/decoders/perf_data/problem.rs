@@ -1,62 +1,27 @@
-//! What is wrong with a file, where and how often, before it becomes an issue of the session.
+//! What is wrong with a file, where and how often, before the session hears of it.
 
 use std::collections::BTreeMap;
 
-use crate::session::Severity;
+use perfcase_archive::Issue;
 
-/// One kind of damage or loss.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// How bad it is.
-    pub severity: Severity,
-    /// The issue's kind, a fixed word.
-    pub kind: &'static str,
-    /// Where in the file the first one is.
-    pub byte_offset: Option<u64>,
-    /// How many there are.
-    pub count: u64,
-    /// What it means.
-    pub message: String,
-    /// What to do about it.
-    pub hint: Option<&'static str>,
-}
-
-/// Problems, one of each kind and detail: further ones of the same are counted.
+/// Issues, one of each kind and detail: further ones of the same are counted.
 #[derive(Debug, Default)]
 pub struct Problems {
-    list: Vec<Problem>,
+    list: Vec<Issue>,
     known: BTreeMap<(&'static str, u64), usize>,
 }
 
-/// Problems told apart at most; beyond, only those already known are counted.
+/// Issues told apart at most; beyond, only those already known are counted.
 const MOST: usize = 1000;
 
 impl Problems {
-    /// Notes one, or counts it where `kind` and `detail` were noted before. The message is made only once.
-    pub fn note(
-        &mut self,
-        severity: Severity,
-        kind: &'static str,
-        detail: u64,
-        byte_offset: Option<u64>,
-        message: impl FnOnce() -> String,
-        hint: Option<&'static str>,
-    ) {
-        self.note_many(severity, kind, detail, byte_offset, 1, message, hint);
+    /// Notes one, or counts it where `kind` and `detail` were noted before. `make` is called only the first time.
+    pub fn note(&mut self, kind: &'static str, detail: u64, make: impl FnOnce(&'static str) -> Issue) {
+        self.note_many(kind, detail, 1, make);
     }
 
     /// As `note`, for `count` at once.
-    #[allow(clippy::too_many_arguments)]
-    pub fn note_many(
-        &mut self,
-        severity: Severity,
-        kind: &'static str,
-        detail: u64,
-        byte_offset: Option<u64>,
-        count: u64,
-        message: impl FnOnce() -> String,
-        hint: Option<&'static str>,
-    ) {
+    pub fn note_many(&mut self, kind: &'static str, detail: u64, count: u64, make: impl FnOnce(&'static str) -> Issue) {
         if let Some(&index) = self.known.get(&(kind, detail)) {
             let count = self.list[index].count.saturating_add(count);
             self.list[index].count = count;
@@ -66,17 +31,17 @@ impl Problems {
             return;
         }
         self.known.insert((kind, detail), self.list.len());
-        self.list.push(Problem { severity, kind, byte_offset, count, message: message(), hint });
+        self.list.push(make(kind).count(count));
     }
 
     /// Takes what was noted so far.
-    pub fn take(&mut self) -> Vec<Problem> {
+    pub fn take(&mut self) -> Vec<Issue> {
         self.known.clear();
         std::mem::take(&mut self.list)
     }
 
     /// What was noted so far.
-    pub fn list(&self) -> &[Problem] {
+    pub fn list(&self) -> &[Issue] {
         &self.list
     }
 }

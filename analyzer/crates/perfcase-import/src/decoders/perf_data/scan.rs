@@ -1,5 +1,7 @@
 //! The one pass over a file: headers, attributes and features first, then every record once.
 
+use perfcase_archive::Issue;
+
 use super::attr::Attr;
 use super::behind::Behind;
 use super::build_id;
@@ -13,12 +15,10 @@ use super::resync;
 use super::simpleperf;
 use super::tracing_data;
 use super::user_records;
-use crate::session::Severity;
 
 /// Attributes at most: a bound for hostile counts.
 const MOST_ATTRS: usize = 1 << 16;
-pub(super) const HINT_CUT: &str =
-    "the recording or a copy of it stopped early; record again if what is missing matters";
+const HINT_CUT: &str = "the recording or a copy of it stopped early; record again if what is missing matters";
 pub(super) const HINT_DAMAGE: &str = "compare the file's checksum with the original; what could be read is kept";
 
 /// Reads a file once. What is damaged is noted in `Recording::problems`.
@@ -76,17 +76,18 @@ impl Scanner<'_> {
         if data.size == 0 {
             self.out.was_killed = true;
             data.size = length.saturating_sub(data.offset);
-            self.note(Severity::Warning, "killed_recording", Some(24), HINT_CUT, || {
+            self.note("killed_recording", 24, |kind| {
                 let lacks = match &features {
                     Some(_) => "",
                     None => "; event names, event formats, build ids and facts about the host were never written",
                 };
-                format!("the recording was killed before the file was finished: its records are read to the end of the file{lacks}")
+                let message = format!("the recording was killed before the file was finished: its records are read to the end of the file{lacks}");
+                Issue::warning(kind, message).hint(HINT_CUT)
             });
         } else {
             let end = data.offset.saturating_add(data.size);
             if end > length {
-                self.note(Severity::Error, "truncated", Some(length), HINT_CUT, || {
+                self.cut("truncated", length, || {
                     format!("the file ends {} bytes before the end of its records", end - length)
                 });
             } else {
@@ -104,9 +105,8 @@ impl Scanner<'_> {
     /// The files of a directory: each has one thread's stream. Their records are kept as decompressed ones are.
     fn parts(&mut self, parts: &[&[u8]]) {
         if self.out.features.is_directory && parts.is_empty() {
-            self.note(Severity::Error, "missing_files", None, "import the whole directory", || {
-                "the records are in further files of a directory (data.0, data.1, …), which are not here".to_string()
-            });
+            let message = "the records are in further files of a directory (data.0, data.1, …), which are not here";
+            self.note("missing_files", None, |kind| Issue::error(kind, message).hint("import the whole directory"));
         }
         for part in parts {
             self.finish_stream();
@@ -124,7 +124,7 @@ impl Scanner<'_> {
         let bytes = sections.attrs.clipped(self.file);
         // A section of the ids (16 bytes) ends each entry; the oldest attribute has 64.
         if !(80..=1 << 16).contains(&sections.attr_entry_bytes) || bytes.len() < stride {
-            self.note(Severity::Error, "damaged_attributes", Some(16), HINT_DAMAGE, || {
+            self.damaged("damaged_attributes", 16, || {
                 format!("the header says attributes of {stride} bytes; there are {} bytes of them", bytes.len())
             });
             return;
@@ -137,20 +137,20 @@ impl Scanner<'_> {
             let mut c = Cursor::new(ids, self.out.order);
             let ids = Section { offset: c.u64().unwrap_or(0), size: c.u64().unwrap_or(0) };
             let Some(attr) = Attr::parse(attr, self.out.order) else {
-                self.note(Severity::Error, "damaged_attributes", Some(at), HINT_DAMAGE, || {
+                self.damaged("damaged_attributes", at, || {
                     format!("attribute {index} is shorter than an attribute can be; its samples cannot be read")
                 });
                 continue;
             };
             let Some(id_bytes) = ids.of(self.file).filter(|bytes| bytes.len() as u64 <= id_bytes_left) else {
-                self.out.problems.note(
-                    Severity::Error,
-                    "damaged_attributes",
-                    1,
-                    Some(at),
-                    || format!("the ids of attribute {index} are beyond the end of the file, or those of others"),
-                    Some(HINT_DAMAGE),
-                );
+                self.out.problems.note("damaged_attributes", 1, |kind| {
+                    Issue::error(
+                        kind,
+                        format!("the ids of attribute {index} are beyond the end of the file, or those of others"),
+                    )
+                    .at(at)
+                    .hint(HINT_DAMAGE)
+                });
                 self.add_event(attr, Vec::new(), at);
                 continue;
             };
@@ -160,7 +160,7 @@ impl Scanner<'_> {
         }
         let left_out = (bytes.len() / stride).saturating_sub(MOST_ATTRS);
         if left_out > 0 {
-            self.note(Severity::Error, "too_many_attributes", Some(sections.attrs.offset), HINT_DAMAGE, || {
+            self.damaged("too_many_attributes", sections.attrs.offset, || {
                 format!("{left_out} attributes beyond the limit of {MOST_ATTRS} are not used, nor are their samples")
             });
         }
@@ -179,7 +179,7 @@ impl Scanner<'_> {
                 Some(Section { offset: order.u64(self.file, at)?, size: order.u64(self.file, at.checked_add(8)?)? })
             });
             let Some(bytes) = entry.and_then(|section| section.of(self.file)) else {
-                self.note(Severity::Error, "truncated_feature", Some(entry_at), HINT_CUT, || {
+                self.cut("truncated_feature", entry_at, || {
                     format!("the section of header feature {feature} is beyond the end of the file")
                 });
                 continue;
@@ -197,7 +197,7 @@ impl Scanner<'_> {
                 let (list, is_whole) = build_id::parse_section(bytes, out.order);
                 out.build_ids.extend(list);
                 if !is_whole {
-                    self.note(Severity::Error, "damaged_feature", Some(offset), HINT_DAMAGE, || {
+                    self.damaged("damaged_feature", offset, || {
                         "the table of build ids is damaged; those before the damage are used".to_string()
                     });
                 }
@@ -210,27 +210,32 @@ impl Scanner<'_> {
         match tracing_data::parse(bytes) {
             Some(data) => {
                 if let Some(part) = data.cut_in {
-                    self.note(Severity::Error, "damaged_tracing_data", Some(offset), HINT_DAMAGE, || {
+                    self.damaged("damaged_tracing_data", offset, || {
                         format!("the tracing data end inside their {part}; events without a format keep raw bytes only")
                     });
                 }
                 self.out.tracing = Some(data);
             }
-            None => self.note(Severity::Error, "damaged_tracing_data", Some(offset), HINT_DAMAGE, || {
+            None => self.damaged("damaged_tracing_data", offset, || {
                 "the tracing data are not what perf writes; tracepoints cannot be decoded".to_string()
             }),
         }
     }
 
-    pub(super) fn note(
-        &mut self,
-        severity: Severity,
-        kind: &'static str,
-        at: Option<u64>,
-        hint: &'static str,
-        message: impl FnOnce() -> String,
-    ) {
-        self.out.problems.note(severity, kind, at.unwrap_or(0), at, message, Some(hint));
+    /// Notes what is wrong at a place of the file, once each place.
+    fn note(&mut self, kind: &'static str, at: impl Into<Option<u64>>, make: impl FnOnce(&'static str) -> Issue) {
+        let at = at.into();
+        self.out.problems.note(kind, at.unwrap_or(0), |kind| make(kind).at(at));
+    }
+
+    /// The same, of bytes that are not what perf writes.
+    pub(super) fn damaged(&mut self, kind: &'static str, at: u64, message: impl FnOnce() -> String) {
+        self.note(kind, at, |kind| Issue::error(kind, message()).hint(HINT_DAMAGE));
+    }
+
+    /// The same, of bytes that are not there.
+    pub(super) fn cut(&mut self, kind: &'static str, at: u64, message: impl FnOnce() -> String) {
+        self.note(kind, at, |kind| Issue::error(kind, message()).hint(HINT_CUT));
     }
 
     /// Reads the records from `at` to the end.
@@ -270,8 +275,9 @@ impl Scanner<'_> {
             let body = file.get(at + HEADER_BYTES..at.checked_add(size)?)?;
             *self.out.counts.entry(header.kind).or_default() += 1;
             if simpleperf::record(&mut self.out, header.kind, body).is_none() {
-                self.note(Severity::Warning, "damaged_record", Some(at as u64), HINT_DAMAGE, || {
-                    "a record of simpleperf is shorter than its fields; it is not used".to_string()
+                self.note("damaged_record", at as u64, |kind| {
+                    Issue::warning(kind, "a record of simpleperf is shorter than its fields; it is not used")
+                        .hint(HINT_DAMAGE)
                 });
             }
             return Some(at + size);
@@ -338,8 +344,8 @@ impl Scanner<'_> {
     #[cold]
     fn bad_time(&mut self, offset: u64, is_in_arena: bool) {
         let at = (!is_in_arena).then_some(offset);
-        let message = || "records have impossible times; they are left out".to_string();
-        self.out.problems.note(Severity::Error, "damaged_time", 0, at, message, Some(HINT_DAMAGE));
+        let message = "records have impossible times; they are left out";
+        self.out.problems.note("damaged_time", 0, |kind| Issue::error(kind, message).at(at).hint(HINT_DAMAGE));
     }
 
     /// After something at `at` that is no record: where the next record is. The record before it, at `last`, may be
@@ -348,7 +354,7 @@ impl Scanner<'_> {
         let order = self.out.order;
         if let Some(next) = resync::next_record(&file[..at], last + HEADER_BYTES, order) {
             self.out.drop_last(last as u64);
-            self.note(Severity::Error, "damaged_record", Some(last as u64), HINT_DAMAGE, || {
+            self.damaged("damaged_record", last as u64, || {
                 format!("the size of a record is damaged; it is left out, with up to {} bytes after it", next - last)
             });
             return Some(next);
@@ -358,13 +364,13 @@ impl Scanner<'_> {
         let header = header_at(file, at, order);
         let is_cut = header.is_none_or(|h| usize::from(h.size) > left || h.kind == kind::AUXTRACE);
         match next {
-            Some(next) => self.note(Severity::Error, "damaged_record", Some(offset), HINT_DAMAGE, || {
+            Some(next) => self.damaged("damaged_record", offset, || {
                 format!("there is no record here; {} bytes were skipped up to the next one", next - at)
             }),
-            None if is_cut => self.note(Severity::Error, "truncated_record", Some(offset), HINT_CUT, || {
-                format!("the last record is cut: {left} bytes of it are left")
-            }),
-            None => self.note(Severity::Error, "damaged_record", Some(offset), HINT_DAMAGE, || {
+            None if is_cut => {
+                self.cut("truncated_record", offset, || format!("the last record is cut: {left} bytes of it are left"))
+            }
+            None => self.damaged("damaged_record", offset, || {
                 format!("there is no record here and none after it; the last {left} bytes are lost")
             }),
         }

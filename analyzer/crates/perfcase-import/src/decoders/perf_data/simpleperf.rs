@@ -3,11 +3,13 @@
 //!
 //! Layouts: simpleperf/record.h and record_file_format.h of the Android source.
 
+use perfcase_archive::Issue;
+
 use super::bytes::{ByteOrder, Cursor, until_nul};
 use super::record::{HEADER_BYTES, RecordHeader};
 use super::recording::Recording;
 use super::tracing_data;
-use crate::session::{FileSymbols, Severity};
+use crate::session::FileSymbols;
 
 /// The first header feature that is simpleperf's own.
 pub const FIRST_FEATURE: u32 = 128;
@@ -114,13 +116,13 @@ pub fn feature(out: &mut Recording, number: u32, bytes: &[u8], offset: u64) {
             let what = known.map_or("of a newer version", |(_, what)| what);
             let message = || format!("simpleperf's header feature {number}, {what}, is not read");
             own(out);
-            out.problems.note(Severity::Info, "not_decoded", number.into(), Some(offset), message, None);
+            out.problems.note("not_decoded", number.into(), |kind| Issue::info(kind, message()).at(offset));
             return;
         }
     };
     if !is_whole {
         let message = || format!("simpleperf's header feature {number} ends inside an entry; those before it are used");
-        out.problems.note(Severity::Warning, "damaged_feature", number.into(), Some(offset), message, None);
+        out.problems.note("damaged_feature", number.into(), |kind| Issue::warning(kind, message()).at(offset));
     }
 }
 

@@ -1,11 +1,12 @@
 //! Compressed records: their content joins the index as if it were in the file.
 
+use perfcase_archive::Issue;
+
 use super::compressed::{Decompressor, Failure};
 use super::record::{HEADER_BYTES, kind};
 use super::recording::header_at;
-use super::scan::{HINT_CUT, HINT_DAMAGE, Scanner};
+use super::scan::{HINT_DAMAGE, Scanner};
 use super::user_records;
-use crate::session::Severity;
 
 /// Decompressed bytes at most: this many times the file, and at least the second figure.
 const GROWTH_LIMIT: u64 = 200;
@@ -27,7 +28,7 @@ impl Scanner<'_> {
                 Failure::AfterDamage => ("lost_compressed", "compressed records after the damage".to_string()),
             };
             let message = || format!("compressed records cannot be read: {message}");
-            self.out.problems.note(Severity::Error, kind, 0, Some(offset), message, Some(HINT_DAMAGE));
+            self.out.problems.note(kind, 0, |kind| Issue::error(kind, message()).at(offset).hint(HINT_DAMAGE));
         }
         self.stream = Some(stream);
     }
@@ -40,7 +41,7 @@ impl Scanner<'_> {
         while let Some(header) = header_at(&bytes, at, self.out.order) {
             let size = usize::from(header.size);
             if size < HEADER_BYTES {
-                self.note(Severity::Error, "damaged_record", Some(offset), HINT_DAMAGE, || {
+                self.damaged("damaged_record", offset, || {
                     format!("no record in decompressed data; {} bytes of it are lost", bytes.len() - at)
                 });
                 break;
@@ -70,7 +71,7 @@ impl Scanner<'_> {
     pub(super) fn finish_stream(&mut self) {
         let Some(stream) = self.stream.take().filter(|stream| !stream.pending.is_empty()) else { return };
         let left = stream.pending.len();
-        self.note(Severity::Error, "truncated_record", Some(self.file.len() as u64), HINT_CUT, || {
+        self.cut("truncated_record", self.file.len() as u64, || {
             format!("the last compressed record ends inside a record: {left} bytes of it are left")
         });
     }

@@ -2,6 +2,8 @@
 //!
 //! Layouts: tools/lib/perf/include/perf/event.h of the Linux source.
 
+use perfcase_archive::Issue;
+
 use super::attr::Attr;
 use super::build_id;
 use super::bytes::{Cursor, until_nul};
@@ -11,7 +13,6 @@ use super::recording::Recording;
 use super::sample::field;
 use super::scan::HINT_DAMAGE;
 use super::simpleperf;
-use crate::session::Severity;
 
 /// PERF_EVENT_UPDATE__NAME.
 const UPDATE_NAME: u64 = 2;
@@ -30,7 +31,7 @@ pub fn take(out: &mut Recording, header: RecordHeader, body: &[u8], offset: u64)
         let name = kind::name(header.kind).unwrap_or("?");
         let message = || format!("a {name} record is not as long as its fields; it is not used");
         let detail = header.kind.into();
-        out.problems.note(Severity::Error, "damaged_record", detail, Some(offset), message, Some(HINT_DAMAGE));
+        out.problems.note("damaged_record", detail, |kind| Issue::error(kind, message()).at(offset).hint(HINT_DAMAGE));
     }
 }
 
@@ -56,19 +57,15 @@ pub fn add_event(out: &mut Recording, attr: Attr, ids: Vec<u64>, at: u64) {
                 attr.size_bytes
             )
         };
-        out.problems.note(Severity::Warning, "newer_attribute", 0, Some(at), message, Some("use a newer perfcase"));
+        out.problems
+            .note("newer_attribute", 0, |kind| Issue::warning(kind, message()).at(at).hint("use a newer perfcase"));
     }
     let unknown = attr.sample_type & !field::KNOWN;
     if unknown != 0 {
         let message = || format!("samples have fields newer than this program (sample_type bits {unknown:#x})");
-        out.problems.note(
-            Severity::Warning,
-            "unknown_sample_field",
-            unknown,
-            Some(at),
-            message,
-            Some("use a newer perfcase"),
-        );
+        out.problems.note("unknown_sample_field", unknown, |kind| {
+            Issue::warning(kind, message()).at(at).hint("use a newer perfcase")
+        });
     }
     out.events.add(attr, ids);
 }
@@ -80,18 +77,13 @@ pub fn feature(out: &mut Recording, number: u32, bytes: &[u8], offset: u64) {
         simpleperf::feature(out, number, bytes, offset);
     } else if number > number::LAST {
         let message = || format!("header feature {number} is not known; it is not used");
-        out.problems.note(Severity::Info, "unknown_feature", number.into(), Some(offset), message, None);
+        out.problems.note("unknown_feature", number.into(), |kind| Issue::info(kind, message()).at(offset));
     } else if out.features.read(number, bytes, order).is_none() {
         let message =
             || format!("header feature {number} is shorter than its fields; it is used in part or not at all");
-        out.problems.note(
-            Severity::Warning,
-            "damaged_feature",
-            number.into(),
-            Some(offset),
-            message,
-            Some(HINT_DAMAGE),
-        );
+        out.problems.note("damaged_feature", number.into(), |kind| {
+            Issue::warning(kind, message()).at(offset).hint(HINT_DAMAGE)
+        });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lines to samples, samples to the session.
 
 use hashbrown::HashMap;
-use perfcase_archive::Content;
+use perfcase_archive::{Content, Issue};
 
 use super::details::{Details, MOST_BRANCHES};
 use super::frame::{self, Frame};
@@ -9,7 +9,7 @@ use super::head::{self, Head, What};
 use super::layout::Layouts;
 use super::{fields, header};
 use crate::decoders::perf_data::sample::ids;
-use crate::session::{EventAttr, EventId, Issue, NO_TIME, Session, Severity, SourceId};
+use crate::session::{EventAttr, EventId, NO_TIME, Session, SourceId};
 use crate::source::Source;
 use crate::syscall_names;
 use crate::tables::SampleRow;
@@ -206,7 +206,7 @@ impl PerfScript {
             let end = self.content[start..].iter().position(|&b| b == b'\n').map_or(self.content.len(), |n| start + n);
             let shown: String = self.text(start, end.min(start + 400)).chars().take(80).collect();
             let message = format!("line {} is neither a sample nor part of a callchain: {shown:?}", self.line_number);
-            session.note(Severity::Warning, self.source, "unparsed_line", Some(start as u64), message);
+            session.issue_of(self.source, Issue::warning("unparsed_line", message).at(start as u64));
         }
     }
 
@@ -396,26 +396,25 @@ impl Source for PerfScript {
         let has_calls =
             self.events.keys().any(|name| name.starts_with("raw_syscalls:") || name.starts_with("syscalls:"));
         let has_machine = session.host.machine.is_some();
-        let mut note = |severity, kind, message| session.note(severity, self.source, kind, None, message);
+        let mut issue = |issue| session.issue_of(self.source, issue);
         if self.unknown_count > MOST_SHOWN {
             let message = format!("{} lines in all were not understood and were left out", self.unknown_count);
-            note(Severity::Warning, "unparsed_lines", message);
+            issue(Issue::warning("unparsed_lines", message));
         }
         if self.lost_count > 0 {
             let message = format!("perf lost {} events while it recorded", self.lost_count);
-            note(Severity::Warning, "lost_events", message);
+            issue(Issue::warning("lost_events", message));
         }
         if self.sample_count == 0 {
-            note(Severity::Warning, "no_records", "there is no sample in it".to_string());
+            issue(Issue::warning("no_records", "there is no sample in it"));
         }
         if let Some(at) = self.cut_at {
-            let message = "the text ends inside a line, which is left out: a copy of it stopped early".to_string();
-            session.note(Severity::Error, self.source, "truncated", Some(at as u64), message);
+            let message = "the text ends inside a line, which is left out: a copy of it stopped early";
+            issue(Issue::error("truncated", message).at(at as u64));
         }
-        let mut note = |severity, kind, message| session.note(severity, self.source, kind, None, message);
         if self.untimed_count > 0 {
             let message = format!("{} tracepoints have no time and are only samples", self.untimed_count);
-            note(Severity::Warning, "untimed_tracepoint", message);
+            issue(Issue::warning("untimed_tracepoint", message));
         }
         for (kind, count, message) in [
             ("long_lines", self.left_out.lines, format!("only the first {LINE_BYTES_MAX} bytes of a line are read")),
@@ -423,29 +422,27 @@ impl Source for PerfScript {
             ("long_branch_stacks", self.left_out.branches, format!("branches beyond {MOST_BRANCHES} were left out")),
         ] {
             if count > 0 {
-                let (source, severity) = (session.source_name(self.source), Severity::Warning);
-                session.issue(Issue { severity, source, kind, byte_offset: None, count, message, hint: None });
+                issue(Issue::warning(kind, message).count(count));
             }
         }
-        let mut note = |severity, kind, message| session.note(severity, self.source, kind, None, message);
         if self.unclear_registers > 0 {
             let message = format!(
                 "{} samples have registers of one kind, and the text does not say which: perf script -F iregs,uregs prints both",
                 self.unclear_registers
             );
-            note(Severity::Warning, "unclear_registers", message);
+            issue(Issue::warning("unclear_registers", message));
         }
         if has_calls && !has_machine {
             let message =
                 "system calls are not named, or not known at all: perf script --header tells the architecture";
-            note(Severity::Warning, "unknown_machine", message.to_string());
+            issue(Issue::warning("unknown_machine", message));
         }
         if self.sample_count > 0 && !self.has_times {
-            let message = "samples have no times: perf script -F +time prints them".to_string();
-            note(Severity::Info, "no_time", message);
+            let message = "samples have no times: perf script -F +time prints them";
+            issue(Issue::info("no_time", message));
         } else if self.sample_count > 0 && !self.has_digits {
-            let message = "times are in microseconds: perf script --ns prints all digits".to_string();
-            note(Severity::Info, "rounded_times", message);
+            let message = "times are in microseconds: perf script --ns prints all digits";
+            issue(Issue::info("rounded_times", message));
         }
     }
 }

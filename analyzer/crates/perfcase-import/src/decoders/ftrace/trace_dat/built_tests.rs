@@ -317,5 +317,5 @@ fn what_is_no_trace_or_of_another_version_is_refused() {
     assert_eq!(parse(b"PERFILE2 and more").unwrap_err().kind, "corrupt");
     assert_eq!(parse(b"\x17\x08").unwrap_err().kind, "truncated");
     let error = parse(b"\x17\x08\x44tracing8\0\0\x08").unwrap_err();
-    assert_eq!((error.kind, error.offset), ("unknown_version", Some(10)));
+    assert_eq!((error.kind, error.byte_offset), ("unknown_version", Some(10)));
 }

@@ -13,7 +13,8 @@ mod tests;
 mod v6;
 mod v7;
 
-use super::Damage;
+use perfcase_archive::Issue;
+
 use super::capture::Capture;
 use super::compression::Compression;
 use super::cursor::Cursor;
@@ -24,7 +25,7 @@ pub const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
 /// Reads everything but the pages. An error means that nothing can be read; what is damaged behind the header is in
 /// [`Capture::damages`].
-pub fn parse(data: &[u8]) -> Result<Capture, Damage> {
+pub fn parse(data: &[u8]) -> Result<Capture, Issue> {
     let mut cursor = Cursor::new(data, 0, false);
     cursor.expect(MAGIC, "the magic of a trace.dat")?;
     let version_at = cursor.offset();
@@ -34,7 +35,7 @@ pub fn parse(data: &[u8]) -> Result<Capture, Damage> {
         "7" => 7,
         other => {
             let message = format!("trace.dat version {other:?} is not known; versions 6 and 7 are");
-            return Err(Damage::at(version_at, "unknown_version", message));
+            return Err(Issue::error("unknown_version", message).at(version_at));
         }
     };
     let big_endian = cursor.u8("the byte order")? != 0;
@@ -57,7 +58,7 @@ fn page_layout(capture: &mut Capture, page_size: u32, at: u64) -> PageLayout {
     let parsed = PageLayout::parse(&capture.header_page, capture.big_endian);
     if parsed.is_none() {
         let message = "header_page is missing or damaged; the usual layout of a page is assumed";
-        capture.damages.push(Damage::at(at, "corrupt", message));
+        capture.damages.push(Issue::error("corrupt", message).at(at));
     }
     let layout =
         parsed.unwrap_or_else(|| PageLayout::standard(4096, usize::from(capture.long_size), capture.big_endian));
@@ -73,7 +74,7 @@ fn selected_clock(text: &str) -> Option<&str> {
 fn compression_by_name(name: &str, at: u64, capture: &mut Capture) -> Compression {
     Compression::from_name(name).unwrap_or_else(|| {
         let message = format!("compression {name:?} is not known: compressed sections cannot be read");
-        capture.damages.push(Damage::at(at, "unknown_compression", message));
+        capture.damages.push(Issue::error("unknown_compression", message).at(at));
         Compression::None
     })
 }

@@ -1,7 +1,9 @@
 //! Options of a trace.dat: numbered pieces of data behind a 16-bit id and a 32-bit size.
 
+use perfcase_archive::Issue;
+
 use super::selected_clock;
-use crate::decoders::ftrace::Damage;
+
 use crate::decoders::ftrace::capture::{Capture, CpuStats, TscToNs};
 use crate::decoders::ftrace::cursor::Cursor;
 
@@ -47,7 +49,7 @@ pub(super) fn take(
     cursor: &mut Cursor,
     capture: &mut Capture,
     collected: &mut Collected,
-) -> Result<(), Damage> {
+) -> Result<(), Issue> {
     match id {
         // trace-cmd reads both with strtoll, base 0; the date in us, the offset in ns.
         id::DATE => add_offset(capture, integer(&text(cursor)).map(|us| us.wrapping_mul(1000))),
@@ -65,7 +67,7 @@ pub(super) fn take(
         }
         _ if id > id::LAST => {
             let message = format!("option {id} is not known and is passed over");
-            capture.damages.push(Damage::at(cursor.offset(), "unknown_option", message));
+            capture.damages.push(Issue::info("unknown_option", message).at(cursor.offset()));
         }
         _ => {}
     }

@@ -1,10 +1,12 @@
 //! A version 7 file without its options: they stand at the end and are lost when the file is cut. Sections follow each
 //! other from the header on, so what is there can be found by walking them.
 
+use perfcase_archive::Issue;
+
 use super::options::id;
 use super::page_layout;
 use super::v7::{FLAG_COMPRESSED, SECTION_FLYRECORD, chunks, read_section, section_header};
-use crate::decoders::ftrace::Damage;
+
 use crate::decoders::ftrace::capture::{Buffer, Capture, CpuData};
 use crate::decoders::ftrace::compression::Room;
 use crate::decoders::ftrace::cursor::Cursor;
@@ -12,7 +14,7 @@ use crate::decoders::ftrace::stream::Segment;
 
 /// Walks the sections from the cursor's position. CPU numbers and clocks stand in the options, so CPUs are numbered in
 /// the order of their pages, and that is said.
-pub(super) fn scan(file: &mut Cursor, page_size: u32, capture: &mut Capture) -> Result<(), Damage> {
+pub(super) fn scan(file: &mut Cursor, page_size: u32, capture: &mut Capture) -> Result<(), Issue> {
     let mut offset = file.position() as u64;
     let mut pages = Vec::new();
     while let Ok((header, mut body)) = section_header(file, offset) {
@@ -44,13 +46,13 @@ pub(super) fn scan(file: &mut Cursor, page_size: u32, capture: &mut Capture) -> 
             "the table of CPUs is lost: pages of {} CPUs were found; their numbers are guessed, the clock is unknown",
             cpus.len()
         );
-        capture.damages.push(Damage::at(at, "truncated", message));
+        capture.damages.push(Issue::error("truncated", message).at(at));
         capture.buffers.push(Buffer { name: String::new(), clock: String::new(), layout, cpus });
     }
     Ok(())
 }
 
-fn scan_section(id: u16, flags: u16, body: &mut Cursor, capture: &mut Capture) -> Result<(), Damage> {
+fn scan_section(id: u16, flags: u16, body: &mut Cursor, capture: &mut Capture) -> Result<(), Issue> {
     if flags & FLAG_COMPRESSED == 0 {
         return read_section(id, body, capture);
     }
@@ -60,7 +62,7 @@ fn scan_section(id: u16, flags: u16, body: &mut Cursor, capture: &mut Capture) -
     let packed = body.bytes(u64::from(stored), "a section")?;
     let (bytes, error) = capture.compression.unpack(packed, unpacked, &capture.room);
     if let Some(what) = error {
-        return Err(Damage::at(at, "corrupt", format!("section {id}: {what}")));
+        return Err(Issue::error("corrupt", format!("section {id}: {what}")).at(at));
     }
     read_section(id, &mut Cursor::new(&bytes, at, body.big_endian), capture)
 }

@@ -27,7 +27,7 @@ fn merge<'a>(data: &'a [u8], capture: &Capture) -> Merge<&'a [u8]> {
 type Row = (i32, u32, u64, String);
 
 /// Every record, in order.
-fn rows(data: &[u8]) -> (Vec<Row>, Vec<Damage>) {
+fn rows(data: &[u8]) -> (Vec<Row>, Vec<Issue>) {
     let mut capture = parse(data).unwrap();
     let (formats, errors) = capture.parse_formats();
     assert_eq!(errors, []);

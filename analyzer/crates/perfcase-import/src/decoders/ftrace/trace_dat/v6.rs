@@ -1,8 +1,10 @@
 //! Version 6: everything in one fixed order, never compressed; the places of the pages at the end.
 
+use perfcase_archive::Issue;
+
 use super::options::{self, Collected, id};
 use super::{page_layout, sections};
-use crate::decoders::ftrace::Damage;
+
 use crate::decoders::ftrace::capture::{Buffer, Capture, CpuData};
 use crate::decoders::ftrace::cursor::Cursor;
 use crate::decoders::ftrace::layout::PageLayout;
@@ -11,7 +13,7 @@ use crate::decoders::ftrace::stream::Segment;
 /// Most CPUs that are read: Linux's own limit is 8,192.
 pub(super) const MAX_CPUS: u32 = 1 << 14;
 
-pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -> Result<(), Damage> {
+pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -> Result<(), Issue> {
     sections::header_info(cursor, capture)?;
     let layout = page_layout(capture, page_size, cursor.offset());
     sections::ftrace_formats(cursor, capture)?;
@@ -22,7 +24,7 @@ pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -
     let at = cursor.offset();
     let cpu_count = cursor.u32("the number of CPUs")?;
     if cpu_count > MAX_CPUS {
-        return Err(Damage::at(at, "corrupt", format!("{cpu_count} CPUs are over the limit of {MAX_CPUS}")));
+        return Err(Issue::error("corrupt", format!("{cpu_count} CPUs are over the limit of {MAX_CPUS}")).at(at));
     }
     capture.cpu_count = Some(cpu_count);
     let mut collected = Collected::default();
@@ -38,7 +40,7 @@ pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -
             }
             b"flyrecord\0" => break,
             _ => {
-                return Err(Damage::at(at, "corrupt", "neither options nor pages follow the header"));
+                return Err(Issue::error("corrupt", "neither options nor pages follow the header").at(at));
             }
         }
     }
@@ -63,7 +65,7 @@ fn read_options(
     capture: &mut Capture,
     collected: &mut Collected,
     instances: &mut Vec<Instance>,
-) -> Result<(), Damage> {
+) -> Result<(), Issue> {
     for _ in 0..options::MAX_OPTIONS {
         let id = cursor.u16("an option's number")?;
         if id == id::DONE {
@@ -78,10 +80,10 @@ fn read_options(
         };
         capture.damages.extend(outcome.err());
     }
-    Err(Damage::at(cursor.offset(), "corrupt", "the options do not end"))
+    Err(Issue::error("corrupt", "the options do not end").at(cursor.offset()))
 }
 
-fn read_buffer_option(option: &mut Cursor) -> Result<Instance, Damage> {
+fn read_buffer_option(option: &mut Cursor) -> Result<Instance, Issue> {
     let offset = option.u64("an instance's offset")?;
     let name = option.string(255, "an instance's name")?;
     Ok(Instance { offset, name })
@@ -94,7 +96,7 @@ fn read_instance(
     clock: &str,
     layout: PageLayout,
     capture: &mut Capture,
-) -> Result<(), Damage> {
+) -> Result<(), Issue> {
     cursor.seek(instance.offset)?;
     cursor.expect(b"flyrecord\0", "an instance's pages")?;
     let cpus = cpu_table(cursor, capture.cpu_count.unwrap_or(0), capture)?;
@@ -103,7 +105,7 @@ fn read_instance(
 }
 
 /// Offset and size for each CPU.
-fn cpu_table(cursor: &mut Cursor, count: u32, capture: &mut Capture) -> Result<Vec<CpuData>, Damage> {
+fn cpu_table(cursor: &mut Cursor, count: u32, capture: &mut Capture) -> Result<Vec<CpuData>, Issue> {
     let mut cpus = Vec::new();
     for cpu in 0..count {
         let at = cursor.offset();
@@ -118,14 +120,14 @@ fn cpu_table(cursor: &mut Cursor, count: u32, capture: &mut Capture) -> Result<V
 }
 
 /// The part of `offset..offset + size` that the file has, and what to say where that is not all.
-pub(super) fn clamp(cpu: u32, offset: u64, size: u64, end: usize, at: u64) -> (std::ops::Range<usize>, Option<Damage>) {
+pub(super) fn clamp(cpu: u32, offset: u64, size: u64, end: usize, at: u64) -> (std::ops::Range<usize>, Option<Issue>) {
     let start = usize::try_from(offset).unwrap_or(usize::MAX).min(end);
     let stop = usize::try_from(offset.saturating_add(size)).unwrap_or(usize::MAX).min(end);
     let missing = size - (stop - start) as u64;
     let damage = (missing > 0).then(|| {
         let message =
             format!("CPU {cpu}: {missing} of {size} bytes of pages at {offset} are behind the end of the file");
-        Damage::at(if start < end { end as u64 } else { at }, "truncated", message)
+        Issue::error("truncated", message).at(if start < end { end as u64 } else { at })
     });
     (start..stop, damage)
 }

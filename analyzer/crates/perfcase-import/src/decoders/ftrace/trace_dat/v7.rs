@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
+use perfcase_archive::Issue;
+
 use super::options::{self, Collected, id};
 use super::v6::{MAX_CPUS, clamp};
 use super::{compression_by_name, page_layout, recovery, sections};
-use crate::decoders::ftrace::Damage;
+
 use crate::decoders::ftrace::capture::{Buffer, Capture, CpuData};
 use crate::decoders::ftrace::compression::Room;
 use crate::decoders::ftrace::cursor::Cursor;
@@ -38,7 +40,7 @@ struct BufferOption {
     cpus: Vec<(u32, u64, u64)>,
 }
 
-pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -> Result<(), Damage> {
+pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -> Result<(), Issue> {
     let at = cursor.offset();
     let name = cursor.string(64, "the compression's name")?;
     cursor.string(64, "the compression's version")?;
@@ -68,7 +70,7 @@ pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -
 
 /// Behind the last section of options, at `last`, only the names of the sections follow. Nothing here needs them, but a file
 /// that ends within them was cut, and that is said.
-fn trailing_strings(file: &Cursor, last: u64) -> Result<(), Damage> {
+fn trailing_strings(file: &Cursor, last: u64) -> Result<(), Issue> {
     let (options, body) = section_header(file, last)?;
     let Some(end) = body.offset().checked_add(options.size) else { return Ok(()) };
     let mut at = file.clone();
@@ -90,7 +92,7 @@ fn read_option_chain(
     capture: &mut Capture,
     collected: &mut Collected,
     buffers: &mut Vec<BufferOption>,
-) -> Result<u64, Damage> {
+) -> Result<u64, Issue> {
     let mut next = first;
     for _ in 0..MAX_OPTION_SECTIONS {
         let (body, base) = section(cursor, next, id::DONE, capture)?;
@@ -111,7 +113,7 @@ fn read_option_chain(
         }
         next = done;
     }
-    Err(Damage::at(next, "corrupt", "the sections of options do not end"))
+    Err(Issue::error("corrupt", "the sections of options do not end").at(next))
 }
 
 fn read_option(
@@ -121,7 +123,7 @@ fn read_option(
     capture: &mut Capture,
     collected: &mut Collected,
     buffers: &mut Vec<BufferOption>,
-) -> Result<(), Damage> {
+) -> Result<(), Issue> {
     match id {
         id::BUFFER => buffers.push(read_buffer_option(option)?),
         id::BUFFER_TEXT => {
@@ -139,7 +141,7 @@ fn read_option(
 }
 
 /// The text of a latency trace, which may be stored in chunks as pages are.
-fn latency_text(file: &Cursor, offset: u64, capture: &mut Capture) -> Result<Vec<u8>, Damage> {
+fn latency_text(file: &Cursor, offset: u64, capture: &mut Capture) -> Result<Vec<u8>, Issue> {
     let (header, mut body) = section_header(file, offset)?;
     if header.flags & FLAG_COMPRESSED == 0 {
         let rest = body.remaining() as u64;
@@ -155,13 +157,13 @@ fn latency_text(file: &Cursor, offset: u64, capture: &mut Capture) -> Result<Vec
         let Segment::Chunk { stored, unpacked } = segment else { continue };
         let (part, error) = capture.compression.unpack(bytes.get(stored).unwrap_or_default(), unpacked, &capture.room);
         text.extend(part);
-        capture.damages.extend(error.map(|what| Damage::at(at, "corrupt", what)));
+        capture.damages.extend(error.map(|what| Issue::error("corrupt", what).at(at)));
     }
     Ok(text)
 }
 
 /// Reads the body of one of the sections 16 to 21.
-pub(super) fn read_section(id: u16, body: &mut Cursor, capture: &mut Capture) -> Result<(), Damage> {
+pub(super) fn read_section(id: u16, body: &mut Cursor, capture: &mut Capture) -> Result<(), Issue> {
     match id {
         id::HEADER_INFO => sections::header_info(body, capture),
         id::FTRACE_EVENTS => sections::ftrace_formats(body, capture),
@@ -172,7 +174,7 @@ pub(super) fn read_section(id: u16, body: &mut Cursor, capture: &mut Capture) ->
     }
 }
 
-fn read_buffer_option(option: &mut Cursor) -> Result<BufferOption, Damage> {
+fn read_buffer_option(option: &mut Cursor) -> Result<BufferOption, Issue> {
     let at = option.offset();
     let offset = option.u64("where a buffer is")?;
     let name = option.string(255, "a buffer's name")?;
@@ -180,7 +182,7 @@ fn read_buffer_option(option: &mut Cursor) -> Result<BufferOption, Damage> {
     let page_size = option.u32("a buffer's page size")?;
     let count = option.u32("a buffer's number of CPUs")?;
     if count > MAX_CPUS {
-        return Err(Damage::at(at, "corrupt", format!("{count} CPUs are over the limit of {MAX_CPUS}")));
+        return Err(Issue::error("corrupt", format!("{count} CPUs are over the limit of {MAX_CPUS}")).at(at));
     }
     let mut cpus = Vec::new();
     for _ in 0..count {
@@ -196,7 +198,7 @@ fn open_buffer(
     buffer: BufferOption,
     layout: PageLayout,
     capture: &mut Capture,
-) -> Result<(), Damage> {
+) -> Result<(), Issue> {
     let (header, _) = section_header(file, buffer.offset)?;
     let is_compressed = header.flags & FLAG_COMPRESSED != 0;
     let mut cpus = Vec::new();
@@ -220,13 +222,13 @@ fn open_buffer(
 }
 
 /// A count, then each chunk behind its stored and unpacked size. Chunks before the damage are kept.
-pub(super) fn chunks(cursor: &mut Cursor, room: &Room) -> (Vec<Segment>, Option<Damage>) {
+pub(super) fn chunks(cursor: &mut Cursor, room: &Room) -> (Vec<Segment>, Option<Issue>) {
     let mut segments = Vec::new();
-    let mut read = || -> Result<(), Damage> {
+    let mut read = || -> Result<(), Issue> {
         let at = cursor.offset();
         let count = cursor.u32("a number of chunks")?;
         if count > MAX_CHUNKS {
-            return Err(Damage::at(at, "corrupt", format!("{count} chunks are over the limit of {MAX_CHUNKS}")));
+            return Err(Issue::error("corrupt", format!("{count} chunks are over the limit of {MAX_CHUNKS}")).at(at));
         }
         for _ in 0..count {
             let stored = cursor.u32("a chunk's size")?;
@@ -234,7 +236,7 @@ pub(super) fn chunks(cursor: &mut Cursor, room: &Room) -> (Vec<Segment>, Option<
             let start = cursor.position();
             // Any number of CPUs may point to the same chunks.
             if !room.take(size_of::<Segment>()) {
-                return Err(Damage::at(at, "corrupt", "the lists of chunks are together over the limit of memory"));
+                return Err(Issue::error("corrupt", "the lists of chunks are together over the limit of memory").at(at));
             }
             let available = (stored as usize).min(cursor.remaining());
             segments.push(Segment::Chunk { stored: start..start + available, unpacked });
@@ -247,7 +249,7 @@ pub(super) fn chunks(cursor: &mut Cursor, room: &Room) -> (Vec<Segment>, Option<
 }
 
 /// The header of the section at `offset`, and a cursor over its body as far as the file has it.
-pub(super) fn section_header<'a>(file: &Cursor<'a>, offset: u64) -> Result<(SectionHeader, Cursor<'a>), Damage> {
+pub(super) fn section_header<'a>(file: &Cursor<'a>, offset: u64) -> Result<(SectionHeader, Cursor<'a>), Issue> {
     let mut at = file.clone();
     at.seek(offset)?;
     let id = at.u16("a section's number")?;
@@ -261,18 +263,18 @@ pub(super) fn section_header<'a>(file: &Cursor<'a>, offset: u64) -> Result<(Sect
 
 /// The unpacked body of the section at `offset` and where it begins in the file. A body that was cut is damage, as its
 /// parts hang on each other.
-fn section<'a>(file: &Cursor<'a>, offset: u64, id: u16, capture: &Capture) -> Result<(Cow<'a, [u8]>, u64), Damage> {
+fn section<'a>(file: &Cursor<'a>, offset: u64, id: u16, capture: &Capture) -> Result<(Cow<'a, [u8]>, u64), Issue> {
     let (header, mut body) = section_header(file, offset)?;
     if header.id != id {
         let message = format!("section {id} is expected here, section {} was found", header.id);
-        return Err(Damage::at(offset, "corrupt", message));
+        return Err(Issue::error("corrupt", message).at(offset));
     }
     let base = body.offset();
     if header.flags & FLAG_COMPRESSED == 0 {
         let bytes = body.bytes(header.size, "a section")?;
         // Any number of options may point to the same section, and what it says is kept each time.
         if !capture.room.take(bytes.len()) {
-            return Err(Damage::at(base, "corrupt", "the sections are together over the limit of memory"));
+            return Err(Issue::error("corrupt", "the sections are together over the limit of memory").at(base));
         }
         return Ok((Cow::Borrowed(bytes), base));
     }
@@ -281,7 +283,7 @@ fn section<'a>(file: &Cursor<'a>, offset: u64, id: u16, capture: &Capture) -> Re
     let packed = body.bytes(u64::from(stored), "a section")?;
     let (bytes, error) = capture.compression.unpack(packed, unpacked, &capture.room);
     match error {
-        Some(what) => Err(Damage::at(base, "corrupt", format!("section {id}: {what}"))),
+        Some(what) => Err(Issue::error("corrupt", format!("section {id}: {what}")).at(base)),
         None => Ok((Cow::Owned(bytes), base)),
     }
 }
