@@ -1,6 +1,6 @@
 //! From a capture's members to typed tables: decoders, the timeline, the writer.
 //!
-//! Data flow one way: `decoders/` read one input format each and hand records, in the order of time, to the
+//! Data flow one way: `decoders/` hand the records that perfcase-decode reads, in the order of time, to the
 //! [`session`]; `tracepoint/` decodes event payloads; `timeline/` pairs events to thread states, system calls and
 //! requests; `writer` puts rows into Parquet files.
 
@@ -10,7 +10,6 @@ pub mod decoders;
 #[path = "../tests/all/support/fixture.rs"]
 #[allow(dead_code)]
 mod fixture;
-pub mod format;
 mod import;
 mod memory;
 mod order;

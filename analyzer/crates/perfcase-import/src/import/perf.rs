@@ -1,11 +1,12 @@
 //! What a perf.data needs of the capture around it: the other files of its directory, event formats of the host.
 
 use perfcase_archive::{ArchiveError, Capture, Content, Issue, Member, MemberKind};
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::perf_data::HeaderError;
 
 use super::inputs::{Refused, UNREADABLE, note_unreadable};
 use super::{Input, Opened};
-use crate::decoders::perf_data::{self, HeaderError};
-use crate::format::EventFormat;
+use crate::decoders::perf_data;
 use crate::session::Session;
 
 /// Where the formats lie that the recorder copied out of tracefs: `<system>/<event>` below it.

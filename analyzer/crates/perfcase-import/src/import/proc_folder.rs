@@ -7,13 +7,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use perfcase_archive::{ArchiveError, Capture, CaptureKind, Content, Issue, Member, MemberKind};
+use perfcase_decode::proc::socket_text::Sockets;
 
 use super::inputs::note_unreadable;
 use super::proc_facts::Boot;
 use super::{Opened, bare_source};
 use crate::decoders::proc;
 use crate::decoders::proc::socket::OF_UNKNOWN;
-use crate::decoders::proc::socket_text::Sockets;
 use crate::session::Session;
 
 /// The files of one moment, by their paths on the host.

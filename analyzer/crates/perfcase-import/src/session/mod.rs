@@ -2,7 +2,6 @@
 
 mod code;
 mod events;
-mod file_symbols;
 mod host;
 mod issues;
 mod load;
@@ -17,12 +16,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use arrow_array::ArrayRef;
+pub use perfcase_decode::NO_TIME;
+use perfcase_decode::perf_data::FileSymbols;
 use perfcase_symbols::Objects;
 
 pub use code::SourceLine;
 pub(crate) use events::EventsView;
 pub use events::{EventAttr, EventId, SourceId, SourceInfo};
-pub use file_symbols::FileSymbols;
 pub use host::HostFacts;
 pub(crate) use load::placement;
 pub use maps::Mapping;
@@ -36,9 +36,6 @@ use crate::timeline::Timelines;
 use crate::tracepoint::Tracepoints;
 use crate::writer::{Build, WriteError, Writer};
 use perfcase_symbols::Kallsyms;
-
-/// A time that a record does not have. It sorts before every other.
-pub const NO_TIME: i64 = i64::MIN;
 
 /// Rows that a table may hold before they are handed to the writer.
 const BATCH_ROWS: usize = 65_536;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use perfcase_archive::{ArchiveError, Capture, Content, Issue, Member, MemberKind};
+use perfcase_decode::ftrace::Events;
 
 use super::client::{PrintError, Spawn};
 use super::output::{Output, PrintOptions, Printed, Sink};
 use super::perf_text::PerfTextError;
 use super::{perf_text, trace_text};
-use crate::decoders::ftrace::Events;
 
 /// Why a capture's events cannot be printed.
 #[derive(Debug, thiserror::Error)]

@@ -4,15 +4,15 @@ use std::cell::RefCell;
 use std::ops::Deref;
 
 use hashbrown::HashMap;
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::ftrace::events::{CommonFields, Events};
+use perfcase_decode::ftrace::stream::Loss;
 
 use super::client::{Client, PrintError, Spawn};
 use super::graph::{GraphFields, is_leaf};
 use super::output::{Output, PrintOptions, Printed, Sink};
 use super::printer::{Setup, Style};
 use super::protocol::Request;
-use crate::decoders::ftrace::events::{CommonFields, Events};
-use crate::decoders::ftrace::stream::Loss;
-use crate::format::EventFormat;
 
 /// What the outcome of a request belongs to.
 enum Tag {

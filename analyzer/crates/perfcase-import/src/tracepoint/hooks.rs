@@ -1,10 +1,11 @@
 //! Tracepoints that tell more than their own row: who runs, which thread wakes which, which calls and
 //! requests are under way.
 
+use perfcase_decode::format::{EventFormat, FieldKind};
+
 use super::Record;
 use super::plan::IntField;
 use super::state_bits::OldBits;
-use crate::format::{EventFormat, FieldKind};
 use crate::session::{Session, SourceId, Utid, until_nul};
 use crate::timeline::{BlockEvent, BlockStep, Entry, Return, Switch, WakeKind, Wakeup};
 
@@ -407,7 +408,7 @@ fn typed_args(format: &EventFormat, is_big_endian: bool) -> Args {
     let fields: Vec<_> = fields.filter(|field| !matches!(field.name.as_str(), "__syscall_nr" | "nr")).collect();
     let (offset, width) = fields.first().map_or((0, 0), |first| (first.offset as usize, first.size as usize));
     // Newer kernels add what a pointer points to behind the arguments, as data of variable size.
-    let is_next = |&(index, field): &(usize, &&crate::format::Field)| {
+    let is_next = |&(index, field): &(usize, &&perfcase_decode::format::Field)| {
         field.offset as usize == offset + index * width && field.size as usize == width
     };
     let count = fields.iter().enumerate().take(6).take_while(is_next).count() as u8;

@@ -10,8 +10,8 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 use perfcase_archive::Issue;
+use perfcase_decode::format::EventFormat;
 
-use crate::format::EventFormat;
 use crate::session::{Session, SourceId};
 use crate::tables::TableSpec;
 use crate::writer::Build;

@@ -1,6 +1,6 @@
 //! How to read the fields of one event: compiled once from its format, run for every record.
 
-use crate::format::{EventFormat, Field, FieldKind, LocElem};
+use perfcase_decode::format::{EventFormat, Field, FieldKind, LocElem};
 
 use super::state_bits::OldBits;
 use super::table::{ColumnKind, EventTable};

@@ -4,7 +4,7 @@
 //! 4.14 has them, so that tables and timelines know one set of bits. What has no place there is dropped: whether a
 //! signal may end the wait ("K"), and "W", which no thread has when it leaves a CPU.
 
-use crate::format::EventFormat;
+use perfcase_decode::format::EventFormat;
 
 /// Bit 8 since 4.14: the thread could have run on, and the kernel took the CPU from it.
 const PREEMPTED: u16 = 0x100;

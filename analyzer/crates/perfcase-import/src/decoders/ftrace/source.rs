@@ -4,11 +4,11 @@ use std::ops::Deref;
 
 use hashbrown::HashMap;
 use perfcase_archive::Issue;
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::ftrace::capture::TscToNs;
+use perfcase_decode::ftrace::events::{CommonFields, Events};
+use perfcase_decode::ftrace::stream::Loss;
 
-use super::capture::TscToNs;
-use super::events::{CommonFields, Events};
-use super::stream::Loss;
-use crate::format::EventFormat;
 use crate::session::{EventAttr, EventId, NO_TIME, Session, SourceId};
 use crate::source::Source;
 use crate::tracepoint::{Record, TracepointId};

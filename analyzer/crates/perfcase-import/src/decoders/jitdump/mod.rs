@@ -9,9 +9,9 @@ use std::rc::Rc;
 
 use perfcase_archive::{Content, Issue};
 
-use crate::decoders::perf_data::bytes::{ByteOrder, Cursor};
 use crate::session::{NO_TIME, Session, SourceLine};
 use crate::source::Source;
+use perfcase_decode::perf_data::bytes::{ByteOrder, Cursor};
 
 /// "JiTD" as the writer's machine has it.
 const MAGIC: u32 = 0x4a69_5444;

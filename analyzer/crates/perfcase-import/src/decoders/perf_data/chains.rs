@@ -1,12 +1,12 @@
 //! The user part of a callchain, where the kernel's own walk along frame pointers is not the best there is: branch
 //! records of calls (--call-graph lbr), registers and a copy of the stack (--call-graph dwarf).
 
+use perfcase_decode::perf_data::attr::Attr;
+use perfcase_decode::perf_data::bytes::ByteOrder;
+use perfcase_decode::perf_data::recording::Recording;
+use perfcase_decode::perf_data::sample::{More, field};
 use perfcase_symbols::unwind::{Machine, Registers};
 
-use super::attr::Attr;
-use super::bytes::ByteOrder;
-use super::recording::Recording;
-use super::sample::{More, field};
 use crate::session::{Callers, EndReason, Session, UserState};
 
 /// PERF_CONTEXT_USER of perf_event.h.

@@ -4,24 +4,23 @@ use std::ops::Deref;
 
 use hashbrown::HashMap;
 use perfcase_archive::Issue;
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::perf_data::attr::{
+    Attr, SOFTWARE_BPF_OUTPUT, SOFTWARE_CONTEXT_SWITCHES, TYPE_SOFTWARE, TYPE_TRACEPOINT,
+};
+use perfcase_decode::perf_data::behind::{Behind, Release};
+use perfcase_decode::perf_data::bytes::ByteOrder;
+use perfcase_decode::perf_data::header::HeaderError;
+use perfcase_decode::perf_data::names;
+use perfcase_decode::perf_data::recording::Recording;
+use perfcase_decode::perf_data::sample::field;
+use perfcase_decode::perf_data::scan::scan_within;
 use perfcase_symbols::Kallsyms;
 
-use super::attr::{Attr, SOFTWARE_BPF_OUTPUT, SOFTWARE_CONTEXT_SWITCHES, TYPE_SOFTWARE, TYPE_TRACEPOINT};
-use super::behind::Behind;
-use super::bytes::ByteOrder;
-use super::header::HeaderError;
-use super::names;
-use super::recording::Recording;
-use super::sample::field;
-use super::scan::scan_within;
 use super::source::PerfSource;
-use crate::format::EventFormat;
 use crate::session::{EventAttr, EventId, Session, SourceId};
 use crate::timeline::Moment;
 use crate::tracepoint::TracepointId;
-
-/// Tells the owner of a file's bytes that those before an offset need not stay in memory.
-pub type Release = Box<dyn Fn(usize)>;
 
 /// What the importer knows that the file does not.
 #[derive(Default)]

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use super::bytes::U64s;
+use perfcase_decode::perf_data::bytes::U64s;
+use perfcase_decode::perf_data::deferred;
+use perfcase_decode::perf_data::events::Event;
+use perfcase_decode::perf_data::record::{RecordHeader, misc};
+use perfcase_decode::perf_data::recording::{LATEST_NS, Recording};
+use perfcase_decode::perf_data::sample::{Sample, SampleDamage, field, ids};
+
 use super::chains;
-use super::deferred;
-use super::events::Event;
 use super::group::LastValues;
 use super::open::Known;
-use super::record::{RecordHeader, misc};
-use super::recording::{LATEST_NS, Recording};
-use super::sample::{Sample, SampleDamage, field, ids};
 use crate::session::{NO_TIME, Session, SourceId};
 use crate::tables::{BranchRow, GuestSampleRow, SampleDetailRow, SampleReadRow, SampleRow};
 use crate::timeline::Moment;

@@ -1,8 +1,9 @@
 //! Rows of records that are neither samples nor about threads' lives: switches, namespaces, cgroups, kernel text.
 
-use super::bytes::U64s;
-use super::record::{Record, RecordHeader, misc};
-use super::sample::{Trailer, ids};
+use perfcase_decode::perf_data::bytes::U64s;
+use perfcase_decode::perf_data::record::{Record, RecordHeader, misc};
+use perfcase_decode::perf_data::sample::{Trailer, ids};
+
 use crate::session::Session;
 use crate::tables::{CgroupRow, KernelTextRow, PerfSwitchRow, ThreadNamespaceRow};
 

@@ -3,18 +3,18 @@
 use std::ops::Deref;
 
 use perfcase_archive::Issue;
+use perfcase_decode::perf_data::behind::Behind;
+use perfcase_decode::perf_data::bytes::Cursor;
+use perfcase_decode::perf_data::index::{Entry, InTimeOrder};
+use perfcase_decode::perf_data::loss::Losses;
+use perfcase_decode::perf_data::record::{self, FileIdentity, Mmap, Record, RecordHeader, kind, misc};
+use perfcase_decode::perf_data::recording::{LATEST_NS, Recording};
+use perfcase_decode::perf_data::sample::SampleDamage;
+use perfcase_decode::perf_data::scan::HINT_DAMAGE;
 
-use super::behind::Behind;
-use super::bytes::Cursor;
 use super::group::LastValues;
-use super::index::{Entry, InTimeOrder};
-use super::loss::Losses;
 use super::open::Known;
-use super::record::{self, FileIdentity, Mmap, Record, RecordHeader, kind, misc};
-use super::recording::{LATEST_NS, Recording};
-use super::sample::SampleDamage;
 use super::sample_rows::Scratch;
-use super::scan::HINT_DAMAGE;
 use crate::session::{Mapping, NO_TIME, Session, SourceId};
 use crate::source::Source;
 

@@ -1,11 +1,11 @@
 //! Records that were counted but make no rows, as issues: nothing is left out in silence.
 
 use perfcase_archive::Issue;
+use perfcase_decode::perf_data::record::kind;
+use perfcase_decode::perf_data::recording::Recording;
+use perfcase_decode::perf_data::simpleperf;
 
-use super::record::kind;
-use super::recording::Recording;
 use super::sample_rows::Scratch;
-use super::simpleperf;
 
 /// Kinds without rows of their own, and what they would tell.
 const COUNTED: [(u32, &str); 9] = [

@@ -1,6 +1,7 @@
 //! Rows of what a sample's text has beside its address.
 
-use super::details::{Details, Place, Registers};
+use perfcase_decode::perf_script::details::{Details, Place, Registers};
+
 use super::source::PerfScript;
 use crate::session::Session;
 use crate::tables::{BranchRow, SampleDetailRow};

@@ -1,9 +1,9 @@
 //! Lays printed fields out as a record of the kernel, so that they go the way of all tracepoints.
 
 use hashbrown::HashMap;
+use perfcase_decode::format::{EventFormat, Field as FormatField, FieldKind, LocElem};
 
 use super::fields::{Field, Value};
-use crate::format::{EventFormat, Field as FormatField, FieldKind, LocElem};
 use crate::session::{Session, SourceId};
 use crate::tracepoint::TracepointId;
 use crate::tracepoint::state_bits::TODAY;

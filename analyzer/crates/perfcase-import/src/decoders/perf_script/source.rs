@@ -2,13 +2,13 @@
 
 use hashbrown::HashMap;
 use perfcase_archive::{Content, Issue};
+use perfcase_decode::perf_data::sample::ids;
+use perfcase_decode::perf_script::details::{Details, MOST_BRANCHES};
+use perfcase_decode::perf_script::frame::{self, Frame};
+use perfcase_decode::perf_script::head::{self, Head, What};
 
-use super::details::{Details, MOST_BRANCHES};
-use super::frame::{self, Frame};
-use super::head::{self, Head, What};
 use super::layout::Layouts;
 use super::{fields, header};
-use crate::decoders::perf_data::sample::ids;
 use crate::session::{EventAttr, EventId, NO_TIME, Session, SourceId};
 use crate::source::Source;
 use crate::syscall_names;

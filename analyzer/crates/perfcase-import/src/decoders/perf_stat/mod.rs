@@ -1,15 +1,9 @@
 //! `perf stat` output, CSV (`-x`), JSON (`-j`) or text for people, to rows of `pmc_interval`.
 
-mod csv;
-mod json;
-mod reading;
-mod text;
-
 use std::collections::VecDeque;
 
 use perfcase_archive::{Content, Issue, Severity};
-
-pub use reading::{Line, Reading, Scope, Status};
+use perfcase_decode::perf_stat::{Line, Reading, Scope, Status, parse_line, text};
 
 use crate::session::{NO_TIME, Session, SourceId};
 use crate::source::Source;
@@ -292,31 +286,6 @@ impl Source for PerfStat {
             issue(Issue::new(severity, "nothing_counted", message));
         }
     }
-}
-
-/// Reads a line in the form that the file has.
-fn parse_line(line: &str, separator: &mut Option<char>, has_intervals: bool) -> Line {
-    if line.trim_start().starts_with('{') {
-        return json::parse(line, has_intervals);
-    }
-    if let Some(separator) = *separator {
-        return match csv::parse(line, separator) {
-            // The empty fields of a line with a further metric.
-            Line::Unknown if separator == ' ' && line.starts_with("   ") => Line::Nothing,
-            parsed => parsed,
-        };
-    }
-    for candidate in csv::SEPARATORS {
-        match csv::parse(line, candidate) {
-            Line::Unknown => {}
-            Line::Nothing => return Line::Nothing,
-            known => {
-                *separator = Some(candidate);
-                return known;
-            }
-        }
-    }
-    Line::Unknown
 }
 
 /// The lines of the file with their offsets; a last one without an end is not given, for its numbers may be cut.

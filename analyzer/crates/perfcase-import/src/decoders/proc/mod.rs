@@ -1,32 +1,21 @@
 //! The sampler's stream of /proc and /sys files, to rows of `proc_cpu`, `proc_load`, `proc_memory`, `proc_thread`, ….
 
-mod cgroups;
-mod counters;
-mod cpus;
-mod devices;
 mod fd;
-mod function_profile;
-mod meminfo;
 mod memory;
-mod page;
 mod process;
 mod rows;
 pub mod socket;
-pub mod socket_text;
-pub mod stat;
-pub mod stream;
 mod system;
-mod text;
-pub mod thread;
 
 use std::collections::BTreeMap;
 
 use perfcase_archive::{Content, Issue};
+use perfcase_decode::proc::stream::{self, Damage, Frame};
+use perfcase_decode::proc::{devices, page, thread};
 
 use crate::session::{Session, SourceId};
 use crate::source::Source;
 use rows::{Outcome, Rows};
-use stream::{Damage, Frame};
 
 /// What the wall clock may go apart from the monotonic one between two readings, in ns. Slewing changes the rate of both; the
 /// two are read one after the other, by a process that may be interrupted.

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
+use perfcase_decode::proc::thread;
+use perfcase_decode::proc::thread::{ThreadStat, ThreadStatus};
 
+use super::fd;
 use super::rows::signed;
 use super::system::At;
-use super::thread::{ThreadStat, ThreadStatus};
-use super::{fd, thread};
 use crate::session::{Session, SourceId, Upid};
 use crate::tables::{ProcCommandRow, ProcLimitRow, ProcNumaRow, ProcProcessRow};
 

@@ -1,11 +1,12 @@
 //! From the files of a snapshot to rows.
 
 use hashbrown::HashMap;
+use perfcase_decode::proc::thread::{ThreadPath, ThreadStat, ThreadStatus, parse_schedstat, scheduler_comm};
+use perfcase_decode::proc::{meminfo, stat, thread};
 
 use super::process::{self, Io, Process, Processes, Units};
 use super::system::{self, At, Links};
-use super::thread::{ThreadPath, ThreadStat, ThreadStatus, parse_schedstat, scheduler_comm};
-use super::{meminfo, memory, socket, stat, thread};
+use super::{memory, socket};
 use crate::session::{NO_TIME, Session, SourceId, Utid};
 use crate::tables::{ProcCpuRow, ProcLoadRow, ProcSystemRow, ProcThreadRow};
 

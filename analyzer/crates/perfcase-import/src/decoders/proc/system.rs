@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use perfcase_decode::proc::{cgroups, counters, cpus, devices, function_profile};
+
 use super::rows::signed;
-use super::{cgroups, counters, cpus, devices, function_profile};
 use crate::session::Session;
 use crate::tables::{
     FunctionHitRow, ProcCgroupStatRow, ProcCpuSchedRow, ProcDiskRow, ProcInterruptRow, ProcNetCounterRow,
