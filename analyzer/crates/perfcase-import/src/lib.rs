@@ -1,8 +1,8 @@
 //! From a capture's members to typed tables: decoders, the timeline, the writer.
 //!
 //! Data flow one way: `decoders/` hand the records that perfcase-decode reads, in the order of time, to the
-//! [`session`]; `tracepoint/` decodes event payloads; `timeline/` pairs events to thread states, system calls and
-//! requests; `writer` puts rows into Parquet files.
+//! [`session`], which keeps a `model/` of what is known; `tracepoint/` makes columns of event payloads; `timeline/` pairs
+//! events to thread states, system calls and requests; a `sink` collects rows and `writer` puts them into Parquet files.
 
 mod columns;
 pub mod decoders;
@@ -12,11 +12,13 @@ pub mod decoders;
 mod fixture;
 mod import;
 mod memory;
+mod model;
 mod order;
 #[cfg(test)]
 #[path = "../../../testing/scale.rs"]
 mod scale;
 pub mod session;
+pub mod sink;
 pub mod source;
 mod symbolize;
 mod syscall_arguments;

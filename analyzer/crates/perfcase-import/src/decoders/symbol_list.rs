@@ -33,7 +33,7 @@ pub fn read(session: &mut Session, source: SourceId, name: &str, text: &str) {
         if line.member.is_some() {
             session.count_record(NO_TIME, source, None);
         }
-        session.tables.symbol_object.push(SymbolObjectRow {
+        session.sink.tables.symbol_object.push(SymbolObjectRow {
             member: line.member.as_deref(),
             kind: line.kind.as_bytes(),
             build_id: line.build_id,

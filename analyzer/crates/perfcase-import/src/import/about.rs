@@ -61,7 +61,7 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles
         if let (Some(name), Some(text)) = (member.path.strip_prefix("host/"), text) {
             found.facts.file(session, name, text, start_ns);
         }
-        session.tables.host_file.push(HostFileRow {
+        session.sink.tables.host_file.push(HostFileRow {
             path: &member.path,
             size_bytes: content.len() as u64,
             content: text.filter(|text| text.len() <= MOST_TEXT_BYTES),
@@ -130,7 +130,7 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
     let command = recorder.map(|recorder| recorder.command.join(" ")).filter(|text| !text.is_empty());
     let labels = manifest.map(|manifest| manifest.labels.join(",")).filter(|text| !text.is_empty());
     let number = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
-    session.tables.capture.push(CaptureRow {
+    session.sink.tables.capture.push(CaptureRow {
         capture_id: id,
         name: options.name.as_deref().unwrap_or(&file_name),
         format_version: manifest.map(|manifest| manifest.format_version.as_str()),
@@ -157,7 +157,7 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
         interrupted_by: recorder.and_then(|recorder| recorder.interrupted_by.as_deref()),
     });
     for cost in manifest.iter().flat_map(|manifest| &manifest.overhead) {
-        session.tables.recorder_process.push(RecorderProcessRow {
+        session.sink.tables.recorder_process.push(RecorderProcessRow {
             process: &cost.process,
             pid: cost.pid.and_then(|pid| i32::try_from(pid).ok()),
             phase: cost.phase.as_deref(),

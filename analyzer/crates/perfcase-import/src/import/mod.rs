@@ -143,7 +143,7 @@ pub fn import(
     about::write_facts(&mut session, &capture, host.facts);
     about::write_capture(&mut session, &capture, &capture_id, path, options);
     report_bounded(&mut session);
-    session.issues.write(&mut session.tables);
+    session.issues.write(&mut session.sink.tables);
     session.tracepoints.complete();
     let other_columns = session.tracepoints.other_columns();
     let issues = session.issues.list().to_vec();
@@ -168,7 +168,7 @@ fn finish(session: &mut Session, kallsyms: &Option<Kallsyms>) {
 /// Says which tables had quantities beyond what one can be.
 fn report_bounded(session: &mut Session) {
     let mut found = Vec::new();
-    session.tables.each(|table| found.push((table.name().to_string(), table.bounded_count())));
+    session.sink.tables.each(|table| found.push((table.name().to_string(), table.bounded_count())));
     for (table, count) in found.into_iter().filter(|(_, count)| *count > 0) {
         let message =
             format!("quantities beyond {QUANTITY_MAX} are shown as that: damage, or a counter's word for no limit");

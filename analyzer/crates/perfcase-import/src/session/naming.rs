@@ -5,19 +5,10 @@ use perfcase_archive::Issue;
 use perfcase_symbols::{At, INCOMPLETE, Kallsyms, Missing, Name, PerfMap, Wanted, name_all};
 
 use super::Session;
-use super::code::NO_CODE;
-use super::maps::{DsoId, SEVERAL_FILES};
-use super::stacks::{EndReason, Frame, FrameId};
+use crate::model::code::NO_CODE;
+use crate::model::maps::{DsoId, Origin, SEVERAL_FILES};
+use crate::model::stacks::{EndReason, Frame, FrameId};
 use crate::tables::{FrameRow, StackRow};
-
-/// How an object's functions got their names.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Origin {
-    /// Where the names are from.
-    pub(crate) symbols: Option<String>,
-    /// Why there are none.
-    pub(crate) missing_reason: Option<String>,
-}
 
 /// A frame's name, or the reason for none.
 type Naming = Result<Name, &'static str>;
@@ -74,7 +65,7 @@ impl Session {
             let left_out = self.objects.left_out(&dso.path, dso.build_id.as_deref());
             origin.missing_reason = left_out.map(str::to_string).or(origin.missing_reason.take());
         }
-        self.maps.write(&mut self.tables, &origins);
+        self.maps.write(&mut self.sink.tables, &origins);
         self.write_frames(&names);
     }
 
@@ -202,7 +193,7 @@ impl Session {
 
     /// Rows of frames and callchains; functions that were inlined follow all others.
     fn write_frames(&mut self, names: &[Option<Naming>]) {
-        let (stacks, tables) = (&self.stacks, &mut self.tables);
+        let (stacks, tables) = (&self.stacks, &mut self.sink.tables);
         for (id, (frame, name)) in stacks.frames.iter().zip(names).enumerate() {
             let name = name.as_ref().unwrap_or(&Err("no mapping covers the address"));
             let found = name.as_ref().ok();

@@ -8,9 +8,9 @@ use perfcase_symbols::Objects;
 use perfcase_symbols::unwind::{End, Machine, ObjectId, Registers, Space, StackCopy, Tables, Unwinder};
 
 use super::Session;
-use super::maps::{Maps, SEVERAL_FILES};
-use super::stacks::EndReason;
-use super::threads::Upid;
+use crate::model::maps::{Maps, SEVERAL_FILES};
+use crate::model::stacks::EndReason;
+use crate::model::threads::Upid;
 
 /// Reasons that an issue names, the most frequent first.
 const REASONS_NAMED: usize = 3;

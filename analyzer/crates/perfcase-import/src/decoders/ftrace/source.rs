@@ -9,9 +9,10 @@ use perfcase_decode::ftrace::capture::TscToNs;
 use perfcase_decode::ftrace::events::{CommonFields, Events};
 use perfcase_decode::ftrace::stream::Loss;
 
+use crate::model::Record;
 use crate::session::{EventAttr, EventId, NO_TIME, Session, SourceId};
 use crate::source::Source;
-use crate::tracepoint::{Record, TracepointId};
+use crate::tracepoint::TracepointId;
 use perfcase_symbols::Kallsyms;
 
 /// The events of a trace as a source of records.

@@ -95,7 +95,7 @@ fn play(source: &mut dyn Source, session: &mut Session, until: i64) {
 fn names(session: &mut Session) -> Vec<String> {
     session.write_stacks(None);
     crate::decoders::testing::rows(
-        &mut session.tables.frame,
+        &mut session.sink.tables.frame,
         "frame_id address symbol symbol_offset_bytes symbol_source source_file source_line missing_reason",
     )
 }

@@ -9,11 +9,11 @@ use perfcase_decode::perf_script::head::{self, Head, What};
 
 use super::layout::Layouts;
 use super::{fields, header};
+use crate::model::Record;
 use crate::session::{EventAttr, EventId, NO_TIME, Session, SourceId};
 use crate::source::Source;
 use crate::syscall_names;
 use crate::tables::SampleRow;
-use crate::tracepoint::Record;
 use crate::tracepoint::state_bits::is_old;
 
 /// Longest line that is looked at.
@@ -318,7 +318,7 @@ impl PerfScript {
         let sample_id = session.next_sample_id();
         let ts_ns = session.ts(head.clock_ns);
         let name_id = utid.map(|utid| session.name_at(head.clock_ns, utid));
-        session.tables.sample.push(SampleRow {
+        session.sink.tables.sample.push(SampleRow {
             sample_id,
             ts_ns,
             cpu: head.cpu,

@@ -201,7 +201,7 @@ impl PerfStat {
             Scope::Cpu(cpu) => (Some(*cpu), None),
             Scope::Named(name) => (None, Some(name.as_bytes())),
         };
-        session.tables.pmc_interval.push(PmcIntervalRow {
+        session.sink.tables.pmc_interval.push(PmcIntervalRow {
             ts_ns,
             interval_ns,
             source_id: self.source,

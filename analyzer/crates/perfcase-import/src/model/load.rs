@@ -4,7 +4,7 @@ use perfcase_symbols::Placement;
 
 /// Where something of the kernel was loaded.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) enum Load {
+pub(crate) enum Load {
     #[default]
     Unknown,
     /// What is there, and its address.
@@ -14,7 +14,7 @@ pub(super) enum Load {
 }
 
 impl Load {
-    pub(super) fn saw(&mut self, symbol: &'static str, address: u64) {
+    pub(crate) fn saw(&mut self, symbol: &'static str, address: u64) {
         *self = match *self {
             Load::Unknown => Load::At(symbol, address),
             known if known == Load::At(symbol, address) => known,
@@ -23,7 +23,7 @@ impl Load {
     }
 
     /// What is known, if it is one thing.
-    pub(super) fn at(self) -> Option<(&'static str, u64)> {
+    pub(crate) fn at(self) -> Option<(&'static str, u64)> {
         match self {
             Load::At(symbol, address) => Some((symbol, address)),
             Load::Unknown | Load::Several => None,

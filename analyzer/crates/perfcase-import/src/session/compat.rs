@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use hashbrown::{HashMap, HashSet};
 use perfcase_archive::Issue;
 
-use super::syscalls::Syscalls;
-use crate::session::{Session, Upid, Utid};
+use super::{Session, Upid, Utid};
+use crate::timeline::syscalls::Syscalls;
 
 /// Names of threads that the issue tells.
 const THREADS_NAMED: usize = 5;
@@ -29,7 +29,7 @@ impl Session {
     /// Whether a thread runs a program of 32 bits on a kernel of 64.
     #[inline]
     pub(crate) fn is_compat(&self, utid: Utid) -> bool {
-        let Compat { threads, processes, .. } = &self.timelines.compat;
+        let Compat { threads, processes, .. } = &self.compat;
         if threads.is_empty() && processes.is_empty() {
             return false;
         }
@@ -42,7 +42,7 @@ impl Session {
         if let Some(upid) = upid {
             self.set_process_compat(upid, is_compat);
         }
-        let compat = &mut self.timelines.compat;
+        let compat = &mut self.compat;
         if is_compat && upid.is_none() {
             compat.threads.insert(utid);
         } else if !is_compat {
@@ -53,7 +53,7 @@ impl Session {
 
     /// A process runs a program of 32 bits, or of 64: its mappings tell.
     pub(crate) fn set_process_compat(&mut self, upid: Upid, is_compat: bool) {
-        let compat = &mut self.timelines.compat;
+        let compat = &mut self.compat;
         if is_compat {
             compat.processes.insert(upid);
         } else {
@@ -69,23 +69,21 @@ impl Session {
         if stack_start <= 1 {
             return;
         }
-        self.timelines.compat.told_processes.insert(upid);
+        self.compat.told_processes.insert(upid);
         if stack_start >= 1 << 32 {
             return;
         }
         let is_new = self.threads.processes.get(upid as usize).is_none_or(|process| process.is_new());
-        if self.timelines.compat.processes.insert(upid) && !is_new {
+        if self.compat.processes.insert(upid) && !is_new {
             let Session { threads, timelines, .. } = self;
             let is_of = |utid: Utid| threads.all.get(utid as usize).is_some_and(|thread| thread.upid == Some(upid));
-            for timeline in &mut timelines.sources {
-                timeline.syscalls.make_compat(is_of);
-            }
+            timelines.make_compat(is_of);
         }
     }
 
     /// A new process runs what its parent runs.
     pub(crate) fn inherit_compat(&mut self, parent: Upid, child: Upid) {
-        let compat = &mut self.timelines.compat;
+        let compat = &mut self.compat;
         if compat.processes.contains(&parent) {
             compat.processes.insert(child);
         }
@@ -97,7 +95,7 @@ impl Session {
     /// A new thread, of whatever process, runs what the one that made it runs.
     pub(crate) fn inherit_thread_compat(&mut self, parent: Utid, child: Utid) {
         let is_compat = self.is_compat(parent);
-        let told = &self.timelines.compat;
+        let told = &self.compat;
         let is_told = told.told_threads.contains(&parent)
             || self.process_of(parent).is_some_and(|upid| told.told_processes.contains(&upid));
         if is_compat || is_told {
@@ -108,7 +106,7 @@ impl Session {
     /// Says whose calls may have the names of another convention: nothing told whether the program has 32 bits or 64, and
     /// no argument or result of its calls is too large for 32.
     pub(super) fn report_unknown_widths(&mut self, syscalls: &Syscalls) {
-        let told = &self.timelines.compat;
+        let told = &self.compat;
         let mut wide = HashSet::new();
         let mut narrow: HashMap<(Option<Upid>, Option<Utid>), (u64, Utid)> = HashMap::new();
         for (utid, call_count, is_wide) in syscalls.widths() {

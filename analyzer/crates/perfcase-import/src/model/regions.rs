@@ -13,20 +13,20 @@ const MOST_OF_A_BLOCK: usize = 64;
 
 /// A mapping, without its first address.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Region {
-    pub(super) end: u64,
-    pub(super) page_offset: u64,
-    pub(super) dso: DsoId,
+pub(crate) struct Region {
+    pub(crate) end: u64,
+    pub(crate) page_offset: u64,
+    pub(crate) dso: DsoId,
     /// Generated code and heaps: their addresses stay as they are.
-    pub(super) is_identity: bool,
-    pub(super) is_data: bool,
+    pub(crate) is_identity: bool,
+    pub(crate) is_data: bool,
     /// The function that it is, where records told that.
-    pub(super) code: CodeId,
+    pub(crate) code: CodeId,
 }
 
 /// Mappings by their first addresses; none overlaps another.
 #[derive(Clone, Default)]
-pub(super) struct Regions {
+pub(crate) struct Regions {
     blocks: Vec<Block>,
     count: usize,
 }
@@ -39,13 +39,13 @@ struct Block {
 }
 
 impl Regions {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count
     }
 
     /// The mapping that begins last at or before an address, and where it begins.
     #[inline]
-    pub(super) fn before(&self, address: u64) -> Option<(u64, &Region)> {
+    pub(crate) fn before(&self, address: u64) -> Option<(u64, &Region)> {
         let block = self.blocks.get(self.block_of(address)?)?;
         let (start, region) = block.regions.get(place(block, address).checked_sub(1)?)?;
         Some((*start, region))
@@ -53,18 +53,18 @@ impl Regions {
 
     /// The mapping that covers an address, and where it begins.
     #[inline]
-    pub(super) fn at(&self, address: u64) -> Option<(u64, &Region)> {
+    pub(crate) fn at(&self, address: u64) -> Option<(u64, &Region)> {
         self.before(address).filter(|(_, region)| address < region.end)
     }
 
     /// Adds a mapping of `start..region.end`, which replaces whatever is mapped there.
-    pub(super) fn insert(&mut self, start: u64, region: Region) {
+    pub(crate) fn insert(&mut self, start: u64, region: Region) {
         self.carve(start, region.end);
         self.add(start, region);
     }
 
     /// Makes room for a mapping of `start..end`: what it covers is gone, what it cuts is shortened or split.
-    pub(super) fn carve(&mut self, start: u64, end: u64) {
+    pub(crate) fn carve(&mut self, start: u64, end: u64) {
         while let Some(last) = end.checked_sub(1)
             && let Some((old_start, old)) = self.before(last).filter(|(_, region)| region.end > start)
         {
