@@ -35,8 +35,8 @@ fn end_anchor(capture: &Capture) -> Option<&Anchor> {
 /// Keeps the host's files; sets what the decoders need to know of the host before they start.
 pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles, ArchiveError> {
     if let Some(host) = capture.manifest.as_ref().map(|manifest| &manifest.host) {
-        session.host.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two());
-        session.page_size_bytes = session.host.page_size_bytes.unwrap_or(4096);
+        session.model.host.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two());
+        session.model.page_size_bytes = session.model.host.page_size_bytes.unwrap_or(4096);
         if let Some(machine) = &host.machine {
             session.timelines.set_machine(machine);
         }
@@ -73,7 +73,7 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles
 /// Writes `machine_fact`: what the host's files say and, where they are silent, the manifest or a recording's header.
 pub(super) fn write_facts(session: &mut Session, capture: &Capture, mut facts: Host) {
     let host = capture.manifest.as_ref().map(|manifest| manifest.host.clone()).unwrap_or_default();
-    let learned = session.host.clone();
+    let learned = session.model.host.clone();
     let number = |value: Option<u64>| value.map(|value| value.to_string());
     for (key, value, unit) in [
         ("host.name", host.hostname.or(learned.hostname), None),
@@ -116,7 +116,7 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
     let start_clock_ns = session.start_ns();
     let manifest = capture.manifest.as_ref();
     let host = manifest.map(|manifest| manifest.host.clone()).unwrap_or_default();
-    let learned = session.host.clone();
+    let learned = session.model.host.clone();
     let anchor = start_anchor(capture);
     let end = end_anchor(capture).and_then(|anchor| anchor.monotonic_ns);
     let duration_ns = end.map(|end| end.saturating_sub(start_clock_ns)).unwrap_or_else(|| session.last_ts_ns());

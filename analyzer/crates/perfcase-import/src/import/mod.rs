@@ -143,10 +143,10 @@ pub fn import(
     about::write_facts(&mut session, &capture, host.facts);
     about::write_capture(&mut session, &capture, &capture_id, path, options);
     report_bounded(&mut session);
-    session.issues.write(&mut session.sink.tables);
+    session.model.issues.write(&mut session.sink.tables);
     session.tracepoints.complete();
     let other_columns = session.tracepoints.other_columns();
-    let issues = session.issues.list().to_vec();
+    let issues = session.model.issues.list().to_vec();
     let tables = session.close()?;
     Ok(Summary { capture_id, tables, other_columns, issues })
 }
@@ -159,9 +159,9 @@ fn finish(session: &mut Session, kallsyms: &Option<Kallsyms>) {
     session.write_timelines();
     session.write_threads();
     session.write_stacks(kallsyms.as_ref());
-    if session.maps.refused > 0 {
+    if session.model.maps.refused > 0 {
         let message = "mappings beyond the limit of one process were left out";
-        session.issue(Issue::warning("too_many_mappings", message).count(session.maps.refused));
+        session.issue(Issue::warning("too_many_mappings", message).count(session.model.maps.refused));
     }
 }
 
@@ -181,7 +181,7 @@ fn find_kallsyms(
     options: &Options,
     captured: Option<Kallsyms>,
 ) -> Result<Option<Kallsyms>, ImportError> {
-    let captured = captured.or(session.kernel_symbols.take());
+    let captured = captured.or(session.model.kernel_symbols.take());
     let Some(path) = &options.kallsyms else { return Ok(captured) };
     let text = std::fs::read(path).map_err(|source| ImportError::Io { path: path.clone(), source })?;
     let given = Kallsyms::parse(&String::from_utf8_lossy(&text));

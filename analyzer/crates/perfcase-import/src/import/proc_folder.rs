@@ -65,7 +65,7 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Vec<Opene
     moments.sort_by_key(|moment| (moment.uptime_ns, moment.folder.to_string()));
     for (_, content) in moments.iter().flat_map(|moment| &moment.files).filter(|(path, _)| path == "/proc/version") {
         let release = std::str::from_utf8(content).ok().and_then(|text| text.split(' ').nth(2));
-        session.host.kernel_release = session.host.kernel_release.take().or(release.map(str::to_string));
+        session.model.host.kernel_release = session.model.host.kernel_release.take().or(release.map(str::to_string));
     }
     // One boot after the other on one axis of time: the clock of the first goes on.
     let mut opened = Vec::new();

@@ -15,10 +15,10 @@ impl Session {
 
     /// A runtime moved a function. False when there is none at the old address.
     pub fn code_moved(&mut self, pid: i32, old_start: u64, start: u64, size_bytes: u64) -> bool {
-        let upid = self.threads.process(pid);
-        let old = self.maps.spaces.get(&upid).and_then(|space| space.code.before(old_start));
+        let upid = self.model.threads.process(pid);
+        let old = self.model.maps.spaces.get(&upid).and_then(|space| space.code.before(old_start));
         let old = old.filter(|(start, _)| *start == old_start).map(|(_, region)| region.code);
-        let Some(old) = old.and_then(|id| self.maps.codes.get(id)) else { return false };
+        let Some(old) = old.and_then(|id| self.model.maps.codes.get(id)) else { return false };
         let code = Code { start, name: old.name.clone(), source: old.source, lines: old.lines.clone() };
         self.place_code(pid, size_bytes, code);
         true
@@ -27,8 +27,8 @@ impl Session {
     fn place_code(&mut self, pid: i32, size_bytes: u64, code: Code) {
         let start = code.start;
         let Some(end) = start.checked_add(size_bytes).filter(|end| *end > start) else { return };
-        let upid = self.threads.process(pid);
-        let maps = &mut self.maps;
+        let upid = self.model.threads.process(pid);
+        let maps = &mut self.model.maps;
         let dso = maps.dso_of(format!("[JIT] tid {pid}").as_bytes(), None, Some(pid), Some("anon"));
         let code = maps.codes.add(code);
         if code == NO_CODE {

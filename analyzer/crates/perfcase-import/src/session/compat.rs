@@ -23,7 +23,7 @@ pub(super) struct Compat {
 
 impl Session {
     fn process_of(&self, utid: Utid) -> Option<Upid> {
-        self.threads.all.get(utid as usize).and_then(|thread| thread.upid)
+        self.model.threads.all.get(utid as usize).and_then(|thread| thread.upid)
     }
 
     /// Whether a thread runs a program of 32 bits on a kernel of 64.
@@ -73,11 +73,11 @@ impl Session {
         if stack_start >= 1 << 32 {
             return;
         }
-        let is_new = self.threads.processes.get(upid as usize).is_none_or(|process| process.is_new());
+        let is_new = self.model.threads.processes.get(upid as usize).is_none_or(|process| process.is_new());
         if self.compat.processes.insert(upid) && !is_new {
-            let Session { threads, timelines, .. } = self;
+            let threads = &self.model.threads;
             let is_of = |utid: Utid| threads.all.get(utid as usize).is_some_and(|thread| thread.upid == Some(upid));
-            timelines.make_compat(is_of);
+            self.timelines.make_compat(is_of);
         }
     }
 
@@ -125,7 +125,7 @@ impl Session {
         if call_count == 0 {
             return;
         }
-        let comm = |utid: Utid| String::from_utf8_lossy(self.threads.comm_of(utid).unwrap_or(b"?")).into_owned();
+        let comm = |utid: Utid| String::from_utf8_lossy(self.model.threads.comm_of(utid).unwrap_or(b"?")).into_owned();
         let comms: BTreeSet<String> = narrow.values().map(|(_, utid)| comm(*utid)).collect();
         let more = if comms.len() > THREADS_NAMED { ", …" } else { "" };
         let comms: Vec<String> = comms.into_iter().take(THREADS_NAMED).collect();

@@ -7,37 +7,37 @@ use crate::tables::{PerfEventRow, SourceRow, Tables};
 impl Session {
     /// Registers a source; the number is its key from now on.
     pub fn source(&mut self, info: SourceInfo) -> SourceId {
-        let id = self.events.sources.len() as SourceId;
-        self.events.sources.push(SourceState { info, ..SourceState::default() });
+        let id = self.model.events.sources.len() as SourceId;
+        self.model.events.sources.push(SourceState { info, ..SourceState::default() });
         id
     }
 
     /// What a source's decoder learned about it after it was registered: its clock, its tool.
     pub fn source_info(&mut self, source: SourceId) -> Option<&mut SourceInfo> {
-        self.events.sources.get_mut(source as usize).map(|state| &mut state.info)
+        self.model.events.sources.get_mut(source as usize).map(|state| &mut state.info)
     }
 
     /// The name of a source, for issues: its member where it has one.
     pub fn source_name(&self, source: SourceId) -> Option<String> {
-        let info = &self.events.sources.get(source as usize)?.info;
+        let info = &self.model.events.sources.get(source as usize)?.info;
         Some(info.member.clone().unwrap_or_else(|| info.name.clone()))
     }
 
     /// Registers an event.
     pub fn event(&mut self, attr: EventAttr) -> EventId {
-        let id = self.events.all.len() as EventId;
-        self.events.all.push((attr, 0));
+        let id = self.model.events.all.len() as EventId;
+        self.model.events.all.push((attr, 0));
         id
     }
 
     /// Counts a record of a source and of one of its events.
     #[inline]
     pub fn count_record(&mut self, clock_ns: i64, source: SourceId, event: Option<EventId>) {
-        if let Some((_, count)) = event.and_then(|id| self.events.all.get_mut(id as usize)) {
+        if let Some((_, count)) = event.and_then(|id| self.model.events.all.get_mut(id as usize)) {
             *count += 1;
         }
         let ts = if clock_ns == NO_TIME { None } else { self.ts(clock_ns) };
-        if let Some(state) = self.events.sources.get_mut(source as usize) {
+        if let Some(state) = self.model.events.sources.get_mut(source as usize) {
             state.event_count += 1;
             if ts.is_some() {
                 state.first = state.first.or(ts);
@@ -48,7 +48,7 @@ impl Session {
 
     /// Where one source alone can have switches, or system calls, their rows need not wait until a source is chosen.
     pub(crate) fn stream_from_only_sources(&mut self, with_events: &[SourceId]) {
-        let events = self.events.view();
+        let events = self.model.events.view();
         let only = |systems: &[&str]| {
             let mut having = with_events.iter().copied().filter(|&source| events.may_have(source, systems));
             having.next().filter(|_| having.next().is_none())
@@ -62,15 +62,15 @@ impl Session {
 
     /// Events that a source says it lost. The decoder also notes an issue that says where.
     pub fn lost(&mut self, source: SourceId, count: u64) {
-        if let Some(state) = self.events.sources.get_mut(source as usize) {
+        if let Some(state) = self.model.events.sources.get_mut(source as usize) {
             state.lost_count = state.lost_count.saturating_add(count);
         }
     }
 
     pub(crate) fn write_events(&mut self) {
-        let chosen = self.timelines.chosen(&self.events.view());
+        let chosen = self.timelines.chosen(&self.model.events.view());
         let start_ns = self.start_ns();
-        let (events, tables): (&Events, &mut Tables) = (&self.events, &mut self.sink.tables);
+        let (events, tables): (&Events, &mut Tables) = (&self.model.events, &mut self.sink.tables);
         for (id, state) in events.sources.iter().enumerate() {
             let id = id as SourceId;
             let info = &state.info;

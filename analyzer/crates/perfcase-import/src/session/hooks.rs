@@ -25,7 +25,7 @@ impl Session {
             let state = state.map(|bits| old_bits.as_ref().map_or(bits, |old| old.today(bits)));
             return self.on_switch(source, record, prev, next, state);
         }
-        let utid = tid.map(|tid| if tid == 0 { 0 } else { self.threads.find_or_create(clock, tid, record.pid) });
+        let utid = tid.map(|tid| if tid == 0 { 0 } else { self.model.threads.find_or_create(clock, tid, record.pid) });
         match *hook {
             Hook::Wakeup { pid, comm, kind } => self.on_wakeup(source, record, utid, pid, comm, kind),
             Hook::SysEnter { number, args, is_typed } => {
@@ -33,7 +33,7 @@ impl Session {
                     let is_compat = self.is_compat(utid);
                     let arg_count = args.count;
                     let args = read_args(payload, args);
-                    let name = self.threads.name_of(utid);
+                    let name = self.model.threads.name_of(utid);
                     let entry = Entry { number, args, arg_count, is_compat, is_typed };
                     self.timelines.of(source).syscalls.enter((utid, name), clock, record, entry);
                 }
@@ -43,7 +43,7 @@ impl Session {
                     let is_compat = self.is_compat(utid);
                     let is_x86 = self.timelines.is_x86();
                     let of = Return { number, ret, is_compat, is_typed };
-                    let called_by = (utid, self.threads.name_of(utid));
+                    let called_by = (utid, self.model.threads.name_of(utid));
                     let program = self.timelines.of(source).syscalls.exit(called_by, clock, record, of, is_x86);
                     if let Some(is_compat) = program {
                         self.set_compat(utid, is_compat);
@@ -52,7 +52,7 @@ impl Session {
             }
             Hook::Fork { child, comm } => {
                 if let Some(child) = pid_of(child, payload) {
-                    let child = self.threads.fork(clock, None, child, None);
+                    let child = self.model.threads.fork(clock, None, child, None);
                     self.name(clock, child, comm.map(|field| text(payload, field)));
                     if let Some(parent) = utid {
                         self.inherit_thread_compat(parent, child);
@@ -61,19 +61,19 @@ impl Session {
             }
             Hook::Exit { pid } => {
                 if let Some(pid) = pid_of(pid, payload) {
-                    self.threads.exit(clock, pid);
+                    self.model.threads.exit(clock, pid);
                 }
             }
             Hook::Exec { pid, filename } => {
                 if let (Some(pid), Some(path)) = (pid_of(pid, payload), filename.read(payload)) {
-                    let utid = self.threads.find_or_create(clock, pid, None);
+                    let utid = self.model.threads.find_or_create(clock, pid, None);
                     let file = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
                     self.name(clock, utid, Some(&file[..file.len().min(COMM_MAX)]));
                 }
             }
             Hook::Rename { pid, comm } => {
                 if let Some(pid) = pid_of(pid, payload) {
-                    let utid = self.threads.find_or_create(clock, pid, None);
+                    let utid = self.model.threads.find_or_create(clock, pid, None);
                     self.name(clock, utid, Some(text(payload, comm)));
                 }
             }
@@ -93,7 +93,7 @@ impl Session {
     #[inline]
     fn name(&mut self, clock_ns: i64, utid: Utid, comm: Option<&[u8]>) {
         if let Some(comm) = comm {
-            self.threads.set_comm(clock_ns, utid, comm, true);
+            self.model.threads.set_comm(clock_ns, utid, comm, true);
         }
     }
 
@@ -104,7 +104,7 @@ impl Session {
         if tid == 0 {
             return Some(0);
         }
-        let utid = self.threads.find_or_create(clock_ns, tid, None);
+        let utid = self.model.threads.find_or_create(clock_ns, tid, None);
         self.name(clock_ns, utid, Some(text(payload, side.comm)));
         Some(utid)
     }
@@ -125,12 +125,12 @@ impl Session {
             && tid == prev_tid
             && tid > 0
         {
-            self.threads.find_or_create(clock_ns, tid, Some(pid));
+            self.model.threads.find_or_create(clock_ns, tid, Some(pid));
         }
         let prev = self.side(clock_ns, prev, payload)?;
         let next = self.side(clock_ns, next, payload)?;
         let (Some(cpu), Some(state)) = (record.cpu, state) else { return Some(prev) };
-        let prev_name = self.threads.name_of(prev);
+        let prev_name = self.model.threads.name_of(prev);
         let switch = Switch { clock_ns, cpu, prev, prev_name, next, prev_state: state, stack: record.stack };
         self.timelines.of(source).sched.switch(switch);
         Some(prev)
@@ -149,12 +149,12 @@ impl Session {
         let clock_ns = record.clock_ns;
         let Some(pid) = pid_of(pid, record.payload) else { return };
         let woken = match kind {
-            WakeKind::New => self.threads.fork(clock_ns, None, pid, None),
-            _ => self.threads.find_or_create(NO_TIME, pid, None),
+            WakeKind::New => self.model.threads.fork(clock_ns, None, pid, None),
+            _ => self.model.threads.find_or_create(NO_TIME, pid, None),
         };
         self.name(clock_ns, woken, comm.map(|field| text(record.payload, field)));
-        let woken_name = self.threads.name_of(woken);
-        let waker = waker.map(|waker| (waker, self.threads.name_of(waker)));
+        let woken_name = self.model.threads.name_of(woken);
+        let waker = waker.map(|waker| (waker, self.model.threads.name_of(waker)));
         let wakeup = Wakeup { clock_ns, kind, woken, woken_name, waker, cpu: record.cpu, stack: record.stack };
         self.timelines.of(source).sched.wakeup(wakeup);
     }

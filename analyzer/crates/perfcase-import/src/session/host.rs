@@ -6,6 +6,6 @@ impl Session {
     /// Sets the recorded architecture (`uname -m`), which names the system calls; a first word stays.
     pub fn set_machine(&mut self, machine: &str) {
         self.timelines.set_machine(machine);
-        self.host.machine.get_or_insert_with(|| machine.to_string());
+        self.model.host.machine.get_or_insert_with(|| machine.to_string());
     }
 }

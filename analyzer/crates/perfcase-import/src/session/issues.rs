@@ -7,7 +7,7 @@ use super::{Session, SourceId};
 impl Session {
     /// Notes trouble.
     pub fn issue(&mut self, issue: Issue) {
-        self.issues.add(issue);
+        self.model.issues.add(issue);
     }
 
     /// Notes trouble with a source.
@@ -18,6 +18,6 @@ impl Session {
 
     /// What was noted so far.
     pub fn noted(&self) -> &[Issue] {
-        self.issues.list()
+        self.model.issues.list()
     }
 }

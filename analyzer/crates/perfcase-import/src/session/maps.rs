@@ -12,14 +12,15 @@ impl Session {
         if mapping.length == 0 {
             return;
         }
-        let upid = mapping.pid.map(|pid| self.threads.process(pid));
+        let upid = mapping.pid.map(|pid| self.model.threads.process(pid));
         let is_kernel_text = upid.is_none() && mapping.path.starts_with(b"[kernel.kallsyms]");
         let is_identity = is_anonymous(mapping.path) || is_memfd(mapping.path);
         // Generated code of two processes has nothing in common.
         let owner = mapping.pid.filter(|_| is_identity);
         let name;
         // The vDSO of programs of 32 bits is another image than that of 64.
-        let is_wide = self.host.machine.as_deref().is_some_and(|machine| machine.contains("64") || machine == "s390x");
+        let is_wide =
+            self.model.host.machine.as_deref().is_some_and(|machine| machine.contains("64") || machine == "s390x");
         let path = if mapping.path == b"[vdso]" && is_wide && end <= 1 << 32 {
             &b"[vdso32]"[..]
         } else if let (Some(pid), true) = (mapping.pid, is_anonymous(mapping.path)) {
@@ -33,13 +34,13 @@ impl Session {
         };
         let dso = match is_kernel_text {
             true => {
-                self.maps.set_build_id(mapping.path, mapping.build_id);
-                self.maps.kernel_dso()
+                self.model.maps.set_build_id(mapping.path, mapping.build_id);
+                self.model.maps.kernel_dso()
             }
-            false => self.maps.dso_of(path, mapping.build_id, owner, mapping.kind),
+            false => self.model.maps.dso_of(path, mapping.build_id, owner, mapping.kind),
         };
-        self.maps.saw_file(dso, mapping.build_id, mapping.inode);
-        let known = &mut self.maps.dsos[dso as usize];
+        self.model.maps.saw_file(dso, mapping.build_id, mapping.inode);
+        let known = &mut self.model.maps.dsos[dso as usize];
         match mapping.path.strip_prefix(b"[kernel.kallsyms]") {
             // perf writes the address of the symbol that it names into the offset.
             Some(b"_text") if is_kernel_text => known.load.saw("_text", mapping.page_offset),
@@ -48,28 +49,28 @@ impl Session {
             _ => {}
         }
         if is_identity {
-            self.maps.dsos[dso as usize].kind = "anon";
+            self.model.maps.dsos[dso as usize].kind = "anon";
         }
         if let (Some(upid), true) = (upid, mapping.path == b"[vdso]" || is_loader(mapping.path)) {
             self.set_process_compat(upid, mapping.start < 1 << 32);
         }
         let code = match mapping.is_function {
-            true => self.maps.codes.function(mapping.start, mapping.path),
+            true => self.model.maps.codes.function(mapping.start, mapping.path),
             false => NO_CODE,
         };
         let region = Region { end, page_offset: mapping.page_offset, dso, is_identity, is_data: mapping.is_data, code };
-        self.maps.insert(upid, mapping.start, region);
+        self.model.maps.insert(upid, mapping.start, region);
     }
 
     /// A function of the kernel is gone: a program that was unloaded.
     pub fn unmap_kernel(&mut self, start: u64, length: u64) {
-        self.maps.next_generation += 1;
-        self.maps.kernel.generation = self.maps.next_generation;
-        self.maps.kernel.regions.carve(start, start.saturating_add(length));
+        self.model.maps.next_generation += 1;
+        self.model.maps.kernel.generation = self.model.maps.next_generation;
+        self.model.maps.kernel.regions.carve(start, start.saturating_add(length));
     }
 
     /// The build id of an object, from a build-id table.
     pub fn build_id(&mut self, path: &[u8], build_id: &[u8]) {
-        self.maps.set_build_id(path, Some(build_id));
+        self.model.maps.set_build_id(path, Some(build_id));
     }
 }

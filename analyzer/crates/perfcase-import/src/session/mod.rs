@@ -14,23 +14,18 @@ mod timelines;
 mod tracepoint;
 mod unwinding;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use perfcase_decode::NO_TIME;
-use perfcase_decode::perf_data::FileSymbols;
-use perfcase_symbols::{Kallsyms, Objects};
+use perfcase_symbols::Objects;
 
+use crate::model::Model;
 pub use crate::model::code::SourceLine;
-use crate::model::events::Events;
 pub use crate::model::events::{EventAttr, EventId, SourceId, SourceInfo};
 pub use crate::model::host::HostFacts;
-use crate::model::issues::Issues;
 pub use crate::model::maps::Mapping;
-use crate::model::maps::Maps;
-use crate::model::stacks::Stacks;
 pub use crate::model::stacks::{Callers, EndReason};
-use crate::model::threads::Threads;
 pub use crate::model::threads::{NameId, Upid, Utid, until_nul};
 use crate::sink::{BATCH_ROWS, Sink};
 use crate::timeline::Timelines;
@@ -42,25 +37,14 @@ pub use unwinding::UserState;
 pub struct Session {
     /// Where rows go.
     pub sink: Sink,
-    /// Pages of the recorded host: the unit of a mapping's offset in some records.
-    pub page_size_bytes: u64,
-    /// What decoders learned of the host.
-    pub host: HostFacts,
+    /// What is known at this moment.
+    pub(crate) model: Model,
     /// Object files of the capture and of the user.
     pub objects: Objects,
-    /// Symbols of the recorded kernel that a recording carries itself: for a bare file, where no archive has them.
-    pub kernel_symbols: Option<Kallsyms>,
-    /// Functions of files by path, from the recording itself.
-    pub file_symbols: HashMap<Vec<u8>, FileSymbols>,
     start_ns: Option<i64>,
     last_ns: i64,
     sample_count: u32,
-    pub(crate) issues: Issues,
-    pub(crate) threads: Threads,
-    pub(crate) maps: Maps,
-    pub(crate) stacks: Stacks,
     pub(crate) unwinding: unwinding::Unwinding,
-    pub(crate) events: Events,
     pub(crate) tracepoints: Tracepoints,
     pub(crate) timelines: Timelines,
     compat: compat::Compat,
@@ -73,20 +57,12 @@ impl Session {
     pub fn new(directory: &Path, start_ns: Option<i64>) -> Session {
         Session {
             sink: Sink::start(directory),
-            page_size_bytes: 4096,
-            host: HostFacts::default(),
+            model: Model::new(),
             objects: Objects::default(),
-            kernel_symbols: None,
-            file_symbols: HashMap::new(),
             start_ns,
             last_ns: start_ns.unwrap_or(0),
             sample_count: 0,
-            issues: Issues::default(),
-            threads: Threads::new(),
-            maps: Maps::new(),
-            stacks: Stacks::new(),
             unwinding: unwinding::Unwinding::default(),
-            events: Events::default(),
             tracepoints: Tracepoints::default(),
             timelines: Timelines::default(),
             compat: compat::Compat::default(),

@@ -16,11 +16,11 @@ impl Session {
         let is_kernel = is_kernel_mode(cpu_mode);
         let at = SampledAt { generation, is_kernel, address };
         let slot = (address ^ (address >> 10) ^ u64::from(at.generation.0)) as usize % RECENT;
-        match self.stacks.recent[slot] {
+        match self.model.stacks.recent[slot] {
             Some((seen, frame)) if seen == at => frame,
             _ => {
                 let frame = self.resolve(upid, is_kernel, address, false);
-                self.stacks.recent[slot] = Some((at, frame));
+                self.model.stacks.recent[slot] = Some((at, frame));
                 frame
             }
         }
@@ -29,30 +29,30 @@ impl Session {
     /// The object that an address of a process's data lies in; `None` for what no mapping covers and for the kernel's.
     pub fn data_object(&mut self, pid: Option<i32>, address: u64) -> Option<DsoId> {
         let (upid, _) = self.space_of(pid);
-        self.maps.user_address(upid, address).dso
+        self.model.maps.user_address(upid, address).dso
     }
 
     /// The process that has an id now, and the generation of its mappings. Samples come in runs of one process.
     #[inline]
     pub(super) fn space_of(&mut self, pid: Option<i32>) -> (Option<Upid>, (u32, u32)) {
-        let state = (self.threads.processes.len(), self.maps.changes());
-        let last = &self.stacks.last_space;
+        let state = (self.model.threads.processes.len(), self.model.maps.changes());
+        let last = &self.model.stacks.last_space;
         if last.pid != pid || last.state != state {
-            let upid = pid.and_then(|pid| self.threads.find_process(pid));
-            let generation = self.maps.generation(upid);
-            self.stacks.last_space = LastSpace { pid, state, upid, generation };
+            let upid = pid.and_then(|pid| self.model.threads.find_process(pid));
+            let generation = self.model.maps.generation(upid);
+            self.model.stacks.last_space = LastSpace { pid, state, upid, generation };
         }
-        (self.stacks.last_space.upid, self.stacks.last_space.generation)
+        (self.model.stacks.last_space.upid, self.model.stacks.last_space.generation)
     }
 
     fn resolve(&mut self, upid: Option<Upid>, is_kernel: bool, address: u64, is_return: bool) -> FrameId {
         let before = u64::from(is_return);
         let place = match is_kernel {
-            true => self.maps.kernel_address(address),
-            false => self.maps.user_address(upid, address.wrapping_sub(before)),
+            true => self.model.maps.kernel_address(address),
+            false => self.model.maps.user_address(upid, address.wrapping_sub(before)),
         };
         let address = place.address.wrapping_add(before);
-        self.stacks.intern_frame(Frame { dso: place.dso, address, is_kernel, code: place.code, is_return })
+        self.model.stacks.intern_frame(Frame { dso: place.dso, address, is_kernel, code: place.code, is_return })
     }
 
     /// A frame that the input names itself: the object by its path, the address as it was printed.
@@ -64,21 +64,21 @@ impl Session {
         symbol: Option<&str>,
         offset: Option<u64>,
     ) -> FrameId {
-        let dso = object.map(|path| self.maps.named(path));
+        let dso = object.map(|path| self.model.maps.named(path));
         let key = (Frame { dso, address, is_kernel, code: NO_CODE, is_return: false }, symbol.map(Box::from), offset);
-        if let Some(&id) = self.stacks.told.get(&key) {
+        if let Some(&id) = self.model.stacks.told.get(&key) {
             return id;
         }
-        let id = self.stacks.frames.len() as FrameId;
-        self.stacks.frames.push(key.0);
-        self.stacks.told_names.insert(id, (key.1.clone(), offset));
-        self.stacks.told.insert(key, id);
+        let id = self.model.stacks.frames.len() as FrameId;
+        self.model.stacks.frames.push(key.0);
+        self.model.stacks.told_names.insert(id, (key.1.clone(), offset));
+        self.model.stacks.told.insert(key, id);
         id
     }
 
     /// True for code of the kernel.
     pub fn is_kernel_frame(&self, frame: FrameId) -> bool {
-        self.stacks.frames.get(frame as usize).is_some_and(|frame| frame.is_kernel)
+        self.model.stacks.frames.get(frame as usize).is_some_and(|frame| frame.is_kernel)
     }
 
     /// The callchain of these frames, leaf first; `None` for none.
@@ -86,14 +86,14 @@ impl Session {
         if frames.is_empty() {
             return None;
         }
-        self.stacks.scratch.clear();
-        self.stacks.scratch.extend_from_slice(frames);
-        Some(self.stacks.intern_stack(EndReason::NONE))
+        self.model.stacks.scratch.clear();
+        self.model.stacks.scratch.extend_from_slice(frames);
+        Some(self.model.stacks.intern_stack(EndReason::NONE))
     }
 
     /// The key of a reason for `stack.end_reason`.
     pub fn end_reason(&mut self, text: &str) -> EndReason {
-        self.stacks.end_reason(text)
+        self.model.stacks.end_reason(text)
     }
 
     /// A callchain as perf records it: addresses, leaf first, with PERF_CONTEXT markers between kernel and user.
@@ -109,9 +109,9 @@ impl Session {
     ) -> Option<StackId> {
         let (upid, generation) = self.space_of(pid);
         let kernel_first = is_kernel_mode(cpu_mode);
-        let hash = self.stacks.hasher.hash_one((generation, kernel_first, end, callers, chain));
-        let addresses = &self.stacks.addresses;
-        let seen = self.stacks.seen.find(hash, |seen| {
+        let hash = self.model.stacks.hasher.hash_one((generation, kernel_first, end, callers, chain));
+        let addresses = &self.model.stacks.addresses;
+        let seen = self.model.stacks.seen.find(hash, |seen| {
             seen.generation == generation
                 && seen.kernel_first == kernel_first
                 && (seen.end, seen.callers) == (end, callers)
@@ -134,7 +134,7 @@ impl Session {
     ) -> Option<StackId> {
         let mut is_kernel = kernel_first;
         let mut is_caller = false;
-        self.stacks.scratch.clear();
+        self.model.stacks.scratch.clear();
         for &address in chain {
             if address >= CONTEXT_MAX {
                 match context_is_kernel(address) {
@@ -146,12 +146,12 @@ impl Session {
             let is_return = !is_kernel && is_caller && callers == Callers::Returns;
             is_caller = !is_kernel;
             let frame = self.resolve(upid, is_kernel, address, is_return);
-            self.stacks.scratch.push(frame);
+            self.model.stacks.scratch.push(frame);
         }
-        if self.stacks.scratch.is_empty() {
+        if self.model.stacks.scratch.is_empty() {
             return None;
         }
-        let stacks = &mut self.stacks;
+        let stacks = &mut self.model.stacks;
         let stack = stacks.intern_stack(end);
         let start = stacks.addresses.len();
         stacks.addresses.extend_from_slice(chain);

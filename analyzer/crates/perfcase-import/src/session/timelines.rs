@@ -27,12 +27,12 @@ impl Session {
 
     /// Writes `thread_state`, `syscall` and `block_io` from the chosen sources.
     pub(crate) fn write_timelines(&mut self) {
-        let chosen = self.timelines.chosen(&self.events.view());
+        let chosen = self.timelines.chosen(&self.model.events.view());
         let start = self.start_ns();
         let end = self.last_ts_ns().saturating_add(start);
         let names = self.timelines.names();
         if let Some(source) = chosen.sched {
-            match self.timelines.take_states(source, (start, end), &self.threads) {
+            match self.timelines.take_states(source, (start, end), &self.model.threads) {
                 Ok(builds) => builds.for_each(|build| self.sink.write_later("thread_state", build)),
                 Err(error) => self.sink.fail(error),
             }

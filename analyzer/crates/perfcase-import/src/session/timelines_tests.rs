@@ -91,7 +91,7 @@ fn the_source_that_knows_when_runs_began_is_chosen() {
                 switch(at(200), 1, 0, (source == 0).then_some(7));
             }
         }
-        session.timelines.chosen(&session.events.view()).sched
+        session.timelines.chosen(&session.model.events.view()).sched
     };
     assert_eq!(chosen(false), Some(1));
     assert_eq!(chosen(true), Some(0), "with the same switches, callchains count");

@@ -19,7 +19,7 @@ impl Session {
         let points = &mut self.tracepoints;
         let id = points.definitions.len() as TracepointId;
         let is_switch = format.system == "sched" && format.name == "sched_switch";
-        let old_bits = is_switch.then(|| OldBits::of(format, self.host.kernel_release.as_deref())).flatten();
+        let old_bits = is_switch.then(|| OldBits::of(format, self.model.host.kernel_release.as_deref())).flatten();
         let hook = Rc::new(Hook::of(format, is_big_endian, old_bits));
         let own = (!hook.replaces_table()).then(|| {
             let table = points.table(&format.name, &format.system);

@@ -35,7 +35,7 @@ fn a_thread_that_lost_its_id_has_the_one_that_the_event_tells() {
         let batch = session.tracepoints.take(1).pop().unwrap().1().unwrap();
         let column = batch.column_by_name("utid").unwrap().clone();
         let utid = column.as_any().downcast_ref::<arrow_array::UInt32Array>().unwrap().value(0);
-        let thread = &session.threads.all[utid as usize];
+        let thread = &session.model.threads.all[utid as usize];
         (thread.tid, thread.pid)
     };
     assert_eq!(thread(Some((40, 41)), 41), (41, Some(40)));
@@ -53,7 +53,7 @@ fn a_thread_that_lost_its_id_has_the_one_that_the_event_tells() {
 fn the_table_has_the_bits_of_today_whatever_the_kernel() {
     let states = |release: Option<&str>, print_fmt: &str, bits: &[u64]| -> Vec<i64> {
         let (_directory, mut session, source) = session();
-        session.host.kernel_release = release.map(str::to_string);
+        session.model.host.kernel_release = release.map(str::to_string);
         let id = session.tracepoint_def(
             &format("\tfield:long prev_state;\toffset:8;\tsize:8;\tsigned:1;", print_fmt),
             false,

@@ -37,7 +37,7 @@ fn about_machine(session: &mut Session, uname: &str) {
     if let Some(machine) = &machine {
         session.set_machine(machine);
     }
-    let host = &mut session.host;
+    let host = &mut session.model.host;
     host.hostname = host.hostname.take().or(hostname);
     host.kernel_release = host.kernel_release.take().or(release);
 }
@@ -99,9 +99,9 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
     #[cold]
     fn register(&mut self, id: u32, session: &mut Session) -> Option<(TracepointId, EventId)> {
         let format = self.formats.get(&id)?;
-        if format.system == "ftrace" && format.name == "function" && session.kernel_symbols.is_none() {
+        if format.system == "ftrace" && format.name == "function" && session.model.kernel_symbols.is_none() {
             let text = String::from_utf8_lossy(&self.events.capture.kallsyms);
-            session.kernel_symbols = Kallsyms::parse(&text);
+            session.model.kernel_symbols = Kallsyms::parse(&text);
         }
         let event = session.event(EventAttr {
             source: self.source,
@@ -184,8 +184,8 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
     /// Threads that no event named get the name that the tracer remembered.
     fn name_threads(&self, session: &mut Session) {
         let comms: HashMap<i32, &[u8]> = self.events.capture.comms().filter(|(_, comm)| *comm != b"<...>").collect();
-        for utid in 0..session.threads.all.len() {
-            if let Some(comm) = comms.get(&session.threads.all[utid].tid) {
+        for utid in 0..session.model.threads.all.len() {
+            if let Some(comm) = comms.get(&session.model.threads.all[utid].tid) {
                 session.name_if_unnamed(NO_TIME, utid as u32, comm);
             }
         }

@@ -67,7 +67,7 @@ pub fn open(name: &str, content: Content, owner: Owner, session: &mut Session) -
         return None;
     };
     // Runtimes read CLOCK_MONOTONIC; a recording by perf's own clock does not say when that was.
-    let is_other_clock = session.host.clock.as_deref().is_some_and(|clock| clock != "monotonic");
+    let is_other_clock = session.model.host.clock.as_deref().is_some_and(|clock| clock != "monotonic");
     let has_times = flags & ARCH_TIMESTAMP == 0 && !is_other_clock;
     if flags & ARCH_TIMESTAMP != 0 {
         let message = "its times are readings of the CPU's counter: of code at one address the last is taken";
@@ -173,7 +173,7 @@ impl Source for Jitdump {
             return;
         };
         self.latest = self.latest.max(time);
-        if !self.is_sure && session.threads.find_process(self.pid).is_none() {
+        if !self.is_sure && session.model.threads.find_process(self.pid).is_none() {
             self.at = if kind == CLOSE { self.content.len() } else { end };
             return;
         }

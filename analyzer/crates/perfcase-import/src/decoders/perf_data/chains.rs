@@ -35,7 +35,7 @@ pub fn complete(
         let user_part = chain.iter().position(|&address| address == USER).unwrap_or(chain.len());
         chain.truncate(user_part);
         chain.push(USER);
-        let machine = recording.features.arch.as_deref().or(session.host.machine.as_deref());
+        let machine = recording.features.arch.as_deref().or(session.model.host.machine.as_deref());
         let machine = machine.map_or_else(|| machine_of_mask(registers.mask), Machine::of_name);
         let reason = match (machine, registers.abi) {
             (_, ABI_32) => "32-bit process: not unwound",

@@ -59,9 +59,9 @@ where
     describe_host(&recording, session);
     describe_source(&recording, session, source);
     if let Some(own) = recording.simpleperf.as_mut() {
-        session.file_symbols.extend(std::mem::take(&mut own.files));
+        session.model.file_symbols.extend(std::mem::take(&mut own.files));
         let kernel = own.kernel_symbols.take().and_then(|text| Kallsyms::parse(&text));
-        session.kernel_symbols = session.kernel_symbols.take().or(kernel);
+        session.model.kernel_symbols = session.model.kernel_symbols.take().or(kernel);
     }
     let known = events(&mut recording, session, source, &options);
     for build_id in &recording.build_ids {
@@ -77,7 +77,7 @@ fn describe_host(recording: &Recording, session: &mut Session) {
     if let Some(arch) = &features.arch {
         session.set_machine(arch);
     }
-    let host = &mut session.host;
+    let host = &mut session.model.host;
     let keep = |place: &mut Option<String>, found: &Option<String>| {
         if place.is_none() {
             place.clone_from(found);
@@ -106,7 +106,7 @@ fn describe_source(recording: &Recording, session: &mut Session, source: SourceI
     if let Some(page_bytes) = recording.tracing.as_ref().map(|tracing| tracing.page_bytes)
         && page_bytes.is_power_of_two()
     {
-        session.page_size_bytes = page_bytes.into();
+        session.model.page_size_bytes = page_bytes.into();
     }
     let Some(info) = session.source_info(source) else { return };
     if let Some(own) = &recording.simpleperf {

@@ -47,7 +47,7 @@ impl PerfScript {
             return;
         }
         let data_dso_id = data.as_ref().and_then(|(address, object)| match object {
-            Some(path) if *address >> 63 == 0 => Some(session.maps.named(path)),
+            Some(path) if *address >> 63 == 0 => Some(session.model.maps.named(path)),
             _ => None,
         });
         let values = |registers: &Option<Registers>| registers.as_ref().map(|registers| registers.values.clone());

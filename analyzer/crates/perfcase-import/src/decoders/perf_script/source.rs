@@ -146,13 +146,13 @@ impl PerfScript {
                     self.records_registers.0 |= line.contains("REGS_INTR");
                     self.records_registers.1 |= line.contains("REGS_USER");
                 }
-                let mut host = std::mem::take(&mut session.host);
+                let mut host = std::mem::take(&mut session.model.host);
                 if let Some(info) = session.source_info(self.source) {
                     header::take(&line, &mut host, info);
                 }
-                session.host = host;
-                self.is_old_kernel = session.host.kernel_release.as_deref().is_some_and(is_old);
-                if let Some(machine) = session.host.machine.clone() {
+                session.model.host = host;
+                self.is_old_kernel = session.model.host.kernel_release.as_deref().is_some_and(is_old);
+                if let Some(machine) = session.model.host.machine.clone() {
                     session.set_machine(&machine);
                 }
                 continue;
@@ -266,7 +266,7 @@ impl PerfScript {
     /// The number of the call of `sys_enter_openat` or `sys_exit_openat`.
     fn call_number(&mut self, session: &Session, event: &str) -> Option<i64> {
         let numbers = self.call_numbers.get_or_insert_with(|| {
-            let names = syscall_names::table(session.host.machine.as_deref());
+            let names = syscall_names::table(session.model.host.machine.as_deref());
             let mut numbers = HashMap::new();
             // The machine's own convention comes first.
             for (_, number, name, _) in names.each() {
@@ -395,7 +395,7 @@ impl Source for PerfScript {
         session.lost(self.source, self.lost_count);
         let has_calls =
             self.events.keys().any(|name| name.starts_with("raw_syscalls:") || name.starts_with("syscalls:"));
-        let has_machine = session.host.machine.is_some();
+        let has_machine = session.model.host.machine.is_some();
         let mut issue = |issue| session.issue_of(self.source, issue);
         if self.unknown_count > MOST_SHOWN {
             let message = format!("{} lines in all were not understood and were left out", self.unknown_count);

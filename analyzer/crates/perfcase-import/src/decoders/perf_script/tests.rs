@@ -28,7 +28,7 @@ fn import(text: &[u8]) -> (Session, Vec<(&'static str, Option<u64>)>) {
     let source = session.source(SourceInfo { name: "perf".into(), ..SourceInfo::default() });
     let mut sources = vec![super::open(Content::from_bytes(text), &mut session, source)];
     run(&mut sources, &mut session, &mut |_| true);
-    let kinds = session.issues.list().iter().map(|issue| (issue.kind, issue.byte_offset)).collect();
+    let kinds = session.model.issues.list().iter().map(|issue| (issue.kind, issue.byte_offset)).collect();
     (session, kinds)
 }
 
@@ -65,7 +65,7 @@ fn samples_callchains_and_what_is_left_out() {
     );
     let garbage = TEXT.find("garbage").unwrap() as u64;
     assert_eq!(issues, [("unparsed_line", Some(garbage)), ("lost_events", None), ("rounded_times", None)]);
-    assert_eq!(session.host.hostname.as_deref(), Some("box"));
+    assert_eq!(session.model.host.hostname.as_deref(), Some("box"));
     session.write_stacks(None);
     assert_eq!(
         rows(&mut session.sink.tables.frame, "dso_id address is_kernel symbol symbol_offset_bytes"),
@@ -116,13 +116,13 @@ fn what_is_beyond_a_bound_is_counted() {
     let (mut session, issues) = import(text.as_bytes());
     assert_eq!(rows(&mut session.sink.tables.branch, "sample_id").len(), 2048);
     assert_eq!(issues, [("long_branch_stacks", None), ("rounded_times", None)]);
-    assert_eq!(session.issues.list()[0].count, 3);
+    assert_eq!(session.model.issues.list()[0].count, 3);
     let deep =
         "app  10/11 [000]     1.000001:          7 cycles:u: \n".to_string() + &"\t 401136 f (/x)\n".repeat(4098);
     // The line that ends a callchain is looked at twice, and is one line.
     let (session, issues) = import(format!("{deep}{head}{}\n", " ".repeat(65536)).as_bytes());
     assert_eq!(issues, [("long_lines", None), ("deep_stacks", None), ("rounded_times", None)]);
-    assert_eq!((session.issues.list()[0].count, session.issues.list()[1].count), (1, 2));
+    assert_eq!((session.model.issues.list()[0].count, session.model.issues.list()[1].count), (1, 2));
 }
 
 /// As perf script -F comm,tid,event,ip,sym,dso prints them, and what editors and pipes make of it.
@@ -137,8 +137,9 @@ fn samples_without_time_and_cpu() {
     assert_eq!(rows, ["- - 0 - 1 0 0", "- - 0 50 2 0 1", "- - 0 - 3 - -", "- - 0 - 4 0 -", "- - 0 - 5 0 1"]);
     let at = |part: &str| Some(text.find(part).unwrap() as u64);
     assert_eq!(issues, [("unparsed_line", at("not 478")), ("unparsed_line", at("Error")), ("no_time", None)]);
-    let names: Vec<_> =
-        (0..session.threads.all.len()).map(|utid| session.threads.comm_of(utid as u32).unwrap_or_default()).collect();
+    let names: Vec<_> = (0..session.model.threads.all.len())
+        .map(|utid| session.model.threads.comm_of(utid as u32).unwrap_or_default())
+        .collect();
     assert_eq!(names, [&b"swapper"[..], b"sh", b"pool 3", b"sh", b"sh", b"sh"]);
 }
 

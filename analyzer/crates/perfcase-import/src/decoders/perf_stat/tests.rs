@@ -17,7 +17,7 @@ fn import(text: &str, start_ns: Option<i64>, options: Options) -> (Vec<String>, 
     let source = session.source(SourceInfo { name: "pmc".into(), ..SourceInfo::default() });
     let mut sources = vec![open(Content::from_bytes(text.as_bytes()), source, options)];
     run(&mut sources, &mut session, &mut |_| true);
-    let kinds = session.issues.list().iter().map(|issue| issue.kind).collect();
+    let kinds = session.model.issues.list().iter().map(|issue| issue.kind).collect();
     (rows(&mut session.sink.tables.pmc_interval, COLUMNS), kinds)
 }
 

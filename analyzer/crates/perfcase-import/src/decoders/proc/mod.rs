@@ -35,7 +35,7 @@ pub struct Options {
 
 /// Starts to read a stream of snapshots. It never fails: damage becomes issues.
 pub fn open(content: Content, session: &mut Session, source: SourceId, options: Options) -> Box<dyn Source> {
-    if session.host.page_size_bytes.is_none() {
+    if session.model.host.page_size_bytes.is_none() {
         find_page_size(&content, session, source);
     }
     let ticks_per_s = options.clock_ticks_per_s.filter(|ticks| (1..=1_000_000).contains(ticks)).unwrap_or(100);
@@ -45,7 +45,7 @@ pub fn open(content: Content, session: &mut Session, source: SourceId, options: 
         next: None,
         clock_ns: i64::MIN,
         source,
-        rows: Rows::new(source, ticks_per_s, session.host.page_size_bytes),
+        rows: Rows::new(source, ticks_per_s, session.model.host.page_size_bytes),
         open_since: None,
         damage: Vec::new(),
         damaged_files: BTreeMap::new(),
@@ -74,8 +74,8 @@ fn find_page_size(content: &Content, session: &mut Session, source: SourceId) {
         }
         at = step.next;
     }
-    session.host.page_size_bytes = page::page_size(&files);
-    if session.host.page_size_bytes.is_none() && page::has_pages(&files) {
+    session.model.host.page_size_bytes = page::page_size(&files);
+    if session.model.host.page_size_bytes.is_none() && page::has_pages(&files) {
         let message = "nothing tells how many bytes a page has: what the kernel counts in pages, as resident memory, is not known";
         let hint = "copy /proc/meminfo and /proc/vmstat together with the other files";
         session.issue_of(source, Issue::warning("page_size_unknown", message).hint(hint));
@@ -245,7 +245,7 @@ impl Source for Snapshots {
             if let Some(frame) = step.frame {
                 self.clock_ns = self.clock_ns.max(frame.clock_ns());
                 if std::mem::take(&mut self.is_after_reboot) {
-                    session.threads.forget();
+                    session.model.threads.forget();
                 }
                 session.count_record(self.clock_ns, self.source, None);
                 self.frame(session, frame, at as u64);

@@ -14,13 +14,13 @@ fn file(clock_ns: i64, path: &str, text: &str) -> String {
 fn import(stream: &str) -> (Session, Vec<&'static str>) {
     let directory = tempfile::tempdir().unwrap();
     let mut session = Session::new(directory.path(), Some(1_000));
-    session.host.page_size_bytes = Some(4096);
+    session.model.host.page_size_bytes = Some(4096);
     let source = session.source(SourceInfo { name: "proc".into(), ..SourceInfo::default() });
     let content = Content::from_bytes(stream.as_bytes());
     let mut sources =
         vec![open(content, &mut session, source, Options { clock_ticks_per_s: Some(250), ..Options::default() })];
     run(&mut sources, &mut session, &mut |_| true);
-    let kinds = session.issues.list().iter().map(|issue| issue.kind).collect();
+    let kinds = session.model.issues.list().iter().map(|issue| issue.kind).collect();
     (session, kinds)
 }
 
