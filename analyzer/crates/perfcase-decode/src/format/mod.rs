@@ -7,6 +7,7 @@
 //! type: `__data_loc char[] name`, `__rel_loc u32[] values` (kernel: `Documentation/trace/events.rst`).
 
 mod decl;
+pub mod state_bits;
 #[cfg(test)]
 mod tests;
 

@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use perfcase_archive::Issue;
 use perfcase_decode::format::EventFormat;
+use perfcase_decode::format::state_bits::OldBits;
 
 use super::{Session, SourceId};
 use crate::model::Record;
 use crate::tracepoint::hooks::Hook;
 use crate::tracepoint::plan::{IntField, Plan};
-use crate::tracepoint::state_bits::OldBits;
 use crate::tracepoint::{Definition, TracepointId};
 
 impl Session {

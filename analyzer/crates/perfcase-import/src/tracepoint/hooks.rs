@@ -1,10 +1,10 @@
 //! Tracepoints that tell more than their own row: who runs, which thread wakes which, which calls and
 //! requests are under way.
 
+use perfcase_decode::format::state_bits::OldBits;
 use perfcase_decode::format::{EventFormat, FieldKind};
 
 use super::plan::IntField;
-use super::state_bits::OldBits;
 use crate::model::until_nul;
 use crate::timeline::{BlockStep, WakeKind};
 

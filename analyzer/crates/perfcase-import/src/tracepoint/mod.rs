@@ -2,7 +2,6 @@
 
 pub(crate) mod hooks;
 pub(crate) mod plan;
-pub(crate) mod state_bits;
 pub(crate) mod table;
 
 use std::collections::BTreeMap;

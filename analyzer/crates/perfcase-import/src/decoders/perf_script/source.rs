@@ -2,19 +2,20 @@
 
 use hashbrown::HashMap;
 use perfcase_archive::{Content, Issue};
+use perfcase_decode::format::state_bits::is_old;
 use perfcase_decode::perf_data::sample::ids;
 use perfcase_decode::perf_script::details::{Details, MOST_BRANCHES};
+use perfcase_decode::perf_script::fields;
 use perfcase_decode::perf_script::frame::{self, Frame};
 use perfcase_decode::perf_script::head::{self, Head, What};
 
+use super::header;
 use super::layout::Layouts;
-use super::{fields, header};
 use crate::model::Record;
 use crate::session::{EventAttr, EventId, NO_TIME, Session, SourceId};
 use crate::source::Source;
 use crate::syscall_names;
 use crate::tables::SampleRow;
-use crate::tracepoint::state_bits::is_old;
 
 /// Longest line that is looked at.
 const LINE_BYTES_MAX: usize = 64 << 10;

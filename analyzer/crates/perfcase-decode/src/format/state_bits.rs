@@ -4,7 +4,7 @@
 //! 4.14 has them, so that tables and timelines know one set of bits. What has no place there is dropped: whether a
 //! signal may end the wait ("K"), and "W", which no thread has when it leaves a CPU.
 
-use perfcase_decode::format::EventFormat;
+use super::EventFormat;
 
 /// Bit 8 since 4.14: the thread could have run on, and the kernel took the CPU from it.
 const PREEMPTED: u16 = 0x100;
@@ -12,13 +12,13 @@ const PREEMPTED: u16 = 0x100;
 const DISK_SLEEP: u16 = 0x02;
 const IDLE_SLEEP: u16 = 0x80;
 /// A print format of 4.14 and later, as far as it is looked at.
-pub(crate) const TODAY: &str = "{ 0x80, \"I\" }";
+pub const TODAY: &str = "{ 0x80, \"I\" }";
 /// States have this many bits at most before 4.14.
 const BITS: usize = 16;
 
 /// Where 4.14 has the state that a kernel prints by a letter; 0 where it has no place (fs/proc/array.c and
 /// include/trace/events/sched.h of both). "x" was a dead thread, "N" a sleep that does not count as load.
-pub(crate) fn bit_of(letter: char) -> u16 {
+pub fn bit_of(letter: char) -> u16 {
     match letter {
         'S' => 0x01,
         'D' => DISK_SLEEP,
@@ -33,19 +33,19 @@ pub(crate) fn bit_of(letter: char) -> u16 {
 }
 
 /// An idle sleep was a disk sleep with a second bit.
-pub(crate) fn united(bits: impl IntoIterator<Item = u16>) -> i64 {
+pub fn united(bits: impl IntoIterator<Item = u16>) -> i64 {
     let bits = bits.into_iter().fold(0, |all, bit| all | bit);
     i64::from(if bits & IDLE_SLEEP != 0 { bits & !DISK_SLEEP } else { bits })
 }
 
 /// The layout of a kernel before 4.14: for each of its bits the one since 4.14.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct OldBits([u16; BITS]);
+pub struct OldBits([u16; BITS]);
 
 impl OldBits {
     /// The layout that the event's print format lists; where it lists none, the layout of the kernel's release. `None`
     /// for the layout of 4.14 and later, and where nothing is known.
-    pub(crate) fn of(format: &EventFormat, release: Option<&str>) -> Option<OldBits> {
+    pub fn of(format: &EventFormat, release: Option<&str>) -> Option<OldBits> {
         match listed(&format.print_fmt) {
             Some(old) => (!old.is_today()).then_some(old),
             None => of_release(release?),
@@ -58,7 +58,7 @@ impl OldBits {
 
     /// The bits as 4.14 and later have them.
     #[inline]
-    pub(crate) fn today(&self, bits: i64) -> i64 {
+    pub fn today(&self, bits: i64) -> i64 {
         let is_set = |&(bit, _): &(usize, &u16)| bits >> bit & 1 == 1;
         united(self.0.iter().enumerate().filter(is_set).map(|(_, &today)| today))
     }
@@ -114,7 +114,7 @@ fn of_release(release: &str) -> Option<OldBits> {
 }
 
 /// Whether the release is one before 4.14.
-pub(crate) fn is_old(release: &str) -> bool {
+pub fn is_old(release: &str) -> bool {
     version(release).is_some_and(|version| version < (4, 14))
 }
 

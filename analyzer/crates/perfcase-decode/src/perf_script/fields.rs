@@ -1,7 +1,7 @@
 //! The printed fields of a tracepoint: most events print `key=value`, system calls `key: value, …`, some of the oldest
 //! events forms of their own.
 
-use crate::tracepoint::state_bits::{bit_of, united};
+use crate::format::state_bits::{bit_of, united};
 
 /// A value as it was printed.
 #[derive(Clone, Debug, PartialEq)]
