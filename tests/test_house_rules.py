@@ -13,9 +13,11 @@ import duckdb
 import pytest
 
 import perfcase
+from perfcase.case import window
 from perfcase.catalogue.schema import load_catalogue, load_tables, quote
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, referenced_names
+from perfcase.diff.sides import EVENTS
 from tests.support import viewtest
 
 ROOT = Path(__file__).parents[1]
@@ -150,6 +152,28 @@ def test_every_table_is_documented(name: str) -> None:
     assert [column.name for column in table.columns if not column.description] == []
     assert [key for key in table.order if key not in names] == [], "ordered by a column that it does not have"
     check_units([(column.name, column.unit) for column in table.columns])
+
+
+@pytest.mark.parametrize("name", sorted(load_tables()))
+def test_every_table_says_how_a_window_cuts_it(name: str) -> None:
+    """A word, or SQL of columns that it has; and what a diff may divide by."""
+    table = load_tables()[name]
+    columns = [column.name for column in table.columns]
+    needed = {"event": {"ts_ns"}, "sample": {"sample_id"}, "last": {"ts_ns", "snapshot"}}.get(table.window, set())
+    assert needed <= set(columns), f"{table.window}: a window needs {needed}"
+    assert table.window != "whole" or "ts_ns" not in columns, "rows with a time are not all in a window"
+    written = [column.in_window for column in table.columns if column.in_window not in (None, *window.COLUMNS)]
+    if table.window not in window.WINDOWS:
+        written.append(table.window)
+    assert [text for text in written if not re.search(r"\{(start|end)\}", text)] == [], "neither a word nor SQL"
+    with duckdb.connect() as connection:
+        listed = ", ".join(f"NULL::{column.sql_type} AS {quote(column.name)}" for column in table.columns)
+        shown = window._shown(name, f"SELECT {listed}", columns, True, ())
+        if "sample_id" in columns:
+            connection.execute("CREATE VIEW sample AS SELECT 1 AS sample_id")
+        found = connection.execute(f"DESCRIBE {shown or f'SELECT {listed}'}").fetchall()
+    assert [row[:2] for row in found] == [(column.name, column.sql_type) for column in table.columns]
+    assert [each.kind for each in table.events if each.kind not in EVENTS] == []
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,13 @@ struct TableToml {
     /// The columns that a decoder fills by name from an event's format, instead of a fixed row.
     #[serde(default)]
     tracepoint: bool,
+    // How a window cuts it and what a diff counts in it (schema/tables/README.md): for those who read the tables.
+    #[serde(rename = "window")]
+    _window: String,
+    #[serde(rename = "ended")]
+    _ended: Option<String>,
+    #[serde(default, rename = "events")]
+    _events: Vec<BTreeMap<String, String>>,
     column: Vec<ColumnToml>,
 }
 
@@ -29,6 +36,8 @@ struct ColumnToml {
     unit: Option<String>,
     #[serde(default)]
     nullable: bool,
+    #[serde(rename = "in_window")]
+    _in_window: Option<String>,
     description: String,
 }
 

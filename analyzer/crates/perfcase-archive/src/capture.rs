@@ -10,13 +10,13 @@ use crate::budget::Budget;
 use crate::content::{Backing, Content};
 use crate::decompress::{self, End};
 use crate::error::ArchiveError;
+use crate::issue::Issue;
 use crate::kind::{Compression, Member, MemberKind, Place, kind_by_content};
 use crate::limits::Limits;
 use crate::listing::{self, Listing, MANIFEST, STORED_HEAD_BYTES, Stored};
 use crate::manifest::Manifest;
 use crate::opening::{describe, read_manifest};
 use crate::path::without_suffix;
-use crate::problem::{Problem, Severity};
 use crate::sniff::Sniffed;
 use crate::{folder, tar_walk};
 
@@ -42,7 +42,7 @@ pub struct Capture {
     /// Its members, in the order of the archive, or by path.
     pub members: Vec<Member>,
     /// What is wrong with its container.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Issue>,
     path: PathBuf,
     archive: Option<Content>,
     limits: Limits,
@@ -120,7 +120,7 @@ impl Capture {
         let manifest = read_manifest(path, text.as_deref(), &limits, &mut problems)?;
         if manifest.is_some() && entries.first().is_some_and(|e| without_suffix(&e.path) != MANIFEST) {
             let message = "manifest.json is not the first member";
-            problems.push(Problem::new(Severity::Info, "member_order", message));
+            problems.push(Issue::info("member_order", message));
         }
         let mut listing = Listing::new(manifest.as_ref());
         for entry in entries {
@@ -163,11 +163,8 @@ impl Capture {
                     head: stored_head(&bytes),
                 }),
                 Err(error) if error.is_of_this_machine() => return Err(error),
-                Err(error) => problems.push(
-                    Problem::new(Severity::Error, "unreadable_member", error.to_string())
-                        .member(found.path)
-                        .hint(error.hint()),
-                ),
+                Err(error) => problems
+                    .push(Issue::error("unreadable_member", error.to_string()).of(found.path).hint(error.hint())),
             }
         }
         let (members, listed) = listing.finish();
@@ -267,7 +264,7 @@ fn inflate(
     limits: &Limits,
     budget: &Budget,
     member: Option<&Member>,
-) -> Result<(Content, Vec<Problem>), ArchiveError> {
+) -> Result<(Content, Vec<Issue>), ArchiveError> {
     let bytes_max = limits.output_bytes_max(stored.len() as u64);
     let name = member.map_or("", |member| member.path.as_str());
     budget.restart(name);
@@ -275,8 +272,7 @@ fn inflate(
         decompress::decompress(stored, compression, bytes_max, budget).map_err(|e| ArchiveError::no_room(path, e))?;
     budget.note(name, output.len);
     let limit = |what: String| {
-        Problem::new(Severity::Error, "limit", what)
-            .hint("this looks like a decompression bomb; unpack it by hand if it is not")
+        Issue::error("limit", what).hint("this looks like a decompression bomb; unpack it by hand if it is not")
     };
     let problem = match output.end {
         End::Complete => None,
@@ -286,17 +282,13 @@ fn inflate(
             output.len
         ))),
         End::Damaged(why) => Some(
-            Problem::new(
-                Severity::Error,
-                "damaged_member",
-                format!("its compressed stream ends after {} bytes: {why}", output.len),
-            )
-            .hint("what came before is read"),
+            Issue::error("damaged_member", format!("its compressed stream ends after {} bytes: {why}", output.len))
+                .hint("what came before is read"),
         ),
     };
     let problem = problem.map(|p| p.at(output.len));
     let problem = match member {
-        Some(member) => problem.map(|p| p.member(member.path.clone())),
+        Some(member) => problem.map(|p| p.of(member.path.clone())),
         None => problem,
     };
     Ok((Content::new(output.bytes), problem.into_iter().collect()))
@@ -306,11 +298,10 @@ pub(crate) fn hex_sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-pub(crate) fn checksum_problem(member: &Member, actual: &str) -> Option<Problem> {
+pub(crate) fn checksum_problem(member: &Member, actual: &str) -> Option<Issue> {
     let stated = member.sha256.as_deref()?;
     (!stated.eq_ignore_ascii_case(actual)).then(|| {
-        Problem::new(
-            Severity::Error,
+        Issue::error(
             "checksum",
             format!(
                 "{}: SHA-256 of the stored bytes is {actual}, the manifest says {}",
@@ -318,7 +309,7 @@ pub(crate) fn checksum_problem(member: &Member, actual: &str) -> Option<Problem>
                 stated.chars().take(64).collect::<String>()
             ),
         )
-        .member(member.path.clone())
+        .of(member.path.clone())
         .hint("it was damaged or changed after recording; what decodes is kept")
     })
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::capture::{Capture, checksum_problem, hex_sha256};
 use crate::error::ArchiveError;
+use crate::issue::{Issue, Severity};
 use crate::kind::Place;
-use crate::problem::{Problem, Severity};
 use crate::tar_walk;
 
 /// What a look at an archive found.
@@ -20,7 +20,7 @@ pub struct Checked {
     /// The next look begins here: the members before this offset of the file were compared with their checksums.
     pub checked_bytes: u64,
     /// What does not agree.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Issue>,
 }
 
 /// Compares the members that begin at `from` or later with the manifest's checksums. `is_whole`: nothing will be added to the file,
@@ -46,10 +46,10 @@ pub fn check(path: &Path, from: u64, is_whole: bool) -> Result<Option<Checked>, 
     if !is_whole && capture.members.is_empty() {
         return Ok(Some(Checked { ticket: None, checked_bytes: 0, problems: Vec::new() }));
     }
-    let is_ours = |problem: &&Problem| {
+    let is_ours = |problem: &&Issue| {
         problem.severity == Severity::Error && (is_whole || !matches!(problem.kind, "truncated" | "missing_member"))
     };
-    let mut problems: Vec<Problem> = capture.problems.iter().filter(is_ours).cloned().collect();
+    let mut problems: Vec<Issue> = capture.problems.iter().filter(is_ours).cloned().collect();
     let there = std::fs::metadata(path).map_err(|error| ArchiveError::io(path, "open", error))?.len();
     let mut checked_bytes = from;
     for member in &capture.members {

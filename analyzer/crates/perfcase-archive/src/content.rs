@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use memmap2::{Mmap, UncheckedAdvice};
 
-use crate::problem::Problem;
+use crate::issue::Issue;
 
 /// The decompressed bytes of a member: mapped where they are large, cheap to clone. The file behind
 /// a mapping must not be truncated while it is read (the same holds for every tool that maps).
@@ -15,7 +15,7 @@ use crate::problem::Problem;
 pub struct Content {
     bytes: Backing,
     range: Range<usize>,
-    problems: Arc<[Problem]>,
+    problems: Arc<[Issue]>,
 }
 
 #[derive(Clone)]
@@ -81,13 +81,13 @@ impl Content {
         }
     }
 
-    pub(crate) fn with_problems(mut self, problems: Vec<Problem>) -> Self {
+    pub(crate) fn with_problems(mut self, problems: Vec<Issue>) -> Self {
         self.problems = problems.into();
         self
     }
 
     /// What was wrong with it while reading: a checksum that differs, a stream that ends early.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[Issue] {
         &self.problems
     }
 }

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::ArchiveError;
+use crate::issue::{Issue, Severity};
 use crate::limits::Limits;
 use crate::path;
-use crate::problem::{Problem, Severity};
 
 /// A regular file below a folder.
 pub(crate) struct Found {
@@ -18,7 +18,7 @@ pub(crate) struct Found {
 }
 
 /// Lists the regular files below `root`, sorted by path.
-pub(crate) fn walk(root: &Path, limits: &Limits) -> Result<(Vec<Found>, Vec<Problem>), ArchiveError> {
+pub(crate) fn walk(root: &Path, limits: &Limits) -> Result<(Vec<Found>, Vec<Issue>), ArchiveError> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
     let mut links = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn walk(root: &Path, limits: &Limits) -> Result<(Vec<Found>, Vec<Prob
             }
             if found.len() + problems.len() + links.len() >= limits.member_count_max {
                 let message = format!("more than {} files; the rest is not read", limits.member_count_max);
-                problems.push(Problem::new(Severity::Error, "limit", message));
+                problems.push(Issue::error("limit", message));
                 folders.clear();
                 break;
             }
@@ -73,13 +73,13 @@ pub(crate) fn walk(root: &Path, limits: &Limits) -> Result<(Vec<Found>, Vec<Prob
     Ok((found, problems))
 }
 
-fn unread(path: &str, why: &str) -> Problem {
+fn unread(path: &str, why: &str) -> Issue {
     let message = format!("{} is not read: {why}", path.escape_debug());
-    Problem::new(Severity::Warning, "unsafe_member", message).member(path)
+    Issue::warning("unsafe_member", message).of(path)
 }
 
 /// One line for all links. A copy of /proc is full of them.
-fn unfollowed(links: &[String]) -> Option<Problem> {
+fn unfollowed(links: &[String]) -> Option<Issue> {
     let (of_proc, others): (Vec<&String>, Vec<&String>) = links.iter().partition(|path| is_proc_link(path));
     let (severity, first) = match (others.iter().min(), of_proc.iter().min()) {
         (Some(first), _) => (Severity::Warning, first),
@@ -91,7 +91,7 @@ fn unfollowed(links: &[String]) -> Option<Problem> {
         count => format!("{count} links are not followed: {first} and others"),
     };
     Some(
-        Problem::new(severity, "links", message)
+        Issue::new(severity, "links", message)
             .hint("copy what a link leads to in its place, where that is a recording"),
     )
 }

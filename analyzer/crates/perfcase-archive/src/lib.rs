@@ -2,7 +2,7 @@
 //! says what members it has and hands out their decompressed bytes. Nothing is decoded here.
 //!
 //! Nothing from the input is trusted: paths are checked, sizes and compression ratios are bounded
-//! ([`Limits`]), and damage becomes a [`Problem`] beside whatever could still be read.
+//! ([`Limits`]), and damage becomes an [`Issue`] beside whatever could still be read.
 
 mod budget;
 mod capture;
@@ -11,13 +11,13 @@ mod content;
 mod decompress;
 mod error;
 mod folder;
+mod issue;
 mod kind;
 mod limits;
 mod listing;
 mod manifest;
 mod opening;
 mod path;
-mod problem;
 mod sniff;
 mod tar_walk;
 
@@ -25,8 +25,8 @@ pub use capture::{Capture, CaptureKind};
 pub use check::{Checked, check};
 pub use content::Content;
 pub use error::ArchiveError;
+pub use issue::{Issue, Severity};
 pub use kind::{Compression, Member, MemberKind};
 pub use limits::Limits;
 pub use manifest::{Anchor, Clock, Host, Knob, Manifest, ManifestMember, Overhead, Recorder, Source, Target};
-pub use problem::{Problem, Severity};
 pub use sniff::{Sniffed, sniff};

@@ -1,6 +1,6 @@
 //! Bounds on what a capture may make the reader do.
 
-/// Bounds on the input. A capture beyond one of them is read up to it and a [`crate::Problem`] says so.
+/// Bounds on the input. A capture beyond one of them is read up to it and an [`crate::Issue`] says so.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Most members an archive or files a folder may have.

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::decompress;
+use crate::issue::Issue;
 use crate::kind::{Compression, Member, MemberKind, Place, kind_by_content, kind_by_folder};
 use crate::manifest::{Manifest, ManifestMember};
 use crate::path::without_suffix;
-use crate::problem::{Problem, Severity};
 use crate::sniff::{HEAD_BYTES, Sniffed, sniff};
 
 /// Name of the member that describes the others.
@@ -33,7 +33,7 @@ pub(crate) struct Listing<'m> {
     seen: HashSet<String>,
     unlisted: Vec<String>,
     pub members: Vec<Member>,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Issue>,
 }
 
 impl<'m> Listing<'m> {
@@ -59,8 +59,8 @@ impl<'m> Listing<'m> {
         if !self.seen.insert(path.to_owned()) {
             let message = format!("a second member {path} is not read");
             self.problems.push(
-                Problem::new(Severity::Error, "duplicate_member", message)
-                    .member(path)
+                Issue::error("duplicate_member", message)
+                    .of(path)
                     .hint("an archive has each path once; the first one counts"),
             );
             return;
@@ -99,27 +99,23 @@ impl<'m> Listing<'m> {
     /// An empty recording holds nothing to decode: a tool that was refused or killed leaves one.
     fn empty(&mut self, path: &str) -> MemberKind {
         self.problems.push(
-            Problem::new(Severity::Warning, "empty_member", format!("{path} is empty"))
-                .member(path)
+            Issue::warning("empty_member", format!("{path} is empty"))
+                .of(path)
                 .hint("the tool that should have written it was refused or killed: see recorder/log"),
         );
         MemberKind::Unknown
     }
 
     /// Reports what the manifest announces and is not there, and what nobody knows.
-    pub fn finish(mut self) -> (Vec<Member>, Vec<Problem>) {
+    pub fn finish(mut self) -> (Vec<Member>, Vec<Issue>) {
         let mut missing: Vec<&str> = self.manifest.values().map(|m| m.path.as_str()).collect();
         missing.sort_unstable();
         for path in missing {
             let shown: String = path.escape_debug().take(200).collect();
             self.problems.push(
-                Problem::new(
-                    Severity::Error,
-                    "missing_member",
-                    format!("{shown} is in the manifest but not in the archive"),
-                )
-                .member(without_suffix(&shown))
-                .hint("the archive was cut or repacked: get the whole file if there is one"),
+                Issue::error("missing_member", format!("{shown} is in the manifest but not in the archive"))
+                    .of(without_suffix(&shown))
+                    .hint("the archive was cut or repacked: get the whole file if there is one"),
             );
         }
         self.mark_proc_files();
@@ -156,14 +152,12 @@ impl<'m> Listing<'m> {
             self.unlisted.len(),
             some_of(&self.unlisted)
         );
-        self.problems.push(
-            Problem::new(Severity::Info, "unlisted_member", message)
-                .hint("they were added after recording, and are read"),
-        );
+        self.problems
+            .push(Issue::info("unlisted_member", message).hint("they were added after recording, and are read"));
     }
 
     fn report_unknown(&mut self) {
-        let reported: HashSet<&str> = self.problems.iter().filter_map(|p| p.member.as_deref()).collect();
+        let reported: HashSet<&str> = self.problems.iter().filter_map(|p| p.source.as_deref()).collect();
         let is_unknown = |m: &&Member| m.kind == MemberKind::Unknown && !reported.contains(m.path.as_str());
         let unknown: Vec<&str> = self.members.iter().filter(is_unknown).map(|m| m.path.as_str()).collect();
         if unknown.is_empty() {
@@ -175,8 +169,7 @@ impl<'m> Listing<'m> {
             some_of(&unknown)
         );
         self.problems.push(
-            Problem::new(Severity::Info, "unknown_member", message)
-                .hint("a newer perfcase may read them; they stay in the archive"),
+            Issue::info("unknown_member", message).hint("a newer perfcase may read them; they stay in the archive"),
         );
     }
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use crate::decompress;
 use crate::error::ArchiveError;
+use crate::issue::Issue;
 use crate::kind::Compression;
 use crate::limits::Limits;
 use crate::listing::{self, MANIFEST};
 use crate::manifest::{self, Manifest, Parsed};
-use crate::problem::{Problem, Severity};
 use crate::sniff::{Sniffed, sniff};
 
 /// What an unknown file looks like, for the error.
@@ -48,11 +48,11 @@ pub(crate) fn read_manifest(
     path: &Path,
     text: Option<&[u8]>,
     limits: &Limits,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<Issue>,
 ) -> Result<Option<Manifest>, ArchiveError> {
     let Some(text) = text else {
         let message = "there is no manifest.json: host, clocks and losses of the recording are unknown";
-        problems.push(Problem::new(Severity::Info, "no_manifest", message));
+        problems.push(Issue::info("no_manifest", message));
         return Ok(None);
     };
     let parsed = match plain(text, limits.manifest_bytes_max) {
@@ -68,20 +68,20 @@ pub(crate) fn read_manifest(
                 let version = &manifest.format_version;
                 let message =
                     format!("format_version {version} is newer than this perfcase knows; what it knows is read");
-                problems.push(Problem::new(Severity::Info, "newer_minor", message).member(MANIFEST));
+                problems.push(Issue::info("newer_minor", message).of(MANIFEST));
             }
             let unknown = manifest.unknown_properties();
             if !unknown.is_empty() {
                 let shown: Vec<&str> = unknown.iter().take(12).map(String::as_str).collect();
                 let message = format!("properties that this version does not know: {}", shown.join(", "));
-                problems.push(Problem::new(Severity::Info, "unknown_property", message).member(MANIFEST));
+                problems.push(Issue::info("unknown_property", message).of(MANIFEST));
             }
             Ok(Some(*manifest))
         }
         Parsed::Damaged(why) => {
             problems.push(
-                Problem::new(Severity::Error, "damaged_manifest", format!("manifest.json is unreadable: {why}"))
-                    .member(MANIFEST)
+                Issue::error("damaged_manifest", format!("manifest.json is unreadable: {why}"))
+                    .of(MANIFEST)
                     .hint("members are read by their content; host, clocks and checksums are unknown"),
             );
             Ok(None)

@@ -1,9 +1,9 @@
 //! Walks the headers of a tar over its mapped bytes. Layout: POSIX.1-1988 ustar and GNU's base-256
 //! sizes, as in tar(5). Nothing is copied and nothing is unpacked.
 
+use crate::issue::Issue;
 use crate::limits::Limits;
 use crate::path;
-use crate::problem::{Problem, Severity};
 
 pub(crate) const BLOCK: u64 = 512;
 /// Longest path a GNU or pax long-name record may give.
@@ -32,7 +32,7 @@ pub(crate) fn is_header(block: &[u8]) -> bool {
 }
 
 /// Walks a tar and lists its regular files, with problems for the rest.
-pub(crate) fn walk(bytes: &[u8], limits: &Limits) -> (Vec<Entry>, Vec<Problem>) {
+pub(crate) fn walk(bytes: &[u8], limits: &Limits) -> (Vec<Entry>, Vec<Issue>) {
     let mut walk = Walk { bytes, limits, at: 0, long_name: None, entries: Vec::new(), problems: Vec::new() };
     while walk.step() {}
     (walk.entries, walk.problems)
@@ -44,7 +44,7 @@ struct Walk<'a> {
     at: u64,
     long_name: Option<Vec<u8>>,
     entries: Vec<Entry>,
-    problems: Vec<Problem>,
+    problems: Vec<Issue>,
 }
 
 impl Walk<'_> {
@@ -64,11 +64,11 @@ impl Walk<'_> {
         }
         if self.entries.len() + self.problems.len() >= self.limits.member_count_max {
             let message = format!("more than {} members", self.limits.member_count_max);
-            self.problem(Severity::Error, "limit", format!("{message}; the rest is not read"));
+            self.problem("limit", format!("{message}; the rest is not read"));
             return false;
         }
         let Some(size) = number(&block[124..136]) else {
-            self.problem(Severity::Error, "damaged_header", "a member's size is not a number".into());
+            self.problem("damaged_header", "a member's size is not a number");
             return self.resync();
         };
         self.member(block, size, total)
@@ -89,7 +89,7 @@ impl Walk<'_> {
         if len < size {
             let message = format!("the archive ends {} bytes before the end of a member of {size} bytes", size - len);
             self.problems.push(
-                Problem::new(Severity::Error, "truncated", message)
+                Issue::error("truncated", message)
                     .at(total)
                     .hint("the copy or the recording was cut short: get the whole file if there is one"),
             );
@@ -109,7 +109,7 @@ impl Walk<'_> {
             Err(why) => {
                 let shown = String::from_utf8_lossy(&raw).escape_debug().take(200).collect::<String>();
                 let message = format!("member \"{shown}\" is not read: {why}");
-                self.problem(Severity::Error, "unsafe_path", message);
+                self.problem("unsafe_path", message);
             }
         }
     }
@@ -124,11 +124,11 @@ impl Walk<'_> {
             _ => "not a regular file",
         };
         let message = format!("member \"{shown}\" is not read: it is {what}");
-        self.problem(Severity::Error, "unsafe_member", message);
+        self.problem("unsafe_member", message);
     }
 
-    fn problem(&mut self, severity: Severity, kind: &'static str, message: String) {
-        self.problems.push(Problem::new(severity, kind, message).at(self.at));
+    fn problem(&mut self, kind: &'static str, message: impl Into<String>) {
+        self.problems.push(Issue::error(kind, message).at(self.at));
     }
 
     /// The end marker, behind which there are zeros and nothing else; or zeros that stand where members were.
@@ -140,7 +140,7 @@ impl Walk<'_> {
 
     /// The file ends where a header or the end marker should be.
     fn cut(&mut self, total: u64) {
-        let problem = Problem::new(Severity::Error, "truncated", "the archive has no end marker: it was cut")
+        let problem = Issue::error("truncated", "the archive has no end marker: it was cut")
             .at(total)
             .hint("the copy or the recording was cut short: get the whole file if there is one");
         self.problems.push(problem);
@@ -156,7 +156,7 @@ impl Walk<'_> {
             Some(bytes) => format!("{bytes} bytes are no tar header; reading goes on after them"),
             None => "the rest of the archive is no tar: it is not read".to_owned(),
         };
-        self.problem(Severity::Error, "damaged_header", message);
+        self.problem("damaged_header", message);
         self.long_name = None;
         self.at = start + skipped.unwrap_or(0);
         skipped.is_some()

@@ -1,8 +1,8 @@
 //! From a capture's members to typed tables: decoders, the timeline, the writer.
 //!
-//! Data flow one way: `decoders/` read one input format each and hand records, in the order of time, to the
-//! [`session`]; `tracepoint/` decodes event payloads; `timeline/` pairs events to thread states, system calls and
-//! requests; `writer` puts rows into Parquet files.
+//! Data flow one way: `decoders/` hand the records that perfcase-decode reads, in the order of time, to the
+//! [`session`], which keeps a `model/` of what is known; `tracepoint/` makes columns of event payloads; `timeline/` pairs
+//! events to thread states, system calls and requests; a `sink` collects rows and `writer` puts them into Parquet files.
 
 mod columns;
 pub mod decoders;
@@ -10,14 +10,15 @@ pub mod decoders;
 #[path = "../tests/all/support/fixture.rs"]
 #[allow(dead_code)]
 mod fixture;
-pub mod format;
 mod import;
 mod memory;
+mod model;
 mod order;
 #[cfg(test)]
 #[path = "../../../testing/scale.rs"]
 mod scale;
 pub mod session;
+pub mod sink;
 pub mod source;
 mod symbolize;
 mod syscall_arguments;

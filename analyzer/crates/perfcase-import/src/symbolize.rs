@@ -9,7 +9,8 @@ use arrow_array::{Array, BooleanArray, ListArray, PrimitiveArray, RecordBatch, S
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use perfcase_symbols::{At, INCOMPLETE, Missing, Name, Named, Objects, PerfMap, Placement, Unusable, Wanted, name_all};
 
-use crate::session::{SEVERAL_FILES, placement};
+use crate::model::load::placement;
+use crate::model::maps::SEVERAL_FILES;
 use crate::tables::{DsoRow, FrameRow, StackRow, Table, Tables, batch};
 use crate::writer::{WriteError, Writer};
 

@@ -57,7 +57,7 @@ fn import_capture<'py>(
         row.set_item("byte_offset", issue.byte_offset)?;
         row.set_item("count", issue.count)?;
         row.set_item("message", &issue.message)?;
-        row.set_item("hint", &issue.hint)?;
+        row.set_item("hint", issue.hint.as_deref())?;
         issues.append(row)?;
     }
     answer.set_item("issues", issues)?;

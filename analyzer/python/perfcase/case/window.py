@@ -1,7 +1,8 @@
 """A part of a capture as if it were a whole one: the same tables and views, cut to a window.
 
 A window is a database of its own whose tables read the same Parquet files through a filter; its bounds are two variables, so
-moving it costs nothing. What stands in the window:
+moving it costs nothing. Which rows of a table stand in it, and what becomes of their columns, its description says: ``window``
+and ``in_window`` in schema/tables. So there are:
 
 - an event: when its time is in it. Times count from the window's beginning.
 - a state (thread_state): clipped to the window, as ``perf sched timehist --time`` does, so that windows add up to the whole.
@@ -21,12 +22,11 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 
-from perfcase.case.database import checkpoint, in_cache
+from perfcase.case.database import checkpoint, in_cache, views_hash
 from perfcase.case.query import lock_down, sql_errors
 from perfcase.case.scope import Scope
 from perfcase.case.store import Case
@@ -38,90 +38,24 @@ _START = "getvariable('window_start_ns')::BIGINT"
 _END = "getvariable('window_end_ns')::BIGINT"
 
 _FOREVER = 1 << 62
-_KNOWN_ALWAYS = frozenset(
-    {"proc_command", "proc_limit", "proc_net_link", "thread_name", "thread_namespace", "kernel_text", "kernel_message"}
-)
-"""Tables of what something is called or may do: rows from outside of the window tell of the time in it."""
-_LAST_BEFORE = frozenset({"proc_fd", "proc_socket"})
-"""Tables whose snapshots are rare, and name what others use by number."""
 
-_NAMES = _KNOWN_ALWAYS | {"process", "thread"}
-"""Tables that say what others are called: wakers and peers have their names in any scope."""
-
-
-@dataclass(frozen=True)
-class _Cut:
-    """How a table is cut: SQL of the columns that change, and which rows stay."""
-
-    changed: Mapping[str, str]
-    condition: str | None = None
-
-
-_RETURNED = f"exit_ts_ns < {_END}"
-_COMPLETED = f"completed_ts_ns < {_END}"
-_WOKEN = f"ts_ns + duration_ns <= {_END}"
-_LIFETIME = {
-    "start_ts_ns": f"CASE WHEN start_ts_ns >= {_START} THEN start_ts_ns - {_START} END",
-    "end_ts_ns": f"CASE WHEN end_ts_ns < {_END} THEN end_ts_ns - {_START} END",
-    "first_ts_ns": f"CASE WHEN first_ts_ns < {_START} THEN 0 ELSE first_ts_ns - {_START} END",
-    "last_ts_ns": f"CASE WHEN last_ts_ns >= {_END} THEN {_END} - {_START} ELSE last_ts_ns - {_START} END",
+WINDOWS: Mapping[str, str | None] = {
+    "event": "ts_ns >= {start} AND ts_ns < {end}",
+    "sample": "sample_id IN (SELECT sample_id FROM sample)",
+    "last": "ts_ns < {end} AND (ts_ns >= {start} OR snapshot = (SELECT max(snapshot) FROM ({rows}) WHERE ts_ns <= {start}))",
+    "name": None,
+    "whole": None,
 }
-
-
-def _only(condition: str, *columns: str) -> dict[str, str]:
-    return {column: f"CASE WHEN {condition} THEN {quote(column)} END" for column in columns}
-
-
-_SPECIAL = {
-    "capture": _Cut(
-        {
-            "duration_ns": f"least(duration_ns, {_END}) - {_START}",
-            **{name: f"{name} + {_START}" for name in ("start_clock_ns", "start_realtime_ns", "start_boottime_ns")},
-        }
-    ),
-    "process": _Cut(_LIFETIME),
-    "thread": _Cut(_LIFETIME),
-    "source": _Cut(
-        {
-            **_LIFETIME,
-            "since_ts_ns": f"CASE WHEN since_ts_ns IS NOT NULL THEN greatest(since_ts_ns, {_START}) - {_START} END",
-            "until_ts_ns": f"CASE WHEN until_ts_ns IS NOT NULL THEN least(until_ts_ns, {_END}) - {_START} END",
-        }
-    ),
-    "thread_state": _Cut(
-        {
-            "ts_ns": f"greatest(ts_ns, {_START}) - {_START}",
-            "duration_ns": f"least(ts_ns + duration_ns, {_END}) - greatest(ts_ns, {_START})",
-            **_only(_WOKEN, "waker_utid", "waker_name_id", "waker_cpu", "waker_stack_id", "run_queue_ns"),
-        },
-        f"ts_ns < {_END} AND (ts_ns >= {_START} OR ts_ns + duration_ns > {_START})",
-    ),
-    "syscall": _Cut(
-        {
-            "ts_ns": f"greatest(ts_ns, {_START}) - {_START}",
-            "exit_ts_ns": f"CASE WHEN {_RETURNED} THEN exit_ts_ns - {_START} END",
-            "duration_ns": f"CASE WHEN {_RETURNED} AND duration_ns >= 0 THEN least(duration_ns, exit_ts_ns - {_START}) END",
-            "perf_duration_ns": f"CASE WHEN {_RETURNED} AND perf_duration_ns >= 0 THEN least(perf_duration_ns, exit_ts_ns - {_START}) END",
-            **_only(_RETURNED, "ret", "errno", "errno_name"),
-            "pairing": f"CASE WHEN exit_ts_ns >= {_END} THEN 'enter_only' ELSE pairing END",
-            "cut_at": f"CASE WHEN exit_ts_ns >= {_END} THEN 'end' ELSE cut_at END",
-            # The call that it repeats may lie before the window.
-            "is_fd_event": f"is_fd_event OR {_START} > 0",
-        },
-        f"ts_ns < {_END} AND (coalesce(exit_ts_ns, ts_ns) >= {_START} OR (exit_ts_ns IS NULL AND cut_at = 'end'))",
-    ),
-    "block_io": _Cut(
-        {
-            "completed_ts_ns": f"CASE WHEN {_COMPLETED} THEN completed_ts_ns - {_START} END",
-            **_only(_COMPLETED, "latency_ns", "error"),
-        },
-        f"ts_ns < {_END} AND coalesce(completed_ts_ns, ts_ns) >= {_START}",
-    ),
-    "pmc_interval": _Cut(
-        {},
-        f"ts_ns + coalesce(interval_ns, 0) // 2 >= {_START} AND ts_ns + coalesce(interval_ns, 0) // 2 < {_END}",
-    ),
+"""By the word of a table's ``window``, which of its rows are in one. None: all."""
+COLUMNS: Mapping[str, str] = {
+    "moved": "{this} - {start}",
+    "null_before": "CASE WHEN {this} >= {start} THEN {this} - {start} END",
+    "null_after": "CASE WHEN {this} < {end} THEN {this} - {start} END",
+    "clip_before": "CASE WHEN {this} < {start} THEN 0 ELSE {this} - {start} END",
+    "clip_after": "CASE WHEN {this} >= {end} THEN {end} - {start} ELSE {this} - {start} END",
+    "null_open": "CASE WHEN {ended} THEN {this} END",
 }
+"""By the word of a column's ``in_window``, what it shows."""
 
 
 def open_scope(case: Case, scope: Scope, sharers: int = 1) -> duckdb.DuckDBPyConnection:
@@ -189,13 +123,13 @@ def _template(case: Case, is_window: bool, chosen: Sequence[str]) -> Path:
 
     with whole.open("rb") as file:
         content = hashlib.file_digest(file, "sha256").hexdigest()
-    return in_cache("window", json.dumps([_source(), version("duckdb"), content, is_window, chosen, empty]), make)
+    return in_cache("window", json.dumps([_method(), version("duckdb"), content, is_window, chosen, empty]), make)
 
 
 @cache
-def _source() -> str:
-    """Return the source of this module, on which a kept window depends."""
-    return Path(__file__).read_text()
+def _method() -> str:
+    """Return how windows are cut: a kept window depends on it."""
+    return Path(__file__).read_text() + views_hash()
 
 
 def move(connection: duckdb.DuckDBPyConnection, start_ns: int, end_ns: int) -> None:
@@ -247,10 +181,13 @@ def _shown(table: str, body: str, columns: Sequence[str], is_window: bool, kept:
     ``kept``: columns that the scope chooses by. A row without a time is in no window, and stays where none was asked for.
     """
     names = set(columns)
-    changed, condition = _in_window(table, body, columns) if is_window else ({}, None)
-    if condition is None and "sample_id" in names and "ts_ns" not in names:
-        condition = "sample_id IN (SELECT sample_id FROM sample)"
-    of_scope = [name for name in kept if name in names and table not in _NAMES]
+    window = _window(table, names)
+    changed = _changed(table, columns) if is_window else {}
+    # What belongs to a sample goes where the sample goes: by a scope, too.
+    rows = WINDOWS.get(window, window) if is_window or window == "sample" else None
+    condition = rows and rows.format(start=_START, end=_END, rows=body)
+    # What others are called is known in any scope: wakers and peers have their names.
+    of_scope = [name for name in kept if name in names and window != "name"]
     if "utid" in of_scope and "upid" in of_scope:
         of_scope.remove("upid")
     chosen = [f"{name} IN (SELECT unnest(getvariable('scope_{name}')))" for name in of_scope if name != "name_id"]
@@ -266,21 +203,29 @@ def _shown(table: str, body: str, columns: Sequence[str], is_window: bool, kept:
 
 
 def is_cut(table: str) -> bool:
-    """Return whether a window has other rows of a table than the whole capture; a table that the schema does not have may have."""
-    tables = load_tables()
-    if table in _SPECIAL or table not in tables:
+    """Whether a window has other rows of a table than the whole capture; a table that the schema does not have may have."""
+    found = load_tables().get(table)
+    if found is None or WINDOWS.get(found.window, found.window):
         return True
-    return any(column.name.endswith("ts_ns") or column.name == "sample_id" for column in tables[table].columns)
+    return any(column.in_window or _is_time(column.name) for column in found.columns)
 
 
-def _in_window(table: str, body: str, columns: Sequence[str]) -> tuple[dict[str, str], str | None]:
-    """Return how a table is cut to the window: SQL of the columns that change, and which rows stay."""
-    changed = {name: f"{quote(name)} - {_START}" for name in columns if name == "ts_ns" or name.endswith("_ts_ns")}
-    if special := _SPECIAL.get(table):
-        return changed | dict(special.changed), special.condition
-    if table in _KNOWN_ALWAYS or "ts_ns" not in columns:
-        return changed, None
-    if table in _LAST_BEFORE:
-        before = f"SELECT max(snapshot) FROM ({body}) WHERE ts_ns <= {_START}"
-        return changed, f"ts_ns < {_END} AND (ts_ns >= {_START} OR snapshot = ({before}))"
-    return changed, f"ts_ns >= {_START} AND ts_ns < {_END}"
+def _window(table: str, columns: Collection[str]) -> str:
+    """Return the table's own ``window``; of one that the schema does not have, of a tracepoint, what its columns allow."""
+    if found := load_tables().get(table):
+        return found.window
+    return "event" if "ts_ns" in columns else "sample" if "sample_id" in columns else "whole"
+
+
+def _changed(table: str, columns: Sequence[str]) -> dict[str, str]:
+    """Return SQL of the columns that a window changes."""
+    ways = {name: "moved" for name in columns if _is_time(name)}
+    places = {"start": _START, "end": _END}
+    if found := load_tables().get(table):
+        ways |= {each.name: each.in_window for each in found.columns if each.in_window and each.name in columns}
+        places["ended"] = (found.ended or "NULL").format(**places)
+    return {name: COLUMNS.get(way, way).format(this=quote(name), **places) for name, way in ways.items()}
+
+
+def _is_time(column: str) -> bool:
+    return column == "ts_ns" or column.endswith("_ts_ns")

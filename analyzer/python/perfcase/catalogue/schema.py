@@ -1,4 +1,4 @@
-"""The tables of a capture, as ``schema/tables/<group>/<table>.toml`` describes them."""
+"""The tables of a capture, as ``schema/tables/<group>/<table>.toml`` describes them (``schema/tables/README.md``)."""
 
 from __future__ import annotations
 
@@ -37,11 +37,22 @@ class Column:
     unit: str | None = None
     type: str | None = None
     nullable: bool = True
+    in_window: str | None = None
+    """What a window makes of a table's column, a word or SQL; None: a time is moved, all else stays."""
 
     @property
     def sql_type(self) -> str:
         """The DuckDB type of the column."""
         return sql_type(self.type or "text")
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events that a table counts, which a diff may divide by."""
+
+    kind: str
+    sql: str
+    """Names and numbers (``name``, ``n``) of those that happened."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,11 @@ class Table:
     order: tuple[str, ...]
     columns: tuple[Column, ...]
     path: Path
+    window: str
+    """Which rows are in a window: a word or SQL."""
+    ended: str | None = None
+    """SQL: whether what the row tells of ended in the window."""
+    events: tuple[Events, ...] = ()
 
 
 def package_data(name: str) -> Path:
@@ -111,6 +127,7 @@ def parse_table(path: Path) -> Table:
                 type=column["type"],
                 unit=column.get("unit"),
                 nullable=column.get("nullable", False),
+                in_window=column.get("in_window"),
                 description=column["description"],
             )
             for column in doc["column"]
@@ -123,8 +140,11 @@ def parse_table(path: Path) -> Table:
             order=tuple(doc.get("order", ())),
             columns=columns,
             path=path,
+            window=doc["window"],
+            ended=doc.get("ended"),
+            events=tuple(Events(**events) for events in doc.get("events", ())),
         )
-    except (tomllib.TOMLDecodeError, KeyError) as error:
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise PerfcaseError("internal", f"{path}: not a table description: {error}") from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from perfcase.case import query
 from perfcase.case.query import sql_errors
@@ -62,32 +62,13 @@ def _side(connection: duckdb.DuckDBPyConnection, case: Case, scope: Scope | None
     return Side(connection, name, duration_ns, cpu_count, case=case, start_ns=start_ns, scope=scope)
 
 
-@dataclass(frozen=True)
-class _EventCounter:
-    """A way in which events are counted."""
-
-    plural: str
-    sql: str
-    """How often each event happened; of tracepoints, of those without a table of their own."""
-
-
-_EVENT_COUNTERS = (
-    _EventCounter(
-        "tracepoints",
-        "SELECT 'sys_enter' AS name, count(*) FILTER (pairing <> 'exit_only') AS n FROM syscall"
-        " UNION ALL SELECT 'sys_exit', count(exit_ts_ns) FROM syscall",
-    ),
-    _EventCounter(
-        "counters", "SELECT event AS name, sum(count) AS n FROM pmc_interval WHERE status = 'counted' GROUP BY event"
-    ),
-    _EventCounter("system calls", "SELECT name, count(exit_ts_ns) AS n FROM syscall GROUP BY name"),
-    _EventCounter(
-        "sampled events",
-        f"SELECT {key_sql('event')} AS name, sum(period) AS n FROM (SELECT name AS event, period FROM sample JOIN perf_event"
-        " USING (event_id) WHERE type <> 'tracepoint') GROUP BY ALL",
-    ),
-)
-"""A name that two of them know is of the first."""
+EVENTS = {
+    "tracepoint": "tracepoints",
+    "counter": "counters",
+    "system call": "system calls",
+    "sampled event": "sampled events",
+}
+"""Kinds of events that a diff may divide by, in plural. A name that two of them know is of the first."""
 _EVENTS_NAMED = 5
 """Events of each way that an error names."""
 
@@ -97,8 +78,8 @@ def count_per(a: Side, b: Side, event: str) -> tuple[Side, Side]:
     names = {event, event.rpartition(":")[2], re.sub("/freq=[0-9]+/", "", event)}
     seen = [False, False]
     both = []
-    for way in _EVENT_COUNTERS:
-        counting = [_counting(side, way) for side in (a, b)]
+    for kind, plural in EVENTS.items():
+        counting = [_counting(side, kind) for side in (a, b)]
         known = [_counts(side, sql) for side, sql in zip((a, b), counting, strict=True)]
         common = [name for name in known[0] if name in known[1]]
         for name in common:
@@ -116,27 +97,29 @@ def count_per(a: Side, b: Side, event: str) -> tuple[Side, Side]:
         seen = [before or not names.isdisjoint(counts) for before, counts in zip(seen, known, strict=True)]
         if common:
             first = sorted(common, key=lambda name: (-min(counts[name] for counts in known), name))[:_EVENTS_NAMED]
-            both.append(f"{way.plural} {', '.join(first)}{', …' if len(common) > len(first) else ''}")
-    reason = f"only {(a if seen[0] else b).name} has {event}" if seen[0] != seen[1] else f"neither has {event}"
-    raise PerfcaseError("not_found", f"--per: {reason}", f"both have {'; '.join(both)}" if both else None)
+            both.append(f"{plural} {', '.join(first)}{', …' if len(common) > len(first) else ''}")
+    told = f"only {(a if seen[0] else b).name} has {event}" if seen[0] != seen[1] else f"neither has {event}"
+    raise PerfcaseError("not_found", f"--per: {told}", f"both have {'; '.join(both)}" if both else None)
 
 
-def _counting(side: Side, way: _EventCounter) -> str:
-    """Return SQL of how often each event happened."""
-    if way.plural != "tracepoints":
-        return way.sql
+def _counting(side: Side, kind: str) -> str:
+    """Return SQL of how often each event of a kind happened: as the tables say, and of tracepoints by the rows of their tables."""
     known = load_tables()
-    tables = side.connection.execute(
-        "SELECT table_name FROM duckdb_columns() JOIN duckdb_views() ON view_name = table_name"
-        " WHERE sql LIKE '%read_parquet(%' AND column_name IN ('ts_ns', 'source_id', 'utid', 'cpu')"
-        " GROUP BY ALL HAVING count(*) = 4 ORDER BY 1"
-    ).fetchall()
-    # What two sources recorded happened once; the one that has more of it lost less.
-    return way.sql + "".join(
-        f" UNION ALL SELECT {literal(name)}, max(n) FROM (SELECT count(*) AS n FROM {quote(name)} GROUP BY source_id)"
-        for (name,) in tables
-        if name not in known or is_tracepoint(known[name])
-    )
+    counts = (each.sql for table in known.values() for each in table.events if each.kind == kind)
+    parts = [sql.format(event=key_sql("event")) for sql in counts]
+    if kind == "tracepoint":
+        tables = side.connection.execute(
+            "SELECT table_name FROM duckdb_columns() JOIN duckdb_views() ON view_name = table_name"
+            " WHERE sql LIKE '%read_parquet(%' AND column_name IN ('ts_ns', 'source_id', 'utid', 'cpu')"
+            " GROUP BY ALL HAVING count(*) = 4 ORDER BY 1"
+        ).fetchall()
+        # What two sources recorded happened once; the one that has more of it lost less.
+        parts += [
+            f"SELECT {literal(name)} AS name, max(n) AS n FROM (SELECT count(*) AS n FROM {quote(name)} GROUP BY source_id)"
+            for (name,) in tables
+            if name not in known or is_tracepoint(known[name])
+        ]
+    return " UNION ALL ".join(parts)
 
 
 @sql_errors()

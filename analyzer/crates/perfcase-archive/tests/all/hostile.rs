@@ -77,7 +77,7 @@ fn a_changed_member_is_reported_and_still_read() {
     assert_eq!(&content[..], changed);
     assert_eq!(kinds(content.problems()), ["checksum"]);
     assert_eq!(content.problems()[0].severity, Severity::Error);
-    assert_eq!(content.problems()[0].member.as_deref(), Some("pmc/perf-stat.csv"));
+    assert_eq!(content.problems()[0].source.as_deref(), Some("pmc/perf-stat.csv"));
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn a_folder_that_was_decompressed_by_hand_is_whole() {
     std::fs::write(dir.path().join("perf.data"), PERF).unwrap();
     let capture = Capture::open(dir.path()).unwrap();
     assert_eq!(kinds(&capture.problems), ["missing_member"]);
-    assert_eq!(capture.problems[0].member.as_deref(), Some("b"));
+    assert_eq!(capture.problems[0].source.as_deref(), Some("b"));
     let perf = &capture.members[0];
     assert_eq!((perf.path.as_str(), perf.source.as_deref()), ("perf.data", Some("perf")));
     let content = capture.read(perf).unwrap();
@@ -181,7 +181,7 @@ fn an_empty_recording_is_a_warning_and_other_empty_files_are_not() {
     );
     let capture = Capture::open(&path).unwrap();
     assert_eq!(kinds(&capture.problems), ["empty_member", "unknown_member"]);
-    assert_eq!(capture.problems[0].member.as_deref(), Some("perf/perf.data"));
+    assert_eq!(capture.problems[0].source.as_deref(), Some("perf/perf.data"));
     assert!(capture.problems[1].message.ends_with(": notes"), "{}", capture.problems[1].message);
     assert_eq!(&capture.read(&capture.members[1]).unwrap()[..], b"");
 }

@@ -1,6 +1,8 @@
 //! `symbols/objects.tsv`: which object files the recorder kept, and which not (schema/README.md, "symbols").
 
-use crate::session::{Issue, NO_TIME, Session, Severity, SourceId};
+use perfcase_archive::Issue;
+
+use crate::session::{NO_TIME, Session, SourceId};
 use crate::tables::SymbolObjectRow;
 
 /// Lines that are read: a host maps some thousand objects.
@@ -31,7 +33,7 @@ pub fn read(session: &mut Session, source: SourceId, name: &str, text: &str) {
         if line.member.is_some() {
             session.count_record(NO_TIME, source, None);
         }
-        session.tables.symbol_object.push(SymbolObjectRow {
+        session.sink.tables.symbol_object.push(SymbolObjectRow {
             member: line.member.as_deref(),
             kind: line.kind.as_bytes(),
             build_id: line.build_id,
@@ -45,15 +47,8 @@ pub fn read(session: &mut Session, source: SourceId, name: &str, text: &str) {
         session.row_added();
     }
     if damaged > 0 {
-        session.issue(Issue {
-            severity: Severity::Warning,
-            source: Some(name.to_string()),
-            kind: "damaged_line",
-            byte_offset: None,
-            count: damaged,
-            message: format!("{damaged} lines of the list of object files are no such lines"),
-            hint: None,
-        });
+        let message = format!("{damaged} lines of the list of object files are no such lines");
+        session.issue(Issue::warning("damaged_line", message).of(name).count(damaged));
     }
 }
 

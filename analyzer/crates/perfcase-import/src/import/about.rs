@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use perfcase_archive::{Anchor, ArchiveError, Capture, MemberKind};
+use perfcase_archive::{Anchor, ArchiveError, Capture, Issue, MemberKind};
 
 use super::{Options, note_problems};
 use crate::decoders::host::Host;
 use crate::decoders::proc::{CLOCK_STEP_NS, signed_seconds};
-use crate::session::{Issue, Session, Severity};
+use crate::session::Session;
 use crate::tables::{CaptureRow, HostFileRow, RecorderProcessRow};
 use perfcase_symbols::Kallsyms;
 
@@ -35,8 +35,8 @@ fn end_anchor(capture: &Capture) -> Option<&Anchor> {
 /// Keeps the host's files; sets what the decoders need to know of the host before they start.
 pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles, ArchiveError> {
     if let Some(host) = capture.manifest.as_ref().map(|manifest| &manifest.host) {
-        session.host.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two());
-        session.page_size_bytes = session.host.page_size_bytes.unwrap_or(4096);
+        session.model.host.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two());
+        session.model.page_size_bytes = session.model.host.page_size_bytes.unwrap_or(4096);
         if let Some(machine) = &host.machine {
             session.timelines.set_machine(machine);
         }
@@ -61,7 +61,7 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles
         if let (Some(name), Some(text)) = (member.path.strip_prefix("host/"), text) {
             found.facts.file(session, name, text, start_ns);
         }
-        session.tables.host_file.push(HostFileRow {
+        session.sink.tables.host_file.push(HostFileRow {
             path: &member.path,
             size_bytes: content.len() as u64,
             content: text.filter(|text| text.len() <= MOST_TEXT_BYTES),
@@ -73,7 +73,7 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles
 /// Writes `machine_fact`: what the host's files say and, where they are silent, the manifest or a recording's header.
 pub(super) fn write_facts(session: &mut Session, capture: &Capture, mut facts: Host) {
     let host = capture.manifest.as_ref().map(|manifest| manifest.host.clone()).unwrap_or_default();
-    let learned = session.host.clone();
+    let learned = session.model.host.clone();
     let number = |value: Option<u64>| value.map(|value| value.to_string());
     for (key, value, unit) in [
         ("host.name", host.hostname.or(learned.hostname), None),
@@ -100,19 +100,13 @@ fn note_clock_step(session: &mut Session, capture: &Capture) {
     let (start, end) = (start_anchor(capture).and_then(offset), end_anchor(capture).and_then(offset));
     let Some(step_ns) = start.zip(end).map(|(start, end)| end - start) else { return };
     if step_ns.unsigned_abs() >= CLOCK_STEP_NS {
-        session.issue(Issue {
-            severity: Severity::Warning,
-            source: None,
-            kind: "clock_step",
-            byte_offset: None,
-            count: 1,
-            message: format!(
-                "the host's wall clock was stepped by {} s during the recording: times of the capture hold, they are of another \
-                 clock; wall-clock times are those of the clock as it was at the start",
-                signed_seconds(step_ns)
-            ),
-            hint: Some("compare with logs of the host that were written before the step, or add the step".into()),
-        });
+        let message = format!(
+            "the host's wall clock was stepped by {} s during the recording: times of the capture hold, they are of another \
+             clock; wall-clock times are those of the clock as it was at the start",
+            signed_seconds(step_ns)
+        );
+        let hint = "compare with logs of the host that were written before the step, or add the step";
+        session.issue(Issue::warning("clock_step", message).hint(hint));
     }
 }
 
@@ -122,7 +116,7 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
     let start_clock_ns = session.start_ns();
     let manifest = capture.manifest.as_ref();
     let host = manifest.map(|manifest| manifest.host.clone()).unwrap_or_default();
-    let learned = session.host.clone();
+    let learned = session.model.host.clone();
     let anchor = start_anchor(capture);
     let end = end_anchor(capture).and_then(|anchor| anchor.monotonic_ns);
     let duration_ns = end.map(|end| end.saturating_sub(start_clock_ns)).unwrap_or_else(|| session.last_ts_ns());
@@ -136,7 +130,7 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
     let command = recorder.map(|recorder| recorder.command.join(" ")).filter(|text| !text.is_empty());
     let labels = manifest.map(|manifest| manifest.labels.join(",")).filter(|text| !text.is_empty());
     let number = |value: Option<u64>| value.and_then(|value| u32::try_from(value).ok());
-    session.tables.capture.push(CaptureRow {
+    session.sink.tables.capture.push(CaptureRow {
         capture_id: id,
         name: options.name.as_deref().unwrap_or(&file_name),
         format_version: manifest.map(|manifest| manifest.format_version.as_str()),
@@ -163,7 +157,7 @@ pub(super) fn write_capture(session: &mut Session, capture: &Capture, id: &str, 
         interrupted_by: recorder.and_then(|recorder| recorder.interrupted_by.as_deref()),
     });
     for cost in manifest.iter().flat_map(|manifest| &manifest.overhead) {
-        session.tables.recorder_process.push(RecorderProcessRow {
+        session.sink.tables.recorder_process.push(RecorderProcessRow {
             process: &cost.process,
             pid: cost.pid.and_then(|pid| i32::try_from(pid).ok()),
             phase: cost.phase.as_deref(),

@@ -1,12 +1,12 @@
 //! The registry of decoders: which one reads which kind of member.
 
-use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, Content, Issue, Member, MemberKind};
 use perfcase_symbols::listing::Kind;
 
 use super::{Input, Opened, Progress, bare_source, note_problems, perf, proc_folder};
 use crate::decoders::jitdump::Owner;
 use crate::decoders::{ftrace, jitdump, perf_script, perf_stat, proc, symbol_list};
-use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
+use crate::session::{Session, SourceId, SourceInfo};
 
 /// Jitdumps that do not belong to the capture: a copy of /tmp may hold those of all processes of a host.
 const MOST_JITDUMPS: usize = 1024;
@@ -125,10 +125,13 @@ fn input_of<'a>(
     }
 }
 
+/// The kind of the issue with a member that its decoder refuses.
+pub(super) const UNREADABLE: &str = "unreadable";
+
 /// Why a decoder cannot begin.
 pub(super) enum Refused {
-    /// The member is not what it should be: where, and what is wrong.
-    Damaged(Option<u64>, String),
+    /// The member is not what it should be.
+    Damaged(Issue),
     /// This machine failed.
     Fault(ArchiveError),
 }
@@ -143,7 +146,7 @@ fn open_one(
     let opened: Result<Opened, Refused> = match input.member.kind {
         MemberKind::PerfData => perf::open(session, capture, input, content),
         MemberKind::TraceDat => ftrace::open_trace_dat(content, input.source, session)
-            .map_err(|damage| Refused::Damaged(damage.offset, damage.message)),
+            .map_err(|damage| Refused::Damaged(Issue { kind: UNREADABLE, ..damage })),
         MemberKind::PerfScript => Ok(perf_script::open(content, session, input.source)),
         MemberKind::PerfStat => {
             let options = perf_stat::Options {
@@ -160,12 +163,12 @@ fn open_one(
             let options = proc::Options { clock_ticks_per_s: input.clock_ticks_per_s, ..proc::Options::default() };
             Ok(proc::open(content, session, input.source, options))
         }
-        kind => Err(Refused::Damaged(None, format!("no decoder for {kind:?}"))),
+        kind => Err(Refused::Damaged(Issue::error(UNREADABLE, format!("no decoder for {kind:?}")))),
     };
     match opened {
         Ok(source) => Ok(Some(source)),
-        Err(Refused::Damaged(byte_offset, message)) => {
-            note(session, input.member, "unreadable", byte_offset, message, None);
+        Err(Refused::Damaged(damage)) => {
+            session.issue(damage.of(&input.member.path));
             Ok(None)
         }
         Err(Refused::Fault(error)) => Err(error),
@@ -195,7 +198,7 @@ fn open_raw_ftrace(
     match ftrace::open_raw_folder(&members, input.source, session) {
         Ok(source) => Ok(Some((source, input.source))),
         Err(damage) => {
-            note(session, first, damage.kind, damage.offset, damage.message, None);
+            session.issue(damage.of(&first.path));
             Ok(None)
         }
     }
@@ -223,18 +226,6 @@ pub(super) fn note_unreadable(session: &mut Session, member: &Member, error: Arc
     if error.is_of_this_machine() {
         return Err(error);
     }
-    note(session, member, error.kind(), None, error.to_string(), Some(error.hint()));
+    session.issue(Issue::error(error.kind(), error.to_string()).of(&member.path).hint(error.hint()));
     Ok(())
-}
-
-fn note(
-    session: &mut Session,
-    member: &Member,
-    kind: &'static str,
-    byte_offset: Option<u64>,
-    message: String,
-    hint: Option<String>,
-) {
-    let source = Some(member.path.clone());
-    session.issue(Issue { severity: Severity::Error, source, kind, byte_offset, count: 1, message, hint });
 }

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use perfcase_archive::{ArchiveError, Capture, Member, MemberKind, Problem};
+use perfcase_archive::{ArchiveError, Capture, Issue, Member, MemberKind};
 use perfcase_symbols::{Objects, Unusable};
 
 use self::inputs::Inputs;
 use crate::columns::QUANTITY_MAX;
-use crate::session::{Issue, Session, Severity, SourceId, SourceInfo};
+use crate::session::{Session, SourceId, SourceInfo};
 use crate::source::{self, Source};
 use crate::writer::WriteError;
 use perfcase_symbols::Kallsyms;
@@ -143,10 +143,10 @@ pub fn import(
     about::write_facts(&mut session, &capture, host.facts);
     about::write_capture(&mut session, &capture, &capture_id, path, options);
     report_bounded(&mut session);
-    session.issues.write(&mut session.tables);
+    session.model.issues.write(&mut session.sink.tables);
     session.tracepoints.complete();
     let other_columns = session.tracepoints.other_columns();
-    let issues = session.issues.list().to_vec();
+    let issues = session.model.issues.list().to_vec();
     let tables = session.close()?;
     Ok(Summary { capture_id, tables, other_columns, issues })
 }
@@ -159,30 +159,20 @@ fn finish(session: &mut Session, kallsyms: &Option<Kallsyms>) {
     session.write_timelines();
     session.write_threads();
     session.write_stacks(kallsyms.as_ref());
-    if session.maps.refused > 0 {
-        let (count, message) = (session.maps.refused, "mappings beyond the limit of one process were left out".into());
-        let (source, byte_offset, hint) = (None, None, None);
-        let kind = "too_many_mappings";
-        session.issue(Issue { severity: Severity::Warning, source, kind, byte_offset, count, message, hint });
+    if session.model.maps.refused > 0 {
+        let message = "mappings beyond the limit of one process were left out";
+        session.issue(Issue::warning("too_many_mappings", message).count(session.model.maps.refused));
     }
 }
 
 /// Says which tables had quantities beyond what one can be.
 fn report_bounded(session: &mut Session) {
     let mut found = Vec::new();
-    session.tables.each(|table| found.push((table.name().to_string(), table.bounded_count())));
+    session.sink.tables.each(|table| found.push((table.name().to_string(), table.bounded_count())));
     for (table, count) in found.into_iter().filter(|(_, count)| *count > 0) {
-        session.issue(Issue {
-            severity: Severity::Info,
-            source: Some(table),
-            kind: "number_too_large",
-            byte_offset: None,
-            count,
-            message: format!(
-                "quantities beyond {QUANTITY_MAX} are shown as that: damage, or a counter's word for no limit"
-            ),
-            hint: None,
-        });
+        let message =
+            format!("quantities beyond {QUANTITY_MAX} are shown as that: damage, or a counter's word for no limit");
+        session.issue(Issue::info("number_too_large", message).of(table).count(count));
     }
 }
 
@@ -191,36 +181,24 @@ fn find_kallsyms(
     options: &Options,
     captured: Option<Kallsyms>,
 ) -> Result<Option<Kallsyms>, ImportError> {
-    let captured = captured.or(session.kernel_symbols.take());
+    let captured = captured.or(session.model.kernel_symbols.take());
     let Some(path) = &options.kallsyms else { return Ok(captured) };
     let text = std::fs::read(path).map_err(|source| ImportError::Io { path: path.clone(), source })?;
     let given = Kallsyms::parse(&String::from_utf8_lossy(&text));
     if given.is_none() {
         let message = format!("{} has no addresses: kernel functions stay without names", path.display());
-        let hint = Some("copy /proc/kallsyms as root, with kernel.kptr_restrict = 0 or 1".to_string());
-        let (source, byte_offset) = (None, None);
-        let kind = "no_kallsyms";
-        session.issue(Issue { severity: Severity::Warning, source, kind, byte_offset, count: 1, message, hint });
+        let hint = "copy /proc/kallsyms as root, with kernel.kptr_restrict = 0 or 1";
+        session.issue(Issue::warning("no_kallsyms", message).hint(hint));
     }
     Ok(given.or(captured))
 }
 
-/// Problems of the container become issues.
-fn note_problems(session: &mut Session, member: Option<&Member>, problems: &[Problem]) {
-    for problem in problems {
-        let source = problem.member.clone().or_else(|| member.map(|member| member.path.clone()));
-        session.issue(Issue {
-            severity: match problem.severity {
-                perfcase_archive::Severity::Info => Severity::Info,
-                perfcase_archive::Severity::Warning => Severity::Warning,
-                perfcase_archive::Severity::Error => Severity::Error,
-            },
-            source,
-            kind: problem.kind,
-            byte_offset: problem.byte_offset,
-            count: 1,
-            message: problem.message.clone(),
-            hint: problem.hint.clone(),
+/// Takes over what the container found, of one member or of the whole.
+fn note_problems(session: &mut Session, member: Option<&Member>, problems: &[Issue]) {
+    for problem in problems.iter().cloned() {
+        session.issue(match (&problem.source, member) {
+            (None, Some(member)) => problem.of(&member.path),
+            _ => problem,
         });
     }
 }

@@ -1,11 +1,12 @@
 //! What a perf.data needs of the capture around it: the other files of its directory, event formats of the host.
 
-use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, Content, Issue, Member, MemberKind};
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::perf_data::HeaderError;
 
-use super::inputs::{Refused, note_unreadable};
+use super::inputs::{Refused, UNREADABLE, note_unreadable};
 use super::{Input, Opened};
-use crate::decoders::perf_data::{self, HeaderError};
-use crate::format::EventFormat;
+use crate::decoders::perf_data;
 use crate::session::Session;
 
 /// Where the formats lie that the recorder copied out of tracefs: `<system>/<event>` below it.
@@ -25,7 +26,7 @@ pub(super) fn open(
     let source = perf_data::open(content, session, input.source, options);
     source.map(|source| Box::new(source) as Opened).map_err(|error| match error {
         HeaderError::NoRoom(kind) => Refused::Fault(ArchiveError::no_room(capture.path(), kind.into())),
-        error => Refused::Damaged(None, error.to_string()),
+        error => Refused::Damaged(Issue::error(UNREADABLE, error.to_string())),
     })
 }
 

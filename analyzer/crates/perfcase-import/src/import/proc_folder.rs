@@ -6,15 +6,15 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use perfcase_archive::{ArchiveError, Capture, CaptureKind, Content, Member, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, CaptureKind, Content, Issue, Member, MemberKind};
+use perfcase_decode::proc::socket_text::Sockets;
 
 use super::inputs::note_unreadable;
 use super::proc_facts::Boot;
 use super::{Opened, bare_source};
 use crate::decoders::proc;
 use crate::decoders::proc::socket::OF_UNKNOWN;
-use crate::decoders::proc::socket_text::Sockets;
-use crate::session::{Issue, Session, Severity};
+use crate::session::Session;
 
 /// The files of one moment, by their paths on the host.
 pub(super) type Files = [(String, Content)];
@@ -46,15 +46,9 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Vec<Opene
     for (folder, files) in by_folder(&contents) {
         let Some(uptime_ns) = files.iter().find(|(path, _)| path == "/proc/uptime").and_then(|(_, text)| uptime(text))
         else {
-            session.issue(Issue {
-                severity: Severity::Error,
-                source: Some(folder).filter(|folder| !folder.is_empty()).map(str::to_string),
-                kind: "no_time",
-                byte_offset: None,
-                count: files.len() as u64,
-                message: "nothing says when these files of /proc were copied: they are not read".into(),
-                hint: Some("copy /proc/uptime together with the other files".into()),
-            });
+            let message = "nothing says when these files of /proc were copied: they are not read";
+            let issue = Issue::error("no_time", message).count(files.len() as u64);
+            session.issue(of_folder(issue, folder).hint("copy /proc/uptime together with the other files"));
             continue;
         };
         let (mut files, unread_count) = with_sockets(files);
@@ -62,22 +56,16 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Vec<Opene
             files.extend(descriptors(&capture.path().join(folder)));
         }
         if unread_count > 0 {
-            session.issue(Issue {
-                severity: Severity::Warning,
-                source: Some(folder).filter(|folder| !folder.is_empty()).map(str::to_string),
-                kind: "damaged_line",
-                byte_offset: None,
-                count: unread_count,
-                message: "lines of sockets are not as ss -n and /proc/net have them: these sockets are missing".into(),
-                hint: Some("ss with numbers for ports: ss -tiepnO".into()),
-            });
+            let message = "lines of sockets are not as ss -n and /proc/net have them: these sockets are missing";
+            let issue = Issue::warning("damaged_line", message).count(unread_count);
+            session.issue(of_folder(issue, folder).hint("ss with numbers for ports: ss -tiepnO"));
         }
         moments.push(Moment { folder, uptime_ns, boot: Boot::of(&files), files });
     }
     moments.sort_by_key(|moment| (moment.uptime_ns, moment.folder.to_string()));
     for (_, content) in moments.iter().flat_map(|moment| &moment.files).filter(|(path, _)| path == "/proc/version") {
         let release = std::str::from_utf8(content).ok().and_then(|text| text.split(' ').nth(2));
-        session.host.kernel_release = session.host.kernel_release.take().or(release.map(str::to_string));
+        session.model.host.kernel_release = session.model.host.kernel_release.take().or(release.map(str::to_string));
     }
     // One boot after the other on one axis of time: the clock of the first goes on.
     let mut opened = Vec::new();
@@ -91,12 +79,17 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Vec<Opene
                 "{}: this is another boot, or another host, than the moments before: processes are others, and nothing is compared across it",
                 boot[0].folder
             );
-            session.note(Severity::Warning, source, "reboot", None, told);
+            session.issue_of(source, Issue::warning("reboot", told));
         }
         let options = proc::Options { is_after_reboot, ..proc::Options::default() };
         opened.push(proc::open(Content::from_bytes(stream(boot, shift_ns)), session, source, options));
     }
     Ok(opened)
+}
+
+/// An issue with the files of a folder; those of the capture's own folder have none.
+fn of_folder(issue: Issue, folder: &str) -> Issue {
+    if folder.is_empty() { issue } else { issue.of(folder) }
 }
 
 /// The moments of each boot, the earliest first.

@@ -1,46 +1,11 @@
-//! What the recordings themselves tell of the host: all there is to know of a bare file.
+//! What decoders learn of the host.
 
 use super::Session;
-
-/// Facts of the host that a decoder found in its file. The manifest's word comes first.
-#[derive(Clone, Debug, Default)]
-pub struct HostFacts {
-    /// `uname -n`.
-    pub hostname: Option<String>,
-    /// `uname -r`.
-    pub kernel_release: Option<String>,
-    /// `uname -m`.
-    pub machine: Option<String>,
-    /// CPU model.
-    pub cpu_model: Option<String>,
-    /// CPUs online.
-    pub cpu_count: Option<u32>,
-    /// NUMA nodes: number and list of CPUs.
-    pub numa_nodes: Vec<(u32, String)>,
-    /// Memory in bytes.
-    pub memory_bytes: Option<u64>,
-    /// Bytes of a page, where something tells.
-    pub page_size_bytes: Option<u64>,
-    /// The command that recorded.
-    pub command: Option<String>,
-    /// The clock of the times: monotonic, monotonic_raw, boottime, realtime, tai; perf's own clock is sched.
-    pub clock: Option<String>,
-    /// One moment on the recording's clock and in ns since 1970-01-01 UTC.
-    pub clock_and_realtime_ns: Option<(i64, i64)>,
-}
-
-impl HostFacts {
-    /// Wall-clock time in ns at a reading of the recording's clock.
-    pub fn realtime_at(&self, clock_ns: i64) -> Option<i64> {
-        let (clock, realtime) = self.clock_and_realtime_ns?;
-        realtime.checked_add(clock_ns.checked_sub(clock)?)
-    }
-}
 
 impl Session {
     /// Sets the recorded architecture (`uname -m`), which names the system calls; a first word stays.
     pub fn set_machine(&mut self, machine: &str) {
         self.timelines.set_machine(machine);
-        self.host.machine.get_or_insert_with(|| machine.to_string());
+        self.model.host.machine.get_or_insert_with(|| machine.to_string());
     }
 }

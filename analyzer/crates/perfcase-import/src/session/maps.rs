@@ -1,375 +1,9 @@
-//! Which object is mapped where: address spaces of processes and of the kernel.
+//! What records map, and where.
 
-use std::rc::Rc;
-
-use hashbrown::HashMap;
-use perfcase_symbols::Placement;
-
-use super::Session;
-use super::code::{CodeId, Codes, NO_CODE};
-use super::load::{Load, placement};
-use super::regions::{Region, Regions};
-use super::threads::Upid;
-use crate::tables::{DsoRow, Tables};
-
-use super::naming::Origin;
-
-/// The capture's own key of an object.
-pub type DsoId = u32;
-
-/// Mappings of one process before further ones are only counted: a bound for hostile input.
-const MAPPINGS_OF_A_PROCESS: usize = 1 << 20;
-
-/// A mapping, as an MMAP or MMAP2 record or a kernel symbol record tells it.
-#[derive(Clone, Debug, Default)]
-pub struct Mapping<'a> {
-    /// The process; `None` for the kernel.
-    pub pid: Option<i32>,
-    /// First address.
-    pub start: u64,
-    /// Length in bytes.
-    pub length: u64,
-    /// Offset of the first byte in the file.
-    pub page_offset: u64,
-    /// Build id of the file, where the record carries it.
-    pub build_id: Option<&'a [u8]>,
-    /// Inode of the file and the inode's generation, which may be 0 for unknown, where the record has them instead.
-    pub inode: Option<(u64, u64)>,
-    /// The file's path.
-    pub path: &'a [u8],
-    /// What it is, where that does not follow from the path: `bpf`.
-    pub kind: Option<&'static str>,
-    /// No code runs from it.
-    pub is_data: bool,
-    /// It is one function, and the path is its name: a kernel symbol record.
-    pub is_function: bool,
-}
-
-#[derive(Clone)]
-pub(super) struct Space {
-    pub(super) generation: u32,
-    pub(super) regions: Regions,
-    /// Generated functions, beside the mappings: a runtime that changes the protection of its memory maps it again.
-    pub(super) code: Regions,
-}
-
-/// Where an address is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Place {
-    /// The object.
-    pub dso: Option<DsoId>,
-    /// The address within it.
-    pub address: u64,
-    /// The function, where records told it.
-    pub code: CodeId,
-}
-
-/// Two builds of one path are two objects, and so is the generated code of two processes.
-#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
-struct DsoKey {
-    path: Box<[u8]>,
-    build_id: Option<Box<[u8]>>,
-    pid: Option<i32>,
-}
-
-pub(crate) struct Dso {
-    pub(crate) path: Box<[u8]>,
-    name: String,
-    pub(crate) kind: &'static str,
-    pub(crate) build_id: Option<Vec<u8>>,
-    /// The process whose memory it is; `None` for files.
-    pub(crate) pid: Option<i32>,
-    /// What mappings without a build id said of the file.
-    inode: Option<(u64, u64)>,
-    /// Mappings said different files of one path.
-    is_several: bool,
-    /// A mapping said the build id.
-    is_proven: bool,
-    /// Where the kernel or a module was loaded.
-    load: Load,
-}
-
-/// Why an object whose file cannot be told has no names.
-pub(crate) const SEVERAL_FILES: &str = "several files had this path";
-
-/// Address spaces and objects.
-pub(crate) struct Maps {
-    pub(super) spaces: HashMap<Upid, Rc<Space>>,
-    kernel: Space,
-    pub(super) empty: Rc<Space>,
-    pub(super) next_generation: u32,
-    pub(crate) dsos: Vec<Dso>,
-    by_key: HashMap<DsoKey, DsoId>,
-    /// The object that was mapped last of each path.
-    latest: HashMap<DsoKey, DsoId>,
-    pub(crate) codes: Codes,
-    kernel_dso: Option<DsoId>,
-    pub(crate) refused: u64,
-}
-
-impl Maps {
-    pub(crate) fn new() -> Maps {
-        let space = Space { generation: 0, regions: Regions::default(), code: Regions::default() };
-        Maps {
-            spaces: HashMap::new(),
-            kernel: space.clone(),
-            empty: Rc::new(space),
-            next_generation: 1,
-            dsos: Vec::new(),
-            by_key: HashMap::new(),
-            latest: HashMap::new(),
-            codes: Codes::default(),
-            kernel_dso: None,
-            refused: 0,
-        }
-    }
-
-    /// Two numbers that change whenever a callchain of this process could resolve differently.
-    #[inline]
-    pub(crate) fn generation(&self, upid: Option<Upid>) -> (u32, u32) {
-        let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);
-        (space.generation, self.kernel.generation)
-    }
-
-    /// A number that changes with every change of any process's mappings.
-    #[inline]
-    pub(crate) fn changes(&self) -> u32 {
-        self.next_generation
-    }
-
-    /// A child process starts with its parent's mappings.
-    pub(crate) fn copy(&mut self, parent: Upid, child: Upid) {
-        if let Some(space) = self.spaces.get(&parent) {
-            let space = space.clone();
-            self.spaces.insert(child, space);
-            self.next_generation += 1;
-        }
-    }
-
-    /// Object and address within it of a kernel address.
-    pub(crate) fn kernel_address(&mut self, address: u64) -> Place {
-        if let Some((_, region)) = self.kernel.regions.at(address) {
-            return Place { dso: Some(region.dso), address, code: region.code };
-        }
-        // Whatever ran in kernel mode outside every module is the kernel itself.
-        Place { dso: Some(self.kernel_dso()), address, code: NO_CODE }
-    }
-
-    /// What the addresses of an object are, for its file; `None` where nothing proves that a file is it.
-    pub(crate) fn placement(&self, dso: DsoId) -> Option<Placement> {
-        let dso = self.dsos.get(dso as usize)?;
-        let (symbol, address) = dso.load.at().unzip();
-        placement(dso.kind, dso.build_id.is_some(), symbol, address)
-    }
-
-    /// Object and address within it (its file offset) of a user address.
-    pub(crate) fn user_address(&self, upid: Option<Upid>, address: u64) -> Place {
-        let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);
-        match space.regions.at(address) {
-            Some((start, region)) if !region.is_identity => {
-                let address = (address - start).wrapping_add(region.page_offset);
-                Place { dso: Some(region.dso), address, code: region.code }
-            }
-            anonymous => {
-                let code = space.code.at(address).map(|(_, code)| code);
-                let dso = anonymous.map(|(_, region)| region.dso).or(code.map(|code| code.dso));
-                Place { dso, address, code: code.map_or(NO_CODE, |code| code.code) }
-            }
-        }
-    }
-
-    /// Path and build id of an object; `None` for memory without a file.
-    pub(crate) fn file_of(&self, dso: DsoId) -> Option<(&[u8], Option<&[u8]>)> {
-        let dso = self.dsos.get(dso as usize).filter(|dso| dso.kind != "anon")?;
-        Some((&dso.path, dso.build_id.as_deref()))
-    }
-
-    /// Whether only a path, which several files had one after the other or in different containers, tells which one it is.
-    pub(crate) fn is_several(&self, dso: DsoId) -> bool {
-        self.dsos.get(dso as usize).is_some_and(|dso| dso.is_several && !dso.is_proven)
-    }
-
-    fn saw_file(&mut self, dso: DsoId, build_id: Option<&[u8]>, inode: Option<(u64, u64)>) {
-        let Some(dso) = self.dsos.get_mut(dso as usize) else { return };
-        dso.is_proven |= build_id.is_some();
-        let Some(now) = inode.filter(|(number, _)| *number != 0) else { return };
-        let before = *dso.inode.get_or_insert(now);
-        // perf's own records of what ran before the recording have no generation.
-        let is_unknown = before.1 == 0 || now.1 == 0;
-        dso.is_several |= before.0 != now.0 || (before.1 != now.1 && !is_unknown);
-        if before.1 == 0 {
-            dso.inode = Some(now);
-        }
-    }
-
-    /// The short name of an object.
-    pub(crate) fn name_of(&self, dso: DsoId) -> &str {
-        self.dsos.get(dso as usize).map_or("?", |dso| &dso.name)
-    }
-
-    /// True where code of a process may be.
-    pub(crate) fn is_code(&self, upid: Option<Upid>, address: u64) -> bool {
-        let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);
-        space.regions.at(address).is_some_and(|(_, region)| !region.is_data)
-    }
-
-    fn kernel_dso(&mut self) -> DsoId {
-        match self.kernel_dso {
-            Some(dso) => dso,
-            None => {
-                let dso = self.dso(b"[kernel.kallsyms]", Some("kernel"));
-                self.kernel_dso = Some(dso);
-                dso
-            }
-        }
-    }
-
-    /// The object of a path. One whose build is not stated is the one that was mapped last: records of a page that was
-    /// not in memory have no build id.
-    fn dso(&mut self, path: &[u8], kind: Option<&'static str>) -> DsoId {
-        self.dso_of(path, None, None, kind)
-    }
-
-    pub(super) fn dso_of(
-        &mut self,
-        path: &[u8],
-        build_id: Option<&[u8]>,
-        pid: Option<i32>,
-        kind: Option<&'static str>,
-    ) -> DsoId {
-        let any = DsoKey { path: path.into(), build_id: None, pid };
-        let latest = self.latest.get(&any).copied();
-        let Some(build_id) = build_id else {
-            return latest.unwrap_or_else(|| self.new_dso(any, kind));
-        };
-        let key = DsoKey { build_id: Some(build_id.into()), ..any.clone() };
-        if let Some(&dso) = self.by_key.get(&key) {
-            self.latest.insert(any, dso);
-            return dso;
-        }
-        match latest.and_then(|dso| Some((dso, &mut self.dsos.get_mut(dso as usize)?.build_id))) {
-            // Mapped before, when its build was not known.
-            Some((dso, known @ None)) => {
-                *known = Some(build_id.to_vec());
-                self.by_key.insert(key, dso);
-                dso
-            }
-            _ => self.new_dso(key, kind),
-        }
-    }
-
-    fn new_dso(&mut self, key: DsoKey, kind: Option<&'static str>) -> DsoId {
-        let (name, guessed) = describe(&key.path);
-        let dso = self.dsos.len() as DsoId;
-        self.dsos.push(Dso {
-            path: key.path.clone(),
-            name,
-            kind: kind.unwrap_or(guessed),
-            build_id: key.build_id.as_deref().map(<[u8]>::to_vec),
-            pid: key.pid,
-            inode: None,
-            is_several: false,
-            is_proven: false,
-            load: Load::Unknown,
-        });
-        self.latest.insert(DsoKey { build_id: None, ..key.clone() }, dso);
-        self.by_key.insert(key, dso);
-        dso
-    }
-
-    /// The object of that path, which no mapping told.
-    pub(crate) fn named(&mut self, path: &str) -> DsoId {
-        if path.starts_with("[kernel.kallsyms]") { self.kernel_dso() } else { self.dso(path.as_bytes(), None) }
-    }
-
-    fn insert(&mut self, upid: Option<Upid>, start: u64, region: Region) {
-        self.next_generation += 1;
-        let space = match upid {
-            None => &mut self.kernel,
-            Some(upid) => Rc::make_mut(self.spaces.entry(upid).or_insert_with(|| self.empty.clone())),
-        };
-        space.generation = self.next_generation;
-        if space.regions.len() >= MAPPINGS_OF_A_PROCESS {
-            self.refused += 1;
-            return;
-        }
-        space.regions.insert(start, region);
-    }
-
-    fn set_build_id(&mut self, path: &[u8], build_id: Option<&[u8]>) {
-        let Some(build_id) = build_id else { return };
-        // perf names the kernel's build id [kernel.kallsyms], its mapping [kernel.kallsyms]_text.
-        if path.starts_with(b"[kernel.kallsyms]") {
-            let dso = self.kernel_dso();
-            self.dsos[dso as usize].build_id.get_or_insert_with(|| build_id.to_vec());
-        } else {
-            self.dso_of(path, Some(build_id), None, None);
-        }
-    }
-
-    pub(crate) fn write(&self, tables: &mut Tables, origins: &[Origin]) {
-        for (id, dso) in self.dsos.iter().enumerate() {
-            let hex = dso.build_id.as_ref().map(|id| id.iter().map(|b| format!("{b:02x}")).collect::<String>());
-            let origin = origins.get(id);
-            tables.dso.push(DsoRow {
-                dso_id: id as DsoId,
-                name: &dso.name,
-                path: &String::from_utf8_lossy(&dso.path),
-                kind: dso.kind,
-                build_id: hex.as_deref(),
-                load_symbol: dso.load.at().map(|(symbol, _)| symbol),
-                load_address: dso.load.at().map(|(_, address)| address),
-                symbols: origin.and_then(|origin| origin.symbols.as_deref()),
-                missing_reason: origin.and_then(|origin| origin.missing_reason.as_deref()),
-            });
-        }
-    }
-}
-
-/// Short name and kind of an object by its path: the names are those that perf report prints.
-fn describe(path: &[u8]) -> (String, &'static str) {
-    let text = String::from_utf8_lossy(path);
-    let base = text.rsplit('/').next().unwrap_or(&text);
-    if text.starts_with("[kernel.") || text.starts_with("[guest.kernel.") {
-        return (text.split(']').next().unwrap_or("[kernel.kallsyms").to_string() + "]", "kernel");
-    }
-    if text == "[vdso]" || text == "[vdso32]" || text == "[vsyscall]" {
-        return (text.into_owned(), "vdso");
-    }
-    if let Some(module) = module_name(base) {
-        return (format!("[{module}]"), "module");
-    }
-    if text.starts_with('[') && text.ends_with(']') {
-        let kind = if matches!(&*text, "[heap]" | "[stack]" | "[uprobes]") { "anon" } else { "module" };
-        return (text.into_owned(), kind);
-    }
-    if is_anonymous(path) {
-        return (text.into_owned(), "anon");
-    }
-    (base.to_string(), "user")
-}
-
-fn module_name(base: &str) -> Option<String> {
-    let stem = ["", ".gz", ".xz", ".zst"].iter().find_map(|c| base.strip_suffix(&format!(".ko{c}")))?;
-    Some(stem.replace('-', "_"))
-}
-
-/// Memory without a file that code may run from.
-fn is_anonymous(path: &[u8]) -> bool {
-    let starts: [&[u8]; 6] = [b"//anon", b"/dev/zero", b"/anon_hugepage", b"[heap]", b"[stack", b"/SYSV"];
-    starts.iter().any(|start| path.starts_with(start))
-}
-
-/// Memory by a name of its own: runtimes map generated code from it, once to write and once to run.
-fn is_memfd(path: &[u8]) -> bool {
-    path.starts_with(b"/memfd:")
-}
-
-/// The loader of programs: where it lies tells of how many bits they are.
-fn is_loader(path: &[u8]) -> bool {
-    let base = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    [&b"ld-linux"[..], b"ld-musl", b"ld-2.", b"ld.so.1", b"ld64.so"].iter().any(|start| base.starts_with(start))
-}
+use super::{Mapping, Session};
+use crate::model::code::NO_CODE;
+use crate::model::maps::{is_anonymous, is_loader, is_memfd};
+use crate::model::regions::Region;
 
 impl Session {
     /// A mapping appeared. It replaces whatever was mapped there.
@@ -378,14 +12,15 @@ impl Session {
         if mapping.length == 0 {
             return;
         }
-        let upid = mapping.pid.map(|pid| self.threads.process(pid));
+        let upid = mapping.pid.map(|pid| self.model.threads.process(pid));
         let is_kernel_text = upid.is_none() && mapping.path.starts_with(b"[kernel.kallsyms]");
         let is_identity = is_anonymous(mapping.path) || is_memfd(mapping.path);
         // Generated code of two processes has nothing in common.
         let owner = mapping.pid.filter(|_| is_identity);
         let name;
         // The vDSO of programs of 32 bits is another image than that of 64.
-        let is_wide = self.host.machine.as_deref().is_some_and(|machine| machine.contains("64") || machine == "s390x");
+        let is_wide =
+            self.model.host.machine.as_deref().is_some_and(|machine| machine.contains("64") || machine == "s390x");
         let path = if mapping.path == b"[vdso]" && is_wide && end <= 1 << 32 {
             &b"[vdso32]"[..]
         } else if let (Some(pid), true) = (mapping.pid, is_anonymous(mapping.path)) {
@@ -399,13 +34,13 @@ impl Session {
         };
         let dso = match is_kernel_text {
             true => {
-                self.maps.set_build_id(mapping.path, mapping.build_id);
-                self.maps.kernel_dso()
+                self.model.maps.set_build_id(mapping.path, mapping.build_id);
+                self.model.maps.kernel_dso()
             }
-            false => self.maps.dso_of(path, mapping.build_id, owner, mapping.kind),
+            false => self.model.maps.dso_of(path, mapping.build_id, owner, mapping.kind),
         };
-        self.maps.saw_file(dso, mapping.build_id, mapping.inode);
-        let known = &mut self.maps.dsos[dso as usize];
+        self.model.maps.saw_file(dso, mapping.build_id, mapping.inode);
+        let known = &mut self.model.maps.dsos[dso as usize];
         match mapping.path.strip_prefix(b"[kernel.kallsyms]") {
             // perf writes the address of the symbol that it names into the offset.
             Some(b"_text") if is_kernel_text => known.load.saw("_text", mapping.page_offset),
@@ -414,28 +49,28 @@ impl Session {
             _ => {}
         }
         if is_identity {
-            self.maps.dsos[dso as usize].kind = "anon";
+            self.model.maps.dsos[dso as usize].kind = "anon";
         }
         if let (Some(upid), true) = (upid, mapping.path == b"[vdso]" || is_loader(mapping.path)) {
             self.set_process_compat(upid, mapping.start < 1 << 32);
         }
         let code = match mapping.is_function {
-            true => self.maps.codes.function(mapping.start, mapping.path),
+            true => self.model.maps.codes.function(mapping.start, mapping.path),
             false => NO_CODE,
         };
         let region = Region { end, page_offset: mapping.page_offset, dso, is_identity, is_data: mapping.is_data, code };
-        self.maps.insert(upid, mapping.start, region);
+        self.model.maps.insert(upid, mapping.start, region);
     }
 
     /// A function of the kernel is gone: a program that was unloaded.
     pub fn unmap_kernel(&mut self, start: u64, length: u64) {
-        self.maps.next_generation += 1;
-        self.maps.kernel.generation = self.maps.next_generation;
-        self.maps.kernel.regions.carve(start, start.saturating_add(length));
+        self.model.maps.next_generation += 1;
+        self.model.maps.kernel.generation = self.model.maps.next_generation;
+        self.model.maps.kernel.regions.carve(start, start.saturating_add(length));
     }
 
     /// The build id of an object, from a build-id table.
     pub fn build_id(&mut self, path: &[u8], build_id: &[u8]) {
-        self.maps.set_build_id(path, Some(build_id));
+        self.model.maps.set_build_id(path, Some(build_id));
     }
 }

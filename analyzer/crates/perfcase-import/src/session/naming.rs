@@ -1,23 +1,14 @@
 //! Names of all frames, at the end: from the kernel's list, object files, maps of generated code, and what records said.
 
 use hashbrown::HashMap;
+use perfcase_archive::Issue;
 use perfcase_symbols::{At, INCOMPLETE, Kallsyms, Missing, Name, PerfMap, Wanted, name_all};
 
 use super::Session;
-use super::code::NO_CODE;
-use super::issues::{Issue, Severity};
-use super::maps::{DsoId, SEVERAL_FILES};
-use super::stacks::{EndReason, Frame, FrameId};
+use crate::model::code::NO_CODE;
+use crate::model::maps::{DsoId, Origin, SEVERAL_FILES};
+use crate::model::stacks::{EndReason, Frame, FrameId};
 use crate::tables::{FrameRow, StackRow};
-
-/// How an object's functions got their names.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Origin {
-    /// Where the names are from.
-    pub(crate) symbols: Option<String>,
-    /// Why there are none.
-    pub(crate) missing_reason: Option<String>,
-}
 
 /// A frame's name, or the reason for none.
 type Naming = Result<Name, &'static str>;
@@ -29,11 +20,11 @@ fn plain(symbol: &str, offset_bytes: Option<u64>, source: &'static str) -> Name 
 impl Session {
     /// Writes `dso`, `frame` and `stack`.
     pub(crate) fn write_stacks(&mut self, kallsyms: Option<&Kallsyms>) {
-        let mut origins = vec![Origin::default(); self.maps.dsos.len()];
-        let mut names: Vec<Option<Naming>> = vec![None; self.stacks.frames.len()];
+        let mut origins = vec![Origin::default(); self.model.maps.dsos.len()];
+        let mut names: Vec<Option<Naming>> = vec![None; self.model.stacks.frames.len()];
         let mut files: HashMap<DsoId, Vec<FrameId>> = HashMap::new();
         let mut generated: HashMap<i32, Vec<FrameId>> = HashMap::new();
-        for (id, frame) in self.stacks.frames.iter().enumerate() {
+        for (id, frame) in self.model.stacks.frames.iter().enumerate() {
             let told = self.name_at_hand(id as FrameId, frame, kallsyms);
             let (None, Some(dso)) = (&told, frame.dso) else {
                 if let (Some(Ok(name)), Some(dso)) = (&told, frame.dso) {
@@ -42,53 +33,50 @@ impl Session {
                 // The kernel and its modules may be files that the user gives: they name what the kernel's list does not,
                 // and tell lines and inlined functions.
                 if let (Some(dso), true) = (frame.dso, frame.is_kernel && frame.code == NO_CODE)
-                    && !self.stacks.recorded_names.contains_key(&(id as FrameId))
+                    && !self.model.stacks.recorded_names.contains_key(&(id as FrameId))
                     && self.objects.has_dirs()
-                    && self.maps.placement(dso).is_some()
+                    && self.model.maps.placement(dso).is_some()
                 {
                     files.entry(dso).or_default().push(id as FrameId);
                 }
                 names[id] = told;
                 continue;
             };
-            if self.maps.is_several(dso) {
+            if self.model.maps.is_several(dso) {
                 names[id] = Some(Err(SEVERAL_FILES));
                 origins[dso as usize].missing_reason = Some(SEVERAL_FILES.to_string());
                 continue;
             }
-            match self.maps.dsos[dso as usize].pid {
+            match self.model.maps.dsos[dso as usize].pid {
                 Some(pid) => generated.entry(pid).or_default().push(id as FrameId),
                 None => files.entry(dso).or_default().push(id as FrameId),
             }
         }
         self.name_generated(&generated, &mut names, &mut origins);
         for (dso, count) in self.name_files(files, &mut names, &mut origins) {
-            self.issue(Issue {
-                severity: Severity::Warning,
-                source: Some(String::from_utf8_lossy(&self.maps.dsos[dso as usize].path).into_owned()),
-                kind: "debug_info_incomplete",
-                byte_offset: None,
-                count,
-                message: format!("{count} addresses: {INCOMPLETE}"),
-                hint: Some("perfcase symbolize --debug-dir DIR with the debug file as it was built".to_string()),
-            });
+            let path = String::from_utf8_lossy(&self.model.maps.dsos[dso as usize].path).into_owned();
+            let issue = Issue::warning("debug_info_incomplete", format!("{count} addresses: {INCOMPLETE}"));
+            let hint = "perfcase symbolize --debug-dir DIR with the debug file as it was built";
+            self.issue(issue.of(path).count(count).hint(hint));
         }
         self.name_as_recorded(&mut names, &mut origins);
         for (id, origin) in origins.iter_mut().enumerate().filter(|(_, origin)| origin.symbols.is_none()) {
-            let dso = &self.maps.dsos[id];
+            let dso = &self.model.maps.dsos[id];
             let left_out = self.objects.left_out(&dso.path, dso.build_id.as_deref());
             origin.missing_reason = left_out.map(str::to_string).or(origin.missing_reason.take());
         }
-        self.maps.write(&mut self.tables, &origins);
+        self.model.maps.write(&mut self.sink.tables, &origins);
         self.write_frames(&names);
     }
 
     /// What needs no file: the input's own word, the kernel's list, records of code.
     fn name_at_hand(&self, id: FrameId, frame: &Frame, kallsyms: Option<&Kallsyms>) -> Option<Naming> {
-        if let Some((name, offset)) = self.stacks.recorded_names.get(&id) {
+        if let Some((name, offset)) = self.model.stacks.recorded_names.get(&id) {
             return Some(name.as_deref().map(|name| plain(name, *offset, "text")).ok_or("not named in the text"));
         }
-        if let Some(code) = Some(frame.code).filter(|&code| code != NO_CODE).and_then(|id| self.maps.codes.get(id)) {
+        if let Some(code) =
+            Some(frame.code).filter(|&code| code != NO_CODE).and_then(|id| self.model.maps.codes.get(id))
+        {
             let mut name = plain(&code.name, Some(frame.address.wrapping_sub(code.start)), code.source);
             if let Some(line) = code.line(frame.place()) {
                 (name.file, name.line) = (Some(line.file.to_string()), Some(line.line));
@@ -114,7 +102,7 @@ impl Session {
             let file = self.objects.perf_map(*pid);
             let map = file.as_ref().ok().map(|(content, _)| PerfMap::parse(content));
             for &id in frames {
-                let frame = &self.stacks.frames[id as usize];
+                let frame = &self.model.stacks.frames[id as usize];
                 let found = map.as_ref().map(|map| map.find(frame.place()).ok_or("no symbol covers the address"));
                 let found = found.unwrap_or(Err("file not in capture"));
                 let named =
@@ -151,12 +139,12 @@ impl Session {
         files.sort_by_key(|(dso, frames)| (std::cmp::Reverse(frames.len()), *dso));
         let wanted = |(dso, frames): &(DsoId, Vec<FrameId>)| {
             let at = |id: &FrameId| {
-                let Frame { address, is_return, .. } = self.stacks.frames[*id as usize];
+                let Frame { address, is_return, .. } = self.model.stacks.frames[*id as usize];
                 At { address, is_return }
             };
             let addresses = frames.iter().map(at).collect();
-            let placement = self.maps.placement(*dso).unwrap_or_default();
-            let dso = &self.maps.dsos[*dso as usize];
+            let placement = self.model.maps.placement(*dso).unwrap_or_default();
+            let dso = &self.model.maps.dsos[*dso as usize];
             Wanted { path: dso.path.to_vec(), build_id: dso.build_id.clone(), placement, addresses }
         };
         let wanted: Vec<Wanted> = files.iter().map(wanted).collect();
@@ -191,12 +179,12 @@ impl Session {
 
     /// What nothing else names, by the symbols that the recording brought.
     fn name_as_recorded(&self, names: &mut [Option<Naming>], origins: &mut [Origin]) {
-        if self.file_symbols.is_empty() {
+        if self.model.file_symbols.is_empty() {
             return;
         }
-        for (frame, named) in self.stacks.frames.iter().zip(names) {
+        for (frame, named) in self.model.stacks.frames.iter().zip(names) {
             let (Some(dso), false) = (frame.dso, matches!(named, Some(Ok(_)))) else { continue };
-            let file = self.file_symbols.get(&*self.maps.dsos[dso as usize].path);
+            let file = self.model.file_symbols.get(&*self.model.maps.dsos[dso as usize].path);
             if let Some((name, offset)) = file.and_then(|file| file.find(frame.place())) {
                 *named = Some(Ok(plain(name, Some(offset + u64::from(frame.is_return)), "simpleperf")));
                 let origin = &mut origins[dso as usize];
@@ -207,7 +195,7 @@ impl Session {
 
     /// Rows of frames and callchains; functions that were inlined follow all others.
     fn write_frames(&mut self, names: &[Option<Naming>]) {
-        let (stacks, tables) = (&self.stacks, &mut self.tables);
+        let (stacks, tables) = (&self.model.stacks, &mut self.sink.tables);
         for (id, (frame, name)) in stacks.frames.iter().zip(names).enumerate() {
             let name = name.as_ref().unwrap_or(&Err("no mapping covers the address"));
             let found = name.as_ref().ok();

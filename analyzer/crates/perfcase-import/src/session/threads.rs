@@ -1,321 +1,40 @@
-//! Threads and processes, with keys that survive the reuse of ids.
+//! What records say of threads and their names.
 
-use hashbrown::HashMap;
-
-use super::{NO_TIME, Session};
+use super::{NO_TIME, NameId, Session, Upid, Utid, until_nul};
+use crate::model::threads::{Name, Threads};
 use crate::tables::{ProcessRow, Tables, ThreadNameRow, ThreadRow};
-
-/// The capture's own key of a thread. 0 is the idle task of every CPU.
-pub type Utid = u32;
-/// The capture's own key of a process.
-pub type Upid = u32;
-/// The capture's own key of a name that a thread had for a time.
-pub type NameId = u32;
-
-pub(crate) struct Thread {
-    pub tid: i32,
-    pub upid: Option<Upid>,
-    pub pid: Option<i32>,
-    /// Its name now.
-    name: NameId,
-    start: i64,
-    end: i64,
-    first: i64,
-    last: i64,
-}
-
-/// A name of a thread, from when it was first seen with it. Each thread has one from its beginning on: what happens before
-/// anybody tells the name refers to it all the same.
-struct Name {
-    utid: Utid,
-    since: i64,
-    comm: Option<Box<[u8]>>,
-    /// Whether an event told it, which knows when the name changes; a snapshot does not.
-    is_told: bool,
-    /// Whether an event without a time happened under this name: the next name is then another one, and not the better of two
-    /// names of one time.
-    is_kept: bool,
-}
-
-pub(crate) struct Process {
-    pub pid: i32,
-    parent: Option<Upid>,
-    start: i64,
-    end: i64,
-}
-
-impl Process {
-    /// Whether it was made within the capture.
-    pub(crate) fn is_new(&self) -> bool {
-        self.start != NO_TIME
-    }
-}
-
-pub(crate) struct Threads {
-    pub all: Vec<Thread>,
-    pub processes: Vec<Process>,
-    by_tid: ByTid,
-    by_pid: HashMap<i32, Upid>,
-    names: Vec<Name>,
-}
-
-/// The kernel's PID_MAX_LIMIT: thread ids are below it.
-const MOST_TIDS: usize = 1 << 22;
-const NONE: u32 = u32::MAX;
-
-/// The thread that has an id now. Every event looks here, so ids of a real kernel are an index.
-#[derive(Default)]
-struct ByTid {
-    direct: Vec<Utid>,
-    odd: HashMap<i32, Utid>,
-}
-
-impl ByTid {
-    #[inline]
-    fn get(&self, tid: i32) -> Option<Utid> {
-        match self.direct.get(tid as usize) {
-            Some(&utid) => (utid != NONE).then_some(utid),
-            None => self.odd.get(&tid).copied(),
-        }
-    }
-
-    fn insert(&mut self, tid: i32, utid: Utid) {
-        let index = tid as usize;
-        if index >= MOST_TIDS {
-            self.odd.insert(tid, utid);
-            return;
-        }
-        if index >= self.direct.len() {
-            self.direct.resize((index + 1).next_power_of_two(), NONE);
-        }
-        self.direct[index] = utid;
-    }
-}
-
-impl Threads {
-    pub(crate) fn new() -> Threads {
-        let mut threads = Threads {
-            all: Vec::new(),
-            processes: Vec::new(),
-            by_tid: ByTid::default(),
-            by_pid: HashMap::new(),
-            names: Vec::new(),
-        };
-        threads.create(NO_TIME, 0, Some(0));
-        threads.names[0].comm = Some(Box::from(&b"swapper"[..]));
-        threads
-    }
-
-    fn create(&mut self, ts: i64, tid: i32, pid: Option<i32>) -> Utid {
-        let utid = self.all.len() as Utid;
-        let upid = pid.map(|pid| self.process(pid));
-        let none = NO_TIME;
-        let name = self.names.len() as NameId;
-        self.names.push(Name { utid, since: none, comm: None, is_told: false, is_kept: false });
-        self.all.push(Thread { tid, upid, pid, name, start: ts, end: none, first: none, last: none });
-        self.by_tid.insert(tid, utid);
-        utid
-    }
-
-    fn create_process(&mut self, ts: i64, pid: i32, parent: Option<Upid>) -> Upid {
-        let upid = self.processes.len() as Upid;
-        self.processes.push(Process { pid, parent, start: ts, end: NO_TIME });
-        self.by_pid.insert(pid, upid);
-        upid
-    }
-
-    /// The process of that id, made when it is new.
-    pub(crate) fn process(&mut self, pid: i32) -> Upid {
-        match self.by_pid.get(&pid) {
-            Some(&upid) => upid,
-            None => self.create_process(NO_TIME, pid, None),
-        }
-    }
-
-    /// The process of that id, if it was seen.
-    pub(crate) fn find_process(&self, pid: i32) -> Option<Upid> {
-        self.by_pid.get(&pid).copied()
-    }
-
-    /// The thread of that id now, made when it is new.
-    #[inline]
-    pub(crate) fn find_or_create(&mut self, ts: i64, tid: i32, pid: Option<i32>) -> Utid {
-        let pid = pid.filter(|&pid| pid >= 0);
-        let utid = match self.by_tid.get(tid) {
-            // The same tid in another process is another thread, whose creation was not seen.
-            Some(utid) if tid != 0 && matches!((self.all[utid as usize].pid, pid), (Some(a), Some(b)) if a != b) => {
-                self.create(NO_TIME, tid, pid)
-            }
-            Some(utid) => utid,
-            None => self.create(NO_TIME, tid, pid),
-        };
-        if let (Some(pid), None) = (pid, self.all[utid as usize].pid) {
-            self.set_pid(utid, pid);
-        }
-        if ts != NO_TIME {
-            let thread = &mut self.all[utid as usize];
-            if thread.first == NO_TIME {
-                thread.first = ts;
-            }
-            thread.last = thread.last.max(ts);
-        }
-        utid
-    }
-
-    fn set_pid(&mut self, utid: Utid, pid: i32) {
-        let upid = self.process(pid);
-        let thread = &mut self.all[utid as usize];
-        thread.pid = Some(pid);
-        thread.upid = Some(upid);
-    }
-
-    /// The host was started again: its ids mean other threads and processes from now on.
-    pub(crate) fn forget(&mut self) {
-        self.by_tid = ByTid::default();
-        self.by_tid.insert(0, 0);
-        self.by_pid.clear();
-        self.by_pid.insert(0, 0);
-    }
-
-    /// A thread was created. Two sources may tell of it, and a wakeup may come first: a thread of that id which has
-    /// not done anything yet is the same one.
-    pub(crate) fn fork(&mut self, ts: i64, pid: Option<i32>, tid: i32, parent: Option<i32>) -> Utid {
-        if let Some(utid) = self.by_tid.get(tid) {
-            let thread = &self.all[utid as usize];
-            if thread.end == NO_TIME && thread.first == NO_TIME {
-                if ts != NO_TIME {
-                    self.all[utid as usize].start = ts;
-                }
-                if let (Some(pid), None) = (pid, self.all[utid as usize].pid) {
-                    self.set_pid(utid, pid);
-                }
-                return utid;
-            }
-        }
-        if pid == Some(tid) {
-            let parent = parent.map(|pid| self.process(pid));
-            self.create_process(ts, tid, parent);
-        }
-        self.create(ts, tid, pid)
-    }
-
-    pub(crate) fn exit(&mut self, ts: i64, tid: i32) {
-        if let Some(utid) = self.by_tid.get(tid)
-            && utid != 0
-        {
-            let thread = &mut self.all[utid as usize];
-            thread.end = ts;
-            if let (Some(pid), Some(upid)) = (thread.pid, thread.upid)
-                && pid == tid
-            {
-                self.processes[upid as usize].end = ts;
-            }
-        }
-    }
-
-    /// When the thread exited, if it did.
-    #[inline]
-    pub(crate) fn end_of(&self, utid: Utid) -> Option<i64> {
-        self.all.get(utid as usize).map(|thread| thread.end).filter(|&end| end != NO_TIME)
-    }
-
-    /// The key of the name that the thread has now.
-    #[inline]
-    pub(crate) fn name_of(&self, utid: Utid) -> NameId {
-        self.all.get(utid as usize).map_or(0, |thread| thread.name)
-    }
-
-    /// The key of the name that the thread has at an event: by its time or, where it has none, by its place in the file.
-    #[inline]
-    fn name_at(&mut self, clock_ns: i64, utid: Utid) -> NameId {
-        let name = self.name_of(utid);
-        if clock_ns == NO_TIME
-            && let Some(name) = self.names.get_mut(name as usize)
-        {
-            name.is_kept = true;
-        }
-        name
-    }
-
-    /// The name that the thread has now, where one was told.
-    #[inline]
-    pub(crate) fn comm_of(&self, utid: Utid) -> Option<&[u8]> {
-        self.names.get(self.name_of(utid) as usize).and_then(|name| name.comm.as_deref())
-    }
-
-    /// A snapshot's name: it counts where no event tells the thread's names.
-    fn set_comm_if_untold(&mut self, ts: i64, utid: Utid, comm: &[u8]) {
-        if self.names.get(self.name_of(utid) as usize).is_some_and(|name| !name.is_told) {
-            self.set_comm(ts, utid, comm, false);
-        }
-    }
-
-    pub(crate) fn set_comm(&mut self, ts: i64, utid: Utid, comm: &[u8], is_told: bool) {
-        let Some(thread) = self.all.get_mut(utid as usize) else { return };
-        let now = &mut self.names[thread.name as usize];
-        // What tells no time comes after what is known already: it stands behind it in the file.
-        let ts = ts.max(now.since);
-        now.is_told |= is_told;
-        let known = now.comm.as_deref().unwrap_or_default();
-        if utid == 0 || comm.is_empty() || known == comm || is_worker_with_work(comm, known) {
-            return;
-        }
-        if is_worker_with_work(known, comm) {
-            now.comm = Some(comm.into());
-            return;
-        }
-        if now.comm.is_none() || (now.since == ts && !now.is_kept) {
-            *now = Name { since: ts, comm: Some(comm.into()), is_told, ..*now };
-            return;
-        }
-        thread.name = self.names.len() as NameId;
-        self.names.push(Name { utid, since: ts, comm: Some(comm.into()), is_told, is_kept: false });
-    }
-}
-
-/// Whether the first name is the second with what a kworker works on, or did last (`kworker/0:1-events`). /proc has it so
-/// (wq_worker_comm in kernel/workqueue.c), and perf takes it from there at its start; events have the name alone.
-fn is_worker_with_work(name: &[u8], plain: &[u8]) -> bool {
-    plain.starts_with(b"kworker/")
-        && name.strip_prefix(plain).and_then(<[u8]>::first).is_some_and(|byte| b"-+".contains(byte))
-}
-
-/// The text of a fixed-size kernel string: up to the first NUL.
-#[inline]
-pub fn until_nul(bytes: &[u8]) -> &[u8] {
-    bytes.split(|&byte| byte == 0).next().unwrap_or_default()
-}
 
 impl Session {
     /// The thread that has this id at this time. `pid` is the thread group's id where the record tells it.
     #[inline]
     pub fn utid(&mut self, clock_ns: i64, tid: i32, pid: Option<i32>) -> Utid {
-        self.threads.find_or_create(clock_ns, tid, pid)
+        self.model.threads.find_or_create(clock_ns, tid, pid)
     }
 
     /// The key of the name that a thread has at an event: by its time or, where it has none, by its place in the file.
     #[inline]
     pub fn name_at(&mut self, clock_ns: i64, utid: Utid) -> NameId {
-        self.threads.name_at(clock_ns, utid)
+        self.model.threads.name_at(clock_ns, utid)
     }
 
     /// The process of a thread, made when it is new.
     pub fn upid(&mut self, utid: Utid, pid: i32) -> Upid {
-        match self.threads.all.get(utid as usize).and_then(|thread| thread.upid) {
+        match self.model.threads.all.get(utid as usize).and_then(|thread| thread.upid) {
             Some(upid) => upid,
-            None => self.threads.process(pid),
+            None => self.model.threads.process(pid),
         }
     }
 
     /// A thread or process was created. Ids are `None` where the record does not tell.
     pub fn fork(&mut self, clock_ns: i64, pid: Option<i32>, tid: i32, parent_pid: Option<i32>) -> Utid {
-        let before = self.threads.processes.len();
-        let utid = self.threads.fork(clock_ns, pid, tid, parent_pid);
+        let before = self.model.threads.processes.len();
+        let utid = self.model.threads.fork(clock_ns, pid, tid, parent_pid);
         if let (Some(pid), Some(parent)) = (pid, parent_pid)
-            && self.threads.processes.len() > before
-            && let (Some(child), Some(parent)) = (self.threads.find_process(pid), self.threads.find_process(parent))
+            && self.model.threads.processes.len() > before
+            && let (Some(child), Some(parent)) =
+                (self.model.threads.find_process(pid), self.model.threads.find_process(parent))
         {
-            self.maps.copy(parent, child);
+            self.model.maps.copy(parent, child);
             self.inherit_compat(parent, child);
         }
         utid
@@ -323,25 +42,27 @@ impl Session {
 
     /// A new thread has its creator's name until it gets another.
     pub fn inherit_name(&mut self, clock_ns: i64, child: Utid, parent_tid: i32) {
-        let parent = self.threads.by_tid.get(parent_tid);
-        let Some(name) = parent.and_then(|parent| self.threads.comm_of(parent)).map(<[u8]>::to_vec) else { return };
+        let parent = self.model.threads.of_tid(parent_tid);
+        let Some(name) = parent.and_then(|parent| self.model.threads.comm_of(parent)).map(<[u8]>::to_vec) else {
+            return;
+        };
         self.name_if_unnamed(clock_ns, child, &name);
     }
 
     /// A thread ended.
     pub fn exit(&mut self, clock_ns: i64, tid: i32) {
-        self.threads.exit(clock_ns, tid);
+        self.model.threads.exit(clock_ns, tid);
     }
 
     /// A snapshot shows a thread's name: it counts where no event tells its names.
     pub fn name_if_untold(&mut self, clock_ns: i64, utid: Utid, name: &[u8]) {
-        self.threads.set_comm_if_untold(clock_ns, utid, until_nul(name));
+        self.model.threads.set_comm_if_untold(clock_ns, utid, until_nul(name));
     }
 
     /// A name that a thread has if nothing tells another.
     pub fn name_if_unnamed(&mut self, clock_ns: i64, utid: Utid, name: &[u8]) {
-        if self.threads.comm_of(utid).is_none() {
-            self.threads.set_comm(clock_ns, utid, until_nul(name), true);
+        if self.model.threads.comm_of(utid).is_none() {
+            self.model.threads.set_comm(clock_ns, utid, until_nul(name), true);
         }
     }
 
@@ -350,14 +71,14 @@ impl Session {
     /// On exec its process's old mappings stay until new ones cover them, as perf has it: until the kernel enters the new
     /// program, samples still name the old one's call of execve as their caller.
     pub fn comm(&mut self, clock_ns: i64, pid: Option<i32>, tid: i32, name: &[u8]) {
-        let utid = self.threads.find_or_create(NO_TIME, tid, pid);
-        self.threads.set_comm(clock_ns, utid, until_nul(name), true);
+        let utid = self.model.threads.find_or_create(NO_TIME, tid, pid);
+        self.model.threads.set_comm(clock_ns, utid, until_nul(name), true);
     }
 
     pub(crate) fn write_threads(&mut self) {
         let start = self.start_ns();
         let ts = |clock_ns: i64| (clock_ns != NO_TIME).then(|| clock_ns.saturating_sub(start));
-        let (threads, tables): (&Threads, &mut Tables) = (&self.threads, &mut self.tables);
+        let (threads, tables): (&Threads, &mut Tables) = (&self.model.threads, &mut self.sink.tables);
         let mut names: Vec<Option<String>> = vec![None; threads.processes.len()];
         for (utid, thread) in threads.all.iter().enumerate() {
             let comm = threads.comm_of(utid as Utid).map(String::from_utf8_lossy);
@@ -396,93 +117,5 @@ impl Session {
                 tables.thread_name.push(ThreadNameRow { name_id, utid: name.utid, ts_ns, comm });
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn named(names: &[(i64, &[u8])]) -> (Threads, Vec<NameId>) {
-        let mut threads = Threads::new();
-        let utid = threads.find_or_create(0, 7, Some(7));
-        let ids = names.iter().map(|&(ts, comm)| {
-            threads.set_comm(ts, utid, comm, true);
-            threads.name_of(utid)
-        });
-        let ids = ids.collect();
-        (threads, ids)
-    }
-
-    #[test]
-    fn a_name_holds_until_the_next() {
-        let (threads, ids) = named(&[(1, b"bash"), (5, b"bash"), (9, b"ls"), (9, b"cat"), (12, b"bash")]);
-        assert_eq!(
-            ids,
-            [1, 1, 2, 2, 3],
-            "the first is the one it had before anybody told it; two at one time are the later"
-        );
-        let names: Vec<_> = threads.names[1..].iter().map(|name| (name.since, name.comm.as_deref())).collect();
-        assert_eq!(names, [(1, Some(&b"bash"[..])), (9, Some(b"cat")), (12, Some(b"bash"))]);
-    }
-
-    #[test]
-    fn without_times_names_are_in_the_order_of_the_file() {
-        let mut threads = Threads::new();
-        let utid = threads.find_or_create(NO_TIME, 7, Some(7));
-        let mut ids = Vec::new();
-        for comm in [&b"perf"[..], b"bash", b"ls", b"ls", b"cat"] {
-            threads.set_comm(NO_TIME, utid, comm, true);
-            if comm != b"perf" {
-                ids.push(threads.name_at(NO_TIME, utid));
-            }
-        }
-        assert_eq!(ids, [1, 2, 2, 3], "nothing happened under the first name: it is not kept");
-        let names: Vec<_> = threads.names[1..].iter().map(|name| (name.since, name.comm.as_deref())).collect();
-        assert_eq!(names, [(NO_TIME, Some(&b"bash"[..])), (NO_TIME, Some(b"ls")), (NO_TIME, Some(b"cat"))]);
-    }
-
-    #[test]
-    fn a_name_without_a_time_comes_after_the_one_before() {
-        let mut threads = Threads::new();
-        let utid = threads.find_or_create(NO_TIME, 7, Some(7));
-        threads.set_comm(50, utid, b"bash", true);
-        threads.name_at(NO_TIME, utid);
-        threads.set_comm(NO_TIME, utid, b"grep", true);
-        let names: Vec<_> = threads.names[1..].iter().map(|name| (name.since, name.comm.as_deref())).collect();
-        assert_eq!(names, [(50, Some(&b"bash"[..])), (50, Some(b"grep"))]);
-    }
-
-    #[test]
-    fn events_without_times_before_the_first_name_have_it() {
-        let mut threads = Threads::new();
-        let utid = threads.find_or_create(NO_TIME, 7, Some(7));
-        let before = threads.name_at(NO_TIME, utid);
-        threads.set_comm(NO_TIME, utid, b"bash", true);
-        threads.set_comm(NO_TIME, utid, b"ls", true);
-        assert_eq!(threads.names[before as usize].comm.as_deref(), Some(&b"bash"[..]));
-        assert_eq!(threads.comm_of(utid), Some(&b"ls"[..]));
-    }
-
-    #[test]
-    fn a_snapshot_names_until_an_event_does() {
-        let mut threads = Threads::new();
-        let utid = threads.find_or_create(0, 7, Some(7));
-        threads.set_comm_if_untold(1, utid, b"bash");
-        threads.set_comm_if_untold(5, utid, b"ls");
-        threads.set_comm(9, utid, b"ls", true);
-        threads.set_comm_if_untold(12, utid, b"stale");
-        assert_eq!(threads.comm_of(utid), Some(&b"ls"[..]));
-        assert_eq!(threads.names[threads.name_of(utid) as usize].since, 5);
-    }
-
-    #[test]
-    fn what_a_kworker_works_on_is_no_other_name() {
-        let (threads, ids) =
-            named(&[(1, b"kworker/0:1-eve"), (5, b"kworker/0:1"), (9, b"kworker/0:1+mm_"), (11, b"kworker/0:1H")]);
-        assert_eq!(ids, [1, 1, 1, 2]);
-        assert_eq!(threads.names[1].comm.as_deref(), Some(&b"kworker/0:1"[..]));
-        let (_, ids) = named(&[(1, b"kworker-a"), (5, b"kworker")]);
-        assert_eq!(ids, [1, 2], "any other program may be called so");
     }
 }

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
+use perfcase_archive::{Issue, Severity};
 use perfcase_symbols::Objects;
 use perfcase_symbols::unwind::{End, Machine, ObjectId, Registers, Space, StackCopy, Tables, Unwinder};
 
-use super::maps::{Maps, SEVERAL_FILES};
-use super::stacks::EndReason;
-use super::threads::Upid;
-use super::{Issue, Session, Severity};
+use super::Session;
+use crate::model::maps::{Maps, SEVERAL_FILES};
+use crate::model::stacks::EndReason;
+use crate::model::threads::Upid;
 
 /// Reasons that an issue names, the most frequent first.
 const REASONS_NAMED: usize = 3;
@@ -61,16 +62,16 @@ impl Session {
     /// Adds the addresses of a process's user frames to a callchain, innermost first; says why they end.
     pub fn unwind(&mut self, pid: Option<i32>, user: &UserState<'_>, chain: &mut Vec<u64>) -> EndReason {
         let (upid, _) = self.space_of(pid);
-        let Session { maps, objects, unwinding, .. } = self;
+        let Session { model, objects, unwinding, .. } = self;
         let stack = StackCopy { start: user.registers.stack_pointer(user.machine), bytes: user.stack };
-        let space = Mapped { maps, upid, objects };
+        let space = Mapped { maps: &model.maps, upid, objects };
         let outcome = unwinding.unwinder.unwind(user.machine, user.registers, stack, &space, chain);
         unwinding.guessed += u64::from(outcome.guessed_count > 0);
         let reason = match unwinding.reasons.get(&outcome.end) {
             Some(reason) => *reason,
             None => {
                 let text = self.reason_of(outcome.end);
-                let reason = text.map_or(EndReason::NONE, |text| self.stacks.end_reason(&text));
+                let reason = text.map_or(EndReason::NONE, |text| self.model.stacks.end_reason(&text));
                 self.unwinding.reasons.insert(outcome.end, reason);
                 reason
             }
@@ -88,13 +89,13 @@ impl Session {
     }
 
     fn reason_of(&self, end: End) -> Option<Cow<'static, str>> {
-        let name = |object| self.maps.name_of(object);
+        let name = |object| self.model.maps.name_of(object);
         Some(match end {
             End::Complete => return None,
             End::StackCopyEnded => "stack copy ended".into(),
-            End::NoFile(object) => match self.maps.file_of(object) {
+            End::NoFile(object) => match self.model.maps.file_of(object) {
                 None => "no unwind information for generated code".into(),
-                Some(_) if self.maps.is_several(object) => {
+                Some(_) if self.model.maps.is_several(object) => {
                     format!("no unwind information for {}: {SEVERAL_FILES}", name(object)).into()
                 }
                 Some((path, build_id)) => match self.objects.find(path, build_id) {
@@ -114,7 +115,8 @@ impl Session {
     pub(crate) fn report_unwinding(&mut self) {
         let Unwinding { total, guessed, cut, .. } = &self.unwinding;
         let (total, guessed, cut_count) = (*total, *guessed, cut.values().sum::<u64>());
-        let mut reasons: Vec<(u64, &str)> = cut.iter().map(|(id, count)| (*count, self.stacks.reason(*id))).collect();
+        let mut reasons: Vec<(u64, &str)> =
+            cut.iter().map(|(id, count)| (*count, self.model.stacks.reason(*id))).collect();
         reasons.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
         if cut_count == 0 && guessed == 0 {
             return;
@@ -131,11 +133,10 @@ impl Session {
         let whole = total - cut_count;
         let message =
             format!("{whole} of {total} user stacks were unwound to their first function{named}{others}{guesses}");
-        let (source, byte_offset) = (None, None);
         let hint = "object files: perfcase-record --symbols table, or --debug-dir; a larger copy of the stack: \
                     perf record --call-graph dwarf,65528";
         let severity = if cut_count * 2 > total { Severity::Warning } else { Severity::Info };
-        let (count, hint) = (cut_count.max(guessed), (cut_count > 0).then(|| hint.to_string()));
-        self.issue(Issue { severity, source, kind: "unwinding", byte_offset, count, message, hint });
+        let issue = Issue::new(severity, "unwinding", message).count(cut_count.max(guessed));
+        self.issue(if cut_count > 0 { issue.hint(hint) } else { issue });
     }
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use crate::session::{NO_TIME, Session, Utid};
-use crate::tables::BlockIoRow;
+use crate::model::{NO_TIME, Utid};
+use crate::tables::{BlockIoRow, Tables};
 
 /// Where requests without a place on the device are kept: flushes and commands. The kernel says sector 0 when it issues
 /// them and the highest number when they complete.
@@ -64,7 +64,7 @@ impl BlockEvent {
 }
 
 #[derive(Debug)]
-struct Request {
+pub(crate) struct Request {
     event: BlockEvent,
     queued: i64,
     issued: i64,
@@ -97,6 +97,35 @@ impl Request {
             rwbs: rwbs.into(),
             comm: comm.into(),
         }
+    }
+
+    /// Adds its row. `start` is the clock's reading at `ts_ns` 0.
+    pub(crate) fn write(&self, start: i64, tables: &mut Tables) {
+        let ts = |clock_ns: i64| (clock_ns != NO_TIME).then(|| clock_ns.saturating_sub(start));
+        let between = |from: i64, to: i64| (from != NO_TIME && to != NO_TIME).then(|| to.saturating_sub(from));
+        let event = &self.event;
+        let device = format!("{},{}", event.device >> 20, event.device & 0xf_ffff);
+        tables.block_io.push(BlockIoRow {
+            ts_ns: self.first().saturating_sub(start),
+            queued_ts_ns: ts(self.queued),
+            issued_ts_ns: ts(self.issued),
+            completed_ts_ns: ts(self.completed),
+            queue_ns: between(self.queued, self.issued),
+            latency_ns: between(self.issued, self.completed),
+            device: &device,
+            sector: event.has_place().then_some(event.sector),
+            size_bytes: event.size_bytes,
+            operation: operation(&self.rwbs),
+            rwbs: &self.rwbs,
+            error: if self.completed == NO_TIME { None } else { event.error },
+            merge_count: self.merge_count,
+            requeue_count: self.requeue_count,
+            completion_count: self.completion_count,
+            is_ambiguous: self.is_ambiguous,
+            utid: event.utid,
+            cpu: event.cpu,
+            comm: (!self.comm.is_empty()).then_some(&*self.comm),
+        });
     }
 
     /// When it was first heard of.
@@ -220,45 +249,13 @@ impl Block {
     }
 
     /// Every request: those that are done, and those that the capture's end cut.
-    fn settled(mut self) -> Vec<Request> {
+    pub(crate) fn settled(mut self) -> Vec<Request> {
         self.done.extend(self.waiting.into_values());
         self.done.extend(self.under_way.into_values().flatten());
         self.done.retain(|request| !(request.is_merged && request.issued == NO_TIME));
         self.done
             .sort_by_key(|request| (request.first(), request.event.device, request.event.sector, request.completed));
         self.done
-    }
-
-    pub(crate) fn write(self, session: &mut Session) {
-        let start = session.start_ns();
-        let ts = |clock_ns: i64| (clock_ns != NO_TIME).then(|| clock_ns.saturating_sub(start));
-        let between = |from: i64, to: i64| (from != NO_TIME && to != NO_TIME).then(|| to.saturating_sub(from));
-        for request in &self.settled() {
-            let event = &request.event;
-            let device = format!("{},{}", event.device >> 20, event.device & 0xf_ffff);
-            session.tables.block_io.push(BlockIoRow {
-                ts_ns: request.first().saturating_sub(start),
-                queued_ts_ns: ts(request.queued),
-                issued_ts_ns: ts(request.issued),
-                completed_ts_ns: ts(request.completed),
-                queue_ns: between(request.queued, request.issued),
-                latency_ns: between(request.issued, request.completed),
-                device: &device,
-                sector: event.has_place().then_some(event.sector),
-                size_bytes: event.size_bytes,
-                operation: operation(&request.rwbs),
-                rwbs: &request.rwbs,
-                error: if request.completed == NO_TIME { None } else { event.error },
-                merge_count: request.merge_count,
-                requeue_count: request.requeue_count,
-                completion_count: request.completion_count,
-                is_ambiguous: request.is_ambiguous,
-                utid: event.utid,
-                cpu: event.cpu,
-                comm: (!request.comm.is_empty()).then_some(&*request.comm),
-            });
-            session.row_added();
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Result;
 
 use super::interval::{Interval, NONE};
 use super::sched::Sched;
-use crate::session::Utid;
+use crate::model::Utid;
 
 /// Callchains by thread and time.
 #[derive(Default)]

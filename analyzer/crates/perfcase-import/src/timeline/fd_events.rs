@@ -9,7 +9,7 @@
 
 use hashbrown::HashMap;
 
-use crate::session::Utid;
+use crate::model::Utid;
 use crate::syscall_names::{Call, FdRole};
 
 const EBADF: i64 = 9;

@@ -5,12 +5,12 @@ use std::io::{Error, ErrorKind, Result, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use crate::session::{NameId, Utid};
+use crate::model::{NameId, Utid};
 
 /// Stands for what is not known.
 pub(super) const NONE: u32 = u32::MAX;
 /// Intervals that are held in memory before they are put aside: 16 MiB.
-pub(super) const BLOCK: usize = 1 << 18;
+pub(crate) const BLOCK: usize = 1 << 18;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum State {

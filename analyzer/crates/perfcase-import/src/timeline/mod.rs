@@ -3,13 +3,12 @@
 //! Each source has timelines of its own, so that an event which two sources recorded counts once; at the end one
 //! source is chosen for each table.
 
-mod block;
+pub(crate) mod block;
 mod borrow;
-mod compat;
 mod fd_events;
-mod interval;
-mod sched;
-mod syscalls;
+pub(crate) mod interval;
+pub(crate) mod sched;
+pub(crate) mod syscalls;
 
 pub(crate) use block::{BlockEvent, BlockStep};
 use borrow::Borrowed;
@@ -18,12 +17,14 @@ pub(crate) use sched::{Switch, WakeKind, Wakeup};
 pub(crate) use syscalls::{Entry, Return};
 
 use std::cmp::Reverse;
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::session::{Session, SourceId};
+use crate::model::threads::Threads;
+use crate::model::{SourceId, Utid};
 use crate::syscall_names::{self, Names};
-use crate::tables::{SyscallDefinitionRow, SyscallValueRow};
-use crate::writer::WriteError;
+use crate::tables::{SyscallDefinitionRow, SyscallValueRow, Tables};
+use crate::writer::Build;
 
 /// The timelines of one source.
 #[derive(Default)]
@@ -51,7 +52,6 @@ pub(crate) struct Timelines {
     machine: Option<String>,
     is_x86: bool,
     names: Option<Arc<Names>>,
-    compat: compat::Compat,
 }
 
 /// The source that each table is made from.
@@ -96,7 +96,8 @@ impl Timelines {
         self.is_x86
     }
 
-    fn names(&mut self) -> Arc<Names> {
+    /// The names of the recorded architecture's system calls.
+    pub(crate) fn names(&mut self) -> Arc<Names> {
         let machine = self.machine.as_deref();
         self.names.get_or_insert_with(|| Arc::new(syscall_names::table(machine))).clone()
     }
@@ -104,7 +105,7 @@ impl Timelines {
     /// Choose among sources that recorded the same events. First the one that saw threads both leave a CPU and come
     /// to it; then the one that lost the fewest events, and with those the beginnings of the fewest runs; then the one with
     /// wakeups, then the one with callchains, then the one with more events.
-    pub(crate) fn chosen(&self, events: &crate::session::EventsView<'_>) -> Chosen {
+    pub(crate) fn chosen(&self, events: &crate::model::events::EventsView<'_>) -> Chosen {
         let pick = |only: Option<SourceId>, quality: &dyn Fn(SourceId, &Timeline) -> Quality| {
             let sources = self
                 .sources
@@ -141,196 +142,64 @@ impl Timelines {
             .find(has_stacks)
             .map(|of| &of.sched)
     }
-}
 
-impl Session {
-    /// Hands over settled rows in blocks while events come in, where one source alone can have them.
-    pub(crate) fn stream_timelines(&mut self, least: usize) {
-        let start = self.start_ns();
-        if self.timelines.only_sched.is_none() {
-            self.put_intervals_aside();
-        } else if let Some(source) = self.timelines.only_sched
-            && let Some(build) = self.timelines.of(source).sched.settled(start, least)
-        {
-            self.write_later("thread_state", build);
-        }
-        if let Some(source) = self.timelines.only_syscall
-            && self.timelines.awaited.is_empty()
-        {
-            let names = self.timelines.names();
-            if let Some(build) = self.timelines.of(source).syscalls.settled(start, least, names) {
-                self.write_later("syscall", build);
-            }
-        }
+    /// Puts intervals aside, in a file of the folder, that wait until a source is chosen; gives why that failed.
+    pub(crate) fn put_aside(&mut self, folder: &Path) -> Option<std::io::Error> {
+        self.sources.iter_mut().find_map(|timeline| timeline.sched.put_aside(folder).err())
     }
 
-    /// Puts intervals aside that wait until a source is chosen.
-    fn put_intervals_aside(&mut self) {
-        let Session { timelines, folder, .. } = self;
-        let failed = timelines.sources.iter_mut().find_map(|timeline| timeline.sched.put_aside(folder).err());
-        failed.into_iter().for_each(|error| self.not_put_aside(error));
-    }
-
-    fn not_put_aside(&mut self, source: std::io::Error) {
-        let path = self.folder.clone();
-        self.write_error.get_or_insert(WriteError::Io { path, source });
-    }
-
-    /// Writes `thread_state`, `syscall` and `block_io` from the chosen sources.
-    pub(crate) fn write_timelines(&mut self) {
-        let chosen = self.timelines.chosen(&self.events.view());
-        let start = self.start_ns();
-        let end = self.last_ts_ns().saturating_add(start);
-        let names = self.timelines.names();
-        if let Some(source) = chosen.sched {
-            let mut sched = std::mem::take(&mut self.timelines.of(source).sched);
-            sched.settle_open(end, |utid| self.threads.end_of(utid), |utid| self.threads.name_of(utid));
-            let of_some = self.timelines.is_of_some_threads;
-            let thread_count = self.threads.all.len();
-            let sampled = std::mem::take(&mut self.timelines.sampled);
-            let other = match self.timelines.with_stacks(source) {
-                Some(other) => Borrowed::from(other).map(|borrowed| match of_some {
-                    true => Some(borrowed.threads_of(other, thread_count)),
-                    false => Some(borrowed),
-                }),
-                None => Ok(sampled.into_borrowed(of_some.then_some(thread_count))),
-            };
-            match other {
-                Ok(other) => sched.into_blocks(start, other).for_each(|build| self.write_later("thread_state", build)),
-                Err(error) => self.not_put_aside(error),
-            }
-        }
-        if let Some(source) = chosen.syscall {
-            let mut syscalls = std::mem::take(&mut self.timelines.of(source).syscalls);
-            syscalls.settle_open();
-            if names.has_compat() {
-                self.report_unknown_widths(&syscalls);
-            }
-            for (abi, number, name, form) in names.each() {
-                self.tables.syscall_definition.push(SyscallDefinitionRow {
-                    abi: abi.as_bytes(),
-                    number,
-                    name,
-                    test_argument: form.test.map(|(index, ..)| index + 1),
-                    test_mask: form.test.map(|(_, mask, _)| mask),
-                    test_value: form.test.map(|(.., value)| value),
-                    arguments: form.arguments,
-                    result: form.result,
-                });
-            }
-            for (abi, value) in names.values() {
-                self.tables.syscall_value.push(SyscallValueRow {
-                    abi: abi.as_bytes(),
-                    set_name: value.set.as_bytes(),
-                    position: value.position,
-                    mask: value.mask,
-                    value: value.value,
-                    name: value.name,
-                });
-            }
-            for build in syscalls.into_blocks(start, names) {
-                self.write_later("syscall", build);
-            }
-        }
-        if let Some(source) = chosen.block {
-            let block = std::mem::take(&mut self.timelines.of(source).block);
-            block.write(self);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tracepoint::Record;
-
-    /// Calls of a source that are written while events come in.
-    fn streamed(only: Option<SourceId>, awaited: &[SourceId]) -> u64 {
-        let folder = tempfile::tempdir().unwrap();
-        let mut session = Session::new(folder.path(), Some(0));
-        (session.timelines.only_syscall, session.timelines.awaited) = (only, awaited.to_vec());
-        let record = Record { clock_ns: 0, cpu: None, tid: None, pid: None, stack: None, payload: &[] };
-        let entry = Entry { number: 0, args: [0; 6], arg_count: 0, is_compat: false, is_typed: false };
-        let back = Return { number: 0, ret: 0, is_compat: false, is_typed: false };
-        for time in 0..20 {
-            session.timelines.of(0).syscalls.enter((1, 0), 2 * time, &record, entry);
-            session.timelines.of(0).syscalls.exit((1, 0), 2 * time + 1, &record, back, true);
-        }
-        session.stream_timelines(10);
-        session.close().unwrap()["syscall"]
-    }
-
-    #[test]
-    fn calls_wait_until_it_is_known_whose_they_are() {
-        assert_eq!(streamed(Some(0), &[]), 20);
-        assert_eq!(streamed(None, &[]), 0, "another source may have them, too");
-        assert_eq!(streamed(Some(0), &[1]), 0, "/proc may say that the program has 32 bits");
-    }
-    /// A thread that switches with the idle task again and again, as a source with callchains or one without saw it.
-    fn switches(sched: &mut sched::Sched, count: i64, stack: Option<u32>) {
-        for number in 0..count {
-            let (prev, next) = if number % 2 == 0 { (0, 1) } else { (1, 0) };
-            let stack = stack.filter(|_| prev == 1).map(|stack| stack + number as u32 % 100);
-            let (prev_name, prev_state) = (0, 1);
-            let clock_ns = 20_000 * number;
-            sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name, next, prev_state, stack });
-        }
-    }
-
-    /// What is written of two sources that saw the same, and whether that failed.
-    fn of_two_sources(count: i64, folder: Option<&str>) -> (u64, bool) {
-        let place = tempfile::tempdir().unwrap();
-        let mut session = Session::new(place.path(), Some(0));
-        folder.into_iter().for_each(|folder| session.folder = folder.into());
-        for (source, stack) in [(0, None), (1, Some(7))] {
-            switches(&mut session.timelines.of(source).sched, count, stack);
-        }
-        session.flush(1);
-        let has_failed = session.has_failed();
-        session.write_timelines();
-        let written = session.close();
-        (written.map_or(0, |counts| counts["thread_state"]), has_failed)
-    }
-
-    #[test]
-    fn what_waits_for_a_source_to_be_chosen_lies_in_a_file() {
-        let (few, many) = (1000, interval::BLOCK as i64);
-        // A run after each switch, and a sleep before each second but the first.
-        let rows = |count: i64| count as u64 * 3 / 2 - 1;
-        assert_eq!(of_two_sources(few, None), (rows(few), false));
-        assert_eq!(of_two_sources(many, None), (rows(many), false));
-        assert_eq!(of_two_sources(few, Some("/nowhere")), (rows(few), false), "no file is needed");
-        assert_eq!(of_two_sources(many, Some("/nowhere")), (0, true));
-    }
-
-    /// A CPU whose idle task traces no switch: source 0, with callchains, has one wakeup of its thread, source 1 has all.
-    #[test]
-    fn the_source_that_knows_when_runs_began_is_chosen() {
-        let chosen = |has_idle: bool| {
-            let folder = tempfile::tempdir().unwrap();
-            let mut session = Session::new(folder.path(), Some(0));
-            for source in [0, 1] {
-                let sched = &mut session.timelines.of(source).sched;
-                for number in 0..20 {
-                    let at = |ns: i64| number * 20_000 + ns;
-                    if source == 1 || number == 0 {
-                        let (woken, woken_name) = (1, 0);
-                        let kind = WakeKind::Wakeup;
-                        let (clock_ns, waker, cpu, stack) = (at(100), None, None, None);
-                        sched.wakeup(Wakeup { clock_ns, kind, woken, woken_name, waker, cpu, stack });
-                    }
-                    let mut switch = |clock_ns, prev, next, stack| {
-                        sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name: 0, next, prev_state: 1, stack });
-                    };
-                    if has_idle {
-                        switch(at(110), 0, 1, None);
-                    }
-                    switch(at(200), 1, 0, (source == 0).then_some(7));
-                }
-            }
-            session.timelines.chosen(&session.events.view()).sched
+    /// Takes the rows of `thread_state` out of the chosen source. `start`: the clock's reading at `ts_ns` 0, `end`: the last one.
+    pub(crate) fn take_states(
+        &mut self,
+        source: SourceId,
+        (start, end): (i64, i64),
+        threads: &Threads,
+    ) -> std::io::Result<impl Iterator<Item = Build> + use<>> {
+        let mut sched = std::mem::take(&mut self.of(source).sched);
+        sched.settle_open(end, |utid| threads.end_of(utid), |utid| threads.name_of(utid));
+        let of_some = self.is_of_some_threads;
+        let thread_count = threads.all.len();
+        let sampled = std::mem::take(&mut self.sampled);
+        let other = match self.with_stacks(source) {
+            Some(other) => Borrowed::from(other).map(|borrowed| match of_some {
+                true => Some(borrowed.threads_of(other, thread_count)),
+                false => Some(borrowed),
+            })?,
+            None => sampled.into_borrowed(of_some.then_some(thread_count)),
         };
-        assert_eq!(chosen(false), Some(1));
-        assert_eq!(chosen(true), Some(0), "with the same switches, callchains count");
+        Ok(sched.into_blocks(start, other))
+    }
+
+    /// Calls of a program that turned out to have 32 bits get the names of its convention.
+    pub(crate) fn make_compat(&mut self, is_of: impl Fn(Utid) -> bool) {
+        for timeline in &mut self.sources {
+            timeline.syscalls.make_compat(&is_of);
+        }
+    }
+}
+
+/// Writes what the names and values of system calls mean.
+pub(crate) fn write_definitions(names: &Names, tables: &mut Tables) {
+    for (abi, number, name, form) in names.each() {
+        tables.syscall_definition.push(SyscallDefinitionRow {
+            abi: abi.as_bytes(),
+            number,
+            name,
+            test_argument: form.test.map(|(index, ..)| index + 1),
+            test_mask: form.test.map(|(_, mask, _)| mask),
+            test_value: form.test.map(|(.., value)| value),
+            arguments: form.arguments,
+            result: form.result,
+        });
+    }
+    for (abi, value) in names.values() {
+        tables.syscall_value.push(SyscallValueRow {
+            abi: abi.as_bytes(),
+            set_name: value.set.as_bytes(),
+            position: value.position,
+            mask: value.mask,
+            value: value.value,
+            name: value.name,
+        });
     }
 }

@@ -15,8 +15,8 @@ use arrow_schema::ArrowError;
 use super::Quality;
 use super::borrow::Borrowed;
 use super::interval::{Aside, BLOCK, Interval, NONE, State};
+use crate::model::{NO_TIME, NameId, Utid};
 use crate::order;
-use crate::session::{NO_TIME, NameId, Utid};
 use crate::tables::{self, Table, ThreadStateRow, ThreadStateTable};
 use crate::writer::Build;
 

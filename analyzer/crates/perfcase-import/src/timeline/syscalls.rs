@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
+use crate::model::{NO_TIME, NameId, Record, Utid};
 use crate::order;
-use crate::session::{NO_TIME, NameId, Utid};
 use crate::syscall_names::Names;
 use crate::tables::{self, SyscallRow, SyscallTable, Table};
 use crate::timeline::fd_events::{FdCall, FdEvents};
-use crate::tracepoint::Record;
 use crate::writer::Build;
 
 const NONE: u32 = u32::MAX;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use perfcase_archive::{ArchiveError, Capture, Content, Member, MemberKind};
+use perfcase_archive::{ArchiveError, Capture, Content, Issue, Member, MemberKind};
+use perfcase_decode::ftrace::Events;
 
 use super::client::{PrintError, Spawn};
 use super::output::{Output, PrintOptions, Printed, Sink};
 use super::perf_text::PerfTextError;
 use super::{perf_text, trace_text};
-use crate::decoders::ftrace::{Damage, Events};
 
 /// Why a capture's events cannot be printed.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +105,7 @@ fn print_part(
 }
 
 fn print_trace(
-    events: Result<Events<Content>, Damage>,
+    events: Result<Events<Content>, Issue>,
     options: &PrintOptions,
     spawn: &mut dyn Spawn,
     sink: &mut Sink<'_>,
@@ -113,7 +113,7 @@ fn print_trace(
     match events {
         Ok(events) => Ok(trace_text::print(events, options, spawn, sink)?),
         Err(damage) => {
-            Output::new(sink).problem(damage.offset, damage.message);
+            Output::new(sink).problem(damage.byte_offset, damage.message);
             Ok(())
         }
     }

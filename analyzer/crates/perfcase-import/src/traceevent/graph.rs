@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::ftrace::events::CommonFields;
+
 use super::printer::Record;
-use crate::decoders::ftrace::events::CommonFields;
-use crate::format::EventFormat;
 
 /// Columns by which a call is indented for each call above it.
 const INDENT: usize = 2;

@@ -4,17 +4,17 @@
 use std::cell::RefCell;
 
 use hashbrown::HashMap;
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::perf_data::attr::TYPE_TRACEPOINT;
+use perfcase_decode::perf_data::bytes::{ByteOrder, Cursor};
+use perfcase_decode::perf_data::record::{self, Record, RecordHeader, kind};
+use perfcase_decode::perf_data::recording::Recording;
+use perfcase_decode::perf_data::scan::scan;
 
 use super::client::{Client, PrintError, Spawn};
 use super::output::{Output, PrintOptions, Sink};
 use super::printer::{Setup, Style};
 use super::protocol::Request;
-use crate::decoders::perf_data::attr::TYPE_TRACEPOINT;
-use crate::decoders::perf_data::bytes::{ByteOrder, Cursor};
-use crate::decoders::perf_data::record::{self, Record, RecordHeader, kind};
-use crate::decoders::perf_data::recording::Recording;
-use crate::decoders::perf_data::scan::scan;
-use crate::format::EventFormat;
 
 /// Why a perf.data has no lines.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ fn base(recording: &Recording, kallsyms: Option<&[u8]>) -> Vec<Request> {
     let order = tracing.map_or(recording.order, |tracing| tracing.order);
     let long_size = tracing.map_or(8, |tracing| tracing.long_bytes);
     let setup = Setup { big_endian: order == ByteOrder::Big, long_size, style: Style::Perf };
-    let of_file = |part: fn(&crate::decoders::perf_data::tracing_data::TracingData) -> &Vec<u8>| {
+    let of_file = |part: fn(&perfcase_decode::perf_data::tracing_data::TracingData) -> &Vec<u8>| {
         tracing.map(part).filter(|text| !text.is_empty())
     };
     let mut base = vec![Request::Setup(setup)];

@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 
 use super::ffi::{self, Functions, Tep, TepRecord, TraceSeq};
 use super::graph::{self, GraphFields};
-use crate::decoders::ftrace::events::CommonFields;
-use crate::format::EventFormat;
 use hashbrown::HashMap;
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::ftrace::events::CommonFields;
 
 // How tep_print_event takes what to print: strings by these names, numbers by these values.
 const COMM: &CStr = c"COMM";

@@ -3,11 +3,12 @@
 
 use std::ffi::CStr;
 
+use perfcase_decode::format::{EventFormat, Field, FieldKind, LocElem};
+use perfcase_decode::ftrace::trace_dat;
+
 use super::ffi::TepField;
 use super::printer::{Printer, Setup, Style};
-use crate::decoders::ftrace::trace_dat;
 use crate::fixture::{fixture, text};
-use crate::format::{EventFormat, Field, FieldKind, LocElem};
 
 // Flags of tep_format_field, from event-parse.h.
 const ARRAY: u64 = 1;

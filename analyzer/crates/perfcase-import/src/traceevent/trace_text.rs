@@ -4,15 +4,15 @@ use std::cell::RefCell;
 use std::ops::Deref;
 
 use hashbrown::HashMap;
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::ftrace::events::{CommonFields, Events};
+use perfcase_decode::ftrace::stream::Loss;
 
 use super::client::{Client, PrintError, Spawn};
 use super::graph::{GraphFields, is_leaf};
 use super::output::{Output, PrintOptions, Printed, Sink};
 use super::printer::{Setup, Style};
 use super::protocol::Request;
-use crate::decoders::ftrace::events::{CommonFields, Events};
-use crate::decoders::ftrace::stream::Loss;
-use crate::format::EventFormat;
 
 /// What the outcome of a request belongs to.
 enum Tag {
@@ -34,7 +34,7 @@ pub fn print<B: Deref<Target = [u8]> + Clone>(
         String::from_utf8_lossy(text).lines().for_each(|line| output.borrow_mut().line(line));
     }
     let damages = std::mem::take(&mut report.events.capture.damages);
-    damages.into_iter().for_each(|damage| output.borrow_mut().problem(damage.offset, damage.message));
+    damages.into_iter().for_each(|damage| output.borrow_mut().problem(damage.byte_offset, damage.message));
     if let (Some(event), true) = (&options.event, report.known.values().all(|known| !known.is_selected)) {
         output.borrow_mut().problem(None, format!("the trace has no event {event}"));
     }
@@ -146,7 +146,8 @@ impl<'a, B: Deref<Target = [u8]> + Clone> Report<'a, B> {
         if self.events.merge.stream(index).has_news() {
             let stream = self.events.merge.stream_mut(index);
             let damages = stream.take_damages();
-            problems.extend(damages.into_iter().map(|d| Printed::Problem { offset: d.offset, message: d.message }));
+            problems
+                .extend(damages.into_iter().map(|d| Printed::Problem { offset: d.byte_offset, message: d.message }));
             let losses = stream.take_losses();
             losses.iter().for_each(|loss| prefix.push_str(&loss_line(stream.cpu, loss)));
         }
@@ -204,7 +205,7 @@ impl<'a, B: Deref<Target = [u8]> + Clone> Report<'a, B> {
         for index in 0..self.events.merge.stream_count() {
             damages.extend(self.events.merge.stream_mut(index).take_damages());
         }
-        damages.into_iter().map(|d| Printed::Problem { offset: d.offset, message: d.message }).collect()
+        damages.into_iter().map(|d| Printed::Problem { offset: d.byte_offset, message: d.message }).collect()
     }
 }
 

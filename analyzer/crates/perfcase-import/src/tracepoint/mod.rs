@@ -1,22 +1,18 @@
 //! Tracepoint payloads: decoded by the formats in the file into one typed table an event, and handed to the timelines.
 
-mod hooks;
-mod plan;
-pub(crate) mod state_bits;
-mod table;
+pub(crate) mod hooks;
+pub(crate) mod plan;
+pub(crate) mod table;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use hashbrown::HashMap;
-
-use crate::format::EventFormat;
-use crate::session::{Session, Severity, SourceId};
+use crate::model::SourceId;
 use crate::tables::TableSpec;
 use crate::writer::Build;
+use hashbrown::HashMap;
 use hooks::Hook;
 use plan::{IntField, Plan};
-use state_bits::OldBits;
 use table::EventTable;
 
 /// Key of an event format that a source recorded.
@@ -25,37 +21,20 @@ pub type TracepointId = u32;
 /// Tables that tracepoints may make: a bound for hostile input.
 const MOST_TABLES: usize = 4096;
 
-/// One tracepoint record, from whatever file.
-#[derive(Clone, Copy, Debug)]
-pub struct Record<'a> {
-    /// Time on the capture's clock in ns.
-    pub clock_ns: i64,
-    /// The CPU that recorded it.
-    pub cpu: Option<u32>,
-    /// The thread that was running, where the record tells: perf says -1 for a thread that is exiting.
-    pub tid: Option<i32>,
-    /// Its process, where the record tells.
-    pub pid: Option<i32>,
-    /// The callchain.
-    pub stack: Option<u32>,
-    /// The event's own bytes, common fields included.
-    pub payload: &'a [u8],
-}
-
-struct Definition {
-    source: SourceId,
+pub(crate) struct Definition {
+    pub(crate) source: SourceId,
     /// The event's table and how to fill it; `None` where another table holds everything that it would.
-    own: Option<(usize, Plan)>,
+    pub(crate) own: Option<(usize, Plan)>,
     /// Shared, since what it calls needs the whole session.
-    hook: Rc<Hook>,
-    common_pid: Option<IntField>,
-    short_count: u64,
+    pub(crate) hook: Rc<Hook>,
+    pub(crate) common_pid: Option<IntField>,
+    pub(crate) short_count: u64,
 }
 
 #[derive(Default)]
 pub(crate) struct Tracepoints {
-    definitions: Vec<Definition>,
-    tables: Vec<EventTable>,
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) tables: Vec<EventTable>,
     by_name: HashMap<String, usize>,
 }
 
@@ -90,7 +69,7 @@ impl Tracepoints {
 
     /// The table of an event. Two systems may have events of one name, and an event may be named as another table:
     /// those are prefixed with their system.
-    fn table(&mut self, event: &str, system: &str) -> usize {
+    pub(crate) fn table(&mut self, event: &str, system: &str) -> usize {
         // A name becomes a file's name: nothing of it but letters, digits and underscores is kept.
         let clean = |text: &str| -> String {
             let text = if text.is_empty() { "unnamed" } else { text };
@@ -116,73 +95,3 @@ impl Tracepoints {
         index
     }
 }
-
-impl Session {
-    /// Registers an event format: compiles how to read it and makes its table. The answer is the key for
-    /// [`Session::tracepoint`].
-    pub fn tracepoint_def(&mut self, format: &EventFormat, is_big_endian: bool, source: SourceId) -> TracepointId {
-        let points = &mut self.tracepoints;
-        let id = points.definitions.len() as TracepointId;
-        let is_switch = format.system == "sched" && format.name == "sched_switch";
-        let old_bits = is_switch.then(|| OldBits::of(format, self.host.kernel_release.as_deref())).flatten();
-        let hook = Rc::new(Hook::of(format, is_big_endian, old_bits));
-        let own = (!hook.replaces_table()).then(|| {
-            let table = points.table(&format.name, &format.system);
-            (table, Plan::compile(format, is_big_endian, old_bits, &mut points.tables[table]))
-        });
-        let common_pid = IntField::find(format, "common_pid", is_big_endian);
-        points.definitions.push(Definition { source, own, hook, common_pid, short_count: 0 });
-        id
-    }
-
-    /// The thread that the event itself names as the one that was running.
-    pub fn tracepoint_tid(&self, id: TracepointId, payload: &[u8]) -> Option<i32> {
-        tid_of(self.tracepoints.definitions.get(id as usize)?.common_pid, payload)
-    }
-
-    /// Adds the record's row to the event's table, and what it tells to the timelines.
-    #[inline]
-    pub fn tracepoint(&mut self, id: TracepointId, record: Record<'_>) {
-        let Some(definition) = self.tracepoints.definitions.get(id as usize) else { return };
-        let (source, hook, common_pid) = (definition.source, definition.hook.clone(), definition.common_pid);
-        // 0 is the id of the idle task, but also of a thread that is exiting or lives in another namespace of pids.
-        let own_tid = || tid_of(common_pid, record.payload);
-        let (tid, record) = match record.tid.filter(|&tid| tid > 0) {
-            Some(tid) => (Some(tid), record),
-            None => {
-                let pid = record.pid.filter(|&pid| pid > 0);
-                (own_tid().or(record.tid.filter(|&tid| tid == 0)), Record { pid, ..record })
-            }
-        };
-        let utid = self.run_hook(&hook, source, tid, &record);
-        let stack = record.stack.or_else(|| self.traced_call(&hook, record.payload));
-        let ts = self.ts(record.clock_ns).unwrap_or(0);
-        let Some(definition) = self.tracepoints.definitions.get_mut(id as usize) else { return };
-        let Some((table, plan)) = &definition.own else { return };
-        let table = &mut self.tracepoints.tables[*table];
-        table.begin_row(ts, record.cpu, utid, source, stack);
-        if !plan.read(record.payload, table) {
-            definition.short_count += 1;
-        }
-        self.row_added();
-    }
-
-    /// Says how many records were shorter than their format.
-    pub(crate) fn report_short_records(&mut self) {
-        let short = self.tracepoints.definitions.iter().filter(|definition| definition.short_count > 0);
-        let short: Vec<_> = short.filter_map(|d| Some((d.source, d.own.as_ref()?.0, d.short_count))).collect();
-        for (source, table, count) in short {
-            let table = self.tracepoints.tables[table].name().to_string();
-            let text = format!("{count} records of {table} are shorter than their format; missing fields are NULL");
-            self.note(Severity::Warning, source, "short_record", None, text);
-        }
-    }
-}
-
-fn tid_of(common_pid: Option<IntField>, payload: &[u8]) -> Option<i32> {
-    let pid = common_pid?.read(payload)?;
-    i32::try_from(pid).ok().filter(|&pid| pid >= 0)
-}
-
-#[cfg(test)]
-mod tests;

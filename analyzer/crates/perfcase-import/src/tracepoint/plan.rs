@@ -1,8 +1,8 @@
 //! How to read the fields of one event: compiled once from its format, run for every record.
 
-use crate::format::{EventFormat, Field, FieldKind, LocElem};
+use perfcase_decode::format::state_bits::OldBits;
+use perfcase_decode::format::{EventFormat, Field, FieldKind, LocElem};
 
-use super::state_bits::OldBits;
 use super::table::{ColumnKind, EventTable};
 
 /// Elements of one array that are kept: a bound, since dynamic arrays say their own length.

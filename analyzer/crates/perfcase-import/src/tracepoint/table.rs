@@ -9,7 +9,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::columns::{ListOf, Numbers, SymbolBuilder};
-use crate::session::until_nul;
+use crate::model::until_nul;
 use crate::tables::TableSpec;
 use crate::writer::Build;
 

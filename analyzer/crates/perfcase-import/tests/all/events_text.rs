@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use perfcase_import::decoders::ftrace::Events;
+use perfcase_decode::ftrace::Events;
 use perfcase_import::traceevent::client::{CommandLine, PrintError};
 use perfcase_import::traceevent::output::{PrintOptions, Printed};
 use perfcase_import::traceevent::{perf_text, trace_text};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use perfcase_archive::{Capture, MemberKind};
-use perfcase_import::decoders::ftrace::Events;
-use perfcase_import::decoders::ftrace::events::CommonFields;
+use perfcase_decode::ftrace::Events;
+use perfcase_decode::ftrace::events::CommonFields;
 use perfcase_import::{Options, Summary};
 
 use crate::support::fixture::{data, fixture, text};

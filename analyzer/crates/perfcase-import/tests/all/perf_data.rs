@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::support::fixture::{fixture, text};
 use crate::support::tables::Table;
-use perfcase_import::decoders::perf_data::record::kind;
-use perfcase_import::decoders::perf_data::scan::scan_parts;
+use perfcase_decode::perf_data::record::kind;
+use perfcase_decode::perf_data::scan::scan_parts;
 use perfcase_import::{Options, import};
 
 const ALL: [&str; 13] = [

@@ -1,12 +1,13 @@
 //! Every field of samples and the layouts that no machine at hand records, built by hand in both byte orders.
 
+use perfcase_decode::perf_data::bytes::ByteOrder;
+use perfcase_decode::perf_data::deferred::join;
+use perfcase_decode::perf_data::record::kind;
+use perfcase_decode::perf_data::recording::Recording;
+use perfcase_decode::perf_data::sample::{Sample, SampleDamage, field};
+use perfcase_decode::perf_data::scan::scan;
+
 use crate::support::build::{Attr, Bytes, file};
-use perfcase_import::decoders::perf_data::bytes::ByteOrder;
-use perfcase_import::decoders::perf_data::deferred::join;
-use perfcase_import::decoders::perf_data::record::kind;
-use perfcase_import::decoders::perf_data::recording::Recording;
-use perfcase_import::decoders::perf_data::sample::{Sample, SampleDamage, field};
-use perfcase_import::decoders::perf_data::scan::scan;
 
 const ORDERS: [ByteOrder; 2] = [ByteOrder::Little, ByteOrder::Big];
 /// READ of a group with times, ids and losses.

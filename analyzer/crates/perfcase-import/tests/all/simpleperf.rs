@@ -2,9 +2,9 @@
 
 use crate::support::build::{Attr, Bytes, file};
 use crate::support::tables::Table;
-use perfcase_import::decoders::perf_data::bytes::ByteOrder;
-use perfcase_import::decoders::perf_data::record::kind;
-use perfcase_import::decoders::perf_data::sample::field;
+use perfcase_decode::perf_data::bytes::ByteOrder;
+use perfcase_decode::perf_data::record::kind;
+use perfcase_decode::perf_data::sample::field;
 use perfcase_import::{Options, import};
 
 fn new() -> Bytes {

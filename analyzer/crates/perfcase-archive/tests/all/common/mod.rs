@@ -69,7 +69,7 @@ pub fn gz(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The kinds of a capture's problems, sorted.
-pub fn kinds(problems: &[perfcase_archive::Problem]) -> Vec<&'static str> {
+pub fn kinds(problems: &[perfcase_archive::Issue]) -> Vec<&'static str> {
     let mut kinds: Vec<_> = problems.iter().map(|p| p.kind).collect();
     kinds.sort_unstable();
     kinds

@@ -1,32 +1,11 @@
-//! Ftrace: trace.dat files of trace-cmd and folders of raw ring-buffer pages.
-//!
-//! | part | job |
-//! |---|---|
-//! | `trace_dat` | a trace.dat v6 or v7 to a [`Capture`] |
-//! | `raw_folder` | the members under `ftrace/raw/` to a [`Capture`] |
-//! | `layout`, `page` | the kernel's ring-buffer pages |
-//! | `stream`, `merge` | one CPU's events; all CPUs' events by time |
-//! | `events` | a capture opened: what it says, and its events |
-//! | `source` | hands the events to the session |
+//! Ftrace: events of a trace.dat or of a folder of raw ring-buffer pages, handed to the session.
 
-pub mod capture;
-pub mod compression;
-mod cursor;
-pub mod events;
-pub mod layout;
-pub mod merge;
-pub mod page;
-#[cfg(test)]
-mod page_tests;
-pub mod raw_folder;
 mod source;
-pub mod stream;
-pub mod trace_dat;
 
 use std::ops::Deref;
 
-pub use capture::{Buffer, Capture, FormatText};
-pub use events::Events;
+use perfcase_archive::Issue;
+use perfcase_decode::ftrace::Events;
 
 use crate::session::{Session, SourceId};
 use crate::source::Source;
@@ -36,7 +15,7 @@ pub fn open_trace_dat<B: Deref<Target = [u8]> + Clone + 'static>(
     file: B,
     source: SourceId,
     session: &mut Session,
-) -> Result<Box<dyn Source>, Damage> {
+) -> Result<Box<dyn Source>, Issue> {
     Ok(Box::new(source::FtraceSource::open(Events::trace_dat(file)?, source, session)))
 }
 
@@ -45,24 +24,6 @@ pub fn open_raw_folder<B: Deref<Target = [u8]> + Clone + 'static>(
     members: &[(String, B)],
     source: SourceId,
     session: &mut Session,
-) -> Result<Box<dyn Source>, Damage> {
+) -> Result<Box<dyn Source>, Issue> {
     Ok(Box::new(source::FtraceSource::open(Events::raw_folder(members)?, source, session)))
-}
-
-/// Something in the input that does not fit. What was read before it stays.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Damage {
-    /// Offset in the file, in bytes; None where it has none, as a member that is missing.
-    pub offset: Option<u64>,
-    /// `truncated`, `corrupt`, `unknown_…`.
-    pub kind: &'static str,
-    /// What does not fit.
-    pub message: String,
-}
-
-impl Damage {
-    pub(crate) fn at(offset: u64, kind: &'static str, message: impl Into<String>) -> Damage {
-        Damage { offset: Some(offset), kind, message: message.into() }
-    }
 }

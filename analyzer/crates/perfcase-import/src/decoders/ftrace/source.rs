@@ -3,15 +3,16 @@
 use std::ops::Deref;
 
 use hashbrown::HashMap;
+use perfcase_archive::Issue;
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::ftrace::capture::TscToNs;
+use perfcase_decode::ftrace::events::{CommonFields, Events};
+use perfcase_decode::ftrace::stream::Loss;
 
-use super::Damage;
-use super::capture::TscToNs;
-use super::events::{CommonFields, Events};
-use super::stream::Loss;
-use crate::format::EventFormat;
-use crate::session::{EventAttr, EventId, Issue, NO_TIME, Session, Severity, SourceId};
+use crate::model::Record;
+use crate::session::{EventAttr, EventId, NO_TIME, Session, SourceId};
 use crate::source::Source;
-use crate::tracepoint::{Record, TracepointId};
+use crate::tracepoint::TracepointId;
 use perfcase_symbols::Kallsyms;
 
 /// The events of a trace as a source of records.
@@ -36,7 +37,7 @@ fn about_machine(session: &mut Session, uname: &str) {
     if let Some(machine) = &machine {
         session.set_machine(machine);
     }
-    let host = &mut session.host;
+    let host = &mut session.model.host;
     host.hostname = host.hostname.take().or(hostname);
     host.kernel_release = host.kernel_release.take().or(release);
 }
@@ -47,7 +48,7 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
         let capture = &events.capture;
         let (formats, errors) = capture.parse_formats();
         for error in errors {
-            session.note(Severity::Warning, source, "bad_format", None, error.to_string());
+            session.issue_of(source, Issue::warning("bad_format", error.to_string()));
         }
         let common = CommonFields::of(&formats, capture.big_endian);
         let formats: HashMap<u32, EventFormat> = formats.into_iter().map(|f| (f.id, f)).collect();
@@ -56,7 +57,7 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
         if matches!(clock.as_str(), "counter" | "uptime") || (clock == "x86-tsc" && tsc_to_ns.is_none()) {
             let text =
                 format!("the trace's clock is {clock}, which does not count nanoseconds: times are its raw values");
-            session.note(Severity::Warning, source, "unknown_clock", None, text);
+            session.issue_of(source, Issue::warning("unknown_clock", text));
         }
         if let Some(uname) = &events.capture.uname {
             about_machine(session, uname);
@@ -77,21 +78,13 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
             tsc_to_ns,
         };
         for damage in std::mem::take(&mut opened.events.capture.damages) {
-            opened.damage(session, damage);
+            session.issue_of(source, damage);
         }
         opened
     }
 
     fn clock_ns(&self, ts: u64) -> i64 {
         self.tsc_to_ns.map_or(ts, |tsc| tsc.convert(ts)) as i64
-    }
-
-    fn damage(&self, session: &mut Session, damage: Damage) {
-        let severity = match damage.kind {
-            "unknown_option" => Severity::Info,
-            _ => Severity::Error,
-        };
-        session.note(severity, self.source, damage.kind, damage.offset, damage.message);
     }
 
     /// The key of an event's number, registered with its first record.
@@ -106,9 +99,9 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
     #[cold]
     fn register(&mut self, id: u32, session: &mut Session) -> Option<(TracepointId, EventId)> {
         let format = self.formats.get(&id)?;
-        if format.system == "ftrace" && format.name == "function" && session.kernel_symbols.is_none() {
+        if format.system == "ftrace" && format.name == "function" && session.model.kernel_symbols.is_none() {
             let text = String::from_utf8_lossy(&self.events.capture.kallsyms);
-            session.kernel_symbols = Kallsyms::parse(&text);
+            session.model.kernel_symbols = Kallsyms::parse(&text);
         }
         let event = session.event(EventAttr {
             source: self.source,
@@ -136,7 +129,7 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
             self.lost(stream, count, &what, session);
         }
         for damage in self.events.merge.stream_mut(stream).take_damages() {
-            self.damage(session, damage);
+            session.issue_of(self.source, damage);
         }
     }
 
@@ -148,15 +141,10 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
             "" => format!("CPU {cpu}"),
             name => format!("instance {name}, CPU {cpu}"),
         };
-        session.issue(Issue {
-            severity: Severity::Warning,
-            source: session.source_name(self.source),
-            kind: "lost_events",
-            byte_offset: None,
-            count: count.unwrap_or(1),
-            message: format!("{place}: {what}; figures of this CPU are too small"),
-            hint: Some("record with a larger ring buffer (trace-cmd record -b) or fewer events".to_owned()),
-        });
+        let message = format!("{place}: {what}; figures of this CPU are too small");
+        let hint = "record with a larger ring buffer (trace-cmd record -b) or fewer events";
+        let issue = Issue::warning("lost_events", message).count(count.unwrap_or(1)).hint(hint);
+        session.issue_of(self.source, issue);
     }
 
     /// What the kernel's own counters say beyond what the pages said.
@@ -188,7 +176,7 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
             let found = self.events.merge.stream(stream).event_count();
             if stats.read.is_some() && found < expected {
                 let text = format!("CPU {}: the kernel counted {expected} events, the file has {found}", stats.cpu);
-                session.note(Severity::Info, self.source, "missing_events", None, text);
+                session.issue_of(self.source, Issue::info("missing_events", text));
             }
         }
     }
@@ -196,8 +184,8 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
     /// Threads that no event named get the name that the tracer remembered.
     fn name_threads(&self, session: &mut Session) {
         let comms: HashMap<i32, &[u8]> = self.events.capture.comms().filter(|(_, comm)| *comm != b"<...>").collect();
-        for utid in 0..session.threads.all.len() {
-            if let Some(comm) = comms.get(&session.threads.all[utid].tid) {
+        for utid in 0..session.model.threads.all.len() {
+            if let Some(comm) = comms.get(&session.model.threads.all[utid].tid) {
                 session.name_if_unnamed(NO_TIME, utid as u32, comm);
             }
         }
@@ -240,15 +228,8 @@ impl<B: Deref<Target = [u8]> + Clone> Source for FtraceSource<B> {
         let mut unknown: Vec<_> = self.unknown.drain().collect();
         unknown.sort_unstable();
         for (id, (count, offset)) in unknown {
-            session.issue(Issue {
-                severity: Severity::Warning,
-                source: session.source_name(self.source),
-                kind: "unknown_event",
-                byte_offset: Some(offset),
-                count,
-                message: format!("{count} records of event number {id}: the trace has no format of it"),
-                hint: None,
-            });
+            let message = format!("{count} records of event number {id}: the trace has no format of it");
+            session.issue_of(self.source, Issue::warning("unknown_event", message).at(offset).count(count));
         }
         self.compare_counters(session);
         self.name_threads(session);

@@ -63,7 +63,7 @@ impl Host {
     pub fn write(mut self, session: &mut Session) {
         self.cpus.write(&mut self.facts);
         for (key, (value, unit)) in &self.facts.0 {
-            session.tables.machine_fact.push(MachineFactRow { key, value, unit: unit.map(str::as_bytes) });
+            session.sink.tables.machine_fact.push(MachineFactRow { key, value, unit: unit.map(str::as_bytes) });
             session.row_added();
         }
     }
@@ -71,7 +71,7 @@ impl Host {
 
 fn messages(session: &mut Session, text: &str, start_ns: Option<i64>) {
     for message in kmsg::parse(text) {
-        session.tables.kernel_message.push(KernelMessageRow {
+        session.sink.tables.kernel_message.push(KernelMessageRow {
             ts_ns: message.uptime_ns.and_then(|uptime| uptime.checked_sub(start_ns?)),
             uptime_ns: message.uptime_ns,
             sequence: message.sequence,

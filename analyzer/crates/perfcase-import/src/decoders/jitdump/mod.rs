@@ -7,11 +7,11 @@ mod tests;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use perfcase_archive::Content;
+use perfcase_archive::{Content, Issue};
 
-use crate::decoders::perf_data::bytes::{ByteOrder, Cursor};
-use crate::session::{Issue, NO_TIME, Session, Severity, SourceLine};
+use crate::session::{NO_TIME, Session, SourceLine};
 use crate::source::Source;
+use perfcase_decode::perf_data::bytes::{ByteOrder, Cursor};
 
 /// "JiTD" as the writer's machine has it.
 const MAGIC: u32 = 0x4a69_5444;
@@ -24,6 +24,9 @@ const LOAD: u32 = 0;
 const MOVE: u32 = 1;
 const DEBUG_INFO: u32 = 2;
 const CLOSE: u32 = 3;
+
+/// The kind of all issues with such a file.
+const KIND: &str = "jitdump";
 
 /// A jitdump file, as a source of the session.
 pub struct Jitdump {
@@ -60,19 +63,19 @@ pub fn open(name: &str, content: Content, owner: Owner, session: &mut Session) -
         Some((order, order.u32(&content, 8)?, own, order.u64(&content, 32)?))
     });
     let Some((order, header_bytes, own_pid, flags)) = header.filter(|(_, bytes, ..)| *bytes >= 40) else {
-        note(session, name, Severity::Error, "no jitdump: its functions stay without names", Some(0), 1);
+        session.issue(Issue::error(KIND, "no jitdump: its functions stay without names").of(name).at(0));
         return None;
     };
     // Runtimes read CLOCK_MONOTONIC; a recording by perf's own clock does not say when that was.
-    let is_other_clock = session.host.clock.as_deref().is_some_and(|clock| clock != "monotonic");
+    let is_other_clock = session.model.host.clock.as_deref().is_some_and(|clock| clock != "monotonic");
     let has_times = flags & ARCH_TIMESTAMP == 0 && !is_other_clock;
     if flags & ARCH_TIMESTAMP != 0 {
         let message = "its times are readings of the CPU's counter: of code at one address the last is taken";
-        note(session, name, Severity::Warning, message, None, 1);
+        session.issue(Issue::warning(KIND, message).of(name));
     } else if is_other_clock {
         let message = "its times are of CLOCK_MONOTONIC, the recording's of another clock: of code at one address the last is \
                        taken; perf record -k CLOCK_MONOTONIC records comparable times";
-        note(session, name, Severity::Warning, message, None, 1);
+        session.issue(Issue::warning(KIND, message).of(name));
     }
     let (pid, is_sure) = match owner {
         Owner::Known(pid) => (pid, true),
@@ -170,7 +173,7 @@ impl Source for Jitdump {
             return;
         };
         self.latest = self.latest.max(time);
-        if !self.is_sure && session.threads.find_process(self.pid).is_none() {
+        if !self.is_sure && session.model.threads.find_process(self.pid).is_none() {
             self.at = if kind == CLOSE { self.content.len() } else { end };
             return;
         }
@@ -194,13 +197,8 @@ impl Source for Jitdump {
     fn finish(&mut self, session: &mut Session) {
         if self.damaged_count > 0 {
             let message = "records are damaged, or move code that was not loaded: some functions stay without names";
-            let at = Some(self.first_damage);
-            note(session, &self.name, Severity::Warning, message, at, self.damaged_count);
+            let issue = Issue::warning(KIND, message).of(&self.name);
+            session.issue(issue.at(self.first_damage).count(self.damaged_count));
         }
     }
-}
-
-fn note(session: &mut Session, name: &str, severity: Severity, message: &str, byte_offset: Option<u64>, count: u64) {
-    let (source, message) = (Some(name.to_string()), message.to_string());
-    session.issue(Issue { severity, source, kind: "jitdump", byte_offset, count, message, hint: None });
 }

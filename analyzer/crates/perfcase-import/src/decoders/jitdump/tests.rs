@@ -95,7 +95,7 @@ fn play(source: &mut dyn Source, session: &mut Session, until: i64) {
 fn names(session: &mut Session) -> Vec<String> {
     session.write_stacks(None);
     crate::decoders::testing::rows(
-        &mut session.tables.frame,
+        &mut session.sink.tables.frame,
         "frame_id address symbol symbol_offset_bytes symbol_source source_file source_line missing_reason",
     )
 }
@@ -150,7 +150,7 @@ fn damage_is_noted_and_never_more() {
             play(&mut *source, &mut session, i64::MAX);
             source.finish(&mut session);
         }
-        session.issues.list().len()
+        session.model.issues.list().len()
     };
     // The move of what was never loaded.
     assert_eq!(run(whole.clone()), 1);
@@ -187,10 +187,10 @@ fn code_of_a_process_that_was_not_recorded_is_left_out() {
     file.record(4, 35, &[0; 40]);
     file.load(40, 0x3000, 0x10, "behind unwinding information");
     let (mut session, _folder) = session();
-    let before = session.threads.processes.len();
+    let before = session.model.threads.processes.len();
     let mut source = open("j", Content::from_bytes(file.bytes), Owner::Unsure, &mut session).unwrap();
     play(&mut *source, &mut session, 15);
-    assert_eq!(session.threads.processes.len(), before);
+    assert_eq!(session.model.threads.processes.len(), before);
     session.utid(20, 77, Some(77));
     play(&mut *source, &mut session, 99);
     for address in [0x1001, 0x2001, 0x3001] {
@@ -206,9 +206,9 @@ fn another_clock_than_the_recordings_comes_before_everything() {
     file.load(1 << 50, 0x1000, 0x10, "f");
     for (clock, has_times) in [("monotonic", true), ("perf", false)] {
         let (mut session, _folder) = session();
-        session.host.clock = Some(clock.to_string());
+        session.model.host.clock = Some(clock.to_string());
         let source = open("j", Content::from_bytes(file.bytes.clone()), Owner::Unsure, &mut session).unwrap();
         assert_eq!(source.next_ts(), Some(if has_times { 1 << 50 } else { NO_TIME }));
-        assert_eq!(session.issues.list().len(), usize::from(!has_times));
+        assert_eq!(session.model.issues.list().len(), usize::from(!has_times));
     }
 }

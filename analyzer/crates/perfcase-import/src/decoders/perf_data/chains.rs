@@ -1,12 +1,12 @@
 //! The user part of a callchain, where the kernel's own walk along frame pointers is not the best there is: branch
 //! records of calls (--call-graph lbr), registers and a copy of the stack (--call-graph dwarf).
 
+use perfcase_decode::perf_data::attr::Attr;
+use perfcase_decode::perf_data::bytes::ByteOrder;
+use perfcase_decode::perf_data::recording::Recording;
+use perfcase_decode::perf_data::sample::{More, field};
 use perfcase_symbols::unwind::{Machine, Registers};
 
-use super::attr::Attr;
-use super::bytes::ByteOrder;
-use super::recording::Recording;
-use super::sample::{More, field};
 use crate::session::{Callers, EndReason, Session, UserState};
 
 /// PERF_CONTEXT_USER of perf_event.h.
@@ -35,7 +35,7 @@ pub fn complete(
         let user_part = chain.iter().position(|&address| address == USER).unwrap_or(chain.len());
         chain.truncate(user_part);
         chain.push(USER);
-        let machine = recording.features.arch.as_deref().or(session.host.machine.as_deref());
+        let machine = recording.features.arch.as_deref().or(session.model.host.machine.as_deref());
         let machine = machine.map_or_else(|| machine_of_mask(registers.mask), Machine::of_name);
         let reason = match (machine, registers.abi) {
             (_, ABI_32) => "32-bit process: not unwound",

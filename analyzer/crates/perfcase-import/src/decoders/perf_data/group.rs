@@ -2,8 +2,7 @@
 //! report and perf script count them.
 
 use hashbrown::HashMap;
-
-use super::read_format::ReadValue;
+use perfcase_decode::perf_data::read_format::ReadValue;
 
 /// Counters remembered at most: a bound for hostile ids.
 const MOST: usize = 1 << 20;

@@ -3,24 +3,24 @@
 use std::ops::Deref;
 
 use hashbrown::HashMap;
+use perfcase_archive::Issue;
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::perf_data::attr::{
+    Attr, SOFTWARE_BPF_OUTPUT, SOFTWARE_CONTEXT_SWITCHES, TYPE_SOFTWARE, TYPE_TRACEPOINT,
+};
+use perfcase_decode::perf_data::behind::{Behind, Release};
+use perfcase_decode::perf_data::bytes::ByteOrder;
+use perfcase_decode::perf_data::header::HeaderError;
+use perfcase_decode::perf_data::names;
+use perfcase_decode::perf_data::recording::Recording;
+use perfcase_decode::perf_data::sample::field;
+use perfcase_decode::perf_data::scan::scan_within;
 use perfcase_symbols::Kallsyms;
 
-use super::attr::{Attr, SOFTWARE_BPF_OUTPUT, SOFTWARE_CONTEXT_SWITCHES, TYPE_SOFTWARE, TYPE_TRACEPOINT};
-use super::behind::Behind;
-use super::bytes::ByteOrder;
-use super::header::HeaderError;
-use super::names;
-use super::recording::Recording;
-use super::sample::field;
-use super::scan::scan_within;
 use super::source::PerfSource;
-use crate::format::EventFormat;
-use crate::session::{EventAttr, EventId, Session, Severity, SourceId};
+use crate::session::{EventAttr, EventId, Session, SourceId};
 use crate::timeline::Moment;
 use crate::tracepoint::TracepointId;
-
-/// Tells the owner of a file's bytes that those before an offset need not stay in memory.
-pub type Release = Box<dyn Fn(usize)>;
 
 /// What the importer knows that the file does not.
 #[derive(Default)]
@@ -59,9 +59,9 @@ where
     describe_host(&recording, session);
     describe_source(&recording, session, source);
     if let Some(own) = recording.simpleperf.as_mut() {
-        session.file_symbols.extend(std::mem::take(&mut own.files));
+        session.model.file_symbols.extend(std::mem::take(&mut own.files));
         let kernel = own.kernel_symbols.take().and_then(|text| Kallsyms::parse(&text));
-        session.kernel_symbols = session.kernel_symbols.take().or(kernel);
+        session.model.kernel_symbols = session.model.kernel_symbols.take().or(kernel);
     }
     let known = events(&mut recording, session, source, &options);
     for build_id in &recording.build_ids {
@@ -77,7 +77,7 @@ fn describe_host(recording: &Recording, session: &mut Session) {
     if let Some(arch) = &features.arch {
         session.set_machine(arch);
     }
-    let host = &mut session.host;
+    let host = &mut session.model.host;
     let keep = |place: &mut Option<String>, found: &Option<String>| {
         if place.is_none() {
             place.clone_from(found);
@@ -106,7 +106,7 @@ fn describe_source(recording: &Recording, session: &mut Session, source: SourceI
     if let Some(page_bytes) = recording.tracing.as_ref().map(|tracing| tracing.page_bytes)
         && page_bytes.is_power_of_two()
     {
-        session.page_size_bytes = page_bytes.into();
+        session.model.page_size_bytes = page_bytes.into();
     }
     let Some(info) = session.source_info(source) else { return };
     if let Some(own) = &recording.simpleperf {
@@ -156,7 +156,7 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
         if is_tracepoint && tracepoint.is_none() {
             let message = || format!("the file has no format of tracepoint {name}; its fields cannot be decoded");
             let hint = "end perf record with SIGINT so that it can write the formats, or import the host's formats too";
-            recording.problems.note(Severity::Warning, "missing_format", attr.config, None, message, Some(hint));
+            recording.problems.note("missing_format", attr.config, |kind| Issue::warning(kind, message()).hint(hint));
         }
         names.push(name.clone());
         let id = session.event(EventAttr {
@@ -179,8 +179,8 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
         recording.events.set_name(None, index, name);
     }
     if recording.events.are_ambiguous() {
-        let message = || "samples carry no id of their event: all are taken for the first event's".to_string();
-        recording.problems.note(Severity::Warning, "ambiguous_events", 0, None, message, None);
+        let message = "samples carry no id of their event: all are taken for the first event's";
+        recording.problems.note("ambiguous_events", 0, |kind| Issue::warning(kind, message));
     }
     known
 }
@@ -197,7 +197,7 @@ fn formats(recording: &mut Recording, options: &Options<'_>) -> HashMap<u32, Eve
             }
             Err(error) => {
                 let message = || format!("an event format of {system} cannot be used: {error}");
-                problems.note(Severity::Warning, "damaged_format", 0, None, message, None);
+                problems.note("damaged_format", 0, |kind| Issue::warning(kind, message()));
             }
         }
     }

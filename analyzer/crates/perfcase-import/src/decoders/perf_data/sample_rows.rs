@@ -3,19 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use super::bytes::U64s;
+use perfcase_decode::perf_data::bytes::U64s;
+use perfcase_decode::perf_data::deferred;
+use perfcase_decode::perf_data::events::Event;
+use perfcase_decode::perf_data::record::{RecordHeader, misc};
+use perfcase_decode::perf_data::recording::{LATEST_NS, Recording};
+use perfcase_decode::perf_data::sample::{Sample, SampleDamage, field, ids};
+
 use super::chains;
-use super::deferred;
-use super::events::Event;
 use super::group::LastValues;
 use super::open::Known;
-use super::record::{RecordHeader, misc};
-use super::recording::{LATEST_NS, Recording};
-use super::sample::{Sample, SampleDamage, field, ids};
+use crate::model::Record;
 use crate::session::{NO_TIME, Session, SourceId};
 use crate::tables::{BranchRow, GuestSampleRow, SampleDetailRow, SampleReadRow, SampleRow};
 use crate::timeline::Moment;
-use crate::tracepoint::Record;
 
 /// Fields that have their place in `sample_detail`.
 const DETAILS: u64 = field::ADDR
@@ -129,7 +130,7 @@ impl Rows<'_> {
             for (position, branch) in branches.iter().enumerate() {
                 let from_frame_id = self.session.frame(pid, mode_of(branch.from), branch.from);
                 let to_frame_id = self.session.frame(pid, mode_of(branch.to), branch.to);
-                self.session.tables.branch.push(BranchRow {
+                self.session.sink.tables.branch.push(BranchRow {
                     sample_id,
                     position: position.min(u16::MAX.into()) as u16,
                     from_address: branch.from,
@@ -208,7 +209,7 @@ impl Rows<'_> {
         let ts_ns = self.session.ts(clock_ns);
         let row = |session: &mut Session, event_id, period| {
             session.count_record(clock_ns, self.source, Some(event_id));
-            session.tables.guest_sample.push(GuestSampleRow {
+            session.sink.tables.guest_sample.push(GuestSampleRow {
                 ts_ns,
                 cpu: sample.cpu,
                 utid,
@@ -239,7 +240,7 @@ impl Rows<'_> {
         let sample_id = session.next_sample_id();
         let ts_ns = session.ts(common.clock_ns);
         let name_id = common.utid.map(|utid| session.name_at(common.clock_ns, utid));
-        session.tables.sample.push(SampleRow {
+        session.sink.tables.sample.push(SampleRow {
             sample_id,
             ts_ns,
             cpu: sample.cpu,
@@ -279,7 +280,7 @@ impl Rows<'_> {
         let sample_id = first.unwrap_or_else(|| self.row(sample, common, known, sample.period));
         for value in read.values() {
             let member = value.id.and_then(|id| recording.events.by_id(id)).and_then(|i| self.known.get(i));
-            self.session.tables.sample_read.push(SampleReadRow {
+            self.session.sink.tables.sample_read.push(SampleReadRow {
                 sample_id,
                 event_id: member.map(|member| member.event),
                 value: value.value,
@@ -302,7 +303,7 @@ impl Rows<'_> {
         let data_address = sample.addr.filter(|&address| address != 0);
         let pid = sample.pid_tid.map(|(pid, _)| pid).filter(|&pid| pid >= 0);
         let data_dso_id = data_address.and_then(|address| self.session.data_object(pid, address));
-        self.session.tables.sample_detail.push(SampleDetailRow {
+        self.session.sink.tables.sample_detail.push(SampleDetailRow {
             sample_id,
             data_address,
             data_dso_id,

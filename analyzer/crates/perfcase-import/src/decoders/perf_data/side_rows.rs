@@ -1,8 +1,9 @@
 //! Rows of records that are neither samples nor about threads' lives: switches, namespaces, cgroups, kernel text.
 
-use super::bytes::U64s;
-use super::record::{Record, RecordHeader, misc};
-use super::sample::{Trailer, ids};
+use perfcase_decode::perf_data::bytes::U64s;
+use perfcase_decode::perf_data::record::{Record, RecordHeader, misc};
+use perfcase_decode::perf_data::sample::{Trailer, ids};
+
 use crate::session::Session;
 use crate::tables::{CgroupRow, KernelTextRow, PerfSwitchRow, ThreadNamespaceRow};
 
@@ -18,7 +19,7 @@ pub fn write(record: &Record, header: RecordHeader, clock_ns: i64, trailer: &Tra
         Record::Namespaces { pid, tid, links } => namespaces(pid, tid, links, clock_ns, session),
         Record::Cgroup { id, path } => {
             let path = String::from_utf8_lossy(path);
-            session.tables.cgroup.push(CgroupRow { cgroup_id: id, path: &path });
+            session.sink.tables.cgroup.push(CgroupRow { cgroup_id: id, path: &path });
             session.row_added();
         }
         Record::Ksymbol { address, length, flags, name, .. } => {
@@ -45,7 +46,7 @@ fn switch(other: Option<(i32, i32)>, header: RecordHeader, clock_ns: i64, traile
     };
     let (utid, other_utid) = (thread(trailer.pid_tid), thread(other));
     let ts_ns = session.ts(clock_ns);
-    session.tables.perf_switch.push(PerfSwitchRow {
+    session.sink.tables.perf_switch.push(PerfSwitchRow {
         ts_ns,
         cpu: trailer.cpu,
         utid,
@@ -67,7 +68,7 @@ fn namespaces(pid: i32, tid: i32, links: U64s, clock_ns: i64, session: &mut Sess
         let number = index.to_string();
         let namespace = NAMESPACES.get(index).copied().unwrap_or(&number);
         let row = ThreadNamespaceRow { ts_ns, utid, namespace: namespace.as_bytes(), device, inode };
-        session.tables.thread_namespace.push(row);
+        session.sink.tables.thread_namespace.push(row);
         session.row_added();
     }
 }
@@ -82,7 +83,7 @@ fn kernel_text(
     bpf_program_id: Option<u32>,
 ) {
     let ts_ns = session.ts(clock_ns);
-    session.tables.kernel_text.push(KernelTextRow {
+    session.sink.tables.kernel_text.push(KernelTextRow {
         ts_ns,
         change: change.as_bytes(),
         name,

@@ -2,18 +2,20 @@
 
 use std::ops::Deref;
 
-use super::behind::Behind;
-use super::bytes::Cursor;
+use perfcase_archive::Issue;
+use perfcase_decode::perf_data::behind::Behind;
+use perfcase_decode::perf_data::bytes::Cursor;
+use perfcase_decode::perf_data::index::{Entry, InTimeOrder};
+use perfcase_decode::perf_data::loss::Losses;
+use perfcase_decode::perf_data::record::{self, FileIdentity, Mmap, Record, RecordHeader, kind, misc};
+use perfcase_decode::perf_data::recording::{LATEST_NS, Recording};
+use perfcase_decode::perf_data::sample::SampleDamage;
+use perfcase_decode::perf_data::scan::HINT_DAMAGE;
+
 use super::group::LastValues;
-use super::index::{Entry, InTimeOrder};
-use super::loss::Losses;
 use super::open::Known;
-use super::record::{self, FileIdentity, Mmap, Record, RecordHeader, kind, misc};
-use super::recording::{LATEST_NS, Recording};
-use super::sample::SampleDamage;
 use super::sample_rows::Scratch;
-use super::scan::HINT_DAMAGE;
-use crate::session::{Issue, Mapping, NO_TIME, Session, Severity, SourceId};
+use crate::session::{Mapping, NO_TIME, Session, SourceId};
 use crate::source::Source;
 
 const KSYMBOL_BPF: u16 = 1;
@@ -143,16 +145,17 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
     #[cold]
     fn unknown_event(&mut self, entry: Entry, header: RecordHeader) {
         let name = kind::name(header.kind).unwrap_or("?");
-        let at = Some(self.recording.file_offset(entry));
+        let at = self.recording.file_offset(entry);
         let message = || format!("{name} records have the id of no event in the file; they are left out");
-        let detail = header.kind.into();
-        self.recording.problems.note(Severity::Error, "unknown_event", detail, at, message, Some(HINT_DAMAGE));
+        let problems = &mut self.recording.problems;
+        problems
+            .note("unknown_event", header.kind.into(), |kind| Issue::error(kind, message()).at(at).hint(HINT_DAMAGE));
     }
 
     #[cold]
     fn damaged(&mut self, entry: Entry, kind: &'static str, message: impl FnOnce() -> String) {
         let at = self.recording.file_offset(entry);
-        self.recording.problems.note(Severity::Error, kind, at, Some(at), message, Some(HINT_DAMAGE));
+        self.recording.problems.note(kind, at, |kind| Issue::error(kind, message()).at(at).hint(HINT_DAMAGE));
     }
 }
 
@@ -178,17 +181,8 @@ impl<C: Deref<Target = [u8]>> Source for PerfSource<C> {
         super::totals::note(&mut self.recording, &self.scratch);
         self.losses.note(&mut self.recording.problems);
         session.lost(self.source, self.losses.total());
-        let source = session.source_name(self.source);
         for problem in self.recording.problems.take() {
-            session.issue(Issue {
-                severity: problem.severity,
-                source: source.clone(),
-                kind: problem.kind,
-                byte_offset: problem.byte_offset,
-                count: problem.count,
-                message: problem.message,
-                hint: problem.hint.map(str::to_string),
-            });
+            session.issue_of(self.source, problem);
         }
     }
 }

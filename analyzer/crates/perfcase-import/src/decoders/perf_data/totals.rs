@@ -1,10 +1,11 @@
 //! Records that were counted but make no rows, as issues: nothing is left out in silence.
 
-use super::record::kind;
-use super::recording::Recording;
+use perfcase_archive::Issue;
+use perfcase_decode::perf_data::record::kind;
+use perfcase_decode::perf_data::recording::Recording;
+use perfcase_decode::perf_data::simpleperf;
+
 use super::sample_rows::Scratch;
-use super::simpleperf;
-use crate::session::Severity;
 
 /// Kinds without rows of their own, and what they would tell.
 const COUNTED: [(u32, &str); 9] = [
@@ -26,39 +27,27 @@ pub fn note(recording: &mut Recording, decoded: &Scratch) {
     }
     let Recording { counts, problems, events, .. } = recording;
     if decoded.cut_chain_count > 0 {
-        let message = || "callchains end with the kernel: their user part was recorded apart, and lost".to_string();
+        let message = "callchains end with the kernel: their user part was recorded apart, and lost";
         let count = decoded.cut_chain_count;
-        problems.note_many(
-            Severity::Warning,
-            "cut_callchain",
-            0,
-            None,
-            count,
-            message,
-            Some("larger buffers (perf record -m)"),
-        );
+        problems.note_many("cut_callchain", 0, count, |kind| {
+            Issue::warning(kind, message).hint("larger buffers (perf record -m)")
+        });
     }
     if decoded.untimed_count > 0 {
-        let message = || {
-            "tracepoints were recorded without times: they are in `sample`, but not in the tables of their events, \
-             and no thread states, system calls or requests are made of them"
-                .to_string()
-        };
-        let hint = Some("record without --no-timestamp");
-        problems.note_many(Severity::Warning, "no_time", 0, None, decoded.untimed_count, message, hint);
+        let message = "tracepoints were recorded without times: they are in `sample`, but not in the tables of their events, \
+             and no thread states, system calls or requests are made of them";
+        let hint = "record without --no-timestamp";
+        problems.note_many("no_time", 0, decoded.untimed_count, |kind| Issue::warning(kind, message).hint(hint));
     }
     if decoded.untimed_sample_count > 0 {
-        let message = || {
-            "samples have no times: they are in no window of time, and a thread that got another name has the one that the \
-             order of the file tells, which mixes the CPUs"
-                .to_string()
-        };
-        let hint = Some("record without --no-timestamp");
-        problems.note_many(Severity::Info, "no_time", 0, None, decoded.untimed_sample_count, message, hint);
+        let message = "samples have no times: they are in no window of time, and a thread that got another name has the one that the \
+             order of the file tells, which mixes the CPUs";
+        let hint = "record without --no-timestamp";
+        problems.note_many("no_time", 0, decoded.untimed_sample_count, |kind| Issue::info(kind, message).hint(hint));
     }
     if decoded.opaque_raw_count > 0 {
-        let message = || "samples have raw data of no known format; the raw data are left out".to_string();
-        problems.note_many(Severity::Info, "raw_data", 0, None, decoded.opaque_raw_count, message, None);
+        let message = "samples have raw data of no known format; the raw data are left out";
+        problems.note_many("raw_data", 0, decoded.opaque_raw_count, |kind| Issue::info(kind, message));
     }
     for (&index, &count) in &decoded.guest_counts {
         let name = events.get(index).and_then(|event| event.name.as_deref()).unwrap_or("?");
@@ -68,23 +57,24 @@ pub fn note(recording: &mut Recording, decoded: &Scratch) {
                  profile and no share of the host"
             )
         };
-        let hint = Some("what ran in a guest tells a recording made in it");
-        problems.note_many(Severity::Info, "guest_samples", index as u64, None, count, message, hint);
+        let hint = "what ran in a guest tells a recording made in it";
+        problems.note_many("guest_samples", index as u64, count, |kind| Issue::info(kind, message()).hint(hint));
     }
     for (&number, &count) in counts.iter() {
         if let Some((name, is_read)) = simpleperf::record_name(number) {
             if !is_read {
                 let message = || format!("{count} records of simpleperf, {name}, are not read");
-                problems.note_many(Severity::Info, "not_decoded", number.into(), None, count, message, None);
+                problems.note_many("not_decoded", number.into(), count, |kind| Issue::info(kind, message()));
             }
         } else if let Some((_, message)) = COUNTED.iter().find(|(counted, _)| *counted == number) {
             let name = kind::name(number).unwrap_or("?");
             let message = || format!("{count} {name} records: {message}");
-            problems.note_many(Severity::Info, "not_decoded", number.into(), None, count, message, None);
+            problems.note_many("not_decoded", number.into(), count, |kind| Issue::info(kind, message()));
         } else if kind::name(number).is_none() {
             let message = || format!("{count} records of type {number}, which is not known; they are left out");
-            let hint = Some("use a newer perfcase");
-            problems.note_many(Severity::Warning, "unknown_record", number.into(), None, count, message, hint);
+            let hint = "use a newer perfcase";
+            problems
+                .note_many("unknown_record", number.into(), count, |kind| Issue::warning(kind, message()).hint(hint));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Rows of what a sample's text has beside its address.
 
-use super::details::{Details, Place, Registers};
+use perfcase_decode::perf_script::details::{Details, Place, Registers};
+
 use super::source::PerfScript;
 use crate::session::Session;
 use crate::tables::{BranchRow, SampleDetailRow};
@@ -13,7 +14,7 @@ impl PerfScript {
         };
         let branches: Vec<_> = details.branches.iter().map(|b| (b, frame_of(&b.from), frame_of(&b.to))).collect();
         for (position, (branch, from_frame_id, to_frame_id)) in branches.into_iter().enumerate() {
-            session.tables.branch.push(BranchRow {
+            session.sink.tables.branch.push(BranchRow {
                 sample_id,
                 position: position as u16,
                 from_address: branch.from.0,
@@ -46,11 +47,11 @@ impl PerfScript {
             return;
         }
         let data_dso_id = data.as_ref().and_then(|(address, object)| match object {
-            Some(path) if *address >> 63 == 0 => Some(session.maps.named(path)),
+            Some(path) if *address >> 63 == 0 => Some(session.model.maps.named(path)),
             _ => None,
         });
         let values = |registers: &Option<Registers>| registers.as_ref().map(|registers| registers.values.clone());
-        session.tables.sample_detail.push(SampleDetailRow {
+        session.sink.tables.sample_detail.push(SampleDetailRow {
             sample_id,
             data_address: data.as_ref().map(|&(address, _)| address),
             data_dso_id,

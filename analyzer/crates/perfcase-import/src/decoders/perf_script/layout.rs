@@ -1,12 +1,12 @@
 //! Lays printed fields out as a record of the kernel, so that they go the way of all tracepoints.
 
 use hashbrown::HashMap;
+use perfcase_decode::format::state_bits::TODAY;
+use perfcase_decode::format::{EventFormat, Field as FormatField, FieldKind, LocElem};
+use perfcase_decode::perf_script::fields::{Field, Value};
 
-use super::fields::{Field, Value};
-use crate::format::{EventFormat, Field as FormatField, FieldKind, LocElem};
 use crate::session::{Session, SourceId};
 use crate::tracepoint::TracepointId;
-use crate::tracepoint::state_bits::TODAY;
 
 /// Names of threads and the flags of a request have their place in the record; other text follows it.
 const FIXED_TEXT: [&str; 6] = ["comm", "prev_comm", "next_comm", "child_comm", "newcomm", "rwbs"];

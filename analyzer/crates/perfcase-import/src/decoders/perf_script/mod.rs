@@ -5,10 +5,6 @@
 //! perf.data's records: a tracepoint's fields are laid out as a record again and handed to the session.
 
 mod detail_rows;
-mod details;
-mod fields;
-mod frame;
-mod head;
 mod header;
 mod layout;
 mod source;

@@ -1,20 +1,21 @@
 //! Lines to samples, samples to the session.
 
 use hashbrown::HashMap;
-use perfcase_archive::Content;
+use perfcase_archive::{Content, Issue};
+use perfcase_decode::format::state_bits::is_old;
+use perfcase_decode::perf_data::sample::ids;
+use perfcase_decode::perf_script::details::{Details, MOST_BRANCHES};
+use perfcase_decode::perf_script::fields;
+use perfcase_decode::perf_script::frame::{self, Frame};
+use perfcase_decode::perf_script::head::{self, Head, What};
 
-use super::details::{Details, MOST_BRANCHES};
-use super::frame::{self, Frame};
-use super::head::{self, Head, What};
+use super::header;
 use super::layout::Layouts;
-use super::{fields, header};
-use crate::decoders::perf_data::sample::ids;
-use crate::session::{EventAttr, EventId, Issue, NO_TIME, Session, Severity, SourceId};
+use crate::model::Record;
+use crate::session::{EventAttr, EventId, NO_TIME, Session, SourceId};
 use crate::source::Source;
 use crate::syscall_names;
 use crate::tables::SampleRow;
-use crate::tracepoint::Record;
-use crate::tracepoint::state_bits::is_old;
 
 /// Longest line that is looked at.
 const LINE_BYTES_MAX: usize = 64 << 10;
@@ -146,13 +147,13 @@ impl PerfScript {
                     self.records_registers.0 |= line.contains("REGS_INTR");
                     self.records_registers.1 |= line.contains("REGS_USER");
                 }
-                let mut host = std::mem::take(&mut session.host);
+                let mut host = std::mem::take(&mut session.model.host);
                 if let Some(info) = session.source_info(self.source) {
                     header::take(&line, &mut host, info);
                 }
-                session.host = host;
-                self.is_old_kernel = session.host.kernel_release.as_deref().is_some_and(is_old);
-                if let Some(machine) = session.host.machine.clone() {
+                session.model.host = host;
+                self.is_old_kernel = session.model.host.kernel_release.as_deref().is_some_and(is_old);
+                if let Some(machine) = session.model.host.machine.clone() {
                     session.set_machine(&machine);
                 }
                 continue;
@@ -206,7 +207,7 @@ impl PerfScript {
             let end = self.content[start..].iter().position(|&b| b == b'\n').map_or(self.content.len(), |n| start + n);
             let shown: String = self.text(start, end.min(start + 400)).chars().take(80).collect();
             let message = format!("line {} is neither a sample nor part of a callchain: {shown:?}", self.line_number);
-            session.note(Severity::Warning, self.source, "unparsed_line", Some(start as u64), message);
+            session.issue_of(self.source, Issue::warning("unparsed_line", message).at(start as u64));
         }
     }
 
@@ -266,7 +267,7 @@ impl PerfScript {
     /// The number of the call of `sys_enter_openat` or `sys_exit_openat`.
     fn call_number(&mut self, session: &Session, event: &str) -> Option<i64> {
         let numbers = self.call_numbers.get_or_insert_with(|| {
-            let names = syscall_names::table(session.host.machine.as_deref());
+            let names = syscall_names::table(session.model.host.machine.as_deref());
             let mut numbers = HashMap::new();
             // The machine's own convention comes first.
             for (_, number, name, _) in names.each() {
@@ -318,7 +319,7 @@ impl PerfScript {
         let sample_id = session.next_sample_id();
         let ts_ns = session.ts(head.clock_ns);
         let name_id = utid.map(|utid| session.name_at(head.clock_ns, utid));
-        session.tables.sample.push(SampleRow {
+        session.sink.tables.sample.push(SampleRow {
             sample_id,
             ts_ns,
             cpu: head.cpu,
@@ -395,27 +396,26 @@ impl Source for PerfScript {
         session.lost(self.source, self.lost_count);
         let has_calls =
             self.events.keys().any(|name| name.starts_with("raw_syscalls:") || name.starts_with("syscalls:"));
-        let has_machine = session.host.machine.is_some();
-        let mut note = |severity, kind, message| session.note(severity, self.source, kind, None, message);
+        let has_machine = session.model.host.machine.is_some();
+        let mut issue = |issue| session.issue_of(self.source, issue);
         if self.unknown_count > MOST_SHOWN {
             let message = format!("{} lines in all were not understood and were left out", self.unknown_count);
-            note(Severity::Warning, "unparsed_lines", message);
+            issue(Issue::warning("unparsed_lines", message));
         }
         if self.lost_count > 0 {
             let message = format!("perf lost {} events while it recorded", self.lost_count);
-            note(Severity::Warning, "lost_events", message);
+            issue(Issue::warning("lost_events", message));
         }
         if self.sample_count == 0 {
-            note(Severity::Warning, "no_records", "there is no sample in it".to_string());
+            issue(Issue::warning("no_records", "there is no sample in it"));
         }
         if let Some(at) = self.cut_at {
-            let message = "the text ends inside a line, which is left out: a copy of it stopped early".to_string();
-            session.note(Severity::Error, self.source, "truncated", Some(at as u64), message);
+            let message = "the text ends inside a line, which is left out: a copy of it stopped early";
+            issue(Issue::error("truncated", message).at(at as u64));
         }
-        let mut note = |severity, kind, message| session.note(severity, self.source, kind, None, message);
         if self.untimed_count > 0 {
             let message = format!("{} tracepoints have no time and are only samples", self.untimed_count);
-            note(Severity::Warning, "untimed_tracepoint", message);
+            issue(Issue::warning("untimed_tracepoint", message));
         }
         for (kind, count, message) in [
             ("long_lines", self.left_out.lines, format!("only the first {LINE_BYTES_MAX} bytes of a line are read")),
@@ -423,29 +423,27 @@ impl Source for PerfScript {
             ("long_branch_stacks", self.left_out.branches, format!("branches beyond {MOST_BRANCHES} were left out")),
         ] {
             if count > 0 {
-                let (source, severity) = (session.source_name(self.source), Severity::Warning);
-                session.issue(Issue { severity, source, kind, byte_offset: None, count, message, hint: None });
+                issue(Issue::warning(kind, message).count(count));
             }
         }
-        let mut note = |severity, kind, message| session.note(severity, self.source, kind, None, message);
         if self.unclear_registers > 0 {
             let message = format!(
                 "{} samples have registers of one kind, and the text does not say which: perf script -F iregs,uregs prints both",
                 self.unclear_registers
             );
-            note(Severity::Warning, "unclear_registers", message);
+            issue(Issue::warning("unclear_registers", message));
         }
         if has_calls && !has_machine {
             let message =
                 "system calls are not named, or not known at all: perf script --header tells the architecture";
-            note(Severity::Warning, "unknown_machine", message.to_string());
+            issue(Issue::warning("unknown_machine", message));
         }
         if self.sample_count > 0 && !self.has_times {
-            let message = "samples have no times: perf script -F +time prints them".to_string();
-            note(Severity::Info, "no_time", message);
+            let message = "samples have no times: perf script -F +time prints them";
+            issue(Issue::info("no_time", message));
         } else if self.sample_count > 0 && !self.has_digits {
-            let message = "times are in microseconds: perf script --ns prints all digits".to_string();
-            note(Severity::Info, "rounded_times", message);
+            let message = "times are in microseconds: perf script --ns prints all digits";
+            issue(Issue::info("rounded_times", message));
         }
     }
 }

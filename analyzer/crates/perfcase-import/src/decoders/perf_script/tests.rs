@@ -28,7 +28,7 @@ fn import(text: &[u8]) -> (Session, Vec<(&'static str, Option<u64>)>) {
     let source = session.source(SourceInfo { name: "perf".into(), ..SourceInfo::default() });
     let mut sources = vec![super::open(Content::from_bytes(text), &mut session, source)];
     run(&mut sources, &mut session, &mut |_| true);
-    let kinds = session.issues.list().iter().map(|issue| (issue.kind, issue.byte_offset)).collect();
+    let kinds = session.model.issues.list().iter().map(|issue| (issue.kind, issue.byte_offset)).collect();
     (session, kinds)
 }
 
@@ -37,7 +37,7 @@ fn a_text_that_was_cut_has_no_half_addresses_and_names() {
     let (whole, _) = import(TEXT.as_bytes());
     let names = |mut session: Session| {
         session.write_stacks(None);
-        rows(&mut session.tables.frame, "address symbol symbol_offset_bytes")
+        rows(&mut session.sink.tables.frame, "address symbol symbol_offset_bytes")
     };
     let known = names(whole);
     for cut in 40..TEXT.len() {
@@ -53,7 +53,7 @@ fn a_text_that_was_cut_has_no_half_addresses_and_names() {
 fn samples_callchains_and_what_is_left_out() {
     let (mut session, issues) = import(TEXT.as_bytes());
     assert_eq!(
-        rows(&mut session.tables.sample, "ts_ns cpu event_id period cpu_mode frame_id stack_id"),
+        rows(&mut session.sink.tables.sample, "ts_ns cpu event_id period cpu_mode frame_id stack_id"),
         [
             "0 0 0 7 2 0 0",
             "1000 0 0 9 2 1 -",
@@ -65,13 +65,13 @@ fn samples_callchains_and_what_is_left_out() {
     );
     let garbage = TEXT.find("garbage").unwrap() as u64;
     assert_eq!(issues, [("unparsed_line", Some(garbage)), ("lost_events", None), ("rounded_times", None)]);
-    assert_eq!(session.host.hostname.as_deref(), Some("box"));
+    assert_eq!(session.model.host.hostname.as_deref(), Some("box"));
     session.write_stacks(None);
     assert_eq!(
-        rows(&mut session.tables.frame, "dso_id address is_kernel symbol symbol_offset_bytes"),
+        rows(&mut session.sink.tables.frame, "dso_id address is_kernel symbol symbol_offset_bytes"),
         ["- 4198710 false inner 6", "0 4198710 false outer 22", "1 18446744071578845200 true do_it 16",]
     );
-    assert_eq!(rows(&mut session.tables.dso, "name kind"), ["app user", "[kernel.kallsyms] kernel"]);
+    assert_eq!(rows(&mut session.sink.tables.dso, "name kind"), ["app user", "[kernel.kallsyms] kernel"]);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn calls_of_an_unknown_machine_say_how_to_know_it() {
 fn a_thread_may_be_called_like_an_address() {
     let text = "app 1 [000] 1.000001: a:b: x=1\n  dd 2 [000] 1.000002: a:b: x=2\n  bad 3 [000] 1.000003: a:b: x=3\n";
     let (mut session, _) = import(text.as_bytes());
-    assert_eq!(rows(&mut session.tables.sample, "ts_ns stack_id"), ["0 -", "1000 -", "2000 -"]);
+    assert_eq!(rows(&mut session.sink.tables.sample, "ts_ns stack_id"), ["0 -", "1000 -", "2000 -"]);
 }
 
 #[test]
@@ -114,15 +114,15 @@ fn what_is_beyond_a_bound_is_counted() {
     let head = "app  10/11 [000]     1.000001:          7 cycles:u:      401136 outer+0x16 (/usr/bin/app)";
     let text = format!("{head}{}\n{head}{}\n", branches(1024), branches(1027));
     let (mut session, issues) = import(text.as_bytes());
-    assert_eq!(rows(&mut session.tables.branch, "sample_id").len(), 2048);
+    assert_eq!(rows(&mut session.sink.tables.branch, "sample_id").len(), 2048);
     assert_eq!(issues, [("long_branch_stacks", None), ("rounded_times", None)]);
-    assert_eq!(session.issues.list()[0].count, 3);
+    assert_eq!(session.model.issues.list()[0].count, 3);
     let deep =
         "app  10/11 [000]     1.000001:          7 cycles:u: \n".to_string() + &"\t 401136 f (/x)\n".repeat(4098);
     // The line that ends a callchain is looked at twice, and is one line.
     let (session, issues) = import(format!("{deep}{head}{}\n", " ".repeat(65536)).as_bytes());
     assert_eq!(issues, [("long_lines", None), ("deep_stacks", None), ("rounded_times", None)]);
-    assert_eq!((session.issues.list()[0].count, session.issues.list()[1].count), (1, 2));
+    assert_eq!((session.model.issues.list()[0].count, session.model.issues.list()[1].count), (1, 2));
 }
 
 /// As perf script -F comm,tid,event,ip,sym,dso prints them, and what editors and pipes make of it.
@@ -133,12 +133,13 @@ fn samples_without_time_and_cpu() {
         sh 477 cycles:u:  3df30 f+0x1 (/bin/sh)\nnot 478 a head:\nError 479 lines: none\n\
         sh 480 \n\t 3df30 f+0x1 (/bin/sh)\n";
     let (mut session, issues) = import(text.as_bytes());
-    let rows = rows(&mut session.tables.sample, "ts_ns cpu event_id period utid frame_id stack_id");
+    let rows = rows(&mut session.sink.tables.sample, "ts_ns cpu event_id period utid frame_id stack_id");
     assert_eq!(rows, ["- - 0 - 1 0 0", "- - 0 50 2 0 1", "- - 0 - 3 - -", "- - 0 - 4 0 -", "- - 0 - 5 0 1"]);
     let at = |part: &str| Some(text.find(part).unwrap() as u64);
     assert_eq!(issues, [("unparsed_line", at("not 478")), ("unparsed_line", at("Error")), ("no_time", None)]);
-    let names: Vec<_> =
-        (0..session.threads.all.len()).map(|utid| session.threads.comm_of(utid as u32).unwrap_or_default()).collect();
+    let names: Vec<_> = (0..session.model.threads.all.len())
+        .map(|utid| session.model.threads.comm_of(utid as u32).unwrap_or_default())
+        .collect();
     assert_eq!(names, [&b"swapper"[..], b"sh", b"pool 3", b"sh", b"sh", b"sh"]);
 }
 
@@ -151,9 +152,9 @@ fn samples_without_an_event_have_the_name_of_the_only_one() {
         ("# event : name = cycles, , id = { 1 }\n# event : name = instructions, , id = { 2 }\n", "unknown"),
     ] {
         let (mut session, _) = import(format!("{header}{sample}").as_bytes());
-        assert_eq!(rows(&mut session.tables.sample, "ts_ns cpu frame_id"), ["0 3 0"]);
+        assert_eq!(rows(&mut session.sink.tables.sample, "ts_ns cpu frame_id"), ["0 3 0"]);
         session.write_events();
-        assert_eq!(rows(&mut session.tables.perf_event, "name"), [name]);
+        assert_eq!(rows(&mut session.sink.tables.perf_event, "name"), [name]);
     }
 }
 
@@ -164,6 +165,6 @@ fn blank_and_odd_lines() {
         sh 474 [001] 1.75: 7 cycles: \n\n\t 99 orphan (/x)\n\nsh 474 [001] 1.8: 7 cycles:\n";
     let (mut session, issues) = import(text.as_bytes());
     assert_eq!(issues, [("rounded_times", None)]);
-    let rows = rows(&mut session.tables.sample, "ts_ns cpu period frame_id stack_id");
+    let rows = rows(&mut session.sink.tables.sample, "ts_ns cpu period frame_id stack_id");
     assert_eq!(rows, ["0 0 - 0 0", "499900000 1 7 0 1", "749900000 1 7 3 2", "799900000 1 7 - -"]);
 }

@@ -1,17 +1,11 @@
 //! `perf stat` output, CSV (`-x`), JSON (`-j`) or text for people, to rows of `pmc_interval`.
 
-mod csv;
-mod json;
-mod reading;
-mod text;
-
 use std::collections::VecDeque;
 
-use perfcase_archive::Content;
+use perfcase_archive::{Content, Issue, Severity};
+use perfcase_decode::perf_stat::{Line, Reading, Scope, Status, parse_line, text};
 
-pub use reading::{Line, Reading, Scope, Status};
-
-use crate::session::{NO_TIME, Session, Severity, SourceId};
+use crate::session::{NO_TIME, Session, SourceId};
 use crate::source::Source;
 use crate::tables::PmcIntervalRow;
 
@@ -209,7 +203,7 @@ impl PerfStat {
             Scope::Cpu(cpu) => (Some(*cpu), None),
             Scope::Named(name) => (None, Some(name.as_bytes())),
         };
-        session.tables.pmc_interval.push(PmcIntervalRow {
+        session.sink.tables.pmc_interval.push(PmcIntervalRow {
             ts_ns,
             interval_ns,
             source_id: self.source,
@@ -256,69 +250,44 @@ impl Source for PerfStat {
             session.ts(start);
             session.ts(start.saturating_add(end));
         }
-        let mut note = |severity, kind, at, message| session.note(severity, self.source, kind, at, message);
+        let mut issue = |issue| session.issue_of(self.source, issue);
         if self.unknown.count > 0 {
             let message = format!(
                 "{} lines are no counter values and were left out; the first: {:?}",
                 self.unknown.count, self.unknown.first
             );
-            note(Severity::Warning, "unparsed_line", self.unknown.first_at, message);
+            issue(Issue::warning("unparsed_line", message).at(self.unknown.first_at));
         }
         if self.above.count > 0 {
             let message = format!(
                 "{} lines above the first counter are not perf's and were left out; the first: {:?}",
                 self.above.count, self.above.first
             );
-            note(Severity::Info, "banner", self.above.first_at, message);
+            issue(Issue::info("banner", message).at(self.above.first_at));
         }
         if self.lines.cut() {
-            let message = "the last line has no end: perf stat was killed while writing it".to_string();
-            note(Severity::Info, "truncated", Some(self.lines.content.len() as u64), message);
+            let message = "the last line has no end: perf stat was killed while writing it";
+            issue(Issue::info("truncated", message).at(self.lines.content.len() as u64));
         }
         if self.summary_count > 0 {
             let message = format!("{} lines of --summary were left out: they add up the intervals", self.summary_count);
-            note(Severity::Info, "summary_lines", None, message);
+            issue(Issue::info("summary_lines", message));
         }
         if !self.not_supported.is_empty() {
             let shown = self.not_supported[..self.not_supported.len().min(20)].join(", ");
             let message =
                 format!("perf could not count these events, the machine or its kernel does not have them: {shown}");
-            note(Severity::Info, "not_supported", None, message);
+            issue(Issue::info("not_supported", message));
         }
         if self.row_count == 0 {
-            let message = "there is no counter value in it".to_string();
-            note(Severity::Warning, "no_records", None, message);
+            issue(Issue::warning("no_records", "there is no counter value in it"));
         } else if self.counted == 0 {
             // What never ran is not counted: an idle process, a control group without tasks.
             let severity = if self.waited { Severity::Info } else { Severity::Warning };
-            note(severity, "nothing_counted", None, "not one event was counted in it: see pmc_interval.status".into());
+            let message = "not one event was counted in it: see pmc_interval.status";
+            issue(Issue::new(severity, "nothing_counted", message));
         }
     }
-}
-
-/// Reads a line in the form that the file has.
-fn parse_line(line: &str, separator: &mut Option<char>, has_intervals: bool) -> Line {
-    if line.trim_start().starts_with('{') {
-        return json::parse(line, has_intervals);
-    }
-    if let Some(separator) = *separator {
-        return match csv::parse(line, separator) {
-            // The empty fields of a line with a further metric.
-            Line::Unknown if separator == ' ' && line.starts_with("   ") => Line::Nothing,
-            parsed => parsed,
-        };
-    }
-    for candidate in csv::SEPARATORS {
-        match csv::parse(line, candidate) {
-            Line::Unknown => {}
-            Line::Nothing => return Line::Nothing,
-            known => {
-                *separator = Some(candidate);
-                return known;
-            }
-        }
-    }
-    Line::Unknown
 }
 
 /// The lines of the file with their offsets; a last one without an end is not given, for its numbers may be cut.

@@ -17,8 +17,8 @@ fn import(text: &str, start_ns: Option<i64>, options: Options) -> (Vec<String>, 
     let source = session.source(SourceInfo { name: "pmc".into(), ..SourceInfo::default() });
     let mut sources = vec![open(Content::from_bytes(text.as_bytes()), source, options)];
     run(&mut sources, &mut session, &mut |_| true);
-    let kinds = session.issues.list().iter().map(|issue| issue.kind).collect();
-    (rows(&mut session.tables.pmc_interval, COLUMNS), kinds)
+    let kinds = session.model.issues.list().iter().map(|issue| issue.kind).collect();
+    (rows(&mut session.sink.tables.pmc_interval, COLUMNS), kinds)
 }
 
 #[test]
@@ -32,9 +32,9 @@ fn intervals_lie_on_the_captures_clock() {
     assert_eq!(
         rows,
         [
-            "2000000100 1000000100 0 - cycles - 500 counted 1 false",
-            "2000000100 1000000100 1 - cycles - - not_counted - -",
-            "3500000100 1500000000 0 - cycles - 700 counted 0.5 true",
+            "1000000000 1000000100 0 - cycles - 500 counted 1 false",
+            "1000000000 1000000100 1 - cycles - - not_counted - -",
+            "2000000100 1500000000 0 - cycles - 700 counted 0.5 true",
         ]
     );
     assert_eq!(issues, [""; 0]);
@@ -58,7 +58,7 @@ fn the_interval_in_which_the_command_begins_is_as_long_as_it_ran() {
 fn a_lone_file_begins_at_zero() {
     let text = "     0.200267160,402.48,msec,task-clock,402477757,100.00,,\n";
     let (rows, issues) = import(text, None, Options::default());
-    assert_eq!(rows, ["200267160 200267160 - - task-clock msec 402.48 counted 1 false"]);
+    assert_eq!(rows, ["0 200267160 - - task-clock msec 402.48 counted 1 false"]);
     assert_eq!(issues, [""; 0]);
 }
 
@@ -72,10 +72,7 @@ fn damage_and_what_is_left_out_are_issues() {
     let (rows, issues) = import(text, None, Options::default());
     assert_eq!(
         rows,
-        [
-            "1000000000 1000000000 - S0 task-clock msec 400.86 counted 1 false",
-            "1000000000 1000000000 - S0 cycles - - not_supported - -",
-        ]
+        ["0 1000000000 - S0 task-clock msec 400.86 counted 1 false", "0 1000000000 - S0 cycles - - not_supported - -",]
     );
     assert_eq!(issues, ["unparsed_line", "truncated", "summary_lines", "not_supported"]);
 }
@@ -93,9 +90,9 @@ fn what_people_read_has_the_length_of_the_run() {
     assert_eq!(
         rows,
         [
-            "46008592 46008592 - - cycles - 40083904 counted 0.4999 true",
-            "46008592 46008592 - - task-clock msec 1.5 counted 1 false",
-            "46008592 46008592 - - branches - - not_supported - -",
+            "0 46008592 - - cycles - 40083904 counted 0.4999 true",
+            "0 46008592 - - task-clock msec 1.5 counted 1 false",
+            "0 46008592 - - branches - - not_supported - -",
         ]
     );
     assert_eq!(issues, ["not_supported"]);
@@ -112,9 +109,9 @@ fn what_people_read_at_an_interval() {
     assert_eq!(
         rows,
         [
-            "1000100000 1000100000 0 - cs - 3528 counted 1 false",
-            "1000100000 1000100000 1 - cs - - not_counted 0 true",
-            "2000200000 1000100000 0 - cs - 7 counted 1 false",
+            "0 1000100000 0 - cs - 3528 counted 1 false",
+            "0 1000100000 1 - cs - - not_counted 0 true",
+            "1000100000 1000100000 0 - cs - 7 counted 1 false",
         ]
     );
     assert_eq!(issues, ["unparsed_line"]);
@@ -175,10 +172,7 @@ fn spaces_separate_too() {
     let (rows, issues) = import(text, None, Options::default());
     assert_eq!(
         rows,
-        [
-            "100138671 100138671 0 - cpu-clock msec 100.24 counted 1 false",
-            "100138671 100138671 1 - cs - 82 counted 0.5 true",
-        ]
+        ["0 100138671 0 - cpu-clock msec 100.24 counted 1 false", "0 100138671 1 - cs - 82 counted 0.5 true",]
     );
     assert_eq!(issues, [""; 0]);
 }

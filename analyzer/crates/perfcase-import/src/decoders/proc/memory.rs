@@ -1,6 +1,7 @@
 //! /proc/meminfo to rows of `proc_memory`: which name goes to which column.
 
-use super::meminfo::MemInfo;
+use perfcase_decode::proc::meminfo::MemInfo;
+
 use super::rows::signed;
 use crate::tables::ProcMemoryRow;
 

@@ -1,32 +1,21 @@
 //! The sampler's stream of /proc and /sys files, to rows of `proc_cpu`, `proc_load`, `proc_memory`, `proc_thread`, ….
 
-mod cgroups;
-mod counters;
-mod cpus;
-mod devices;
 mod fd;
-mod function_profile;
-mod meminfo;
 mod memory;
-mod page;
 mod process;
 mod rows;
 pub mod socket;
-pub mod socket_text;
-pub mod stat;
-pub mod stream;
 mod system;
-mod text;
-pub mod thread;
 
 use std::collections::BTreeMap;
 
-use perfcase_archive::Content;
+use perfcase_archive::{Content, Issue};
+use perfcase_decode::proc::stream::{self, Damage, Frame};
+use perfcase_decode::proc::{devices, page, thread};
 
-use crate::session::{Issue, Session, Severity, SourceId};
+use crate::session::{Session, SourceId};
 use crate::source::Source;
 use rows::{Outcome, Rows};
-use stream::{Damage, Frame};
 
 /// What the wall clock may go apart from the monotonic one between two readings, in ns. Slewing changes the rate of both; the
 /// two are read one after the other, by a process that may be interrupted.
@@ -46,7 +35,7 @@ pub struct Options {
 
 /// Starts to read a stream of snapshots. It never fails: damage becomes issues.
 pub fn open(content: Content, session: &mut Session, source: SourceId, options: Options) -> Box<dyn Source> {
-    if session.host.page_size_bytes.is_none() {
+    if session.model.host.page_size_bytes.is_none() {
         find_page_size(&content, session, source);
     }
     let ticks_per_s = options.clock_ticks_per_s.filter(|ticks| (1..=1_000_000).contains(ticks)).unwrap_or(100);
@@ -56,7 +45,7 @@ pub fn open(content: Content, session: &mut Session, source: SourceId, options: 
         next: None,
         clock_ns: i64::MIN,
         source,
-        rows: Rows::new(source, ticks_per_s, session.host.page_size_bytes),
+        rows: Rows::new(source, ticks_per_s, session.model.host.page_size_bytes),
         open_since: None,
         damage: Vec::new(),
         damaged_files: BTreeMap::new(),
@@ -85,17 +74,11 @@ fn find_page_size(content: &Content, session: &mut Session, source: SourceId) {
         }
         at = step.next;
     }
-    session.host.page_size_bytes = page::page_size(&files);
-    if session.host.page_size_bytes.is_none() && page::has_pages(&files) {
-        session.issue(Issue {
-            severity: Severity::Warning,
-            source: session.source_name(source),
-            kind: "page_size_unknown",
-            byte_offset: None,
-            count: 1,
-            message: "nothing tells how many bytes a page has: what the kernel counts in pages, as resident memory, is not known".into(),
-            hint: Some("copy /proc/meminfo and /proc/vmstat together with the other files".into()),
-        });
+    session.model.host.page_size_bytes = page::page_size(&files);
+    if session.model.host.page_size_bytes.is_none() && page::has_pages(&files) {
+        let message = "nothing tells how many bytes a page has: what the kernel counts in pages, as resident memory, is not known";
+        let hint = "copy /proc/meminfo and /proc/vmstat together with the other files";
+        session.issue_of(source, Issue::warning("page_size_unknown", message).hint(hint));
     }
 }
 
@@ -158,7 +141,7 @@ impl Snapshots {
                 between[0],
                 between[1]
             );
-            session.note(Severity::Warning, self.source, "clock_step", Some(at), message);
+            session.issue_of(self.source, Issue::warning("clock_step", message).at(at));
         }
     }
 
@@ -204,60 +187,47 @@ impl Snapshots {
                     ("damaged", format!("{bytes} bytes are no part of a snapshot and were skipped"))
                 }
             };
-            session.note(Severity::Error, self.source, kind, Some(*at), message);
+            session.issue_of(self.source, Issue::error(kind, message).at(*at));
         }
         if let (Some(snapshot), true) = (self.open_since, self.damage.is_empty()) {
             let message = format!("snapshot {snapshot} has no end: the recording ended while it was taken");
-            session.note(Severity::Info, self.source, "truncated", Some(self.content.len() as u64), message);
+            session.issue_of(self.source, Issue::info("truncated", message).at(self.content.len() as u64));
         }
         if self.snapshot_count == 0 {
-            session.note(Severity::Warning, self.source, "no_records", None, "there is no snapshot in it".into());
+            session.issue_of(self.source, Issue::warning("no_records", "there is no snapshot in it"));
         }
     }
 
     fn report_files(&self, session: &mut Session) {
+        let mut issue = |issue| session.issue_of(self.source, issue);
         for (path, (at, count)) in &self.damaged_files {
             let message = format!("{path} is not as the kernel writes it: it was damaged or cut");
-            self.issue(session, Severity::Warning, "damaged_file", *at, *count, message);
+            issue(Issue::warning("damaged_file", message).at(place(*at)).count(*count));
         }
         for ((path, errno), (at, count)) in &self.unreadable {
             let message = format!("{path} could not be read while recording (errno {errno})");
-            self.issue(session, Severity::Info, "unreadable_file", *at, *count, message);
+            issue(Issue::info("unreadable_file", message).at(place(*at)).count(*count));
         }
         if let Some((at, _)) = self.other_files.values().min() {
             let total = self.other_files.values().map(|(_, count)| count).sum();
             let names: Vec<&str> = self.other_files.keys().take(12).map(String::as_str).collect();
             let more = if self.other_files.len() > names.len() { ", …" } else { "" };
             let message = format!("files that no table holds yet stay in the capture: {}{more}", names.join(", "));
-            self.issue(session, Severity::Info, "other_files", *at, total, message);
+            issue(Issue::info("other_files", message).at(place(*at)).count(total));
         }
         if self.vanished_count > 0 {
-            let message = "files of threads that ended while a snapshot was taken".to_string();
-            self.issue(session, Severity::Info, "vanished_thread", 0, self.vanished_count, message);
+            let message = "files of threads that ended while a snapshot was taken";
+            issue(Issue::info("vanished_thread", message).count(self.vanished_count));
         }
         if self.rows.unknown_stat_lines > 0 {
-            let message = "lines of /proc/stat that this version does not know".to_string();
-            self.issue(session, Severity::Info, "unknown_line", 0, self.rows.unknown_stat_lines, message);
+            let message = "lines of /proc/stat that this version does not know";
+            issue(Issue::info("unknown_line", message).count(self.rows.unknown_stat_lines));
         }
         if !self.rows.unknown_memory.is_empty() {
             let names = self.rows.unknown_memory.join(", ");
             let message = format!("lines of /proc/meminfo that have no column: {names}");
-            self.issue(session, Severity::Info, "unknown_line", 0, self.rows.unknown_memory.len() as u64, message);
+            issue(Issue::info("unknown_line", message).count(self.rows.unknown_memory.len() as u64));
         }
-    }
-
-    fn issue(
-        &self,
-        session: &mut Session,
-        severity: Severity,
-        kind: &'static str,
-        at: u64,
-        count: u64,
-        message: String,
-    ) {
-        let source = session.source_name(self.source);
-        let byte_offset = (at > 0).then_some(at);
-        session.issue(Issue { severity, source, kind, byte_offset, count, message, hint: None });
     }
 }
 
@@ -275,7 +245,7 @@ impl Source for Snapshots {
             if let Some(frame) = step.frame {
                 self.clock_ns = self.clock_ns.max(frame.clock_ns());
                 if std::mem::take(&mut self.is_after_reboot) {
-                    session.threads.forget();
+                    session.model.threads.forget();
                 }
                 session.count_record(self.clock_ns, self.source, None);
                 self.frame(session, frame, at as u64);
@@ -308,6 +278,11 @@ fn generic(path: &str) -> String {
         Some(at) => format!("/proc/PID/{}", at.file),
         None => path.to_string(),
     }
+}
+
+/// Where a file is; a stream's first byte belongs to none.
+fn place(at: u64) -> Option<u64> {
+    (at > 0).then_some(at)
 }
 
 fn count<K: Ord>(counts: &mut BTreeMap<K, (u64, u64)>, key: K, at: u64) {

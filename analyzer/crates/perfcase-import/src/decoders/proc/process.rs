@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
+use perfcase_decode::proc::thread;
+use perfcase_decode::proc::thread::{ThreadStat, ThreadStatus};
 
+use super::fd;
 use super::rows::signed;
 use super::system::At;
-use super::thread::{ThreadStat, ThreadStatus};
-use super::{fd, thread};
 use crate::session::{Session, SourceId, Upid};
 use crate::tables::{ProcCommandRow, ProcLimitRow, ProcNumaRow, ProcProcessRow};
 
@@ -106,7 +107,7 @@ pub fn parse_numa_maps(text: &[u8]) -> BTreeMap<u32, u64> {
 fn push_numa(session: &mut Session, at: At, process: &Process, bytes: &[u8]) -> bool {
     let nodes = parse_numa_maps(bytes);
     for (node, bytes) in &nodes {
-        session.tables.proc_numa.push(ProcNumaRow {
+        session.sink.tables.proc_numa.push(ProcNumaRow {
             ts_ns: at.ts_ns,
             snapshot: at.snapshot,
             source_id: at.source_id,
@@ -238,7 +239,7 @@ impl Processes {
         }
         self.limits.insert(process.upid, bytes.to_vec());
         for limit in limits {
-            session.tables.proc_limit.push(ProcLimitRow {
+            session.sink.tables.proc_limit.push(ProcLimitRow {
                 ts_ns: at.ts_ns,
                 snapshot: at.snapshot,
                 source_id: at.source_id,
@@ -261,7 +262,7 @@ impl Processes {
                 let holder = Holder { upid: process.upid, pid: process.pid, fd: link.fd };
                 self.holders.entry(inode).or_default().push(holder);
             }
-            session.tables.proc_fd.push(link.row(at, process.upid, process.pid));
+            session.sink.tables.proc_fd.push(link.row(at, process.upid, process.pid));
             session.row_added();
         }
         process.fd_count = u32::try_from(links.len()).ok();
@@ -282,7 +283,7 @@ impl Processes {
         if is_measured {
             let none = ThreadStat::default();
             let stat = process.stat.as_ref().unwrap_or(&none);
-            session.tables.proc_process.push(row(at, units, &process, stat));
+            session.sink.tables.proc_process.push(row(at, units, &process, stat));
             session.row_added();
         }
     }
@@ -292,7 +293,7 @@ impl Processes {
         if self.commands.get(&process.upid) == Some(&now) {
             return;
         }
-        session.tables.proc_command.push(ProcCommandRow {
+        session.sink.tables.proc_command.push(ProcCommandRow {
             ts_ns: at.ts_ns,
             snapshot: at.snapshot,
             source_id: at.source_id,

@@ -1,11 +1,12 @@
 //! From the files of a snapshot to rows.
 
 use hashbrown::HashMap;
+use perfcase_decode::proc::thread::{ThreadPath, ThreadStat, ThreadStatus, parse_schedstat, scheduler_comm};
+use perfcase_decode::proc::{meminfo, stat, thread};
 
 use super::process::{self, Io, Process, Processes, Units};
 use super::system::{self, At, Links};
-use super::thread::{ThreadPath, ThreadStat, ThreadStatus, parse_schedstat, scheduler_comm};
-use super::{meminfo, memory, socket, stat, thread};
+use super::{memory, socket};
 use crate::session::{NO_TIME, Session, SourceId, Utid};
 use crate::tables::{ProcCpuRow, ProcLoadRow, ProcSystemRow, ProcThreadRow};
 
@@ -151,7 +152,7 @@ impl Rows {
                 guest_ns,
                 guest_nice_ns,
             ] = ticks.modes.map(|mode| self.ns(mode));
-            session.tables.proc_cpu.push(ProcCpuRow {
+            session.sink.tables.proc_cpu.push(ProcCpuRow {
                 ts_ns,
                 snapshot: self.snapshot,
                 source_id: self.source,
@@ -170,7 +171,7 @@ impl Rows {
             session.row_added();
         }
         if stat.context_switch_count.is_some() || stat.running_count.is_some() {
-            session.tables.proc_system.push(ProcSystemRow {
+            session.sink.tables.proc_system.push(ProcSystemRow {
                 ts_ns,
                 snapshot: self.snapshot,
                 source_id: self.source,
@@ -189,7 +190,7 @@ impl Rows {
     fn load(&mut self, session: &mut Session, ts_ns: i64, bytes: &[u8]) -> bool {
         let Some(load) = stat::parse_loadavg(bytes) else { return false };
         let [load_1min, load_5min, load_15min] = load.loads;
-        session.tables.proc_load.push(ProcLoadRow {
+        session.sink.tables.proc_load.push(ProcLoadRow {
             ts_ns,
             snapshot: self.snapshot,
             source_id: self.source,
@@ -214,7 +215,7 @@ impl Rows {
                 self.unknown_memory.push(name.to_string());
             }
         }
-        session.tables.proc_memory.push(memory::row(ts_ns, self.snapshot, self.source, &info));
+        session.sink.tables.proc_memory.push(memory::row(ts_ns, self.snapshot, self.source, &info));
         session.row_added();
         true
     }
@@ -328,7 +329,7 @@ impl Rows {
         // Without its stat there is no name and no state: it vanished between two reads.
         let Some(stat) = &thread.stat else { return };
         let status = &thread.status;
-        session.tables.proc_thread.push(ProcThreadRow {
+        session.sink.tables.proc_thread.push(ProcThreadRow {
             ts_ns: thread.ts_ns,
             snapshot: self.snapshot,
             source_id: self.source,

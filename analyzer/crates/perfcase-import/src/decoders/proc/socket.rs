@@ -85,7 +85,7 @@ impl<'a> Socket<'a> {
     ) {
         let text = |key: &str| self.words.get(key).map(|word| unescape(word));
         let (local_address, peer_address) = (text("local_address"), text("peer_address"));
-        session.tables.proc_socket.push(ProcSocketRow {
+        session.sink.tables.proc_socket.push(ProcSocketRow {
             ts_ns: at.ts_ns,
             snapshot: at.snapshot,
             source_id: at.source_id,

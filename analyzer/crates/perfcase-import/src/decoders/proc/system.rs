@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use perfcase_decode::proc::{cgroups, counters, cpus, devices, function_profile};
+
 use super::rows::signed;
-use super::{cgroups, counters, cpus, devices, function_profile};
 use crate::session::Session;
 use crate::tables::{
     FunctionHitRow, ProcCgroupStatRow, ProcCpuSchedRow, ProcDiskRow, ProcInterruptRow, ProcNetCounterRow,
@@ -45,7 +46,7 @@ impl Links {
             }
             let interface = interface.as_bytes();
             let row = ProcNetLinkRow { ts_ns, snapshot, source_id, interface, speed_bits_per_s, is_full_duplex };
-            session.tables.proc_net_link.push(row);
+            session.sink.tables.proc_net_link.push(row);
             session.row_added();
         }
     }
@@ -97,14 +98,14 @@ fn vmstat(session: &mut Session, at: At, bytes: &[u8]) -> usize {
     let At { ts_ns, snapshot, source_id } = at;
     each(session, counters::parse_vmstat(bytes), |session, (name, value)| {
         let name = name.as_bytes();
-        session.tables.proc_vmstat.push(ProcVmstatRow { ts_ns, snapshot, source_id, name, value });
+        session.sink.tables.proc_vmstat.push(ProcVmstatRow { ts_ns, snapshot, source_id, name, value });
     })
 }
 
 fn function_hits(session: &mut Session, at: At, cpu: u32, bytes: &[u8]) -> usize {
     let At { ts_ns, snapshot, source_id } = at;
     each(session, function_profile::parse(bytes), |session, function| {
-        session.tables.function_hit.push(FunctionHitRow {
+        session.sink.tables.function_hit.push(FunctionHitRow {
             ts_ns,
             snapshot,
             source_id,
@@ -119,7 +120,7 @@ fn function_hits(session: &mut Session, at: At, cpu: u32, bytes: &[u8]) -> usize
 fn disks(session: &mut Session, at: At, bytes: &[u8]) -> usize {
     each(session, devices::parse_diskstats(bytes), |session, disk| {
         let f = disk.fields.map(signed);
-        session.tables.proc_disk.push(ProcDiskRow {
+        session.sink.tables.proc_disk.push(ProcDiskRow {
             ts_ns: at.ts_ns,
             snapshot: at.snapshot,
             source_id: at.source_id,
@@ -150,7 +151,7 @@ fn disks(session: &mut Session, at: At, bytes: &[u8]) -> usize {
 fn net_dev(session: &mut Session, at: At, bytes: &[u8]) -> usize {
     each(session, devices::parse_net_dev(bytes), |session, interface| {
         let f = interface.fields.map(|field| signed(Some(field)));
-        session.tables.proc_net_dev.push(ProcNetDevRow {
+        session.sink.tables.proc_net_dev.push(ProcNetDevRow {
             ts_ns: at.ts_ns,
             snapshot: at.snapshot,
             source_id: at.source_id,
@@ -180,7 +181,7 @@ fn net_counters(session: &mut Session, at: At, bytes: &[u8]) -> usize {
     each(session, counters::parse_pairs(bytes), |session, (protocol, name, value)| {
         let (protocol, name) = (protocol.as_bytes(), name.as_bytes());
         let row = ProcNetCounterRow { ts_ns, snapshot, source_id, protocol, name, value };
-        session.tables.proc_net_counter.push(row);
+        session.sink.tables.proc_net_counter.push(row);
     })
 }
 
@@ -188,14 +189,14 @@ fn sockstat(session: &mut Session, at: At, bytes: &[u8]) -> usize {
     let At { ts_ns, snapshot, source_id } = at;
     each(session, counters::parse_sockstat(bytes), |session, (protocol, name, value)| {
         let (protocol, name) = (protocol.as_bytes(), name.as_bytes());
-        session.tables.proc_sockstat.push(ProcSockstatRow { ts_ns, snapshot, source_id, protocol, name, value });
+        session.sink.tables.proc_sockstat.push(ProcSockstatRow { ts_ns, snapshot, source_id, protocol, name, value });
     })
 }
 
 fn pressure(session: &mut Session, at: At, resource: &str, bytes: &[u8]) -> usize {
     each(session, counters::parse_pressure(bytes), |session, pressure| {
         let [avg10_ratio, avg60_ratio, avg300_ratio] = pressure.averages;
-        session.tables.proc_pressure.push(ProcPressureRow {
+        session.sink.tables.proc_pressure.push(ProcPressureRow {
             ts_ns: at.ts_ns,
             snapshot: at.snapshot,
             source_id: at.source_id,
@@ -216,7 +217,7 @@ fn interrupts(session: &mut Session, at: At, bytes: &[u8]) -> usize {
         for (cpu, count) in line.counts {
             let irq = line.name.as_bytes();
             let row = ProcInterruptRow { ts_ns, snapshot, source_id, irq, cpu, count, description };
-            session.tables.proc_interrupt.push(row);
+            session.sink.tables.proc_interrupt.push(row);
             session.row_added();
         }
     })
@@ -228,7 +229,7 @@ fn softirqs(session: &mut Session, at: At, bytes: &[u8]) -> usize {
         for (cpu, count) in line.counts {
             let Some(cpu) = cpu else { continue };
             let name = line.name.as_bytes();
-            session.tables.proc_softirq.push(ProcSoftirqRow { ts_ns, snapshot, source_id, name, cpu, count });
+            session.sink.tables.proc_softirq.push(ProcSoftirqRow { ts_ns, snapshot, source_id, name, cpu, count });
             session.row_added();
         }
     })
@@ -239,7 +240,7 @@ fn schedstat(session: &mut Session, at: At, bytes: &[u8]) -> usize {
     each(session, cpus::parse_schedstat(bytes), |session, sched| {
         let cpus::CpuSched { cpu, run_ns, run_queue_ns, timeslice_count } = sched;
         let row = ProcCpuSchedRow { ts_ns, snapshot, source_id, cpu, run_ns, run_queue_ns, timeslice_count };
-        session.tables.proc_cpu_sched.push(row);
+        session.sink.tables.proc_cpu_sched.push(row);
     })
 }
 
@@ -249,7 +250,14 @@ fn cgroup(session: &mut Session, at: At, path: &str, bytes: &[u8]) -> Option<usi
     let mut count = 0;
     cgroups::parse(found.file, bytes, |name, value| {
         let (cgroup, name) = (found.cgroup.as_bytes(), name.as_bytes());
-        session.tables.proc_cgroup_stat.push(ProcCgroupStatRow { ts_ns, snapshot, source_id, cgroup, name, value });
+        session.sink.tables.proc_cgroup_stat.push(ProcCgroupStatRow {
+            ts_ns,
+            snapshot,
+            source_id,
+            cgroup,
+            name,
+            value,
+        });
         session.row_added();
         count += 1;
     });

@@ -14,13 +14,13 @@ fn file(clock_ns: i64, path: &str, text: &str) -> String {
 fn import(stream: &str) -> (Session, Vec<&'static str>) {
     let directory = tempfile::tempdir().unwrap();
     let mut session = Session::new(directory.path(), Some(1_000));
-    session.host.page_size_bytes = Some(4096);
+    session.model.host.page_size_bytes = Some(4096);
     let source = session.source(SourceInfo { name: "proc".into(), ..SourceInfo::default() });
     let content = Content::from_bytes(stream.as_bytes());
     let mut sources =
         vec![open(content, &mut session, source, Options { clock_ticks_per_s: Some(250), ..Options::default() })];
     run(&mut sources, &mut session, &mut |_| true);
-    let kinds = session.issues.list().iter().map(|issue| issue.kind).collect();
+    let kinds = session.model.issues.list().iter().map(|issue| issue.kind).collect();
     (session, kinds)
 }
 
@@ -44,27 +44,27 @@ fn a_snapshot_becomes_rows() {
     ];
     let (mut session, issues) = import(&stream.concat());
     assert_eq!(
-        rows(&mut session.tables.proc_cpu, "ts_ns snapshot cpu user_ns idle_ns iowait_ns guest_nice_ns"),
+        rows(&mut session.sink.tables.proc_cpu, "ts_ns snapshot cpu user_ns idle_ns iowait_ns guest_nice_ns"),
         ["600 4 0 4000000 16000000 20000000 40000000", "600 4 1 100000000 200000000 - -"]
     );
     assert_eq!(
-        rows(&mut session.tables.proc_system, "ts_ns context_switch_count running_count blocked_count"),
+        rows(&mut session.sink.tables.proc_system, "ts_ns context_switch_count running_count blocked_count"),
         ["600 77 2 -"]
     );
     assert_eq!(
-        rows(&mut session.tables.proc_load, "ts_ns load_1min load_5min load_15min runnable_count thread_count"),
+        rows(&mut session.sink.tables.proc_load, "ts_ns load_1min load_5min load_15min runnable_count thread_count"),
         ["700 0.5 1 2.25 3 44"]
     );
     assert_eq!(
-        rows(&mut session.tables.proc_memory, "ts_ns mem_total_bytes mem_free_bytes huge_pages_total_count"),
+        rows(&mut session.sink.tables.proc_memory, "ts_ns mem_total_bytes mem_free_bytes huge_pages_total_count"),
         ["800 8192 - 2"]
     );
-    assert_eq!(rows(&mut session.tables.proc_vmstat, "ts_ns snapshot name value"), ["985 4 pgfault 1"]);
+    assert_eq!(rows(&mut session.sink.tables.proc_vmstat, "ts_ns snapshot name value"), ["985 4 pgfault 1"]);
     let columns = "ts_ns tid pid comm state user_ns system_ns on_cpu_ns run_queue_ns run_count \
                    voluntary_switch_count involuntary_switch_count block_delay_ns cpu user_id resident_bytes \
                    swap_bytes start_boottime_ns";
     assert_eq!(
-        rows(&mut session.tables.proc_thread, columns),
+        rows(&mut session.sink.tables.proc_thread, columns),
         ["900 7 6 a) b R 20000000 24000000 70 80 90 - 9 12000000 1 1000 102400 1024 396000000"]
     );
     assert_eq!(issues, ["unreadable_file", "other_files", "vanished_thread", "unknown_line"]);
@@ -104,28 +104,28 @@ fn a_process_becomes_rows() {
     let columns = "ts_ns snapshot pid comm parent_pid user_ns children_user_ns read_char_bytes write_bytes \
                    cancelled_write_bytes mapped_resident_bytes pss_bytes pss_file_bytes fd_count";
     assert_eq!(
-        rows(&mut session.tables.proc_process, columns),
+        rows(&mut session.sink.tables.proc_process, columns),
         ["600 0 6 main 1 20000000 52000000 1 6 - 8192 4096 - 3"]
     );
     // What stays the same is not said again.
-    assert_eq!(rows(&mut session.tables.proc_command, "ts_ns pid command_line cgroup"), ["600 6 a b c /x"]);
+    assert_eq!(rows(&mut session.sink.tables.proc_command, "ts_ns pid command_line cgroup"), ["600 6 a b c /x"]);
     assert_eq!(
-        rows(&mut session.tables.proc_limit, "ts_ns pid name soft hard unit"),
+        rows(&mut session.sink.tables.proc_limit, "ts_ns pid name soft hard unit"),
         ["600 6 Max open files 10 - files", "1620 6 Max open files 20 - files"]
     );
     assert_eq!(
-        rows(&mut session.tables.proc_fd, "pid fd kind inode target"),
+        rows(&mut session.sink.tables.proc_fd, "pid fd kind inode target"),
         ["6 0 device - /dev/null", "6 3 socket 77 socket:[77]", "6 4 socket 77 socket:[77]"]
     );
     assert_eq!(
         rows(
-            &mut session.tables.proc_socket,
+            &mut session.sink.tables.proc_socket,
             "netns_inode state local_address local_port inode pid fd rtt_ns lost_count"
         ),
         ["99 ESTAB ::1 80 77 6 3 5000 1", "99 ESTAB ::1 80 77 6 4 5000 1", "99 LISTEN @a b - - - - - -"]
     );
     assert_eq!(
-        rows(&mut session.tables.proc_thread, "pid tid read_char_bytes write_bytes wait_channel"),
+        rows(&mut session.sink.tables.proc_thread, "pid tid read_char_bytes write_bytes wait_channel"),
         ["6 6 10 - do_wait", "6 7 - - -"]
     );
     assert_eq!(issues, [""; 0]);
@@ -143,7 +143,7 @@ fn damaged_files_of_a_process_are_reported() {
         "Z 2000 0 5 0\n".to_string(),
     ];
     let (mut session, issues) = import(&stream.concat());
-    assert_eq!(rows(&mut session.tables.proc_socket, "inode"), [""; 0]);
+    assert_eq!(rows(&mut session.sink.tables.proc_socket, "inode"), [""; 0]);
     assert_eq!(issues, ["damaged_file", "damaged_file", "damaged_file", "damaged_file", "other_files"]);
 }
 
@@ -156,7 +156,7 @@ fn a_reused_thread_id_is_another_thread() {
     let stream = [snapshot(2_000, "99"), snapshot(3_000, "99"), snapshot(4_000, "150"), snapshot(5_000, "150")];
     let (mut session, issues) = import(&stream.concat());
     assert_eq!(
-        rows(&mut session.tables.proc_thread, "ts_ns utid tid start_boottime_ns"),
+        rows(&mut session.sink.tables.proc_thread, "ts_ns utid tid start_boottime_ns"),
         ["1000 1 7 396000000", "2000 1 7 396000000", "3000 2 7 600000000", "4000 2 7 600000000"]
     );
     assert_eq!(issues, [""; 0]);
@@ -172,9 +172,9 @@ fn a_cut_stream_keeps_the_files_before() {
     .concat();
     let cut = whole.find("13 14").unwrap() + 1;
     let (mut session, issues) = import(&whole[..cut]);
-    assert_eq!(rows(&mut session.tables.proc_load, "load_1min"), ["0.5"]);
+    assert_eq!(rows(&mut session.sink.tables.proc_load, "load_1min"), ["0.5"]);
     // The line of CPU 1 ends in the middle of a number.
-    assert_eq!(rows(&mut session.tables.proc_cpu, "cpu user_ns"), ["0 4000000"]);
+    assert_eq!(rows(&mut session.sink.tables.proc_cpu, "cpu user_ns"), ["0 4000000"]);
     assert_eq!(issues, ["truncated"]);
     let (_, issues) = import(&whole);
     assert_eq!(issues, ["truncated"]);
@@ -184,7 +184,7 @@ fn a_cut_stream_keeps_the_files_before() {
 fn damage_is_skipped_and_reported() {
     let stream = ["S 1500 9 0\n", "garbage\n", &file(1600, "/proc/loadavg", "0.5\n"), "Z 1700 0 1 4\n"].concat();
     let (mut session, issues) = import(&stream);
-    assert_eq!(rows(&mut session.tables.proc_load, "load_1min"), [""; 0]);
+    assert_eq!(rows(&mut session.sink.tables.proc_load, "load_1min"), [""; 0]);
     assert_eq!(issues, ["damaged", "damaged_file"]);
 }
 
@@ -219,10 +219,13 @@ fn files_about_the_host_become_rows() {
     let stream: String = files.iter().map(|(path, text)| file(1_600, path, text)).collect();
     let stream = format!("S 1500 9 4\n{stream}Z 2000 4 14 0\n");
     let (mut session, issues) = import(&stream);
-    let tables = &mut session.tables;
+    let tables = &mut session.sink.tables;
     let columns = "ts_ns snapshot device major minor read_count read_bytes write_ns in_flight_count io_ns flush_ns";
     assert_eq!(rows(&mut tables.proc_disk, columns), ["600 4 sda 8 0 1 1536 8000000 9 10000000 -"]);
-    assert_eq!(rows(&mut tables.proc_net_dev, "interface rx_bytes rx_multicast tx_compressed"), ["eth0 1 8 16"]);
+    assert_eq!(
+        rows(&mut tables.proc_net_dev, "interface rx_bytes rx_multicast_count tx_compressed_count"),
+        ["eth0 1 8 16"]
+    );
     assert_eq!(rows(&mut tables.proc_net_link, "interface speed_bits_per_s is_full_duplex"), ["eth0 100000000 true"]);
     assert_eq!(rows(&mut tables.proc_net_counter, "protocol name value"), ["Tcp A -1", "IpExt B 2"]);
     assert_eq!(rows(&mut tables.proc_sockstat, "protocol name value"), ["TCP mem 3"]);
@@ -275,7 +278,7 @@ fn a_thread_that_has_not_run_says_what_it_said() {
     let (mut session, issues) = import(&stream.concat());
     assert_eq!(
         rows(
-            &mut session.tables.proc_thread,
+            &mut session.sink.tables.proc_thread,
             "snapshot run_count voluntary_switch_count user_id swap_bytes wait_channel"
         ),
         ["0 3 5 1000 1024 do_wait", "1 3 5 1000 - do_wait", "2 4 - - - -", "3 4 6 - - do_wait", "4 4 6 - - do_wait"]
@@ -305,7 +308,7 @@ fn a_sleeping_thread_may_say_no_more_than_that_it_is_there() {
     ];
     let (mut session, issues) = import(&stream.concat());
     let columns = "snapshot state run_count user_ns thread_count virtual_bytes resident_bytes";
-    let all = rows(&mut session.tables.proc_thread, columns);
+    let all = rows(&mut session.sink.tables.proc_thread, columns);
     let told: Vec<String> = all.iter().map(|row| row.split(' ').take(3).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(told, ["0 S 3", "1 S 3", "2 R 3", "3 R 3"]);
     // What is the thread's: the same. What is its process's: not known from this thread.

@@ -1,6 +1,6 @@
 //! A perf.data written by hand, of either byte order: for what no machine at hand records.
 
-use perfcase_import::decoders::perf_data::bytes::ByteOrder;
+use perfcase_decode::perf_data::bytes::ByteOrder;
 
 /// Bytes of one byte order.
 pub struct Bytes {

@@ -15,7 +15,7 @@ const SHARED: [(&str, &str); 7] = [
 
 /// A file or folder of `tests/data`, as it is stored.
 pub fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../perfcase-import/tests/data").join(name)
 }
 
 /// The bytes of a file of `tests/data`, decompressed; `name` is without `.zst`.

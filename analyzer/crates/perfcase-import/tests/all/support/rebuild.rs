@@ -1,7 +1,7 @@
 //! Recordings that perf 6.1 cannot make, built from ones that it made.
 
-use perfcase_import::decoders::perf_data::record::kind;
-use perfcase_import::decoders::perf_data::scan::scan;
+use perfcase_decode::perf_data::record::kind;
+use perfcase_decode::perf_data::scan::scan;
 
 fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())

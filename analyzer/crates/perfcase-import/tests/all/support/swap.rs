@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use perfcase_import::decoders::perf_data::features::number;
-use perfcase_import::decoders::perf_data::record::{kind, misc};
-use perfcase_import::decoders::perf_data::sample::field;
-use perfcase_import::decoders::perf_data::tracing_data;
-use perfcase_import::format::{EventFormat, FieldKind};
+use perfcase_decode::format::{EventFormat, FieldKind};
+use perfcase_decode::perf_data::features::number;
+use perfcase_decode::perf_data::record::{kind, misc};
+use perfcase_decode::perf_data::sample::field;
+use perfcase_decode::perf_data::tracing_data;
 
 /// Widths of the fields of an attribute after the bit field.
 const ATTR_TAIL: [usize; 15] = [4, 4, 8, 8, 8, 8, 4, 4, 8, 4, 2, 2, 4, 4, 8];

@@ -1,0 +1,245 @@
+//! One CPU's events in order: pages out of plain bytes or compressed chunks, one event ahead.
+
+use std::collections::VecDeque;
+use std::ops::{Deref, Range};
+
+use perfcase_archive::Issue;
+
+use super::compression::{Compression, Room};
+use super::layout::PageLayout;
+use super::page::{Missed, PageCursor, PageEvent};
+
+/// Where some pages of a CPU are stored. A segment begins at a page's start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Segment {
+    /// Pages as they are, at these bytes of the file.
+    Plain(Range<usize>),
+    /// Compressed pages at `stored`, `unpacked` bytes when unpacked.
+    Chunk {
+        /// Bytes in the file.
+        stored: Range<usize>,
+        /// Size after unpacking, as the file claims it.
+        unpacked: usize,
+    },
+}
+
+impl Segment {
+    fn file_offset(&self) -> usize {
+        match self {
+            Segment::Plain(range) | Segment::Chunk { stored: range, .. } => range.start,
+        }
+    }
+}
+
+/// Events lost at a point of a CPU's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// Time of the page before which they were lost.
+    pub ts: u64,
+    /// How many, where known.
+    pub count: Option<u64>,
+}
+
+/// The pages that are walked now.
+enum Pages {
+    InFile(Range<usize>),
+    Unpacked(Vec<u8>),
+}
+
+#[inline]
+fn bytes_of<'a>(pages: &'a Pages, blob: &'a [u8]) -> &'a [u8] {
+    match pages {
+        Pages::InFile(range) => blob.get(range.clone()).unwrap_or_default(),
+        Pages::Unpacked(bytes) => bytes,
+    }
+}
+
+/// A CPU's events, one ahead: [`CpuStream::ts`] and [`CpuStream::record`] speak of the same event until
+/// [`CpuStream::advance`].
+pub struct CpuStream<B> {
+    /// The CPU's number.
+    pub cpu: u32,
+    blob: B,
+    compression: Compression,
+    room: Room,
+    layout: PageLayout,
+    segments: VecDeque<Segment>,
+    pages: Pages,
+    /// Where `pages` came from, for messages.
+    file_offset: usize,
+    page_start: usize,
+    cursor: Option<PageCursor>,
+    current: Option<PageEvent>,
+    losses: Vec<Loss>,
+    damages: Vec<Issue>,
+    event_count: u64,
+}
+
+impl<B: Deref<Target = [u8]>> CpuStream<B> {
+    /// Begins at the first event. `blob` is the whole file, the segments point into it. What is unpacked is taken from the
+    /// room for as long as it is walked.
+    pub fn new(
+        cpu: u32,
+        blob: B,
+        segments: Vec<Segment>,
+        (compression, room): (Compression, Room),
+        layout: PageLayout,
+    ) -> CpuStream<B> {
+        let mut stream = CpuStream {
+            cpu,
+            blob,
+            compression,
+            room,
+            layout,
+            segments: segments.into(),
+            pages: Pages::InFile(0..0),
+            file_offset: 0,
+            page_start: 0,
+            cursor: None,
+            current: None,
+            losses: Vec::new(),
+            damages: Vec::new(),
+            event_count: 0,
+        };
+        stream.advance();
+        stream
+    }
+
+    /// Time of the current event in the clock's unit; None at the end.
+    #[inline]
+    pub fn ts(&self) -> Option<u64> {
+        self.current.map(|event| event.ts)
+    }
+
+    /// Bytes of the current event, beginning with `common_type`; empty at the end.
+    #[inline]
+    pub fn record(&self) -> &[u8] {
+        let Some(event) = self.current else {
+            return &[];
+        };
+        let start = event.start as usize;
+        self.page().get(start..start + event.length as usize).unwrap_or_default()
+    }
+
+    /// Where the current event is: its offset in the file, or in compressed data that of its chunk.
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        let within = self.page_start + self.current.map_or(0, |event| event.start as usize);
+        self.in_file(within)
+    }
+
+    /// Events passed or reached so far.
+    pub fn event_count(&self) -> u64 {
+        self.event_count
+    }
+
+    /// Losses met since the last call, each before the event that is current now or was before.
+    pub fn take_losses(&mut self) -> Vec<Loss> {
+        std::mem::take(&mut self.losses)
+    }
+
+    /// Whether there is something for [`CpuStream::take_losses`] or [`CpuStream::take_damages`].
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        !self.losses.is_empty() || !self.damages.is_empty()
+    }
+
+    /// Damage met since the last call.
+    pub fn take_damages(&mut self) -> Vec<Issue> {
+        std::mem::take(&mut self.damages)
+    }
+
+    /// Goes to the next event.
+    #[inline]
+    pub fn advance(&mut self) {
+        loop {
+            if let Some(cursor) = &mut self.cursor {
+                let rest = bytes_of(&self.pages, &self.blob).get(self.page_start..).unwrap_or_default();
+                match cursor.next(&rest[..rest.len().min(self.layout.page_size)]) {
+                    Ok(Some(event)) => {
+                        self.current = Some(event);
+                        self.event_count += 1;
+                        return;
+                    }
+                    Ok(None) => {}
+                    Err(damage) => self.report(damage.at as usize, damage.what),
+                }
+                self.cursor = None;
+                self.page_start += self.layout.page_size;
+            }
+            self.current = None;
+            if !self.open_page() && !self.open_segment() {
+                return;
+            }
+        }
+    }
+
+    /// Opens the page at `page_start`; false at the segment's end.
+    fn open_page(&mut self) -> bool {
+        while self.page_start < self.pages_bytes().len() {
+            match PageCursor::open(self.page(), &self.layout) {
+                Ok(cursor) => {
+                    if let Some(Missed { count }) = cursor.missed() {
+                        self.losses.push(Loss { ts: cursor.ts(), count });
+                    }
+                    self.cursor = Some(cursor);
+                    return true;
+                }
+                Err(damage) => self.report(damage.at as usize, damage.what),
+            }
+            self.page_start += self.layout.page_size;
+        }
+        false
+    }
+
+    /// Makes the next segment's pages the current ones; false when there is none.
+    fn open_segment(&mut self) -> bool {
+        let Some(segment) = self.segments.pop_front() else {
+            return false;
+        };
+        self.page_start = 0;
+        self.file_offset = segment.file_offset();
+        if let Pages::Unpacked(bytes) = std::mem::replace(&mut self.pages, Pages::InFile(0..0)) {
+            self.room.give_back(bytes.len());
+        }
+        self.pages = match segment {
+            Segment::Plain(range) => Pages::InFile(range),
+            Segment::Chunk { stored, unpacked } => {
+                let packed = self.blob.get(stored).unwrap_or_default();
+                let (bytes, error) = self.compression.unpack(packed, unpacked, &self.room);
+                if let Some(what) = error {
+                    self.damages.push(Issue::error("corrupt", what).at(self.file_offset as u64));
+                }
+                Pages::Unpacked(bytes)
+            }
+        };
+        true
+    }
+
+    #[inline]
+    fn pages_bytes(&self) -> &[u8] {
+        bytes_of(&self.pages, &self.blob)
+    }
+
+    /// The current page; shorter than the layout says where the data end early.
+    #[inline]
+    fn page(&self) -> &[u8] {
+        let rest = self.pages_bytes().get(self.page_start..).unwrap_or_default();
+        &rest[..rest.len().min(self.layout.page_size)]
+    }
+
+    fn in_file(&self, within: usize) -> u64 {
+        match &self.pages {
+            Pages::InFile(_) => (self.file_offset + within) as u64,
+            Pages::Unpacked(_) => self.file_offset as u64,
+        }
+    }
+
+    #[cold]
+    fn report(&mut self, at_in_page: usize, what: &str) {
+        let offset = self.in_file(self.page_start + at_in_page);
+        let kind = if what.starts_with("the page ends") { "truncated" } else { "corrupt" };
+        let message = format!("CPU {}: {what}; the rest of this page is skipped", self.cpu);
+        self.damages.push(Issue::error(kind, message).at(offset));
+    }
+}

@@ -1,0 +1,29 @@
+//! From bytes to events and problems: what each input format says, without a session behind it.
+//!
+//! | module | reads |
+//! |---|---|
+//! | [`perf_data`] | perf.data: headers, the index of its records, each record and sample |
+//! | [`ftrace`] | trace.dat and folders of raw ring-buffer pages: each CPU's events, and all by time |
+//! | [`format`] | event formats of tracefs, by which the bytes of a tracepoint are read |
+//! | [`proc`] | the sampler's stream of snapshots, and the texts of /proc and /sys in it |
+//! | [`perf_stat`], [`perf_script`] | lines of what perf prints |
+//!
+//! Nothing here panics on damaged input or allocates by a number that it read without a bound; what is wrong is an
+//! [`Issue`](perfcase_archive::Issue), beside what could still be read. perfcase-import makes tables of it.
+
+#[cfg(test)]
+#[path = "../../perfcase-import/tests/all/support/fixture.rs"]
+#[allow(dead_code)]
+mod fixture;
+pub mod format;
+pub mod ftrace;
+pub mod perf_data;
+pub mod perf_script;
+pub mod perf_stat;
+pub mod proc;
+#[cfg(test)]
+#[path = "../../../testing/scale.rs"]
+mod scale;
+
+/// A time that a record does not have. It sorts before every other.
+pub const NO_TIME: i64 = i64::MIN;

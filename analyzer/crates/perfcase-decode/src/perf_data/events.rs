@@ -1,0 +1,161 @@
+//! The events of a recording, and which of them a record belongs to.
+
+use hashbrown::HashMap;
+
+use super::attr::Attr;
+use super::bytes::ByteOrder;
+use super::record::{RecordHeader, kind};
+use super::sample::Plan;
+
+/// An event that was recorded.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// What was asked of the kernel.
+    pub attr: Attr,
+    /// Where its samples' fields are.
+    pub plan: Plan,
+    /// Ids that its records carry, one per CPU and thread it was opened for.
+    pub ids: Vec<u64>,
+    /// Its name where the file has it.
+    pub name: Option<String>,
+}
+
+/// Events by id, and where in a record the id and the time are.
+#[derive(Debug)]
+pub struct Events {
+    order: ByteOrder,
+    list: Vec<Event>,
+    by_id: HashMap<u64, u32>,
+    sample_time: Place,
+    trailer_time: Place,
+    sample_id: Option<usize>,
+    trailer_id: Option<usize>,
+}
+
+/// Where a field is when all events agree, or that it depends on the event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Nowhere,
+    At(usize),
+    ByEvent,
+}
+
+impl Events {
+    /// No events yet.
+    pub fn new(order: ByteOrder) -> Events {
+        Events {
+            order,
+            list: Vec::new(),
+            by_id: HashMap::new(),
+            sample_time: Place::Nowhere,
+            trailer_time: Place::Nowhere,
+            sample_id: None,
+            trailer_id: None,
+        }
+    }
+
+    /// The events in the order of the file.
+    pub fn list(&self) -> &[Event] {
+        &self.list
+    }
+
+    /// The event of this number.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&Event> {
+        self.list.get(index)
+    }
+
+    /// Adds an event.
+    pub fn add(&mut self, attr: Attr, ids: Vec<u64>) {
+        let index = self.list.len() as u32;
+        for &id in &ids {
+            self.by_id.insert(id, index);
+        }
+        let plan = Plan::new(&attr, self.order);
+        self.sample_id = self.sample_id.or(plan.id_offset());
+        self.trailer_id = self.trailer_id.or(plan.trailer_id_offset());
+        let is_first = self.list.is_empty();
+        self.sample_time = self.sample_time.agreed(is_first, plan.time_offset());
+        self.trailer_time = self.trailer_time.agreed(is_first, plan.trailer_time_offset());
+        self.list.push(Event { attr, plan, ids, name: None });
+    }
+
+    /// Names an event, by one of its ids where there are some, else by its number in the file.
+    pub fn set_name(&mut self, id: Option<u64>, index: usize, name: &str) {
+        let index = id.and_then(|id| self.by_id.get(&id).map(|&i| i as usize)).unwrap_or(index);
+        if let Some(event) = self.list.get_mut(index) {
+            event.name = Some(name.to_string());
+        }
+    }
+
+    /// Adds an id that was not listed with its attribute.
+    pub fn add_id(&mut self, id: u64, index: usize) {
+        if let Some(event) = self.list.get_mut(index)
+            && !self.by_id.contains_key(&id)
+        {
+            event.ids.push(id);
+            self.by_id.insert(id, index as u32);
+        }
+    }
+
+    /// The event that has this id.
+    pub fn by_id(&self, id: u64) -> Option<usize> {
+        self.by_id.get(&id).map(|&index| index as usize)
+    }
+
+    /// Several events, and no id to tell them apart.
+    pub fn are_ambiguous(&self) -> bool {
+        self.list.len() > 1 && (self.sample_id.is_none() || self.by_id.is_empty())
+    }
+
+    /// The event of a record by its body; None when its id is of no event.
+    #[inline]
+    pub fn of_record(&self, header: RecordHeader, body: &[u8]) -> Option<usize> {
+        if self.list.len() <= 1 {
+            return (!self.list.is_empty()).then_some(0);
+        }
+        let at = if header.kind == kind::SAMPLE {
+            self.sample_id
+        } else {
+            self.trailer_id.and_then(|from_end| body.len().checked_sub(from_end))
+        };
+        let Some(at) = at else { return Some(0) };
+        match self.order.u64(body, at)? {
+            // What perf synthesizes has no id: it is laid out by the first event.
+            0 => Some(0),
+            id => self.by_id(id),
+        }
+    }
+
+    /// The time of a record, ns; None where it has none.
+    #[inline]
+    pub fn time(&self, header: RecordHeader, body: &[u8]) -> Option<u64> {
+        let is_sample = header.kind == kind::SAMPLE;
+        let at = match if is_sample { self.sample_time } else { self.trailer_time } {
+            Place::Nowhere => return own_time(self.order, header, body),
+            Place::At(at) => at,
+            Place::ByEvent => {
+                let plan = &self.list[self.of_record(header, body)?].plan;
+                if is_sample { plan.time_offset()? } else { plan.trailer_time_offset()? }
+            }
+        };
+        self.order.u64(body, if is_sample { at } else { body.len().checked_sub(at)? })
+    }
+}
+
+/// The time that a record without a trailer carries itself (recordings without sample_id_all, before Linux 2.6.38).
+fn own_time(order: ByteOrder, header: RecordHeader, body: &[u8]) -> Option<u64> {
+    match header.kind {
+        kind::FORK | kind::EXIT => order.u64(body, 16),
+        kind::THROTTLE | kind::UNTHROTTLE => order.u64(body, 0),
+        _ => None,
+    }
+}
+
+impl Place {
+    /// The place of the events so far and of one more.
+    fn agreed(self, is_first: bool, next: Option<usize>) -> Place {
+        let next = next.map_or(Place::Nowhere, Place::At);
+        if is_first || self == next { next } else { Place::ByEvent }
+    }
+}

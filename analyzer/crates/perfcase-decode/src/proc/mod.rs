@@ -1,0 +1,14 @@
+//! The sampler's [`stream`] of /proc and /sys files, and the texts of these files.
+
+pub mod cgroups;
+pub mod counters;
+pub mod cpus;
+pub mod devices;
+pub mod function_profile;
+pub mod meminfo;
+pub mod page;
+pub mod socket_text;
+pub mod stat;
+pub mod stream;
+pub mod text;
+pub mod thread;

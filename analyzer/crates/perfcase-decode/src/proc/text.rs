@@ -1,0 +1,25 @@
+//! Words and numbers of the kernel's text files.
+
+use std::str::FromStr;
+
+/// Most lines that are read of a file.
+const LINE_COUNT_MAX: usize = 1 << 18;
+
+/// The lines that are text.
+#[inline]
+pub fn lines(text: &[u8]) -> impl Iterator<Item = &str> {
+    text.split(|&b| b == b'\n').take(LINE_COUNT_MAX).filter_map(|line| std::str::from_utf8(line).ok())
+}
+
+/// The next word as a number.
+#[inline]
+pub fn number<'a, T: FromStr>(words: &mut impl Iterator<Item = &'a str>) -> Option<T> {
+    words.next()?.parse().ok()
+}
+
+/// A name and what follows its colon: the last one, for names may hold some (`eth0:1`).
+#[inline]
+pub fn named(line: &str) -> Option<(&str, &str)> {
+    let at = line.rfind(':')?;
+    Some((line[..at].trim(), &line[at + 1..]))
+}

@@ -1,0 +1,8 @@
+//! Every integration test of this crate, in one program: linked once.
+
+#[path = "../../../perfcase-import/tests/all/support/fixture.rs"]
+#[allow(dead_code)]
+mod fixture;
+mod perf_data_alone;
+#[path = "../../../../testing/scale.rs"]
+mod scale;

@@ -1,0 +1,98 @@
+//! Timelines through the session: what is written when, and of which source.
+
+use super::*;
+use crate::model::Record;
+use crate::session::SourceId;
+use crate::timeline::interval::BLOCK;
+use crate::timeline::sched::Sched;
+use crate::timeline::{Entry, Return, Switch, WakeKind, Wakeup};
+
+/// Calls of a source that are written while events come in.
+fn streamed(only: Option<SourceId>, awaited: &[SourceId]) -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = Session::new(folder.path(), Some(0));
+    (session.timelines.only_syscall, session.timelines.awaited) = (only, awaited.to_vec());
+    let record = Record { clock_ns: 0, cpu: None, tid: None, pid: None, stack: None, payload: &[] };
+    let entry = Entry { number: 0, args: [0; 6], arg_count: 0, is_compat: false, is_typed: false };
+    let back = Return { number: 0, ret: 0, is_compat: false, is_typed: false };
+    for time in 0..20 {
+        session.timelines.of(0).syscalls.enter((1, 0), 2 * time, &record, entry);
+        session.timelines.of(0).syscalls.exit((1, 0), 2 * time + 1, &record, back, true);
+    }
+    session.stream_timelines(10);
+    session.close().unwrap()["syscall"]
+}
+
+#[test]
+fn calls_wait_until_it_is_known_whose_they_are() {
+    assert_eq!(streamed(Some(0), &[]), 20);
+    assert_eq!(streamed(None, &[]), 0, "another source may have them, too");
+    assert_eq!(streamed(Some(0), &[1]), 0, "/proc may say that the program has 32 bits");
+}
+/// A thread that switches with the idle task again and again, as a source with callchains or one without saw it.
+fn switches(sched: &mut Sched, count: i64, stack: Option<u32>) {
+    for number in 0..count {
+        let (prev, next) = if number % 2 == 0 { (0, 1) } else { (1, 0) };
+        let stack = stack.filter(|_| prev == 1).map(|stack| stack + number as u32 % 100);
+        let (prev_name, prev_state) = (0, 1);
+        let clock_ns = 20_000 * number;
+        sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name, next, prev_state, stack });
+    }
+}
+
+/// What is written of two sources that saw the same, and whether that failed.
+fn of_two_sources(count: i64, folder: Option<&str>) -> (u64, bool) {
+    let place = tempfile::tempdir().unwrap();
+    let mut session = Session::new(place.path(), Some(0));
+    folder.into_iter().for_each(|folder| session.sink.folder = folder.into());
+    for (source, stack) in [(0, None), (1, Some(7))] {
+        switches(&mut session.timelines.of(source).sched, count, stack);
+    }
+    session.flush(1);
+    let has_failed = session.has_failed();
+    session.write_timelines();
+    let written = session.close();
+    (written.map_or(0, |counts| counts["thread_state"]), has_failed)
+}
+
+#[test]
+fn what_waits_for_a_source_to_be_chosen_lies_in_a_file() {
+    let (few, many) = (1000, BLOCK as i64);
+    // A run after each switch, and a sleep before each second but the first.
+    let rows = |count: i64| count as u64 * 3 / 2 - 1;
+    assert_eq!(of_two_sources(few, None), (rows(few), false));
+    assert_eq!(of_two_sources(many, None), (rows(many), false));
+    assert_eq!(of_two_sources(few, Some("/nowhere")), (rows(few), false), "no file is needed");
+    assert_eq!(of_two_sources(many, Some("/nowhere")), (0, true));
+}
+
+/// A CPU whose idle task traces no switch: source 0, with callchains, has one wakeup of its thread, source 1 has all.
+#[test]
+fn the_source_that_knows_when_runs_began_is_chosen() {
+    let chosen = |has_idle: bool| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = Session::new(folder.path(), Some(0));
+        for source in [0, 1] {
+            let sched = &mut session.timelines.of(source).sched;
+            for number in 0..20 {
+                let at = |ns: i64| number * 20_000 + ns;
+                if source == 1 || number == 0 {
+                    let (woken, woken_name) = (1, 0);
+                    let kind = WakeKind::Wakeup;
+                    let (clock_ns, waker, cpu, stack) = (at(100), None, None, None);
+                    sched.wakeup(Wakeup { clock_ns, kind, woken, woken_name, waker, cpu, stack });
+                }
+                let mut switch = |clock_ns, prev, next, stack| {
+                    sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name: 0, next, prev_state: 1, stack });
+                };
+                if has_idle {
+                    switch(at(110), 0, 1, None);
+                }
+                switch(at(200), 1, 0, (source == 0).then_some(7));
+            }
+        }
+        session.timelines.chosen(&session.model.events.view()).sched
+    };
+    assert_eq!(chosen(false), Some(1));
+    assert_eq!(chosen(true), Some(0), "with the same switches, callchains count");
+}
