@@ -129,7 +129,7 @@ def test_a_known_rate_is_told_by_every_source(mode: str, without_perf: str, prog
         full = f"interval_ns > {FULL_NS}"
         # A command has waited in its first interval, and is loaded: it faults in pages that are none of its rate.
         first = 1 if is_command else 0
-        per_second = "SELECT sum(per_second) FROM context_switches WHERE process = 'steady'"
+        per_second = "SELECT sum(switch_per_s) FROM context_switches WHERE process = 'steady'"
         close(rows(connection, f"{per_second} AND {full} GROUP BY ts_ns ORDER BY ts_ns")[first:], 100)
         # perf
         (switches,) = rows(
@@ -150,6 +150,6 @@ def test_a_known_rate_is_told_by_every_source(mode: str, without_perf: str, prog
         for event, rate in (("context-switches", 100), ("page-faults", 500)):
             counted = f"FROM software_events WHERE event = '{event}' AND count > 0"
             close(rows(connection, f"SELECT count_per_s {counted} AND {full} ORDER BY ts_ns")[first:], rate)
-        for column, rate in (("voluntary_switches_per_s", 100), ("minor_faults_per_s", 500)):
+        for column, rate in (("voluntary_switch_per_s", 100), ("minor_fault_per_s", 500)):
             steady = "FROM process_activity WHERE comm = 'steady'"
             close(rows(connection, f"SELECT {column} {steady} AND {full} ORDER BY ts_ns")[first:], rate)
