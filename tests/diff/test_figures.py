@@ -86,6 +86,23 @@ def test_a_view_without_rows_has_no_figures(by: str) -> None:
     assert figures(connection("false"), view(by, entries)) == Collected({}, has_intervals=False)
 
 
+def test_a_process_that_began_between_two_readings_counts_in_the_round_that_saw_it() -> None:
+    """Rounds of readings end together. The interval of what began in one is short, and begins nearer to the next round."""
+    names = ("comm", "ts_ns", "interval_ns", "call_count")
+    whole = ", ".join(f"('{comm}', {n}e9, 1e9, 5.0)" for n in range(1, 5) for comm in ("old", "new"))
+    with duckdb.connect(config={"threads": 1}) as made:
+        rows = f"('old', 0e9, 1e9, 5.0), ('new', 0.7e9, 0.3e9, 5.0), {whole}"
+        made.execute(f"CREATE TABLE v AS FROM (VALUES {rows}) AS t({', '.join(names)})")
+        declared = parse({"diff by": "comm", "diff sum": "call_count"}, names)
+        columns = tuple(Column(name, name, None) for name in names)
+        found = figures(made, View("v", "g", "v", "a row", (), (), columns, "", Path("v.sql"), diff=declared))
+    assert {key: row["call_count"].value for key, row in found.rows.items()} == {("old",): 25.0, ("new",): 25.0}
+    # Five calls in each of five rounds: nothing varies. A round with less than half an interval counts as one without calls:
+    # n = 5, sum 20, squares 100: a spread of sqrt((100 - 20² / 5) / 4), times sqrt(5).
+    assert found.rows["old",]["call_count"].error == 0.0
+    assert found.rows["new",]["call_count"].error == pytest.approx(5.0)
+
+
 def test_a_view_with_a_median_is_read_twice() -> None:
     assert reads(view("comm")) == ["v", "v"]
 

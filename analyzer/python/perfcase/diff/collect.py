@@ -148,11 +148,14 @@ def _of_series(view: View, measures: Sequence[Measure], columns: Set[str], time:
     keys = _keys(view)
     listed = "".join(f"{key}, " for key in keys)
     interval = "interval_ns::DOUBLE" if "interval_ns" in columns else "NULL::DOUBLE"
-    # Readings of /proc have times of their own: those of one round are within half an interval of each other. Intervals of events
-    # have the same time in all rows.
-    slot = "t" if spans(view.name) else "coalesce(round((t - first) / nullif(usual, 0)), t)"
+    # Intervals of events have the same time in all rows. Readings of /proc have times of their own: those of one round end within
+    # half an interval of each other. They do not begin together: a process that began since the round before has a short one.
+    slot, moment = "t", f"{time}::DOUBLE"
+    if not spans(view.name):
+        slot = "coalesce(round((t - first) / nullif(usual, 0)), t)"
+        moment += " + coalesce(interval_ns, 0)" if time == "ts_ns" and "interval_ns" in columns else ""
     per_time = f"""
-      WITH read AS MATERIALIZED ({_read(view, measures, columns, f"{time}::DOUBLE AS t", f"{interval} AS i")}),
+      WITH read AS MATERIALIZED ({_read(view, measures, columns, f"{moment} AS t", f"{interval} AS i")}),
       pace AS (SELECT min(t) AS first, median(i) AS usual FROM read)
       SELECT {listed}{slot} AS slot, coalesce(max(i) * 2 >= any_value(usual), true) AS is_full
         {"".join(_of_time(n, measure) for n, measure in enumerate(measures))}
