@@ -213,9 +213,9 @@ def test_mean_and_spread_of_the_runs(capture: Capture, case_of) -> None:
         if row.task.tid not in split and row.task.tid != -1
     }
     ours = {
-        tid: (avg_us, percent)
-        for tid, avg_us, percent in case.rows(f"""{AS_PERF}
-            SELECT t.tid, floor(avg(duration_ns) / 1000)::BIGINT,
+        tid: (mean_ns, percent)
+        for tid, mean_ns, percent in case.rows(f"""{AS_PERF}
+            SELECT t.tid, avg(duration_ns),
                 coalesce(100 * stddev_samp(duration_ns) / sqrt(count(*)) / nullif(avg(duration_ns), 0), 0)
             FROM runs JOIN thread AS t USING (utid) GROUP BY t.utid, t.tid
         """)
@@ -223,7 +223,9 @@ def test_mean_and_spread_of_the_runs(capture: Capture, case_of) -> None:
     }
     assert ours.keys() == theirs.keys()
     for tid, (avg_us, percent) in theirs.items():
-        assert ours[tid][0] == avg_us, tid
+        # perf adds to its mean with each run, in doubles: where ours is a whole number of µs, its own may be a trifle less.
+        mean_ns = ours[tid][0]
+        assert (mean_ns - 1e-3) // 1000 <= avg_us <= mean_ns // 1000, tid
         # perf prints two decimals, rounded.
         assert abs(ours[tid][1] - percent) <= 0.005 + 1e-6, tid
 
