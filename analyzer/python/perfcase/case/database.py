@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 
 from perfcase.case.wholeness import flush_one
-from perfcase.catalogue import contents
+from perfcase.catalogue import contents, kit
 from perfcase.catalogue.schema import literal, load_catalogue, load_tables, package_data, quote, schema_dir
 from perfcase.catalogue.views import comment, create_view, describe, load_views
 from perfcase.errors import PerfcaseError
@@ -244,4 +244,6 @@ def views_hash() -> str:
         digest.update(path.read_bytes())
     digest.update(events.read_bytes() if events.is_file() else b"")
     digest.update(str(contents.VERSION).encode())
+    # How the text of the kit is put into a view is part of what the view is.
+    digest.update(Path(kit.__file__).read_bytes())
     return digest.hexdigest()[:32]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from perfcase.case import query
@@ -91,10 +92,9 @@ def metric(view: View | Table, measure: str | None, aggregation: str | None, whe
 def default_aggregation(view: View | Table, measure: str) -> str:
     """Choose the aggregation of a column that its view does not declare: add amounts, average levels, take the maximum of maxima."""
     column = next(column for column in view.columns if column.name == measure)
-    if measure.startswith("max_") or measure.endswith("_max") or "_max_" in measure:
-        return "max"
-    if measure.startswith("min_") or measure.endswith("_min") or "_min_" in measure:
-        return "min"
+    statistic = re.search(r"_(max|min)(_|$)", measure)
+    if statistic:
+        return statistic[1]
     is_amount = column.unit in _AMOUNT_UNITS and not any(part in measure for part in ("_avg", "_p50", "_p99", "mean"))
     is_series = any(other.name == "ts_ns" for other in view.columns)
     return "sum" if is_amount and not is_series else "mean"

@@ -5,7 +5,7 @@ import { safe } from "./safe";
 import { count, duration, figure, ratio, size } from "./units";
 
 /** Times are counted from the beginning of the recording, and a time to three digits would be none. */
-const INSTANT = /(^|_)ts_ns$|^(start|end|begin|since|until)_ns$/;
+const INSTANT = /(^|_)ts_ns$|^(start|end|begin)_ns$/;
 /** Numbers that name something: nobody adds them up, so they get no separators. */
 const NAME = /(^|_)(id|utid|tid|pid|ppid|tgid|cpu|node|port|fd|line|uid|inode|year|address|version|number|nr)$/;
 
