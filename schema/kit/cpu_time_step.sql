@@ -2,4 +2,4 @@
 -- takes: value, before
 -- rule: the kernel puts CPU times together from ticks and clocks and lets them go back a little (iowait, idle, steal; user and system of a
 --   process): a time that went back counts as unchanged. top, mpstat and pidstat do the same
-CASE WHEN $value < $before THEN 0 ELSE $value - $before END
+TRY_CAST(CASE WHEN $value < $before THEN 0 ELSE $value::HUGEINT - $before END AS BIGINT)
