@@ -153,6 +153,11 @@ class Result:
             self.row_count += len(batch)
             yield from batch
 
+    def relation(self) -> duckdb.DuckDBPyRelation:
+        """The rows as DuckDB's own kind of rows, with the types that the query gives them."""
+        with sql_errors():
+            return self._connection.sql(self._sql)
+
     def arrow(self) -> ArrowStream:
         """The rows as an Arrow C stream."""
         return self._stream(exact.IN_ARROW)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,47 +25,84 @@ if TYPE_CHECKING:
     from perfcase.diff.stack_page import Said
 
 LINES = 20
-"""Differences that are shown unless --limit says otherwise."""
+"""Differences that are shown by default."""
 SETTINGS = 8
 NOT_COMPARED = 5
 KEY_LENGTH = 60
 
-_COLUMNS = {
+ROWS = "SELECT * FROM difference ORDER BY rank"
+COLUMNS = {
     "rank": "INTEGER", "view": "VARCHAR", "key": "VARCHAR", "key_names": "VARCHAR[]", "key_values": "VARCHAR[]",
     "measure": "VARCHAR", "unit": "VARCHAR", "per": "VARCHAR", "state": "VARCHAR", "a": "DOUBLE", "b": "DOUBLE",
     "a_per": "DOUBLE", "b_per": "DOUBLE", "difference": "DOUBLE", "ratio": "DOUBLE", "noise_ratio": "DOUBLE",
     "sigmas": "DOUBLE", "is_noise": "BOOLEAN", "share_ratio": "DOUBLE", "score": "DOUBLE", "also": "VARCHAR[]",
     "why": "VARCHAR",
 }  # fmt: skip
+"""The columns of a line and their types."""
 
 
-def write(
+@dataclass(frozen=True)
+class Comparison:
+    """All that a diff says. It holds without the sides' connections."""
+
+    a: Side
+    b: Side
+    ranking: Ranking
+    lines: Sequence[Ranked]
+    """Those that are shown, in their order."""
+    line_count: int
+    """How many there are."""
+    conditions: Sequence[Condition]
+    settings: Sequence[Setting]
+    missing: Sequence[str]
+    """What was not compared and why, in words."""
+    stacks: Said | None = None
+    findings: Sequence[Change] = ()
+
+
+def comparison(
     a: Side,
     b: Side,
     ranking: Ranking,
-    fmt: str,
-    output: Path | None,
     limit: int,
     *,
     is_one_view: bool,
     stacks: Said | None = None,
-    findings: list[Change] | None = None,
-) -> None:
-    """Writes a diff. One view: with what is no more than noise."""
+    findings: Sequence[Change] = (),
+    with_missing: bool = True,
+) -> Comparison:
+    """What is said of two sides, at most ``limit`` lines of it; 0: all. One view: with what is no more than noise."""
     lines = [*ranking.lines, *ranking.noise] if is_one_view else ranking.lines
-    shown = lines[:limit] if limit else lines
-    found = conditions(a, b)
+    missing = _missing(a, b, ranking.not_compared) if with_missing else []
+    return Comparison(
+        a, b, ranking, lines[:limit] if limit else lines, len(lines), conditions(a, b), settings(a, b), missing, stacks, findings
+    )  # fmt: skip
+
+
+def write(found: Comparison, fmt: str, output: Path | None) -> None:
+    """Writes a diff."""
     if fmt == "table":
-        _text(a, b, ranking, found, shown, len(lines), output, stacks, findings or [])
+        _text(found, output)
         return
     if fmt == "json":
-        _json(a, b, ranking, found, shown, output, stacks, findings or [])
+        render.write_text(json.dumps(record_of(found), ensure_ascii=False, indent=1, allow_nan=False) + "\n", output)
         return
-    for each in (*_told(found), *fired.sentences(findings or []), *_missing(a, b, ranking.not_compared)):
+    for each in (*_told(found.conditions), *fired.sentences(found.findings), *found.missing):
         sys.stderr.write(f"perfcase: {safe(each)}\n")
-    with duckdb.connect() as connection:
-        fill(connection, shown)
-        render.write_result(Result(connection, "SELECT * FROM difference ORDER BY rank"), fmt, output, limited=True)
+    with as_table(found.lines) as connection:
+        render.write_result(Result(connection, ROWS), fmt, output, limited=True)
+
+
+def as_table(lines: Sequence[Ranked]) -> duckdb.DuckDBPyConnection:
+    """A connection with the lines in the table ``difference``; ``ROWS`` are its rows."""
+    connection = duckdb.connect(config={"threads": 1})
+    listed = ", ".join(f'"{name}" {kind}' for name, kind in COLUMNS.items())
+    connection.execute(f"CREATE TABLE difference ({listed})")
+    marks = ", ".join("?" for _ in COLUMNS)
+    if lines:
+        rows = [list(record(number, each).values()) for number, each in enumerate(lines, 1)]
+        connection.executemany(f"INSERT INTO difference VALUES ({marks})", rows)
+    return connection
 
 
 def record(number: int, each: Ranked) -> dict[str, Any]:
@@ -125,86 +162,56 @@ def _times(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def fill(connection: duckdb.DuckDBPyConnection, lines: Sequence[Ranked]) -> None:
-    """Puts the lines into a new table ``difference``."""
-    listed = ", ".join(f'"{name}" {kind}' for name, kind in _COLUMNS.items())
-    connection.execute(f"CREATE TABLE difference ({listed})")
-    marks = ", ".join("?" for _ in _COLUMNS)
-    if lines:
-        rows = [list(record(number, each).values()) for number, each in enumerate(lines, 1)]
-        connection.executemany(f"INSERT INTO difference VALUES ({marks})", rows)
-
-
-def _json(
-    a: Side,
-    b: Side,
-    ranking: Ranking,
-    found: Sequence[Condition],
-    lines: Sequence[Ranked],
-    output: Path | None,
-    stacks: Said | None,
-    findings: list[Change],
-) -> None:
-    whole = {
+def record_of(found: Comparison) -> dict[str, Any]:
+    """A diff as a program reads it."""
+    a, b = found.a, found.b
+    return {
         "a": {"name": a.name, "duration_ns": a.duration_ns},
         "b": {"name": b.name, "duration_ns": b.duration_ns},
-        "findings": [asdict(each) for each in findings],
-        "comparability": [asdict(each) for each in found],
+        "findings": [asdict(each) for each in found.findings],
+        "comparability": [asdict(each) for each in found.conditions],
         "per": {"event": a.per, "a": a.per_count, "b": b.per_count} if a.per else None,
-        "settings": [asdict(each) for each in settings(a, b)],
-        "not_compared": [asdict(each) for each in ranking.not_compared],
-        "stacks": asdict(stacks) if stacks else None,
-        "noise_count": len(ranking.noise),
-        "differences": [record(number, each) for number, each in enumerate(lines, 1)],
+        "settings": [asdict(each) for each in found.settings],
+        "not_compared": [asdict(each) for each in found.ranking.not_compared],
+        "stacks": asdict(found.stacks) if found.stacks else None,
+        "noise_count": len(found.ranking.noise),
+        "differences": [record(number, each) for number, each in enumerate(found.lines, 1)],
     }
-    told = json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    render.write_text(told, output)
 
 
-def _text(
-    a: Side,
-    b: Side,
-    ranking: Ranking,
-    found: Sequence[Condition],
-    lines: Sequence[Ranked],
-    all_of: int,
-    output: Path | None,
-    stacks: Said | None,
-    findings: list[Change],
-) -> None:
+def _text(found: Comparison, output: Path | None) -> None:
+    a, b, stacks = found.a, found.b, found.stacks
     with render.page(output) as console:
         for name, side in (("A", a), ("B", b)):
             console.print(rich.text.Text.assemble((f"{name}  ", "bold"), safe(side.name)))
-        _conditions(console, found)
+        _conditions(console, found.conditions)
         if a.per:
             told = f"  amounts are per {a.per}: {a.per_count:,.0f} in A, {b.per_count:,.0f} in B"
             console.print(rich.text.Text(safe(told)))
-        fired.write(console, findings)
+        fired.write(console, list(found.findings))
         console.print()
         if stacks:
             console.print(rich.text.Text.assemble(("Stacks  ", "bold"), safe(stacks.sentence)))
             for each in stacks.moved:
                 console.print(rich.text.Text(f"  {safe(each)}", style="dim"))
             console.print()
-        if lines:
+        if found.lines:
             console.print(rich.text.Text("What changed most", style="bold"))
             names = ["", "view", "key", "measure", "A", "B", "difference", "noise", "why"]
-            console.print(render.table_of(names, [_line(number, each) for number, each in enumerate(lines, 1)]))
+            console.print(render.table_of(names, [_line(number, each) for number, each in enumerate(found.lines, 1)]))
         else:
             console.print("no differences")
-        if all_of > len(lines):
-            console.print(rich.text.Text(f"{all_of - len(lines):,} further lines; --limit 0 gives all", style="dim"))
-        if ranking.noise:
-            told = (
-                f"{text.plural(len(ranking.noise), 'difference')} within the noise; --view NAME lists those of a view"
-            )
+        more, noise = found.line_count - len(found.lines), len(found.ranking.noise)
+        if more:
+            console.print(rich.text.Text(f"{more:,} further lines; --limit 0 gives all", style="dim"))
+        if noise:
+            told = f"{text.plural(noise, 'difference')} within the noise; --view NAME lists those of a view"
             console.print(rich.text.Text(told, style="dim"))
-        _settings(console, settings(a, b))
-        missing = list(_missing(a, b, ranking.not_compared))
-        if missing:
+        _settings(console, found.settings)
+        if found.missing:
             console.print()
             console.print(rich.text.Text("Not compared", style="bold"))
-        for each in missing:
+        for each in found.missing:
             console.print(rich.text.Text(f"  {safe(each)}"))
 
 

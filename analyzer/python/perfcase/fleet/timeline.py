@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from perfcase.history.bands import Split, run_starts
-from perfcase.history.baseline import Baseline
-from perfcase.history.captures import Capture, LeftOut
-from perfcase.history.metric import Reading
+from perfcase.fleet.bands import Split, run_starts
+from perfcase.fleet.baseline import Baseline
+from perfcase.fleet.captures import Capture, LeftOut
+from perfcase.fleet.metric import Reading
 from perfcase.lazy import duckdb
 
 ORDERS = ("time", "host", "ticket", "label")

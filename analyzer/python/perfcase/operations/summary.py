@@ -1,0 +1,67 @@
+"""One page for the ticket."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+from perfcase.case.opening import Opened
+from perfcase.errors import PerfcaseError
+from perfcase.operations.request import Asked, Option
+from perfcase.operations.result import writing
+from perfcase.summary import write_html, write_markdown
+
+Form = Literal["html", "md"]
+USUAL: Form = "md"
+"""As what the page comes where nothing says it."""
+_ENDINGS: dict[str, Form] = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}
+_WRITERS = {"html": write_html, "md": write_markdown}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Asked):
+    """As what the page comes."""
+
+    to: Annotated[
+        Form | None,
+        Option("html or md (Markdown).", besides=" Default: by the ending of the page's name.", flags=("--to",)),
+    ] = None
+
+    def named(self, output: Path) -> Request:
+        """The request for a page of this name.
+
+        Raises:
+            PerfcaseError: neither says as what it comes (usage).
+        """
+        form = self.to or _ENDINGS.get(output.suffix.lower())
+        if form is None:
+            raise PerfcaseError(
+                "usage", f"{output}: a summary is .html or .md", "name such a file with -o, or say --to"
+            )
+        return replace(self, to=form)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The page."""
+
+    text: str
+
+    def write(self, output: Path | None = None) -> None:
+        """See ``perfcase.operations.result.Result``."""
+        if output is None:
+            sys.stdout.buffer.write(self.text.encode(errors="replace"))
+            return
+        with writing(output) as partial:
+            partial.write_text(self.text, encoding="utf-8", errors="replace")
+
+
+def run(request: Request, case: Opened) -> Result:
+    """Findings, the report's tables, flame graphs, what is missing, how far to trust it.
+
+    Raises:
+        PerfcaseError: the capture cannot be opened (input).
+    """
+    return Result(_WRITERS[request.to or USUAL](case.connection, case.told_by_name))

@@ -1,0 +1,48 @@
+"""An analysis, in its own process: the request of an operation, asked of imported folders, and the answer written to standard output."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from perfcase.case.failures import failure, fault
+from perfcase.case.opening import open_capture
+from perfcase.operations.request import decode
+from perfcase.text import safe
+
+OPERATIONS = (
+    "diff", "diff_flamegraph", "export", "findings", "flamegraph", "history", "info", "reading", "report", "sql", "summary", "view",
+)  # fmt: skip
+"""Those that routes ask, which are loaded ahead of the first."""
+
+
+def answer(order: dict[str, Any]) -> int:
+    """Writes an answer; the exit code. ``order``: ``{"operation", "request", "captures", "stores", "only"}``, where captures are
+    the folders that are asked, and stores those that a history or a baseline is of. An error is one line on standard error."""
+    folders = [*order["captures"], *order["stores"]]
+    try:
+        _answer(order)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        raise
+    except Exception as error:
+        told = failure(error, folders)
+        if told is None:
+            traceback.print_exc()
+            told = fault(error)
+        sys.stderr.write(f"perfcase: {safe(str(told))}\n")
+        return told.exit_code
+    return 0
+
+
+def _answer(order: dict[str, Any]) -> None:
+    operation = import_module(f"perfcase.operations.{order['operation']}")
+    request = decode(operation.Request, order["request"])
+    stores = {"stores": list(map(Path, order["stores"]))} if order["stores"] else {}
+    with ExitStack() as stack:
+        cases = [stack.enter_context(open_capture(folder, only=order["only"])) for folder in order["captures"]]
+        operation.run(request, *cases, **stores).write()
