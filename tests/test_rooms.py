@@ -58,6 +58,17 @@ def test_no_arrow_goes_up() -> None:
     assert arrows == set()
 
 
+def test_the_server_asks_no_command() -> None:
+    """It calls operations; only its own start is a command."""
+    arrows = {
+        path.name
+        for path in (ROOT / "api" / "perfcase_api").rglob("*.py")
+        for parts in imported(path)
+        if parts[:2] == ["perfcase", "cli"] or parts[0] == "typer"
+    }
+    assert arrows == set()
+
+
 def test_the_table_of_rooms_is_the_one_of_this_test() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     told = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -30,10 +29,7 @@ def answer(order: dict[str, Any]) -> int:
     except KeyboardInterrupt:
         raise
     except Exception as error:
-        told = failure(error, folders)
-        if told is None:
-            traceback.print_exc()
-            told = fault(error)
+        told = failure(error, folders) or fault(error)
         sys.stderr.write(f"perfcase: {safe(str(told))}\n")
         return told.exit_code
     return 0

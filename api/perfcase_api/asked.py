@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Path, Query
@@ -22,12 +22,12 @@ _LIMIT = "limit"
 
 def query_of(
     cls: type[_T], *, path: Collection[str] = (), without: Collection[str] = (), **defaults: object
-) -> Callable[..., _T]:
+) -> Callable[..., Awaitable[_T]]:
     """What makes the request of a route's query, for ``Depends``. ``path``: fields that stand in the route's path; ``without``:
     fields that it does not have; ``defaults``: other ones than the operation's own."""
     fields = {_name(field): field for field in _fields(cls, without)}
 
-    def made(**given: Any) -> _T:  # noqa: ANN401 - as the request has it
+    async def made(**given: Any) -> _T:  # noqa: ANN401 - as the request has it
         return cls(**{field.name: given[name] for name, field in fields.items()})
 
     parameters = []

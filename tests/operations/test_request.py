@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -61,6 +63,14 @@ def test_what_a_program_asks_is_checked() -> None:
         assert caught.value.kind == "usage"
     assert view.Request(name="thread", settings="a=1").settings == ("a=1",)
     assert Part(cpu=["0-3"], window="..1s").conditions() == ("window=..1s", "cpu=0-3")
+
+
+def test_no_operation_loads_a_front() -> None:
+    """What answers at a server parses no command line, and no route."""
+    loads = "; ".join(f"import perfcase.operations.{name}" for name in OPERATIONS)
+    code = f"import sys, perfcase_api.analysing; {loads}; print(*(m for m in sys.modules if m in ('typer', 'fastapi', 'perfcase.cli')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
 
 
 def test_a_request_knows_its_operation() -> None:

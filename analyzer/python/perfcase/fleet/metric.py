@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from perfcase.case import query
 from perfcase.case.coverage import why_empty
@@ -15,7 +16,7 @@ from perfcase.catalogue.view import View
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
-WAYS = ("sum", "level", "mean", "max", "min", "median", "count")
+Way = Literal["sum", "level", "mean", "max", "min", "median", "count"]
 """How rows become one figure. level: added up over the rows of one time, then averaged over time."""
 
 _AMOUNT_UNITS = ("ns", "bytes", "count", "pages")

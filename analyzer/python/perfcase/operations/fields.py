@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
 from perfcase.operations.request import Asked, Option
+from perfcase.terminal import render
 
 Format = Annotated[
-    Literal["table", "csv", "json", "arrow", "parquet"],
+    render.Format,
     Option(
         "csv, json, arrow (IPC stream) or parquet.",
         flags=("--format", "-f"),

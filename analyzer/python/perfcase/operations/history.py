@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from perfcase.case.query import Result as Query
 from perfcase.catalogue.schema import load_tables
@@ -17,7 +17,7 @@ from perfcase.fleet import captures, scan, timeline
 from perfcase.fleet.bands import split
 from perfcase.fleet.baseline import baseline
 from perfcase.fleet.captures import Fleet, LeftOut, Progress
-from perfcase.fleet.metric import Metric, Reading, metric
+from perfcase.fleet.metric import Metric, Reading, Way, metric
 from perfcase.fleet.page import Page, print_scan
 from perfcase.fleet.readings import is_reading, read_all
 from perfcase.fleet.selector import select
@@ -28,7 +28,6 @@ from perfcase.operations.result import Rows
 from perfcase.operations.result import select as limited
 from perfcase.terminal import render
 
-Way = Literal["sum", "level", "mean", "max", "min", "median", "count"]
 ViewName = Annotated[str | None, fields.view("Where the figure is.")]
 Measure = Annotated[
     str | None,
@@ -52,7 +51,7 @@ class Request(Asked):
     where: fields.where("Which rows count: \"comm = 'java'\".") = None
     agg: Agg = None
     by: Annotated[
-        Literal["time", "host", "ticket", "label"],
+        timeline.Order,
         Option("What to order by before time.", besides=" Labels are those of perfcase-record --label."),
     ] = "time"
     only: Annotated[

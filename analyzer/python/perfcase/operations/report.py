@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfcase.case.opening import Opened
-from perfcase.lazy import rich
+from perfcase.lazy import duckdb, rich
 from perfcase.operations.request import Asked
 from perfcase.report import write_report
 from perfcase.terminal import render
@@ -22,7 +22,9 @@ class Request(Asked):
 class Result:
     """The report of a capture."""
 
-    case: Opened
+    connection: duckdb.DuckDBPyConnection
+    file: str
+    """FILE, as a command says it again."""
 
     @property
     def text(self) -> str:
@@ -37,7 +39,7 @@ class Result:
             self._write(console)
 
     def _write(self, console: rich.console.Console) -> None:
-        write_report(self.case.connection, console, self.case.told)
+        write_report(self.connection, console, self.file)
 
 
 def run(_request: Request, case: Opened) -> Result:
@@ -46,5 +48,4 @@ def run(_request: Request, case: Opened) -> Result:
     Raises:
         PerfcaseError: the capture cannot be opened (input).
     """
-    case.connection  # noqa: B018 - a file is not begun for a capture that cannot be opened
-    return Result(case)
+    return Result(case.connection, case.told)
