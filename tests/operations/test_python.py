@@ -51,6 +51,11 @@ def test_findings_and_views(file: Path) -> None:
         assert as_rows(found.project("utid, ts_ns, gap_ns")) == [
             {name: row[name] for name in ("utid", "ts_ns", "gap_ns")} for row in printed
         ]
+        whole = case.view("slow_syscalls").fetchall()
+        more = case.view("slow_syscalls", settings=["slow_syscall_ns=1"])
+        assert as_rows(more) == rows("view", "slow_syscalls", file, "--set", "slow_syscall_ns=1", "-n", 0)
+        assert len(more.fetchall()) > len(whole)
+        assert case.view("slow_syscalls").fetchall() == whole
         with pytest.raises(PerfcaseError, match="did you mean thread_time"):
             case.view("thread_tim")
         with pytest.raises(PerfcaseError, match="nothing"):

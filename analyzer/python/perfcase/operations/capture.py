@@ -53,7 +53,12 @@ class Case:
         """
         from perfcase.operations.view import Request, run
 
-        return run(_request(Request, {"name": name, **asked}), self._opened).relation()
+        request = _request(Request, {"name": name, **asked})
+        opened = self._opened
+        if request.settings:
+            # A parameter stays set: what is asked next is asked by another connection.
+            opened = Opened(opened.case, opened.only, opened.file)
+        return run(request, opened).relation()
 
     def findings(self, **asked: object) -> duckdb.DuckDBPyRelation:
         """What is wrong, most severe first: the view finding; with ``rules=True`` every rule (operations.findings).
