@@ -37,7 +37,7 @@ def test_the_wheel_holds_all_that_the_package_needs(tmp_path: Path) -> None:
         path.name: path.read_bytes() for path in (site / "perfcase" / "_data" / "recorder" / "build" / "dist").iterdir()
     }
     assert one == {name: (dist / name).read_bytes() for name in ("perfcase-record", "perfcase-record.sha256")}
-    assert (site / "perfcase" / "flamegraph.js").is_file()
+    assert (site / "perfcase" / "stacks" / "flamegraph.js").is_file()
     (server,) = tmp_path.glob("perfcase_api-*.whl")
     with zipfile.ZipFile(server) as archive:
         packed = set(archive.namelist())
