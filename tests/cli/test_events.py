@@ -68,7 +68,7 @@ def test_an_exception_of_the_reader_ends_the_printing(recorded: Recorded) -> Non
 
 def test_the_printing_process_cannot_raise_its_limits() -> None:
     code = (
-        "import resource\nfrom perfcase import eventprinter\neventprinter.limit()\n"
+        "import resource\nfrom perfcase.case import eventprinter\neventprinter.limit()\n"
         "print(resource.getrlimit(resource.RLIMIT_AS), resource.getrlimit(resource.RLIMIT_CPU))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
