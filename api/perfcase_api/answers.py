@@ -1,6 +1,6 @@
 """Answers that are kept: an analysis of a capture gives the same bytes until perfcase itself changes.
 
-An answer's key is its ETag: the captures, the command line, and the build of perfcase. The oldest go when there is no room,
+An answer's key is its ETag: the captures, the question, and the build of perfcase. The oldest go when there is no room,
 and those of a capture with it: the name of the file says which captures it is of; where there are many, any may be among them.
 What several ask at once is worked out once.
 """
@@ -33,9 +33,9 @@ class AnswerCache:
         self._build = f"{store.importer_id()} {database.views_hash()}"
         self._in_work: dict[str, asyncio.Event] = {}
 
-    def etag(self, captures: Sequence[str], arguments: Sequence[str]) -> str:
+    def etag(self, captures: Sequence[str], question: Sequence[str]) -> str:
         """Return the key of an answer."""
-        parts = [self._build, *captures, "", *arguments]
+        parts = [self._build, *captures, "", *question]
         return hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()[:40]
 
     def find(self, etag: str, captures: Sequence[str]) -> BinaryIO | None:

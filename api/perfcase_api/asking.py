@@ -1,25 +1,25 @@
-"""From a route to an analysis and back: the command line's arguments, the answer's headers, what is kept."""
+"""From a route to an analysis and back: what the process is asked, the answer's headers, what is kept."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, BinaryIO, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any, BinaryIO, TypeVar
 
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from perfcase_api.catalogue import Row
+from perfcase.operations.request import BaseRequest, encode, operation_of
 from perfcase_api.errors import ApiError
 from perfcase_api.state import Server
 from perfcase_api.who import Who
 
 _T = TypeVar("_T")
-
-TableFormat = Literal["json", "csv", "arrow", "parquet"]
 
 MEDIA = {
     "json": "application/json",
@@ -32,6 +32,7 @@ MEDIA = {
     "md": "text/markdown; charset=utf-8",
     "binary": "application/octet-stream",
     "tar": "application/x-tar",
+    "events": "text/event-stream",
 }
 PACKED = (MEDIA["parquet"], MEDIA["binary"], MEDIA["tar"])
 """What is compressed as it is."""
@@ -41,49 +42,56 @@ _POLL_S = 0.25
 """How often it is looked whether somebody still waits."""
 
 
-def option(name: str, value: object) -> list[str]:
-    """Return ``--name=value`` if there is a value: one argument, so that no value is taken for an option."""
-    if value is None or value is False:
-        return []
-    return [f"--{name}"] if value is True else [f"--{name}={value}"]
+@dataclass(frozen=True)
+class Question:
+    """A request of an operation, for some captures."""
+
+    request: BaseRequest
+    captures: Sequence[str]
+    """Their ids."""
+    stores: Sequence[str] = ()
+    """The ids of captures for a history or a baseline."""
+    only: Sequence[str] = ()
+    """The part of the captures (perfcase.case.scope)."""
+
+    def order(self) -> dict[str, Any]:
+        """Return it for perfcase_api.analysing, with folders relative to the one in which processes work."""
+        return {
+            "operation": operation_of(self.request),
+            "request": encode(self.request),
+            "captures": [f"{capture_id}/case" for capture_id in self.captures],
+            "stores": [f"{capture_id}/case" for capture_id in self.stores],
+            "only": list(self.only),
+        }
+
+    @property
+    def of(self) -> list[str]:
+        """Return the ids of all captures in it."""
+        return [*self.captures, *self.stores]
+
+    @property
+    def key(self) -> str:
+        """Return a text that identifies the question."""
+        return json.dumps(self.order(), sort_keys=True)
 
 
-def only_options(**conditions: str | Sequence[str] | None) -> list[str]:
-    """Return the --only options for keys of perfcase.case.scope, with one value or several per key."""
-    return [
-        f"--only={key}={value}"
-        for key, given in conditions.items()
-        for value in ([given] if isinstance(given, str) else given or ())
-    ]
-
-
-async def ask(
-    here: Server,
-    who: Who,
-    request: Request,
-    captures: Sequence[Row],
-    command: str,
-    arguments: Sequence[str],
-    media: str,
-) -> Response:
-    """Run ``perfcase COMMAND ARGUMENTS`` on captures; in the arguments ``{0}``, ``{1}`` … stand for their folders.
+async def ask(here: Server, who: Who, http: Request, question: Question, media: str) -> Response:
+    """Answer a question, from the cache or now.
 
     The answer streams. An error that comes after its first byte can only cut it, which a client sees: the last chunk is missing.
     """
-    ids = [row["capture_id"] for row in captures]
-    etag = here.answers.etag(ids, [command, *arguments])
+    ids = question.of
+    etag = here.answers.etag(ids, [question.key])
     # Weak: compressed or not, it says the same.
     headers = {"ETag": f'W/"{etag}"', "Cache-Control": "private, no-cache"}
-    if f'"{etag}"' in request.headers.get("if-none-match", ""):
+    if f'"{etag}"' in http.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     folders = [here.uploads.case(capture_id) for capture_id in ids]
-    names = {f"{{{number}}}": f"{capture_id}/case" for number, capture_id in enumerate(ids)}
-    line = [command, *(names.get(argument, argument) for argument in arguments)]
     kept = await asyncio.to_thread(here.answers.find, etag, ids)
     end = here.answers.begin(etag) if kept is None else None
     if kept is None and end is None:
         # Somebody asks the same just now: it is worked out once.
-        kept = await while_connected(request, here.answers.awaited(etag, ids, here.settings.limits.job_seconds))
+        kept = await while_connected(http, here.answers.awaited(etag, ids, here.settings.limits.job_seconds))
         end = here.answers.begin(etag, again=True) if kept is None else None
     if kept is not None:
         size = os.fstat(kept.fileno()).st_size
@@ -91,13 +99,13 @@ async def ask(
     stack = AsyncExitStack()
 
     async def begin() -> tuple[bytes, AsyncIterator[bytes]]:
-        job = await stack.enter_async_context(here.jobs.run(str(who.token_id), line, folders))
+        job = await stack.enter_async_context(here.jobs.run(str(who.token_id), question.order(), folders))
         output = job.output()
         # The first bytes decide between an answer and an error.
         return await anext(output, b""), output
 
     try:
-        first, output = await while_connected(request, begin())
+        first, output = await while_connected(http, begin())
     except BaseException:
         end()
         await stack.aclose()
@@ -152,8 +160,7 @@ async def _rest(
         end()
 
 
-def rows_max(here: Server, limit: int) -> int:
-    """Return how many rows a table may have."""
-    if limit > here.settings.limits.job_rows:
+def rows_max(here: Server, limit: int | None) -> None:
+    """Refuse a table with too many rows."""
+    if limit and limit > here.settings.limits.job_rows:
         raise ApiError("usage", f"limit: at most {here.settings.limits.job_rows:,} rows", "page with offset")
-    return limit

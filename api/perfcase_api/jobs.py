@@ -60,7 +60,7 @@ class Job:
         self._taken.add_done_callback(lambda _: self._grown.set())
 
     async def output(self) -> AsyncIterator[bytes]:
-        """Yield what the command wrote. Ends with an ApiError if it failed, took too long or wrote too much."""
+        """Yield what the analysis wrote. Ends with an ApiError if it failed, took too long or wrote too much."""
         at = 0
         while True:
             if at < self._kept_bytes:
@@ -107,7 +107,7 @@ class Job:
         return await asyncio.wait_for(work, max(0.0, self._deadline - asyncio.get_running_loop().time()))
 
     async def notes(self) -> str:
-        """Return what the command said on standard error beside its output."""
+        """Return what the analysis said on standard error beside its output."""
         return (await self._said).decode("utf-8", "replace")
 
     async def end(self) -> None:
@@ -166,15 +166,15 @@ class Jobs:
         self._starting = asyncio.create_task(self._nursery.start())
 
     @asynccontextmanager
-    async def run(self, user: str, arguments: Sequence[str], readable: Sequence[Path]) -> AsyncIterator[Job]:
-        """Run a command line of perfcase that may read these folders; it is killed when the block is left.
+    async def run(self, user: str, question: dict[str, Any], readable: Sequence[Path]) -> AsyncIterator[Job]:
+        """Answer a question (perfcase_api.analysing) in a process that may read these folders; it is killed when the block is left.
 
         A user's next one waits until the answer is sent: what a slow reader has not read yet is held for him only.
         """
         mine = self._of_user.setdefault(user, asyncio.Semaphore(self._limits.jobs_per_user))
         self._asked += 1
         try:
-            async with mine, self._job({"arguments": list(arguments)}, readable, self._slots, self._limits) as job:
+            async with mine, self._job({"analysis": question}, readable, self._slots, self._limits) as job:
                 yield job
         finally:
             self._asked -= 1
@@ -227,7 +227,7 @@ class Jobs:
                 "memory_bytes": limits.job_memory_bytes,
                 "cpu_seconds": math.ceil(limits.job_seconds),
             }
-            # Arguments may be longer than a pipe is wide.
+            # An order may be longer than a pipe is wide.
             await asyncio.to_thread(process.order, json.dumps(order).encode() + b"\n")
             yield job
         finally:

@@ -12,6 +12,9 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 
+from perfcase.operations import reading
+from perfcase.operations.request import encode
+from perfcase_api.asking import Question
 from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
 from perfcase_api.state import Server
@@ -24,10 +27,10 @@ _FAILURES_MAX = 3
 
 
 async def readings(
-    here: Server, who: Who, captures: Sequence[Row], question: Sequence[str], *, only_kept: bool = False
+    here: Server, who: Who, captures: Sequence[Row], question: reading.Request, *, only_kept: bool = False
 ) -> list[object]:
-    """Return what ``perfcase history QUESTION --reading`` prints of each capture, kept or worked out now; None where that fails."""
-    key = here.answers.etag([], ["reading", *question])
+    """Return the figure of each capture, kept or computed now; None if that fails."""
+    key = here.answers.etag([], [json.dumps(["reading", encode(question)])])
     rows = await asyncio.to_thread(
         here.catalogue.rows, "SELECT capture_id, told FROM reading WHERE question = ?", (key,)
     )
@@ -54,9 +57,9 @@ async def readings(
     return [found.get(row["capture_id"]) for row in captures]
 
 
-async def _ask_figure(here: Server, who: Who, capture_id: str, question: Sequence[str]) -> object:
-    line = ["history", f"{capture_id}/case", *question, "--reading"]
-    async with here.jobs.run(str(who.token_id), line, [here.uploads.case(capture_id)]) as job:
+async def _ask_figure(here: Server, who: Who, capture_id: str, question: reading.Request) -> object:
+    order = Question(question, [], [capture_id]).order()
+    async with here.jobs.run(str(who.token_id), order, [here.uploads.case(capture_id)]) as job:
         printed = b"".join([part async for part in job.output()])
     try:
         (figure,) = json.loads(printed)

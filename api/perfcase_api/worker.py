@@ -1,9 +1,10 @@
 """The process that every analysis and every import is a copy of: it loads what they need, and forks one for each.
 
 ``python -m perfcase_api.worker SOCKET`` speaks as perfcase_api.nursery says. A child reads one line of JSON from standard
-input: ``{"arguments", "readable", "memory_bytes", "cpu_seconds", "scratch", "scratch_bytes"}``, gives up its rights, runs a
-command line, and ends; output and exit code are the command line's own. With ``"check"`` instead of ``"arguments"`` it looks at an
-upload that arrives (perfcase_api.checking). ``{"import", "folder", "limits"}`` is an import (perfcase_api.import_worker).
+input: ``{"analysis", "readable", "memory_bytes", "cpu_seconds", "scratch", "scratch_bytes"}``, gives up its rights, writes the
+answer to standard output (perfcase_api.analysing), and ends with the exit code that the command line has for the same error. With
+``"check"`` in place of ``"analysis"`` it looks at an upload that arrives (perfcase_api.checking). ``{"import", "folder", "limits"}`` is
+an import (perfcase_api.import_worker).
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def _work() -> None:
         cpu_seconds=job["cpu_seconds"],
         file_bytes=job["scratch_bytes"] if is_fenced else 0,
     )
-    code = _check(job["check"]) if "check" in job else _run(job["arguments"])
+    code = _check(job["check"]) if "check" in job else _analyse(job["analysis"])
     sys.stdout.flush()
     # Not sys.exit: threads of DuckDB need not be waited for, nobody will miss what they do.
     os._exit(code)
@@ -117,10 +118,10 @@ def _import(job: dict[str, Any]) -> None:
     os._exit(0)
 
 
-def _run(arguments: list[str]) -> int:
-    from perfcase.cli.main import run
+def _analyse(order: dict[str, Any]) -> int:
+    from perfcase_api import analysing
 
-    return run(arguments)
+    return analysing.answer(order)
 
 
 def _check(arguments: list) -> int:
@@ -136,18 +137,18 @@ def _check(arguments: list) -> int:
 
 
 def _load() -> None:
-    """Load what every command needs, so that the first job does not wait for it."""
+    """Load what every analysis needs, so that the first one does not wait for it."""
     from importlib import import_module
 
     import duckdb
 
     from perfcase.case import database, store
     from perfcase.catalogue import schema, views
-    from perfcase.cli.main import COMMANDS, build_app
+    from perfcase.operations.request import fields_of
+    from perfcase_api.analysing import OPERATIONS
 
-    for name in COMMANDS:
-        import_module(f"perfcase.cli.{name}_command")
-    build_app()
+    for name in OPERATIONS:
+        fields_of(import_module(f"perfcase.operations.{name}").Request)
     schema.load_tables()
     views.load_views()
     database.views_hash()

@@ -58,7 +58,25 @@ def test_the_same_lines_here_and_there(client: perfcase.Client, capture: dict, s
     frame = client.view(there, "thread_time", process=["order-client"], order="on_cpu_ns DESC").df()
     assert set(frame["comm"]) == {"order-client"}
     assert frame["on_cpu_ns"].is_monotonic_decreasing
-    assert client.findings(there).project("finding").fetchall() == here.sql("SELECT finding FROM finding").fetchall()
+    assert client.findings(there).fetchall() == here.findings().fetchall()
+    assert client.findings(there).columns == here.findings().columns
+    asked = {"view": "thread_time", "a_window": "0s..1s", "b_window": "1s..2s", "limit": 3}
+    assert client.diff(there, **asked).project("view, key, a, b").fetchall() == (
+        here.diff(**asked).project("view, key, a, b").fetchall()
+    )
+    assert client.info(there)["sources"] == here.info()["sources"]
+    assert (
+        json.loads(client.flamegraph(there, off_cpu=True, fmt="json"))["weight"]
+        == (json.loads(here.flamegraph(off_cpu=True, fmt="json"))["weight"])
+    )
+    assert client.report(there).splitlines()[0] == here.report().splitlines()[0]
+    assert client.summary(there).startswith("# perfcase summary")
+    figure = {"view": "thread_time", "measure": "switch_count"}
+    there_too = client.history(ticket="OPS-1", **figure)
+    assert there_too.columns == perfcase.history(sample("d-nagle/tcp"), **figure).columns
+    assert there_too.project("value").fetchall() == (
+        perfcase.history(sample("d-nagle/tcp"), **figure).project("value").fetchall()
+    )
 
 
 def test_what_else_there_is(client: perfcase.Client, capture: dict, tmp_path: Path) -> None:

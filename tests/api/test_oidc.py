@@ -183,7 +183,7 @@ def test_the_provider_may_change_its_keys(monkeypatch: pytest.MonkeyPatch) -> No
         idp.turn_keys()
         with pytest.raises(ApiError, match="not signed by the provider"):
             await signed_in(provider)
-        # Asked for again, but not for every token that anybody makes up.
+        # BaseRequest for again, but not for every token that anybody makes up.
         monkeypatch.setattr(oidc, "_REFETCH_S", 0.0)
         assert await signed_in(provider) == "ada"
 

@@ -42,3 +42,18 @@ def test_every_route_is_described(admin: httpx.Client) -> None:
         for method, operation in methods.items():
             assert operation.get("description"), (method, path)
             assert operation["tags"], (method, path)
+
+
+def test_every_answer_has_a_shape(admin: httpx.Client) -> None:
+    """The shape of what comes, in each form in which it comes; 204 and 303 have no body."""
+    lacking, none = [], []
+    for path, methods in admin.get("/openapi.json").json()["paths"].items():
+        for method, operation in methods.items():
+            answers = {status: answer for status, answer in operation["responses"].items() if status[0] in "23"}
+            assert answers, (method, path)
+            for status, answer in answers.items():
+                content = answer.get("content", {})
+                lacking += [(method, path, kind) for kind, each in content.items() if not each.get("schema")]
+                if not content and status not in ("204", "303"):
+                    none.append((method, path))
+    assert (lacking, none) == ([], [])

@@ -11,7 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from perfcase.operations import view
 from perfcase_api import sandbox, serving
+from perfcase_api.asking import Question
 from perfcase_api.errors import ApiError
 from perfcase_api.imports import Imports
 from perfcase_api.jobs import Jobs
@@ -120,8 +122,8 @@ def test_an_analysis_reads_its_captures_only(server: Running, admin: httpx.Clien
     async def ask(asked: str, readable: str) -> bytes:
         jobs = Jobs(1, Limits(), Nursery(captures), tmp_path / "scratch")
         try:
-            arguments = ["view", "thread", f"{asked}/case", "--format=csv"]
-            async with jobs.run("somebody", arguments, [captures / readable / "case"]) as job:
+            question = Question(view.Request(name="thread", fmt="csv"), [asked])
+            async with jobs.run("somebody", question.order(), [captures / readable / "case"]) as job:
                 return b"".join([chunk async for chunk in job.output()])
         finally:
             await jobs.close()

@@ -33,7 +33,8 @@ def test_the_other_way_round_they_are_gone(studies: Studies, tmp_path: Path) -> 
     crowded, alone = (store.open_case(studies.path(name)) for name in (CROWDED, ALONE))
     with opened_sides(crowded, alone, None, None) as sides:
         ranking = rank(*sides, ["load_average"])
-        page.write(*sides, ranking, "table", tmp_path / "text", 1, is_one_view=False, findings=changes(*sides))
+        found = page.comparison(*sides, ranking, 1, is_one_view=False, findings=changes(*sides))
+        page.write(found, "table", tmp_path / "text")
     text = (tmp_path / "text").read_text()
     gone = "gone in B: critical: Noisy neighbour: another control group uses the CPU that this one waits for\n    A  /service: its threads waited"
     assert gone in text

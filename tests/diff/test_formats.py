@@ -45,7 +45,7 @@ def test_the_lines_are_the_same_in_every_format(
     ranking = rank(a, b, views)
 
     def write(fmt: str, path: Path) -> None:
-        page.write(a, b, ranking, fmt, path, limit, is_one_view=views is not None)
+        page.write(page.comparison(a, b, ranking, limit, is_one_view=views is not None), fmt, path)
 
     write("json", tmp_path / "rows.json")
     told = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from perfcase.history.bands import STRICT, run_starts, split
+from perfcase.fleet.bands import STRICT, run_starts, split
 
 FAST_AND_SLOW = [0.62, 1.80, 1.75, 1.91, 0.66, 1.84, 1.69, 1.88, 1.77, 1.93, 1.71, 1.86, 1.79, 1.82, 1.74, 1.90]
 """Cycles per instruction of 16 nodes, 2 of them fast: as the publication of the 3 times larger instance has it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase.history import captures
+from perfcase.fleet import captures
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case, put
 

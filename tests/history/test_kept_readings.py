@@ -15,9 +15,9 @@ import pytest
 from perfcase.case import database, query
 from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
-from perfcase.history import captures, metric
-from perfcase.history.metric import Reading
-from perfcase.history.readings import read_all
+from perfcase.fleet import captures, metric
+from perfcase.fleet.metric import Reading
+from perfcase.fleet.readings import read_all
 from tests.support.fakecase import make_case, put
 
 ON_CPU = metric.metric(load_views()["thread_time"], "on_cpu_ns", None, None)

@@ -10,8 +10,8 @@ import pytest
 
 from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
-from perfcase.history.captures import load
-from perfcase.history.scan import scan
+from perfcase.fleet.captures import load
+from perfcase.fleet.scan import scan
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case, put
 

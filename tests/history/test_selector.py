@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from perfcase.errors import PerfcaseError
-from perfcase.history.baseline import baseline
-from perfcase.history.captures import Capture
-from perfcase.history.selector import select
+from perfcase.fleet.baseline import baseline
+from perfcase.fleet.captures import Capture
+from perfcase.fleet.selector import select
 
 DAY_NS = 86_400 * 10**9
 FIRST_NS = 20_458 * DAY_NS  # 2026-01-05 00:00 UTC

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perfcase.errors import PerfcaseError
-from perfcase.history.usual import parse
+from perfcase.fleet.usual import parse
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case, put
 

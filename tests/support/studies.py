@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from perfcase.cli import diff_command
 from perfcase.diff.compare import Side
+from perfcase.operations import diff
 from tests.support.cli import Done, perfcase
 from tests.support.imports import SAMPLES, placed
 
@@ -37,9 +37,9 @@ class Studies:
         with ExitStack() as stack:
             # A diff as text, as rows and as JSON is one comparison, written in three forms.
             for owner, name in (
-                (diff_command, "rank"),
-                (diff_command, "changes"),
-                (diff_command.stack_page, "compare_stacks"),
+                (diff, "rank"),
+                (diff, "changes"),
+                (diff.stack_page, "compare_stacks"),
             ):
                 stack.enter_context(mock.patch.object(owner, name, self._once(getattr(owner, name))))
             self._done[words] = perfcase(*words, cwd=self._folder)

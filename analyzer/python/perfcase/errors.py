@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 EXIT_CODES = {
     "internal": 1,
     "usage": 2,
@@ -53,3 +55,12 @@ class PerfcaseError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+def unknown(what: str, name: str, known: Iterable[str], listing: str) -> PerfcaseError:
+    """Return the error for an unknown name, with similar names; ``listing``: the command that lists all."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"{listing} lists them"
+    return PerfcaseError("not_found", f"there is no {what} {name}", hint)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from perfcase_api.catalogue import Row, now_ns
 from perfcase_api.errors import ApiError
+from perfcase_api.responses import answers
 from perfcase_api.state import Here, Me, sse
 from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, clean_ticket
 
@@ -176,7 +177,7 @@ async def delete_capture(here: Here, me: Me, capture_id: CaptureId) -> Response:
 @router.get(
     "/{capture_id}/original",
     response_class=FileResponse,
-    responses={200: {"content": {"application/octet-stream": {}}}},
+    responses=answers("binary", description="The file."),
 )
 def download(here: Here, me: Me, capture_id: CaptureId) -> FileResponse:
     """The file as it was uploaded. Ranges are answered."""
@@ -216,7 +217,7 @@ def add_note(here: Here, me: Me, capture_id: CaptureId, note: NewNote) -> Note:
 @router.get(
     "/{capture_id}/progress",
     response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {}}}},
+    responses=answers("events", description="Events, as server-sent events are written."),
 )
 async def follow_import(here: Here, me: Me, capture_id: CaptureId) -> StreamingResponse:
     """The import as server-sent events ``import``: ``{"state", "phase", "records", "reason"}``, until it is done."""

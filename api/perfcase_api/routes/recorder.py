@@ -33,7 +33,7 @@ def _offered(name: str) -> Response:
             "this server has no recorder to offer",
             "make recorder builds it; the wheel and the container image have it; or copy recorder/ to the host",
         )
-    # Asked for again each time: the checksum is that of the file of the same server.
+    # BaseRequest for again each time: the checksum is that of the file of the same server.
     return FileResponse(
         found, media_type="application/octet-stream", filename=name, headers={"Cache-Control": "no-cache"}
     )

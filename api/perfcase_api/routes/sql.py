@@ -5,64 +5,56 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field, create_model
 
-from perfcase.case.scope import KEYS
-from perfcase_api.asking import MEDIA, TableFormat, ask, only_options, option, rows_max
+from perfcase.operations import sql
+from perfcase.operations.fields import Part
+from perfcase_api import responses
+from perfcase_api.asking import MEDIA, Question, ask, rows_max
 from perfcase_api.errors import ApiError
-from perfcase_api.routes.analysis import TABLE
+from perfcase_api.parameters import body_of, request_of
 from perfcase_api.state import Here, Me
 
 router = APIRouter(prefix="/v1", tags=["analysis"])
 
 _CAPTURES_MAX = 100
+_ROWS = 10_000
+"""The default number of rows."""
 
-Names = Annotated[list[str] | None, Field(max_length=20)]
-
-
-class Question(BaseModel):
-    """One SELECT, and what of."""
-
-    sql: str = Field(
-        min_length=1, max_length=100_000, examples=["SELECT comm, on_cpu_ns FROM thread_time ORDER BY 2 DESC LIMIT 5"]
-    )
-    capture_id: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
-    ticket: str | None = Field(None, max_length=200, description="All captures of this ticket.")
-    format: TableFormat = "json"
-    limit: int = Field(10_000, ge=1)
-    window: str | None = Field(
-        None, max_length=50, description="Only this time of each capture.", examples=["10s..20s"]
-    )
-    process: Names = Field(None, description="Only processes of these names or pids.")
-    thread: Names = Field(None, description="Only threads of these names or tids.")
-    cpu: Names = Field(None, description="Only what happened there.")
-    cgroup: Names = Field(None, description="Only what is in these control groups.")
+Body = create_model(
+    "Question",
+    __doc__="One SELECT, and the captures to run it on.",
+    **body_of(sql.Request, limit=_ROWS),
+    capture_id=(Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None, None),
+    ticket=(str | None, Field(None, max_length=200, description="All captures of this ticket.")),
+    **body_of(Part),
+)
 
 
-@router.post("/sql", responses=TABLE)
-async def sql(here: Here, me: Me, request: Request, question: Question) -> Response:
-    """Rows of one SELECT, run in a process that can read these captures and nothing else; the first column is capture_id."""
-    if (question.capture_id is None) == (question.ticket is None):
-        raise ApiError("usage", "either capture_id or ticket", "see /openapi.json")
-    if question.capture_id:
-        rows = [here.ready(me, question.capture_id)]
+@router.post("/sql", response_class=Response, responses=responses.table(responses.rows_of("capture_id")))
+async def sql_(here: Here, me: Me, http: Request, body: Body) -> Response:
+    """Run one SELECT in a process that can read these captures and nothing else. The first column is capture_id."""
+    if (body.capture_id is None) == (body.ticket is None):
+        raise ApiError("usage", "give either capture_id or ticket", "see /openapi.json")
+    if body.capture_id:
+        rows = [here.ready(me, body.capture_id)]
     else:
         rows = [
             row
             for row in here.catalogue.rows(
                 "SELECT * FROM capture WHERE ticket = ? AND state = 'ready' ORDER BY started_ns, capture_id",
-                (question.ticket,),
+                (body.ticket,),
             )
             if me.sees(row["ticket"])
         ]
         if not rows:
             raise ApiError(
-                "not_found", f"there is no imported capture of ticket {question.ticket}", "GET /v1/captures lists them"
+                "not_found", f"there is no imported capture of ticket {body.ticket}", "GET /v1/captures lists them"
             )
         if len(rows) > _CAPTURES_MAX:
             raise ApiError("too_large", f"the ticket has {len(rows)} captures; at most {_CAPTURES_MAX}", "ask each")
-    also = [argument for number in range(1, len(rows)) for argument in ("--also", f"{{{number}}}")]
-    arguments = ["{0}", *also, "--capture-id", *option("limit", rows_max(here, question.limit))]
-    arguments += only_options(**{key: getattr(question, key) for key in KEYS})
-    arguments += [*option("format", question.format), "--", question.sql]
-    return await ask(here, me, request, rows, "sql", arguments, MEDIA[question.format])
+    rows_max(here, body.limit)
+    request = request_of(sql.Request, body, with_capture_id=True)
+    only = request_of(Part, body).conditions()
+    question = Question(request, [row["capture_id"] for row in rows], only=only)
+    return await ask(here, me, http, question, MEDIA[request.fmt])

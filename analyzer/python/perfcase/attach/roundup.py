@@ -52,7 +52,7 @@ class Adapter:
     def attach(self, issue: str, text: str, attachment: Attachment) -> str:
         """Create a file and a message. The issue gets both or none."""
         place = f"issue/{urllib.parse.quote(issue, safe='')}"
-        # Asked first: a large file is not to be sent for an issue that is not there.
+        # BaseRequest first: a large file is not to be sent for an issue that is not there.
         self._ask("GET", place)
         body, headers = form({"name": attachment.name, "type": attachment.media}, "content", attachment)
         file_id = self._ask("POST", "file", body, headers)["id"]

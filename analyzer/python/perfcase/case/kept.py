@@ -37,7 +37,7 @@ _MADE_BY = (
     "case/window.py",
     "diff/collect.py",
     "diff/rank.py",
-    "history/metric.py",
+    "fleet/metric.py",
 )
 """The modules that what is kept depends on, besides schema/."""
 _WORKING = ".working-"

@@ -1,8 +1,10 @@
-"""A capture as a DuckDB connection, for Python: ``perfcase.open``."""
+"""Open a capture or a part of it: import it if necessary, and connect to its tables and views."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -10,11 +12,59 @@ from perfcase.case import query, store
 from perfcase.lazy import duckdb
 
 
+class Opened:
+    """An imported capture, or a part of it. The first use connects to it; ``close`` ends the connection."""
+
+    def __init__(self, case: store.Case, only: Sequence[str] = (), file: Path | None = None) -> None:
+        """Open nothing yet. ``only``: the part (perfcase.case.scope). ``file``: FILE as the user wrote it."""
+        self.case = case
+        self.only = tuple(only)
+        self.file = file or case.folder
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @cached_property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """Return the connection. It reads the tables and views, and nothing else of this machine.
+
+        Raises:
+            PerfcaseError: the folder cannot be opened (input), ``only`` is wrong (usage) or matches nothing (not_found).
+        """
+        return connect(self.case, self.only)
+
+    @property
+    def words(self) -> str:
+        """Return FILE with its --only options, as words of a command line."""
+        return self._with_part(str(self.file))
+
+    @property
+    def name_words(self) -> str:
+        """Return the same without the folder, for readers elsewhere."""
+        return self._with_part(self.file.name)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if made := self.__dict__.pop("connection", None):
+            made.close()
+
+    def _with_part(self, file: str) -> str:
+        return " ".join([file, *(f"--only {shlex.quote(condition)}" for condition in self.only)])
+
+
 def open_capture(
-    file: str | PathLike[str], *, only: Sequence[str] = (), debug_dirs: Sequence[str | PathLike[str]] = ()
-) -> duckdb.DuckDBPyConnection:
-    """See ``perfcase.open``."""
-    return connect(store.open_case(Path(file), debug_dirs=[Path(place) for place in debug_dirs]), only)
+    file: str | PathLike[str],
+    *,
+    only: Sequence[str] = (),
+    debug_dirs: Sequence[str | PathLike[str]] = (),
+    progress: store.Progress | None = None,
+) -> Opened:
+    """Open FILE. Import it first if necessary (perfcase.case.store.open_case)."""
+    places = [Path(place) for place in debug_dirs]
+    return Opened(store.open_case(Path(file), progress=progress, debug_dirs=places), only, Path(file))
 
 
 def connect(case: store.Case, only: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:

@@ -153,6 +153,11 @@ class Result:
             self.row_count += len(batch)
             yield from batch
 
+    def relation(self) -> duckdb.DuckDBPyRelation:
+        """Return the rows as a relation of DuckDB, with the types of the query."""
+        with sql_errors():
+            return self._connection.sql(self._sql)
+
     def arrow(self) -> ArrowStream:
         """Return the rows as an Arrow C stream."""
         return self._stream(exact.IN_ARROW)[0]

@@ -10,13 +10,13 @@ import typer
 
 from perfcase.attach import CREDENTIALS, Attachment, adapter, authorization
 from perfcase.case.kept import have_findings
-from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, named, opened
-from perfcase.cli.summary_command import _WRITERS, Form
+from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, opened
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
+from perfcase.operations import summary
 from perfcase.text import safe
 
-_MEDIA = {Form.html: "text/html; charset=utf-8", Form.md: "text/markdown; charset=utf-8"}
+_MEDIA = {"html": "text/html; charset=utf-8", "md": "text/markdown; charset=utf-8"}
 _FINDINGS_MAX = 20
 
 
@@ -32,10 +32,12 @@ def command(
             "--adapter", metavar="NAME", help="The kind of tracker: roundup, webhook, or an installed adapter."
         ),
     ] = "roundup",
-    summary: Annotated[
+    with_summary: Annotated[
         bool, typer.Option("--summary", help="Attach the summary page instead of the capture.", show_default=False)
     ] = False,
-    to: Annotated[Form, typer.Option("--to", help="The format of the summary: html or md (Markdown).")] = Form.html,
+    to: Annotated[
+        summary.Form, typer.Option("--to", help="The format of the summary: html or md (Markdown).")
+    ] = "html",
     server: Annotated[
         str | None,
         typer.Option(
@@ -69,11 +71,11 @@ def command(
     if not issue.isalnum():
         raise PerfcaseError("usage", f"{issue}: not an issue number", "--issue 123")
     sender = adapter(by)(tracker, authorization(credentials))
-    with opened(file, debug_dir, only) as connection:
-        text = _findings_text(connection, named(Path(file.name), only))
-        if summary:
-            page = _WRITERS[to](connection, named(Path(file.name), only)).encode(errors="replace")
-            attachment = Attachment(f"{file.name}.summary.{to.value}", _MEDIA[to], page)
+    with opened(file, debug_dir, only) as case:
+        text = _findings_text(case.connection, case.name_words)
+        if with_summary:
+            page = summary.run(summary.Request(to=to), case).text.encode(errors="replace")
+            attachment = Attachment(f"{file.name}.summary.{to}", _MEDIA[to], page)
         else:
             attachment = Attachment(file.name, "application/octet-stream", _file(file))
     if server:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
-import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from perfcase.case import query, store
-from perfcase.case.opening import connect
-from perfcase.catalogue.plot import Plan
-from perfcase.catalogue.views import load_views
-from perfcase.errors import PerfcaseError
-from perfcase.lazy import duckdb, rich
+from perfcase.case import store
+from perfcase.case.opening import Opened
+from perfcase.lazy import rich
 from perfcase.terminal import render
 from perfcase.text import safe
-
-Format = StrEnum("Format", {name: name for name in render.FORMATS})
 
 FileArgument = Annotated[
     Path,
@@ -32,21 +24,10 @@ FileArgument = Annotated[
         show_default=False,
     ),
 ]
-FormatOption = Annotated[
-    Format,
-    typer.Option("--format", "-f", help="The output format: table, csv, json, arrow (IPC stream) or parquet."),
-]
 OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
 ]
-LimitOption = Annotated[
-    int | None,
-    typer.Option(
-        "--limit", "-n", min=0, metavar="N", help="Print at most N rows; 0 prints all. Default for a table: 1,000."
-    ),
-]
-
 DebugDirOption = Annotated[
     list[Path] | None,
     typer.Option(
@@ -67,46 +48,6 @@ OnlyOption = Annotated[
         "cgroup=PATH. Names can contain * and ?. Can be given several times.",
     ),
 ]
-
-
-OffCpuOption = Annotated[
-    bool,
-    typer.Option("--off-cpu", help="Show off-CPU time by callchain instead of samples."),
-]
-WakersOption = Annotated[
-    bool,
-    typer.Option(
-        "--wakers", help="With --off-cpu: show only sleeps, with the callchain of the waker, inverted, on top of each."
-    ),
-]
-
-
-def check_off_cpu(off_cpu: bool, wakers: bool, event: str | None) -> None:
-    """Check that --off-cpu, --wakers and --event are compatible."""
-    if off_cpu and event:
-        raise PerfcaseError(
-            "usage",
-            "--off-cpu and --event exclude each other",
-            "--off-cpu counts time off the CPU, --event counts samples",
-        )
-    if wakers and not off_cpu:
-        raise PerfcaseError("usage", "--wakers needs --off-cpu")
-
-
-def event_option(help_text: str) -> object:
-    """Return the option --event with this help text."""
-    return Annotated[str | None, typer.Option("--event", "-e", metavar="NAME", help=help_text)]
-
-
-def where_option(help_text: str) -> object:
-    """Return the option --where with this help text."""
-    return Annotated[str | None, typer.Option("--where", "-w", metavar="SQL", help=help_text)]
-
-
-def plot_option(help_text: str) -> object:
-    """Return the options --plot and --no-plot; the help text says what is drawn."""
-    more = " This is the default on a terminal."
-    return Annotated[bool | None, typer.Option("--plot/--no-plot", help=help_text + more, show_default=False)]
 
 
 @contextmanager
@@ -144,8 +85,17 @@ def capture_progress() -> Iterator[Callable[[str, int, int], None]]:
     if not sys.stderr.isatty():
         yield lambda _name, _number, _of: None
         return
-    with render.console(stderr=True).status("") as status:
-        yield lambda name, number, of: status.update(rich.markup.escape(f"{number + 1}/{of}  {safe(name)}"))
+    status = render.console(stderr=True).status("")
+
+    def report(name: str, number: int, of: int) -> None:
+        # Start here: a request about one capture shows nothing.
+        status.start()
+        status.update(rich.markup.escape(f"{number + 1}/{of}  {safe(name)}"))
+
+    try:
+        yield report
+    finally:
+        status.stop()
 
 
 def open_file(file: Path, debug_dirs: list[Path] | None = None) -> store.Case:
@@ -154,54 +104,11 @@ def open_file(file: Path, debug_dirs: list[Path] | None = None) -> store.Case:
         return store.open_case(file, progress=progress, debug_dirs=debug_dirs or ())
 
 
-def named(file: Path, only: list[str] | None) -> str:
-    """Return FILE with its --only options, as words of a command line."""
-    return " ".join([str(file), *(f"--only {shlex.quote(condition)}" for condition in only or ())])
+def opened(file: Path, debug_dirs: list[Path] | None = None, only: list[str] | None = None) -> Opened:
+    """Open FILE or a part of it, and import it first if necessary."""
+    return Opened(open_file(file, debug_dirs), only or (), file)
 
 
-@contextmanager
-def opened(
-    file: Path, debug_dirs: list[Path] | None = None, only: list[str] | None = None
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Connect to the tables and views of FILE, or of a part of it."""
-    with connect(open_file(file, debug_dirs), only or ()) as connection:
-        yield connection
-
-
-def write(
-    connection: duckdb.DuckDBPyConnection,
-    sql: str,
-    fmt: Format,
-    output: Path | None,
-    limit: int | None,
-    plot: Plan | None = None,
-) -> query.Result:
-    """Run one SELECT and write its rows, or draw them by a plan."""
-    if limit:
-        query.gate(connection, sql)
-        sql = f"SELECT * FROM ({sql.strip().rstrip(';')}\n) LIMIT {limit}"
-    result = query.Result(connection, sql)
-    render.write_result(result, fmt.value, output, limited=limit is not None, plot=plot)
-    return result
-
-
-@contextmanager
-def writing(output: Path) -> Iterator[Path]:
-    """Open a file that replaces ``output`` on success."""
-    try:
-        with render.replacing(output) as partial:
-            yield partial
-    except OSError as error:
-        raise PerfcaseError("environment", f"{output}: cannot be written: {error.strerror or error}") from error
-
-
-def unknown(what: str, name: str, known: Iterable[str], listing: str) -> PerfcaseError:
-    """Return the error for an unknown name, with similar names."""
-    near = difflib.get_close_matches(name, list(known), n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"{listing} lists them"
-    return PerfcaseError("not_found", f"there is no {what} {name}", hint)
-
-
-def complete_view(incomplete: str) -> list[tuple[str, str]]:
-    """Complete names of views for the shell."""
-    return [(view.name, view.description) for view in load_views().values() if view.name.startswith(incomplete)]
+def unless_standard_output(output: Path | None) -> Path | None:
+    """Return the file to write for an operation: None for ``-``, which is standard output."""
+    return None if output is None or str(output) == "-" else output

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from perfcase.case import query, store
-from perfcase.case.inspection import (
-    Fact,
-    facts_of_case,
-    facts_of_manifest,
-    inspect,
-    sources_of_case,
-    sources_of_manifest,
-)
-from perfcase.cli.common import FileArgument, open_file
+from perfcase.cli.common import FileArgument, opened
 from perfcase.cli.import_command import print_issues
 from perfcase.errors import PerfcaseError
+from perfcase.operations import info
 from perfcase.terminal.render import console, table_of
 from perfcase.text import safe, size
 
@@ -42,24 +32,15 @@ def command(
     """
     if not file.exists():
         raise PerfcaseError("not_found", f"{file}: no such file")
-    described = None if store.is_imported(file) else inspect(file)
-    manifest = described["manifest"] if described else None
-    if manifest:
-        facts, sources = facts_of_manifest(manifest), sources_of_manifest(manifest)
-    else:
-        case = open_file(file)
-        with query.connect(case.folder) as connection:
-            facts, sources = facts_of_case(connection), sources_of_case(connection)
+    told = info.of_file(file, lambda: opened(file))
     if as_json:
-        shown = {"facts": dict(facts), "sources": sources, **(described or {})}
-        sys.stdout.write(json.dumps(shown, indent=1, ensure_ascii=False) + "\n")
+        told.write()
     else:
-        _print(facts, sources, described, every_member=members)
+        _print(told, every_member=members)
 
 
-def _print(
-    facts: list[Fact], sources: list[dict[str, Any]], described: dict[str, Any] | None, *, every_member: bool
-) -> None:
+def _print(told: info.Result, *, every_member: bool) -> None:
+    facts, sources, described = told.facts, told.sources, told.described
     out = console()
     width = max(len(name) for name, _ in facts)
     for name, value in facts:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from perfcase.catalogue.schema import Column, Table
 from perfcase.catalogue.view import View
-from perfcase.cli.common import unknown
+from perfcase.errors import unknown
 from perfcase.terminal.render import console, table_of
 
 

@@ -16,7 +16,6 @@ from typer import exceptions as typer_exceptions
 
 import perfcase
 from perfcase.errors import EXIT_CODES, FOUND, KIND_MEANINGS, PerfcaseError
-from perfcase.lazy import duckdb
 from perfcase.text import safe
 
 COMMANDS = (
@@ -96,8 +95,6 @@ def run(arguments: list[str]) -> int:
     try:
         code = _app(arguments)(args=arguments, prog_name="perfcase", standalone_mode=False)
         sys.stdout.flush()
-    except PerfcaseError as error:
-        return _fail(_damage(error.__cause__, arguments) or error)
     except (KeyboardInterrupt, typer_exceptions.Abort):
         return _fail(PerfcaseError("interrupted", "interrupted"))
     except typer_exceptions.Exit as stop:
@@ -105,23 +102,15 @@ def run(arguments: list[str]) -> int:
     except typer_exceptions.TyperException as error:
         return _fail(_usage(error))
     except Exception as error:
-        if damage := _damage(error, arguments):
-            return _fail(damage)
+        # Loaded here: most go well, and the list of commands has no capture.
+        from perfcase.case.failures import failure, fault
+
+        if told := failure(error, arguments):
+            return _fail(told)
         if os.environ.get("PERFCASE_DEBUG"):
             raise
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
-        return _fail(PerfcaseError("internal", text, "PERFCASE_DEBUG=1 shows where"))
+        return _fail(fault(error))
     return code if isinstance(code, int) else 0
-
-
-def _damage(error: BaseException | None, arguments: list[str]) -> PerfcaseError | None:
-    """Find the unreadable table behind an error of DuckDB, which rarely names the table."""
-    if type(error) not in (duckdb.Error, duckdb.IOException, duckdb.InvalidInputException):
-        return None
-    from perfcase.case import store
-
-    # Path.exists raises where a word, such as a query, is longer than a name may be.
-    return store.damage_of(Path(word) for word in arguments if os.path.exists(word))  # noqa: PTH110
 
 
 def _app(arguments: list[str]) -> typer.Typer:

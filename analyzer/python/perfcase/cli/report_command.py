@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, named, opened
-from perfcase.report import write_report
-from perfcase.terminal import render
+from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, OutputOption, opened
+from perfcase.operations import report
 
 
 def command(
     file: FileArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
-    ] = None,
+    output: OutputOption = None,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> None:
@@ -27,5 +18,5 @@ def command(
 
     Example: perfcase report incident.perfcase
     """
-    with opened(file, debug_dir, only) as connection, render.page(output) as console:
-        write_report(connection, console, named(file, only))
+    with opened(file, debug_dir, only) as case:
+        report.run(report.Request(), case).write(output)

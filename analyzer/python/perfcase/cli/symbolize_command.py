@@ -9,14 +9,19 @@ import typer
 
 from perfcase.case import query, store
 from perfcase.catalogue.schema import literal
-from perfcase.cli.common import FileArgument, Format, FormatOption, OutputOption, import_progress, open_file, write
+from perfcase.cli.common import FileArgument, OutputOption, import_progress, open_file
+from perfcase.cli.options import from_request
 from perfcase.errors import PerfcaseError
+from perfcase.operations.fields import Form
+from perfcase.operations.result import Rows, select
 
 COLUMNS = ("object", "build_id", "frame_count", "named_before_count", "named_count", "symbols", "missing_reason")
 
 
+@from_request
 def command(
     file: FileArgument,
+    *,
     debug_dir: Annotated[
         list[Path] | None,
         typer.Option(
@@ -26,7 +31,7 @@ def command(
             show_default=False,
         ),
     ] = None,
-    fmt: FormatOption = Format.table,
+    request: Form,
     output: OutputOption = None,
 ) -> None:
     """Add names of functions to FILE from object and debug files, without importing it again.
@@ -53,7 +58,7 @@ def command(
     rows = [[o["path"], *(o[name] for name in COLUMNS[1:])] for o in objects]
     rows.sort(key=lambda row: (-row[2], row[0], row[1] or ""))
     with query.connect(case.folder) as connection:
-        write(connection, _select(rows), fmt, output, None)
+        Rows(select(connection, _select(rows), None), request.fmt, None).write(output)
 
 
 def _select(rows: list[list]) -> str:

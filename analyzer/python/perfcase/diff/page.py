@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,51 +25,84 @@ if TYPE_CHECKING:
     from perfcase.diff.stack_page import StackComparison
 
 LINES = 20
-"""Differences that are shown unless --limit says otherwise."""
+"""Differences that are shown by default."""
 SETTINGS = 8
 NOT_COMPARED = 5
 KEY_LENGTH = 60
 
-_COLUMNS = {
+ROWS = "SELECT * FROM difference ORDER BY rank"
+COLUMNS = {
     "rank": "INTEGER", "view": "VARCHAR", "key": "VARCHAR", "key_names": "VARCHAR[]", "key_values": "VARCHAR[]",
     "measure": "VARCHAR", "unit": "VARCHAR", "per": "VARCHAR", "state": "VARCHAR", "a": "DOUBLE", "b": "DOUBLE",
     "a_per": "DOUBLE", "b_per": "DOUBLE", "difference": "DOUBLE", "ratio": "DOUBLE", "noise_ratio": "DOUBLE",
     "sigmas": "DOUBLE", "is_noise": "BOOLEAN", "share_ratio": "DOUBLE", "score": "DOUBLE", "also": "VARCHAR[]",
     "why": "VARCHAR",
 }  # fmt: skip
+"""The columns of a line and their types."""
 
 
-def write(
+@dataclass(frozen=True)
+class Comparison:
+    """The result of a diff. It stays valid when the connections of the sides are closed."""
+
+    a: Side
+    b: Side
+    ranking: Ranking
+    lines: Sequence[Ranked]
+    """The lines to show, in order."""
+    line_count: int
+    """The number of all lines."""
+    conditions: Sequence[Condition]
+    settings: Sequence[Setting]
+    missing: Sequence[str]
+    """What was not compared and why, as sentences."""
+    stacks: StackComparison | None = None
+    findings: Sequence[Change] = ()
+
+
+def comparison(
     a: Side,
     b: Side,
     ranking: Ranking,
-    fmt: str,
-    output: Path | None,
     limit: int,
     *,
     is_one_view: bool,
     stacks: StackComparison | None = None,
-    findings: list[Change] | None = None,
-) -> None:
-    """Write a diff. One view: with what is no more than noise."""
+    findings: Sequence[Change] = (),
+    with_missing: bool = True,
+) -> Comparison:
+    """Return the comparison of two sides with at most ``limit`` lines; 0: all. One view: with differences within the noise."""
     lines = [*ranking.lines, *ranking.noise] if is_one_view else ranking.lines
-    shown = lines[:limit] if limit else lines
-    found = conditions(a, b)
+    missing = _missing(a, b, ranking.not_compared) if with_missing else []
+    return Comparison(
+        a, b, ranking, lines[:limit] if limit else lines, len(lines), conditions(a, b), settings(a, b), missing, stacks, findings
+    )  # fmt: skip
+
+
+def write(found: Comparison, fmt: str, output: Path | None) -> None:
+    """Write a diff."""
     if fmt == "table":
-        _text(a, b, ranking, found, shown, len(lines), output, stacks, findings or [])
+        _text(found, output)
         return
     if fmt == "json":
-        _json(a, b, ranking, found, shown, output, stacks, findings or [])
+        render.write_text(json.dumps(record_of(found), ensure_ascii=False, indent=1, allow_nan=False) + "\n", output)
         return
-    for each in (
-        *_differing_conditions(found),
-        *fired.sentences(findings or []),
-        *_missing(a, b, ranking.not_compared),
-    ):
+    for each in (*_differing_conditions(found.conditions), *fired.sentences(found.findings), *found.missing):
         sys.stderr.write(f"perfcase: {safe(each)}\n")
-    with duckdb.connect() as connection:
-        fill(connection, shown)
-        render.write_result(Result(connection, "SELECT * FROM difference ORDER BY rank"), fmt, output, limited=True)
+    with as_table(found.lines) as connection:
+        render.write_result(Result(connection, ROWS), fmt, output, limited=True)
+
+
+def as_table(lines: Sequence[Ranked]) -> duckdb.DuckDBPyConnection:
+    """Return a connection with the lines in the table ``difference``; ``ROWS`` selects them."""
+    connection = duckdb.connect(config={"threads": 1})
+    listed = ", ".join(f'"{name}" {kind}' for name, kind in COLUMNS.items())
+    connection.execute(f"CREATE TABLE difference ({listed})")
+    marks = ", ".join("?" for _ in COLUMNS)
+    if lines:
+        rows = [list(record(number, each).values()) for number, each in enumerate(lines, 1)]
+        connection.executemany(f"INSERT INTO difference VALUES ({marks})", rows)
+    return connection
 
 
 def record(number: int, each: Ranked) -> dict[str, Any]:
@@ -129,86 +162,56 @@ def _times(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def fill(connection: duckdb.DuckDBPyConnection, lines: Sequence[Ranked]) -> None:
-    """Put the lines into a new table ``difference``."""
-    listed = ", ".join(f'"{name}" {kind}' for name, kind in _COLUMNS.items())
-    connection.execute(f"CREATE TABLE difference ({listed})")
-    marks = ", ".join("?" for _ in _COLUMNS)
-    if lines:
-        rows = [list(record(number, each).values()) for number, each in enumerate(lines, 1)]
-        connection.executemany(f"INSERT INTO difference VALUES ({marks})", rows)
-
-
-def _json(
-    a: Side,
-    b: Side,
-    ranking: Ranking,
-    found: Sequence[Condition],
-    lines: Sequence[Ranked],
-    output: Path | None,
-    stacks: StackComparison | None,
-    findings: list[Change],
-) -> None:
-    whole = {
+def record_of(found: Comparison) -> dict[str, Any]:
+    """Return a diff for programs, as values of JSON."""
+    a, b = found.a, found.b
+    return {
         "a": {"name": a.name, "duration_ns": a.duration_ns},
         "b": {"name": b.name, "duration_ns": b.duration_ns},
-        "findings": [asdict(each) for each in findings],
-        "comparability": [asdict(each) for each in found],
+        "findings": [asdict(each) for each in found.findings],
+        "comparability": [asdict(each) for each in found.conditions],
         "per": {"event": a.per, "a": a.per_count, "b": b.per_count} if a.per else None,
-        "settings": [asdict(each) for each in settings(a, b)],
-        "not_compared": [asdict(each) for each in ranking.not_compared],
-        "stacks": asdict(stacks) if stacks else None,
-        "noise_count": len(ranking.noise),
-        "differences": [record(number, each) for number, each in enumerate(lines, 1)],
+        "settings": [asdict(each) for each in found.settings],
+        "not_compared": [asdict(each) for each in found.ranking.not_compared],
+        "stacks": asdict(found.stacks) if found.stacks else None,
+        "noise_count": len(found.ranking.noise),
+        "differences": [record(number, each) for number, each in enumerate(found.lines, 1)],
     }
-    document = json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    render.write_text(document, output)
 
 
-def _text(
-    a: Side,
-    b: Side,
-    ranking: Ranking,
-    found: Sequence[Condition],
-    lines: Sequence[Ranked],
-    all_of: int,
-    output: Path | None,
-    stacks: StackComparison | None,
-    findings: list[Change],
-) -> None:
+def _text(found: Comparison, output: Path | None) -> None:
+    a, b, stacks = found.a, found.b, found.stacks
     with render.page(output) as console:
         for name, side in (("A", a), ("B", b)):
             console.print(rich.text.Text.assemble((f"{name}  ", "bold"), safe(side.name)))
-        _conditions(console, found)
+        _conditions(console, found.conditions)
         if a.per:
             line = f"  amounts are per {a.per}: {a.per_count:,.0f} in A, {b.per_count:,.0f} in B"
             console.print(rich.text.Text(safe(line)))
-        fired.write(console, findings)
+        fired.write(console, list(found.findings))
         console.print()
         if stacks:
             console.print(rich.text.Text.assemble(("Stacks  ", "bold"), safe(stacks.sentence)))
             for each in stacks.moved:
                 console.print(rich.text.Text(f"  {safe(each)}", style="dim"))
             console.print()
-        if lines:
+        if found.lines:
             console.print(rich.text.Text("What changed most", style="bold"))
             names = ["", "view", "key", "measure", "A", "B", "difference", "noise", "why"]
-            console.print(render.table_of(names, [_line(number, each) for number, each in enumerate(lines, 1)]))
+            console.print(render.table_of(names, [_line(number, each) for number, each in enumerate(found.lines, 1)]))
         else:
             console.print("no differences")
-        if all_of > len(lines):
-            console.print(rich.text.Text(f"{all_of - len(lines):,} further lines; --limit 0 gives all", style="dim"))
-        if ranking.noise:
-            line = (
-                f"{text.plural(len(ranking.noise), 'difference')} within the noise; --view NAME lists those of a view"
-            )
+        more, noise = found.line_count - len(found.lines), len(found.ranking.noise)
+        if more:
+            console.print(rich.text.Text(f"{more:,} further lines; --limit 0 gives all", style="dim"))
+        if noise:
+            line = f"{text.plural(noise, 'difference')} within the noise; --view NAME lists those of a view"
             console.print(rich.text.Text(line, style="dim"))
-        _settings(console, settings(a, b))
-        missing = list(_missing(a, b, ranking.not_compared))
-        if missing:
+        _settings(console, found.settings)
+        if found.missing:
             console.print()
             console.print(rich.text.Text("Not compared", style="bold"))
-        for each in missing:
+        for each in found.missing:
             console.print(rich.text.Text(f"  {safe(each)}"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,33 +64,46 @@ def _common(a: Side, b: Side) -> list[dict[str, object]]:
     ]
 
 
-def write_callers(
-    a: Side, b: Side, old: Profile, new: Profile, function: str, fmt: str, output: Path | None, limit: int
-) -> None:
-    """Write the callers of a function in both captures, the largest change first."""
+@dataclass(frozen=True)
+class CallerRows:
+    """The caller view of a function in both captures, the largest change first."""
+
+    title: str
+    rows: Sequence[tuple]
+
+
+def caller_rows(a: Side, b: Side, old: Profile, new: Profile, function: str, limit: int) -> CallerRows:
+    """Return the callers of a function in both captures, at most ``limit`` rows; 0: all."""
     a_ns, b_ns = (recorded_ns(side.connection, "function_profile") or side.duration_ns for side in (a, b))
     rows = callers(old, new, a_ns, b_ns, function)
-    with duckdb.connect(config={"threads": 1}) as connection:
-        connection.execute(
-            f"CREATE TABLE caller ({', '.join(f'{name} {kind}' for name, kind in CALLER_COLUMNS.items())})"
-        )
-        connection.executemany(
-            f"INSERT INTO caller VALUES ({', '.join('?' for _ in CALLER_COLUMNS)})",
-            [
-                (
-                    row.depth, ";".join(name.replace(";", ":") for name in row.path), row.a.weight, row.b.weight,
-                    row.a_per_s, row.b_per_s, row.difference_per_s, row.times, row.sigmas, row.a_ratio, row.b_ratio,
-                    row.a.samples, row.b.samples,
-                )
-                for row in (rows[:limit] if limit else rows)
-            ],
-        )  # fmt: skip
+    what = "stacks" if new.is_off_cpu else "samples"
+    title = f"callers of {function}, A {a.name}, B {b.name}: {what} of {new.event}, weights in {new.unit}"
+    return CallerRows(
+        title,
+        [
+            (
+                row.depth, ";".join(name.replace(";", ":") for name in row.path), row.a.weight, row.b.weight,
+                row.a_per_s, row.b_per_s, row.difference_per_s, row.times, row.sigmas, row.a_ratio, row.b_ratio,
+                row.a.samples, row.b.samples,
+            )
+            for row in (rows[:limit] if limit else rows)
+        ],
+    )  # fmt: skip
+
+
+def callers_as_table(found: CallerRows) -> duckdb.DuckDBPyConnection:
+    """Return a connection with the rows in the table ``caller``."""
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute(f"CREATE TABLE caller ({', '.join(f'{name} {kind}' for name, kind in CALLER_COLUMNS.items())})")
+    connection.executemany(f"INSERT INTO caller VALUES ({', '.join('?' for _ in CALLER_COLUMNS)})", list(found.rows))
+    return connection
+
+
+def write_callers(found: CallerRows, fmt: str, output: Path | None) -> None:
+    """Write the caller view."""
+    with callers_as_table(found) as connection:
         if fmt == "table" and output is None:
-            unit = f" of {new.event}, weights in {new.unit}"
-            console = render.console()
-            what = "stacks" if new.is_off_cpu else "samples"
-            document = safe(f"callers of {function}, A {a.name}, B {b.name}: {what}{unit}")
-            console.print(document, markup=False, soft_wrap=True)
+            render.console().print(safe(found.title), markup=False, soft_wrap=True)
         render.write_result(Result(connection, "SELECT * FROM caller"), fmt, output, limited=True)
 
 

@@ -1,6 +1,7 @@
 """A server of captures (``perfcase serve``) from Python, with nothing but the standard library and DuckDB.
 
-Tables come as DuckDB relations, as those of ``perfcase.open``: the same lines work on a capture here and on one there.
+Requests and results are those of ``perfcase.open`` and ``perfcase.history``: rows are DuckDB relations, pages are text. The same
+lines work on a capture here and on one there.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _WAIT_MAX_S = 30.0
 _PAGE = 1000
 _KINDS = {"unauthorized": "not_permitted", "conflict": "usage", "too_large": "usage", "not_allowed": "usage"}
 """What the command line calls errors of kinds that only the server has; any other is one of the environment."""
+
+_IN_QUERIES = {"fmt": "format", "settings": "set"}
+"""Names in routes of the fields of requests (perfcase.operations) that differ."""
 
 
 class Client:
@@ -133,7 +137,7 @@ class Client:
         return self._relation(self.open("POST", "/v1/sql", body=asked))
 
     def view(self, capture_id: str, name: str, **query: object) -> duckdb.DuckDBPyRelation:
-        """Return rows of a view or table; where, order, limit, offset, set, window, process, thread, cpu, cgroup as on the route."""
+        """Return rows of a view or table; where, order, limit, offset, settings, window, process, thread, cpu, cgroup."""
         return self._table(f"/v1/captures/{_quoted(capture_id)}/views/{_quoted(name)}", query)
 
     def findings(self, capture_id: str, **query: object) -> duckdb.DuckDBPyRelation:
@@ -143,6 +147,26 @@ class Client:
     def diff(self, a: str, b: str | None = None, **query: object) -> duckdb.DuckDBPyRelation:
         """Return what differs between two captures, or with a_window and b_window between two parts of one."""
         return self._table("/v1/diff", {"a": a, "b": b, **query})
+
+    def history(self, **query: object) -> duckdb.DuckDBPyRelation:
+        """Return one figure over all captures in scope, or of a ``ticket``; without a view, the captures."""
+        return self._table("/v1/history", query)
+
+    def flamegraph(self, capture_id: str, **query: object) -> str:
+        """Return a flame graph as SVG, or with ``fmt="json"`` its tree; event, off_cpu, wakers, where, window, process and the like."""
+        return self._text(capture_id, "flamegraph", query)
+
+    def report(self, capture_id: str, **query: object) -> str:
+        """Return the first five minutes of an investigation, as text; for a part: window, process, thread, cpu, cgroup."""
+        return self._text(capture_id, "report", query)
+
+    def summary(self, capture_id: str, to: str = "md", **query: object) -> str:
+        """Return one page for the ticket, as md (Markdown) or html."""
+        return self._text(capture_id, "summary", {"to": to, **query})
+
+    def info(self, capture_id: str) -> dict[str, Any]:
+        """Describe the capture: host, kernel, command, sources, what each lost, what is missing and how to record it."""
+        return self.json("GET", f"/v1/captures/{_quoted(capture_id)}/info")
 
     def download(self, capture_id: str, file: str | PathLike[str]) -> Path:
         """Return the file as it was uploaded, written to ``file`` when all of it has come."""
@@ -190,7 +214,10 @@ class Client:
         return web.send(method, url, data, sent, self._timeout_s, self._refused)
 
     def _table(self, route: str, query: dict[str, Any]) -> duckdb.DuckDBPyRelation:
-        return self._relation(self.open("GET", route, query={**query, "format": "arrow"}))
+        return self._relation(self.open("GET", route, query={**_named(query), "format": "arrow"}))
+
+    def _text(self, capture_id: str, name: str, query: dict[str, Any]) -> str:
+        return self.get(f"/v1/captures/{_quoted(capture_id)}/{name}", **_named(query)).decode("utf-8", "replace")
 
     def _refused(self, status: int, reason: str, body: bytes) -> PerfcaseError:
         """Return an error of the server's as ours."""
@@ -214,6 +241,11 @@ class Client:
         except (duckdb.Error, RuntimeError, *web.CUT) as error:
             raise PerfcaseError("environment", f"{self.url}: the answer was cut: {error}", "ask again") from error
         return connection.table("answer")
+
+
+def _named(query: dict[str, Any]) -> dict[str, Any]:
+    """Fields of requests by the names that routes have for them."""
+    return {_IN_QUERIES.get(name, name): value for name, value in query.items()}
 
 
 def _read_json(answer: HTTPResponse) -> Any:  # noqa: ANN401 - JSON

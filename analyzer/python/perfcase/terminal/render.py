@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from perfcase.case.query import Result, sql_errors
 from perfcase.catalogue.plot import Plan
@@ -21,7 +21,7 @@ from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb, rich
 from perfcase.text import plural, safe, safe_lines
 
-FORMATS = ("table", "csv", "json", "arrow", "parquet")
+Format = Literal["table", "csv", "json", "arrow", "parquet"]
 BINARY_FORMATS = ("arrow", "parquet")
 
 TABLE_ROWS_MAX = 1000

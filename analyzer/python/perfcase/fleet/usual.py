@@ -22,9 +22,9 @@ from perfcase.diff.collect import Collected, Figure, Key, collect
 from perfcase.diff.compare import AMOUNTS, Side, differences, seconds_of
 from perfcase.diff.rank import NotCompared, Ranked, Ranking, ranked, recorder_names
 from perfcase.errors import PerfcaseError
-from perfcase.history.baseline import baseline
-from perfcase.history.captures import Capture, Progress, SkippedCapture, load
-from perfcase.history.selector import select
+from perfcase.fleet.baseline import baseline
+from perfcase.fleet.captures import Capture, Progress, SkippedCapture, load
+from perfcase.fleet.selector import select
 from perfcase.lazy import duckdb, rich
 from perfcase.terminal import render
 from perfcase.text import plural, safe, shorten
@@ -157,17 +157,16 @@ def _seconds(collected: Collected, duration_ns: int | None) -> float:
     return max(seconds_of(collected, duration_ns or _SECOND_NS), 1e-9)
 
 
-def write(side: Side, usual: BaselineResult, text: str, fmt: str, output: Path | None, limit: int) -> None:
+def write(shown: str, usual: BaselineResult, text: str, fmt: str, output: Path | None, limit: int) -> None:
     """Print the unusual figures, the most significant first."""
     lines = usual.ranking.lines[:limit] if limit else usual.ranking.lines
     if fmt != "table":
-        with duckdb.connect(config={"threads": 1}) as connection:
-            page.fill(connection, lines)
-            render.write_result(Result(connection, "SELECT * FROM difference ORDER BY rank"), fmt, output, limited=True)
+        with page.as_table(lines) as connection:
+            render.write_result(Result(connection, page.ROWS), fmt, output, limited=True)
         return
     with render.page(output) as console:
-        for name, shown in (("A", f"median of {plural(len(usual.captures), 'capture')} of {text}"), ("B", side.name)):
-            console.print(rich.text.Text.assemble((f"{name}  ", "bold"), safe(shown)))
+        for name, line in (("A", f"median of {plural(len(usual.captures), 'capture')} of {text}"), ("B", shown)):
+            console.print(rich.text.Text.assemble((f"{name}  ", "bold"), safe(line)))
         console.print()
         if lines:
             names = ["", "view", "key", "measure", "usual", "B", "difference", "spread", "why"]

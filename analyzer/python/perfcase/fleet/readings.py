@@ -14,9 +14,9 @@ from pathlib import Path
 from perfcase.case import database, query, store
 from perfcase.case.kept import Kept, kept_of_all
 from perfcase.errors import PerfcaseError
-from perfcase.history import metric
-from perfcase.history.captures import Capture, Progress
-from perfcase.history.metric import Reading
+from perfcase.fleet import metric
+from perfcase.fleet.captures import Capture, Progress
+from perfcase.fleet.metric import Reading
 from perfcase.lazy import duckdb
 
 _FIGURES, _FIGURES_MAX = "figures", 256

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from perfcase.case import query
 from perfcase.case.coverage import why_empty
@@ -16,7 +17,7 @@ from perfcase.catalogue.view import View
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
-AGGREGATIONS = ("sum", "level", "mean", "max", "min", "median", "count")
+Aggregation = Literal["sum", "level", "mean", "max", "min", "median", "count"]
 """How rows become one figure. level: added up over the rows of one time, then averaged over time."""
 
 _AMOUNT_UNITS = ("ns", "bytes", "count", "pages")
@@ -113,7 +114,7 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
                 f"WITH chosen AS MATERIALIZED ({rows}) SELECT count(*), ({figure})::DOUBLE FROM chosen"
             ).fetchone()
     except PerfcaseError:
-        # Asked afterwards: it takes as long as a question to a small capture.
+        # BaseRequest afterwards: it takes as long as a question to a small capture.
         if connection.execute("SELECT 1 FROM duckdb_views() WHERE view_name = ?", [wanted.view]).fetchone():
             raise
         return Reading(0, None, None, f"its import has no view {wanted.view}; import it again")

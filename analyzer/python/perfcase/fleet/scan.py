@@ -12,8 +12,8 @@ from perfcase.diff.collect import Key, collect
 from perfcase.diff.compare import seconds_of
 from perfcase.diff.rank import recorder_names
 from perfcase.errors import PerfcaseError
-from perfcase.history.bands import STRICT, VALUES_MIN, Split, split
-from perfcase.history.captures import Capture, Progress
+from perfcase.fleet.bands import STRICT, VALUES_MIN, Split, split
+from perfcase.fleet.captures import Capture, Progress
 from perfcase.lazy import duckdb
 
 PRESENT_RATIO_MIN = 0.75

@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
-from perfcase.history.bands import Split, run_starts
-from perfcase.history.baseline import Baseline
-from perfcase.history.captures import Capture, SkippedCapture
-from perfcase.history.metric import Reading
+from perfcase.fleet.bands import Split, run_starts
+from perfcase.fleet.baseline import Baseline
+from perfcase.fleet.captures import Capture, SkippedCapture
+from perfcase.fleet.metric import Reading
 from perfcase.lazy import duckdb
 
-ORDERS = ("time", "host", "ticket", "label")
+Order = Literal["time", "host", "ticket", "label"]
+"""What captures are ordered by before time."""
 
 COLUMNS = {
     "recorded_at": "VARCHAR",

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from perfcase.errors import PerfcaseError
-from perfcase.history.captures import Capture
+from perfcase.fleet.captures import Capture
 
 Test = Callable[[Capture], bool]
 

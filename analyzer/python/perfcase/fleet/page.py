@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfcase.history.bands import BAND_MIN, VALUES_MIN, Split
-from perfcase.history.captures import Capture, SkippedCapture
-from perfcase.history.metric import Metric
-from perfcase.history.scan import COLUMNS, Scan
-from perfcase.history.timeline import Answer
+from perfcase.fleet.bands import BAND_MIN, VALUES_MIN, Split
+from perfcase.fleet.captures import Capture, SkippedCapture
+from perfcase.fleet.metric import Metric
+from perfcase.fleet.scan import COLUMNS, Scan
+from perfcase.fleet.timeline import Answer
 from perfcase.lazy import duckdb, rich
 from perfcase.terminal import render
 from perfcase.terminal.drawing import SPARK_MAX, spark

@@ -1,0 +1,47 @@
+"""Draw the flame graph of one capture, coloured by the difference from another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from perfcase.case.opening import Opened
+from perfcase.diff import stack_page
+from perfcase.diff.stacks import profiles
+from perfcase.operations import fields
+from perfcase.operations.diff import AWindow, BWindow, Per, both_sides
+from perfcase.operations.flamegraph import Form
+from perfcase.operations.request import BaseRequest, Option
+from perfcase.operations.result import Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(BaseRequest):
+    """Which stacks are compared.
+
+    Raises:
+        PerfcaseError: the fields are not compatible (usage).
+    """
+
+    a_window: AWindow = None
+    b_window: BWindow = None
+    per: Per = None
+    event: fields.event("Use the samples of this event. Default: a clock.") = None
+    off_cpu: fields.OffCpu = False
+    wakers: fields.Wakers = False
+    fmt: Annotated[Form, Option("svg, or json: the tree of both.", query="format")] = "svg"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fields.check_off_cpu(self.off_cpu, self.wakers, self.event)
+
+
+def run(request: Request, a: Opened, b: Opened | None = None) -> Text:
+    """Draw the flame graph of b, coloured by the difference from a; or return the tree of both.
+
+    Raises:
+        PerfcaseError: there are no such samples, or the event of ``per`` is not on both sides (not_found).
+    """
+    with both_sides(a, b, request.a_window, request.b_window, request.per) as (old, new):
+        stacks = profiles(old.connection, new.connection, request.event, off_cpu=request.off_cpu, wakers=request.wakers)
+        return Text(stack_page.flamegraph(old, new, *stacks, as_json=request.fmt == "json"))

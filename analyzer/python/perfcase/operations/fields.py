@@ -1,0 +1,120 @@
+"""Fields that several requests have, each described once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from perfcase.catalogue.views import load_views
+from perfcase.errors import PerfcaseError
+from perfcase.operations.request import BaseRequest, Option
+from perfcase.terminal import render
+
+Format = Annotated[
+    render.Format,
+    Option(
+        "csv, json, arrow (IPC stream) or parquet.",
+        flags=("--format", "-f"),
+        query="format",
+        for_people={"table": "for people"},
+    ),
+]
+Limit = Annotated[
+    int | None,
+    Option(
+        "Print at most N rows; 0 prints all. Default for a table: 1,000.", flags=("--limit", "-n"), metavar="N", min=0
+    ),
+]
+OffCpu = Annotated[bool, Option("Show off-CPU time by callchain instead of samples.", flags=("--off-cpu",))]
+Wakers = Annotated[
+    bool,
+    Option(
+        "With --off-cpu: show only sleeps, with the callchain of the waker, inverted, on top of each.",
+        flags=("--wakers",),
+    ),
+]
+
+
+def event(told: str) -> Any:  # noqa: ANN401 - a type
+    """Return the field for the event whose samples an operation uses. ``text``: its help."""
+    return Annotated[str | None, Option(told, flags=("--event", "-e"), metavar="NAME", length_max=200)]
+
+
+def where(told: str) -> Any:  # noqa: ANN401 - a type
+    """Return the field for a condition in SQL. ``text``: its help."""
+    option = Option(told, flags=("--where", "-w"), metavar="SQL", length_max=10_000, example="comm = 'java'")
+    return Annotated[str | None, option]
+
+
+def plot(told: str) -> Any:  # noqa: ANN401 - a type
+    """Return the field that says whether rows are drawn. ``text``: what is drawn."""
+    more = " This is the default on a terminal."
+    option = Option(told + more, flags=("--plot/--no-plot",), is_of_terminals=True, is_default_shown=False)
+    return Annotated[bool | None, option]
+
+
+def complete_view(incomplete: str) -> list[tuple[str, str]]:
+    """Complete names of views for the shell."""
+    return [(view.name, view.description) for view in load_views().values() if view.name.startswith(incomplete)]
+
+
+def view(told: str, **more: Any) -> Option:  # noqa: ANN401 - what an Option has
+    """Return the option for the name of a view. ``text``: its help."""
+    return Option(
+        told, **{"flags": ("--view",), "metavar": "NAME", "length_max": 200, "complete": complete_view, **more}
+    )
+
+
+def check_off_cpu(off_cpu: bool, wakers: bool, event: str | None) -> None:
+    """Check that --off-cpu, --wakers and --event are compatible.
+
+    Raises:
+        PerfcaseError: they are not (usage).
+    """
+    if off_cpu and event:
+        raise PerfcaseError(
+            "usage",
+            "--off-cpu and --event exclude each other",
+            "--off-cpu counts time off the CPU, --event counts samples",
+        )
+    if wakers and not off_cpu:
+        raise PerfcaseError("usage", "--wakers needs --off-cpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form(BaseRequest):
+    """The format of rows."""
+
+    fmt: Format = "table"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threads(BaseRequest):
+    """Some processes, threads, CPUs or control groups of a capture (perfcase.case.scope)."""
+
+    process: Annotated[
+        tuple[str, ...], Option("Use only processes with this name or pid.", length_max=20, example="java")
+    ] = ()
+    thread: Annotated[
+        tuple[str, ...], Option("Use only threads with this name or tid.", length_max=20, example="worker-*")
+    ] = ()
+    cpu: Annotated[tuple[str, ...], Option("Use only what happened on these CPUs.", length_max=20, example="0-3")] = ()
+    cgroup: Annotated[
+        tuple[str, ...], Option("Use only what is in this control group.", length_max=20, example="/web")
+    ] = ()
+
+    def conditions(self) -> tuple[str, ...]:
+        """Return them as conditions of ``perfcase.case.scope``."""
+        keys = ("process", "thread", "cpu", "cgroup")
+        return tuple(f"{key}={value}" for key in keys for value in getattr(self, key))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part(Threads):
+    """The same, with a window of time."""
+
+    window: Annotated[str | None, Option("Use only this window of time.", length_max=50, example="10s..20s")] = None
+
+    def conditions(self) -> tuple[str, ...]:
+        """Return them as conditions of ``perfcase.case.scope``."""
+        return (*((f"window={self.window}",) if self.window is not None else ()), *super().conditions())

@@ -1,0 +1,74 @@
+"""Draw a flame graph, or return its tree."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from perfcase.case.opening import Opened
+from perfcase.operations import fields
+from perfcase.operations.request import BaseRequest, Option
+from perfcase.operations.result import Text
+from perfcase.stacks.fetching import (
+    OFF_CPU_TITLE,
+    OFF_WAKE_TITLE,
+    chosen_event,
+    event_counts,
+    off_cpu_stacks,
+    off_wake_stacks,
+    sample_stacks,
+)
+from perfcase.stacks.flamegraph import FlameGraph
+from perfcase.stacks.tree import tree
+from perfcase.text import safe
+
+Form = Literal["svg", "json"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(BaseRequest):
+    """Which samples or waits are counted.
+
+    Raises:
+        PerfcaseError: the fields are not compatible (usage).
+    """
+
+    event: fields.event("Use the samples of this event. Default: a clock.") = None
+    off_cpu: fields.OffCpu = False
+    wakers: fields.Wakers = False
+    where: fields.where(
+        "Use only these samples or waits: a condition on comm, tid, pid, cpu, ts_ns; for waits also state, duration_ns."
+    ) = None
+    fmt: Annotated[
+        Form,
+        Option("svg, or json: the tree as lists, for programs.", flags=("--format", "-f"), query="format"),
+    ] = "svg"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fields.check_off_cpu(self.off_cpu, self.wakers, self.event)
+
+
+def run(request: Request, case: Opened) -> Text:
+    """Draw a flame graph: one SVG file, or the tree that it shows.
+
+    Raises:
+        PerfcaseError: there are no such samples (not_found), the condition is wrong (sql).
+    """
+    event, where = request.event, request.where
+    connection = case.connection
+    events: list[tuple[str, str, int]] = []
+    if request.off_cpu:
+        stacks = off_wake_stacks(connection, where) if request.wakers else off_cpu_stacks(connection, where)
+        what, unit = OFF_WAKE_TITLE if request.wakers else OFF_CPU_TITLE, "ns"
+    else:
+        events = event_counts(connection, is_whole=not case.only)
+        what, unit = chosen_event({name: unit for name, unit, _ in events}, event)
+        stacks = sample_stacks(connection, what, where)
+    title = f"{case.file.name}: {what}" + "".join(f", {part}" for part in (*case.only, where) if part)
+    if request.fmt == "svg":
+        return Text(FlameGraph(stacks, title=title, unit=unit).svg())
+    listed = [dict(zip(("event", "unit", "sample_count"), each, strict=True)) for each in events]
+    told = {"title": safe(title), "what": what, "unit": unit, "events": listed, **tree(stacks)}
+    return Text(json.dumps(told, separators=(",", ":")) + "\n")

@@ -1,0 +1,50 @@
+"""Run one SELECT on one capture, or on each of several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from perfcase.case import query
+from perfcase.case.opening import Opened
+from perfcase.operations import fields
+from perfcase.operations.request import BaseRequest, Option
+from perfcase.operations.result import Rows, select
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(BaseRequest):
+    """One SELECT."""
+
+    sql: Annotated[
+        str,
+        Option(
+            "One SELECT",
+            besides="; - reads it from standard input.",
+            metavar="SQL",
+            is_argument=True,
+            is_default_shown=False,
+            length_max=100_000,
+            example="SELECT comm, on_cpu_ns FROM thread_time ORDER BY 2 DESC LIMIT 5",
+        ),
+    ]
+    fmt: fields.Format = "table"
+    limit: fields.Limit = None
+    with_capture_id: Annotated[
+        bool,
+        Option("Add a first column with the capture of each row.", flags=("--capture-id",), is_of_terminals=True),
+    ] = False
+
+
+def run(request: Request, case: Opened, *others: Opened) -> Rows:
+    """Return the rows of the SELECT. With several captures: the rows of each in turn, with a first column capture_id.
+
+    Raises:
+        PerfcaseError: the query is wrong or not allowed (sql).
+    """
+    if others or request.with_capture_id:
+        connections = [each.connection for each in (case, *others)]
+        rows: query.Result = query.CombinedResult(connections, request.sql, request.limit)
+    else:
+        rows = select(case.connection, request.sql, request.limit)
+    return Rows(rows, request.fmt, request.limit)

@@ -1,0 +1,126 @@
+"""Print the rows of a view or table."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from perfcase.case.coverage import why_empty
+from perfcase.case.kept import have_findings
+from perfcase.case.opening import Opened
+from perfcase.case.sharing import FINDINGS
+from perfcase.catalogue.plot import Plan, plan
+from perfcase.catalogue.schema import load_tables, quote
+from perfcase.catalogue.views import load_views, parameters
+from perfcase.errors import PerfcaseError, unknown
+from perfcase.lazy import duckdb
+from perfcase.operations import fields
+from perfcase.operations.request import BaseRequest, Option
+from perfcase.operations.result import Rows, say, select
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(BaseRequest):
+    """A view, and some of its rows."""
+
+    name: Annotated[
+        str,
+        fields.view("A view or table.", flags=(), is_argument=True, is_default_shown=False),
+    ]
+    where: fields.where("Print only these rows: \"comm = 'java'\".") = None
+    order: Annotated[
+        str | None,
+        Option(
+            'Sort by this: "on_cpu_ns DESC".',
+            flags=("--order",),
+            metavar="SQL",
+            length_max=1000,
+            example="on_cpu_ns DESC",
+        ),
+    ] = None
+    settings: Annotated[
+        tuple[str, ...],
+        Option(
+            "Set a parameter of the view: interval_ns=100000000.",
+            flags=("--set",),
+            metavar="NAME=NUMBER",
+            query="set",
+            length_max=20,
+        ),
+    ] = ()
+    offset: Annotated[int, Option("Skip the first N rows.", flags=("--offset",), metavar="N", min=0, max=1 << 40)] = 0
+    limit: fields.Limit = None
+    fmt: fields.Format = "table"
+    plot: fields.plot("Draw histograms as bars, and intervals as sparklines.") = None
+
+
+class Result(Rows):
+    """The rows. If there are none, ``write`` also says what is missing in the capture and how to record it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, request: Request, sql: str, how: Plan | None) -> None:
+        super().__init__(select(connection, sql, request.limit), request.fmt, request.limit, how)
+        self._connection = connection
+        self._request = request
+
+    def write(self, output: Path | None = None) -> None:
+        """Write it: see ``Rows``."""
+        super().write(output)
+        if self.rows.row_count or self._request.settings:
+            return
+        name = self._request.name
+        if not self._connection.execute(f"SELECT 1 FROM {quote(name)} LIMIT 1").fetchone():
+            why = why_empty(self._connection, name)
+            if why:
+                say(f"{name} has no rows: {why}")
+
+
+def run(request: Request, case: Opened) -> Result:
+    """Return the rows of a view or table of a capture.
+
+    Raises:
+        PerfcaseError: there is no such view (not_found), it has no such parameter (usage), a condition is wrong (sql).
+    """
+    connection, name = case.connection, request.name
+    known = [row[0] for row in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()]
+    if name not in known:
+        raise unknown("view", name, {*known, *load_views(), *load_tables()}, "perfcase views")
+    _set(connection, name, request.settings)
+    if name in FINDINGS:
+        have_findings(connection)
+    sql = f"SELECT * FROM {quote(name)}"
+    if request.where:
+        sql += f" WHERE ({request.where}\n)"
+    if request.order:
+        sql += f" ORDER BY {request.order}"
+    if request.offset:
+        sql += f" OFFSET {request.offset}"
+    wanted = sys.stdout.isatty() if request.plot is None else request.plot
+    how = plan(load_views()[name]) if wanted and request.fmt == "table" and name in load_views() else None
+    return Result(connection, request, sql, how)
+
+
+def _set(connection: duckdb.DuckDBPyConnection, view: str, settings: tuple[str, ...]) -> None:
+    """Set the parameters of the view."""
+    known = parameters(load_views(), view)
+    for setting in settings:
+        name, separator, value = setting.partition("=")
+        if name not in known:
+            hint = f"it has {', '.join(sorted(known))}" if known else "it has none"
+            raise PerfcaseError("usage", f"--set {setting}: {view} has no parameter {name}", hint)
+        number = _number(value) if separator else None
+        if number is None:
+            raise PerfcaseError("usage", f"--set {setting}: not NAME=NUMBER")
+        connection.execute(f"SET VARIABLE {quote(name)} = {number}")
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        return number if math.isfinite(number) else None
+    return None

@@ -1,0 +1,166 @@
+"""Describe responses for OpenAPI, from the columns and records of the operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from perfcase.catalogue.views import load_views
+from perfcase.diff import page, stack_page
+from perfcase.diff.comparable import Condition, Setting
+from perfcase.diff.fired import Change
+from perfcase.diff.rank import NotCompared
+from perfcase.fleet import scan, timeline
+from perfcase_api.asking import MEDIA
+
+Shape = dict[str, Any]
+
+_FORMS: dict[str, Shape] = {
+    "json": {"type": "object"},
+    "csv": {"type": "string", "description": "One line for each row. The first line names the columns."},
+    "arrow": {"type": "string", "format": "binary"},
+    "parquet": {"type": "string", "format": "binary"},
+    "text": {"type": "string"},
+    "svg": {"type": "string"},
+    "html": {"type": "string"},
+    "md": {"type": "string"},
+    "binary": {"type": "string", "format": "binary"},
+    "tar": {"type": "string", "format": "binary"},
+    "events": {"type": "string"},
+}
+_TYPES = {
+    "VARCHAR": ["string", "null"], "VARCHAR[]": ["array", "null"], "DOUBLE": ["number", "null"], "BOOLEAN": ["boolean", "null"],
+    "INTEGER": ["integer", "null"], "UINTEGER": ["integer", "null"], "BIGINT": ["integer", "null"],
+}  # fmt: skip
+_TEXT: Shape = {"type": "string"}
+_NUMBERS: Shape = {"type": "array", "items": {"type": "number"}}
+
+
+def answers(
+    *kinds: str, json: Shape | None = None, description: str = "The output of the command line."
+) -> dict[int | str, dict[str, Any]]:
+    """Return the formats of a response, the default first; ``json``: the schema of its JSON."""
+    shapes = {MEDIA[kind]: {"schema": json if kind == "json" and json else _FORMS[kind]} for kind in kinds}
+    return {200: {"description": description, "content": shapes}}
+
+
+def table(rows: Shape | None = None) -> dict[int | str, dict[str, Any]]:
+    """Return the schema of rows, in each format."""
+    return answers("json", "csv", "arrow", "parquet", json=rows or rows_of())
+
+
+def rows_of(*required: str) -> Shape:
+    """Return the schema of rows with unknown columns: the result of a query."""
+    return {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": list(required),
+            "properties": dict.fromkeys(required, _TEXT),
+            "description": "A value for each column; unknown is null.",
+        },
+    }
+
+
+def rows_of_view(*views: str) -> Shape:
+    """Return the schema of the rows of one of these views."""
+    return {
+        "type": "array",
+        "items": _one_of(
+            _record({column.name: {"description": column.description} for column in load_views()[view].columns}, view)
+            for view in views
+        ),
+    }
+
+
+def info() -> Shape:
+    """Return the schema of the description of a capture."""
+    sources = {
+        "type": "array",
+        "items": {"type": "object", "required": ["name", "status"], "properties": {"name": _TEXT, "status": _TEXT}},
+    }
+    facts = {"type": "object", "additionalProperties": {"type": "string"}}
+    return _record({"facts": facts, "sources": sources}, "info")
+
+
+def tree(*more: str) -> Shape:
+    """Return the schema of a flame graph as lists (perfcase.stacks.tree); ``more``: the names of further lists."""
+    event = _record({"event": _TEXT, "unit": _TEXT, "sample_count": {"type": "integer"}}, "event")
+    lists = dict.fromkeys(("parent", "name", "kind", "weight", "self", *more), _NUMBERS)
+    names = {"type": "array", "items": _TEXT}
+    return _record(
+        {
+            "title": _TEXT,
+            "what": _TEXT,
+            "unit": _TEXT,
+            "events": {"type": "array", "items": event},
+            "names": names,
+            "kinds": names,
+            **lists,
+            "pruned": _record({"nodes": {"type": "integer"}, "ratio_below": {"type": "number"}}, "pruned"),
+        },
+        "tree",
+    )
+
+
+def diff() -> Shape:
+    """Return the schema of a diff: a comparison, only its lines (against a baseline), or the callers of a function."""
+    line = _columns(page.COLUMNS, "difference")
+    side = _record({"name": _TEXT, "duration_ns": {"type": "integer"}}, "side")
+    whole = _record(
+        {
+            "a": side,
+            "b": side,
+            "findings": _list(Change),
+            "comparability": _list(Condition),
+            "per": {"type": ["object", "null"]},
+            "settings": _list(Setting),
+            "not_compared": _list(NotCompared),
+            "stacks": {"type": ["object", "null"]},
+            "noise_count": {"type": "integer"},
+            "differences": {"type": "array", "items": line},
+        },
+        "comparison",
+    )
+    callers = _columns(stack_page.CALLER_COLUMNS, "caller")
+    return _one_of([whole, {"type": "array", "items": line}, {"type": "array", "items": callers}])
+
+
+def history() -> Shape:
+    """Return the schema of a history: a row for each capture, or for each figure if all are tried."""
+    followed = _columns(timeline.COLUMNS, "history", required=["capture", "problem"])
+    return {"type": "array", "items": _one_of([followed, _columns(scan.COLUMNS, "banded")])}
+
+
+def _list(kind: type) -> Shape:
+    """Return the schema of a list of records of a dataclass."""
+    made = TypeAdapter(kind).json_schema(ref_template="#/$defs/{model}")
+    return {"type": "array", "items": _inlined(made, made.get("$defs", {}))}
+
+
+def _inlined(shape: Any, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
+    """Replace references in a schema by what they refer to."""
+    if isinstance(shape, list):
+        return [_inlined(each, known) for each in shape]
+    if not isinstance(shape, dict):
+        return shape
+    if "$ref" in shape:
+        return _inlined(known[shape["$ref"].rpartition("/")[2]], known)
+    return {name: _inlined(value, known) for name, value in shape.items() if name != "$defs"}
+
+
+def _columns(columns: Mapping[str, str], title: str, required: Iterable[str] | None = None) -> Shape:
+    """Return the schema of a row, from the SQL types of its columns."""
+    return _record({name: {"type": _TYPES[kind]} for name, kind in columns.items()}, title, required)
+
+
+def _record(properties: dict[str, Shape], title: str, required: Iterable[str] | None = None) -> Shape:
+    names = list(properties if required is None else required)
+    return {"type": "object", "title": title, "properties": properties, "required": names}
+
+
+def _one_of(shapes: Iterable[Shape]) -> Shape:
+    listed = list(shapes)
+    return listed[0] if len(listed) == 1 else {"anyOf": listed}
