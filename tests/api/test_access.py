@@ -83,6 +83,25 @@ def test_every_route_asks_who(
             assert ask(client, method, route, tcp) == 404
 
 
+def test_other_routes_of_a_capture_need_its_scope(server: Running, admin: httpx.Client, tcp: str) -> None:
+    """A route that reads a capture and is not listed above: 404 out of scope, and a viewer in scope may ask."""
+    listed = {route.partition("?")[0].replace("{}", "{capture_id}") for _, route, _ in ROUTES}
+    paths = admin.get("/openapi.json").json()["paths"]
+    others = [
+        path for path, methods in paths.items() if "{capture_id}" in path and "get" in methods and path not in listed
+    ]
+    assert "/v1/captures/{capture_id}/report" in others
+    with (
+        server.client(token(admin, "viewer", "OTHER-")["secret"]) as stranger,
+        server.client(token(admin, "viewer", "OPS-")["secret"]) as viewer,
+    ):
+        for path in others:
+            place = path.replace("{capture_id}", tcp).replace("{name}", "thread")
+            more = {"to": "folded"} if path.endswith("/export") else {}
+            assert stranger.get(place, params=more).status_code == 404, path
+            assert viewer.get(place, params=more).status_code < 400, path
+
+
 def test_routes_are_all_there(admin: httpx.Client) -> None:
     """A new route must be listed above, or answer nothing without a token."""
     paths = admin.get("/openapi.json").json()["paths"]

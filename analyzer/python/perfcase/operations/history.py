@@ -213,11 +213,11 @@ def figure(view: str | None, measure: str | None, agg: str | None, where: str | 
 def _wanted(request: Request) -> Metric | None:
     if request.is_scan:
         if request.where or request.baseline:
-            raise PerfcaseError("usage", "--where and --baseline need one figure", "--view NAME --measure COLUMN")
+            raise PerfcaseError("usage", "--where and --baseline need one figure", "give --view NAME --measure COLUMN")
         return None
     wanted = figure(request.view, request.measure, request.agg, request.where)
     if wanted is None and request.baseline:
-        raise PerfcaseError("usage", "--baseline needs a figure", "--view NAME --measure COLUMN")
+        raise PerfcaseError("usage", "--baseline needs a figure", "give --view NAME --measure COLUMN")
     return wanted
 
 
@@ -229,9 +229,7 @@ def _compared(view: str | None) -> list[View]:
     if view not in known:
         raise unknown("view", view, known, "perfcase views")
     if not known[view].diff:
-        raise PerfcaseError(
-            "usage", f"{view} is not compared: {known[view].not_compared}", "name a figure of it: --measure"
-        )
+        raise PerfcaseError("usage", f"{view} is not compared: {known[view].not_compared}", "give --measure")
     return [known[view]]
 
 
