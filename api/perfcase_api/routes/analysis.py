@@ -49,10 +49,6 @@ Only = Annotated[Part, Depends(query_of(Part))]
 OnlyOfBoth = Annotated[Threads, Depends(query_of(Threads))]
 
 
-EXPORTS = {
-    "folded": "text", "speedscope": "json", "firefox": "json", "pprof": "binary", "perfetto": "binary",
-    "csv": "tar", "parquet": "tar",
-}  # fmt: skip
 _CAPTURES_MAX = 1000
 
 
@@ -150,7 +146,7 @@ async def export_(
     """Write the capture for another tool, or its tables and views as files: ``curl … | tar x``."""
     here.ready(me, capture_id)
     return await ask(
-        here, me, http, Question(request, [capture_id], only=only.conditions()), MEDIA[EXPORTS[request.to]]
+        here, me, http, Question(request, [capture_id], only=only.conditions()), MEDIA[export.media(request.to)]
     )
 
 

@@ -55,5 +55,5 @@ def _check(to: str, output: Path | None) -> None:
         raise PerfcaseError("usage", "a tar archive is binary", "name a folder with -o")
     if to in export.TABLES and output is None:
         raise PerfcaseError("usage", f"--to {to} writes many files", "name a folder with -o, or - for a tar")
-    if to in export.BINARY and (output is None or is_tar) and is_tty:
+    if export.media(to) == "binary" and (output is None or is_tar) and is_tty:
         raise PerfcaseError("usage", f"{to} is binary", "name a file with -o")

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from perfcase.case.opening import Opened
 from perfcase.case.store import Progress
 from perfcase.errors import PerfcaseError
+from perfcase.export.formats import formats
 from perfcase.operations import fields
 from perfcase.operations.request import BaseRequest, Option
 from perfcase.operations.result import say, writing
@@ -21,9 +21,11 @@ from perfcase.stacks.fetching import choose_event, sampled_events
 if TYPE_CHECKING:
     from perfcase.export.source import Samples
 
-BINARY = ("pprof", "perfetto")
 TABLES = ("csv", "parquet")
-"""Formats of tables and views; the others are of samples."""
+"""The formats of tables and views; the others are those of samples (``perfcase.export.formats``)."""
+
+_CHOICES = (*formats(), *TABLES)
+_LISTED = ", ".join(f"{name} ({each.readers})" for name, each in formats().items())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,10 +37,9 @@ class Request(BaseRequest):
     """
 
     to: Annotated[
-        Literal["folded", "speedscope", "firefox", "pprof", "perfetto", "csv", "parquet"],
+        Literal[_CHOICES],
         Option(
-            "folded (flamegraph.pl, inferno), speedscope, firefox (profiler.firefox.com), pprof (go tool pprof), perfetto"
-            " (ui.perfetto.dev), or all tables and views as csv or parquet. The large views call_path, callees and callers"
+            f"{_LISTED}, or all tables and views as csv or parquet. The large views call_path, callees and callers"
             " are written only if --view names them.",
             flags=("--to",),
             is_default_shown=False,
@@ -62,6 +63,11 @@ class Request(BaseRequest):
             raise PerfcaseError("usage", "--event and --where choose samples", "csv and parquet take --view")
         if self.to not in TABLES and self.view:
             raise PerfcaseError("usage", "--view is for csv and parquet", "samples are chosen with --event and --where")
+
+
+def media(to: str) -> str:
+    """Return what an export is: ``text``, ``json``, ``binary``, or ``tar`` for tables and views."""
+    return "tar" if to in TABLES else formats()[to].media
 
 
 @dataclass(frozen=True)
@@ -91,18 +97,18 @@ class Result:
             if output is None:
                 return write_tar(connection, request.to, sys.stdout.buffer, request.view, self.progress)
             return write_tables(connection, request.to, output, request.view, self.progress)
-        module = import_module(f"perfcase.export.{request.to}")
+        form = formats()[request.to]
         samples = self._samples()
         samples.progress = lambda number: self.progress("writing", number)
         with _opened_for_writing(output) as out:
-            module.write(samples, out)
-        return [module.UNSUPPORTED, *samples.lost]
+            form.write(samples, out)
+        return [form.unsupported, *samples.lost]
 
     def _samples(self) -> Samples:
         from perfcase.export.source import Samples
 
         request, connection, name = self.request, self.case.connection, self.case.file.name
-        if request.to == "perfetto" and request.event is None and not sampled_events(connection):
+        if not formats()[request.to].needs_samples and request.event is None and not sampled_events(connection):
             return Samples(connection, name, "", "", request.where, lost=["samples: the capture has none"])
         chosen, unit = choose_event(connection, request.event)
         return Samples(connection, name, chosen, unit, request.where)

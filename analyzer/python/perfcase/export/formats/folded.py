@@ -13,6 +13,9 @@ from typing import BinaryIO
 from perfcase.export.source import NO_SAMPLES, Samples
 from perfcase.text import plural, safe
 
+READERS = "flamegraph.pl, inferno"
+MEDIA = "text"
+SUFFIX = "folded"
 UNSUPPORTED = (
     f"{NO_SAMPLES}; times, CPUs and thread ids (threads of one name are one), units, source lines, which code is the"
     " kernel's"

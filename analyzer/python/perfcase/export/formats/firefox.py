@@ -9,6 +9,9 @@ from typing import BinaryIO
 from perfcase import __version__
 from perfcase.export.source import NO_SAMPLES, Samples
 
+READERS = "profiler.firefox.com"
+MEDIA = "json"
+SUFFIX = "firefox.json"
 UNSUPPORTED = (
     f"{NO_SAMPLES}; the CPUs of samples, addresses (frames have their names), units but time: it calls other weights"
     " samples"

@@ -13,6 +13,10 @@ from perfcase.export import protobuf as pb
 from perfcase.export.source import Samples
 from perfcase.text import plural
 
+READERS = "ui.perfetto.dev"
+MEDIA = "binary"
+SUFFIX = "perfetto-trace"
+NEEDS_SAMPLES = False
 UNSUPPORTED = (
     "what a sample stands for (its period: Perfetto counts samples), source lines, callchains of switches and waits, disks,"
     " networks, memory"

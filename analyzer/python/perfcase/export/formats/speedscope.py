@@ -8,6 +8,9 @@ from typing import BinaryIO
 from perfcase import __version__
 from perfcase.export.source import NO_SAMPLES, Samples
 
+READERS = "speedscope.app"
+MEDIA = "json"
+SUFFIX = "speedscope.json"
 UNSUPPORTED = f"{NO_SAMPLES}; the moments of samples (their order stays), CPUs, addresses, which code is the kernel's"
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

@@ -14,6 +14,9 @@ from typing import BinaryIO
 from perfcase.export.protobuf import message, number, packed, text
 from perfcase.export.source import NO_SAMPLES, Samples
 
+READERS = "go tool pprof"
+MEDIA = "binary"
+SUFFIX = "pb.gz"
 UNSUPPORTED = f"{NO_SAMPLES}; the moments and CPUs of samples; addresses of objects are offsets in their files"
 
 
