@@ -1,1 +1,1 @@
-"""The server: captures by ticket over HTTP. It holds no analysis; what it answers is what the command line answers."""
+"""The server: captures by ticket over HTTP. It has no analysis of its own, and returns what the command line prints."""

@@ -1,8 +1,8 @@
-"""Answers that are kept: an analysis of a capture gives the same bytes until perfcase itself changes.
+"""The cache of answers: an analysis of a capture gives the same bytes until perfcase itself changes.
 
-An answer's key is its ETag: the captures, the question, and the build of perfcase. The oldest go when there is no room,
-and those of a capture with it: the name of the file says which captures it is of; where there are many, any may be among them.
-What several ask at once is worked out once.
+The key of an answer is its ETag: the captures, the question, and the build of perfcase. The oldest answers are removed when there is no
+space. The answers of a capture are removed with it: the name of the file has the captures, and an answer of very many captures is removed with
+any capture. Requests for the same answer at the same time compute it once.
 """
 
 from __future__ import annotations

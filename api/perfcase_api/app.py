@@ -1,4 +1,4 @@
-"""Puts a server together."""
+"""Build the application of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a route to an analysis and back: what the process is asked, the answer's headers, what is kept."""
+"""From a route to an analysis and back: the question for the process, the headers of the answer, the cache."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A bound on the body of a request: JSON is read whole before anybody looks at the token, so it may not be long.
+"""A limit for the body of a request: JSON is read before the token is checked, so it must be short.
 
-The bytes of an upload stream, and only after the token: they have bounds of their own (perfcase_api.uploads).
+The bytes of an upload are read after the check of the token, and have their own limits (perfcase_api.uploads).
 """
 
 from __future__ import annotations

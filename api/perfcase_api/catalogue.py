@@ -1,4 +1,4 @@
-"""The embedded catalogue of a store: SQLite, one file, brought up to date when it is opened."""
+"""The catalogue of a store: one SQLite file. Opening it applies the missing migrations."""
 
 from __future__ import annotations
 

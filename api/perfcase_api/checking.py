@@ -1,4 +1,4 @@
-"""Checks an archive while it arrives, by the archive's own reader, in a process that may read this one file.
+"""Check an archive while it arrives, with the reader of archives, in a process that can read only this file.
 
 The untrusted manifest is parsed there and not in the server. The reply is a ticket and a few lines of text.
 """

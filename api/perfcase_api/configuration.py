@@ -1,4 +1,4 @@
-"""The file of ``perfcase serve --config``: TOML, today with one table, ``[oidc]``."""
+"""The file of ``perfcase serve --config``: TOML with one table, ``[oidc]``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Connections that may not idle, dribble or refuse to read: bounds below HTTP, where no route has a say.
+"""Limits of connections below HTTP: a client cannot block the server by being idle, slow, or not reading.
 
-uvicorn bounds the size of a head and the time between two requests. Here is the rest: how many connections there are, how long
-a head may take, and that a body comes, and an answer goes, at no less than a rate that every line has.
+uvicorn limits the size of a head and the time between two requests. This module limits the number of connections, the time for
+a head, and the lowest rate at which a body arrives and an answer is read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every error in one JSON shape: ``{"error": {"kind", "message", "hint"}}``; the kinds are those of the command line, and more."""
+"""All errors as JSON: ``{"error": {"kind", "message", "hint"}}``. The kinds are those of the command line, and some more."""
 
 from __future__ import annotations
 

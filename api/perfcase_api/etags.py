@@ -1,7 +1,7 @@
-"""An ETag for every answer in JSON that has none, by what is in it; who has it already gets 304 and no body.
+"""An ETag for each JSON answer without one, from its content. A client that has the answer gets 304 and no body.
 
-Answers of analyses have theirs by what was asked (perfcase_api.asking), and are not made again. These are of the catalogue:
-cheap to make, and the same until somebody changes something.
+Answers of analyses have an ETag from the question (perfcase_api.asking), and are not computed again. The others come from the catalogue:
+they are cheap, and stay the same until somebody changes something.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HEAD wherever there is GET: the same answer without its body, which is not made to its end."""
+"""HEAD for each GET: the same answer without its body, which is not computed to its end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The process of one import, a copy of perfcase_api.worker: it makes ``FOLDER/case``.
 
-A line of JSON for each step, the last says how it ended. A capture is an untrusted file: before it is opened, the process keeps
-the right to read it, to write into FOLDER, and no other (perfcase_api.sandbox).
+It prints a line of JSON for each step; the last one has the result. A capture is an untrusted file: before the process opens it, the
+process gives up all rights except to read it and to write into FOLDER (perfcase_api.sandbox).
 """
 
 from __future__ import annotations

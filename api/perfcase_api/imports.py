@@ -1,7 +1,7 @@
-"""Imports uploaded captures, one at a time, in a process of their own; a listener is told how far it is.
+"""Import uploaded captures, one at a time, each in its own process. Listeners get the progress.
 
-The process may write into one folder only, ``importing`` beside the original; what it made there is renamed when it is whole, so
-a kill leaves none that is half done.
+The process can write into one folder only, ``importing`` beside the original. The result is renamed when it is complete, so
+a kill leaves no half import.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs analyses in processes of their own, a few at a time: bounded, stoppable, and nobody's keep anybody else waiting.
+"""Run analyses in their own processes, a few at a time. They have limits, can be stopped, and do not block other users.
 
 A process serves one job and ends. It is a copy of one that has loaded everything (nursery): no job waits for Python to load.
 """

@@ -1,9 +1,9 @@
-"""Processes for analyses and imports that need not load first: one process loads everything once, and each job is a copy of it.
+"""Processes for analyses and imports that start at once: one process loads everything, and each job is a fork of it.
 
-To fork takes 2 ms where to start Python and load DuckDB takes half a second of a CPU. The process that is copied has one
-thread and no connection. ``Nursery`` is the server's end, ``perfcase_api.worker`` the other; between them a socket says
-``fork`` (with the three ends of the child's pipes) and ``kill PID``, and answers ``pid PID`` and ``end PID CODE``. The parent
-of the children is the one that kills them: it knows that a number is still theirs.
+A fork takes 2 ms; to start Python and load DuckDB takes half a second of a CPU. The forked process has one
+thread and no connection. ``Nursery`` is the end of the server, ``perfcase_api.worker`` the other end. The server sends
+``fork`` (with three ends of pipes for the child) and ``kill PID`` on a socket, and gets ``pid PID`` and ``end PID CODE``. The parent
+kills its children, because only the parent knows that a pid still belongs to its child.
 """
 
 from __future__ import annotations

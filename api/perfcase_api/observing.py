@@ -1,4 +1,4 @@
-"""What the server does, for who runs it: figures for Prometheus, and a line for each request."""
+"""Metrics of the server for Prometheus, and the access log."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Signing in with an account of an identity provider: OpenID Connect's authorization code flow with PKCE.
+"""Sign in with an account of an identity provider: the authorization code flow of OpenID Connect, with PKCE.
 
-Authlib makes the requests and checks the claims, joserfc the signatures; what is here is which of them we ask for, and what ties an
-answer to the browser that began: a secret in a cookie that is good once, whose state, nonce and code verifier stay here.
+Authlib makes the requests and checks the claims; joserfc checks the signatures. This module selects the claims, and connects an
+answer to the browser that began: a secret in a cookie, valid once, whose state, nonce and code verifier stay in the server.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The document that describes the routes: FastAPI's, with an example of each request body and answer.
+"""The OpenAPI description of the routes: that of FastAPI, with an example for each request body and response.
 
-Examples are what the server answered of the sample captures; a test holds each to its route's schema and to its answers.
+The examples are responses for the sample captures. A test compares each with the schema of its route and with the server.
 """
 
 from __future__ import annotations

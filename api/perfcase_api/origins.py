@@ -1,7 +1,7 @@
-"""Who may speak to a server that asks nobody for a token: programs of this machine, and its own page in their browsers.
+"""Protection of a server without tokens: only programs on this machine and its own page can send requests.
 
-A page of the web reaches 127.0.0.1 by a name of its own that it lets point there (DNS rebinding): then the name is in ``Host``.
-Or it sends what browsers let any page send: then they say from where.
+A web page can reach 127.0.0.1 with a name that points there (DNS rebinding): then ``Host`` has this name. Or it can send the requests that
+browsers allow any page: then the browser says the origin.
 """
 
 from __future__ import annotations

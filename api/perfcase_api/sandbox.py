@@ -1,9 +1,9 @@
 """The restrictions of a process of an analysis or import, before it opens a capture or runs a user's SQL.
 
-Landlock leaves it the named folders to read, one to write, and no TCP; seccomp no sockets, programs and processes at all;
-limits bound its memory, time and files. Where the kernel has no Landlock no file of an analysis may grow at all: what needs a
-scratch file then fails, and nothing can be written still. For SQL all of this stands behind the connection's own fences
-(perfcase.case.query): DuckDB's are not relied on alone.
+Landlock allows only the named folders to read, one to write, and no TCP. seccomp allows no sockets, programs and processes.
+Limits bound memory, time and files. If the kernel has no Landlock, an analysis cannot write any file: queries that need a
+scratch file fail. SQL is also restricted by the connection itself (perfcase.case.query); these restrictions are the second line of
+defence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""System calls that no analysis and no import needs, refused: programs, other processes, sockets of any kind, rights of files.
+"""Refuse the system calls that analyses and imports do not need: programs, other processes, all sockets, rights of files.
 
-Landlock knows files and TCP; this is for the rest (UDP, Unix sockets, io_uring, fork, exec, signals). A filter of seccomp(2)
-in classic BPF, for all threads of the process and for good.
+Landlock restricts files and TCP; this filter restricts the rest (UDP, Unix sockets, io_uring, fork, exec, signals). It is a filter of seccomp(2)
+in classic BPF, for all threads of the process, and cannot be removed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs a server until it is told to end."""
+"""Run a server until a signal ends it."""
 
 from __future__ import annotations
 

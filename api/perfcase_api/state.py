@@ -1,4 +1,4 @@
-"""What the routes of one server share, and how a route identifies the user."""
+"""The shared parts of the routes of a server, and how a route identifies the user."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The folder of a store: one server at a time, and room that is kept for what must never fail.
+"""The folder of a store: a lock for one server, and reserved space for operations that must not fail.
 
-On a full disk somebody must still be able to sign in and to delete. A file of a few MiB is kept for that; it goes when the disk is
-full, and comes back when there is room again.
+On a full disk a user must still be able to sign in and to delete. A file of a few MiB reserves space for that. It is removed when the disk is
+full, and made again when there is space.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Uploads: a file arrives in parts, is checked on the way, and becomes a capture when it is whole.
+"""Uploads: a file arrives in parts, is checked while it arrives, and becomes a capture when it is complete.
 
-The size of the part file is the only truth of how far an upload is, so it can be resumed after anything. A capture's folder
-is named by its capture_id, which its tables have as well (``identity``); the file is synced and linked into it before the catalogue says
-so, and what a kill leaves between the two is put right when the server starts (``recover``).
+Only the size of the partial file says how far an upload is, so it can always be resumed. The folder of a capture
+has the name of its capture_id, which its tables also have (``identity``). The file is synced and linked into the folder before the catalogue
+has an entry. If the server is killed between the two, its next start repairs this (``recover``).
 """
 
 from __future__ import annotations

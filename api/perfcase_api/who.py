@@ -1,4 +1,4 @@
-"""Who may do what: tokens with a role and a ticket prefix, sessions of the page, and how often one may ask."""
+"""Permissions: tokens with a role and a ticket prefix, sessions of the page, and the limit of requests."""
 
 from __future__ import annotations
 

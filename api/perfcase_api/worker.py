@@ -1,6 +1,6 @@
-"""The process that every analysis and every import is a copy of: it loads what they need, and forks one for each.
+"""The process that loads everything, and forks a child for each analysis and import.
 
-``python -m perfcase_api.worker SOCKET`` speaks as perfcase_api.nursery says. A child reads one line of JSON from standard
+``python -m perfcase_api.worker SOCKET`` uses the protocol of perfcase_api.nursery. A child reads one line of JSON from standard
 input: ``{"analysis", "readable", "memory_bytes", "cpu_seconds", "scratch", "scratch_bytes"}``, gives up its rights, writes the
 answer to standard output (perfcase_api.analysing), and ends with the exit code that the command line has for the same error. With
 ``"check"`` in place of ``"analysis"`` it looks at an upload that arrives (perfcase_api.checking). ``{"import", "folder", "limits"}`` is

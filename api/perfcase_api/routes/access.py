@@ -1,4 +1,4 @@
-"""Signing in and out, tokens, the audit log."""
+"""Routes to sign in and out, and for tokens and the audit log."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ class Account(BaseModel):
 class Provider(BaseModel):
     """An identity provider that people can sign in with."""
 
-    name: str = Field(description="As the page's button calls it.", examples=["Example Inc."])
-    url: str = Field(description="Go there; it leads back to the page, signed in.", examples=["/v1/oidc"])
+    name: str = Field(description="The name on the button of the page.", examples=["Example Inc."])
+    url: str = Field(description="The address to go to. It leads back to the page, signed in.", examples=["/v1/oidc"])
 
 
 class Ways(BaseModel):
-    """How one may sign in."""
+    """The ways to sign in."""
 
-    is_open: bool = Field(description="Nobody is asked for anything.")
+    is_open: bool = Field(description="The server needs no token.")
     token: bool = Field(description="With a token: POST /v1/session.")
     oidc: Provider | None = Field(description="With an account of an identity provider; null where none is configured.")
 
 
 class SignIn(BaseModel):
-    """A token, once; a cookie stands for it afterwards."""
+    """A token. A cookie replaces it afterwards."""
 
     token: str = Field(min_length=1, max_length=200)
 
 
 class NewToken(BaseModel):
-    """A token to be made."""
+    """A token to create."""
 
     name: str = Field(min_length=1, max_length=100, examples=["on call"])
     role: Role
@@ -64,17 +64,17 @@ class Token(BaseModel):
     created_ns: int
     expires_ns: int | None
     revoked_ns: int | None
-    issuer: str | None = Field(description="Which identity provider a person signs in with; null for others.")
+    issuer: str | None = Field(description="The identity provider of the person; null for other tokens.")
 
 
 class CreatedToken(Token):
-    """A token, with its secret, which is told this once."""
+    """A token with its secret, which is shown only once."""
 
     secret: str
 
 
 class Entry(BaseModel):
-    """What somebody did."""
+    """An entry of the audit log."""
 
     at_ns: int
     who: str
@@ -86,7 +86,7 @@ class Entry(BaseModel):
 
 @router.get("/sign-in")
 def sign_in_ways(here: Here) -> Ways:
-    """How one may sign in; needs no token."""
+    """List the ways to sign in. This needs no token."""
     oidc = here.settings.oidc
     provider = (
         Provider(name=oidc.name, url=f"{here.settings.root_path}/v1/oidc")
@@ -98,13 +98,13 @@ def sign_in_ways(here: Here) -> Ways:
 
 @router.get("/me")
 def me_(me: Me) -> Account:
-    """The user of the request."""
+    """Return the user of the request."""
     return Account(name=me.name, role=me.role, ticket_prefix=me.ticket_prefix)
 
 
 @router.post("/session", status_code=201)
 def sign_in(here: Here, request: Request, response: Response, given: SignIn) -> Account:
-    """Signs the page in: the token is exchanged for a cookie that scripts cannot read."""
+    """Sign in: exchange the token for a cookie that scripts cannot read."""
     here.rates.take(address(request))
     who = here.tokens.by_secret(given.token)
     if who is None or who.token_id is None:
@@ -124,7 +124,7 @@ def sign_in(here: Here, request: Request, response: Response, given: SignIn) -> 
 
 @router.delete("/session", status_code=204)
 def sign_out(here: Here, request: Request, _me: Me) -> Response:
-    """Ends the session."""
+    """End the session."""
     here.tokens.close_session(request.cookies.get(COOKIE, ""))
     response = Response(status_code=204)
     response.delete_cookie(COOKIE, path=here.settings.top)
@@ -133,7 +133,7 @@ def sign_out(here: Here, request: Request, _me: Me) -> Response:
 
 @router.get("/tokens")
 def list_tokens(here: Here, me: Me, limit: AtMost = 1000, offset: After = 0) -> list[Token]:
-    """All tokens, without their secrets. An admin with a scope sees those within it."""
+    """List all tokens, without their secrets. An admin with a scope sees only the tokens within it."""
     me.needs("admin")
     rows = here.catalogue.rows(
         "SELECT * FROM token WHERE substr(ticket_prefix, 1, length(:scope)) = :scope"
@@ -145,7 +145,7 @@ def list_tokens(here: Here, me: Me, limit: AtMost = 1000, offset: After = 0) -> 
 
 @router.post("/tokens", status_code=201)
 def create_token(here: Here, me: Me, new: NewToken) -> CreatedToken:
-    """Makes a token. Its secret is in the answer and nowhere else. An admin with a scope gives none beyond it."""
+    """Create a token. Only this response has its secret. An admin with a scope can create only tokens within it."""
     me.needs("admin")
     prefix = clean_ticket(new.ticket_prefix)
     if not me.sees(prefix):
@@ -159,7 +159,7 @@ def create_token(here: Here, me: Me, new: NewToken) -> CreatedToken:
 def revoke_token(
     here: Here, me: Me, token_id: Annotated[int, Path(ge=1, lt=1 << 62, description="As GET /v1/tokens lists it.")]
 ) -> Response:
-    """Ends a token and its sessions; not that of the last admin. An admin with a scope ends those within it."""
+    """End a token and its sessions. The token of the last admin stays. An admin with a scope can end only tokens within it."""
     me.needs("admin")
     if not here.tokens.revoke(me, token_id, here.issuer):
         raise ApiError("not_found", f"there is no valid token {token_id}", "GET /v1/tokens lists them")
@@ -173,7 +173,7 @@ def audit(
     limit: AtMost = 100,
     offset: After = 0,
 ) -> list[Entry]:
-    """Who did what, the latest first. For an admin of all tickets."""
+    """List who did what, the latest first. For an admin of all tickets."""
     me.needs("admin")
     if me.ticket_prefix:
         raise ApiError(

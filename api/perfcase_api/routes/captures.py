@@ -1,4 +1,4 @@
-"""Captures: list, search, describe, label, note, download, delete, and how their import goes."""
+"""Routes of captures: list, search, describe, label, note, download, delete, and follow the import."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ router = APIRouter(prefix="/v1/captures", tags=["captures"])
 
 CaptureId = Annotated[
     str,
-    Path(
-        pattern="^[0-9a-f]{64}$", description="As in the table capture: a hash of the file, another one for each scope."
-    ),
+    Path(pattern="^[0-9a-f]{64}$", description="The id of a capture: a hash of the file and its scope."),
 ]
 
-AtMost = Annotated[int, Query(ge=1, le=1000, description="At most this many.")]
-After = Annotated[int, Query(ge=0, lt=1 << 62, description="Leave out the first of them.")]
+AtMost = Annotated[int, Query(ge=1, le=1000, description="Return at most this many.")]
+After = Annotated[int, Query(ge=0, lt=1 << 62, description="Skip this many first.")]
 
 
 class Capture(BaseModel):
-    """A capture, as the catalogue knows it."""
+    """A capture in the catalogue."""
 
     capture_id: str
     name: str = Field(examples=["incident.perfcase"])
@@ -38,15 +36,15 @@ class Capture(BaseModel):
     ticket: str = Field(examples=["OPS-123"])
     state: str = Field(description="uploaded, importing, ready or failed")
     reason: str | None = Field(description="why the import failed")
-    damage: str | None = Field(description="what its checksums found")
+    damage: str | None = Field(description="what the check of the file found")
     uploaded_ns: int = Field(description="ns since 1970")
     host: str | None
     kernel: str | None
     started_ns: int | None = Field(description="when the recording began, ns since 1970")
     duration_ns: int | None
-    remark: str | None = Field(description="the note that was given to the recorder")
+    remark: str | None = Field(description="the note of the recorder's user")
     labels: list[str]
-    findings: dict[str, int] = Field(description="how many fired, by severity", examples=[{"critical": 1}])
+    findings: dict[str, int] = Field(description="the number of findings for each severity", examples=[{"critical": 1}])
 
 
 class Page(BaseModel):
@@ -57,7 +55,7 @@ class Page(BaseModel):
 
 
 class Change(BaseModel):
-    """What may be changed."""
+    """The changes to a capture."""
 
     ticket: str | None = Field(None, max_length=200)
     labels: list[Annotated[str, Field(min_length=1, max_length=LABEL_MAX)]] | None = Field(None, max_length=LABELS_MAX)
@@ -70,7 +68,7 @@ class NewNote(BaseModel):
 
 
 class Note(BaseModel):
-    """A note, as it was written."""
+    """A note with its author and time."""
 
     note_id: int
     author: str
@@ -90,26 +88,28 @@ _SORTS = {
 def list_captures(
     here: Here,
     me: Me,
-    ticket: Annotated[str | None, Query(description="Tickets that begin with this.")] = None,
-    host: Annotated[str | None, Query(description="Hosts; * stands for anything.", examples=["web-*"])] = None,
+    ticket: Annotated[str | None, Query(description="Only tickets that begin with this.")] = None,
+    host: Annotated[str | None, Query(description="Only these hosts; * matches anything.", examples=["web-*"])] = None,
     after_ns: Annotated[
-        int | None, Query(ge=-(1 << 63), lt=1 << 63, description="Recorded then or later, ns since 1970.")
+        int | None, Query(ge=-(1 << 63), lt=1 << 63, description="Recorded at this time or later, ns since 1970.")
     ] = None,
     before_ns: Annotated[
-        int | None, Query(ge=-(1 << 63), lt=1 << 63, description="Recorded before, ns since 1970.")
+        int | None, Query(ge=-(1 << 63), lt=1 << 63, description="Recorded before this time, ns since 1970.")
     ] = None,
-    label: Annotated[str | None, Query(description="Captures that have this label.", examples=["canary"])] = None,
+    label: Annotated[str | None, Query(description="Only captures with this label.", examples=["canary"])] = None,
     finding: Annotated[
-        str | None, Query(description="Captures in which this rule fired.", examples=["lock_convoy"])
+        str | None, Query(description="Only captures in which this rule fired.", examples=["lock_convoy"])
     ] = None,
-    text: Annotated[str | None, Query(description="Part of the name, host, ticket, remark or of a note.")] = None,
+    text: Annotated[
+        str | None, Query(description="Search for this text in name, host, ticket, remark and notes.")
+    ] = None,
     limit: AtMost = 100,
     offset: After = 0,
     sort: Annotated[
-        str, Query(pattern=f"^-?({'|'.join(_SORTS)})$", description="By what; with - the largest or last first.")
+        str, Query(pattern=f"^-?({'|'.join(_SORTS)})$", description="Sort by this; with - the largest or latest first.")
     ] = "-started",
 ) -> Page:
-    """The captures in scope, by default the latest recording first."""
+    """List the captures in scope. Default order: the latest recording first."""
     direction = "DESC" if sort.startswith("-") else "ASC"
     conditions = {
         "substr(c.ticket, 1, length(:scope)) = :scope": me.ticket_prefix,
@@ -137,13 +137,13 @@ def list_captures(
 
 @router.get("/{capture_id}")
 def show_capture(here: Here, me: Me, capture_id: CaptureId) -> Capture:
-    """One capture."""
+    """Describe one capture."""
     return described(here, here.capture(me, capture_id))
 
 
 @router.patch("/{capture_id}")
 def change_capture(here: Here, me: Me, capture_id: CaptureId, change: Change) -> Capture:
-    """Gives a capture another ticket or other labels."""
+    """Change the ticket or the labels of a capture."""
     me.needs("uploader")
     here.capture(me, capture_id)
     ticket = None if change.ticket is None else clean_ticket(change.ticket)
@@ -162,7 +162,7 @@ def change_capture(here: Here, me: Me, capture_id: CaptureId, change: Change) ->
 
 @router.delete("/{capture_id}", status_code=204)
 async def delete_capture(here: Here, me: Me, capture_id: CaptureId) -> Response:
-    """Deletes a capture: the original, its import, its notes. An uploader may delete what was uploaded with the same token."""
+    """Delete a capture: the original, its import, its notes. An uploader can delete what was uploaded with the same token."""
     me.needs("uploader")
     row = here.capture(me, capture_id)
     if me.role != "admin" and row["token_id"] != me.token_id:
@@ -180,7 +180,7 @@ async def delete_capture(here: Here, me: Me, capture_id: CaptureId) -> Response:
     responses=answers("binary", description="The file."),
 )
 def download(here: Here, me: Me, capture_id: CaptureId) -> FileResponse:
-    """The file as it was uploaded. Ranges are answered."""
+    """Return the file as it was uploaded. Ranges are supported."""
     row = here.capture(me, capture_id)
     return FileResponse(
         here.uploads.file(capture_id),
@@ -192,7 +192,7 @@ def download(here: Here, me: Me, capture_id: CaptureId) -> FileResponse:
 
 @router.get("/{capture_id}/notes")
 def list_notes(here: Here, me: Me, capture_id: CaptureId, limit: AtMost = 1000, offset: After = 0) -> list[Note]:
-    """The notes, the oldest first."""
+    """List the notes, the oldest first."""
     here.capture(me, capture_id)
     rows = here.catalogue.rows(
         "SELECT * FROM note WHERE capture_id = ? ORDER BY note_id LIMIT ? OFFSET ?", (capture_id, limit, offset)
@@ -202,7 +202,7 @@ def list_notes(here: Here, me: Me, capture_id: CaptureId, limit: AtMost = 1000, 
 
 @router.post("/{capture_id}/notes", status_code=201)
 def add_note(here: Here, me: Me, capture_id: CaptureId, note: NewNote) -> Note:
-    """Adds a note."""
+    """Add a note."""
     me.needs("uploader")
     here.capture(me, capture_id)
     number = here.catalogue.write(
@@ -220,7 +220,7 @@ def add_note(here: Here, me: Me, capture_id: CaptureId, note: NewNote) -> Note:
     responses=answers("events", description="Events, as server-sent events are written."),
 )
 async def follow_import(here: Here, me: Me, capture_id: CaptureId) -> StreamingResponse:
-    """The import as server-sent events ``import``: ``{"state", "phase", "records", "reason"}``, until it is done."""
+    """Follow the import. Server-sent events ``import`` say ``{"state", "phase", "records", "reason"}``, until it is done."""
     here.capture(me, capture_id)
 
     async def events() -> AsyncIterator[bytes]:
@@ -232,7 +232,7 @@ async def follow_import(here: Here, me: Me, capture_id: CaptureId) -> StreamingR
 
 @router.post("/{capture_id}/import", status_code=202)
 def import_again(here: Here, me: Me, capture_id: CaptureId) -> Capture:
-    """Tries a failed import again."""
+    """Try a failed import again."""
     me.needs("uploader")
     row = here.capture(me, capture_id)
     if row["state"] != "failed":
@@ -243,7 +243,7 @@ def import_again(here: Here, me: Me, capture_id: CaptureId) -> Capture:
 
 
 def labels_of(here: Here, capture_id: str) -> list[str]:
-    """A capture's labels, in the order of the alphabet."""
+    """Return the labels of a capture, in alphabetical order."""
     rows = here.catalogue.rows("SELECT label FROM label WHERE capture_id = ? ORDER BY label", (capture_id,))
     return [label for (label,) in rows]
 

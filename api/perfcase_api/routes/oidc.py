@@ -1,4 +1,4 @@
-"""Signing in with an account of an identity provider, where one is configured."""
+"""Routes to sign in with an account of an identity provider, if one is configured."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ _MESSAGE_MAX = 500
 
 
 class _BrowserRoute(APIRoute):
-    """Here browsers come by themselves, not for a script: who is refused is sent to the page, which says why.
-
-    The reason travels in a cookie, which no link can set. A program gets JSON, as everywhere.
-    """
+    """A route that people open in a browser: an error redirects to the page, which shows it."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
@@ -56,7 +53,7 @@ router = APIRouter(prefix="/v1/oidc", tags=["access"], route_class=_BrowserRoute
 
 @router.get("", status_code=303, response_class=RedirectResponse)
 async def begin_oidc(here: Here, request: Request) -> RedirectResponse:
-    """Sends the browser to the identity provider."""
+    """Redirect the browser to the identity provider."""
     here.rates.take(address(request))
     url, secret = await _provider(here).begin()
     answer = RedirectResponse(url, 303, headers={"Cache-Control": "no-store"})
@@ -77,13 +74,13 @@ async def begin_oidc(here: Here, request: Request) -> RedirectResponse:
 async def finish_oidc(
     here: Here,
     request: Request,
-    state: Annotated[str, Query(max_length=1000, description="As GET /v1/oidc gave it to the provider.")] = "",
-    code: Annotated[str, Query(max_length=10_000, description="What the provider exchanges for an ID token.")] = "",
-    error: Annotated[str, Query(max_length=1000, description="Why the provider signed nobody in.")] = "",
-    iss: Annotated[str | None, Query(max_length=1000, description="Who answers (RFC 9207).")] = None,
-    begun: Annotated[str, Cookie(alias=_BEGUN, max_length=200, description="What GET /v1/oidc set.")] = "",
+    state: Annotated[str, Query(max_length=1000, description="The state from GET /v1/oidc.")] = "",
+    code: Annotated[str, Query(max_length=10_000, description="The code for an ID token.")] = "",
+    error: Annotated[str, Query(max_length=1000, description="The error of the provider.")] = "",
+    iss: Annotated[str | None, Query(max_length=1000, description="The issuer (RFC 9207).")] = None,
+    begun: Annotated[str, Cookie(alias=_BEGUN, max_length=200, description="The cookie of GET /v1/oidc.")] = "",
 ) -> RedirectResponse:
-    """Where the provider sends the browser back to: the page, signed in."""
+    """Sign the browser in that comes back from the provider, and redirect it to the page."""
     here.rates.take(address(request))
     provider = _provider(here)
     if error or not code:

@@ -1,4 +1,4 @@
-"""The page: files that scripts/page.sh built. Nobody needs a token to read them; they hold no data."""
+"""Routes of the page: the files of scripts/page.sh. They need no token, because they hold no data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[1] / "page"
 
 @router.get("/", response_class=FileResponse)
 def index() -> Response:
-    """The page itself. A browser checks it again each time: it names the files of its own version."""
+    """Return the page itself. A browser checks it each time, because it names the files of one version."""
     found = FOLDER / "index.html"
     if not found.is_file():
         raise ApiError(
@@ -29,7 +29,7 @@ def index() -> Response:
 
 @router.get("/assets/{name}", response_class=FileResponse)
 def asset(name: str) -> Response:
-    """A file of the page. Its name changes with what is in it, so that it is kept for good."""
+    """Return a file of the page. A browser keeps it forever, because its name changes with its content."""
     # One of the existing files, and not any path from the request.
     found = next((file for file in FOLDER.glob("assets/*") if file.name == name), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""The recorder in one file, and its checksum, for hosts that are to be recorded. Nobody needs a token to read them."""
+"""Routes of the recorder in one file and its checksum, for hosts to record. They need no token."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FOLDER = package_data("recorder") / "build" / "dist"
 
 @router.get("/recorder/perfcase-record", response_class=FileResponse)
 def one_file() -> Response:
-    """The recorder: a shell script that holds its helpers."""
+    """Return the recorder: a shell script with its helpers inside."""
     return _offered("perfcase-record")
 
 
 @router.get("/recorder/perfcase-record.sha256", response_class=FileResponse)
 def checksum() -> Response:
-    """What sha256sum --check reads."""
+    """Return the checksum for sha256sum --check."""
     return _offered("perfcase-record.sha256")
 
 

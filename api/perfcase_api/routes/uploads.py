@@ -1,4 +1,4 @@
-"""Uploads: in one request, or in parts that can be resumed after anything."""
+"""Routes of uploads: in one request, or in parts that can be resumed."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from perfcase_api.who import Who
 
 router = APIRouter(prefix="/v1/uploads", tags=["uploads"])
 
-UploadId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="As POST /v1/uploads answered.")]
+UploadId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The id from POST /v1/uploads.")]
 
 
 class NewUpload(BaseModel):
-    """What is about to arrive."""
+    """The file to upload."""
 
     name: str = Field(min_length=1, max_length=1000, examples=["incident.perfcase"])
     size_bytes: int = Field(ge=1, lt=1 << 62)
-    ticket: str = Field("", max_length=200, description="Else the manifest's.")
+    ticket: str = Field("", max_length=200, description="The ticket. Default: that of the manifest.")
     accept_damaged: bool = Field(False, description="Take the file although its checksums do not agree.")
 
 
 class Upload(BaseModel):
-    """How far an upload is."""
+    """The state of an upload."""
 
     upload_id: str
     name: str
     size_bytes: int
-    offset_bytes: int = Field(description="How many bytes are there: go on from here.")
-    capture_id: str | None = Field(None, description="The capture, when the last byte has arrived.")
+    offset_bytes: int = Field(description="The number of bytes that arrived: continue from here.")
+    capture_id: str | None = Field(None, description="The id of the capture, when the file is complete.")
 
 
 @router.post("", status_code=201)
 def begin_upload(here: Here, me: Me, new: NewUpload) -> Upload:
-    """Begins an upload; then PATCH it with the bytes."""
+    """Begin an upload. PATCH then adds the bytes."""
     row = here.uploads.begin(me, new.name, new.size_bytes, clean_ticket(new.ticket), accept_damaged=new.accept_damaged)
     return _upload(here, row)
 
 
 @router.get("/{upload_id}")
 def show_upload(here: Here, me: Me, upload_id: UploadId) -> Upload:
-    """How far an upload is."""
+    """Return the state of an upload."""
     return _upload(here, here.uploads.find(me, upload_id))
 
 
@@ -59,9 +59,9 @@ async def send_bytes(
     me: Me,
     request: Request,
     upload_id: UploadId,
-    upload_offset: Annotated[int, Header(ge=0, lt=1 << 62, description="Where these bytes begin.")],
+    upload_offset: Annotated[int, Header(ge=0, lt=1 << 62, description="The offset of these bytes.")],
 ) -> Upload:
-    """Adds bytes at the end. Each member of an archive is checked against the manifest's checksum when its last byte is there."""
+    """Add bytes at the end. Each member of an archive is compared with its checksum in the manifest when it is complete."""
     row = here.uploads.find(me, upload_id)
     capture_id = await here.uploads.append(row, upload_offset, request.stream())
     if capture_id is None:
@@ -72,7 +72,7 @@ async def send_bytes(
 
 @router.delete("/{upload_id}", status_code=204)
 def abort_upload(here: Here, me: Me, upload_id: UploadId) -> Response:
-    """Gives an upload up."""
+    """Cancel an upload."""
     here.uploads.find(me, upload_id)
     here.uploads.abort(upload_id)
     return Response(status_code=204)
@@ -89,13 +89,13 @@ async def upload_whole(
     me: Me,
     request: Request,
     name: Annotated[
-        str, Query(min_length=1, max_length=1000, description="The file's name.", examples=["incident.perfcase"])
+        str, Query(min_length=1, max_length=1000, description="The name of the file.", examples=["incident.perfcase"])
     ],
     content_length: Annotated[int, Header(ge=1, lt=1 << 62, include_in_schema=False)],
-    ticket: Annotated[str, Query(max_length=200, description="Else the manifest's.")] = "",
+    ticket: Annotated[str, Query(max_length=200, description="The ticket. Default: that of the manifest.")] = "",
     accept_damaged: Annotated[bool, Query(description="Take the file although its checksums do not agree.")] = False,
 ) -> Capture:
-    """Uploads a capture in one request: ``curl --data-binary @incident.perfcase '…/v1/captures?name=incident.perfcase'``."""
+    """Upload a capture in one request: ``curl --data-binary @incident.perfcase '…/v1/captures?name=incident.perfcase'``."""
     row = here.uploads.begin(me, name, content_length, clean_ticket(ticket), accept_damaged=accept_damaged)
     try:
         capture_id = await here.uploads.append(row, 0, request.stream())

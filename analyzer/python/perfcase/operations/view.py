@@ -30,7 +30,7 @@ class Request(BaseRequest):
         str,
         fields.view("A view or table.", flags=(), is_argument=True, is_default_shown=False),
     ]
-    where: fields.where("Print only these rows: \"comm = 'java'\".") = None
+    where: fields.where("Show only these rows: \"comm = 'java'\".") = None
     order: Annotated[
         str | None,
         Option(
