@@ -39,8 +39,8 @@ Check = Callable[[Path, int, bool], Awaitable[Checked]]
 
 def look(path: str, begin: int, is_whole: bool) -> str:
     """Check the members from an offset on, in the process. Return the result as JSON."""
-    said = store.import_core().check(path, begin, is_whole)
-    found = json.loads(said) if said else {"ticket": None, "checked_bytes": 0, "problems": []}
+    text = store.import_core().check(path, begin, is_whole)
+    found = json.loads(text) if text else {"ticket": None, "checked_bytes": 0, "problems": []}
     damage = [_line(problem) for problem in found["problems"]]
     if len(damage) > _PROBLEMS_MAX:
         damage[_PROBLEMS_MAX:] = [f"and {len(damage) - _PROBLEMS_MAX} more"]
@@ -48,15 +48,15 @@ def look(path: str, begin: int, is_whole: bool) -> str:
     return json.dumps({"ticket": ticket, "checked_bytes": found["checked_bytes"], "damage": damage})
 
 
-def parse_reply(said: bytes) -> Checked:
+def parse_reply(line: bytes) -> Checked:
     """Parse the reply of a process, in the server. It is untrusted: raise ValueError if it makes no sense."""
-    reply = json.loads(said)
+    reply = json.loads(line)
     if not isinstance(reply, dict):
         raise ValueError("not what a check says")
     damage, ticket, begin = reply.get("damage"), reply.get("ticket"), reply.get("checked_bytes")
     if not (isinstance(damage, list) and isinstance(ticket, str) and isinstance(begin, int) and 0 <= begin < 1 << 62):
         raise ValueError("not what a check says")
-    return Checked(ticket, begin, tuple(str(line)[: 2 * _TEXT_MAX] for line in damage[: _PROBLEMS_MAX + 1]))
+    return Checked(ticket, begin, tuple(str(each)[: 2 * _TEXT_MAX] for each in damage[: _PROBLEMS_MAX + 1]))
 
 
 def _line(problem: dict) -> str:

@@ -100,7 +100,7 @@ class Imports:
         state: State = {"state": row["state"]}
         if row["reason"]:
             state["reason"] = row["reason"]
-        # What its process said last stays there for a moment after the import has ended.
+        # The last message of its process stays there for a moment after the import has ended.
         return {**state, **self._progress.get(capture_id, {})} if row["state"] == "importing" else state
 
     async def _work(self) -> None:
@@ -140,7 +140,7 @@ class Imports:
             await asyncio.to_thread(shutil.rmtree, working, ignore_errors=True)
 
     async def _run(self, capture_id: str, working: Path) -> State:
-        """Return what the process said last."""
+        """Return the last message of the process."""
         limits = self._settings.limits
         allowed = {
             "memory_bytes": limits.import_memory_bytes,
@@ -156,15 +156,15 @@ class Imports:
         try:
             async with asyncio.timeout(limits.import_seconds):
                 async for line in process.stdout:
-                    said = json.loads(line)
-                    if "phase" in said:
+                    message = json.loads(line)
+                    if "phase" in message:
                         self._progress[capture_id] = {
-                            "phase": str(said["phase"])[:100],
-                            "records": int(said["records"]),
+                            "phase": str(message["phase"])[:100],
+                            "records": int(message["records"]),
                         }
                         await self._tell()
                     else:
-                        done = said
+                        done = message
                 code = await process.wait()
         except TimeoutError:
             return {"error": f"the import took longer than {limits.import_seconds:g} s"}

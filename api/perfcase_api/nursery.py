@@ -127,10 +127,10 @@ class Nursery:
                 env=sandbox.environment(), cwd=self._folder, pass_fds=[theirs.fileno()],
             )  # fmt: skip
         assert self._process.stderr is not None
-        said = await self._process.stderr.readline()
-        if said != READY:
+        line = await self._process.stderr.readline()
+        if line != READY:
             ours.close()
-            more = (said + await self._process.stderr.read()).decode("utf-8", "replace").strip().splitlines()
+            more = (line + await self._process.stderr.read()).decode("utf-8", "replace").strip().splitlines()
             raise ApiError("environment", f"the process for analyses did not start: {more[-1] if more else '-'}")
         ours.setblocking(False)
         self._socket = ours

@@ -126,7 +126,7 @@ class Provider:
         try:
             read = self._read(token)
         except JoseError:
-            # Signed with a key that the provider has not told us of yet.
+            # Signed with a key that the provider has not published to this server yet.
             await self._know(_REFETCH_S)
             try:
                 read = self._read(token)
@@ -247,6 +247,6 @@ def _unreachable(what: str) -> ApiError:
 
 
 def _short(error: Exception) -> str:
-    """Return the first line of an error, which may hold what the provider said."""
+    """Return the first line of an error, which may hold text of the provider."""
     text = (str(error) or type(error).__name__).splitlines()[0]
     return "".join(char for char in text if char.isprintable())[:200]

@@ -27,8 +27,8 @@ class SameOriginMiddleware:
         if why is None:
             await self._app(scope, receive, send)
             return
-        said = body("not_permitted", why, "with --open the server answers http://127.0.0.1 and http://localhost only")
-        await JSONResponse(said, STATUS["not_permitted"])(scope, receive, send)
+        error = body("not_permitted", why, "with --open the server answers http://127.0.0.1 and http://localhost only")
+        await JSONResponse(error, STATUS["not_permitted"])(scope, receive, send)
 
 
 def _stranger(method: str, headers: Headers) -> str | None:

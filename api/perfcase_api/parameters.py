@@ -38,9 +38,9 @@ def query_of(
         if field.option.example is not None:
             bounds["examples"] = [field.option.example]
         kind = Path if field.name in path else Query
-        told = Annotated[_kind(field), kind(description=_described(field), **bounds)]
+        hint = Annotated[_kind(field), kind(description=_described(field), **bounds)]
         given = inspect.Parameter.empty if default is REQUIRED else default
-        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=told))
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=given, annotation=hint))
     made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] - FastAPI asks for it
     return made
 
@@ -61,7 +61,7 @@ def body_of(cls: type[BaseRequest], *, without: Collection[str] = (), **defaults
 def request_of(cls: type[_T], body: object, **more: object) -> _T:
     """Return the request of a body with the fields of ``body_of``."""
     names = {_name(field): field.name for field in fields_of(cls)}
-    return cls(**{name: getattr(body, told) for told, name in names.items() if hasattr(body, told)}, **more)
+    return cls(**{name: getattr(body, given) for given, name in names.items() if hasattr(body, given)}, **more)
 
 
 def _fields(cls: type[BaseRequest], without: Collection[str]) -> Iterator[Field]:
@@ -99,5 +99,5 @@ def _described(field: Field) -> str:
     """Return the help of a field, with the names of options in the query."""
     if field.name == _LIMIT:
         return "Return at most this many rows."
-    told = re.sub(r"--([a-z][a-z-]*)", lambda match: match[1].replace("-", "_"), field.option.help)
-    return told if told.endswith(".") else f"{told}."
+    text = re.sub(r"--([a-z][a-z-]*)", lambda match: match[1].replace("-", "_"), field.option.help)
+    return text if text.endswith(".") else f"{text}."

@@ -76,7 +76,7 @@ def _run(app: FastAPI, settings: Settings, say: Callable[[str], None]) -> None:
         http=Connection.of(settings.connections, settings.trusted_proxies),
         ws="none",
         h11_max_incomplete_event_size=HEAD_BYTES,
-        # uvicorn believes every program of this machine, if it is not told otherwise.
+        # By default uvicorn trusts every program on this machine.
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies),
         log_level="warning",

@@ -191,7 +191,7 @@ class Uploads:
             if folder.name in known:
                 continue
             original = folder / "original"
-            # An upload whose client was not told that it was finished can still be sent again: its part is there.
+            # A client that did not get the end of its upload can send it again: the partial file is there.
             if not original.exists() or original.stat().st_ino in parts:
                 shutil.rmtree(folder, ignore_errors=True)
             else:
@@ -292,7 +292,7 @@ def identity(file_hash: str, ticket_prefix: str) -> str:
     """Return the id of a capture: the hash of its file, for each scope another one.
 
     Who sees a part of the tickets shares captures with those who see the same part. With nobody else: that a file is there
-    already, and what becomes of it, would be told to anyone who has a copy.
+    already, and its state, would be visible to anyone who has a copy.
     """
     return hashlib.sha256(f"{ticket_prefix}\0{file_hash}".encode()).hexdigest() if ticket_prefix else file_hash
 

@@ -31,21 +31,21 @@ class _BrowserRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
 
-        async def told(request: Request) -> Response:
+        async def handle(request: Request) -> Response:
             try:
                 return await answer(request)
             except ApiError as error:
                 if "text/html" not in request.headers.get("accept", ""):
                     raise
-                # The audit log has what came of it, not how it was said.
+                # The audit log has the result, not the words.
                 request.state.status = error.status
                 top = request.app.state.server.settings.top
-                said = RedirectResponse(top, 303, headers={"Cache-Control": "no-store"})
+                redirect = RedirectResponse(top, 303, headers={"Cache-Control": "no-store"})
                 reason = json.dumps(body(error.kind, error.message[:_MESSAGE_MAX], error.hint))
-                said.set_cookie(_REFUSED, quote(reason, safe=""), max_age=_REFUSED_S, path=top, samesite="strict")
-                return said
+                redirect.set_cookie(_REFUSED, quote(reason, safe=""), max_age=_REFUSED_S, path=top, samesite="strict")
+                return redirect
 
-        return told
+        return handle
 
 
 router = APIRouter(prefix="/v1/oidc", tags=["access"], route_class=_BrowserRoute)

@@ -99,8 +99,8 @@ def in_cache(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:
     try:
         return _in_folder(scratch, stem, make)
     except (OSError, duckdb.Error) as error:
-        told = str(error).splitlines()[0]
-        raise PerfcaseError("environment", f"{scratch / stem}: cannot be made: {told}", ROOM) from error
+        reason = str(error).splitlines()[0]
+        raise PerfcaseError("environment", f"{scratch / stem}: cannot be made: {reason}", ROOM) from error
 
 
 def _stem(name: str, key: str) -> str:

@@ -1,7 +1,7 @@
 """What an imported folder keeps of what was asked of the whole of it: ``kept/<version>-<name>``.
 
 The findings are made of all rules, which read nearly all views, and a diff reads half of the views: to work them out takes longer than all
-else that is said of a capture. So the first query keeps them for the next. A part of a capture, or another parameter of a view,
+else about a capture. So the first query keeps them for the next. A part of a capture, or another parameter of a view,
 has answers of its own: they are worked out each time. A folder that may not be written, or a disk that is full, keeps nothing.
 """
 

@@ -148,9 +148,9 @@ def damage_of(files: Iterable[Path]) -> PerfcaseError | None:
     """Return the error that says which table of their imports cannot be read: used after a query failed."""
     for file in files:
         folder = file if is_imported(file) else default_folder(file)
-        if is_imported(folder) and (told := wholeness.unreadable(folder)):
+        if is_imported(folder) and (reason := wholeness.unreadable(folder)):
             remedy = "import the capture again" if folder == file else f"perfcase import --force {file}"
-            return PerfcaseError("input", told, remedy)
+            return PerfcaseError("input", reason, remedy)
     return None
 
 
@@ -309,10 +309,10 @@ def _check_columns(folder: Path) -> None:
             ).fetchall()
             lacking = {column.name for column in table.columns} - {row[0] for row in described}
             if lacking:
-                told = (
+                reason = (
                     f"{folder}: another version of perfcase made it: {table.name} has no {', '.join(sorted(lacking))}"
                 )
-                raise PerfcaseError("input", told, "import the capture again")
+                raise PerfcaseError("input", reason, "import the capture again")
 
 
 def _rights_of(file: Path) -> int:
@@ -378,7 +378,7 @@ def _unwritable(folder: Path, error: OSError) -> PerfcaseError:
 
 
 def _prepare() -> None:
-    # Whatever fails here fails again, and is told, where the template is used.
+    # Whatever fails here fails again, and is reported, where the template is used.
     with suppress(Exception):
         database.template()
         import_module("perfcase.terminal.render").console()

@@ -95,9 +95,9 @@ def _open(case: Case, window: tuple[int, int] | None, scope: Scope, sharers: int
                 for name, (values, kind) in chosen.items():
                     connection.execute(f"SET VARIABLE scope_{name} = $1::{kind}[]", [list(values)])
                 if window:
-                    told = glob.escape(str(folder / "tables" / "capture.parquet"))
+                    table = glob.escape(str(folder / "tables" / "capture.parquet"))
                     connection.execute(
-                        "SET VARIABLE capture_duration_ns = (SELECT duration_ns FROM read_parquet($1))::BIGINT", [told]
+                        "SET VARIABLE capture_duration_ns = (SELECT duration_ns FROM read_parquet($1))::BIGINT", [table]
                     )
                     move(connection, *window)
                 lock_down(connection, folder, sharers)

@@ -17,7 +17,7 @@ from perfcase.catalogue.views import parsed, parser
 STEPS_MAX = 20
 LENGTH_MAX = 400
 ALTERNATIVES_MAX = 3
-"""Ways to compute a column that are told however long they are."""
+"""Formulas that are shown at any length."""
 
 Node = dict[str, Any]
 Scope = Mapping[str, Node]
@@ -36,7 +36,7 @@ class Place:
 def formulas(view: View) -> dict[str, str]:
     """Return SQL of the columns, by name; of those that are only a column of a table or view, its name.
 
-    The parts of a UNION may compute a column each in its own way: then each way is told, or how many there are.
+    The parts of a UNION may compute a column each in its own way: then each formula is shown, or the number of them.
     """
     found: dict[str, list[Place]] = {}
     for column in view.columns:

@@ -32,15 +32,15 @@ def command(
     """
     if not file.exists():
         raise PerfcaseError("not_found", f"{file}: no such file")
-    told = info.of_file(file, lambda: opened(file))
+    found = info.of_file(file, lambda: opened(file))
     if as_json:
-        told.write()
+        found.write()
     else:
-        _print(told, every_member=members)
+        _print(found, every_member=members)
 
 
-def _print(told: info.Result, *, every_member: bool) -> None:
-    facts, sources, described = told.facts, told.sources, told.described
+def _print(found: info.Result, *, every_member: bool) -> None:
+    facts, sources, described = found.facts, found.sources, found.described
     out = console()
     width = max(len(name) for name, _ in facts)
     for name, value in facts:

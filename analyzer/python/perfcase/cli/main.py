@@ -105,8 +105,8 @@ def run(arguments: list[str]) -> int:
         # Loaded here: most go well, and the list of commands has no capture.
         from perfcase.case.failures import failure, fault
 
-        if told := failure(error, arguments):
-            return _fail(told)
+        if shown := failure(error, arguments):
+            return _fail(shown)
         if os.environ.get("PERFCASE_DEBUG"):
             raise
         return _fail(fault(error))

@@ -45,10 +45,10 @@ def _given(cls: type[BaseRequest], given: dict[str, object]) -> Iterator[tuple[s
 def _parameter(field: Field) -> inspect.Parameter:
     """Return a field as a parameter of typer."""
     option = field.option
-    told = (
+    text = (
         ", ".join([*(f"{choice} ({what})" for choice, what in option.for_people.items()), option.help]) + option.besides
     )
-    more = {"metavar": option.metavar, "help": told, "show_default": option.is_default_shown, "min": option.min}
+    more = {"metavar": option.metavar, "help": text, "show_default": option.is_default_shown, "min": option.min}
     more["autocompletion"] = option.complete
     info = typer.Argument(**more) if option.is_argument else typer.Option(*_flags(field), **more)
     default = inspect.Parameter.empty if field.default is REQUIRED else None if field.is_many else field.default

@@ -98,8 +98,8 @@ def count_per(a: Side, b: Side, event: str) -> tuple[Side, Side]:
         if common:
             first = sorted(common, key=lambda name: (-min(counts[name] for counts in known), name))[:_EVENTS_NAMED]
             both.append(f"{plural} {', '.join(first)}{', …' if len(common) > len(first) else ''}")
-    told = f"only {(a if seen[0] else b).name} has {event}" if seen[0] != seen[1] else f"neither has {event}"
-    raise PerfcaseError("not_found", f"--per: {told}", f"both have {'; '.join(both)}" if both else None)
+    reason = f"only {(a if seen[0] else b).name} has {event}" if seen[0] != seen[1] else f"neither has {event}"
+    raise PerfcaseError("not_found", f"--per: {reason}", f"both have {'; '.join(both)}" if both else None)
 
 
 def _counting(side: Side, kind: str) -> str:

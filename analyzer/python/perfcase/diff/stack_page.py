@@ -109,7 +109,7 @@ def write_callers(found: CallerRows, fmt: str, output: Path | None) -> None:
 
 @dataclass(frozen=True)
 class StackComparison:
-    """What is said of the stacks of both."""
+    """The stacks of both sides, compared."""
 
     event: str
     is_same_shape: bool | None

@@ -59,7 +59,7 @@ class Sample(NamedTuple):
 
 @dataclass
 class Samples:
-    """The samples of one event. ``progress`` is told how many have been written."""
+    """The samples of one event. ``progress`` is called with the number of samples written."""
 
     connection: duckdb.DuckDBPyConnection
     name: str
@@ -131,8 +131,8 @@ class Samples:
             f" (SELECT event_id FROM perf_event WHERE name = {literal(self.event)})"
         )[0]
         if others[1]:
-            told = f"{plural(others[1], 'sample')} of other events ({others[0]}) than {self.event}: --event chooses"
-            self.lost.append(told)
+            note = f"{plural(others[1], 'sample')} of other events ({others[0]}) than {self.event}: --event chooses"
+            self.lost.append(note)
         bare = self._all(
             "SELECT count(*) FROM sample JOIN perf_event USING (event_id)"
             f" WHERE name = {literal(self.event)} AND frame_id IS NULL AND stack_id IS NULL"

@@ -34,7 +34,7 @@ def read_all(
     that somebody keeps elsewhere.
 
     Raises:
-        PerfcaseError: it fails in all of them, so the question is wrong. One that fails is told, and does not stop the rest.
+        PerfcaseError: it fails in all of them, so the question is wrong. A failure in some is reported, and does not stop the others.
     """
     found = {name: reading for name, reading in (given or {}).items() if name in captures}
     errors = []

@@ -133,7 +133,7 @@ def _hosts(
 
 
 def _order(each: Banded) -> tuple:
-    """Return the bands that are the most times apart first; those of which that cannot be said last."""
+    """Return the bands, the largest ratio first and an unknown ratio last."""
     return (-(each.split.times or 0), -each.split.separation, each.view, each.key, each.measure)
 
 

@@ -88,8 +88,8 @@ class Case:
             b, others = _without_window(opened, "b_window")
             windows |= others
             if a.only != b.only:
-                told = f"{a.words} and {b.words} are different parts"
-                raise PerfcaseError("usage", told, "use the same only for both; windows may differ")
+                reason = f"{a.words} and {b.words} are different parts"
+                raise PerfcaseError("usage", reason, "use the same only for both; windows may differ")
         return run(_request(Request, {"fmt": "json", **windows, **asked}), a, b).relation()
 
     def flamegraph(self, **asked: object) -> str:

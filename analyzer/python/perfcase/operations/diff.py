@@ -27,9 +27,9 @@ Progress = Callable[[str, int, int], None]
 """Called with the name of the capture being read, its number and how many there are."""
 
 
-def window(told: str, flag: str) -> Option:
+def window(text: str, flag: str) -> Option:
     """Return the option for the window of a side. ``text``: its help."""
-    return Option(told, flags=(flag,), metavar="FROM..TO", length_max=50, example="0s..10s")
+    return Option(text, flags=(flag,), metavar="FROM..TO", length_max=50, example="0s..10s")
 
 
 AWindow = Annotated[str | None, window("Use only this window of FILE: 0s..10s, 90s.., ..500ms.", "--a")]

@@ -35,21 +35,21 @@ Wakers = Annotated[
 ]
 
 
-def event(told: str) -> Any:  # noqa: ANN401 - a type
+def event(text: str) -> Any:  # noqa: ANN401 - a type
     """Return the field for the event whose samples an operation uses. ``text``: its help."""
-    return Annotated[str | None, Option(told, flags=("--event", "-e"), metavar="NAME", length_max=200)]
+    return Annotated[str | None, Option(text, flags=("--event", "-e"), metavar="NAME", length_max=200)]
 
 
-def where(told: str) -> Any:  # noqa: ANN401 - a type
+def where(text: str) -> Any:  # noqa: ANN401 - a type
     """Return the field for a condition in SQL. ``text``: its help."""
-    option = Option(told, flags=("--where", "-w"), metavar="SQL", length_max=10_000, example="comm = 'java'")
+    option = Option(text, flags=("--where", "-w"), metavar="SQL", length_max=10_000, example="comm = 'java'")
     return Annotated[str | None, option]
 
 
-def plot(told: str) -> Any:  # noqa: ANN401 - a type
+def plot(text: str) -> Any:  # noqa: ANN401 - a type
     """Return the field that says whether rows are drawn. ``text``: what is drawn."""
     more = " This is the default on a terminal."
-    option = Option(told + more, flags=("--plot/--no-plot",), is_of_terminals=True, is_default_shown=False)
+    option = Option(text + more, flags=("--plot/--no-plot",), is_of_terminals=True, is_default_shown=False)
     return Annotated[bool | None, option]
 
 
@@ -58,10 +58,10 @@ def complete_view(incomplete: str) -> list[tuple[str, str]]:
     return [(view.name, view.description) for view in load_views().values() if view.name.startswith(incomplete)]
 
 
-def view(told: str, **more: Any) -> Option:  # noqa: ANN401 - what an Option has
+def view(text: str, **more: Any) -> Option:  # noqa: ANN401 - what an Option has
     """Return the option for the name of a view. ``text``: its help."""
     return Option(
-        told, **{"flags": ("--view",), "metavar": "NAME", "length_max": 200, "complete": complete_view, **more}
+        text, **{"flags": ("--view",), "metavar": "NAME", "length_max": 200, "complete": complete_view, **more}
     )
 
 

@@ -70,5 +70,5 @@ def run(request: Request, case: Opened) -> Text:
     if request.fmt == "svg":
         return Text(FlameGraph(stacks, title=title, unit=unit).svg())
     listed = [dict(zip(("event", "unit", "sample_count"), each, strict=True)) for each in events]
-    told = {"title": safe(title), "what": what, "unit": unit, "events": listed, **tree(stacks)}
-    return Text(json.dumps(told, separators=(",", ":")) + "\n")
+    document = {"title": safe(title), "what": what, "unit": unit, "events": listed, **tree(stacks)}
+    return Text(json.dumps(document, separators=(",", ":")) + "\n")

@@ -161,8 +161,8 @@ def run(request: Request, stores: Sequence[Path], progress: Progress = lambda _n
         return Scanned(request, scan.scan(shown, _compared(request.view), progress), fleet.left_out)
     # A baseline may be of captures that are not shown.
     needed = {capture.name: capture for capture in [*shown, *chosen]}
-    told = zip(map(str, stores), request.known or (), strict=False)
-    known = {name: Reading(*row) for name, row in told if isinstance(row, tuple) and is_reading([*row])}
+    pairs = zip(map(str, stores), request.known or (), strict=False)
+    known = {name: Reading(*row) for name, row in pairs if isinstance(row, tuple) and is_reading([*row])}
     readings = read_all(wanted, needed, progress, known) if wanted else {}
     answer = timeline.Answer(shown, readings, order=request.by)
     if request.baseline:

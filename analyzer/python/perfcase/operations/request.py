@@ -138,9 +138,9 @@ def encode(asked: BaseRequest) -> dict[str, Any]:
     return {each.name: getattr(asked, each.name) for each in dataclasses.fields(asked)}
 
 
-def decode(cls: type[_T], told: Mapping[str, Any]) -> _T:
+def decode(cls: type[_T], values: Mapping[str, Any]) -> _T:
     """Return the request of which ``encode`` made these values."""
-    return cls(**{name: _frozen(value) for name, value in told.items()})
+    return cls(**{name: _frozen(value) for name, value in values.items()})
 
 
 def _frozen(value: object) -> object:

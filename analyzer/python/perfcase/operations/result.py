@@ -92,6 +92,6 @@ def select(connection: duckdb.DuckDBPyConnection, sql: str, limit: int | None) -
     return query.Result(connection, sql)
 
 
-def say(told: str) -> None:
+def say(message: str) -> None:
     """Write a message to standard error."""
-    sys.stderr.write(f"perfcase: {safe(told)}\n")
+    sys.stderr.write(f"perfcase: {safe(message)}\n")

@@ -116,12 +116,12 @@ class FlameGraph:
 
     def _figures(self, node: int) -> str:
         weight = self._weight[node]
-        told = f"{self._write(weight)}, {ratio(_share(weight, self._weight[0]))}"
+        title = f"{self._write(weight)}, {ratio(_share(weight, self._weight[0]))}"
         if self._is_diff:
             before = self._base[node]
             share = ratio(_share(before, self._base[0]))
-            told += f"; {escape(safe(self._base_title))}: {self._write(before)}, {share}"
-        return told
+            title += f"; {escape(safe(self._base_title))}: {self._write(before)}, {share}"
+        return title
 
     def _difference(self, node: int) -> float:
         return _share(self._weight[node], self._weight[0]) - _share(self._base[node], self._base[0])

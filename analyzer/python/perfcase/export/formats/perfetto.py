@@ -177,13 +177,13 @@ class _Trace:
                 threads.add(utid)
                 thread = pb.number(1, pid) + pb.number(2, tid)
                 yield self._track(pb.number(1, track) + pb.message(4, thread))
-            told = pb.message(4, pb.text(10, "ret") + pb.number(4, ret)) if ret is not None else b""
+            details = pb.message(4, pb.text(10, "ret") + pb.number(4, ret)) if ret is not None else b""
             if error:
-                told += pb.message(4, pb.text(10, "errno") + pb.text(6, error))
+                details += pb.message(4, pb.text(10, "errno") + pb.text(6, error))
             event = (
                 pb.number(9, _BEGIN) + pb.number(11, track) + pb.text(22, "syscall") + pb.text(23, name or "unknown")
             )
-            yield self._event(ts, event + told)
+            yield self._event(ts, event + details)
             yield self._event(end, pb.number(9, _END) + pb.number(11, track))
 
     def _counters(self) -> Iterator[bytes]:
