@@ -9,6 +9,7 @@ import pty
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -203,3 +204,17 @@ def test_a_reader_that_has_seen_enough_ends_us_without_a_word(case: Path) -> Non
     script = f"{PERFCASE} sql {case} 'FROM range(1000000)' -f csv | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGPIPE, "range\n", "")
+
+
+def test_a_dash_is_standard_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sample: Callable[[str], Path]
+) -> None:
+    """Every command that writes a table or a page: ``-o -`` makes no file with this name."""
+    file = str(sample("d-nagle/tcp"))
+    monkeypatch.chdir(tmp_path)
+    for command in (
+        ["view", "thread", file], ["sql", file, "SELECT 1"], ["findings", file, "-f", "csv"], ["report", file],
+        ["history", file], ["diff", file, "--a", "0s..1s", "--b", "1s..2s", "--view", "thread_time"],
+    ):  # fmt: skip
+        assert succeed(*command, "-o", "-").strip()
+    assert list(tmp_path.iterdir()) == []

@@ -102,3 +102,5 @@ def test_history(file: Path) -> None:
     assert as_rows(perfcase.history([file])) == rows("history", file)
     with pytest.raises(PerfcaseError, match="no such folder"):
         perfcase.history(file / "nothing")
+    with pytest.raises(PerfcaseError, match="needs a folder"):
+        perfcase.history([])

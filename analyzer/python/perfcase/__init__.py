@@ -29,8 +29,8 @@ def open(  # noqa: A001 - as perfcase.open
     """Open a capture. Import it first if necessary. It has the methods of a read-only DuckDB connection to its tables and views, and
     ``findings``, ``diff`` and the other operations.
 
-    ``only`` is a part of it, as with ``--only``: ``["window=10s..20s", "process=java"]``. What ``sql`` and ``table`` of the
-    connection give has ``df()`` (pandas), ``pl()`` (polars), ``fetchall()``, and hands itself to whatever reads Arrow.
+    ``only`` is a part of it, as with ``--only``: ``["window=10s..20s", "process=java"]``. ``sql`` and ``table``
+    return relations with ``df()`` (pandas), ``pl()`` (polars), ``fetchall()`` and Arrow.
 
     >>> perfcase.open("incident.perfcase").table("thread_time").order("on_cpu_ns DESC").df()
     >>> perfcase.open("bad.perfcase").findings().df()
@@ -45,18 +45,21 @@ def open(  # noqa: A001 - as perfcase.open
 
 
 def history(stores: str | PathLike[str] | Sequence[str | PathLike[str]], **asked: object) -> duckdb.DuckDBPyRelation:
-    """One figure over all captures below a folder, or below several, in the order of time; without a view, the captures.
+    """Follow one figure over all captures below one or several folders, ordered by time. Without a view, list the captures.
 
     ``asked`` are fields of ``perfcase.operations.history.Request``: view, measure, where, agg, by, only, baseline, bands, limit.
 
     >>> perfcase.history("incidents/", view="pmcarch", measure="ipc", by="host").df()
 
     Raises:
-        PerfcaseError: as ``perfcase.operations.history.run``.
+        PerfcaseError: there is no folder (usage), or as ``perfcase.operations.history.run``.
     """
+    from perfcase.errors import PerfcaseError
     from perfcase.operations.history import Request, run
 
     places = [stores] if isinstance(stores, (str, PathLike)) else stores
+    if not places:
+        raise PerfcaseError("usage", "history needs a folder with captures")
     return run(Request(**asked), [Path(place) for place in places]).relation()
 
 

@@ -24,9 +24,22 @@ FileArgument = Annotated[
         show_default=False,
     ),
 ]
+
+
+def unless_standard_output(output: Path | None) -> Path | None:
+    """Return the file to write for an operation: None for ``-``, which is standard output."""
+    return None if output is None or str(output) == "-" else output
+
+
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write to this file instead of standard output.",
+        callback=unless_standard_output,
+    ),
 ]
 DebugDirOption = Annotated[
     list[Path] | None,
@@ -107,8 +120,3 @@ def open_file(file: Path, debug_dirs: list[Path] | None = None) -> store.Case:
 def opened(file: Path, debug_dirs: list[Path] | None = None, only: list[str] | None = None) -> Opened:
     """Open FILE or a part of it, and import it first if necessary."""
     return Opened(open_file(file, debug_dirs), only or (), file)
-
-
-def unless_standard_output(output: Path | None) -> Path | None:
-    """Return the file to write for an operation: None for ``-``, which is standard output."""
-    return None if output is None or str(output) == "-" else output

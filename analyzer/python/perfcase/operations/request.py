@@ -20,6 +20,9 @@ from perfcase.errors import PerfcaseError
 
 _KINDS: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false"}
 
+_LARGEST = 2**63 - 1
+"""DuckDB counts rows in 64 bits."""
+
 REQUIRED = dataclasses.MISSING
 """The default of a field that has none."""
 
@@ -105,8 +108,10 @@ def _check(field: Field, value: object) -> None:
             raise PerfcaseError("usage", f"{field.name}: {each} is not one of {', '.join(field.choices)}")
         if field.kind and not isinstance(each, field.kind):
             raise PerfcaseError("usage", f"{field.name}: {each!r} is not {_KINDS[field.kind]}")
-    if field.option.min is not None and isinstance(value, int) and value < field.option.min:
+    if isinstance(value, int) and field.option.min is not None and value < field.option.min:
         raise PerfcaseError("usage", f"{field.name}: {value} is less than {field.option.min}")
+    if isinstance(value, int) and value > _LARGEST:
+        raise PerfcaseError("usage", f"{field.name}: {value} is more than {_LARGEST}")
 
 
 @cache
