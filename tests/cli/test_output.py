@@ -216,5 +216,7 @@ def test_a_dash_is_standard_output(
         ["view", "thread", file], ["sql", file, "SELECT 1"], ["findings", file, "-f", "csv"], ["report", file],
         ["history", file], ["diff", file, "--a", "0s..1s", "--b", "1s..2s", "--view", "thread_time"],
     ):  # fmt: skip
-        assert succeed(*command, "-o", "-").strip()
+        done = perfcase(*command, "-o", "-")
+        assert done.returncode == 0
+        assert done.stdout.strip()
     assert list(tmp_path.iterdir()) == []
