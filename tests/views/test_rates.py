@@ -129,7 +129,6 @@ NO_RATES = {
     ("software_events", "running_ratio"): "perf's own",
     ("small_hot_functions", "top_caller_ratio"): "of samples",
     ("small_hot_functions", "top_path_ratio"): "of samples",
-    ("microarchitecture", "smt_contention_ratio"): "of slots",
 }
 
 RECORDED_S = {

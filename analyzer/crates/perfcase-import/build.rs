@@ -38,7 +38,10 @@ struct ColumnToml {
     nullable: bool,
     #[serde(rename = "in_window")]
     _in_window: Option<String>,
-    description: String,
+    // Whether every column of its name is what it says (schema/tables/README.md): those need no description.
+    #[serde(default, rename = "key")]
+    _key: bool,
+    description: Option<String>,
 }
 
 fn main() {
@@ -119,7 +122,7 @@ fn row_struct(out: &mut String, name: &str, table: &TableToml) {
         let inner = rust_types(&column.r#type).0;
         let full = if column.nullable { format!("Option<{inner}>") } else { inner.to_string() };
         let unit = column.unit.as_deref().map(|u| format!(" [{u}]")).unwrap_or_default();
-        let doc = column.description.replace('\n', " ");
+        let doc = column.description.as_deref().unwrap_or("A key.").replace('\n', " ");
         writeln!(out, "    /// {doc}{unit}\n    pub {}: {full},", field(&column.name)).unwrap();
     }
     out.push_str("}\n");

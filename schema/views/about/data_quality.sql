@@ -4,15 +4,11 @@
 -- caveat: lost_count is what the kernel and the tools report; damage is in import_issue with its place
 -- diff no: its figures are among what makes two captures comparable, which diff says first
 -- column source: the source's name
--- column kind: its format
--- column status: available, degraded or missing
+-- as in source: kind, status
 -- column is_present: true when records were imported from it
--- column event_count [count]: records imported
--- column lost_count [count]: events that it reports as lost
+-- as in source: event_count, lost_count
 -- column lost_ratio [ratio]: lost_count as a share of lost and imported together
--- column clock: the clock of its times
--- column first_ts_ns [ns]: time of its first record
--- column last_ts_ns [ns]: time of its last record
+-- as in source: clock, first_ts_ns, last_ts_ns
 -- column coverage_ratio [ratio]: the time between them as a share of the capture
 -- column longest_gap_ns [ns]: of snapshots and counters, the longest time between two readings: what happened in it is only known in sum
 -- column warning_count [count]: warnings in import_issue

@@ -3,15 +3,12 @@
 -- source: finding_rule
 -- caveat: a rule without a row did not fire, or could not be judged: finding_coverage says which
 -- diff no: sentences, no figures; perfcase diff leads with those that are new, gone or changed
--- column finding: the rule
+-- as in finding_rule: finding
 -- column severity: critical, warning or note
 -- column subject: what it is about: a thread, a device, a control group, a CPU, the whole host
 -- column message: the figures, in a sentence
 -- column score: share of the time or capacity that is lost, from 0 to 1: orders the findings of one severity
--- column title: what the rule says, in a sentence
--- column means: what that means for the service
--- column next: what to look at next
--- column evidence: the SELECT that shows the rows behind it
+-- as in finding_rule: title, means, next, evidence
 WITH fired AS (
 @fired
 )

@@ -4,13 +4,10 @@
 --   memory_growth, microarchitecture, pmcarch, proc_vmstat, ready_time_by_cgroup, stack_weight, tcp_activity,
 --   view_coverage
 -- diff no: perfcase findings on both says what could not be judged
--- column finding: the rule
--- column title: what it says, in a sentence
+-- as in finding_rule: finding, title
 -- column is_judged: true where the capture has what the rule looks at: where it did not fire, all is well
 -- column missing: what it lacks
--- column reason: what the capture says of the sources that would have it: why they are missing, degraded or without such records
--- column how: how the recorder, or the tool itself, is set up to record it
--- column remedy: what would make those sources available on the recorded host
+-- as in view_coverage: reason, how, remedy
 WITH enough AS (
 @enough
 )

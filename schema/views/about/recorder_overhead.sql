@@ -6,18 +6,10 @@
 -- diff by: process, phase
 -- diff sum: cpu_ns, read_bytes, write_bytes, output_bytes
 -- diff weight: 0.1
--- column process: what it is
--- column pid: its process id on the host
--- column phase: when: before (checks, nothing was recorded yet), recording, after (collecting and packing); NULL: unknown
+-- as in recorder_process: process, pid, phase
 -- column cpu_ns [ns]: CPU time, user and kernel together
 -- column cpu_ratio [ratio]: cpu_ns as a share of one CPU over the capture; NULL for what came before or after it
--- column user_ns [ns]: CPU time in user mode
--- column system_ns [ns]: CPU time in the kernel
--- column resident_max_bytes [bytes]: largest resident memory
--- column read_bytes [bytes]: bytes that it read from storage
--- column write_bytes [bytes]: bytes that it wrote to storage
--- column output_bytes [bytes]: size of what it left for the archive
--- column event_count [count]: events that it recorded
+-- as in recorder_process: user_ns, system_ns, resident_max_bytes, read_bytes, write_bytes, output_bytes, event_count
 SELECT
   p.process, p.pid, p.phase,
   p.user_ns + p.system_ns AS cpu_ns,

@@ -4,13 +4,12 @@
 -- caveat: is_fed looks at the tables, not at the view: a view whose tables have rows may still have none that it counts
 -- caveat: if there are several ways to fill a view, the one that lacks the least is shown
 -- diff no: diff says which views one of the captures lacks
--- column view_name: the view, table or rule
--- column kind: view, table or finding
+-- as in requirement: view_name, kind
 -- column is_fed: true when all tables have rows that it needs
 -- column missing_tables: the tables without rows that it needs
 -- column sources: the recorder's sources that fill these tables; of one that is fed, those it comes from
 -- column reason: what the capture says of these sources: why they are missing, degraded or without such records
--- column how: how the recorder, or the tool itself, is set up to record it
+-- as in recording: how
 -- column remedy: what would make those sources available on the recorded host
 WITH rows_of AS (
   SELECT table_name, max(row_count) AS row_count FROM table_rows GROUP BY table_name

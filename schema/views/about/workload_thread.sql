@@ -3,11 +3,8 @@
 -- source: thread, recorder_thread, proc_command
 -- caveat: a recording of some processes meets strangers, of which it knows no more than a switch (followed_state); such threads have no known process
 -- diff no: names, no figures
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column upid: the capture's own key of its process
--- column pid: process id, a label
--- column comm: the thread's last name
+-- keys: utid, tid, upid, pid
+-- as in thread: comm
 SELECT t.utid, t.tid, t.upid, t.pid, t.comm
 FROM thread AS t
 WHERE t.tid <> 0 AND t.utid NOT IN (SELECT utid FROM recorder_thread)

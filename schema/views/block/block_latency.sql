@@ -9,9 +9,9 @@
 -- diff max: latency_max_ns
 -- diff median: bucket_min_ns by request_count
 -- diff weight: 0.75
--- column device: major,minor
--- column device_name: its name, where /proc/diskstats was recorded
--- column operation: read, write, discard, flush, zone, other
+-- as in block_io: device
+-- as in block_device: device_name
+-- as in block_io: operation
 -- column bucket_min_ns [ns]: the range begins here
 -- column bucket_max_ns [ns]: and ends before this
 -- column request_count [count]: requests

@@ -13,10 +13,9 @@
 -- diff max: latency_max_ns
 -- diff weight: 0.75
 -- plot: intervals request_count, latency_avg_ns, latency_max_ns, in_flight_avg_count, busy_ratio by device
--- column ts_ns [ns]: when the interval began; the first one with the recording of requests
--- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
--- column device: major,minor
--- column device_name: its name, where /proc/diskstats was recorded
+-- keys: ts_ns, interval_ns
+-- as in block_io: device
+-- as in block_device: device_name
 -- column request_count [count]: requests that completed in it
 -- column read_bytes [bytes]: what they read
 -- column write_bytes [bytes]: what they wrote

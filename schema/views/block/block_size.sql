@@ -7,8 +7,7 @@
 -- diff sum: request_bytes, request_count
 -- diff median: bucket_min_bytes by request_count
 -- diff weight: 0.6
--- column comm: the name in the event of the issue
--- column operation: read, write, discard, flush, zone, other
+-- as in block_io: comm, operation
 -- column bucket_min_bytes [bytes]: the range begins here
 -- column bucket_max_bytes [bytes]: and ends before this
 -- column request_count [count]: requests issued

@@ -7,7 +7,7 @@
 -- diff sum: request_count, busy_ns
 -- diff mean: await_ns by request_count, in_flight_count by busy_ns, busy_ratio
 -- diff weight: 0.8
--- column device: its name
+-- as in disk_utilization: device
 -- column request_count [count]: reads and writes completed
 -- column await_ns [ns]: mean time of one, in the queue and in the disk
 -- column in_flight_count [count]: mean number of reads and writes under way while any was; NULL where the disk was never busy

@@ -10,7 +10,7 @@
 -- diff max: duration_max_ns
 -- diff per cpu: duration_total_ns
 -- column kind: irq (a handler of a device interrupt) or softirq
--- column cpu: the CPU
+-- keys: cpu
 -- column number: the interrupt's number; of a softirq its vector
 -- column name: the device that asked for it; of a softirq its name
 -- column handler_count [count]: handlers with both ends in the capture

@@ -10,16 +10,15 @@
 -- diff mean: wait_avg_ns by wait_count
 -- diff max: wait_max_ns
 -- diff weight: 0.9
--- column kind: futex or kernel
+-- as in lock_wait_event: kind
 -- column lock: the address in hex
--- column lock_type: the futex operation, or the kind of kernel lock
--- column upid: the process of the waiting threads
--- column pid: its process id, a label
+-- as in lock_wait_event: lock_type
+-- keys: upid, pid
 -- column process: its name when the waits began
--- column comm: name of the threads that waited, when they began to
+-- keys: comm
 -- column stack: where they waited, root first, frames separated by semicolons
 -- column holder_comm: name of the threads that held the lock, where it can be known
--- column holder_how: how it is known
+-- as in lock_wait_event: holder_how
 -- column waker_comm: name of the threads that ended the waits, if the capture says
 -- column wait_count [count]: waits that ended in the capture
 -- column wait_total_ns [ns]: their time
@@ -30,8 +29,8 @@
 -- column changed_count [count]: calls that did not wait
 -- column open_count [count]: waits that the end of the capture cut
 -- column open_ns [ns]: their time so far
--- column lock_address: the address
--- column stack_id: the callchain's key
+-- as in lock_wait_event: lock_address
+-- keys: stack_id
 WITH wait AS (
   SELECT
     w.kind, w.lock_address, w.lock_type, w.upid, p.pid, p.name AS process, coalesce(tn.comm, t.comm) AS comm, w.stack_id, coalesce(hn.comm, h.comm) AS holder_comm, w.holder_how,

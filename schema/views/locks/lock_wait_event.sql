@@ -11,7 +11,7 @@
 -- column duration_ns [ns]: how long; for an open wait until the end of the capture
 -- column kind: futex or kernel
 -- column utid: the thread that waited
--- column upid: its process
+-- keys: upid
 -- column lock_address: the futex word's or the lock's address
 -- column lock_type: futex's operation (wait, wait_bitset, lock_pi, …), or the kernel's kind of lock as perf lock names it
 -- column result: woken, timeout, interrupted, changed (did not wait: the word had changed), acquired, failed, open
@@ -19,7 +19,7 @@
 -- column waker_how: scheduler (from the wakeup of its last sleep in the call) or futex call (the last wake of that address)
 -- column holder_utid: the thread that held the lock when the wait ended; word: when it began
 -- column holder_how: how that is known
--- column stack_id: callchain of the wait
+-- keys: stack_id
 WITH ending AS (
   SELECT max(duration_ns) AS end_ns FROM capture
 ), futex AS (

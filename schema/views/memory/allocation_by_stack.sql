@@ -11,8 +11,7 @@
 -- diff by: process, kind, stack
 -- diff sum: grown_bytes, shrunk_bytes, event_count
 -- diff weight: 0.6
--- column upid: the capture's own process key
--- column pid: process id, a label
+-- keys: upid, pid
 -- column process: its name then; where the process is not known, the threads'
 -- column kind: brk, mmap (anonymous memory), mmap of a file, munmap, mremap; page-faults or what the event is called; mm_page_alloc; rss_stat of anonymous, file or shared pages
 -- column stack: the callchain, root first, separated by semicolons; NULL where none was recorded

@@ -8,8 +8,7 @@
 -- diff sum: resident_grown_bytes
 -- diff level: swap_last_bytes
 -- diff weight: 0.4
--- column upid: the capture's own process key
--- column pid: process id
+-- keys: upid, pid
 -- column comm: its name at the last of them
 -- column snapshot_count [count]: snapshots with its resident memory
 -- column duration_ns [ns]: between the first and the last of them

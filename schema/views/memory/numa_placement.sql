@@ -6,13 +6,9 @@
 -- caveat: memory on one node and time on another is remote access if that is the memory in use: this view cannot show which is
 -- diff by: comm, node
 -- diff level: resident_bytes, on_cpu_ns
--- column ts_ns [ns]: when the process's mappings were read
--- column snapshot: number of the snapshot, within its source
--- column upid: the capture's own process key
--- column pid: process id
+-- as in proc_numa: ts_ns, snapshot, upid, pid
 -- column comm: its name then
--- column node: the node
--- column resident_bytes [bytes]: its resident memory on the node
+-- as in proc_numa: node, resident_bytes
 -- column resident_ratio [ratio]: resident_bytes as a share of its resident memory on all nodes
 -- column on_cpu_ns [ns]: time its threads ran on CPUs of the node
 -- column on_cpu_ratio [ratio]: on_cpu_ns as a share of the time they ran at all

@@ -15,8 +15,7 @@
 -- diff apart: hit_ratio, miss_bytes
 -- diff weight: 0.9
 -- plot: intervals hit_count, miss_count, dirty_count, hit_ratio, cache_bytes by method
--- column ts_ns [ns]: when the interval began; of function trace and filemap the first one with the recording of events
--- column interval_ns [ns]: its length; of function trace and filemap of the first and the last one the part that was recorded
+-- keys: ts_ns, interval_ns
 -- column method: function profile, function trace, filemap or vmstat
 -- column hit_count [count]: accesses to pages that were in the cache
 -- column miss_count [count]: pages that had to be read

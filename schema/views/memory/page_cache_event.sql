@@ -5,8 +5,8 @@
 -- caveat: a long read looks its pages up in steps, each from where the last one ended to the read's end: page_count is up to the next step, when that comes within a second
 -- caveat: writeback_dirty_folio tells the inode only, not its file system
 -- diff no: events; page_cache and working_set add them up
--- column ts_ns [ns]: when
--- column utid: the thread that was running
+-- keys: ts_ns
+-- as in mm_filemap_add_to_page_cache: utid
 -- column action: added, removed, looked_up, faulted, dirtied
 -- column device: file system, as major,minor; NULL for dirtied
 -- column inode: the file

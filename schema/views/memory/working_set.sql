@@ -9,8 +9,7 @@
 -- diff by: process, path
 -- diff sum: looked_up_pages, read_pages, written_pages, reread_pages, removed_pages
 -- diff weight: 0.7
--- column upid: the process
--- column pid: its process id, a label
+-- keys: upid, pid
 -- column process: its name when its threads touched the file; where the process is not known, the threads'
 -- column device: the file system, as major,minor
 -- column inode: the file: find -inum shows its name on the recorded host

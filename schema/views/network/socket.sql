@@ -7,46 +7,21 @@
 -- diff by: comm, protocol, state
 -- diff level: recv_queue_bytes, send_queue_bytes
 -- diff mean: rtt_ns
--- column ts_ns [ns]: when the namespace's sockets were listed
--- column snapshot: number of the snapshot, within its source
--- column netns_inode: the network namespace; NULL: not known, from ss's text or copies of /proc/net
--- column upid: the process that holds it; NULL when no recorded one does
--- column pid: its process id
+-- as in proc_socket: ts_ns, snapshot, netns_inode, upid, pid
 -- column comm: its name then
--- column fd: its descriptor
--- column family: inet, inet6 or unix
--- column protocol: tcp, udp; stream, dgram, seqpacket for unix sockets
--- column state: ESTAB, LISTEN, UNCONN, … as ss prints it
+-- as in proc_socket: fd, family, protocol, state
 -- column local: address and port, or the name of a unix socket
 -- column peer: address and port of the other end
--- column inode: the socket's inode
+-- as in proc_socket: inode
 -- column recv_queue_bytes [bytes]: received and not yet read by the process: the process is slow
 -- column send_queue_bytes [bytes]: sent and not yet acknowledged: the network or the other end is slow
--- column recv_buffer_bytes [bytes]: limit of the receive buffer
--- column send_buffer_bytes [bytes]: limit of the send buffer
--- column drop_count [count]: packets dropped as the receive buffer was full
--- column rtt_ns [ns]: smoothed round-trip time
--- column rttvar_ns [ns]: its mean deviation
--- column rtt_min_ns [ns]: the least in the kernel's window
--- column rto_ns [ns]: retransmission timeout
--- column retransmit_count [count]: segments sent again
--- column segment_sent_count [count]: segments sent
+-- as in proc_socket: recv_buffer_bytes, send_buffer_bytes, drop_count, rtt_ns, rttvar_ns, rtt_min_ns, rto_ns, retransmit_count, segment_sent_count
 -- column retransmit_ratio [ratio]: retransmit_count as a share of segment_sent_count
--- column lost_count [count]: segments in flight that are taken for lost
--- column unacknowledged_count [count]: segments in flight
--- column congestion_window_count [count]: congestion window, in segments
--- column mss_bytes [bytes]: segment size
--- column sent_bytes [bytes]: bytes sent
--- column received_bytes [bytes]: bytes received
--- column delivery_rate_bytes_per_s [bytes/s]: most recent estimate of the rate at which data reached the other end
--- column busy_ns [ns]: time with data to send
+-- as in proc_socket: lost_count, unacknowledged_count, congestion_window_count, mss_bytes, sent_bytes, received_bytes, delivery_rate_bytes_per_s,
+--   busy_ns
 -- column receiver_limited_ratio [ratio]: the part of busy_ns in which the other end's window was the limit
 -- column buffer_limited_ratio [ratio]: the part of busy_ns in which the send buffer was the limit
--- column since_send_ns [ns]: since data were sent last
--- column since_receive_ns [ns]: since data were received last
--- column timer: the timer that runs: on (retransmission), keepalive, timewait, persist
--- column timer_ns [ns]: when it fires
--- column congestion_control: the algorithm
+-- as in proc_socket: since_send_ns, since_receive_ns, timer, timer_ns, congestion_control
 SELECT
   s.ts_ns, s.snapshot, s.netns_inode, s.upid, s.pid, p.name AS comm, s.fd, s.family, s.protocol, s.state,
   CASE s.family WHEN 'unix' THEN s.local_address WHEN 'inet6' THEN '[' || s.local_address || ']:' || s.local_port

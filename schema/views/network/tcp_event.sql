@@ -3,7 +3,7 @@
 -- source: tcp_probe, tcp_retransmit_skb
 -- caveat: where two sources recorded the events, those of the one with more of them count
 -- diff no: events; tcp_latency adds them up
--- column ts_ns [ns]: when
+-- keys: ts_ns
 -- column event: received or retransmitted
 -- column local_address: local address, as proc_socket has it
 -- column local_port: local port

@@ -12,12 +12,9 @@
 -- diff weight: 0.75
 -- column netns_inode: network namespace; NULL where only tracepoints know the connection
 -- column upid: the process that holds the socket; of several, the first
--- column pid: its process id, a label
+-- keys: pid
 -- column process: its name at the last snapshot that has the connection
--- column local_address: local address
--- column local_port: local port
--- column peer_address: the other end's address
--- column peer_port: its port
+-- as in tcp_event: local_address, local_port, peer_address, peer_port
 -- column state: as ss prints it, at the last snapshot
 -- column rtt_count [count]: readings of the round-trip time
 -- column rtt_avg_ns [ns]: their mean

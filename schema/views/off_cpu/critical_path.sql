@@ -6,11 +6,9 @@
 -- caveat: wakers are followed over at most 20 threads: SET VARIABLE critical_path_depth = 50
 -- caveat: a waker that an interrupt borrowed looks like the one who was waited for; the idle task as waker (a device, a timer) is not followed: the segment is the sleep
 -- diff no: the path of one thread in one recording; off_wake adds such waits up by name
--- column ts_ns [ns]: when the segment began
+-- keys: ts_ns
 -- column duration_ns [ns]: how long it was
--- column utid: the capture's own key of the chosen thread
--- column tid: thread id, a label
--- column comm: the thread's name in the segment: at the end of a run, at the beginning of a wait
+-- keys: utid, tid, comm
 -- column segment: running; runnable (it waited for a CPU); waiting (it slept); unknown (no event shows it)
 -- column state: the thread's state in detail, as in thread_state; unknown
 -- column waker_utid: waiting: the thread that woke it in the end

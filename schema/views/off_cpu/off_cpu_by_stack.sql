@@ -7,16 +7,13 @@
 -- diff sum: off_cpu_ns, off_cpu_count
 -- diff max: off_cpu_max_ns
 -- diff weight: 0.6
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it left the CPU
+-- keys: utid, tid, pid, comm
 -- column state: sleeping, disk_sleep, runnable (the wait for a CPU after such a sleep), runnable_preempted, …
 -- column stack: the callchain, root first, frames separated by semicolons
 -- column off_cpu_ns [ns]: time in this state with this callchain
 -- column off_cpu_count [count]: how many times
 -- column off_cpu_max_ns [ns]: the longest time
--- column stack_id: the callchain's key
+-- keys: stack_id
 SELECT
   t.utid, t.tid, t.pid, x.comm, x.state, f.folded AS stack,
   x.off_cpu_ns, x.off_cpu_count, x.off_cpu_max_ns, x.stack_id

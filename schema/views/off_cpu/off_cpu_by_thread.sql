@@ -7,10 +7,7 @@
 -- diff sum: off_cpu_ns, off_cpu_count
 -- diff max: off_cpu_max_ns
 -- diff weight: 0.6
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it left the CPU
+-- keys: utid, tid, pid, comm
 -- column state: what it was: sleeping, disk_sleep, runnable (woken, waiting for a CPU), runnable_preempted, …
 -- column off_cpu_ns [ns]: time in this state
 -- column off_cpu_count [count]: how many times

@@ -5,11 +5,7 @@
 -- caveat: a chain has at most 10 steps: SET VARIABLE wakeup_chain_depth = 50; the last step holds what remains
 -- caveat: the waker is the thread that ran on the waking CPU; in an interrupt that is the thread that was interrupted, often the idle task (utid 0)
 -- diff no: chains of single waits; off_wake adds them up by name
--- column utid: the capture's own key of the thread that waited
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it fell asleep
--- column ts_ns [ns]: when the wait began
+-- keys: utid, tid, pid, comm, ts_ns
 -- column wait_ns [ns]: how long it was, until the wakeup
 -- column depth: 1 is the wakeup that ended the wait, 2 the one that let its waker run, …
 -- column woken_utid: who was woken in this step
@@ -21,8 +17,7 @@
 -- column waker_utid: who woke it; NULL where nobody is known: the chain ends there
 -- column waker_tid: its thread id
 -- column waker_comm: its name then
--- column waker_cpu: the CPU of the waker
--- column waker_stack_id: the waker's callchain
+-- as in followed_state: waker_cpu, waker_stack_id
 -- column wake_ts_ns [ns]: when
 -- column held_ns [ns]: the part of the wait between the step before in time (or the wait's beginning) and this wakeup: the waker's share; those of a chain sum to wait_ns
 -- column held_ratio [ratio]: held_ns as a share of wait_ns

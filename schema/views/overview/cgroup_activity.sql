@@ -12,8 +12,7 @@
 -- diff mean: cpu_limit_used_ratio, memory_limit_used_ratio
 -- diff weight: 0.85
 -- plot: intervals cpu_ratio, throttled_ratio, memory_bytes, read_bytes_per_s, write_bytes_per_s, task_count, cpu_pressure_ratio, memory_pressure_ratio, io_pressure_ratio by cgroup
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length
+-- keys: ts_ns, interval_ns
 -- column cgroup: its path, without the name of a version 1 controller; / is the root
 -- column cpu_ns [ns]: CPU time
 -- column cpu_ratio [ratio]: cpu_ns as a share of one CPU: may be more than 1

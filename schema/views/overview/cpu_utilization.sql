@@ -9,8 +9,7 @@
 -- diff mean: busy_ratio, user_ratio, system_ratio, iowait_ratio, irq_ratio, softirq_ratio, steal_ratio
 -- diff where: cpu = 'all'
 -- diff weight: 0.95
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length
+-- keys: ts_ns, interval_ns
 -- column cpu: the CPU's number, or all
 -- column user_ratio [ratio]: in user mode, guests not included
 -- column nice_ratio [ratio]: in user mode at low priority, guests not included
@@ -25,11 +24,7 @@
 -- column busy_ratio [ratio]: everything but idle, iowait and steal
 -- column user_ns [ns]: the absolute of user_ratio, and so on
 -- column nice_ns [ns]: in user mode at low priority
--- column system_ns [ns]: in the kernel
--- column iowait_ns [ns]: idle with a request in flight
--- column irq_ns [ns]: serving interrupts
--- column softirq_ns [ns]: serving soft interrupts
--- column steal_ns [ns]: not given by the hypervisor
+-- as in proc_cpu: system_ns, iowait_ns, irq_ns, softirq_ns, steal_ns
 -- column guest_ns [ns]: running guests
 -- column guest_nice_ns [ns]: running guests at low priority
 -- column idle_ns [ns]: idle

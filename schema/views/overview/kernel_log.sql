@@ -4,13 +4,9 @@
 -- caveat: the kernel stamps messages by its own clock, which may differ from the capture's by some milliseconds a day
 -- caveat: in a recording of a command, processes or a control group only the kernel's own messages are kept; audit records with arguments of programs never are
 -- diff no: texts, no figures
--- column ts_ns [ns]: when it was logged; negative before the capture began
--- column uptime_ns [ns]: the kernel's own time stamp, as dmesg prints it
+-- as in kernel_message: ts_ns, uptime_ns
 -- column realtime_ns [ns]: wall time, ns since 1970-01-01 UTC
--- column level: emerg, alert, crit, err, warn, notice, info, debug
--- column facility: kern for the kernel itself; user, daemon, … for programs that wrote to it
--- column device: the device it is about, as the kernel tags it
--- column text: the message
+-- as in kernel_message: level, facility, device, text
 -- column is_in_capture: whether it was logged while the capture was recorded
 SELECT
   m.ts_ns, m.uptime_ns, c.start_realtime_ns + m.ts_ns AS realtime_ns, m.level, m.facility, m.device, m.text,

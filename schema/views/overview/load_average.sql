@@ -8,12 +8,7 @@
 -- diff apart: load_per_cpu, thread_count
 -- diff weight: 1
 -- plot: intervals load_1min, load_per_cpu, runnable_count, thread_count
--- column ts_ns [ns]: when it was read
--- column load_1min [count]: load average over 1 minute
--- column load_5min [count]: load average over 5 minutes
--- column load_15min [count]: load average over 15 minutes
--- column runnable_count [count]: threads that ran or waited for a CPU at this moment
--- column thread_count [count]: threads there were
+-- as in proc_load: ts_ns, load_1min, load_5min, load_15min, runnable_count, thread_count
 -- column cpu_count [count]: CPUs online at this moment
 -- column load_per_cpu [count]: load_1min divided by cpu_count; above 1, threads had to wait, or slept uninterruptibly
 WITH online AS (

@@ -5,9 +5,7 @@
 -- caveat: a bare recording (perf.data, trace.dat) knows only what its own header says
 -- diff no: settings, no figures; diff lists those that differ
 -- column area: the key's first word: block, cache, clocksource, cpu, host, kernel, memory, mitigation, module, mount, numa, swap, sysctl
--- column key: dotted name
--- column value: its value, numbers in base units
--- column unit: unit of a number; NULL for text
+-- as in machine_fact: key, value, unit
 SELECT split_part(key, '.', 1) AS area, key, value, unit
 FROM machine_fact
 ORDER BY key

@@ -10,32 +10,26 @@
 -- diff whole: memory_bytes
 -- diff weight: 0.8
 -- plot: intervals used_bytes, free_bytes, available_bytes, cache_bytes, dirty_bytes, writeback_bytes, swap_used_bytes
--- column ts_ns [ns]: when it was read
+-- as in proc_memory: ts_ns
 -- column memory_bytes [bytes]: usable memory
 -- column used_bytes [bytes]: in use: total without available
 -- column free_bytes [bytes]: unused
 -- column shared_bytes [bytes]: shared memory and tmpfs
--- column buffers_bytes [bytes]: block device pages in the cache
+-- as in proc_memory: buffers_bytes
 -- column cache_bytes [bytes]: file pages in the cache, and kernel objects that can be reclaimed
 -- column available_bytes [bytes]: what programs can get without swapping
 -- column available_ratio [ratio]: available_bytes as a share of memory_bytes
--- column swap_total_bytes [bytes]: swap space
+-- as in proc_memory: swap_total_bytes
 -- column swap_used_bytes [bytes]: swap space in use
--- column swap_free_bytes [bytes]: unused swap space
+-- as in proc_memory: swap_free_bytes
 -- column anon_bytes [bytes]: anonymous memory mapped by processes
--- column mapped_bytes [bytes]: file pages mapped by processes
--- column slab_bytes [bytes]: kernel objects
--- column slab_reclaimable_bytes [bytes]: those that can be reclaimed
--- column slab_unreclaimable_bytes [bytes]: those that cannot
--- column kernel_stack_bytes [bytes]: stacks of threads in the kernel
--- column page_tables_bytes [bytes]: page tables
--- column dirty_bytes [bytes]: pages waiting to be written
--- column writeback_bytes [bytes]: pages being written
+-- as in proc_memory: mapped_bytes, slab_bytes, slab_reclaimable_bytes, slab_unreclaimable_bytes, kernel_stack_bytes, page_tables_bytes,
+--   dirty_bytes, writeback_bytes
 -- column committed_bytes [bytes]: memory promised to programs
--- column commit_limit_bytes [bytes]: what may be promised where overcommit is off
+-- as in proc_memory: commit_limit_bytes
 -- column huge_page_total_count [count]: huge pages set aside
 -- column huge_page_free_count [count]: those not in use
--- column huge_page_size_bytes [bytes]: size of one
+-- as in proc_memory: huge_page_size_bytes
 -- column anon_huge_bytes [bytes]: anonymous memory in transparent huge pages
 SELECT
   ts_ns,

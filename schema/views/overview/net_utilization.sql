@@ -9,9 +9,8 @@
 -- diff mean: util_ratio
 -- diff weight: 0.7
 -- plot: intervals util_ratio, rx_packet_per_s, tx_packet_per_s, rx_bytes_per_s, tx_bytes_per_s, rx_error_per_s, tx_error_per_s, rx_drop_per_s, tx_drop_per_s by interface
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length
--- column interface: its name
+-- keys: ts_ns, interval_ns
+-- as in proc_net_dev: interface
 -- column rx_packet_per_s [1/s]: packets received (rxpck/s)
 -- column tx_packet_per_s [1/s]: packets sent (txpck/s)
 -- column rx_bytes_per_s [bytes/s]: received (rxkB/s in bytes)

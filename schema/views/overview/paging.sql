@@ -8,8 +8,7 @@
 -- diff sum: page_in_bytes, page_out_bytes, fault_count, major_fault_count, scan_pages, steal_pages, refault_pages, oom_kill_count
 -- diff apart: page_in_bytes, page_out_bytes, fault_count, scan_pages
 -- diff weight: 0.7
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length
+-- keys: ts_ns, interval_ns
 -- column page_in_bytes_per_s [bytes/s]: read from block devices (pgpgin/s)
 -- column page_out_bytes_per_s [bytes/s]: written to block devices (pgpgout/s)
 -- column fault_per_s [1/s]: page faults (fault/s)

@@ -7,9 +7,8 @@
 -- diff mean: some_ratio, full_ratio
 -- diff weight: 0.95
 -- plot: intervals some_ratio, full_ratio by resource
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length
--- column resource: cpu, memory, io or irq
+-- keys: ts_ns, interval_ns
+-- as in proc_pressure: resource
 -- column some_ratio [ratio]: share of the interval in which at least one thread waited
 -- column full_ratio [ratio]: share of the interval in which all that were not idle waited; NULL where the kernel does not count that
 -- column some_ns [ns]: the absolute of some_ratio

@@ -10,10 +10,7 @@
 -- diff level: resident_bytes, thread_count
 -- diff weight: 0.65
 -- plot: intervals cpu_ratio, run_queue_ratio, resident_bytes, read_bytes_per_s, write_bytes_per_s by pid, comm
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length
--- column upid: the capture's own process key
--- column pid: process id
+-- keys: ts_ns, interval_ns, upid, pid
 -- column comm: its name at the end of the interval
 -- column user_ratio [ratio]: CPU time in user mode as a share of one CPU: may be more than 1
 -- column system_ratio [ratio]: CPU time in the kernel as a share of one CPU
@@ -23,17 +20,13 @@
 -- column cpu_ns [ns]: both together
 -- column run_queue_ns [ns]: time its threads waited for a CPU, added up
 -- column run_queue_ratio [ratio]: run_queue_ns as a share of the interval: may be more than 1
--- column block_delay_ns [ns]: time waited for block devices; 0 unless delay accounting is on
--- column minor_fault_count [count]: page faults without input
--- column major_fault_count [count]: page faults with input
+-- as in proc_process: block_delay_ns, minor_fault_count, major_fault_count
 -- column minor_fault_per_s [1/s]: minor_fault_count per second
 -- column major_fault_per_s [1/s]: major_fault_count per second
 -- column virtual_bytes [bytes]: address space at the end
 -- column resident_bytes [bytes]: resident memory at the end
 -- column resident_ratio [ratio]: resident_bytes as a share of the host's memory
--- column read_bytes [bytes]: bytes fetched from storage
--- column write_bytes [bytes]: bytes sent to storage, or that will be
--- column cancelled_write_bytes [bytes]: bytes of write_bytes that never got there, as their file was truncated
+-- as in proc_process: read_bytes, write_bytes, cancelled_write_bytes
 -- column read_bytes_per_s [bytes/s]: read_bytes per second
 -- column write_bytes_per_s [bytes/s]: write_bytes per second
 -- column cancelled_write_bytes_per_s [bytes/s]: cancelled_write_bytes per second

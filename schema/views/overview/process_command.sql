@@ -6,16 +6,13 @@
 -- diff no: names, no figures
 -- column ts_ns [ns]: when it was first seen so
 -- column until_ts_ns [ns]: when it was first seen otherwise; NULL: it was not
--- column upid: the capture's own process key
--- column pid: process id
+-- keys: upid, pid
 -- column comm: its name when it was first seen so
--- column parent_upid: the process that forked it; NULL if the capture does not say
+-- as in process: parent_upid
 -- column parent_pid: its process id
 -- column parent_comm: its name then
--- column start_ts_ns [ns]: when the process was forked; NULL: before the capture
--- column end_ts_ns [ns]: when it ended; NULL: it outlived the capture
--- column command_line: its arguments; NULL: a kernel thread, or not read
--- column cgroup: its control group: the path of the unified hierarchy, or of the first one of version 1
+-- as in process: start_ts_ns, end_ts_ns
+-- as in proc_command: command_line, cgroup
 SELECT
   c.ts_ns, lead(c.ts_ns) OVER w AS until_ts_ns, c.upid, c.pid, n.name AS comm,
   p.parent_upid, q.pid AS parent_pid, q.name AS parent_comm, p.start_ts_ns, p.end_ts_ns, c.command_line, c.cgroup

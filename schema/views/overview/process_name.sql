@@ -4,8 +4,7 @@
 -- caveat: a name counts from when the capture saw it: from the exec or the change where that was recorded, else from the first event or snapshot that had it
 -- caveat: names without times: it has the first and the last of a thread; sample.name_id says which one a sample had
 -- diff no: names, no figures
--- column upid: the capture's own process key
--- column pid: process id, a label
+-- keys: upid, pid
 -- column since_ts_ns [ns]: from when on; what it was called first holds for the time before as well: the least number there is
 -- column until_ts_ns [ns]: the last moment; of the last name the greatest number there is
 -- column name: the name; NULL if the capture does not say

@@ -8,8 +8,7 @@
 -- diff mean: established_count, retransmit_ratio by out_segment_count
 -- diff apart: retransmit_count, listen_overflow_count
 -- diff weight: 0.7
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length
+-- keys: ts_ns, interval_ns
 -- column active_open_per_s [1/s]: connections opened by this host (active/s)
 -- column passive_open_per_s [1/s]: connections accepted (passive/s)
 -- column in_segment_per_s [1/s]: segments received (iseg/s)

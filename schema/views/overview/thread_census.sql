@@ -8,12 +8,10 @@
 -- diff level: thread_count
 -- diff weight: 0.9
 -- column ts_ns [ns]: when the first of these threads was read
--- column snapshot: number of the snapshot
--- column upid: the capture's own process key
--- column pid: process id
+-- keys: snapshot, upid, pid
 -- column process: the process's name when they were read
 -- column comm: the threads' name
--- column state: R, S, D, T, t, I, Z, X as in ps
+-- as in proc_thread: state
 -- column state_name: the state in a word
 -- column thread_count [count]: threads with this name and state
 -- column thread_ratio [ratio]: thread_count as a share of the process's threads

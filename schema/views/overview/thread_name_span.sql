@@ -4,11 +4,11 @@
 -- caveat: a name counts from when the capture saw it: from the exec or the change where that was recorded, else from the first event or snapshot that had it
 -- caveat: names without times: it has the first and the last of a thread; sample.name_id says which one a sample had
 -- diff no: names, no figures
--- column utid: the capture's own key of the thread
--- column name_id: the name's key in thread_name
+-- keys: utid
+-- as in thread_name: name_id
 -- column since_ts_ns [ns]: from when on; what it was called first holds for the time before as well: the least number there is
 -- column until_ts_ns [ns]: the last moment; of the last name the greatest number there is
--- column comm: the name
+-- keys: comm
 SELECT utid, name_id,
   CASE WHEN lag(ts_ns) OVER w IS NULL THEN -9223372036854775808 ELSE ts_ns END AS since_ts_ns,
   coalesce(lead(ts_ns) OVER w - 1, 9223372036854775807) AS until_ts_ns,

@@ -12,8 +12,7 @@
 -- diff apart: context_switch_count, interrupt_count, fork_count, blocked_count
 -- diff weight: 0.45
 -- plot: intervals runnable_count, blocked_count, free_bytes, swap_in_bytes_per_s, swap_out_bytes_per_s, block_in_bytes_per_s, block_out_bytes_per_s, interrupt_per_s, context_switch_per_s, user_ratio, system_ratio, idle_ratio, iowait_ratio, steal_ratio
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length
+-- keys: ts_ns, interval_ns
 -- column runnable_count [count]: threads that ran or waited for a CPU (r)
 -- column blocked_count [count]: threads that waited for input or output (b)
 -- column swap_used_bytes [bytes]: swap space in use (swpd)

@@ -11,10 +11,7 @@
 -- diff mean: effective_ghz by cycles, run_ratio, used_ratio
 -- diff weight: 0.8
 -- plot: intervals effective_ghz, run_ratio by cpu
--- column ts_ns [ns]: when the interval began; of a total whose length nobody said, when it was printed
--- column interval_ns [ns]: its length
--- column cpu: the CPU; NULL where it was not counted by itself
--- column aggregate: the core, socket, node or thread, where these were counted
+-- as in pmc_event: ts_ns, interval_ns, cpu, aggregate
 -- column cycles [count]: cycles at the actual clock, not counting halted ones
 -- column reference_cycles [count]: the same time in cycles of the base clock (ref-cycles or mperf)
 -- column busy_ns [ns]: time that the CPU was not idle

@@ -11,8 +11,7 @@
 -- diff apart: llc_misses_pki, l1d_misses_pki, branch_misses_pki, machine_clears_pki
 -- diff weight: 0.6
 -- plot: intervals l1d_misses_pki, llc_misses_pki, branch_misses_pki, machine_clears_pki, frontend_bound_ratio, bad_speculation_ratio, retiring_ratio, backend_bound_ratio
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length; NULL for a total whose length nobody said
+-- as in top_down: ts_ns, interval_ns
 -- column cycles [count]: CPU cycles, not counting halted ones
 -- column instructions [count]: instructions retired
 -- column l1d_loads [count]: loads from the first-level data cache
@@ -35,12 +34,7 @@
 -- column memory_ordering_clears_pki [1/1000 instructions]: memory_ordering_clears
 -- column frontend_stall_ratio [ratio]: cycles in which the front end delivered nothing, of all cycles
 -- column backend_stall_ratio [ratio]: cycles in which the back end took nothing, of all cycles
--- column slots [count]: issue slots of the interval: what the four shares below are of
--- column frontend_bound_ratio [ratio]: slots left empty because the front end did not deliver
--- column bad_speculation_ratio [ratio]: slots of instructions that did not retire, and of recovery from them
--- column retiring_ratio [ratio]: slots of instructions that retired
--- column backend_bound_ratio [ratio]: slots left empty because the back end did not take: memory or execution
--- column smt_contention_ratio [ratio]: slots that went to the core's other thread, if the CPU counts it
+-- as in top_down: slots, frontend_bound_ratio, bad_speculation_ratio, retiring_ratio, backend_bound_ratio, smt_contention_ratio
 -- column top_down_method: which method of top_down; NULL without top-down
 WITH alias (event, metric, rank) AS (
   VALUES

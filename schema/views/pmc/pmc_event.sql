@@ -7,16 +7,12 @@
 -- diff sum: count
 -- diff weight: 0.3
 -- plot: none
--- column ts_ns [ns]: when the interval began; of a total whose length nobody said, when it was printed
--- column interval_ns [ns]: its length; NULL for a total at the end of a run whose length nobody said
--- column source_id: the source that counted
--- column cpu: the CPU, where each was counted by itself
--- column aggregate: the core, socket, node or thread, where these were counted
+-- as in pmc_interval: ts_ns, interval_ns, source_id, cpu, aggregate
 -- column cgroup: the control group; NULL where all or none was asked for
 -- column pmu: the unit that was named (cpu_core, cpu_atom, msr, uncore_imc_0); empty where none was
 -- column event: the event's name in lower case, without its modifiers and its unit; an alias (cs, faults, migrations, cpu-cycles, branch-instructions) is spelled out
 -- column mode: the modes that were counted: u, k, h; empty for all
--- column unit: the unit of count; NULL for plain counts
+-- as in pmc_interval: unit
 -- column count [count]: the count, scaled by perf to the whole interval; NULL where it was not counted
 -- column running_ratio [ratio]: share of the time that the counter ran; below 1 count is an estimate
 WITH named AS (

@@ -11,8 +11,7 @@
 -- diff apart: ipc, llc_hit_ratio, branch_miss_ratio
 -- diff weight: 0.95
 -- plot: intervals ipc, branch_miss_ratio, llc_hit_ratio
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length; NULL for a total whose length nobody said
+-- as in pmc_interval: ts_ns, interval_ns
 -- column cycles [count]: CPU cycles, not counting halted ones
 -- column instructions [count]: instructions retired
 -- column ipc [ratio]: instructions per cycle

@@ -8,9 +8,7 @@
 -- diff sum: count
 -- diff weight: 0.4
 -- plot: intervals count_per_s by event
--- column ts_ns [ns]: when the interval began; of a total whose length nobody said, when it was printed
--- column interval_ns [ns]: its length; NULL for a total whose length nobody said
--- column event: the event's name
+-- as in pmc_event: ts_ns, interval_ns, event
 -- column unit: the unit of count: NULL for plain counts, ns for clocks
 -- column count [count]: how many there were, on everything that was counted
 -- column count_per_s [1/s]: count per second of the interval (for clocks: seconds per second)

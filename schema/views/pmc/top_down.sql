@@ -13,9 +13,8 @@
 -- diff mean: frontend_bound_ratio by slots, bad_speculation_ratio by slots, retiring_ratio by slots, backend_bound_ratio by slots, smt_contention_ratio by slots
 -- diff weight: 0.8
 -- plot: intervals frontend_bound_ratio, bad_speculation_ratio, retiring_ratio, backend_bound_ratio by method
--- column source_id: the source that counted
--- column ts_ns [ns]: when the interval began
--- column interval_ns [ns]: its length; NULL for a total whose length nobody said
+-- keys: source_id
+-- as in pmc_event: ts_ns, interval_ns
 -- column method: perf_metrics, topdown_slots, slot_events, raw_events, arm or zen
 -- column slots [count]: issue slots of the interval: what the shares are of
 -- column frontend_bound_ratio [ratio]: slots left empty because the front end did not deliver

@@ -6,10 +6,9 @@
 -- diff no: addresses are of one build and one run; function_profile compares by name
 -- column event: the event's name
 -- column symbol: the function; without a name the object and the address in it
--- column dso: the object's short name
--- column address: the instruction's address within the object
+-- as in frame_label: dso, address
 -- column symbol_offset_bytes [bytes]: its distance from the function's start; NULL for a function without a name
--- column is_kernel: true for code that ran in kernel mode
+-- as in frame_label: is_kernel
 -- column sample_count [count]: samples of the event at the address
 -- column period: what these samples stand for, in the event's unit
 -- column event_ratio [ratio]: period as a share of all of the event

@@ -5,7 +5,7 @@
 -- caveat: callers and callees are its two halves; filter by direction and symbol
 -- diff no: paths upwards and downwards of every function; function_profile compares the functions
 -- column direction: callers or callees
--- column event: the event's name
+-- as in stack_weight: event
 -- column symbol: the function
 -- column depth: 0 is the function itself, 1 its callers or what it calls, and so on
 -- column path: the names from the function to the one at this depth, separated by semicolons

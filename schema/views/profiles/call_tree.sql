@@ -2,7 +2,7 @@
 -- grain: an event and a node of its tree
 -- source: stack_weight
 -- diff no: a tree of stacks; function_profile compares the functions
--- column event: the event's name
+-- as in stack_weight: event
 -- column depth: 1 is a root
 -- column path: the names from the root down to the node, separated by semicolons
 -- column symbol: the node's own name

@@ -2,11 +2,10 @@
 -- grain: a frame
 -- source: frame, dso
 -- diff no: names, no figures
--- column frame_id: the frame's key
+-- keys: frame_id
 -- column label: the function's name; without one the object (its build id where known) and the address in it
 -- column dso: the object's short name; [unknown] where no mapping covers the address
--- column is_kernel: true for code that ran in kernel mode
--- column address: the address within the object
+-- as in frame: is_kernel, address
 -- column unnamed_address: the same, for frames without a name; NULL for those with one
 SELECT
   f.frame_id,

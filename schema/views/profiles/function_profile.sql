@@ -11,8 +11,7 @@
 -- diff weight: 0.8
 -- column event: the event's name
 -- column symbol: the function; without a name the object and the address in it
--- column dso: the object's short name
--- column is_kernel: true for code that ran in kernel mode
+-- as in frame_label: dso, is_kernel
 -- column address: the address within the object, for a function without a name; NULL for one with a name
 -- column self_count [count]: samples taken in the function itself
 -- column total_count [count]: samples taken in the function or in what it called

@@ -5,15 +5,10 @@
 -- caveat: hitm counts as perf c2c does: a local one is a load that hit the last-level cache where another core had the line modified, a remote one a load from another socket's cache that had it modified; peer is the same for CPUs that do not say whether the line was modified (Arm)
 -- caveat: samples are a choice of the accesses, often only of those slower than a threshold (ldlat)
 -- diff no: events; contended_cache_line adds them up
--- column sample_id: the sample's key
--- column ts_ns [ns]: when
--- column cpu: on which CPU
--- column utid: the thread
--- column name_id: its name at that moment, in thread_name
+-- as in sample: sample_id, ts_ns, cpu, utid, name_id
 -- column event: the event's name
--- column frame_id: the instruction
--- column data_address: address of the data
--- column physical_address: its physical address, where recorded
+-- as in sample: frame_id
+-- as in sample_detail: data_address, physical_address
 -- column operation: load, store, prefetch, execute; NULL where not reported
 -- column level: where the data was: L1, LFB (line fill buffer), L2, L3, L4, RAM, remote RAM, remote cache, PMEM, CXL, IO, uncached, any cache, NULL where not reported
 -- column is_hit: true where the access hit that level

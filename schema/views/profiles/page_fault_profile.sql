@@ -7,7 +7,7 @@
 -- diff sum: fault_count
 -- column event: the event's name
 -- column symbol: the function that faulted; without a name the object and the address in it
--- column dso: its object
+-- as in frame_label: dso
 -- column stack: the callchain, root first, separated by semicolons; the function alone where no callchain was recorded
 -- column mapped: the object that the faulting address belongs to: a file, [heap], [stack], anonymous memory; [unknown] where no mapping covers it; NULL where the address was not recorded
 -- column fault_count [count]: faults that the samples stand for

@@ -4,7 +4,7 @@
 -- caveat: the top-down tree spreads such a function over many places; here they are ordered by scattered_period: self time that is not under its most frequent caller path. At the top are small functions called from everywhere
 -- caveat: paths are distinguished by the functions' names from the root down. Without callchains there is one path and nothing is scattered
 -- diff no: function_profile has these functions
--- column event: the event's name
+-- as in stack_weight: event
 -- column symbol: the function
 -- column self_count [count]: samples taken in the function itself
 -- column self_period: what they stand for, in the event's unit (ns for cpu-clock)

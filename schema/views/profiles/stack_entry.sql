@@ -2,8 +2,8 @@
 -- grain: a callchain and a position in it
 -- source: stack
 -- diff no: names, no figures
--- column stack_id: the callchain's key
+-- keys: stack_id
 -- column position: 0 is the leaf
--- column frame_id: the frame
+-- keys: frame_id
 SELECT stack_id, unnest(generate_series(0, len(frame_ids) - 1)) AS position, unnest(frame_ids) AS frame_id
 FROM stack

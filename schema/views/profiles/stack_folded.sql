@@ -2,7 +2,7 @@
 -- grain: a callchain
 -- source: stack_entry, frame_label
 -- diff no: names, no figures
--- column stack_id: the callchain's key
+-- keys: stack_id
 -- column labels: the names of its frames, root first
 -- column folded: the same, separated by semicolons: the form that flame graph tools read
 SELECT

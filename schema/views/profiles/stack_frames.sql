@@ -2,6 +2,6 @@
 -- grain: a callchain
 -- source: stack
 -- diff no: names, no figures
--- column stack_id: the callchain's key
--- column frame_ids: its frames, leaf first
+-- keys: stack_id
+-- as in stack: frame_ids
 SELECT stack_id, frame_ids FROM stack

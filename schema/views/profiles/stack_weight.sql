@@ -5,7 +5,7 @@
 -- diff no: stacks by an id; function_profile compares the functions
 -- column event: the event's name
 -- column stack_id: the callchain's key; NULL for samples that have only their own address
--- column labels: its frames' names, root first
+-- as in stack_folded: labels
 -- column sample_count [count]: samples with this callchain
 -- column period: what these samples stand for, in the event's unit
 SELECT v.name AS event, w.stack_id, coalesce(f.labels, [l.label]) AS labels, w.sample_count, w.period

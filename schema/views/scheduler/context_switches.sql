@@ -7,10 +7,7 @@
 -- diff sum: involuntary_count, voluntary_count
 -- diff weight: 0.4
 -- plot: intervals voluntary_count, involuntary_count by pid, process
--- column ts_ns [ns]: when the second began; the first one with the recording of switches
--- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
--- column upid: the capture's own key of the process; NULL for threads whose process is unknown
--- column pid: process id, a label
+-- keys: ts_ns, interval_ns, upid, pid
 -- column process: the process's name then
 -- column voluntary_count [count]: switches of threads that went to sleep
 -- column involuntary_count [count]: switches of threads that still wanted to run

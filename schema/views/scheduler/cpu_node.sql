@@ -3,7 +3,7 @@
 -- source: machine_fact
 -- caveat: no rows if the capture does not name nodes
 -- diff no: the machine, no figures
--- column cpu: its number
+-- keys: cpu
 -- column node: the node that it belongs to
 WITH part AS (
   -- The kernel knows of 8,192 CPUs at most: what a damaged capture says beyond that is not made into rows.

@@ -4,9 +4,9 @@
 -- caveat: a CPU is known from its first switch, or from the first thread that waits for it; where it neither idles nor runs a thread, nobody knows
 -- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it
 -- diff no: stretches of time; run_queue_length adds them up
--- column ts_ns [ns]: when the stretch began
--- column duration_ns [ns]: how long it was
--- column cpu: the CPU
+-- keys: ts_ns
+-- as in run_queue_stretch: duration_ns
+-- keys: cpu
 -- column waiting_count [count]: threads in its run queue that wait: the one that runs is not among them
 -- column is_running: it runs a thread
 -- column is_idle: it runs the idle task

@@ -6,9 +6,7 @@
 -- diff by: comm
 -- diff sum: migration_count, cross_node_count
 -- diff weight: 0.4
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
+-- keys: utid, tid, pid
 -- column comm: the thread's name when it was moved, or left the CPU
 -- column migration_count [count]: how often the kernel moved it to another run queue; NULL where sched_migrate_task was not recorded
 -- column cpu_change_count [count]: how often it ran on another CPU than the time before

@@ -8,8 +8,7 @@
 -- diff median: bucket_min_ns by run_count
 -- diff apart: bucket_min_ns
 -- diff weight: 0.42
--- column upid: the capture's own key of the process; NULL for threads whose process is unknown
--- column pid: process id, a label
+-- keys: upid, pid
 -- column process: the process's name when the thread left the CPU
 -- column bucket_min_ns [ns]: the range begins here: 0, 2, 4, 8, …
 -- column bucket_max_ns [ns]: and ends before this: 2, 4, 8, 16, …

@@ -8,10 +8,7 @@
 -- diff sum: lost_ns, preemption_count
 -- diff max: lost_max_ns
 -- diff weight: 0.4
--- column utid: the capture's own key of the thread that left
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it left the CPU
+-- keys: utid, tid, pid, comm
 -- column by_utid: the capture's own key of the thread that came
 -- column by_tid: its thread id
 -- column by_pid: its process id

@@ -4,9 +4,9 @@
 -- caveat: from files that are read at a lower rate than the other snapshots: a change has the time at which it was seen
 -- caveat: a process that ended before it was looked at is taken to be in the group of the process that forked it, as it is unless it was moved (a service that has just been started is moved by who started it)
 -- diff no: names, no figures
--- column upid: the capture's own process key
+-- keys: upid
 -- column since_ts_ns [ns]: from when on; what was seen first holds for the time before as well: the least number there is
--- column cgroup: the path of the unified hierarchy, or of the first one of version 1
+-- as in proc_command: cgroup
 -- column is_inherited: true when it is that of the process's nearest ancestor that was looked at
 WITH RECURSIVE known AS (
   SELECT upid, cgroup, CASE WHEN row_number() OVER w = 1 THEN -9223372036854775808 ELSE ts_ns END AS since_ts_ns

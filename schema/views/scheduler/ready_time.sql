@@ -10,12 +10,9 @@
 -- diff level: thread_count
 -- diff weight: 0.95
 -- plot: intervals ready_ratio, on_cpu_ratio by pid, process
--- column ts_ns [ns]: when the interval began; the first one with the recording of switches
--- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
--- column upid: the capture's own key of the process; NULL for threads whose process is unknown
--- column pid: process id, a label
+-- keys: ts_ns, interval_ns, upid, pid
 -- column process: the process's name at the end of the interval
--- column cgroup: its control group: the path of the unified hierarchy, or of the first one of version 1
+-- as in process_cgroup: cgroup
 -- column thread_count [count]: its threads that ran or waited in the interval
 -- column ready_ns [ns]: time they waited for a CPU
 -- column ready_ratio [ratio]: ready_ns as a share of interval_ns

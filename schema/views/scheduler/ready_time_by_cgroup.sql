@@ -8,17 +8,11 @@
 -- diff sum: ready_ns, on_cpu_ns, steal_ns
 -- diff weight: 0.7
 -- plot: intervals ready_ratio, on_cpu_ratio by cgroup
--- column ts_ns [ns]: when the interval began; the first one with the recording of switches
--- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
+-- keys: ts_ns, interval_ns
 -- column cgroup: path of the unified hierarchy, or of the first one of version 1; NULL where no ancestor of the process was looked at either
 -- column process_count [count]: its processes that ran or waited in the interval
 -- column thread_count [count]: their threads that did
--- column ready_ns [ns]: time they waited for a CPU
--- column ready_ratio [ratio]: ready_ns as a share of interval_ns
--- column on_cpu_ns [ns]: time they ran
--- column on_cpu_ratio [ratio]: on_cpu_ns as a share of interval_ns
--- column steal_ns [ns]: time that the hypervisor did not give to this machine's CPUs, all CPUs together
--- column steal_ratio [ratio]: steal_ns as a share of the CPU time of the interval that the snapshots cover
+-- as in ready_time: ready_ns, ready_ratio, on_cpu_ns, on_cpu_ratio, steal_ns, steal_ratio
 SELECT
   ts_ns, interval_ns, cgroup, count(*) AS process_count, @total(thread_count) AS thread_count,
   @total(ready_ns) AS ready_ns, sum(ready_ns) / interval_ns AS ready_ratio,

@@ -6,10 +6,7 @@
 -- diff by: comm
 -- diff median: bucket_min_ns by wait_count
 -- diff weight: 0.6
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it began to wait
+-- as in run_queue_wait: utid, tid, pid, comm
 -- column bucket_min_ns [ns]: the range begins here: 0, 2, 4, 8, …
 -- column bucket_max_ns [ns]: and ends before this: 2, 4, 8, 16, …
 -- column wait_count [count]: how many waits

@@ -9,10 +9,7 @@
 -- diff mean: wait_avg_ns by wait_count
 -- diff max: wait_max_ns
 -- diff weight: 0.75
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it began to wait
+-- as in run_queue_wait: utid, tid, pid, comm
 -- column wait_count [count]: how many waits
 -- column woken_count [count]: how many of them followed a wakeup
 -- column preempted_count [count]: how many followed a switch that the thread did not ask for

@@ -9,9 +9,7 @@
 -- diff max: waiting_max_count
 -- diff weight: 0.9
 -- plot: intervals waiting_avg_count, waiting_max_count, queued_ratio by cpu
--- column ts_ns [ns]: when the interval began; the first one with the recording of switches
--- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
--- column cpu: the CPU
+-- keys: ts_ns, interval_ns, cpu
 -- column waiting_avg_count [count]: waiting threads, weighted with time over known_ns
 -- column waiting_max_count [count]: the most at any moment
 -- column waiting_ns [ns]: waiting times of all threads together, within the interval

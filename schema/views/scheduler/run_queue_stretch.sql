@@ -4,11 +4,11 @@
 -- caveat: moves are known where sched_migrate_task was recorded; without it a whole wait counts for the CPU that ended it, and an open one for the CPU that the thread left
 -- caveat: a recording of some threads misses the moves that others make: where the last known queue is not that of the CPU that the thread got, the last stretch has no CPU
 -- diff no: stretches of time; run_queue_length and ready_time add them up
--- column ts_ns [ns]: when the stretch began
+-- keys: ts_ns
 -- column duration_ns [ns]: how long it was
--- column utid: the capture's own key of the waiting thread
+-- keys: utid
 -- column cpu: the CPU whose run queue it was in; NULL where nothing tells, or where a move at an unknown moment must have come
--- column state: runnable (after a wakeup) or runnable_preempted
+-- as in run_queue_wait: state
 -- column is_last: it is the stretch that the wait ended in
 WITH span AS (
   -- A thread id may be used again: the thread that had it last.

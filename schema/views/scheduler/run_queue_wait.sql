@@ -4,11 +4,9 @@
 -- caveat: a wait after a wakeup begins with sched_waking where it was recorded, else with sched_wakeup, which comes some µs later
 -- caveat: where switches were lost the wait ends with the first switch that is known on its CPU, as perf sched timehist has it
 -- diff no: events; run_queue_latency_by_thread adds them up
--- column ts_ns [ns]: when the wait began
+-- keys: ts_ns
 -- column wait_ns [ns]: how long it was; of an open one, until the capture ended
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
+-- keys: utid, tid, pid
 -- column comm: the thread's name when it left its CPU or, if new, was woken
 -- column state: runnable (after a wakeup) or runnable_preempted (it left its CPU while it could have run on)
 -- column left_cpu: the CPU that it ran on before; NULL when that was before the capture

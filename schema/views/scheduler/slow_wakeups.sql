@@ -5,15 +5,7 @@
 -- caveat: waits that the end of the capture cut are shown if they are already long enough; nobody is known to have run instead
 -- caveat: the idle task (utid 0) in a blocker column means that the CPU was idle meanwhile: the thread waited elsewhere, or the wakeup was slow
 -- diff no: events; run_queue_latency_by_thread adds them up
--- column ts_ns [ns]: when the wait began
--- column wait_ns [ns]: how long it was
--- column utid: the capture's own key of the thread that waited
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: its name when it began to wait
--- column state: runnable (after a wakeup) or runnable_preempted (it lost its CPU)
--- column cpu: the CPU that it got in the end
--- column waker_utid: the thread that woke it
+-- as in run_queue_wait: ts_ns, wait_ns, utid, tid, pid, comm, state, cpu, waker_utid
 -- column waker_tid: its thread id
 -- column waker_comm: its name then
 -- column previous_utid: the thread that ran on this CPU right before
@@ -24,7 +16,7 @@
 -- column blocker_comm: its name then
 -- column blocker_ns [ns]: how long it ran during the wait
 -- column blocker_ratio [ratio]: blocker_ns as a share of wait_ns
--- column is_open: the capture ended before the wait did
+-- as in run_queue_wait: is_open
 WITH slow AS (
   SELECT * FROM run_queue_wait WHERE wait_ns >= coalesce(getvariable('slow_wakeup_ns'), 10000000)
 ), run AS (

@@ -5,10 +5,8 @@
 -- caveat: what was longer than a bucket is exact; within a bucket the parts are known, not their order
 -- caveat: an interval that crosses the stretch's edges is cut there
 -- diff no: a picture of intervals; thread_time adds them up
--- column utid: the thread
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's last name
+-- keys: utid, tid, pid
+-- as in thread: comm
 -- column ts_ns [ns]: when the first of them began
 -- column duration_ns [ns]: from there to the end of the last
 -- column state: the state that took most of it

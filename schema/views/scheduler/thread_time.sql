@@ -7,10 +7,7 @@
 -- diff by: comm
 -- diff sum: on_cpu_ns, run_queue_ns, sleep_ns, disk_sleep_ns
 -- diff weight: 0.7
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it left the CPU
+-- keys: utid, tid, pid, comm
 -- column on_cpu_ns [ns]: time on a CPU
 -- column run_queue_ns [ns]: time it could run and waited for a CPU: after a wakeup, or preempted
 -- column sleep_ns [ns]: time it slept interruptibly, or was stopped, traced or parked

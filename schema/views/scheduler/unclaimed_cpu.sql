@@ -8,8 +8,7 @@
 -- diff sum: unclaimed_ns
 -- diff mean: unclaimed_ratio
 -- diff weight: 0.6
--- column ts_ns [ns]: when the interval began; the first one with the recording of switches
--- column interval_ns [ns]: its length; of the first and the last one the part that was recorded
+-- keys: ts_ns, interval_ns
 -- column cpu_count [count]: CPUs that are known in this interval
 -- column busy_ns [ns]: CPU time that threads ran
 -- column idle_ns [ns]: CPU time that was idle

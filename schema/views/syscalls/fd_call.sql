@@ -3,21 +3,11 @@
 -- source: syscall, thread, fd_history
 -- caveat: if a call has several descriptors, the first is meant
 -- diff no: events; syscall_by_fd and peer_wait add them up
--- column ts_ns [ns]: when it was entered
--- column exit_ts_ns [ns]: when it returned; NULL when it did not within the capture
--- column duration_ns [ns]: how long it took; NULL without both ends
--- column utid: the capture's own key of the thread
--- column name_id: its name when it made the call, in thread_name
--- column upid: the capture's own key of its process
--- column name: the call
--- column fd: the descriptor
--- column ret: what it returned
--- column errno: the error number; NULL when it succeeded or did not return
+-- as in syscall: ts_ns, exit_ts_ns, duration_ns, utid, name_id
+-- keys: upid
+-- as in syscall: name, fd, ret, errno
 -- column since_ts_ns [ns]: since when the descriptor was this; NULL when before the capture or not known
--- column kind: what it is, as in fd_history; NULL when not known
--- column target: what /proc says it is, as in fd_history
--- column local: a socket's own address
--- column peer: the other end's address; NULL when not known
+-- as in fd_history: kind, target, local, peer
 WITH call AS (
   SELECT s.ts_ns, s.exit_ts_ns, s.duration_ns, s.utid, s.name_id, t.upid, s.name, s.fd, s.ret, s.errno
   FROM syscall AS s

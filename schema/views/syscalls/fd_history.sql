@@ -6,14 +6,12 @@
 -- caveat: what execve closes is known of descriptors whose close-on-exec flag the capture has seen, here or in the parent
 -- caveat: a path is known from a snapshot only: the trace has its address, not its text
 -- diff no: names, no figures
--- column upid: the capture's own key of the process
--- column pid: process id, a label
--- column fd: the descriptor
+-- keys: upid, pid, fd
 -- column ts_ns [ns]: since when; NULL when it was there before the capture
 -- column end_ts_ns [ns]: until when; NULL when nothing in the capture ended it
 -- column kind: file, device, socket, pipe, memfd, eventfd, eventpoll, timerfd, signalfd, inotify, io_uring, …; NULL when not known
 -- column target: what /proc says it is: a path, socket:[INODE], …; without a snapshot what the call that made it tells
--- column inode: of a socket or pipe
+-- as in proc_fd: inode
 -- column local: a socket's own address and port, or its path
 -- column peer: the other end's address and port, or its path; NULL when not known
 -- column label: the same in one word, as strace -yy writes it behind the descriptor: a path, TCP:[LOCAL->PEER], UNIX-STREAM:[INODE->PEER], anon_inode:[eventfd]; NULL when not known

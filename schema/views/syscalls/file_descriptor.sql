@@ -6,18 +6,12 @@
 -- diff by: comm
 -- diff max: open_count, open_ratio
 -- diff weight: 0.6
--- column ts_ns [ns]: when the process's files were listed
--- column snapshot: number of the snapshot, within its source
--- column upid: the capture's own process key
--- column pid: process id
+-- as in proc_fd: ts_ns, snapshot, upid, pid
 -- column comm: the process's name then
--- column fd: the descriptor
--- column kind: file, device, socket, pipe, memfd, eventfd, eventpoll, timerfd, signalfd, inotify, …
--- column target: what its link says: a path, socket:[INODE], pipe:[INODE], …
+-- as in proc_fd: fd, kind, target
 -- column is_deleted: whether the file has no name any more: its space is given back when it is closed
--- column inode: of a socket or pipe
--- column protocol: of a socket: tcp, udp; stream, dgram, seqpacket for unix sockets
--- column state: of a socket, as ss prints it
+-- as in proc_fd: inode
+-- as in proc_socket: protocol, state
 -- column local: of a socket: address and port, or its name
 -- column peer: of a socket: address and port of the other end
 -- column holder_count [count]: of a socket or pipe: descriptors of all recorded processes that are this same one

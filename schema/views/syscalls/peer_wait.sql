@@ -10,12 +10,9 @@
 -- diff max: wait_max_ns
 -- diff weight: 0.85
 -- column peer: the other end: a socket's peer, else what the descriptor is (path, inode), else its kind; NULL when nothing is known
--- column kind: kind of descriptor, as in fd_history
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it made the call
--- column name: the call
+-- as in fd_history: kind
+-- keys: utid, tid, pid, comm
+-- as in syscall: name
 -- column attributed_by: descriptor (the call's own), next_call (the one that it uses next) or none
 -- column call_count [count]: calls that returned
 -- column wait_ns [ns]: their time

@@ -5,18 +5,10 @@
 -- caveat: exit and exit_group, which never return, are not here; a call that its thread's end cut lasts until then
 -- caveat: most long calls are waits for work, as of a server in epoll_wait: long is not bad
 -- diff no: events; syscall_summary adds them up
--- column ts_ns [ns]: when it was entered; of a call under way at the start, when it returned
+-- as in syscall: ts_ns
 -- column known_ns [ns]: how long it took, or the part of it within the capture
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it made the call
--- column name: the call
--- column fd: its first descriptor; NULL without one
--- column args: its arguments, registers as they were
--- column ret: what it returned; NULL when it did not within the capture
--- column errno_name: the error's name; NULL when it succeeded
--- column cut_at: start or end of the capture, where that cuts it
+-- keys: utid, tid, pid, comm
+-- as in syscall: name, fd, args, ret, errno_name, cut_at
 -- column stack: where it was called, root first; NULL when no callchains were recorded
 WITH edge AS (
   SELECT min(first_ts_ns) AS first_ns, max(last_ts_ns) AS last_ns FROM source WHERE is_syscall_source

@@ -11,14 +11,13 @@
 -- column ts_ns [ns]: when the last write returned
 -- column answer_ts_ns [ns]: when the first read after it returned
 -- column gap_ns [ns]: from the one to the other
--- column upid: the process
--- column pid: its process id, a label
+-- keys: upid, pid
 -- column process: its name when the answer was read
 -- column utid: the thread that read the answer
--- column tid: its thread id, a label
--- column comm: its name then
+-- keys: tid
+-- column comm: the thread's name when the answer was read
 -- column writer_utid: the thread that wrote last
--- column fd: the socket
+-- keys: fd
 -- column since_ts_ns [ns]: since when the descriptor is this; NULL: before the capture, or not known
 -- column family: inet, inet6, unix, …; NULL when not known
 -- column local: its own address; NULL when not known

@@ -7,16 +7,8 @@
 -- diff sum: duration_total_ns, call_count, error_count, moved_bytes
 -- diff max: duration_max_ns
 -- diff weight: 0.7
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it made the call
--- column name: the call
--- column fd: the descriptor
--- column kind: file, socket, pipe, eventfd, eventpoll, …; NULL when not known
--- column target: what /proc says it is: a path, socket:[INODE]; else what the call that created it says
--- column local: a socket's own address
--- column peer: the other end's address; NULL when not known
+-- keys: utid, tid, pid, comm
+-- as in fd_call: name, fd, kind, target, local, peer
 -- column call_count [count]: calls that were entered within the capture
 -- column error_count [count]: how many of them returned an error
 -- column duration_total_ns [ns]: their time, of those with both ends in the capture

@@ -3,8 +3,8 @@
 -- source: syscall, thread, thread_name
 -- caveat: only calls whose own entry and return are both in the capture count, as in syscall_summary's strict_count
 -- diff no: syscall_summary compares the calls
--- column comm: name of the threads when they made the call
--- column name: the call
+-- keys: comm
+-- as in syscall: name
 -- column bucket_min_ns [ns]: the range begins here: 0, 2, 4, 8, …
 -- column bucket_max_ns [ns]: and ends before this: 2, 4, 8, 16, …
 -- column call_count [count]: how many calls

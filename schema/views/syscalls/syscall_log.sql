@@ -6,19 +6,15 @@
 -- caveat: a call whose return or entry is not in the capture reads <unfinished ...> or <... resumed>; cut_at says whether the capture's edge is why
 -- caveat: lines stand in the order of entries; relative_ns counts from the entry on the line before, of whatever thread
 -- diff no: events; syscall_summary adds them up
--- column ts_ns [ns]: when it was entered; without a known entry, when it returned
+-- as in syscall: ts_ns
 -- column relative_ns [ns]: since the line before (strace -r); NULL on the first
 -- column time_of_day: UTC, to the microsecond (strace -tt); NULL where the capture has no anchor to wall time
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
+-- keys: utid, tid, pid
 -- column comm: the thread's name when the call ended, else when it began
--- column name: the call
+-- as in syscall: name
 -- column text: the call, its arguments and what it returned
 -- column duration_ns [ns]: how long it took (strace -T); NULL without both ends
--- column ret: what it returned; NULL when it did not
--- column errno_name: the error's name; NULL when it succeeded
--- column cut_at: start or end of the capture, where that cuts the call
+-- as in syscall: ret, errno_name, cut_at
 -- column line: all of it in one line of text
 WITH form AS (
   SELECT *, row_number() OVER (ORDER BY abi, number, test_argument, test_value) AS form_id, split_part(result, ':', 1) AS result_kind

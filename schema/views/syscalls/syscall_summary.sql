@@ -9,11 +9,8 @@
 -- diff mean: duration_avg_ns by call_count
 -- diff max: duration_max_ns
 -- diff weight: 0.9
--- column utid: the capture's own key of the thread
--- column tid: thread id, a label
--- column pid: process id, a label
--- column comm: the thread's name when it made the call
--- column name: the call, by the recorded architecture's table
+-- keys: utid, tid, pid, comm
+-- as in syscall: name
 -- column call_count [count]: calls with both ends in the capture
 -- column error_count [count]: those of them that returned a negative value
 -- column duration_total_ns [ns]: time in these calls

@@ -6,22 +6,11 @@
 -- diff by: comm, looks_like, peer
 -- diff sum: gap_ns, write_count
 -- diff weight: 0.8
--- column ts_ns [ns]: when the last write returned
+-- as in socket_answer: ts_ns
 -- column gap_ns [ns]: from then until the answer was read
 -- column looks_like: delayed_ack_40ms (Linux's least delay) or delayed_ack_200ms (its longest, other systems' usual one, and Linux's least retransmission timeout)
 -- column is_write_write_read: several writes went before the answer, the last one below a full segment
--- column utid: the thread that read the answer
--- column tid: its thread id, a label
--- column pid: its process id, a label
--- column comm: its name then
--- column fd: the socket
--- column local: its own address; NULL when not known
--- column peer: the other end's address; NULL when not known
--- column write_count [count]: writes in a row before the answer
--- column write_bytes [bytes]: bytes of these writes
--- column write_last_bytes [bytes]: bytes of the last of them
--- column write_name: the call of the last write
--- column read_name: the call that read the answer
+-- as in socket_answer: utid, tid, pid, comm, fd, local, peer, write_count, write_bytes, write_last_bytes, write_name, read_name
 SELECT
   ts_ns, gap_ns, CASE WHEN gap_ns < 100000000 THEN 'delayed_ack_40ms' ELSE 'delayed_ack_200ms' END AS looks_like,
   write_count > 1 AND write_last_bytes < 1448 AS is_write_write_read,

@@ -8,8 +8,11 @@ The header is the documentation, and a test holds it to what DuckDB says of the 
     -- caveat: what a reader must know; may be repeated, and continued on indented comment lines
     -- diff by: comm                         and more: how two captures are compared (perfcase.catalogue.declared)
     -- plot: how a terminal shows it, where the columns' names do not say it (perfcase.catalogue.plot)
-    -- column utid: the capture's own thread key
+    -- keys: utid, tid                       columns that mean the same everywhere: the home of each is a table's column with key = true
+    -- as in thread: comm                    columns that a table or view of its source describes
     -- column on_cpu_ns [ns]: time on a CPU
+
+Its columns are in the order of the SELECT. What stands elsewhere is read when somebody wants to know it: a start needs no tables.
 """
 
 from __future__ import annotations
@@ -17,15 +20,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 
 from perfcase.catalogue import declared
 from perfcase.catalogue.declared import Declared
 from perfcase.catalogue.kit import expand
-from perfcase.catalogue.schema import Column
+from perfcase.catalogue.schema import Column, Table, load_keys, parse_table
 from perfcase.errors import PerfcaseError
 
 _COLUMN = re.compile(r"column (?P<name>\w+)(?: \[(?P<unit>[^\]]+)\])?$")
+_LIST = re.compile(r"keys|as in (?P<source>\w+)")
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A column of a view that something else describes: a table or view, or without one the home of a key."""
+
+    name: str
+    source: str | None
 
 
 @dataclass(frozen=True)
@@ -38,13 +51,28 @@ class View:
     grain: str
     sources: tuple[str, ...]
     caveats: tuple[str, ...]
-    columns: tuple[Column, ...]
+    header: tuple[Column | Elsewhere, ...]
+    """Its columns as its file has them."""
     sql: str
     path: Path
     plot: str = ""
     diff: Declared | None = None
     not_compared: str = ""
     """Why two captures are not compared in it."""
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """Its columns with what they mean. A PerfcaseError says which of them nothing describes."""
+        return tuple(self._described(each) if isinstance(each, Elsewhere) else each for each in self.header)
+
+    def _described(self, column: Elsewhere) -> Column:
+        schema = self.path.parents[2]
+        columns = load_keys(schema) if column.source is None else _columns_of(schema, column.source)
+        if column.name not in columns:
+            where = "no table has the key" if column.source is None else f"{column.source} has no column"
+            raise PerfcaseError("internal", f"{self.path}: {where} {column.name}")
+        found = columns[column.name]
+        return Column(column.name, _phrase(found.description), found.unit)
 
 
 def parse_view(path: Path) -> View:
@@ -54,12 +82,15 @@ def parse_view(path: Path) -> View:
     if not entries or entries[0][0] != path.stem:
         raise PerfcaseError("internal", f"{path}: the header must begin with '-- {path.stem}: what it is'")
     single = {"grain": "", "source": "", "plot": "", "diff no": ""}
-    caveats, columns = [], []
+    caveats: list[str] = []
+    columns: list[Column | Elsewhere] = []
     diff: dict[str, str] = {}
     for key, text in entries[1:]:
         column = _COLUMN.match(key)
         if column:
             columns.append(Column(column["name"], text, column["unit"]))
+        elif listed := _LIST.fullmatch(key):
+            columns += [Elsewhere(name, listed["source"]) for name in split_names(text)]
         elif key == "caveat":
             caveats.append(text)
         elif declared.is_entry(key) and key not in diff:
@@ -68,6 +99,12 @@ def parse_view(path: Path) -> View:
             single[key] = text
         else:
             raise PerfcaseError("internal", f"{path}: the header has an unknown or repeated entry '{key}'")
+    sources = split_names(single["source"])
+    strange = {each.source for each in columns if isinstance(each, Elsewhere)} - {None, *sources}
+    if strange:
+        raise PerfcaseError(
+            "internal", f"{path}: columns as in {', '.join(map(str, strange))}, which is no source of it"
+        )
     try:
         compared = declared.parse(diff, [column.name for column in columns])
     except ValueError as error:
@@ -77,15 +114,36 @@ def parse_view(path: Path) -> View:
         group=path.parent.name,
         description=entries[0][1],
         grain=single["grain"],
-        sources=split_names(single["source"]),
+        sources=sources,
         caveats=tuple(caveats),
-        columns=tuple(columns),
+        header=tuple(columns),
         sql=expand(body.strip().rstrip(";").strip(), str(path)),
         path=path,
         plot=single["plot"],
         diff=compared,
         not_compared=single["diff no"],
     )
+
+
+@cache
+def _columns_of(schema: Path, name: str) -> dict[str, Column]:
+    path = _files(schema).get(name, schema / name)
+    entry: View | Table = parse_view(path) if path.suffix == ".sql" else parse_table(path)
+    return {column.name: column for column in entry.columns}
+
+
+@cache
+def _files(schema: Path) -> dict[str, Path]:
+    """Return the files of tables and views, by their names."""
+    found = (
+        path for pattern in ("tables/*/*.toml", "catalogue/*.toml", "views/*/*.sql") for path in schema.glob(pattern)
+    )
+    return {path.stem: path for path in found}
+
+
+def _phrase(text: str) -> str:
+    """Return the sentence of a table's column as views have theirs: part of a sentence."""
+    return (text[:1].lower() if text[1:2].islower() else text[:1]) + text[1:].removesuffix(".")
 
 
 def split_names(text: str) -> tuple[str, ...]:
