@@ -58,6 +58,8 @@ def printed(server: Running, *arguments: str) -> bytes:
         ("export", {"to": "perfetto"}, ["export", "{}", "--to=perfetto"]),
         ("export", {"to": "csv", "view": ["thread", "tcp_stalls"], "process": "order-client"},
          ["export", "{}", "--only=process=order-client", "--to=csv", "--view=thread", "--view=tcp_stalls", "--output=-"]),
+        ("views/run_queue_latency", {"by": "comm", "where": "wait_count > 0"},
+         ["view", "run_queue_latency", "{}", "--where=wait_count > 0", "--by=comm", "--limit=1000", "--format=json"]),
         ("export", {"to": "parquet", "view": "socket"}, ["export", "{}", "--to=parquet", "--view=socket", "--output=-"]),
         ("findings", {"rules": "true", "limit": "5"}, ["findings", "{}", "--rules", "--limit=5", "--format=json"]),
         ("info", {}, ["info", "{}", "--json"]),
@@ -277,3 +279,13 @@ def test_the_schema_names_the_parameters_of_views(admin: httpx.Client) -> None:
     views = {view["name"]: view for view in admin.get("/v1/schema").json()["views"]}
     assert views["page_cache"]["parameters"] == ["interval_ns"]
     assert views["thread_time"]["parameters"] == []
+
+
+def test_the_schema_says_how_a_view_is_drawn(admin: httpx.Client) -> None:
+    views = {view["name"]: view for view in admin.get("/v1/schema").json()["views"]}
+    plot, charts = views["memory"]["plot"], views["memory"]["charts"]
+    assert (plot["kind"], plot["time"], plot["length"]) == ("intervals", "ts_ns", None)
+    assert [(chart["page"], chart["title"]) for chart in charts] == [("timeline", "Memory")]
+    assert charts[0]["values"][0] == {"column": "used_bytes", "label": "used", "unit": "bytes"}
+    assert views["block_size"]["plot"]["kind"] == "histogram"
+    assert (views["thread_time"]["plot"], views["thread_time"]["charts"]) == (None, [])

@@ -13,6 +13,7 @@ from perfcase.errors import PerfcaseError
 
 ROOT = Path(__file__).parents[2]
 SQL = sorted([*(ROOT / "schema" / "views").rglob("*.sql"), *(ROOT / "schema" / "findings").glob("*.sql")])
+ADDED_UP = ROOT / "analyzer" / "python" / "perfcase" / "catalogue" / "histogram.py"
 LARGEST = 9223372036854775807
 
 
@@ -49,6 +50,10 @@ def value(expression: str) -> object:
         ("@total_period(n) FROM (VALUES (1::UBIGINT << 63)) AS t (n)", 1 << 63), ("@total_period(n) FROM (VALUES (1::HUGEINT << 64)) AS t (n)", None),
         ("@total_period_or_zero(n, n > 9) FROM (VALUES (1)) AS t (n)", 0),
         ("@total_or_zero(n, n > 9) FROM (VALUES (1), (2)) AS t (n)", 0),
+        # Up to 2 are 5, up to 4 are 99, up to 8 all 100: a bucket that reaches the part exactly is its end.
+        *((f"@below({percent}, e, r, 100) FROM (VALUES (2, 5), (4, 99), (8, 100)) AS t (e, r)", end)
+          for percent, end in ((0, 2), (5, 2), (6, 4), (50, 4), (99, 4), (100, 8))),
+        ("@below(50, e, r, 1) FROM (VALUES (2, NULL)) AS t (e, r)", None),
     ],
 )  # fmt: skip
 def test_a_part_gives(expression: str, wanted: object) -> None:
@@ -56,7 +61,7 @@ def test_a_part_gives(expression: str, wanted: object) -> None:
 
 
 def test_every_part_is_tested_and_used() -> None:
-    used = set(re.findall(r"@([a-z_]+)\(", "\n".join(path.read_text() for path in SQL)))
+    used = set(re.findall(r"@([a-z_]+)\(", "\n".join(path.read_text() for path in [*SQL, ADDED_UP])))
     tested = set(re.findall(r"@([a-z_]+)\(", Path(__file__).read_text()))
     assert used == load_kit().keys()
     assert load_kit().keys() - tested == {"steps"}, "steps needs the view recorded_span: tests/views/scheduler has it"

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from perfcase.case.scope import parse_part
-from perfcase.text import duration
+from perfcase.text import duration, size
 from tests.api.conftest import wait_ready
 from tests.web.chromium import Page
 from tests.web.conftest import Site
@@ -147,14 +147,21 @@ def test_histograms_add_up(page: Page, site: Site, client: httpx.Client, look: C
     capture = site.ids["x86_64"]
     page.open(site.at(f"c/{capture}/histograms"))
     page.until("document.querySelectorAll('.bars').length === 5")
-    for number, (view, count, noun) in enumerate(
-        [("run_queue_latency", "wait_count", "waits"), ("on_cpu_distribution", "run_count", "stretches"),
-         ("syscall_latency", "call_count", "calls"), ("block_latency", "request_count", "requests"),
-         ("block_size", "request_count", "requests")]
+    for number, (view, count, noun, unit, spelled) in enumerate(
+        [("run_queue_latency", "wait_count", "waits", "ns", duration), ("on_cpu_distribution", "run_count", "stretches", "ns", duration),
+         ("syscall_latency", "call_count", "calls", "ns", duration), ("block_latency", "request_count", "requests", "ns", duration),
+         ("block_size", "request_count", "requests", "bytes", size)]
     ):  # fmt: skip
-        (total,) = (row["n"] for row in sql(client, capture, f"SELECT sum({count})::BIGINT AS n FROM {view}"))
+        rows_of = sql(client, capture, f"SELECT bucket_max_{unit} AS high, {count} AS n FROM {view}")
+        total = sum(row["n"] for row in rows_of)
+        half, most, whole = (
+            min(high for high in {row["high"] for row in rows_of}
+                if 100 * sum(row["n"] for row in rows_of if row["high"] <= high) >= percent * total)
+            for percent in (50, 99, 100)
+        )  # fmt: skip
         said = page.see(f"document.querySelectorAll('.histogram > p:last-child')[{number}].innerText")
-        assert said.startswith(f"{total:,} {noun}; half below ")
+        ends = f"half below {spelled(half)}, 99 of 100 below {spelled(most)}, all below {spelled(whole)}"
+        assert said == f"{total:,} {noun}; {ends}"
         bars = page.see(f"[...document.querySelectorAll('.bars')[{number}].children].map((bar) => bar.title)")
         assert sum(int(re.search(r": ([0-9,]+) ", bar)[1].replace(",", "")) for bar in bars) == total
     look("histograms", whole=True)
@@ -166,7 +173,7 @@ def test_histograms_add_up(page: Page, site: Site, client: httpx.Client, look: C
     page.see(f"(([first]) => {{ first.value = {most['comm']!r}; first.dispatchEvent(new Event('change', {{bubbles: true}})); }})"
              "(document.querySelectorAll('.histogram select'))")  # fmt: skip
     page.has(f"{most['n']:,} waits; half below", ".histogram")
-    assert f"run-queue={most['comm']}" in page.see("location.hash")
+    assert f"run_queue_latency={most['comm']}" in page.see("location.hash")
 
 
 def test_names_are_text_in_pictures_too(page: Page, site: Site) -> None:

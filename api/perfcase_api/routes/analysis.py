@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from perfcase.catalogue.charts import Chart, charts
+from perfcase.catalogue.plot import Histogram, Intervals, plan
 from perfcase.catalogue.schema import Table, load_tables
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, parameters
@@ -260,6 +262,8 @@ class ViewEntry(TableEntry):
     """A view."""
 
     parameters: list[str] = Field(description="The names for set.")
+    plot: Histogram | Intervals | None = Field(description="How it is drawn; without it, as numbers.")
+    charts: list[Chart] = Field(description="The charts of the page that show it.")
 
 
 class ViewInFull(ViewEntry):
@@ -277,12 +281,9 @@ class Schema(BaseModel):
 
 @comparisons.get("/schema")
 def schema(_here: Here, _me: Me) -> Schema:
-    """List all tables and views with their columns, units and descriptions, and the parameters of views."""
-    views = load_views()
+    """List all tables and views with their columns, units and descriptions; of views also the parameters and how they are drawn."""
     return Schema(
-        views=[
-            ViewEntry(**_described(view), parameters=sorted(parameters(views, name))) for name, view in views.items()
-        ],
+        views=[ViewEntry(**_described_view(view)) for view in load_views().values()],
         tables=[TableEntry(**_described(table)) for table in load_tables().values()],
     )
 
@@ -292,11 +293,19 @@ def schema_of(_here: Here, _me: Me, name: ViewName) -> ViewInFull | TableEntry:
     """Describe one table or view, with the SQL of the view."""
     views, tables = load_views(), load_tables()
     if name in views:
-        view = views[name]
-        return ViewInFull(**_described(view), parameters=sorted(parameters(views, name)), sql=view.sql)
+        return ViewInFull(**_described_view(views[name]), sql=views[name].sql)
     if name in tables:
         return TableEntry(**_described(tables[name]))
     raise ApiError("not_found", f"there is no view or table {name}", "GET /v1/schema lists them")
+
+
+def _described_view(entry: View) -> dict[str, Any]:
+    return {
+        **_described(entry),
+        "parameters": sorted(parameters(load_views(), entry.name)),
+        "plot": plan(entry),
+        "charts": charts(entry),
+    }
 
 
 def _described(entry: View | Table) -> dict[str, Any]:

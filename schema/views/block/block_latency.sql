@@ -9,6 +9,7 @@
 -- diff max: latency_max_ns
 -- diff median: bucket_min_ns by request_count
 -- diff weight: 0.75
+-- chart histograms 4: Requests of block devices: request_count as requests by device_name, operation
 -- as in block_io: device
 -- as in block_device: device_name
 -- as in block_io: operation

@@ -13,6 +13,7 @@
 -- diff max: latency_max_ns
 -- diff weight: 0.75
 -- plot: intervals request_count, latency_avg_ns, latency_max_ns, in_flight_avg_count, busy_ratio by device
+-- chart timeline 3 instead: Disks, by requests: busy_ratio as in use by device
 -- keys: ts_ns, interval_ns
 -- as in block_io: device
 -- as in block_device: device_name

@@ -7,6 +7,7 @@
 -- diff sum: request_bytes, request_count
 -- diff median: bucket_min_bytes by request_count
 -- diff weight: 0.6
+-- chart histograms 5: Sizes of block requests: request_count as requests by comm, operation
 -- as in block_io: comm, operation
 -- column bucket_min_bytes [bytes]: the range begins here
 -- column bucket_max_bytes [bytes]: and ends before this

@@ -9,6 +9,7 @@
 -- diff mean: busy_ratio, user_ratio, system_ratio, iowait_ratio, irq_ratio, softirq_ratio, steal_ratio
 -- diff where: cpu = 'all'
 -- diff weight: 0.95
+-- chart timeline 1: CPU: busy_ratio, user_ratio, system_ratio, iowait_ratio, steal_ratio where cpu = 'all'
 -- keys: ts_ns, interval_ns
 -- column cpu: the CPU's number, or all
 -- column user_ratio [ratio]: in user mode, guests not included

@@ -9,6 +9,7 @@
 -- diff mean: util_ratio, queue_length, read_await_ns by read_count, write_await_ns by write_count, request_size_bytes by read_count + write_count
 -- diff weight: 0.85
 -- plot: intervals util_ratio, queue_length, read_per_s, write_per_s, read_bytes_per_s, write_bytes_per_s, read_await_ns, write_await_ns by device
+-- chart timeline 3: Disks: util_ratio as in use by device
 -- keys: ts_ns, interval_ns
 -- as in proc_disk: device
 -- column read_per_s [1/s]: reads completed (r/s)

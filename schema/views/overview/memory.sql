@@ -10,6 +10,7 @@
 -- diff whole: memory_bytes
 -- diff weight: 0.8
 -- plot: intervals used_bytes, free_bytes, available_bytes, cache_bytes, dirty_bytes, writeback_bytes, swap_used_bytes
+-- chart timeline 4: Memory: used_bytes, cache_bytes, available_bytes, swap_used_bytes as swap
 -- as in proc_memory: ts_ns
 -- column memory_bytes [bytes]: usable memory
 -- column used_bytes [bytes]: in use: total without available

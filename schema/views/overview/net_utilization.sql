@@ -9,6 +9,7 @@
 -- diff mean: util_ratio
 -- diff weight: 0.7
 -- plot: intervals util_ratio, rx_packet_per_s, tx_packet_per_s, rx_bytes_per_s, tx_bytes_per_s, rx_error_per_s, tx_error_per_s, rx_drop_per_s, tx_drop_per_s by interface
+-- chart timeline 5: Network: rx_bytes_per_s as in, tx_bytes_per_s as out by interface
 -- keys: ts_ns, interval_ns
 -- as in proc_net_dev: interface
 -- column rx_packet_per_s [1/s]: packets received (rxpck/s)

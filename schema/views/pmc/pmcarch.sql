@@ -11,6 +11,7 @@
 -- diff apart: ipc, llc_hit_ratio, branch_miss_ratio
 -- diff weight: 0.95
 -- plot: intervals ipc, branch_miss_ratio, llc_hit_ratio
+-- chart timeline 6: Instructions per cycle: ipc as IPC
 -- as in pmc_interval: ts_ns, interval_ns
 -- column cycles [count]: CPU cycles, not counting halted ones
 -- column instructions [count]: instructions retired

@@ -8,6 +8,7 @@
 -- diff median: bucket_min_ns by run_count
 -- diff apart: bucket_min_ns
 -- diff weight: 0.42
+-- chart histograms 2: Time on a CPU at a stretch: run_count as stretches by process
 -- keys: upid, pid
 -- column process: the process's name when the thread left the CPU
 -- column bucket_min_ns [ns]: the range begins here: 0, 2, 4, 8, …

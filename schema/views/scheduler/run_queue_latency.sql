@@ -6,6 +6,7 @@
 -- diff by: comm
 -- diff median: bucket_min_ns by wait_count
 -- diff weight: 0.6
+-- chart histograms 1: Waits for a CPU: wait_count as waits by comm
 -- as in run_queue_wait: utid, tid, pid, comm
 -- column bucket_min_ns [ns]: the range begins here: 0, 2, 4, 8, …
 -- column bucket_max_ns [ns]: and ends before this: 2, 4, 8, 16, …

@@ -8,7 +8,9 @@
 -- diff mean: waiting_avg_count by known_ns, queued_ratio by known_ns
 -- diff max: waiting_max_count
 -- diff weight: 0.9
--- plot: intervals waiting_avg_count, waiting_max_count, queued_ratio by cpu
+-- plot: intervals waiting_avg_count, waiting_max_count, queued_ratio, busy_ratio by cpu
+-- chart timeline 1 instead: CPU, by switches: busy_ratio by cpu
+-- chart timeline 2: Run queue: waiting_avg_count as waiting by cpu
 -- keys: ts_ns, interval_ns, cpu
 -- column waiting_avg_count [count]: waiting threads, weighted with time over known_ns
 -- column waiting_max_count [count]: the most at any moment
@@ -16,6 +18,7 @@
 -- column queued_ns [ns]: time in which at least one thread waited
 -- column queued_ratio [ratio]: queued_ns as a share of known_ns
 -- column busy_ns [ns]: time in which the CPU ran a thread
+-- column busy_ratio [ratio]: busy_ns as a share of known_ns
 -- column idle_ns [ns]: time in which it ran the idle task
 -- column known_ns [ns]: the part of the interval in which the CPU's state is known
 WITH setting AS @steps('thread_state'), cut AS (
@@ -37,6 +40,7 @@ SELECT
   @total_or_zero(ns, waiting_count > 0) AS queued_ns,
   coalesce(sum(ns) FILTER (waiting_count > 0), 0) / sum(ns) AS queued_ratio,
   @total_or_zero(ns, is_running) AS busy_ns,
+  coalesce(sum(ns) FILTER (is_running), 0) / sum(ns) AS busy_ratio,
   @total_or_zero(ns, is_idle AND NOT is_running) AS idle_ns,
   @total(ns) AS known_ns
 FROM part

@@ -3,6 +3,7 @@
 -- source: syscall, thread, thread_name
 -- caveat: only calls whose own entry and return are both in the capture count, as in syscall_summary's strict_count
 -- diff no: syscall_summary compares the calls
+-- chart histograms 3: System calls: call_count as calls by name, comm
 -- keys: comm
 -- as in syscall: name
 -- column bucket_min_ns [ns]: the range begins here: 0, 2, 4, 8, …

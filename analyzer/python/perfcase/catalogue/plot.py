@@ -1,4 +1,4 @@
-"""How a view reads on a terminal where numbers alone do not: histograms as bars, intervals as sparklines.
+"""How a view is drawn, on a terminal and in the server's page: histograms as bars, intervals as lines over time.
 
 The columns' names say it. ``bucket_min_<unit>``, ``bucket_max_<unit>`` and the first ``<what>_count`` are a histogram, one for each
 combination of the columns without a unit. ``ts_ns`` and ``interval_ns`` with shares or rates are intervals, one line for each of these
@@ -7,6 +7,8 @@ combinations and each share or rate. Where names do not say it, or say it wrongl
     -- plot: histogram request_count by size_bytes_min to size_bytes_max
     -- plot: intervals ipc, llc_hit_ratio by source
     -- plot: none
+
+Intervals without a length are moments: a row says what was then.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from perfcase.catalogue.view import View
 from perfcase.errors import PerfcaseError
@@ -32,6 +35,7 @@ class Histogram:
     count: str
     keys: tuple[str, ...]
     unit: str | None
+    kind: Literal["histogram"] = "histogram"
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class Intervals:
     values: tuple[str, ...]
     keys: tuple[str, ...]
     units: tuple[str | None, ...]
-    """The units of the values."""
+    """The units of the values; ``ratio`` only of shares: instructions per cycle are a figure without a unit."""
+    kind: Literal["intervals"] = "intervals"
 
 
 Plan = Histogram | Intervals
@@ -53,10 +58,11 @@ def plan(view: View) -> Plan | None:
     """Return how to show a view; None: as numbers."""
     names = [column.name for column in view.columns]
     units = {column.name: column.unit for column in view.columns}
+    drawn = {name: None if unit == "ratio" and not name.endswith("_ratio") else unit for name, unit in units.items()}
     if view.plot == "none":
         return None
     if view.plot:
-        return _asked(view, names, units)
+        return _asked(view, names, units, drawn)
     low = next((name for name in names if _BUCKET.fullmatch(name)), None)
     count = next((name for name in names if name.endswith("_count")), None)
     if low and count and (high := low.replace("_min_", "_max_")) in names:
@@ -67,11 +73,11 @@ def plan(view: View) -> Plan | None:
         )
         if values:
             labels = _labels(names, units, values)
-            return Intervals("ts_ns", "interval_ns", values, labels, tuple(units[name] for name in values))
+            return Intervals("ts_ns", "interval_ns", values, labels, tuple(drawn[name] for name in values))
     return None
 
 
-def _asked(view: View, names: Sequence[str], units: dict[str, str | None]) -> Plan:
+def _asked(view: View, names: Sequence[str], units: dict[str, str | None], drawn: dict[str, str | None]) -> Plan:
     """Return what the header says."""
     histogram, intervals = _HISTOGRAM.fullmatch(view.plot), _INTERVALS.fullmatch(view.plot)
     if histogram:
@@ -83,7 +89,7 @@ def _asked(view: View, names: Sequence[str], units: dict[str, str | None]) -> Pl
         keys = tuple((intervals["keys"] or "").split(", ")) if intervals["keys"] else ()
         used = (*values, *keys, "ts_ns")
         length = "interval_ns" if "interval_ns" in names else None
-        found = Intervals("ts_ns", length, values, keys, tuple(units.get(name) for name in values))
+        found = Intervals("ts_ns", length, values, keys, tuple(drawn.get(name) for name in values))
     else:
         raise PerfcaseError("internal", f"{view.path}: the header's plot is not understood: {view.plot}")
     unknown = [name for name in used if name not in names]

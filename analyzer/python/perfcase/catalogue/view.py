@@ -7,7 +7,8 @@ The header is the documentation, and a test holds it to what DuckDB says of the 
     -- source: thread_state, thread
     -- caveat: what a reader must know; may be repeated, and continued on indented comment lines
     -- diff by: comm                         and more: how two captures are compared (perfcase.catalogue.declared)
-    -- plot: how a terminal shows it, where the columns' names do not say it (perfcase.catalogue.plot)
+    -- plot: how it is drawn, where the columns' names do not say it (perfcase.catalogue.plot)
+    -- chart timeline 3: Disks: …            and more: which charts of the server's page show it (perfcase.catalogue.charts)
     -- keys: utid, tid                       columns that mean the same everywhere: the home of each is a table's column with key = true
     -- as in thread: comm                    columns that a table or view of its source describes
     -- column on_cpu_ns [ns]: time on a CPU
@@ -56,6 +57,8 @@ class View:
     sql: str
     path: Path
     plot: str = ""
+    charts: tuple[tuple[str, str], ...] = ()
+    """The header's lines about charts, each as its key and its text."""
     diff: Declared | None = None
     not_compared: str = ""
     """Why two captures are not compared in it."""
@@ -84,6 +87,7 @@ def parse_view(path: Path) -> View:
     single = {"grain": "", "source": "", "plot": "", "diff no": ""}
     caveats: list[str] = []
     columns: list[Column | Elsewhere] = []
+    charts: list[tuple[str, str]] = []
     diff: dict[str, str] = {}
     for key, text in entries[1:]:
         column = _COLUMN.match(key)
@@ -93,6 +97,8 @@ def parse_view(path: Path) -> View:
             columns += [Elsewhere(name, listed["source"]) for name in split_names(text)]
         elif key == "caveat":
             caveats.append(text)
+        elif key.startswith("chart "):
+            charts.append((key, text))
         elif declared.is_entry(key) and key not in diff:
             diff[key] = text
         elif key in single and not single[key]:
@@ -120,6 +126,7 @@ def parse_view(path: Path) -> View:
         sql=expand(body.strip().rstrip(";").strip(), str(path)),
         path=path,
         plot=single["plot"],
+        charts=tuple(charts),
         diff=compared,
         not_compared=single["diff no"],
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from perfcase.case.coverage import why_empty
 from perfcase.case.kept import have_findings
 from perfcase.case.opening import Opened
 from perfcase.case.sharing import FINDINGS
+from perfcase.catalogue.histogram import RANK, added_up, keys_of
 from perfcase.catalogue.plot import Plan, plan
 from perfcase.catalogue.schema import load_tables, quote
 from perfcase.catalogue.views import load_views, parameters
@@ -51,6 +52,16 @@ class Request(BaseRequest):
             length_max=20,
         ),
     ] = ()
+    by: Annotated[
+        str | None,
+        Option(
+            "Add a histogram up by these columns, and over all rows; - adds it up over all rows only.",
+            flags=("--by",),
+            metavar="COLUMNS",
+            length_max=1000,
+            example="comm",
+        ),
+    ] = None
     offset: Annotated[int, Option("Skip the first N rows.", flags=("--offset",), metavar="N", min=0, max=1 << 40)] = 0
     limit: fields.Limit = None
     fmt: fields.Format = "table"
@@ -81,7 +92,8 @@ def run(request: Request, case: Opened) -> Result:
     """Return the rows of a view or table of a capture.
 
     Raises:
-        PerfcaseError: there is no such view (not_found), it has no such parameter (usage), a condition is wrong (sql).
+        PerfcaseError: there is no such view (not_found), it has no such parameter or is not added up by that (usage), a condition
+            is wrong (sql).
     """
     connection, name = case.connection, request.name
     known = [row[0] for row in connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()]
@@ -93,13 +105,17 @@ def run(request: Request, case: Opened) -> Result:
     sql = f"SELECT * FROM {quote(name)}"
     if request.where:
         sql += f" WHERE ({request.where}\n)"
+    how = plan(load_views()[name]) if name in load_views() else None
+    if request.by is not None:
+        histogram, keys = keys_of(load_views().get(name), request.by)
+        sql = f"SELECT * FROM ({added_up(histogram, keys, sql)})"
+        how = replace(histogram, keys=(RANK, *keys))
     if request.order:
         sql += f" ORDER BY {request.order}"
     if request.offset:
         sql += f" OFFSET {request.offset}"
     wanted = sys.stdout.isatty() if request.plot is None else request.plot
-    how = plan(load_views()[name]) if wanted and request.fmt == "table" and name in load_views() else None
-    return Result(connection, request, sql, how)
+    return Result(connection, request, sql, how if wanted and request.fmt == "table" else None)
 
 
 def _set(connection: duckdb.DuckDBPyConnection, view: str, settings: tuple[str, ...]) -> None:

@@ -127,7 +127,7 @@ def _intervals(
     room = max(min(width - taken - 2, SPARK_MAX), 10)
     for key, name, unit, least, middle, most, series in lines:
         cells = [rich.text.Text(safe(_word(value))) for value in key]
-        write = ratio if name.endswith("_ratio") else _WRITERS.get(unit or "", _number)
+        write = _WRITERS.get(unit or "", _number)
         cells += [rich.text.Text(name), *(rich.text.Text(write(value)) for value in (least, middle, most))]
         table.add_row(*cells, rich.text.Text(spark(series, most, room), style="cyan"))
     console.print(table, crop=False)
@@ -165,8 +165,8 @@ def _number(value: float | None) -> str:
     return "-" if value is None else figure(value)
 
 
-# A unit "ratio" alone is no share: instructions per cycle are one too.
 _WRITERS = {
+    "ratio": ratio,
     "ns": duration,
     "bytes": size,
     "bytes/s": lambda value: f"{size(value)}/s",

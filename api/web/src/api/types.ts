@@ -76,18 +76,53 @@ export interface Column {
   description: string;
 }
 
+/** Buckets: a row is one. */
+export interface Histogram {
+  kind: "histogram";
+  low: string;
+  high: string;
+  count: string;
+  keys: string[];
+  unit: string | null;
+}
+
+/** A row is an interval; without a length a moment. */
+export interface Intervals {
+  kind: "intervals";
+  time: string;
+  length: string | null;
+  values: { column: string; unit: string | null }[];
+  keys: string[];
+}
+
+/** A chart of a page, as a view's header asks for it. */
+export interface Chart {
+  page: string;
+  place: number;
+  is_instead: boolean;
+  title: string;
+  values: { column: string; label: string; unit: string | null }[];
+  keys: string[];
+  where: string | null;
+}
+
 /** A view or a table, as GET /v1/schema describes it. */
 export interface Entry {
   name: string;
   group: string;
   description: string;
   columns: Column[];
-  /** For a view: numbers that one may set. */
-  parameters?: string[];
+}
+
+export interface ViewEntry extends Entry {
+  /** Numbers that one may set. */
+  parameters: string[];
+  plot: Histogram | Intervals | null;
+  charts: Chart[];
 }
 
 export interface Schema {
-  views: Entry[];
+  views: ViewEntry[];
   tables: Entry[];
 }
 

@@ -1,69 +1,77 @@
 /** How long things took, and how often: the views that are histograms, of all or of one thread, call or device. */
 
 import { useMemo } from "preact/hooks";
-import { useRows } from "../api/hooks";
+import { useRows, useSchema } from "../api/hooks";
+import type { Histogram } from "../api/types";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, useRoute } from "../app/route";
+import { written } from "../parts/cell";
+import { type Drawn, places } from "../parts/charts";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
-import { count, duration, ratio, size } from "../parts/units";
-import { below, buckets, groups, type Bucket, type Source, SOURCES } from "./data";
+import { count, ratio, sentence } from "../parts/units";
+import { type Bucket, groups } from "./data";
 import "./histogram.css";
 
 const GROUPS_MAX = 200;
 
 export default function Histograms(props: CaptureProps) {
+  const schema = useSchema();
+  if (!schema) return <Waiting />;
   return (
     <div class="histograms">
-      {SOURCES.map((source) => (
-        <Histogram key={source.id} source={source} {...props} />
+      {places(schema, "histograms", "histogram").map(({ first }) => (
+        <Shown key={first.view.name} drawn={first} {...props} />
       ))}
     </div>
   );
 }
 
-function Histogram({ source, captureId, filters }: CaptureProps & { source: Source }) {
+function Shown({ drawn, captureId, filters }: CaptureProps & { drawn: Drawn<Histogram> }) {
+  const { view, plot, chart } = drawn;
   const { params, set } = useRoute();
-  const { data, error, again } = useRows(`captures/${captureId}/views/${source.view}`, {
+  const { data, error, again } = useRows(`captures/${captureId}/views/${view.name}`, {
+    by: chart.keys.join(",") || "-",
+    where: chart.where,
     limit: 50_000,
     ...filterParams(filters),
   });
-  const chosen = params.get(source.id) ?? "";
-  const known = useMemo(() => groups(source, data ?? []), [data]);
-  const shown = useMemo(() => buckets(source, data ?? [], chosen), [data, chosen]);
-  const spelled = source.unit === "ns" ? duration : size;
-  const total = shown.reduce((sum, bucket) => sum + bucket.count, 0);
+  const chosen = params.get(view.name) ?? "";
+  const [all, ...known] = useMemo(() => groups(drawn, data ?? []), [data]);
+  const shown = chosen ? known.find(({ name }) => name === chosen) : all;
+  const spelled = (value: number) => written(value, { name: "", unit: plot.unit });
+  const noun = chart.values[0]!.label;
   return (
-    <section class="histogram" aria-label={source.title}>
-      <h2>{source.title}</h2>
-      <p class="quiet">{source.what}</p>
+    <section class="histogram" aria-label={chart.title}>
+      <h2>{chart.title}</h2>
+      <p class="quiet">{sentence(view.description)}</p>
       {error && <Problem error={error} again={again} />}
       {!data && !error && <Waiting />}
-      {data && known.length === 0 && <p class="empty">None in this part of the capture.</p>}
-      {known.length > 0 && (
+      {data && !all && <p class="empty">None in this part of the capture.</p>}
+      {all && (
         <>
           <select
-            aria-label={`Group: ${source.title}`}
+            aria-label={`Group: ${chart.title}`}
             value={chosen}
-            onChange={(event) => set({ [source.id]: event.currentTarget.value }, true)}
+            onChange={(event) => set({ [view.name]: event.currentTarget.value }, true)}
           >
-            <option value="">all ({count(known.reduce((sum, group) => sum + group.count, 0))})</option>
-            {known.slice(0, GROUPS_MAX).map(({ name, count: number }) => (
-              <option key={name} value={name}>
-                {safe(name)} ({count(number)})
+            <option value="">all ({count(all.count)})</option>
+            {known.slice(0, GROUPS_MAX).map((group) => (
+              <option key={group.name} value={group.name}>
+                {safe(group.name)} ({count(group.count)})
               </option>
             ))}
           </select>
-          {shown.length === 0 ? (
-            <p class="empty">There is no {safe(chosen)} in this part of the capture.</p>
-          ) : (
+          {shown ? (
             <>
-              <Bars of={shown} noun={source.noun} spelled={spelled} total={total} />
+              <Bars of={shown.buckets} noun={noun} spelled={spelled} />
               <p class="quiet">
-                {count(total)} {source.noun}; half below {spelled(below(shown, 0.5))}, 99 of 100 below{" "}
-                {spelled(below(shown, 0.99))}, all below {spelled(below(shown, 1))}
+                {count(shown.count)} {noun}; half below {spelled(shown.half)}, 99 of 100 below {spelled(shown.most)},
+                all below {spelled(shown.all)}
               </p>
             </>
+          ) : (
+            <p class="empty">There is no {safe(chosen)} in this part of the capture.</p>
           )}
         </>
       )}
@@ -71,24 +79,14 @@ function Histogram({ source, captureId, filters }: CaptureProps & { source: Sour
   );
 }
 
-function Bars({
-  of,
-  noun,
-  spelled,
-  total,
-}: {
-  of: Bucket[];
-  noun: string;
-  spelled: (value: number) => string;
-  total: number;
-}) {
+function Bars({ of, noun, spelled }: { of: Bucket[]; noun: string; spelled: (value: number) => string }) {
   const most = Math.max(...of.map((bucket) => bucket.count));
   // About as many labels as there is room for; at the last bar there is none.
   const every = Math.ceil(of.length / 8);
   return (
     <ol class="bars">
       {of.map((bucket, number) => {
-        const text = `${spelled(bucket.min)} to ${spelled(bucket.max)}: ${count(bucket.count)} ${noun}, ${ratio(bucket.count / total)}`;
+        const text = `${spelled(bucket.min)} to ${spelled(bucket.max)}: ${count(bucket.count)} ${noun}, ${ratio(bucket.share)}`;
         return (
           <li key={bucket.min} title={text} aria-label={text}>
             <span class="bar-room" aria-hidden="true">

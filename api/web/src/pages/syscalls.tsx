@@ -5,8 +5,8 @@ import type { CaptureProps } from "../app/pages";
 import { filterParams, href, useRoute } from "../app/route";
 import { Waiting } from "../parts/problem";
 import { sortOf, sortText } from "../parts/sql";
+import { sentence } from "../parts/units";
 import { ViewTable } from "../parts/view-table";
-import { sentence } from "./views";
 
 interface Part {
   id: string;

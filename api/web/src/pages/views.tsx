@@ -7,6 +7,7 @@ import type { CaptureProps } from "../app/pages";
 import { filterParams, href, useRoute } from "../app/route";
 import { Waiting } from "../parts/problem";
 import { sortOf, sortText } from "../parts/sql";
+import { sentence } from "../parts/units";
 import { ViewTable } from "../parts/view-table";
 
 export default function Views({ captureId, filters, onFilters }: CaptureProps) {
@@ -15,6 +16,7 @@ export default function Views({ captureId, filters, onFilters }: CaptureProps) {
   const name = params.get("view");
   if (!schema) return <Waiting />;
   const view = [...schema.views, ...schema.tables].find((one) => one.name === name);
+  const parameters = schema.views.find((one) => one === view)?.parameters;
   const settings = params.getAll("set");
   return (
     <div class={name ? "views has-view" : "views"}>
@@ -32,7 +34,7 @@ export default function Views({ captureId, filters, onFilters }: CaptureProps) {
             </p>
             <h2>{view.name}</h2>
             <p class="quiet about">{sentence(view.description)}</p>
-            {view.parameters?.map((parameter) => (
+            {parameters?.map((parameter) => (
               <Setting
                 key={`${view.name} ${parameter}`}
                 name={parameter}
@@ -74,11 +76,6 @@ const FIRST = ["overview", "scheduler", "off cpu", "syscalls", "profiles", "lock
 function weight(group: string): number {
   const at = FIRST.indexOf(group);
   return at >= 0 ? at : group.startsWith("tables: ") ? 99 : group === "about" ? 98 : 97;
-}
-
-/** With a capital and a full stop. */
-export function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
 interface CatalogueProps {

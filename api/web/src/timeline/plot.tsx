@@ -5,8 +5,9 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { useStore } from "../app/store";
 import { colour, theme } from "../app/theme";
-import { figure, ratio, size } from "../parts/units";
-import type { Lines, Unit } from "./series";
+import { written } from "../parts/cell";
+import { figure } from "../parts/units";
+import type { Lines } from "./series";
 
 const COLOURS = ["--accent", "--note", "--good", "--warning", "--critical", "--state-other"];
 const HEIGHT = 84;
@@ -14,18 +15,12 @@ const AXIS_HEIGHT = 26;
 /** Steps of an axis of bytes: 1, 2, 4, … */
 const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 /** What an axis reaches at least: an idle network is no hill. */
-const LEAST: Record<Unit, number> = { ratio: 1, bytes: 1024, "bytes/s": 1024, count: 1, figure: 1 };
-
-export function spelled(unit: Unit, value: number): string {
-  if (unit === "ratio") return ratio(value);
-  if (unit === "bytes") return size(value);
-  if (unit === "bytes/s") return `${size(value)}/s`;
-  return figure(value);
-}
+const least = (unit: string | null) => (unit?.startsWith("bytes") ? 1024 : 1);
+const spelled = (unit: string | null, value: number) => written(value, { name: "", unit });
 
 export interface PlotProps {
   title: string;
-  unit: Unit;
+  unit: string | null;
   lines: Lines;
   /** Seconds of the whole recording. */
   end: number;
@@ -63,7 +58,7 @@ export function Plot({ title, unit, lines, end, part, onPart, marks, hasAxis }: 
         legend: { live: true },
         scales: {
           x: { time: false, range: () => [0, end] },
-          y: { range: (_self, low, high) => [Math.min(0, low ?? 0), Math.max(LEAST[unit], high ?? 0)] },
+          y: { range: (_self, low, high) => [Math.min(0, low ?? 0), Math.max(least(unit), high ?? 0)] },
         },
         axes: [
           {
@@ -76,7 +71,7 @@ export function Plot({ title, unit, lines, end, part, onPart, marks, hasAxis }: 
             ...axis,
             size: 68,
             space: 22,
-            ...(unit.startsWith("bytes") ? { incrs: POWERS } : {}),
+            ...(unit?.startsWith("bytes") ? { incrs: POWERS } : {}),
             values: (_self, splits) =>
               splits.map((split) => (unit === "ratio" ? `${Math.round(100 * split)} %` : spelled(unit, split))),
           },

@@ -1,105 +1,8 @@
-/** What the timeline shows: each chart is some columns of one view. Rows become lines; where rows are missing is a gap. */
+/** Rows of a view become the lines of a chart; where rows are missing is a gap. */
 
-import type { Query } from "../api/fetch";
-import type { Row } from "../api/types";
+import type { Intervals, Row } from "../api/types";
+import type { Drawn } from "../parts/charts";
 import { safe } from "../parts/safe";
-
-export type Unit = "ratio" | "bytes" | "bytes/s" | "count" | "figure";
-
-export interface Chart {
-  id: string;
-  title: string;
-  view: string;
-  unit: Unit;
-  /** Columns, or what is made of a row, and how they are called. */
-  columns: [string | ((row: Row) => number | null), string][];
-  /** A line for each value of this column, the busiest ones. */
-  by?: string;
-  query?: (durationNs: number) => Query;
-  /** Rows say what was at their time, not what was in the interval that begins there. */
-  isMoment?: boolean;
-  /** What shows nearly the same where this has no rows: a bare perf.data has no /proc. */
-  instead?: Chart;
-}
-
-const fine = (durationNs: number): Query => ({ set: `interval_ns=${step(durationNs)}` });
-
-export const CHARTS: Chart[] = [
-  {
-    id: "cpu",
-    title: "CPU",
-    view: "cpu_utilization",
-    unit: "ratio",
-    columns: [
-      ["busy_ratio", "busy"],
-      ["user_ratio", "user"],
-      ["system_ratio", "system"],
-      ["iowait_ratio", "iowait"],
-      ["steal_ratio", "steal"],
-    ],
-    query: () => ({ where: "cpu = 'all'" }),
-    instead: {
-      id: "cpu-switches",
-      title: "CPU, by switches",
-      view: "run_queue_length",
-      unit: "ratio",
-      columns: [[(row) => Number(row.busy_ns) / Number(row.known_ns), "busy"]],
-      by: "cpu",
-      query: fine,
-    },
-  },
-  {
-    id: "run-queue",
-    title: "Run queue",
-    view: "run_queue_length",
-    unit: "figure",
-    columns: [["waiting_avg_count", "waiting"]],
-    by: "cpu",
-    query: fine,
-  },
-  {
-    id: "disk",
-    title: "Disks",
-    view: "disk_utilization",
-    unit: "ratio",
-    columns: [["util_ratio", "in use"]],
-    by: "device",
-    instead: {
-      id: "disk-requests",
-      title: "Disks, by requests",
-      view: "block_latency_over_time",
-      unit: "ratio",
-      columns: [["busy_ratio", "in use"]],
-      by: "device",
-      query: fine,
-    },
-  },
-  {
-    id: "memory",
-    title: "Memory",
-    view: "memory",
-    unit: "bytes",
-    columns: [
-      ["used_bytes", "used"],
-      ["cache_bytes", "cache"],
-      ["available_bytes", "available"],
-      ["swap_used_bytes", "swap"],
-    ],
-    isMoment: true,
-  },
-  {
-    id: "network",
-    title: "Network",
-    view: "net_utilization",
-    unit: "bytes/s",
-    columns: [
-      ["rx_bytes_per_s", "in"],
-      ["tx_bytes_per_s", "out"],
-    ],
-    by: "interface",
-  },
-  { id: "pmc", title: "Instructions per cycle", view: "pmcarch", unit: "figure", columns: [["ipc", "IPC"]] },
-];
 
 const LINES_MAX = 6;
 const POINTS = 400;
@@ -116,37 +19,36 @@ export interface Lines {
   /** Seconds. */
   x: number[];
   lines: { label: string; y: (number | null)[] }[];
-  /** How many lines are not shown. */
-  leftOut: number;
 }
 
 /** The lines of a chart. An interval is a step from its beginning to its end; between two that do not touch is nothing. */
-export function linesOf(chart: Chart, rows: Row[]): Lines {
+export function linesOf({ plot, chart }: Drawn<Intervals>, rows: Row[]): Lines {
+  const columns = chart.values.map(({ column }) => column);
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
-    const name = chart.by ? String(row[chart.by]) : "";
+    const name = chart.keys.map((key) => String(row[key])).join(" · ");
     const group = groups.get(name);
     if (group) group.push(row);
     else groups.set(name, [row]);
   }
-  const ranked = [...groups].map(([name, group]) => ({ name, group, most: most(chart, group) }));
+  const ranked = [...groups].map(([name, group]) => ({ name, group, most: most(columns, group) }));
   ranked.sort((a, b) => b.most - a.most || (a.name < b.name ? -1 : 1));
   // Lines that are 0 all the time say nothing, as long as others say something.
   const busy = ranked.filter(({ most }) => most > 0);
-  const kept = (busy.length ? busy : ranked).slice(0, Math.max(1, Math.floor(LINES_MAX / chart.columns.length)));
+  const kept = (busy.length ? busy : ranked).slice(0, Math.max(1, Math.floor(LINES_MAX / columns.length)));
   // By name, so that a CPU has its colour in every chart.
   kept.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
   const times = new Set<number>();
   const points = kept.flatMap(({ name, group }) =>
-    chart.columns.map(([column, text]) => {
+    chart.values.map(({ column, label: text }) => {
       const at = new Map<number, number | null>();
       let before = Number.NaN;
-      const usual = usualInterval(group);
+      const usual = usualInterval(plot, group);
       for (const row of group) {
-        const time = Number(row.ts_ns);
+        const time = Number(row[plot.time]);
         const value = valueOf(row, column);
-        if (!chart.isMoment) {
-          const length = Number(row.interval_ns ?? usual);
+        if (plot.length !== null) {
+          const length = Number(row[plot.length] ?? usual);
           const end = time + length;
           // Clocks of snapshots differ by less than a twentieth of an interval.
           if (before < time - length / 20) at.set((before + time) / 2e9, null);
@@ -160,8 +62,8 @@ export function linesOf(chart: Chart, rows: Row[]): Lines {
         }
       }
       for (const time of at.keys()) times.add(time);
-      const label = chart.by ? (chart.columns.length > 1 ? `${name} ${text}` : `${chart.by} ${name}`) : text;
-      return { label: safe(label), at };
+      const label = columns.length > 1 ? `${name} ${text}` : `${chart.keys.join(" · ")} ${name}`;
+      return { label: safe(chart.keys.length ? label : text), at };
     }),
   );
   const x = [...times].sort((a, b) => a - b);
@@ -169,12 +71,12 @@ export function linesOf(chart: Chart, rows: Row[]): Lines {
     // A column that is NULL everywhere was not recorded.
     .filter(({ at }) => [...at.values()].some((value) => value !== null))
     .map(({ label, at }) => ({ label, y: fill(x, at) }));
-  return { x, lines, leftOut: (busy.length || ranked.length) - kept.length };
+  return { x, lines };
 }
 
 /** The median time from a row to the next, of views that do not say how long their intervals are. */
-function usualInterval(rows: Row[]): number {
-  const steps = rows.slice(1).map((row, number) => Number(row.ts_ns) - Number(rows[number]!.ts_ns));
+function usualInterval({ time }: Intervals, rows: Row[]): number {
+  const steps = rows.slice(1).map((row, number) => Number(row[time]) - Number(rows[number]![time]));
   return steps.sort((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;
 }
 
@@ -194,14 +96,13 @@ function fill(x: number[], at: Map<number, number | null>): (number | null)[] {
   });
 }
 
-function valueOf(row: Row, column: Chart["columns"][number][0]): number | null {
-  if (typeof column === "function") return column(row);
+function valueOf(row: Row, column: string): number | null {
   const value = row[column];
   return typeof value === "number" || typeof value === "bigint" ? Number(value) : null;
 }
 
-function most(chart: Chart, rows: Row[]): number {
+function most(columns: string[], rows: Row[]): number {
   let found = 0;
-  for (const row of rows) for (const [column] of chart.columns) found = Math.max(found, valueOf(row, column) ?? 0);
+  for (const row of rows) for (const column of columns) found = Math.max(found, valueOf(row, column) ?? 0);
   return found;
 }

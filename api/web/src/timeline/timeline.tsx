@@ -1,32 +1,46 @@
 /** What the whole host did over the time of a recording; dragging chooses the part that everything else is about. */
 
 import { useMemo } from "preact/hooks";
-import { useRows } from "../api/hooks";
+import { useRows, useSchema } from "../api/hooks";
+import type { Intervals } from "../api/types";
 import type { CaptureProps } from "../app/pages";
 import { type Filters, filterParams } from "../app/route";
-import { Problem } from "../parts/problem";
+import { type Drawn, type Place, places } from "../parts/charts";
+import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { duration, plural } from "../parts/units";
-import { type Chart, CHARTS, linesOf } from "./series";
+import { linesOf, step } from "./series";
 import { Plot } from "./plot";
 import { seconds, windowText } from "./window";
 import "./timeline.css";
 
 const MESSAGES_MAX = 200;
 
-export default function Timeline({ captureId, capture, filters, onFilters }: CaptureProps) {
-  const length = Number(capture.duration_ns ?? 0);
+export default function Timeline(props: CaptureProps) {
+  const schema = useSchema();
+  const shown = useMemo(() => schema && places(schema, "timeline", "intervals"), [schema]);
+  if (!(Number(props.capture.duration_ns ?? 0) > 0))
+    return <p class="empty">This capture has no timeline, because its events have no times.</p>;
+  return shown ? <Charts shown={shown} {...props} /> : <Waiting />;
+}
+
+interface ChartsProps extends CaptureProps {
+  shown: Place<Intervals>[];
+}
+
+function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsProps) {
+  const length = Number(capture.duration_ns);
   const end = length / 1e9;
   const part = filters.window ? seconds(filters.window, end) : null;
   // The charts show the whole recording: the part is what is chosen in them.
   const scope = { ...filters, window: null };
-  const charts = CHARTS.map((chart) => {
-    const first = useChart(captureId, chart, length, scope);
+  const charts = all.map((place) => {
+    const first = useChart(captureId, place.first, length, scope);
     const isEmpty = first.lines !== null && first.lines.lines.length === 0;
-    const second = useChart(captureId, chart.instead ?? chart, isEmpty && chart.instead ? length : 0, scope);
+    const second = useChart(captureId, place.instead ?? place.first, isEmpty && place.instead ? length : 0, scope);
     return isEmpty && second.lines?.lines.length ? second : first;
   });
-  const log = useRows<Message>(length > 0 ? `captures/${captureId}/views/kernel_log` : null, {
+  const log = useRows<Message>(`captures/${captureId}/views/kernel_log`, {
     where: "level IN ('emerg', 'alert', 'crit', 'err', 'warn') AND is_in_capture",
     limit: MESSAGES_MAX,
   });
@@ -39,9 +53,8 @@ export default function Timeline({ captureId, capture, filters, onFilters }: Cap
     [log.data],
   );
   const shown = charts.filter(({ lines }) => lines && lines.lines.length > 0);
-  const missing = charts.filter(({ lines }) => lines && lines.lines.length === 0).map(({ chart }) => chart);
+  const missing = charts.filter(({ lines }) => lines && lines.lines.length === 0).map(({ drawn }) => drawn);
   const failed = charts.find(({ answer }) => answer.error);
-  if (!(length > 0)) return <p class="empty">This capture has no timeline, because its events have no times.</p>;
   return (
     <section class="timeline" aria-label="Time line">
       <div class="row">
@@ -64,11 +77,11 @@ export default function Timeline({ captureId, capture, filters, onFilters }: Cap
           Loading …
         </p>
       )}
-      {shown.map(({ chart, lines }, index) => (
+      {shown.map(({ drawn: { view, chart }, lines }, index) => (
         <Plot
-          key={chart.id}
+          key={`${view.name} ${chart.place}`}
           title={chart.title}
-          unit={chart.unit}
+          unit={chart.values[0]!.unit}
           lines={lines!}
           end={end}
           part={part}
@@ -91,7 +104,7 @@ export default function Timeline({ captureId, capture, filters, onFilters }: Cap
           </ol>
         </details>
       )}
-      {missing.length > 0 && <Missing captureId={captureId} charts={missing} />}
+      {missing.length > 0 && <Missing captureId={captureId} charts={missing} isAll={missing.length === all.length} />}
     </section>
   );
 }
@@ -105,11 +118,14 @@ interface Coverage {
 }
 
 /** What a chart shows; nothing is asked for while `length` is 0. */
-function useChart(captureId: string, chart: Chart, length: number, scope: Filters) {
-  const query = { limit: 20000, ...chart.query?.(length), ...filterParams(scope) };
-  const answer = useRows(length > 0 ? `captures/${captureId}/views/${chart.view}` : null, query);
-  const lines = useMemo(() => (answer.data ? linesOf(chart, answer.data) : null), [answer.data]);
-  return { chart, answer, lines };
+function useChart(captureId: string, drawn: Drawn<Intervals>, length: number, scope: Filters) {
+  const { view, chart } = drawn;
+  // A view that cuts the time itself cuts it as finely as is seen.
+  const set = view.parameters.includes("interval_ns") ? `interval_ns=${step(length)}` : null;
+  const query = { limit: 20000, set, where: chart.where, ...filterParams(scope) };
+  const answer = useRows(length > 0 ? `captures/${captureId}/views/${view.name}` : null, query);
+  const lines = useMemo(() => (answer.data ? linesOf(drawn, answer.data) : null), [answer.data]);
+  return { drawn, answer, lines };
 }
 
 interface Message {
@@ -119,21 +135,21 @@ interface Message {
 }
 
 /** Why charts are empty, in the capture's own words, and what would fill them. */
-function Missing({ captureId, charts }: { captureId: string; charts: Chart[] }) {
-  const names = charts.map(({ view }) => `'${view}'`).join(", ");
+function Missing({ captureId, charts, isAll }: { captureId: string; charts: Drawn[]; isAll: boolean }) {
+  const names = charts.map(({ view }) => `'${view.name}'`).join(", ");
   const { data } = useRows<Coverage>(`captures/${captureId}/views/view_coverage`, {
     where: `view_name IN (${names}) AND kind = 'view'`,
   });
   const told = new Map(data?.map((row) => [row.view_name, row]));
   return (
-    <details class="timeline-missing" open={charts.length === CHARTS.length}>
-      <summary>Not in this capture: {charts.map(({ title }) => title).join(", ")}</summary>
+    <details class="timeline-missing" open={isAll}>
+      <summary>Not in this capture: {charts.map(({ chart }) => chart.title).join(", ")}</summary>
       <dl>
-        {charts.map(({ id, title, view }) => {
-          const row = told.get(view);
+        {charts.map(({ view, chart }) => {
+          const row = told.get(view.name);
           return (
-            <div key={id}>
-              <dt>{title}</dt>
+            <div key={chart.place}>
+              <dt>{chart.title}</dt>
               <dd>
                 {row?.reason ?? (row?.is_fed ? "nothing of it in this part of the capture" : "no such records")}
                 {row && (row.how || row.remedy) && (
