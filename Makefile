@@ -16,7 +16,7 @@ JEMALLOC = $(shell ls /usr/lib/$$(uname -m)-linux-gnu/libjemalloc.so.2 2>/dev/nu
 # The workers keep the CPUs busy: a question in one thread takes a fifth less of their time. make test-long has all threads.
 PYTEST = PERFCASE_THREADS=1 LD_PRELOAD=$(JEMALLOC) $(PYTHON) -m pytest -n auto
 # What of the tests runs after every edit: each says in a second or two what a change broke.
-CHECK := tests/test_house_rules.py tests/test_rooms.py tests/test_grammar.py tests/views tests/findings/test_rules.py tests/docs/test_docs.py tests/cli/test_sample.py
+CHECK := tests/test_house_rules.py tests/test_rooms.py tests/test_grammar.py tests/views tests/findings/test_rules.py tests/docs/test_docs.py tests/cli/test_sample.py tests/web/test_page_types.py
 # Tools that read what perfcase exports, and the linter of dependencies.
 TOOLS := target/tools
 DENY := $(TOOLS)/bin/cargo-deny
@@ -32,7 +32,7 @@ help:
 	@echo 'make lint       rustfmt, clippy, ruff, prettier, shellcheck, cargo-deny (make check and make test begin with it)'
 	@echo 'make bench      speed of the import, of naming and of flame graphs against perf, on a large capture that it records'
 	@echo 'make bless      write the golden files and the generated docs again (look at the diff)'
-	@echo 'make docs       docs/ from schema/'
+	@echo 'make docs       docs/ and the types of the page from schema/ and the routes'
 	@echo 'make recorder   recorder/build/dist: the recorder in one file, and its Debian packages; needs compilers for x86_64 and aarch64'
 	@echo 'make wheel      build/wheel/perfcase-*.whl, with the recorder in one file for the server to offer'
 
@@ -62,7 +62,7 @@ lint: setup-tests
 	cargo fmt --all --check
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
-	$(NODE) api/web/node_modules/prettier/bin/prettier.cjs --log-level warn --check api/web/src
+	$(NODE) api/web/node_modules/prettier/bin/prettier.cjs --log-level warn --ignore-path api/web/.prettierignore --check api/web/src
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	@scripts/dependencies.sh $(DENY)
 	shellcheck scripts/*.sh .ci/run
@@ -79,12 +79,13 @@ bench: setup-tests
 	$(PYTHON) analyzer/benches/server.py
 	$(PYTHON) analyzer/benches/start.py
 
-bless: setup-tests
-	$(PYTHON) -m perfcase.catalogue.docs docs
+bless: docs setup-tests
 	$(PYTHON) -m pytest -q --bless
 
 docs: setup
 	$(PYTHON) -m perfcase.catalogue.docs docs
+	$(PYTHON) scripts/page_types.py
+	@scripts/page.sh
 
 requirements:
 	@scripts/requirements.sh

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -31,10 +31,11 @@ _FORMS: dict[str, Shape] = {
     "events": {"type": "string"},
 }
 _TYPES = {
-    "VARCHAR": ["string", "null"], "VARCHAR[]": ["array", "null"], "DOUBLE": ["number", "null"], "BOOLEAN": ["boolean", "null"],
-    "INTEGER": ["integer", "null"], "UINTEGER": ["integer", "null"], "BIGINT": ["integer", "null"],
+    "VARCHAR": "string", "VARCHAR[]": "array", "DOUBLE": "number", "BOOLEAN": "boolean", "INTEGER": "integer",
+    "UINTEGER": "integer", "BIGINT": "integer",
 }  # fmt: skip
 _TEXT: Shape = {"type": "string"}
+_NULL: Shape = {"type": "null"}
 _NUMBERS: Shape = {"type": "array", "items": {"type": "number"}}
 
 
@@ -85,29 +86,28 @@ def info() -> Shape:
     return _record({"facts": facts, "sources": sources}, "info")
 
 
-def tree(*more: str) -> Shape:
-    """Return the schema of a flame graph as lists (perfcase.stacks.tree); ``more``: the names of further lists."""
-    event = _record({"event": _TEXT, "unit": _TEXT, "sample_count": {"type": "integer"}}, "event")
-    lists = dict.fromkeys(("parent", "name", "kind", "weight", "self", *more), _NUMBERS)
+def tree(*, of_both: bool = False) -> Shape:
+    """Return the schema of a flame graph as lists (perfcase.stacks.tree), of one capture or of two."""
+    event = _record({"event": _TEXT, "unit": _TEXT, "sample_count": {"type": "integer"}}, "sampled_event")
+    lists = ("parent", "name", "kind", "weight", "self", *(("base", "base_self") if of_both else ()))
+    texts = ("title", "what", "unit", *(("a_name", "b_name") if of_both else ()))
     names = {"type": "array", "items": _TEXT}
     return _record(
         {
-            "title": _TEXT,
-            "what": _TEXT,
-            "unit": _TEXT,
+            **dict.fromkeys(texts, _TEXT),
             "events": {"type": "array", "items": event},
             "names": names,
             "kinds": names,
-            **lists,
+            **dict.fromkeys(lists, _NUMBERS),
             "pruned": _record({"nodes": {"type": "integer"}, "ratio_below": {"type": "number"}}, "pruned"),
         },
-        "tree",
+        "tree_of_both" if of_both else "tree",
     )
 
 
 def diff() -> Shape:
     """Return the schema of a diff: a comparison, only its lines (against a baseline), or the callers of a function."""
-    line = _columns(page.COLUMNS, "difference")
+    line = _columns(page.COLUMNS, "difference", unknown=page.UNKNOWN)
     side = _record({"name": _TEXT, "duration_ns": {"type": "integer"}}, "side")
     whole = _record(
         {
@@ -115,10 +115,10 @@ def diff() -> Shape:
             "b": side,
             "findings": _list(Change),
             "comparability": _list(Condition),
-            "per": {"type": ["object", "null"]},
+            "per": _one_of([_record({"event": _TEXT, "a": {"type": "number"}, "b": {"type": "number"}}, "per"), _NULL]),
             "settings": _list(Setting),
             "not_compared": _list(NotCompared),
-            "stacks": {"type": ["object", "null"]},
+            "stacks": _one_of([_dataclass(stack_page.StackComparison), _NULL]),
             "noise_count": {"type": "integer"},
             "differences": {"type": "array", "items": line},
         },
@@ -136,8 +136,13 @@ def history() -> Shape:
 
 def _list(kind: type) -> Shape:
     """Return the schema of a list of records of a dataclass."""
+    return {"type": "array", "items": _dataclass(kind)}
+
+
+def _dataclass(kind: type) -> Shape:
+    """Return the schema of a record of a dataclass."""
     made = TypeAdapter(kind).json_schema(ref_template="#/$defs/{model}")
-    return {"type": "array", "items": _inlined(made, made.get("$defs", {}))}
+    return _inlined(made, made.get("$defs", {}))
 
 
 def _inlined(shape: Any, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
@@ -151,9 +156,22 @@ def _inlined(shape: Any, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSO
     return {name: _inlined(value, known) for name, value in shape.items() if name != "$defs"}
 
 
-def _columns(columns: Mapping[str, str], title: str, required: Iterable[str] | None = None) -> Shape:
-    """Return the schema of a row, from the SQL types of its columns."""
-    return _record({name: {"type": _TYPES[kind]} for name, kind in columns.items()}, title, required)
+def _columns(
+    columns: Mapping[str, str],
+    title: str,
+    required: Iterable[str] | None = None,
+    unknown: Collection[str] | None = None,
+) -> Shape:
+    """Return the schema of a row, from the SQL types of its columns; ``unknown``: those that may be NULL, by default all."""
+    texts = {"items": {"type": ["string", "null"]}}
+    shapes = {
+        name: {
+            "type": [_TYPES[kind], "null"] if unknown is None or name in unknown else _TYPES[kind],
+            **(texts if kind.endswith("[]") else {}),
+        }
+        for name, kind in columns.items()
+    }
+    return _record(shapes, title, required)
 
 
 def _record(properties: dict[str, Shape], title: str, required: Iterable[str] | None = None) -> Shape:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfcase.catalogue.charts import Chart, Value, charts
+from perfcase.catalogue.charts import Chart, ChartValue, charts
 from perfcase.catalogue.schema import Column, quote
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views
@@ -26,17 +26,17 @@ def view(place: str, shown: str, columns: tuple[str, ...] = COLUMNS, plot: str =
 def test_a_line_of_the_header_is_a_chart() -> None:
     assert charts(view("chart timeline 3", "Busy, or not: busy_ratio, ipc as IPC by cpu where cpu <> 'all'", plot=(
         "intervals ipc, busy_ratio by cpu"), columns=(*COLUMNS[:3], "ipc x", "busy_ratio x"))) == (
-        Chart("timeline", 3, False, "Busy, or not", (Value("busy_ratio", "busy", "x"), Value("ipc", "IPC", "x")), ("cpu",), "cpu <> 'all'"),
+        Chart("timeline", 3, False, "Busy, or not", (ChartValue("busy_ratio", "busy", "x"), ChartValue("ipc", "IPC", "x")), ("cpu",), "cpu <> 'all'"),
     )  # fmt: skip
     (chart,) = charts(view("chart timeline 1 instead", "Disk: read_bytes_per_s"))
     assert (chart.is_instead, chart.values, chart.where) == (
         True,
-        (Value("read_bytes_per_s", "read", "bytes/s"),),
+        (ChartValue("read_bytes_per_s", "read", "bytes/s"),),
         None,
     )
     buckets = ("bucket_min_ns ns", "bucket_max_ns ns", "wait_count count", "comm")
     (chart,) = charts(view("chart histograms 1", "Waits: wait_count as waits by comm", buckets))
-    assert (chart.values, chart.keys) == ((Value("wait_count", "waits", "count"),), ("comm",))
+    assert (chart.values, chart.keys) == ((ChartValue("wait_count", "waits", "count"),), ("comm",))
 
 
 @pytest.mark.parametrize(

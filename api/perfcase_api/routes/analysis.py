@@ -185,7 +185,7 @@ async def diff_(
 @comparisons.get(
     "/diff/flamegraph",
     response_class=Response,
-    responses=responses.answers("svg", "json", json=responses.tree("base", "base_self")),
+    responses=responses.answers("svg", "json", json=responses.tree(of_both=True)),
 )
 async def diff_flame_graph(
     here: Here,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
+from perfcase.catalogue.rules import SEVERITIES
 from perfcase_api.catalogue import Row, now_ns
 from perfcase_api.errors import ApiError
 from perfcase_api.responses import answers
@@ -17,6 +18,8 @@ from perfcase_api.state import Here, Me, sse
 from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, clean_ticket
 
 router = APIRouter(prefix="/v1/captures", tags=["captures"])
+
+Severity = Literal[SEVERITIES]
 
 CaptureId = Annotated[
     str,
@@ -34,7 +37,7 @@ class Capture(BaseModel):
     name: str = Field(examples=["incident.perfcase"])
     size_bytes: int
     ticket: str = Field(examples=["OPS-123"])
-    state: str = Field(description="uploaded, importing, ready or failed")
+    state: Literal["uploaded", "importing", "ready", "failed"]
     reason: str | None = Field(description="why the import failed")
     damage: str | None = Field(description="what the check of the file found")
     uploaded_ns: int = Field(description="ns since 1970")
@@ -44,7 +47,9 @@ class Capture(BaseModel):
     duration_ns: int | None
     remark: str | None = Field(description="the note of the recorder's user")
     labels: list[str]
-    findings: dict[str, int] = Field(description="the number of findings for each severity", examples=[{"critical": 1}])
+    findings: dict[Severity, int] = Field(
+        description="the number of findings for each severity", examples=[{"critical": 1}]
+    )
 
 
 class Page(BaseModel):

@@ -35,7 +35,7 @@ class Upload(BaseModel):
     name: str
     size_bytes: int
     offset_bytes: int = Field(description="The number of bytes that arrived: continue from here.")
-    capture_id: str | None = Field(None, description="The id of the capture, when the file is complete.")
+    capture_id: str | None = Field(description="The id of the capture, when the file is complete.")
 
 
 @router.post("", status_code=201)

@@ -27,7 +27,7 @@ _UNIT = re.compile(r"_(?:ns|bytes|pages|count|ratio|ghz|(?:bytes_|pages_|bits_)?
 
 
 @dataclass(frozen=True)
-class Value:
+class ChartValue:
     """A column that a chart shows, and what it is called there."""
 
     column: str
@@ -46,7 +46,7 @@ class Chart:
     is_instead: bool
     """Whether it is for captures that have no rows for the other chart of this place."""
     title: str
-    values: tuple[Value, ...]
+    values: tuple[ChartValue, ...]
     keys: tuple[str, ...]
     where: str | None
     """SQL: the view's rows that it shows; None: all."""
@@ -73,7 +73,7 @@ def _chart(view: View, place: str, shown: str) -> Chart:
     if unknown:
         raise PerfcaseError("internal", f"{view.path}: a chart names what is not plotted: {', '.join(unknown)}")
     values = tuple(
-        Value(column, label or _UNIT.sub("", column).replace("_", " "), units[column])
+        ChartValue(column, label or _UNIT.sub("", column).replace("_", " "), units[column])
         for column, label in shown.items()
     )
     if len({value.unit for value in values}) > 1:

@@ -39,6 +39,8 @@ COLUMNS = {
     "why": "VARCHAR",
 }  # fmt: skip
 """The columns of a line and their types."""
+UNKNOWN = ("unit", "per", "a", "b", "a_per", "b_per", "ratio", "noise_ratio", "sigmas")
+"""The columns of a line that may be NULL."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 /** Requests to the server that gave this page, and its one shape of errors. */
 
-import type { Row } from "./types";
+import type { Row } from "./rows";
 
 /** What the server says of a request that it did not answer. */
 export class ApiError extends Error {

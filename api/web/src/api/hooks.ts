@@ -2,7 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, get, type Query, rows, shown } from "./fetch";
-import type { Row, Schema } from "./types";
+import { type Row, type RowOf, type ViewName, viewPath } from "./rows";
+import type { Schema } from "./types.gen";
 
 export interface Answer<T> {
   data: T | undefined;
@@ -46,6 +47,11 @@ export function useGet<T>(path: string | null, query: Query = {}): Answer<T> {
 /** The rows of a route that answers a table, with exact whole numbers. */
 export function useRows<T = Row>(path: string | null, query: Query = {}): Answer<T[]> {
   return useAnswer<T[]>(rows, path, query);
+}
+
+/** The rows of a view or table; without a capture nothing is asked. */
+export function useView<V extends ViewName>(captureId: string | null, view: V, query: Query = {}): Answer<RowOf<V>[]> {
+  return useRows<RowOf<V>>(captureId && viewPath(captureId, view), query);
 }
 
 let schema: Promise<Schema> | undefined;

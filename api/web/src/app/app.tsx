@@ -2,26 +2,18 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { useGet } from "../api/hooks";
-import type { Capture, Role } from "../api/types";
+import type { Capture } from "../api/types.gen";
 import { Captures } from "../pages/captures";
 import { CompareWith } from "../parts/compare-with";
 import { Problem, Waiting } from "../parts/problem";
 import { FilterBar } from "./filters";
 import { Help, help } from "./keys";
-import { Lazy, type Load } from "./lazy";
-import { CAPTURE_PAGES, type CaptureProps } from "./pages";
+import { Lazy } from "./lazy";
+import { CAPTURE_PAGES, type CaptureProps, TOP_PAGES } from "./pages";
 import { FILTERS, filterParams, filtersOf, go, href, type Route, set, useRoute } from "./route";
 import { session, SignIn, signOut } from "./session";
 import { useStore } from "./store";
 import { switchTheme, theme } from "./theme";
-
-const TOP: { id: string; title: string; role: Role; load?: Load<object> }[] = [
-  { id: "captures", title: "Captures", role: "viewer" },
-  { id: "diff", title: "Compare", role: "viewer", load: () => import("../pages/diff") },
-  { id: "history", title: "History", role: "viewer", load: () => import("../pages/history") },
-  { id: "sql", title: "SQL", role: "viewer", load: () => import("../pages/sql") },
-  { id: "admin", title: "Admin", role: "admin", load: () => import("../pages/admin") },
-];
 
 export function App() {
   const { state, error } = useStore(session);
@@ -47,7 +39,7 @@ function Bar({ open }: { open: string }) {
         perfcase
       </a>
       <nav aria-label="Pages">
-        {TOP.filter(({ role }) => role === "viewer" || account?.role === role).map(({ id, title }) => (
+        {TOP_PAGES.filter(({ role }) => role === "viewer" || account?.role === role).map(({ id, title }) => (
           <a
             key={id}
             href={href(id)}
@@ -79,7 +71,7 @@ function Opened({ route }: { route: Route }) {
     scrollTo(0, 0);
   }, [first, captureId, page]);
   if (first === "captures") return <Captures />;
-  const load = TOP.find(({ id }) => id === first)?.load;
+  const load = TOP_PAGES.find(({ id }) => id === first)?.load;
   if (load) return <Lazy key={first} load={load} props={{}} />;
   if (first === "c" && captureId) return <OfCapture key={captureId} captureId={captureId} page={page} route={route} />;
   return (
@@ -128,7 +120,7 @@ function OfCapture({ captureId, page, route }: { captureId: string; page: string
       <div class="capture-head">
         <h1 title={capture.capture_id}>{capture.name}</h1>
         <p class="quiet">{[capture.ticket, capture.host].filter(Boolean).join(" · ")}</p>
-        <CompareWith captureId={captureId} page={page} view={route.params.get("view")} />
+        <CompareWith captureId={captureId} page={page} />
         <nav ref={tabs} class="tabs" aria-label="Pages of this capture">
           {CAPTURE_PAGES.map(({ id, title }) => (
             <a key={id} href={href(["c", captureId, id], kept)} aria-current={id === page ? "page" : undefined}>

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { ApiError, ask, get, shown, whenSignedOut } from "../api/fetch";
-import type { Account } from "../api/types";
+import type { Account, Ways } from "../api/types.gen";
 import { useGet } from "../api/hooks";
 import { Problem } from "../parts/problem";
 import { store } from "./store";
@@ -37,13 +37,6 @@ export function may(role: "uploader" | "admin"): boolean {
   return has === "admin" || has === role;
 }
 
-/** How one may sign in. */
-interface SignInWays {
-  is_open: boolean;
-  token: boolean;
-  oidc: { name: string; url: string } | null;
-}
-
 const REFUSED = /(?:^|; )perfcase_refused=([^;]*)/;
 
 /** Why the identity provider's answer let nobody in; said once. The server writes it (routes/oidc.py). */
@@ -57,7 +50,7 @@ function refusal(): ApiError | undefined {
 
 export function SignIn() {
   const [token, setToken] = useState("");
-  const { data: ways } = useGet<SignInWays>("sign-in");
+  const { data: ways } = useGet<Ways>("sign-in");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(refusal);
   const submit = async (event: Event) => {

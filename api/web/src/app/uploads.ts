@@ -1,8 +1,16 @@
 /** Uploads that go on by themselves: in parts, from where the server has them, after anything that interrupts. */
 
 import { ApiError, ask, get, shown } from "../api/fetch";
-import type { ImportState, Upload } from "../api/types";
+import type { Capture, Upload } from "../api/types.gen";
 import { store } from "./store";
+
+/** An event of an import. */
+export interface ImportState {
+  state: Capture["state"];
+  phase?: string;
+  records?: number;
+  reason?: string | null;
+}
 
 export interface Sending {
   key: string;

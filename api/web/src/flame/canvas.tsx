@@ -10,6 +10,8 @@ import type { FlameTree } from "./tree";
 export interface FlameCanvasProps {
   tree: FlameTree;
   unit: string;
+  /** In what `self` was counted: "itself" is each frame. */
+  selfIn?: string;
   /** What the picture shows, for those who do not see it. */
   label: string;
   zoom: number;
@@ -23,15 +25,15 @@ export interface FlameCanvasProps {
 }
 
 /** What is said of a frame. */
-export function told(tree: FlameTree, node: number, unit: string): string {
+export function told(tree: FlameTree, node: number, unit: string, selfIn: string): string {
   let text = `${tree.label(node)}: ${amount(tree.weight[node]!, unit)}, ${ratio(tree.share(node))} of all`;
-  if (tree.self[node]) text += `; in itself ${amount(tree.self[node]!, unit)}`;
+  if (tree.self[node]) text += `; in ${selfIn} ${amount(tree.self[node]!, unit)}`;
   if (tree.base) text += `; before ${amount(tree.base[node]!, unit)}, ${ratio(tree.baseShare(node))}`;
   return text;
 }
 
 export function FlameCanvas(props: FlameCanvasProps) {
-  const { tree, unit, zoom, hits = null, isUp = false, heightMax = 620 } = props;
+  const { tree, unit, zoom, hits = null, isUp = false, heightMax = 620, selfIn = "itself" } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const { isDark } = useStore(theme);
@@ -149,9 +151,9 @@ export function FlameCanvas(props: FlameCanvasProps) {
         <canvas ref={canvas} class="flame-canvas" style={{ width: "100%", height: `${height}px` }} aria-hidden="true" />
         <div style={{ height: `${whole - height}px` }} />
       </div>
-      {spot && <Tip tree={tree} unit={unit} node={spot.node} x={spot.x} y={spot.y} width={width} />}
+      {spot && <Tip tree={tree} unit={unit} selfIn={selfIn} node={spot.node} x={spot.x} y={spot.y} width={width} />}
       <p class="flame-told" aria-live="polite">
-        {tree.size ? told(tree, focused, unit) : ""}
+        {tree.size ? told(tree, focused, unit, selfIn) : ""}
       </p>
     </div>
   );
@@ -160,6 +162,7 @@ export function FlameCanvas(props: FlameCanvasProps) {
 function Tip({
   tree,
   unit,
+  selfIn,
   node,
   x,
   y,
@@ -167,6 +170,7 @@ function Tip({
 }: {
   tree: FlameTree;
   unit: string;
+  selfIn: string;
   node: number;
   x: number;
   y: number;
@@ -178,7 +182,7 @@ function Tip({
       <b>{tree.label(node)}</b>
       <span>
         {amount(tree.weight[node]!, unit)} · {ratio(tree.share(node))}
-        {tree.self[node] ? ` · in itself ${amount(tree.self[node]!, unit)}` : ""}
+        {tree.self[node] ? ` · in ${selfIn} ${amount(tree.self[node]!, unit)}` : ""}
       </span>
       {tree.base && (
         <span>

@@ -134,6 +134,7 @@ function Sandwich({
         key={`callers ${name}`}
         tree={above}
         unit={unit}
+        selfIn={label}
         label={`Callers of ${label}`}
         zoom={Math.min(zooms[0]!, above.size - 1)}
         onZoom={(to) => setZooms([to, zooms[1]!])}

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { useGet } from "../api/hooks";
-import type { Capture, CapturePage } from "../api/types";
+import type { Capture, Page } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, filtersOf, type Params, sharedParams, useRoute } from "../app/route";
 import { Problem, Waiting } from "../parts/problem";
@@ -50,7 +50,7 @@ function useFlame({ captureId, capture, filters }: CaptureProps, what: Params) {
     ...what,
   });
   const { data, ...state } = base ? ofTwo : ofOne;
-  const captures = useGet<CapturePage>("captures", { limit: 500 }).data?.captures ?? [];
+  const captures = useGet<Page>("captures", { limit: 500 }).data?.captures ?? [];
   const other = captures.find((one) => one.capture_id === base);
   // The server's name of it is that of the file as it lies there.
   const doc = useMemo(

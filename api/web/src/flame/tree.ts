@@ -1,30 +1,9 @@
 /** The tree of a flame graph as the server lists it (perfcase/stacks/tree.py), and the trees that are made from it. */
 
-export interface SampledEvent {
-  event: string;
-  unit: string;
-  sample_count: number;
-}
+import type { Tree, TreeOfBoth } from "../api/types.gen";
 
-/** Node n of the lists is below `parent[n]`; parents come first. */
-export interface FlameDoc {
-  title: string;
-  what: string;
-  unit: string;
-  events: SampledEvent[];
-  a_name?: string;
-  b_name?: string;
-  names: string[];
-  kinds: string[];
-  parent: number[];
-  name: number[];
-  kind: number[];
-  weight: number[];
-  self: number[];
-  base?: number[];
-  base_self?: number[];
-  pruned: { nodes: number; ratio_below: number };
-}
+/** The flame graph of one capture or of two. Node n of the lists is below `parent[n]`; parents come first. */
+export type FlameDoc = Tree & Partial<TreeOfBoth>;
 
 /** A tree with what its drawing needs: siblings in the order of their names, each node's place and depth. */
 export class FlameTree {
@@ -200,7 +179,10 @@ export function callees(tree: FlameTree, name: number): FlameTree {
   return builder.done();
 }
 
-/** Who calls a function, upside down. Where it is in a stack twice, the one nearest to the leaf counts (the view callers). */
+/**
+ * Who calls a function, upside down. Where it is in a stack twice, the one nearest to the leaf counts. `self` of each node is the part
+ * of its weight that was counted in the function itself (the view callers).
+ */
 export function callers(tree: FlameTree, name: number): FlameTree {
   const builder = new Builder(tree, name, kindOf(tree, name));
   const nested = new Float64Array(tree.size);
@@ -219,12 +201,11 @@ export function callers(tree: FlameTree, name: number): FlameTree {
     const base = (tree.base?.[node] ?? 0) - nestedBase[node]!;
     if (!(weight > 0) && !(base > 0)) continue;
     let at = 0;
-    builder.add(0, weight, base);
-    for (let caller = above; caller > 0; caller = tree.parent[caller]!) {
-      at = builder.below(at, caller);
+    for (let caller = node; caller > 0; caller = tree.parent[caller]!) {
+      if (caller !== node) at = builder.below(at, caller);
       builder.add(at, weight, base);
+      builder.self[at]! += tree.self[node]!;
     }
-    builder.self[at]! += weight;
   }
   return builder.done();
 }

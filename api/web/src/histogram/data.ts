@@ -1,6 +1,7 @@
 /** A histogram as the server adds it up: a group with its figures, and its buckets with those between them that are empty. */
 
-import type { Histogram, Row } from "../api/types";
+import type { Row } from "../api/rows";
+import type { Histogram } from "../api/types.gen";
 import type { Drawn } from "../parts/charts";
 
 export interface Bucket {

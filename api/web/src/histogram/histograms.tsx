@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { useRows, useSchema } from "../api/hooks";
-import type { Histogram } from "../api/types";
+import type { Histogram } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, useRoute } from "../app/route";
 import { written } from "../parts/cell";

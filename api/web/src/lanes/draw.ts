@@ -1,5 +1,6 @@
 /** Draws lanes: long intervals as they were, what is shorter than a pixel by the state that took most of it. */
 
+import type { NumbersOf, RowOf } from "../api/rows";
 import { safe } from "../parts/safe";
 import { figure } from "../parts/units";
 import type { Picked } from "./lanes";
@@ -7,21 +8,11 @@ import type { Picked } from "./lanes";
 export const ROW = 17;
 const FONT = "11.5px system-ui, sans-serif";
 
-/** A row of the view thread_lane. */
-export interface LaneRow {
-  utid: number;
-  tid: number;
-  pid: number | null;
-  comm: string | null;
-  ts_ns: number;
-  duration_ns: number;
+type Spent = NumbersOf<"thread_lane", "running_ns" | "runnable_ns" | "disk_sleep_ns" | "sleeping_ns" | "other_ns">;
+
+/** A row of a lane. */
+export interface LaneRow extends Spent, NumbersOf<"thread_lane", "ts_ns" | "duration_ns" | "interval_count"> {
   state: string;
-  interval_count: number;
-  running_ns: number;
-  runnable_ns: number;
-  sleeping_ns: number;
-  disk_sleep_ns: number;
-  other_ns: number;
 }
 
 export interface Lane {
@@ -31,7 +22,7 @@ export interface Lane {
   rows: LaneRow[];
 }
 
-export const GROUPS: { text: string; colour: string; column: keyof LaneRow; states: string[] }[] = [
+export const GROUPS: { text: string; colour: string; column: keyof Spent; states: string[] }[] = [
   { text: "running", colour: "--state-running", column: "running_ns", states: ["running"] },
   {
     text: "waits for a CPU",
@@ -48,18 +39,29 @@ export function groupOf(state: string): (typeof GROUPS)[number] {
   return GROUPS.find(({ states }) => states.includes(state)) ?? GROUPS.at(-1)!;
 }
 
-interface Named {
-  utid: number;
-  tid: number;
-  comm: string | null;
-}
-
 /** The rows of each thread, the threads in the order given. */
-export function lanesOf(threads: readonly Named[], rows: LaneRow[]): Lane[] {
+export function lanesOf(
+  threads: readonly Pick<RowOf<"thread_time">, "utid" | "tid" | "comm">[],
+  rows: RowOf<"thread_lane">[],
+): Lane[] {
   const found = new Map(
-    threads.map(({ utid, tid, comm }) => [utid, { utid, name: safe(`${comm ?? "?"} ${tid}`), rows: [] as LaneRow[] }]),
+    threads.map(({ utid, tid, comm }) => [
+      utid,
+      { utid: Number(utid), name: safe(`${comm ?? "?"} ${tid}`), rows: [] as LaneRow[] },
+    ]),
   );
-  for (const row of rows) found.get(row.utid)?.rows.push(row);
+  for (const row of rows)
+    found.get(row.utid)?.rows.push({
+      ts_ns: Number(row.ts_ns),
+      duration_ns: Number(row.duration_ns),
+      state: row.state ?? "",
+      interval_count: Number(row.interval_count),
+      running_ns: Number(row.running_ns),
+      runnable_ns: Number(row.runnable_ns),
+      disk_sleep_ns: Number(row.disk_sleep_ns),
+      sleeping_ns: Number(row.sleeping_ns),
+      other_ns: Number(row.other_ns),
+    });
   return [...found.values()];
 }
 
@@ -111,9 +113,9 @@ export function draw(context: CanvasRenderingContext2D, lanes: Lane[], picture: 
       }
       // Several in a pixel: their shares stand on each other.
       let y = top + ROW - 2;
-      const all = GROUPS.reduce((sum, { column }) => sum + Number(row[column]), 0) || 1;
+      const all = GROUPS.reduce((sum, { column }) => sum + row[column], 0) || 1;
       for (const { colour, column } of GROUPS) {
-        const high = ((ROW - 4) * Number(row[column])) / all;
+        const high = ((ROW - 4) * row[column]) / all;
         context.fillStyle = colours.get(colour)!;
         context.fillRect(left, y - high, wide, high);
         y -= high;

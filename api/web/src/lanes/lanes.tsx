@@ -1,12 +1,14 @@
 /** What each thread did, a lane a thread; zoom by dragging or by the wheel, a click tells of the stretch that it hits. */
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { useRows } from "../api/hooks";
+import { useView } from "../api/hooks";
+import { setting } from "../api/rows";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, useRoute } from "../app/route";
 import { useStore } from "../app/store";
 import { colour, theme } from "../app/theme";
 import { Problem } from "../parts/problem";
+import { sqlOf } from "../parts/sql";
 import { duration } from "../parts/units";
 import { seconds, windowText } from "../timeline/window";
 import { draw, GROUPS, type Lane, type LaneRow, lanesOf, ROW, stretchAt } from "./draw";
@@ -15,13 +17,6 @@ import "./lanes.css";
 
 const BUCKETS = 1200;
 const MORE = 60;
-
-interface Thread {
-  utid: number;
-  tid: number;
-  pid: number | null;
-  comm: string | null;
-}
 
 export interface Picked {
   lane: Lane;
@@ -40,15 +35,19 @@ export default function Lanes({ captureId, capture, filters, onFilters }: Captur
   const [from, to] = zoomed.map((at) => Math.round(at * 1e9)) as [number, number];
   const scope = filterParams({ ...filters, window: null });
   // In the view's own order: the busiest first, the recorder's last.
-  const threads = useRows<Thread>(`captures/${captureId}/views/thread_time`, {
-    where: "coalesce(pid, 1) <> 0",
+  const threads = useView(captureId, "thread_time", {
+    where: sqlOf("thread_time")`coalesce(${"pid"}, 1) <> 0`,
     limit: limit + 1,
     ...filterParams(filters),
   });
   const known = threads.data?.slice(0, limit) ?? [];
-  const rows = useRows<LaneRow>(known.length ? `captures/${captureId}/views/thread_lane` : null, {
-    where: `utid IN (${known.map(({ utid }) => utid).join(", ")})`,
-    set: [`start_ns=${from}`, `end_ns=${to}`, `buckets=${BUCKETS}`],
+  const rows = useView(known.length ? captureId : null, "thread_lane", {
+    where: sqlOf("thread_lane")`${"utid"} IN ${known.map(({ utid }) => utid)}`,
+    set: [
+      setting("thread_lane", "start_ns", from),
+      setting("thread_lane", "end_ns", to),
+      setting("thread_lane", "buckets", BUCKETS),
+    ],
     limit: 400_000,
     ...scope,
   });

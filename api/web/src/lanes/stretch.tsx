@@ -2,39 +2,45 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { ask, exact, shown, type ApiError } from "../api/fetch";
+import type { RowOf } from "../api/rows";
+import { instant } from "../parts/cell";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
+import { sqlOf } from "../parts/sql";
 import { count, duration } from "../parts/units";
 import { GROUPS } from "./draw";
 import type { Picked } from "./lanes";
 
-interface Interval {
-  ts_ns: number;
-  duration_ns: number;
-  state: string;
-  cpu: number | null;
-  next_state: string | null;
-  is_open: boolean;
-  is_ambiguous: boolean;
-  run_queue_ns: number | null;
+type State = RowOf<"followed_state">;
+type Shown = "ts_ns" | "duration_ns" | "state" | "cpu" | "next_state" | "is_open" | "is_ambiguous";
+interface Interval extends Pick<State, Shown | "run_queue_ns" | "waker_cpu"> {
   stack: string | null;
   waker_comm: string | null;
   waker_tid: number | null;
-  waker_cpu: number | null;
   waker_stack: string | null;
 }
 
+const [any, state, waker] = [sqlOf("followed_state"), sqlOf("followed_state", "s"), sqlOf("thread", "k")];
+const [stack, from] = [sqlOf("stack_folded", "f"), sqlOf("stack_folded", "w")];
+
 /** The interval at a moment, or the one that began last before it. */
 function question({ row, lane, at }: Picked): string {
-  const end = row.ts_ns + row.duration_ns;
-  return (
-    "SELECT s.ts_ns, s.duration_ns, s.state, s.cpu, s.next_state, s.is_open, s.is_ambiguous, s.run_queue_ns, f.folded AS stack," +
-    " k.comm AS waker_comm, k.tid AS waker_tid, s.waker_cpu, w.folded AS waker_stack" +
-    ` FROM (SELECT * FROM followed_state WHERE utid = ${lane.utid} AND ts_ns <= ${Math.round(Math.min(Math.max(at, row.ts_ns), end))}` +
-    " ORDER BY ts_ns DESC, duration_ns DESC LIMIT 1) AS s" +
-    " LEFT JOIN stack_folded AS f ON f.stack_id = s.stack_id LEFT JOIN stack_folded AS w ON w.stack_id = s.waker_stack_id" +
-    " LEFT JOIN thread AS k ON k.utid = s.waker_utid"
-  );
+  const last = Math.round(Math.min(Math.max(at, row.ts_ns), row.ts_ns + row.duration_ns));
+  return [
+    state`SELECT ${"ts_ns"}, ${"duration_ns"}, ${"state"}, ${"cpu"}, ${"next_state"}, ${"is_open"}, ${"is_ambiguous"},`,
+    state`${"run_queue_ns"}, ${"waker_cpu"},`,
+    stack`${"folded"} AS stack,`,
+    from`${"folded"} AS waker_stack,`,
+    waker`${"comm"} AS waker_comm, ${"tid"} AS waker_tid FROM`,
+    any`(SELECT * FROM followed_state WHERE ${"utid"} = ${[lane.utid]} AND ${"ts_ns"} <= ${[last]}`,
+    any`ORDER BY ${"ts_ns"} DESC, ${"duration_ns"} DESC LIMIT 1) AS s`,
+    stack`LEFT JOIN stack_folded AS f ON ${"stack_id"} =`,
+    state`${"stack_id"}`,
+    from`LEFT JOIN stack_folded AS w ON ${"stack_id"} =`,
+    state`${"waker_stack_id"}`,
+    waker`LEFT JOIN thread AS k ON ${"utid"} =`,
+    state`${"waker_utid"}`,
+  ].join(" ");
 }
 
 export function Stretch({ captureId, picked, onClose }: { captureId: string; picked: Picked; onClose: () => void }) {
@@ -86,8 +92,8 @@ export function Stretch({ captureId, picked, onClose }: { captureId: string; pic
 
 function IntervalFacts({ interval }: { interval: Interval }) {
   const facts: [string, string | null][] = [
-    ["State", interval.state + (interval.is_ambiguous ? ", but switches were lost here" : "")],
-    ["From", `${(interval.ts_ns / 1e9).toFixed(6)} s`],
+    ["State", (interval.state ?? "?") + (interval.is_ambiguous ? ", but switches were lost here" : "")],
+    ["From", instant(Number(interval.ts_ns))],
     ["For", duration(interval.duration_ns) + (interval.is_open ? ", cut by the recording's edge" : "")],
     ["CPU", interval.cpu === null ? null : String(interval.cpu)],
     ["Left it", interval.next_state],

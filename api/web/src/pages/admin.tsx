@@ -3,31 +3,11 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, ask, shown } from "../api/fetch";
 import { useGet } from "../api/hooks";
-import type { Role } from "../api/types";
+import type { CreatedToken, Entry, Token } from "../api/types.gen";
 import { Confirm, Dialog } from "../parts/dialog";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { moment } from "../parts/units";
-
-interface Token {
-  token_id: number;
-  name: string;
-  role: Role;
-  ticket_prefix: string;
-  created_ns: number;
-  expires_ns: number | null;
-  revoked_ns: number | null;
-  secret?: string;
-}
-
-interface Entry {
-  at_ns: number;
-  who: string;
-  address: string;
-  action: string;
-  subject: string;
-  status: number;
-}
 
 const DAY_NS = 86_400e9;
 const TERMS: [string, number | null][] = [
@@ -52,7 +32,7 @@ export default function Admin() {
 
 function Tokens({ onChange }: { onChange: () => void }) {
   const { data, error, again } = useGet<Token[]>("tokens");
-  const [created, setCreated] = useState<Token>();
+  const [created, setCreated] = useState<CreatedToken>();
   const [revoking, setRevoking] = useState<Token>();
   const [failure, setFailure] = useState<ApiError>();
   const revoke = async ({ token_id }: Token) => {
@@ -109,7 +89,7 @@ function Tokens({ onChange }: { onChange: () => void }) {
           </tbody>
         </table>
       )}
-      {created?.secret && (
+      {created && (
         <Dialog label="The new token" class="wide" onClose={() => setCreated(undefined)}>
           <h2>The token of {safe(created.name)}</h2>
           <p class="quiet">It is shown this once. Anyone who has it is a {created.role}.</p>
@@ -129,7 +109,7 @@ function Tokens({ onChange }: { onChange: () => void }) {
   );
 }
 
-function NewToken({ onCreated }: { onCreated: (token: Token) => void }) {
+function NewToken({ onCreated }: { onCreated: (token: CreatedToken) => void }) {
   const [error, setError] = useState<ApiError>();
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { useGet } from "../api/hooks";
-import type { Capture, CapturePage, Severity } from "../api/types";
+import type { Capture, Page } from "../api/types.gen";
 import { followImport, arrived } from "../app/uploads";
 import { go, href, useRoute } from "../app/route";
 import { may } from "../app/session";
@@ -45,7 +45,7 @@ export function Captures() {
     offset: offset || null,
     limit: PAGE_ROWS,
   };
-  const { data, error, loading, again } = useGet<CapturePage>("captures", query);
+  const { data, error, loading, again } = useGet<Page>("captures", query);
   const [chosen, setChosen] = useState<string[]>([]);
   const [open, setOpen] = useState<Capture>();
   const ended = useStore(arrived);
@@ -247,7 +247,7 @@ function Line({ capture, isChosen, onChoose, onDetails, onImported }: LineProps)
 export function FindingCounts({ findings }: { findings: Capture["findings"] }) {
   return (
     <span class="row counts">
-      {(["critical", "warning", "note"] satisfies Severity[]).map((severity) =>
+      {["critical", "warning", "note"].map((severity) =>
         findings[severity] ? (
           <span class={`badge ${severity}`} key={severity} title={`${findings[severity]} ${severity}`}>
             {findings[severity]} {severity}

@@ -2,12 +2,13 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { useGet, useSchema } from "../api/hooks";
-import type { CapturePage, Row } from "../api/types";
+import type { Row } from "../api/rows";
+import type { Comparison, Difference, Page } from "../api/types.gen";
 import { Lazy } from "../app/lazy";
 import { FilterBar } from "../app/filters";
 import { filtersOf, FILTERS, href, type Params, sharedParams, useRoute } from "../app/route";
 import { Dialog } from "../parts/dialog";
-import { amount, COLUMNS, type Diff, type Difference, difference, SHOWN, tableRow } from "../parts/differences";
+import { amount, COLUMNS, difference, SHOWN, tableRow } from "../parts/differences";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { Table } from "../parts/table";
@@ -71,7 +72,7 @@ export default function DiffPage() {
 function Sides() {
   const { params, set } = useRoute();
   const schema = useSchema();
-  const { data, error } = useGet<CapturePage>("captures", { limit: 1000 });
+  const { data, error } = useGet<Page>("captures", { limit: 1000 });
   if (error) return <Problem error={error} />;
   const ready = data?.captures.filter(({ state }) => state === "ready") ?? [];
   const side = (name: "a" | "b") => (
@@ -143,7 +144,7 @@ function Sides() {
 type DiffQuery = { a: string; b: string | null; a_window: string | null; b_window: string | null } & Params;
 
 function DiffResult({ query }: { query: DiffQuery }) {
-  const { data, error, loading, again } = useGet<Diff>("diff", { ...query, limit: LINES });
+  const { data, error, loading, again } = useGet<Comparison>("diff", { ...query, limit: LINES });
   const [open, setOpen] = useState<Difference>();
   if (error) return <Problem error={error} again={again} />;
   if (!data) return <Waiting what="Comparing all views; this takes a while the first time" />;
@@ -191,7 +192,7 @@ function DiffResult({ query }: { query: DiffQuery }) {
   );
 }
 
-function Comparability({ diff }: { diff: Diff }) {
+function Comparability({ diff }: { diff: Comparison }) {
   const differing = diff.comparability.filter(({ is_same }) => !is_same);
   const alike = diff.comparability.filter(({ is_same }) => is_same).map(({ name }) => name);
   return (
@@ -241,7 +242,7 @@ function Comparability({ diff }: { diff: Diff }) {
   );
 }
 
-function Fired({ diff }: { diff: Diff }) {
+function Fired({ diff }: { diff: Comparison }) {
   if (!diff.findings.length) return null;
   return (
     <section>
@@ -268,7 +269,7 @@ function Fired({ diff }: { diff: Diff }) {
   );
 }
 
-function NotCompared({ diff }: { diff: Diff }) {
+function NotCompared({ diff }: { diff: Comparison }) {
   if (!diff.not_compared.length) return null;
   const by = (lacks: string) => diff.not_compared.filter((one) => one.lacks === lacks).map(({ view }) => view);
   return (

@@ -2,7 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { useGet, useRows, useSchema } from "../api/hooks";
-import type { CapturePage, Row } from "../api/types";
+import type { Row } from "../api/rows";
+import type { History as Followed, Page } from "../api/types.gen";
 import { href, useRoute } from "../app/route";
 import { columnsOf } from "../parts/columns";
 import { Problem, Waiting } from "../parts/problem";
@@ -11,10 +12,12 @@ import { safe } from "../parts/safe";
 import { Table } from "../parts/table";
 import { plural } from "../parts/units";
 
-const FIRST = ["capture", "recorded_at", "host"];
-const LAST = ["ticket", "labels", "note"];
-/** Columns that have the unit of the figure that was asked for. */
-const FIGURES = ["value", "median", "mad", "low", "high", "a", "b"];
+type Name = keyof Followed;
+const FIRST: readonly string[] = ["capture", "recorded_at", "host"] satisfies Name[];
+const LAST: readonly string[] = ["ticket", "labels", "note"] satisfies Name[];
+/** The column that has the unit of the figure that was asked for. */
+const FIGURE: Name = "value";
+const CAPTURE: Name = "capture";
 const AGGREGATES = ["sum", "level", "mean", "max", "min", "median", "count"];
 
 export default function History() {
@@ -38,13 +41,13 @@ export default function History() {
   useEffect(() => {
     document.title = "History – perfcase";
   }, []);
-  const { data: captures } = useGet<CapturePage>("captures", { limit: 1000 });
+  const { data: captures } = useGet<Page>("captures", { limit: 1000 });
   const names = new Map(captures?.captures.map(({ capture_id, name }) => [capture_id, name]));
   const measure = view?.columns.find(({ name }) => name === query.measure);
   // Which capture, then the figures; what people wrote comes last.
   const place = (name: string) => (FIRST.includes(name) ? FIRST.indexOf(name) - 9 : LAST.indexOf(name) + 1);
   const columns = columnsOf(data ?? [], schema)
-    .map((column) => (measure && FIGURES.includes(column.name) ? { ...column, unit: measure.unit } : column))
+    .map((column) => (measure && column.name === FIGURE ? { ...column, unit: measure.unit } : column))
     .sort((a, b) => place(a.name) - place(b.name));
   const field = (name: string, label: string, hint: string) => (
     <input
@@ -137,8 +140,8 @@ export default function History() {
               rows={data}
               onRow={setOpen}
               isDim={loading}
-              cells={{ capture: (row) => <CaptureLink path={String(row.capture)} names={names} /> }}
-              widths={{ capture: 24 }}
+              cells={{ [CAPTURE]: (row) => <CaptureLink path={String(row[CAPTURE])} names={names} /> }}
+              widths={{ [CAPTURE]: 24 }}
             />
             <p class="table-foot">{plural(data.length, "row")}</p>
           </>

@@ -2,8 +2,8 @@
 
 import { useState } from "preact/hooks";
 import { address } from "../api/fetch";
-import { useRows } from "../api/hooks";
-import type { Row } from "../api/types";
+import { useView } from "../api/hooks";
+import type { RowOf, ViewName } from "../api/rows";
 import { Lazy } from "../app/lazy";
 import { type CaptureProps, OVERVIEW_PICTURES } from "../app/pages";
 import { filterParams, go, href } from "../app/route";
@@ -82,14 +82,14 @@ export default function Overview(props: CaptureProps) {
 }
 
 function Machine({ captureId }: { captureId: string }) {
-  const { data } = useRows<Row>(`captures/${captureId}/views/capture`);
+  const { data } = useView(captureId, "capture");
   const row = data?.[0];
   if (!row) return null;
   const facts: [string, string | null][] = [
-    ["CPUs", row.cpu_count === null ? null : `${count(Number(row.cpu_count))} × ${row.cpu_model ?? "?"}`],
-    ["Memory", row.memory_bytes === null ? null : size(Number(row.memory_bytes))],
+    ["CPUs", row.cpu_count === null ? null : `${count(row.cpu_count)} × ${row.cpu_model ?? "?"}`],
+    ["Memory", row.memory_bytes === null ? null : size(row.memory_bytes)],
     ["System", [row.os, row.machine].filter(Boolean).join(", ")],
-    ["Recorded by", row.command === null ? null : String(row.command)],
+    ["Recorded by", row.command],
   ];
   return (
     <dl class="facts">
@@ -105,20 +105,9 @@ function Machine({ captureId }: { captureId: string }) {
   );
 }
 
-interface Source extends Row {
-  source: string;
-  status: string;
-  lost_count: number | null;
-  lost_ratio: number | null;
-  error_count: number | null;
-  warning_count: number | null;
-  meaning: string | null;
-  remedy: string | null;
-}
-
 /** What a reader must know before believing a figure. */
 function Quality({ captureId, filters }: Pick<CaptureProps, "captureId" | "filters">) {
-  const { data, error } = useRows<Source>(`captures/${captureId}/views/data_quality`);
+  const { data, error } = useView(captureId, "data_quality");
   const notices = data?.filter(
     (one) => one.status !== "available" || one.lost_count || one.error_count || one.warning_count,
   );
@@ -131,7 +120,7 @@ function Quality({ captureId, filters }: Pick<CaptureProps, "captureId" | "filte
         {notices?.map((one) => (
           <div key={one.source}>
             <dt>
-              {safe(one.source)} <span class={`badge ${tone(one)}`}>{one.status}</span>
+              {safe(one.source ?? "?")} <span class={`badge ${tone(one)}`}>{one.status}</span>
             </dt>
             <dd>
               {one.meaning && safe(one.meaning)}
@@ -142,8 +131,15 @@ function Quality({ captureId, filters }: Pick<CaptureProps, "captureId" | "filte
         ))}
       </dl>
       <p>
-        <a href={href(["c", captureId, "views"], { ...filterParams(filters), view: "data_quality" })}>All sources</a>,{" "}
-        <a href={href(["c", captureId, "views"], { ...filterParams(filters), view: "import_issue" })}>
+        <a
+          href={href(["c", captureId, "views"], { ...filterParams(filters), view: "data_quality" satisfies ViewName })}
+        >
+          All sources
+        </a>
+        ,{" "}
+        <a
+          href={href(["c", captureId, "views"], { ...filterParams(filters), view: "import_issue" satisfies ViewName })}
+        >
           what the import noticed
         </a>
       </p>
@@ -151,7 +147,7 @@ function Quality({ captureId, filters }: Pick<CaptureProps, "captureId" | "filte
   );
 }
 
-function tone({ status, error_count, lost_count }: Source): string {
+function tone({ status, error_count, lost_count }: RowOf<"data_quality">): string {
   if (status === "failed" || error_count) return "critical";
   return status === "degraded" || lost_count ? "warning" : "note";
 }

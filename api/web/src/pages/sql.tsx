@@ -3,7 +3,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ApiError, ask, exact, shown } from "../api/fetch";
 import { useGet, useSchema } from "../api/hooks";
-import type { CapturePage, Row } from "../api/types";
+import type { Row } from "../api/rows";
+import type { Page } from "../api/types.gen";
 import { FilterBar } from "../app/filters";
 import { filtersOf, href, useRoute } from "../app/route";
 import { columnsOf } from "../parts/columns";
@@ -35,7 +36,7 @@ export default function Sql() {
     setOffered({ sql });
   };
   const schema = useSchema();
-  const { data: captures, error: failure } = useGet<CapturePage>("captures", { limit: 1000 });
+  const { data: captures, error: failure } = useGet<Page>("captures", { limit: 1000 });
   const ready = captures?.captures.filter(({ state }) => state === "ready") ?? [];
   const ticket = params.get("ticket");
   const capture = params.get("capture") ?? (ticket ? null : (ready[0]?.capture_id ?? null));

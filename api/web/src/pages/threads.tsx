@@ -1,7 +1,7 @@
 /** How long each thread ran, waited for a CPU and slept. */
 
 import { useSchema } from "../api/hooks";
-import type { Row } from "../api/types";
+import { type ColumnOf, columns, type RowOf, type ViewName } from "../api/rows";
 import type { CaptureProps } from "../app/pages";
 import { narrow } from "../app/media";
 import { filterParams, go, useRoute } from "../app/route";
@@ -13,25 +13,21 @@ import { ViewTable } from "../parts/view-table";
 import { ThreadLinks } from "../parts/thread-links";
 import { useState } from "preact/hooks";
 
+type Thread = RowOf<"thread_time">;
 const STATES = [
-  ["on_cpu", "running"],
-  ["run_queue", "waiting for a CPU"],
-  ["disk_sleep", "waiting for the disk"],
-  ["sleep", "asleep"],
-] as const;
+  { name: "on_cpu", words: "running", ns: "on_cpu_ns", share: "on_cpu_ratio" },
+  { name: "run_queue", words: "waiting for a CPU", ns: "run_queue_ns", share: "run_queue_ratio" },
+  { name: "disk_sleep", words: "waiting for the disk", ns: "disk_sleep_ns", share: "disk_sleep_ratio" },
+  { name: "sleep", words: "asleep", ns: "sleep_ns", share: "sleep_ratio" },
+] satisfies { name: string; words: string; ns: keyof Thread; share: keyof Thread }[];
 const SHOW = [
-  "comm",
-  "tid",
-  "pid",
+  ...columns("thread_time", "comm", "tid", "pid"),
   "states",
-  "on_cpu_ns",
-  "run_queue_ns",
-  "disk_sleep_ns",
-  "sleep_ns",
-  "switch_count",
-  "involuntary_count",
-  "run_delay_max_ns",
+  ...columns("thread_time", "on_cpu_ns", "run_queue_ns", "disk_sleep_ns", "sleep_ns"),
+  ...columns("thread_time", "switch_count", "involuntary_count", "run_delay_max_ns"),
 ];
+const SORT: ColumnOf<"thread_time"> = "on_cpu_ns";
+const SORT_OF_STATES: ColumnOf<"thread_time"> = "on_cpu_ratio";
 const STATES_COLUMN = {
   name: "states",
   unit: null,
@@ -42,13 +38,13 @@ export default function Threads({ captureId, filters, onFilters }: CaptureProps)
   const { params, set } = useRoute();
   const isNarrow = useStore(narrow);
   const schema = useSchema();
-  const [open, setOpen] = useState<Row>();
-  const view = schema?.views.find(({ name }) => name === "thread_time");
+  const [open, setOpen] = useState<Thread>();
+  const view = schema?.views.find(({ name }) => name === ("thread_time" satisfies ViewName));
   if (!view) return <Waiting />;
   return (
     <>
       <p class="legend">
-        {STATES.map(([name, words]) => (
+        {STATES.map(({ name, words }) => (
           <span key={name}>
             <i class={`swatch ${name}`} /> {words}
           </span>
@@ -62,14 +58,14 @@ export default function Threads({ captureId, filters, onFilters }: CaptureProps)
         where={params.get("where")}
         onWhere={(where) => set({ where })}
         isOwnOrder={params.get("sort") === null}
-        sort={sortOf(params.get("sort") ?? "-on_cpu_ns")}
+        sort={sortOf(params.get("sort") ?? `-${SORT}`)}
         // What is sorted by a picture is sorted by what it shows first.
-        onSort={(sort) => set({ sort: sortText(sort?.name === "states" ? { ...sort, name: "on_cpu_ratio" } : sort) })}
+        onSort={(sort) => set({ sort: sortText(sort?.name === "states" ? { ...sort, name: SORT_OF_STATES } : sort) })}
         show={isNarrow ? SHOW.filter((name) => name !== "pid") : SHOW}
         extra={[STATES_COLUMN]}
-        cells={{ states: (row) => <StateBar row={row} /> }}
+        cells={{ states: (row) => <StateBar row={row as Thread} /> }}
         widths={isNarrow ? { comm: 13, states: 18 } : { states: 28 }}
-        onRow={setOpen}
+        onRow={(row) => setOpen(row as Thread)}
       />
       {open && (
         <ThreadLinks
@@ -88,12 +84,12 @@ export default function Threads({ captureId, filters, onFilters }: CaptureProps)
   );
 }
 
-function StateBar({ row }: { row: Row }) {
-  const parts = STATES.map(([name, words]) => ({
+function StateBar({ row }: { row: Thread }) {
+  const parts = STATES.map(({ name, words, ns, share }) => ({
     name,
     words,
-    ns: Number(row[`${name}_ns`] ?? 0),
-    share: Number(row[`${name}_ratio`] ?? 0),
+    ns: row[ns] ?? 0,
+    share: row[share] ?? 0,
   })).filter(({ share }) => share > 0);
   const told = parts.map(({ words, ns, share }) => `${words} ${duration(ns)} (${ratio(share)})`).join("\n");
   return (

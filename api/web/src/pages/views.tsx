@@ -2,7 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { useSchema } from "../api/hooks";
-import type { Entry } from "../api/types";
+import type { TableEntry } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, href, useRoute } from "../app/route";
 import { Waiting } from "../parts/problem";
@@ -79,8 +79,8 @@ function weight(group: string): number {
 }
 
 interface CatalogueProps {
-  views: Entry[];
-  tables: Entry[];
+  views: TableEntry[];
+  tables: TableEntry[];
   open: string | null;
   link: (name: string) => string;
 }
@@ -89,7 +89,7 @@ function Catalogue({ views, tables, open, link }: CatalogueProps) {
   const [text, setText] = useState("");
   const groups = useMemo(() => {
     const wanted = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = new Map<string, Entry[]>();
+    const found = new Map<string, TableEntry[]>();
     for (const [all, kind] of [
       [views, ""],
       [tables, "tables: "],

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { address, ask, shown, type ApiError } from "../api/fetch";
 import { useGet } from "../api/hooks";
-import type { Capture, Note } from "../api/types";
+import type { Capture, Note } from "../api/types.gen";
 import { may } from "../app/session";
 import { Confirm } from "./dialog";
 import { Problem } from "./problem";

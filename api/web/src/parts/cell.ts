@@ -1,6 +1,7 @@
 /** How a value of a column is written: by its unit, as the command line spells it. */
 
-import type { Column, Value } from "../api/types";
+import type { Value } from "../api/rows";
+import type { Column } from "../api/types.gen";
 import { safe } from "./safe";
 import { count, duration, figure, ratio, size } from "./units";
 

@@ -1,6 +1,6 @@
 /** The charts of a page: the headers of the views say which there are, in which order, and what they show. */
 
-import type { Chart, Histogram, Intervals, Schema, ViewEntry } from "../api/types";
+import type { Chart, Histogram, Intervals, Schema, ViewEntry } from "../api/types.gen";
 
 export interface Drawn<P = Histogram | Intervals> {
   view: ViewEntry;

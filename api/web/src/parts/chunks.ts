@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, type Query, rows as fetchRows, shown } from "../api/fetch";
-import type { Row } from "../api/types";
+import type { Row } from "../api/rows";
 
 const PORTION = 500;
 

@@ -1,6 +1,7 @@
 /** What the columns of any rows mean: a result of SQL has names only, most of them those of a view's columns. */
 
-import type { Column, Row, Schema } from "../api/types";
+import type { Row } from "../api/rows";
+import type { Column, Schema } from "../api/types.gen";
 
 const UNITS: [RegExp, string][] = [
   [/_ns(_|$)/, "ns"],

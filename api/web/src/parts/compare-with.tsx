@@ -1,31 +1,22 @@
 /** From what is seen of one capture to the same of two: the other is A, this one B. */
 
 import { useGet } from "../api/hooks";
-import type { CapturePage } from "../api/types";
+import type { Page } from "../api/types.gen";
+import { CAPTURE_PAGES } from "../app/pages";
 import { filtersOf, go, sharedParams, useRoute } from "../app/route";
 import { safe } from "./safe";
-
-/** The view whose differences are those of a page; other pages lead to all of them, ranked. */
-const VIEWS: Record<string, string> = {
-  lanes: "thread_time",
-  threads: "thread_time",
-  histograms: "run_queue_latency",
-  syscalls: "syscall_summary",
-};
 
 export interface CompareWithProps {
   captureId: string;
   page: string;
-  /** The view that is open, on the page of views. */
-  view: string | null;
 }
 
-export function CompareWith({ captureId, page, view }: CompareWithProps) {
+export function CompareWith({ captureId, page }: CompareWithProps) {
   const { params } = useRoute();
-  const { data } = useGet<CapturePage>("captures", { limit: 1000 });
+  const { data } = useGet<Page>("captures", { limit: 1000 });
   const others = data?.captures.filter((one) => one.state === "ready" && one.capture_id !== captureId) ?? [];
-  // Flame graphs are compared where they stand.
-  if (others.length === 0 || page === "flame" || page === "offcpu") return null;
+  const compared = CAPTURE_PAGES.find(({ id }) => id === page)?.compared;
+  if (others.length === 0 || compared === null) return null;
   return (
     <select
       class="compare-with"
@@ -37,7 +28,8 @@ export function CompareWith({ captureId, page, view }: CompareWithProps) {
           b: captureId,
           b_window: params.get("window"),
           ...sharedParams(filtersOf(params)),
-          view: page === "views" ? view : VIEWS[page],
+          // The view that is open, on the page of views.
+          view: params.get("view") ?? compared,
         })
       }
     >

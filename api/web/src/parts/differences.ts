@@ -1,47 +1,10 @@
 /** The lines of a diff as GET /v1/diff answers them, and how their figures are written (perfcase/diff/page.py). */
 
 import type { ComponentChild } from "preact";
-import type { Column, Row, Severity, Value } from "../api/types";
+import type { Row, Value } from "../api/rows";
+import type { Column, Difference } from "../api/types.gen";
 import { safe } from "./safe";
 import { figure, ratio } from "./units";
-
-interface Side {
-  severity: Severity;
-  subject: string;
-  message: string;
-}
-
-export interface Difference {
-  rank: number;
-  view: string;
-  key: string;
-  key_names: string[];
-  key_values: (string | null)[];
-  measure: string;
-  unit: string | null;
-  per: string | null;
-  state: string;
-  a: number | null;
-  b: number | null;
-  a_per: number | null;
-  b_per: number | null;
-  difference: number;
-  ratio: number | null;
-  noise_ratio: number | null;
-  why: string;
-}
-
-export interface Diff {
-  a: { name: string; duration_ns: number };
-  b: { name: string; duration_ns: number };
-  findings: { finding: string; title: string; state: string; a: Side | null; b: Side | null }[];
-  comparability: { name: string; a: string | null; b: string | null; is_same: boolean; means: string }[];
-  settings: { key: string; a: string | null; b: string | null }[];
-  not_compared: { view: string; lacks: "A" | "B" | "both" }[];
-  stacks: { sentence: string; counters: string[]; moved: string[] } | null;
-  noise_count: number | null;
-  differences: Difference[];
-}
 
 const SCALES: Record<string, [string, number][]> = {
   ns: [

@@ -1,13 +1,16 @@
 /** What is wrong: every rule that fired, most severe first; what it means, what to look at next, the rows behind it. */
 
 import { useState } from "preact/hooks";
-import { type Answer, useRows, useSchema } from "../api/hooks";
-import type { Finding, Row } from "../api/types";
+import { type Answer, useRows, useSchema, useView } from "../api/hooks";
+import type { RowOf } from "../api/rows";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, type Filters, href } from "../app/route";
 import { Problem, Waiting } from "./problem";
 import { safe } from "./safe";
+import { sqlOf } from "./sql";
 import { SqlRows } from "./sql-rows";
+
+type Finding = RowOf<"finding">;
 
 interface FindingsProps extends Pick<CaptureProps, "captureId" | "filters"> {
   answer: Answer<Finding[]>;
@@ -30,7 +33,9 @@ export function Headlines({ answer: { data, loading } }: { answer: Answer<Findin
           <button
             type="button"
             onClick={() =>
-              document.querySelector(`[data-finding="${CSS.escape(finding)}"]`)?.scrollIntoView({ block: "start" })
+              document
+                .querySelector(`[data-finding="${CSS.escape(finding ?? "")}"]`)
+                ?.scrollIntoView({ block: "start" })
             }
           >
             <span class={`badge ${first!.severity}`}>{first!.severity}</span>
@@ -73,7 +78,7 @@ function Fired({ fired, captureId, filters }: { fired: Finding[]; captureId: str
       <ul>
         {subjects.map(({ subject, message }) => (
           <li key={subject}>
-            <strong>{safe(subject)}</strong>: {safe(message)}
+            <strong>{safe(subject ?? "")}</strong>: {safe(message ?? "")}
           </li>
         ))}
       </ul>
@@ -149,18 +154,10 @@ function Step({ text, captureId, filters }: { text: string; captureId: string; f
   );
 }
 
-interface Coverage extends Row {
-  finding: string;
-  title: string;
-  missing: string | null;
-  reason: string | null;
-  how: string | null;
-}
-
 function NotJudged({ captureId, filters }: { captureId: string; filters: Filters }) {
-  const { data } = useRows<Coverage>(`captures/${captureId}/views/finding_coverage`, {
+  const { data } = useView(captureId, "finding_coverage", {
     ...filterParams(filters),
-    where: "NOT is_judged",
+    where: sqlOf("finding_coverage")`NOT ${"is_judged"}`,
   });
   if (!data?.length) return null;
   return (

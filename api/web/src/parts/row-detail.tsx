@@ -1,7 +1,8 @@
 /** One row of a table with every column to the last digit, and what one may do with its values. */
 
 import { type ComponentChildren, Fragment } from "preact";
-import type { Column, Row, Value } from "../api/types";
+import type { AnyColumn, Row, Value } from "../api/rows";
+import type { Column } from "../api/types.gen";
 import type { Filters } from "../app/route";
 import { exactly, written } from "./cell";
 import { Dialog } from "./dialog";
@@ -21,12 +22,11 @@ interface DetailProps {
 }
 
 /** Which filter of the whole capture a column's value can be. */
-const FILTER: Record<string, "process" | "thread" | "cpu" | "cgroup"> = {
+const FILTER: { [name in AnyColumn]?: "process" | "thread" | "cpu" | "cgroup" } = {
   pid: "process",
   process: "process",
   tid: "thread",
   comm: "thread",
-  thread: "thread",
   cpu: "cpu",
   cgroup: "cgroup",
 };
@@ -41,7 +41,7 @@ export function RowDetail({ title, columns, row, onClose, onWhere, filters, onFi
           const value = row[column.name];
           const exact = exactly(value, column.unit);
           const rounded = written(value, column);
-          const filter = FILTER[column.name];
+          const filter = FILTER[column.name as AnyColumn];
           return (
             <Fragment key={column.name}>
               <dt title={column.description}>{safe(column.name)}</dt>

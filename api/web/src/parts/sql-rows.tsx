@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, ask, exact, shown } from "../api/fetch";
 import { useSchema } from "../api/hooks";
-import type { Row } from "../api/types";
+import type { Row } from "../api/rows";
 import { filterParams, type Filters } from "../app/route";
 import { columnsOf } from "./columns";
 import { Problem, Waiting } from "./problem";

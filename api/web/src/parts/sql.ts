@@ -1,6 +1,6 @@
 /** Pieces of SQL. */
 
-import type { Value } from "../api/types";
+import type { ColumnOf, Value, ViewName } from "../api/rows";
 
 export interface Sort {
   name: string;
@@ -14,6 +14,14 @@ export function quoted(name: string): string {
 export function literal(value: Value): string {
   if (typeof value === "string") return `'${value.replaceAll("'", "''")}'`;
   return String(value);
+}
+
+/** SQL on a view, or on its alias: a text in it is one of the view's columns, a list is a list of values. */
+export function sqlOf<V extends ViewName>(_view: V, alias?: string) {
+  const written = (part: ColumnOf<V> | readonly Value[]) =>
+    typeof part === "string" ? (alias ? `${alias}.${part}` : part) : `(${part.map(literal).join(", ")})`;
+  return (text: TemplateStringsArray, ...parts: (ColumnOf<V> | readonly Value[])[]): string =>
+    String.raw({ raw: text }, ...parts.map(written));
 }
 
 /** The condition that a column has this value, or has not. */

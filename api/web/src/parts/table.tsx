@@ -3,7 +3,8 @@
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
 import type { ComponentChild } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Column, Row } from "../api/types";
+import type { Row } from "../api/rows";
+import type { Column } from "../api/types.gen";
 import { compare, exactly, isNumeric, written } from "./cell";
 import { safe } from "./safe";
 import type { Sort } from "./sql";

@@ -1,25 +1,23 @@
 /** A thread: its figures, and where to look next. */
 
-import type { Column, Row } from "../api/types";
+import type { RowOf, ViewName } from "../api/rows";
+import type { Column } from "../api/types.gen";
 import { CAPTURE_PAGES } from "../app/pages";
 import { filterParams, type Filters, href } from "../app/route";
 import { RowDetail } from "./row-detail";
 
 interface ThreadLinksProps {
   captureId: string;
-  row: Row;
+  row: RowOf<"thread_time">;
   columns: readonly Column[];
   filters: Filters;
   onClose: () => void;
   onFilters: (change: Partial<Filters>) => void;
 }
 
-/** Pages that say more of one thread, by the name that they have in the address. */
-const PAGES = ["lanes", "timeline", "flame", "offcpu", "syscalls"];
-
 export function ThreadLinks({ captureId, row, columns, filters, onClose, onFilters }: ThreadLinksProps) {
   const only = filterParams({ ...filters, thread: [String(row.tid)] });
-  const pages = CAPTURE_PAGES.filter(({ id }) => PAGES.includes(id));
+  const pages = CAPTURE_PAGES.filter(({ isOfThread }) => isOfThread);
   return (
     <RowDetail
       title={`${row.comm ?? "?"} (${row.tid})`}
@@ -36,10 +34,16 @@ export function ThreadLinks({ captureId, row, columns, filters, onClose, onFilte
             {title}
           </a>
         ))}
-        <a class="button" href={href(["c", captureId, "views"], { ...only, view: "off_cpu_by_thread" })}>
+        <a
+          class="button"
+          href={href(["c", captureId, "views"], { ...only, view: "off_cpu_by_thread" satisfies ViewName })}
+        >
           Sleeps by state
         </a>
-        <a class="button" href={href(["c", captureId, "views"], { ...only, view: "run_queue_wait" })}>
+        <a
+          class="button"
+          href={href(["c", captureId, "views"], { ...only, view: "run_queue_wait" satisfies ViewName })}
+        >
           Waits for a CPU
         </a>
       </p>

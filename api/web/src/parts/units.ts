@@ -1,5 +1,7 @@
 /** Figures for people, spelled as the command line spells them (perfcase/text.py). */
 
+import type { Whole } from "../api/rows";
+
 /** Three digits, or all those before the point: 0.0123, 12.3, 1,023. */
 export function figure(value: number): string {
   if (Math.abs(value) >= 999.5) return Math.round(value).toLocaleString("en-US");
@@ -13,16 +15,17 @@ const DURATIONS: [string, number][] = [
 ];
 
 /** Nanoseconds: 1.23 s, 45.6 ms. */
-export function duration(ns: number | null | undefined): string {
-  if (ns === null || ns === undefined) return "-";
+export function duration(whole: Whole | null | undefined): string {
+  if (whole === null || whole === undefined) return "-";
+  const ns = Number(whole);
   for (const [unit, scale] of DURATIONS) if (Math.abs(ns) >= scale) return `${figure(ns / scale)} ${unit}`;
   return `${ns.toFixed(0)} ns`;
 }
 
 /** Bytes, in powers of 1024. */
-export function size(bytes: number | null | undefined): string {
+export function size(bytes: Whole | null | undefined): string {
   if (bytes === null || bytes === undefined) return "-";
-  let value = bytes;
+  let value = Number(bytes);
   for (const unit of ["B", "KiB", "MiB", "GiB"]) {
     if (Math.abs(value) < 1024) return unit === "B" ? `${value.toFixed(0)} B` : `${figure(value)} ${unit}`;
     value /= 1024;
@@ -31,7 +34,7 @@ export function size(bytes: number | null | undefined): string {
 }
 
 /** A number of things. */
-export function count(value: number | bigint | null | undefined): string {
+export function count(value: Whole | null | undefined): string {
   return value === null || value === undefined ? "-" : value.toLocaleString("en-US", { maximumFractionDigits: 0 });
 }
 
@@ -46,7 +49,7 @@ export function plural(number: number, noun: string): string {
 }
 
 /** A time of day (ns since 1970) in the reader's zone, to the minute. */
-export function moment(ns: number | bigint | null | undefined): string {
+export function moment(ns: Whole | null | undefined): string {
   if (ns === null || ns === undefined) return "-";
   const at = new Date(Number(ns) / 1e6);
   const two = (part: number) => String(part).padStart(2, "0");

@@ -3,14 +3,15 @@
 import type { ComponentChild } from "preact";
 import { useState } from "preact/hooks";
 import { address } from "../api/fetch";
-import { useRows } from "../api/hooks";
-import type { Column, Entry, Row } from "../api/types";
+import { useView } from "../api/hooks";
+import type { AnyColumn, Row } from "../api/rows";
+import type { Column, TableEntry } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { FILTERS, filterParams } from "../app/route";
 import { useChunks } from "./chunks";
 import { Problem, Waiting } from "./problem";
 import { RowDetail } from "./row-detail";
-import { both, ordering, type Sort } from "./sql";
+import { both, ordering, type Sort, sqlOf } from "./sql";
 import { Table } from "./table";
 import { plural } from "./units";
 
@@ -18,7 +19,7 @@ const FORMATS = ["csv", "parquet", "arrow", "json"];
 const DOWNLOAD_ROWS = 1_000_000;
 
 export interface ViewTableProps extends Pick<CaptureProps, "captureId" | "filters" | "onFilters"> {
-  view: Entry;
+  view: TableEntry;
   where: string | null;
   onWhere: (where: string | null) => void;
   sort: Sort | null;
@@ -110,9 +111,10 @@ export function ViewTable(props: ViewTableProps) {
 }
 
 /** A condition on columns that the view has. */
-function example({ columns }: Entry): string {
+function example({ columns }: TableEntry): string {
   const has = (wanted: string) => columns.some(({ name }) => name === wanted);
-  const name = ["comm", "process", "device_name", "name", "view_name"].find(has);
+  const names: AnyColumn[] = ["comm", "process", "device_name", "name", "view_name"];
+  const name = names.find(has);
   const amount = columns.find(({ unit }) => unit === "ns" || unit === "bytes" || unit === "count")?.name;
   const parts = [name && `${name} = '…'`, amount && `${amount} > 1e6`].filter(Boolean);
   return parts.join(" AND ") || "a condition in SQL";
@@ -153,19 +155,9 @@ function WhereField(props: { value: string | null; onChange: (where: string | nu
   );
 }
 
-/** What the view `view_coverage` says. */
-interface Coverage {
-  is_fed: boolean;
-  missing_tables: string | null;
-  sources: string | null;
-  reason: string | null;
-  how: string | null;
-  remedy: string | null;
-}
-
 function WhyEmpty({ captureId, view, where, filters, onWhere, onFilters }: ViewTableProps) {
-  const { data } = useRows<Coverage>(`captures/${captureId}/views/view_coverage`, {
-    where: `view_name = '${view.name}'`,
+  const { data } = useView(captureId, "view_coverage", {
+    where: sqlOf("view_coverage")`${"view_name"} = ${[view.name]}`,
   });
   const isFiltered = FILTERS.some((name) => filters[name]?.length);
   const told = data?.[0];

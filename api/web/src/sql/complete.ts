@@ -1,10 +1,10 @@
 /** What may stand next in a query: tables, views, and the columns of those that the query names. */
 
 import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
-import type { Column, Entry, Schema } from "../api/types";
+import type { Column, TableEntry, Schema } from "../api/types.gen";
 
 interface Words {
-  entries: Map<string, Entry>;
+  entries: Map<string, TableEntry>;
   names: Completion[];
 }
 
@@ -14,7 +14,7 @@ function described({ name, unit, description }: Column, of: string): Completion 
 }
 
 export function words(schema: Schema): Words {
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, TableEntry>();
   const names: Completion[] = [];
   for (const [kind, all] of [
     ["view", schema.views],
@@ -34,8 +34,8 @@ export function words(schema: Schema): Words {
 }
 
 /** Aliases of a query, and the names of tables themselves, to what they stand for. */
-function named(text: string, entries: Map<string, Entry>): Map<string, Entry> {
-  const found = new Map<string, Entry>();
+function named(text: string, entries: Map<string, TableEntry>): Map<string, TableEntry> {
+  const found = new Map<string, TableEntry>();
   for (const [, name, alias] of text.matchAll(
     /\b(?:from|join|,)\s*([a-z_][a-z0-9_]*)(?:\s+(?:as\s+)?([a-z_][a-z0-9_]*))?/gi,
   )) {

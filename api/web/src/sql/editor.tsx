@@ -14,7 +14,7 @@ import { Annotation, Compartment, EditorState, Prec } from "@codemirror/state";
 import { EditorView, keymap, placeholder } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
-import type { Schema } from "../api/types";
+import type { Schema } from "../api/types.gen";
 import { completing, words } from "./complete";
 
 const LOOK = EditorView.theme({

@@ -1,6 +1,7 @@
 /** Rows of a view become the lines of a chart; where rows are missing is a gap. */
 
-import type { Intervals, Row } from "../api/types";
+import type { Row } from "../api/rows";
+import type { Intervals } from "../api/types.gen";
 import type { Drawn } from "../parts/charts";
 import { safe } from "../parts/safe";
 

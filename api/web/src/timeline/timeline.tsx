@@ -1,13 +1,15 @@
 /** What the whole host did over the time of a recording; dragging chooses the part that everything else is about. */
 
 import { useMemo } from "preact/hooks";
-import { useRows, useSchema } from "../api/hooks";
-import type { Intervals } from "../api/types";
+import { useRows, useSchema, useView } from "../api/hooks";
+import type { AnyParameter } from "../api/rows";
+import type { Intervals } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { type Filters, filterParams } from "../app/route";
 import { type Drawn, type Place, places } from "../parts/charts";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
+import { sqlOf } from "../parts/sql";
 import { duration, plural } from "../parts/units";
 import { linesOf, step } from "./series";
 import { Plot } from "./plot";
@@ -15,6 +17,7 @@ import { seconds, windowText } from "./window";
 import "./timeline.css";
 
 const MESSAGES_MAX = 200;
+const INTERVAL: AnyParameter = "interval_ns";
 
 export default function Timeline(props: CaptureProps) {
   const schema = useSchema();
@@ -40,8 +43,8 @@ function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsPr
     const second = useChart(captureId, place.instead ?? place.first, isEmpty && place.instead ? length : 0, scope);
     return isEmpty && second.lines?.lines.length ? second : first;
   });
-  const log = useRows<Message>(`captures/${captureId}/views/kernel_log`, {
-    where: "level IN ('emerg', 'alert', 'crit', 'err', 'warn') AND is_in_capture",
+  const log = useView(captureId, "kernel_log", {
+    where: sqlOf("kernel_log")`${"level"} IN ('emerg', 'alert', 'crit', 'err', 'warn') AND ${"is_in_capture"}`,
     limit: MESSAGES_MAX,
   });
   const marks = useMemo(
@@ -98,7 +101,8 @@ function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsPr
           <ol>
             {log.data.map(({ ts_ns, level, text }, number) => (
               <li key={number}>
-                <span>{(Number(ts_ns) / 1e9).toFixed(3)} s</span> <b>{level}</b> <span class="mono">{safe(text)}</span>
+                <span>{(Number(ts_ns) / 1e9).toFixed(3)} s</span> <b>{level}</b>{" "}
+                <span class="mono">{safe(text ?? "")}</span>
               </li>
             ))}
           </ol>
@@ -109,36 +113,22 @@ function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsPr
   );
 }
 
-interface Coverage {
-  view_name: string;
-  is_fed: boolean;
-  reason: string | null;
-  how: string | null;
-  remedy: string | null;
-}
-
 /** What a chart shows; nothing is asked for while `length` is 0. */
 function useChart(captureId: string, drawn: Drawn<Intervals>, length: number, scope: Filters) {
   const { view, chart } = drawn;
   // A view that cuts the time itself cuts it as finely as is seen.
-  const set = view.parameters.includes("interval_ns") ? `interval_ns=${step(length)}` : null;
+  const set = view.parameters.includes(INTERVAL) ? `${INTERVAL}=${step(length)}` : null;
   const query = { limit: 20000, set, where: chart.where, ...filterParams(scope) };
   const answer = useRows(length > 0 ? `captures/${captureId}/views/${view.name}` : null, query);
   const lines = useMemo(() => (answer.data ? linesOf(drawn, answer.data) : null), [answer.data]);
   return { drawn, answer, lines };
 }
 
-interface Message {
-  ts_ns: number;
-  level: string;
-  text: string;
-}
-
 /** Why charts are empty, in the capture's own words, and what would fill them. */
 function Missing({ captureId, charts, isAll }: { captureId: string; charts: Drawn[]; isAll: boolean }) {
-  const names = charts.map(({ view }) => `'${view.name}'`).join(", ");
-  const { data } = useRows<Coverage>(`captures/${captureId}/views/view_coverage`, {
-    where: `view_name IN (${names}) AND kind = 'view'`,
+  const names = charts.map(({ view }) => view.name);
+  const { data } = useView(captureId, "view_coverage", {
+    where: sqlOf("view_coverage")`${"view_name"} IN ${names} AND ${"kind"} = 'view'`,
   });
   const told = new Map(data?.map((row) => [row.view_name, row]));
   return (
