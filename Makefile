@@ -82,10 +82,10 @@ bench: setup-tests
 bless: docs setup-tests
 	$(PYTHON) -m pytest -q --bless
 
-docs: setup
+docs:
+	@scripts/setup.sh docs
 	$(PYTHON) -m perfcase.catalogue.docs docs
-	$(PYTHON) scripts/page_types.py
-	@scripts/page.sh
+	@scripts/page.sh types
 
 requirements:
 	@scripts/requirements.sh

@@ -2,6 +2,7 @@
 # Installs what is missing on Debian 12 and builds everything into .venv. Running it again is cheap.
 #   scripts/setup.sh         what recording, analyzing and serving need (make setup)
 #   scripts/setup.sh tests   what `make check`, `make test` and `make bless` need besides
+#   scripts/setup.sh docs    without the server's page, which may not compile before `make docs` has written its types
 #
 # Needs: python3 (3.11 or later), cargo. Everything else comes from the distribution and the package index by exact
 # version and hash (requirements*.txt). PROFILE is the profile that cargo builds with: dev unless it is set.
@@ -9,12 +10,16 @@ set -eu
 cd "$(dirname "$0")/.."
 venv=.venv
 tools=target/tools
-for_tests=${1:-}
+for_tests=${1:-} without_page=
 
 say() { printf '%s\n' "setup: $*" >&2; }
 die() { say "$1"; exit 1; }
 
-case $for_tests in '' | tests) ;; *) die "usage: setup.sh [tests]" ;; esac
+case $for_tests in
+'' | tests) ;;
+docs) for_tests='' without_page=1 ;;
+*) die "usage: setup.sh [tests | docs]" ;;
+esac
 
 # A line: a program or file that shows that it is there, the Debian package that brings it.
 system_packages() {
@@ -137,7 +142,7 @@ build() {
     "$venv/bin/python" -c 'import sys; from importlib.metadata import entry_points as e; sys.exit(not e(group="perfcase.server"))' ||
         pip_install --no-deps --no-index --no-build-isolation -e api
     make --no-print-directory -s -C recorder
-    scripts/page.sh
+    [ -n "$without_page" ] || scripts/page.sh
     # What the first command of a user would otherwise wait for.
     "$venv/bin/python" -m compileall -q analyzer/python/perfcase api/perfcase_api
     "$venv/bin/python" -c 'from perfcase.case import database; database.template()'

@@ -14,6 +14,7 @@ from perfcase.catalogue.plot import Histogram, Intervals, plan
 from perfcase.catalogue.schema import Table, load_tables
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, parameters
+from perfcase.export.formats import formats
 from perfcase.operations import (
     diff,
     diff_flamegraph,
@@ -272,11 +273,20 @@ class ViewInFull(ViewEntry):
     sql: str
 
 
+class ExportEntry(BaseModel):
+    """A format of samples for other tools."""
+
+    name: str = Field(examples=["folded"])
+    readers: str = Field(description="The tools that read it.", examples=["flamegraph.pl, inferno"])
+    suffix: str = Field(description="The suffix of a file's name.", examples=["folded"])
+
+
 class Schema(BaseModel):
-    """All views and tables."""
+    """All views and tables, and the formats of GET /v1/captures/{capture_id}/export for samples."""
 
     views: list[ViewEntry]
     tables: list[TableEntry]
+    exports: list[ExportEntry]
 
 
 @comparisons.get("/schema")
@@ -285,6 +295,7 @@ def schema(_here: Here, _me: Me) -> Schema:
     return Schema(
         views=[ViewEntry(**_described_view(view)) for view in load_views().values()],
         tables=[TableEntry(**_described(table)) for table in load_tables().values()],
+        exports=[ExportEntry(name=each.name, readers=each.readers, suffix=each.suffix) for each in formats().values()],
     )
 
 

@@ -265,6 +265,7 @@ export interface Banded {
 export interface Schema {
   views: ViewEntry[];
   tables: TableEntry[];
+  exports: ExportEntry[];
 }
 export interface ViewEntry {
   name: string;
@@ -315,6 +316,11 @@ export interface TableEntry {
   group: string;
   description: string;
   columns: Column[];
+}
+export interface ExportEntry {
+  name: string;
+  readers: string;
+  suffix: string;
 }
 export interface ViewInFull {
   name: string;

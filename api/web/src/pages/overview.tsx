@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { address } from "../api/fetch";
-import { useView } from "../api/hooks";
+import { useSchema, useView } from "../api/hooks";
 import type { RowOf, ViewName } from "../api/rows";
 import { Lazy } from "../app/lazy";
 import { type CaptureProps, OVERVIEW_PICTURES } from "../app/pages";
@@ -13,13 +13,6 @@ import { Problem } from "../parts/problem";
 import { safe } from "../parts/safe";
 import { count, ratio, size } from "../parts/units";
 
-const EXPORTS: [string, string, string][] = [
-  ["speedscope", "speedscope.json", "for speedscope"],
-  ["firefox", "firefox.json", "for Firefox Profiler"],
-  ["perfetto", "perfetto-trace", "for Perfetto"],
-  ["pprof", "pb.gz", "for pprof"],
-  ["folded", "folded", "as folded stacks"],
-];
 const TABLES: [string, string][] = [
   ["parquet", "Parquet"],
   ["csv", "CSV"],
@@ -31,6 +24,7 @@ export default function Overview(props: CaptureProps) {
   const stem = safe(capture.name).replace(/\.perfcase$/, "");
   const kept = filterParams(filters);
   const findings = useFindings(props);
+  const schema = useSchema();
   return (
     <div class="overview">
       <div class="overview-main">
@@ -60,10 +54,13 @@ export default function Overview(props: CaptureProps) {
                 Summary for the ticket, Markdown
               </a>
             </li>
-            {EXPORTS.map(([to, ending, name]) => (
-              <li key={to}>
-                <a href={address(`captures/${captureId}/export`, { ...kept, to })} download={`${stem}.${ending}`}>
-                  Samples {name}
+            {schema?.exports.map(({ name, readers, suffix }) => (
+              <li key={name}>
+                <a
+                  href={address(`captures/${captureId}/export`, { ...kept, to: name })}
+                  download={`${stem}.${suffix}`}
+                >
+                  Samples as {name}, for {readers}
                 </a>
               </li>
             ))}
