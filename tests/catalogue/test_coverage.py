@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable
+from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -11,7 +15,7 @@ import pytest
 from perfcase.case import query
 from perfcase.case.coverage import why_empty
 from perfcase.catalogue.contents import recordings
-from perfcase.catalogue.schema import load_catalogue, load_tables, quote
+from perfcase.catalogue.schema import load_catalogue, load_tables, package_data, quote, schema_dir
 from perfcase.catalogue.views import load_views
 from tests.support.cli import perfcase
 from tests.support.fakecase import make_case
@@ -66,11 +70,21 @@ def test_it_is_known_who_records_each_table() -> None:
     )
 
 
+def test_files_that_tables_are_of_are_recorded() -> None:
+    """By recorder/proc.list, where schema/recording.toml does not tell of the table."""
+    listed = re.findall(r"^(?:system|once) (\S+)", (package_data("recorder") / "proc.list").read_text(), re.MULTILINE)
+    told = tomllib.loads((schema_dir() / "recording.toml").read_text())["table"]
+    files = {
+        path
+        for name, table in load_tables().items()
+        for path in tomllib.loads(table.path.read_text()).get("file", {}).get("paths", ())
+        if name not in told
+    }
+    assert len(files) > 5
+    assert {path for path in files if not any(map(partial(fnmatch, path), listed))} == set()
+
+
 def test_rules_are_of_tables_and_groups_that_exist() -> None:
-    import tomllib
-
-    from perfcase.catalogue.schema import schema_dir
-
     rules = tomllib.loads((schema_dir() / "recording.toml").read_text())
     assert sorted(rules["table"].keys() - load_tables().keys()) == []
     assert sorted(rules["view"].keys() - load_views().keys()) == []

@@ -6,6 +6,7 @@ And the tables about the whole host against a naive reading of those files.
 from __future__ import annotations
 
 import lzma
+import os
 import shutil
 import subprocess
 from collections import Counter
@@ -15,16 +16,13 @@ import duckdb
 import pytest
 
 from perfcase.case import store
+from perfcase.catalogue.schema import load_tables
 from perfcase.errors import PerfcaseError
 from tests.oracles.test_proc import STREAM, files
 from tests.oracles.test_sockets import holder
 
-# Rows of these are of single files of the host, or of threads.
-TABLES = """
-proc_cpu proc_cpu_sched proc_disk proc_interrupt proc_load proc_memory proc_net_dev proc_pressure proc_softirq proc_system
-proc_thread proc_vmstat
-"""
-WITHOUT = "SELECT * EXCLUDE (ts_ns{more}) FROM {table} ORDER BY ALL"
+OWN = {"ts_ns", "utid", "upid"}
+"""Columns that may differ: keys of threads and processes are given in the order in which they are met."""
 
 
 def copies(folder: Path, *, is_flat: bool) -> None:
@@ -58,12 +56,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnect
 def test_folders_give_the_rows_of_a_stream(is_flat: bool, recorded: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     copies(tmp_path / "copies", is_flat=is_flat)
     ours = opened(tmp_path / "copies")
-    for table in TABLES.split():
-        # Keys of threads are given in the order in which they are met.
-        query = WITHOUT.format(table=table, more=", utid" if table == "proc_thread" else "")
+    filled = set()
+    for table in (table for table in load_tables().values() if table.group == "proc"):
+        columns = ", ".join(column.name for column in table.columns if column.name not in OWN)
+        query = f"SELECT {columns} FROM {table.name} ORDER BY ALL"
         rows = ours.execute(query).fetchall()
-        assert rows == recorded.execute(query).fetchall(), table
-        assert rows
+        assert rows == recorded.execute(query).fetchall(), table.name
+        filled |= {table.name} if rows else set()
+    assert len(filled) >= 12, filled
     release, duration = ours.execute("SELECT kernel_release, duration_ns FROM capture").fetchone()
     wanted = recorded.execute("SELECT duration_ns FROM capture").fetchone()[0]
     assert release == "6.1.0-x"
@@ -295,3 +295,25 @@ def test_a_name_that_changes_from_copy_to_copy_is_that_of_each(tmp_path: Path) -
         ("bash",),
         ("ls",),
     ]
+
+
+@pytest.mark.skipif(not os.access("/proc/buddyinfo", os.R_OK), reason="only root may read /proc/buddyinfo")
+def test_free_blocks_of_this_host(tmp_path: Path) -> None:
+    """Line by line; and their bytes are what meminfo says is free, except for what changed between the two files."""
+    copied = {
+        name: Path("/proc", name).read_text()
+        for name in ("buddyinfo", "meminfo", "vmstat", "stat", "uptime", "version")
+    }
+    for name, text in copied.items():
+        (tmp_path / "now").mkdir(exist_ok=True)
+        (tmp_path / "now" / name).write_text(text)
+    ours = opened(tmp_path / "now")
+    wanted = []
+    for _, node, _, zone, *counts in map(str.split, copied["buddyinfo"].splitlines()):
+        wanted += [(int(node.rstrip(",")), zone, order, int(count)) for order, count in enumerate(counts)]
+    assert rows_of(ours, "SELECT node, zone, block_order, block_count FROM proc_free_block") == sorted(wanted)
+    free, said = ours.execute(
+        "SELECT (SELECT sum(free_bytes) FROM memory_fragmentation), mem_free_bytes FROM proc_memory"
+    ).fetchone()
+    # What each CPU keeps for itself is free memory too, and no block.
+    assert free == pytest.approx(said, rel=0.2)

@@ -1,5 +1,5 @@
 //! Turns `schema/tables/**/*.toml`, the one source of truth of every table, into typed Rust:
-//! a row struct and a builder per table, and a static description of all of them.
+//! a row struct and a builder per table, and a static description of all of them; and what reads the files that some are of.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,6 +17,7 @@ struct TableToml {
     /// The columns that a decoder fills by name from an event's format, instead of a fixed row.
     #[serde(default)]
     tracepoint: bool,
+    file: Option<FileToml>,
     // How a window cuts it and what a diff counts in it (schema/tables/README.md): for those who read the tables.
     #[serde(rename = "window")]
     _window: String,
@@ -25,6 +26,15 @@ struct TableToml {
     #[serde(default, rename = "events")]
     _events: Vec<BTreeMap<String, String>>,
     column: Vec<ColumnToml>,
+}
+
+/// The files whose content is the table's rows.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileToml {
+    paths: Vec<String>,
+    /// A function of `perfcase_decode::proc` that gives a value for each row, its fields named as the columns.
+    rows: String,
 }
 
 #[derive(serde::Deserialize)]
@@ -59,7 +69,9 @@ fn main() {
     }
     specs(&mut out, &tables);
     all_tables(&mut out, &tables);
-    fs::write(PathBuf::from(env::var("OUT_DIR").unwrap()).join("tables.rs"), out).unwrap();
+    let folder = PathBuf::from(env::var("OUT_DIR").unwrap());
+    fs::write(folder.join("tables.rs"), out).unwrap();
+    fs::write(folder.join("files.rs"), files(&tables)).unwrap();
 }
 
 fn collect(directory: &Path, tables: &mut BTreeMap<String, TableToml>) {
@@ -194,4 +206,42 @@ fn all_tables(out: &mut String, tables: &BTreeMap<String, TableToml>) {
         writeln!(out, "        visit(&mut self.{name});").unwrap();
     }
     out.push_str("    }\n}\n");
+}
+
+/// Columns that say when and in which snapshot a file was read.
+const AT: [&str; 3] = ["ts_ns", "snapshot", "source_id"];
+
+fn files(tables: &BTreeMap<String, TableToml>) -> String {
+    let mut out = String::from(
+        "/// Pushes the rows of a file that a table's `[file]` names; how many. `None` where none does.\n\
+         fn of_one_function(session: &mut Session, at: At, path: &str, bytes: &[u8]) -> Option<usize> {\n    \
+         let At { ts_ns, snapshot, source_id } = at;\n    match path {\n",
+    );
+    for (name, table) in tables {
+        let Some(file) = &table.file else { continue };
+        let paths: Vec<String> = file.paths.iter().map(|path| format!("{path:?}")).collect();
+        let own = table.column.iter().filter(|column| !AT.contains(&column.name.as_str()));
+        let fields: Vec<String> =
+            own.map(|column| format!("{0}: row.{0}{1}", field(&column.name), as_bytes(column))).collect();
+        writeln!(
+            out,
+            "        {} => Some(each(session, perfcase_decode::proc::{}(bytes), |session, row| {{\n            \
+             session.sink.tables.{name}.push(crate::tables::{}Row {{ ts_ns, snapshot, source_id, {} }});\n        }})),",
+            paths.join(" | "),
+            file.rows,
+            camel(name),
+            fields.join(", ")
+        )
+        .unwrap();
+    }
+    out + "        _ => None,\n    }\n}\n"
+}
+
+/// A symbol's text is bytes.
+fn as_bytes(column: &ColumnToml) -> &'static str {
+    match (column.r#type.as_str(), column.nullable) {
+        ("symbol", false) => ".as_bytes()",
+        ("symbol", true) => ".map(str::as_bytes)",
+        _ => "",
+    }
 }

@@ -1,19 +1,69 @@
-//! Files of named numbers: /proc/vmstat, net/snmp, net/netstat, net/sockstat, pressure/*.
+//! Files of named numbers: /proc/vmstat, buddyinfo, net/snmp, net/netstat, net/sockstat, pressure/*.
 
 use super::text::{lines, named, number};
 
+/// A line of /proc/vmstat.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Total<'a> {
+    /// What it counts.
+    pub name: &'a str,
+    /// Its value.
+    pub value: i64,
+}
+
 /// `name value` lines.
-pub fn parse_vmstat(text: &[u8]) -> Vec<(&str, i64)> {
+pub fn parse_vmstat(text: &[u8]) -> Vec<Total<'_>> {
     lines(text)
         .filter_map(|line| {
             let mut words = line.split_ascii_whitespace();
-            Some((words.next()?, number(&mut words)?))
+            Some(Total { name: words.next()?, value: number(&mut words)? })
         })
         .collect()
 }
 
-/// (protocol, name, value).
-pub type Counter<'a> = (&'a str, &'a str, i64);
+/// Free blocks of one size in a zone of memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct FreeBlocks<'a> {
+    /// NUMA node.
+    pub node: u32,
+    /// Its name.
+    pub zone: &'a str,
+    /// 2 to the power of it is the pages of a block.
+    pub block_order: u8,
+    /// How many there are.
+    pub block_count: i64,
+}
+
+/// `Node 0, zone   Normal   13   4 …`: the blocks of one page, of two, of four.
+pub fn parse_buddyinfo(text: &[u8]) -> Vec<FreeBlocks<'_>> {
+    let mut found = Vec::new();
+    for line in lines(text) {
+        let Some((node, rest)) = line.strip_prefix("Node ").and_then(|rest| rest.split_once(", zone")) else {
+            continue;
+        };
+        let mut words = rest.split_ascii_whitespace();
+        let (Ok(node), Some(zone)) = (node.parse(), words.next()) else { continue };
+        let counts = words.map_while(|word| word.parse().ok());
+        found.extend((0..=u8::MAX).zip(counts).map(|(block_order, block_count)| FreeBlocks {
+            node,
+            zone,
+            block_order,
+            block_count,
+        }));
+    }
+    found
+}
+
+/// A counter of a protocol.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Counter<'a> {
+    /// The protocol, as printed.
+    pub protocol: &'a str,
+    /// What it counts.
+    pub name: &'a str,
+    /// Its value.
+    pub value: i64,
+}
 
 /// Pairs of lines, names above values: net/snmp and net/netstat. A pair of different lengths was cut and is left out.
 pub fn parse_pairs(text: &[u8]) -> Vec<Counter<'_>> {
@@ -31,7 +81,8 @@ pub fn parse_pairs(text: &[u8]) -> Vec<Counter<'_>> {
         let values: Vec<&str> = rest.split_ascii_whitespace().collect();
         if names.split_ascii_whitespace().count() == values.len() {
             let pairs = names.split_ascii_whitespace().zip(values);
-            counters.extend(pairs.filter_map(|(name, value)| Some((protocol, name, value.parse().ok()?))));
+            counters
+                .extend(pairs.filter_map(|(name, value)| Some(Counter { protocol, name, value: value.parse().ok()? })));
         }
     }
     counters
@@ -43,7 +94,7 @@ pub fn parse_sockstat(text: &[u8]) -> Vec<Counter<'_>> {
     for (protocol, rest) in lines(text).filter_map(named) {
         let mut words = rest.split_ascii_whitespace();
         while let (Some(name), Some(value)) = (words.next(), words.next()) {
-            counters.extend(value.parse().ok().map(|value| (protocol, name, value)));
+            counters.extend(value.parse().ok().map(|value| Counter { protocol, name, value }));
         }
     }
     counters
@@ -86,19 +137,41 @@ mod tests {
 
     #[test]
     fn vmstat() {
-        assert_eq!(parse_vmstat(b"nr_free_pages 7\npgfault 99\nx\ny z\n"), [("nr_free_pages", 7), ("pgfault", 99)]);
+        let total = |name, value| Total { name, value };
+        assert_eq!(
+            parse_vmstat(b"nr_free_pages 7\npgfault 99\nx\ny z\n"),
+            [total("nr_free_pages", 7), total("pgfault", 99)]
+        );
+    }
+
+    #[test]
+    fn buddyinfo() {
+        let text = b"Node 0, zone      DMA      1      0 \nNode 12, zone   Normal      7\nNode 1, zone\nNode x, zone A 1\nNode 3, zone B 2 y 3\n";
+        let blocks = |node, zone, block_order, block_count| FreeBlocks { node, zone, block_order, block_count };
+        assert_eq!(
+            parse_buddyinfo(text),
+            [blocks(0, "DMA", 0, 1), blocks(0, "DMA", 1, 0), blocks(12, "Normal", 0, 7), blocks(3, "B", 0, 2)]
+        );
+        let long = format!("Node 0, zone A{}\n", " 1".repeat(300));
+        assert_eq!(parse_buddyinfo(long.as_bytes()).len(), 256);
+    }
+
+    fn counter<'a>(protocol: &'a str, name: &'a str, value: i64) -> Counter<'a> {
+        Counter { protocol, name, value }
     }
 
     #[test]
     fn names_above_values() {
         let text = b"Tcp: MaxConn InSegs\nTcp: -1 5\nUdp: A B\nUdp: 1\nTcpExt: X\nIpExt: Y\nIpExt: 3\n";
-        assert_eq!(parse_pairs(text), [("Tcp", "MaxConn", -1), ("Tcp", "InSegs", 5), ("IpExt", "Y", 3)]);
+        let found = [counter("Tcp", "MaxConn", -1), counter("Tcp", "InSegs", 5), counter("IpExt", "Y", 3)];
+        assert_eq!(parse_pairs(text), found);
     }
 
     #[test]
     fn sockstat() {
         let text = b"sockets: used 9\nTCP: inuse 1 orphan 2 mem\n";
-        assert_eq!(parse_sockstat(text), [("sockets", "used", 9), ("TCP", "inuse", 1), ("TCP", "orphan", 2)]);
+        let found = [counter("sockets", "used", 9), counter("TCP", "inuse", 1), counter("TCP", "orphan", 2)];
+        assert_eq!(parse_sockstat(text), found);
     }
 
     #[test]

@@ -7,9 +7,12 @@ use perfcase_decode::proc::{cgroups, counters, cpus, devices, function_profile};
 use super::rows::signed;
 use crate::session::Session;
 use crate::tables::{
-    FunctionHitRow, ProcCgroupStatRow, ProcCpuSchedRow, ProcDiskRow, ProcInterruptRow, ProcNetCounterRow,
-    ProcNetDevRow, ProcNetLinkRow, ProcPressureRow, ProcSockstatRow, ProcSoftirqRow, ProcVmstatRow,
+    FunctionHitRow, ProcCgroupStatRow, ProcDiskRow, ProcInterruptRow, ProcNetDevRow, ProcNetLinkRow, ProcPressureRow,
+    ProcSoftirqRow,
 };
+
+// Files of which one function of perfcase-decode makes the rows of a table: its TOML file says so.
+include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// The snapshot that the rows are of.
 #[derive(Clone, Copy, Debug)]
@@ -55,19 +58,17 @@ impl Links {
 /// Reads a file; whether it was understood, `None` where it is not one of these.
 pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes: &[u8]) -> Option<bool> {
     let count = match path {
-        "/proc/vmstat" => vmstat(session, at, bytes),
         "/proc/diskstats" => {
             // A host without a disk has an empty file.
             disks(session, at, bytes) + usize::from(bytes.is_empty())
         }
         "/proc/net/dev" => net_dev(session, at, bytes),
-        "/proc/net/snmp" | "/proc/net/netstat" => net_counters(session, at, bytes),
-        "/proc/net/sockstat" | "/proc/net/sockstat6" => sockstat(session, at, bytes),
         "/proc/interrupts" => interrupts(session, at, bytes),
         "/proc/softirqs" => softirqs(session, at, bytes),
-        "/proc/schedstat" => schedstat(session, at, bytes),
         _ => {
-            if let Some(resource) = path.strip_prefix("/proc/pressure/") {
+            if let Some(count) = of_one_function(session, at, path, bytes) {
+                count
+            } else if let Some(resource) = path.strip_prefix("/proc/pressure/") {
                 pressure(session, at, resource, bytes)
             } else if let Some((name, file)) = devices::link_path(path) {
                 links.file(at, name, file, bytes);
@@ -92,14 +93,6 @@ fn each<T>(session: &mut Session, items: Vec<T>, mut push: impl FnMut(&mut Sessi
         session.row_added();
     }
     count
-}
-
-fn vmstat(session: &mut Session, at: At, bytes: &[u8]) -> usize {
-    let At { ts_ns, snapshot, source_id } = at;
-    each(session, counters::parse_vmstat(bytes), |session, (name, value)| {
-        let name = name.as_bytes();
-        session.sink.tables.proc_vmstat.push(ProcVmstatRow { ts_ns, snapshot, source_id, name, value });
-    })
 }
 
 fn function_hits(session: &mut Session, at: At, cpu: u32, bytes: &[u8]) -> usize {
@@ -176,23 +169,6 @@ fn net_dev(session: &mut Session, at: At, bytes: &[u8]) -> usize {
     })
 }
 
-fn net_counters(session: &mut Session, at: At, bytes: &[u8]) -> usize {
-    let At { ts_ns, snapshot, source_id } = at;
-    each(session, counters::parse_pairs(bytes), |session, (protocol, name, value)| {
-        let (protocol, name) = (protocol.as_bytes(), name.as_bytes());
-        let row = ProcNetCounterRow { ts_ns, snapshot, source_id, protocol, name, value };
-        session.sink.tables.proc_net_counter.push(row);
-    })
-}
-
-fn sockstat(session: &mut Session, at: At, bytes: &[u8]) -> usize {
-    let At { ts_ns, snapshot, source_id } = at;
-    each(session, counters::parse_sockstat(bytes), |session, (protocol, name, value)| {
-        let (protocol, name) = (protocol.as_bytes(), name.as_bytes());
-        session.sink.tables.proc_sockstat.push(ProcSockstatRow { ts_ns, snapshot, source_id, protocol, name, value });
-    })
-}
-
 fn pressure(session: &mut Session, at: At, resource: &str, bytes: &[u8]) -> usize {
     each(session, counters::parse_pressure(bytes), |session, pressure| {
         let [avg10_ratio, avg60_ratio, avg300_ratio] = pressure.averages;
@@ -232,15 +208,6 @@ fn softirqs(session: &mut Session, at: At, bytes: &[u8]) -> usize {
             session.sink.tables.proc_softirq.push(ProcSoftirqRow { ts_ns, snapshot, source_id, name, cpu, count });
             session.row_added();
         }
-    })
-}
-
-fn schedstat(session: &mut Session, at: At, bytes: &[u8]) -> usize {
-    let At { ts_ns, snapshot, source_id } = at;
-    each(session, cpus::parse_schedstat(bytes), |session, sched| {
-        let cpus::CpuSched { cpu, run_ns, run_queue_ns, timeslice_count } = sched;
-        let row = ProcCpuSchedRow { ts_ns, snapshot, source_id, cpu, run_ns, run_queue_ns, timeslice_count };
-        session.sink.tables.proc_cpu_sched.push(row);
     })
 }
 
