@@ -263,7 +263,9 @@ class ViewEntry(TableEntry):
     """A view."""
 
     parameters: list[str] = Field(description="The names for set.")
-    plot: Histogram | Intervals | None = Field(description="How it is drawn; without it, as numbers.")
+    plot: Histogram | Intervals | None = Field(
+        description="How it is drawn: as a histogram, or over time. Rows are moments if length is null. null: as numbers."
+    )
     charts: list[Chart] = Field(description="The charts of the page that show it.")
 
 

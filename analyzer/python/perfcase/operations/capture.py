@@ -46,7 +46,7 @@ class Case:
         self._opened.close()
 
     def view(self, name: str, **asked: object) -> duckdb.DuckDBPyRelation:
-        """Return the rows of a view or table: ``where``, ``order``, ``settings``, ``offset``, ``limit`` (operations.view).
+        """Return the rows of a view or table: ``where``, ``order``, ``settings``, ``by``, ``offset``, ``limit`` (operations.view).
 
         Raises:
             PerfcaseError: there is no such view (not_found), or a condition is wrong (sql).

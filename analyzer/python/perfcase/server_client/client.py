@@ -137,7 +137,7 @@ class Client:
         return self._relation(self.open("POST", "/v1/sql", body=asked))
 
     def view(self, capture_id: str, name: str, **query: object) -> duckdb.DuckDBPyRelation:
-        """Return rows of a view or table; where, order, limit, offset, settings, window, process, thread, cpu, cgroup."""
+        """Return rows of a view or table; where, order, by, limit, offset, settings, window, process, thread, cpu, cgroup."""
         return self._table(f"/v1/captures/{_quoted(capture_id)}/views/{_quoted(name)}", query)
 
     def findings(self, capture_id: str, **query: object) -> duckdb.DuckDBPyRelation:
