@@ -56,10 +56,7 @@ export default function Overview(props: CaptureProps) {
             </li>
             {schema?.exports.map(({ name, readers, suffix }) => (
               <li key={name}>
-                <a
-                  href={address(`captures/${captureId}/export`, { ...kept, to: name })}
-                  download={`${stem}.${suffix}`}
-                >
+                <a href={address(`captures/${captureId}/export`, { ...kept, to: name })} download={`${stem}.${suffix}`}>
                   Samples as {name}, for {readers}
                 </a>
               </li>
