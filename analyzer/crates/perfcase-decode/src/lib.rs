@@ -7,6 +7,7 @@
 //! | [`format`] | event formats of tracefs, by which the bytes of a tracepoint are read |
 //! | [`proc`] | the sampler's stream of snapshots, and the texts of /proc and /sys in it |
 //! | [`perf_stat`], [`perf_script`] | lines of what perf prints |
+//! | [`symbol_list`] | the recorder's list of object files |
 //!
 //! Nothing here panics on damaged input or allocates by a number that it read without a bound; what is wrong is an
 //! [`Issue`](perfcase_archive::Issue), beside what could still be read. perfcase-import makes tables of it.
@@ -24,6 +25,7 @@ pub mod proc;
 #[cfg(test)]
 #[path = "../../../testing/scale.rs"]
 mod scale;
+pub mod symbol_list;
 
 /// A time that a record does not have. It sorts before every other.
 pub const NO_TIME: i64 = i64::MIN;

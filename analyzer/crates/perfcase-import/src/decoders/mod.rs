@@ -1,4 +1,4 @@
-//! One folder for each input format.
+//! A module for each input format: what perfcase-decode reads of it, handed to the session.
 
 pub mod ftrace;
 pub mod host;
