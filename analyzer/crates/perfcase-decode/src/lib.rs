@@ -7,6 +7,7 @@
 //! | [`format`] | event formats of tracefs, by which the bytes of a tracepoint are read |
 //! | [`proc`] | the sampler's stream of snapshots, and the texts of /proc and /sys in it |
 //! | [`perf_stat`], [`perf_script`] | lines of what perf prints |
+//! | [`host`] | the host's files: facts about the host, the kernel's log |
 //! | [`symbol_list`] | the recorder's list of object files |
 //!
 //! Nothing here panics on damaged input or allocates by a number that it read without a bound; what is wrong is an
@@ -18,6 +19,7 @@
 mod fixture;
 pub mod format;
 pub mod ftrace;
+pub mod host;
 pub mod perf_data;
 pub mod perf_script;
 pub mod perf_stat;

@@ -5,10 +5,11 @@ use std::path::Path;
 use perfcase_archive::{Anchor, ArchiveError, Capture, Issue, MemberKind};
 
 use super::{Options, note_problems};
-use crate::decoders::host::Host;
+use crate::decoders::host as host_rows;
 use crate::decoders::proc::{CLOCK_STEP_NS, signed_seconds};
 use crate::session::Session;
 use crate::tables::{CaptureRow, HostFileRow, RecorderProcessRow};
+use perfcase_decode::host::Host;
 use perfcase_symbols::Kallsyms;
 
 /// Largest host file whose text becomes a cell, in bytes.
@@ -59,7 +60,7 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles
             found.kallsyms = text.and_then(Kallsyms::parse);
         }
         if let (Some(name), Some(text)) = (member.path.strip_prefix("host/"), text) {
-            found.facts.file(session, name, text, start_ns);
+            host_rows::file(session, &mut found.facts, name, text, start_ns);
         }
         session.sink.tables.host_file.push(HostFileRow {
             path: &member.path,
@@ -90,7 +91,7 @@ pub(super) fn write_facts(session: &mut Session, capture: &Capture, mut facts: H
     for (node, cpus) in learned.numa_nodes {
         facts.add(&format!("numa.node{node}.cpus"), cpus, None);
     }
-    facts.write(session);
+    host_rows::write(session, facts);
 }
 
 /// Says when the wall clock was set during the recording: its distance from the clock that counts suspended time as well is
