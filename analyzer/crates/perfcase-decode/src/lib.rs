@@ -8,6 +8,7 @@
 //! | [`proc`] | the sampler's stream of snapshots, and the texts of /proc and /sys in it |
 //! | [`perf_stat`], [`perf_script`] | lines of what perf prints |
 //! | [`host`] | the host's files: facts about the host, the kernel's log |
+//! | [`jitdump`] | what a runtime recorded of the code that it generated |
 //! | [`symbol_list`] | the recorder's list of object files |
 //!
 //! Nothing here panics on damaged input or allocates by a number that it read without a bound; what is wrong is an
@@ -20,6 +21,10 @@ mod fixture;
 pub mod format;
 pub mod ftrace;
 pub mod host;
+pub mod jitdump;
+#[cfg(test)]
+#[path = "../../../testing/jitdump.rs"]
+mod jitdump_file;
 pub mod perf_data;
 pub mod perf_script;
 pub mod perf_stat;

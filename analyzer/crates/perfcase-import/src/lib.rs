@@ -11,6 +11,9 @@ pub mod decoders;
 #[allow(dead_code)]
 mod fixture;
 mod import;
+#[cfg(test)]
+#[path = "../../../testing/jitdump.rs"]
+mod jitdump_file;
 mod memory;
 mod model;
 mod order;

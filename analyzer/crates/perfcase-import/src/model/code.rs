@@ -1,28 +1,18 @@
-//! Functions that records told of, each at its time: generated code, programs that the kernel loaded.
+//! Functions that records name, each at its time: generated code, programs that the kernel loaded.
 
 use std::rc::Rc;
 
 use hashbrown::HashMap;
+use perfcase_decode::jitdump::SourceLine;
 
-/// A function that a record told; [`NO_CODE`] for all other addresses.
+/// A function that a record names; [`NO_CODE`] for all other addresses.
 pub(crate) type CodeId = u32;
 
-/// No record told a function.
+/// No record names a function.
 pub(crate) const NO_CODE: CodeId = u32::MAX;
 
 /// Functions that are kept, of all processes: a bound for hostile input.
 const MOST_FUNCTIONS: usize = 1 << 23;
-
-/// Where generated code comes from.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct SourceLine {
-    /// Distance from the function's start in bytes.
-    pub offset_bytes: u64,
-    /// Source file.
-    pub file: Rc<str>,
-    /// Line.
-    pub line: u32,
-}
 
 pub(crate) struct Code {
     pub(crate) start: u64,

@@ -2,8 +2,10 @@
 
 use std::rc::Rc;
 
+use perfcase_decode::jitdump::SourceLine;
+
 use super::Session;
-use crate::model::code::{Code, NO_CODE, SourceLine};
+use crate::model::code::{Code, NO_CODE};
 use crate::model::regions::Region;
 
 impl Session {

@@ -21,7 +21,6 @@ pub use perfcase_decode::NO_TIME;
 use perfcase_symbols::Objects;
 
 use crate::model::Model;
-pub use crate::model::code::SourceLine;
 pub use crate::model::events::{EventAttr, EventId, SourceId, SourceInfo};
 pub use crate::model::host::HostFacts;
 pub use crate::model::maps::Mapping;
