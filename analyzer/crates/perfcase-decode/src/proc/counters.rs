@@ -111,6 +111,11 @@ pub struct Pressure<'a> {
     pub total_ns: Option<i64>,
 }
 
+/// The resource of a path like /proc/pressure/memory.
+pub fn pressure_path(path: &str) -> Option<&str> {
+    path.strip_prefix("/proc/pressure/")
+}
+
 /// Reads `some avg10=0.12 avg60=0.00 avg300=0.00 total=345`: percent and µs.
 pub fn parse_pressure(text: &[u8]) -> Vec<Pressure<'_>> {
     let line = |line| {

@@ -1,5 +1,6 @@
 //! Words and numbers of the kernel's text files.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 /// Most lines that are read of a file.
@@ -22,4 +23,12 @@ pub fn number<'a, T: FromStr>(words: &mut impl Iterator<Item = &'a str>) -> Opti
 pub fn named(line: &str) -> Option<(&str, &str)> {
     let at = line.rfind(':')?;
     Some((line[..at].trim(), &line[at + 1..]))
+}
+
+/// The text with the recorder's octal escapes `\012`, `\040` and `\134` replaced by the bytes that they stand for.
+pub fn unescape(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace("\\012", "\n").replace("\\040", " ").replace("\\134", "\\"))
 }

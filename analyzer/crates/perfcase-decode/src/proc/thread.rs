@@ -1,4 +1,4 @@
-//! /proc/PID/[task/TID/]{stat,status,schedstat}. Fields: proc_pid_stat(5), proc_pid_status(5), and
+//! /proc/PID/[task/TID/]{stat,status,schedstat,wchan}. Fields: proc_pid_stat(5), proc_pid_status(5), and
 //! Documentation/scheduler/sched-stats.rst of the kernel.
 
 /// Which thread a path is about, and which of its files it is.
@@ -163,6 +163,11 @@ pub fn parse_schedstat(text: &[u8]) -> Option<(u64, u64, u64)> {
     Some((words.next()??, words.next()??, words.next()??))
 }
 
+/// Reads `wchan`: the kernel's function that the thread waits in. The kernel writes 0 for a thread that runs, or to hide it.
+pub fn parse_wchan(text: &[u8]) -> Option<&[u8]> {
+    Some(text.trim_ascii()).filter(|name| !matches!(*name, b"" | b"0"))
+}
+
 /// The name the scheduler's events give a thread. For threads of work queues (PF_WQ_WORKER) `stat` appends what they
 /// work on after `-` or `+`, and any name is cut to 15 bytes.
 pub fn scheduler_comm(stat: &ThreadStat) -> &[u8] {
@@ -235,6 +240,10 @@ mod tests {
         assert_eq!(status, want);
         assert_eq!(parse_schedstat(b"1 2 3\n"), Some((1, 2, 3)));
         assert_eq!(parse_schedstat(b"1 2"), None);
+        assert_eq!(
+            [parse_wchan(b"do_wait\n"), parse_wchan(b"0"), parse_wchan(b"")],
+            [Some(&b"do_wait"[..]), None, None]
+        );
     }
 
     #[test]

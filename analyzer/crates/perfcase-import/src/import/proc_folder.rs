@@ -7,13 +7,13 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use perfcase_archive::{ArchiveError, Capture, CaptureKind, Content, Issue, Member, MemberKind};
+use perfcase_decode::proc::socket::PATH_UNKNOWN;
 use perfcase_decode::proc::socket_text::Sockets;
 
 use super::inputs::note_unreadable;
 use super::proc_facts::Boot;
 use super::{Opened, bare_source};
 use crate::decoders::proc;
-use crate::decoders::proc::socket::OF_UNKNOWN;
 use crate::session::Session;
 
 /// The files of one moment, by their paths on the host.
@@ -156,7 +156,7 @@ fn with_sockets(files: Vec<(String, Content)>) -> (Vec<(String, Content)>, u64) 
     }
     let unread_count = sockets.unread_count;
     if !told.is_empty() {
-        others.push((OF_UNKNOWN.to_string(), Content::from_bytes(sockets.into_text().into_bytes())));
+        others.push((PATH_UNKNOWN.to_string(), Content::from_bytes(sockets.into_text().into_bytes())));
     }
     (others, unread_count)
 }

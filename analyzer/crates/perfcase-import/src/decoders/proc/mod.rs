@@ -1,10 +1,9 @@
 //! The sampler's stream of /proc and /sys files, to rows of `proc_cpu`, `proc_load`, `proc_memory`, `proc_thread`, ….
 
-mod fd;
 mod memory;
 mod process;
 mod rows;
-pub mod socket;
+mod socket;
 mod system;
 
 use std::collections::BTreeMap;

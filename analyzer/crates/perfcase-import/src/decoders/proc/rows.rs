@@ -1,10 +1,12 @@
 //! From the files of a snapshot to rows.
 
 use hashbrown::HashMap;
+use perfcase_decode::proc::process::{Io, parse_io};
+use perfcase_decode::proc::socket::parse_path as parse_socket_path;
 use perfcase_decode::proc::thread::{ThreadPath, ThreadStat, ThreadStatus, parse_schedstat, scheduler_comm};
 use perfcase_decode::proc::{meminfo, stat, thread};
 
-use super::process::{self, Io, Process, Processes, Units};
+use super::process::{self, Process, Processes, Units};
 use super::system::{self, At, Links};
 use super::{memory, socket};
 use crate::session::{NO_TIME, Session, SourceId, Utid};
@@ -112,7 +114,7 @@ impl Rows {
             };
         }
         let ts_ns = session.ts(clock_ns).unwrap_or(0);
-        if let Some(netns_inode) = socket::parse_path(path) {
+        if let Some(netns_inode) = parse_socket_path(path) {
             let at = At { ts_ns, snapshot: self.snapshot, source_id: self.source };
             let is_read = socket::read(session, at, netns_inode, &self.processes.holders, bytes);
             return if is_read { Outcome::Read } else { Outcome::Damaged };
@@ -256,13 +258,12 @@ impl Rows {
                 thread.status != ThreadStatus::default()
             }
             "io" => {
-                let io = process::parse_io(bytes);
+                let io = parse_io(bytes);
                 thread.io = io.unwrap_or_default();
                 io.is_some()
             }
-            // A thread that runs, or a kernel that hides it: 0.
             "wchan" => {
-                thread.wait_channel = Some(bytes.trim_ascii().to_vec()).filter(|name| !matches!(&name[..], b"" | b"0"));
+                thread.wait_channel = thread::parse_wchan(bytes).map(<[u8]>::to_vec);
                 true
             }
             _ => {

@@ -68,7 +68,7 @@ pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes:
         _ => {
             if let Some(count) = of_one_function(session, at, path, bytes) {
                 count
-            } else if let Some(resource) = path.strip_prefix("/proc/pressure/") {
+            } else if let Some(resource) = counters::pressure_path(path) {
                 pressure(session, at, resource, bytes)
             } else if let Some((name, file)) = devices::link_path(path) {
                 links.file(at, name, file, bytes);

@@ -1,9 +1,8 @@
 //! The links below /proc/PID/fd: a line each, `FD TARGET` (schema/README.md).
 
-use super::process::unescape;
-use super::system::At;
-use crate::session::Upid;
-use crate::tables::ProcFdRow;
+use std::borrow::Cow;
+
+use super::text::unescape;
 
 /// The kind of a socket.
 pub const SOCKET: &str = "socket";
@@ -13,33 +12,33 @@ pub const SOCKET: &str = "socket";
 pub struct Link<'a> {
     /// The descriptor.
     pub fd: i32,
-    /// What the link says.
-    pub target: std::borrow::Cow<'a, str>,
-    /// What it is.
+    /// The link's text.
+    pub target: Cow<'a, str>,
+    /// The kind of its file: [`SOCKET`], `pipe`, `memfd`, `device`, `file`, or the name of an anonymous inode.
     pub kind: &'a str,
     /// Inode of a socket or pipe.
     pub inode: Option<u64>,
 }
 
-impl Link<'_> {
-    /// Its row.
-    pub fn row(&self, at: At, upid: Upid, pid: i32) -> ProcFdRow<'_> {
-        ProcFdRow {
-            ts_ns: at.ts_ns,
-            snapshot: at.snapshot,
-            source_id: at.source_id,
-            upid,
-            pid,
-            fd: self.fd,
-            target: &self.target,
-            kind: self.kind.as_bytes(),
-            inode: self.inode,
-        }
-    }
+/// Reads the links. Other lines are left out.
+pub fn parse(text: &[u8]) -> Vec<Link<'_>> {
+    text.split(|&b| b == b'\n').filter_map(parse_link).collect()
 }
 
-/// Reads a line; `None` when it is none.
-pub fn parse_link(line: &[u8]) -> Option<Link<'_>> {
+/// Writes a link as the recorder does: a line that [`parse`] reads. `target` may be any bytes.
+pub fn write(out: &mut Vec<u8>, fd: u32, target: &[u8]) {
+    out.extend_from_slice(format!("{fd} ").as_bytes());
+    for &byte in target {
+        match byte {
+            b'\n' => out.extend_from_slice(b"\\012"),
+            b'\\' => out.extend_from_slice(b"\\134"),
+            byte => out.push(byte),
+        }
+    }
+    out.push(b'\n');
+}
+
+fn parse_link(line: &[u8]) -> Option<Link<'_>> {
     let line = std::str::from_utf8(line).ok()?;
     let (fd, target) = line.split_once(' ')?;
     let fd = fd.parse().ok()?;
@@ -47,7 +46,7 @@ pub fn parse_link(line: &[u8]) -> Option<Link<'_>> {
     Some(Link { fd, target: unescape(target), kind, inode })
 }
 
-/// What a link's text says that the descriptor is.
+/// The kind of the file that a link leads to, and the inode of a socket or pipe.
 fn kind(target: &str) -> (&str, Option<u64>) {
     for kind in [SOCKET, "pipe"] {
         let inode = target.strip_prefix(kind).and_then(|rest| rest.strip_prefix(":[")?.strip_suffix(']'));
@@ -92,5 +91,9 @@ mod tests {
         for bad in [&b""[..], b"x /a", b"5", b"\xff \xfe"] {
             assert_eq!(parse_link(bad), None);
         }
+        let mut text = Vec::new();
+        write(&mut text, 8, b"/a\nb\\c d");
+        assert_eq!(text, b"8 /a\\012b\\134c d\n");
+        assert_eq!(parse(&text)[0].target, "/a\nb\\c d");
     }
 }

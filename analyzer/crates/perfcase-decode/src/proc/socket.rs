@@ -1,0 +1,82 @@
+//! The recorder's list of sockets in a network namespace (schema/README.md): `key=value` words, a socket a line.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use hashbrown::HashMap;
+
+use super::text::unescape;
+
+/// The path of sockets whose namespace is not known: those of a folder of copies.
+pub const PATH_UNKNOWN: &str = "/perfcase/netns/unknown/sockets";
+
+/// Most words of a line that are read.
+const MOST_WORDS: usize = 96;
+
+/// The inode of the namespace in `/perfcase/netns/INODE/sockets`; `Some(None)` where it is not known.
+pub fn parse_path(path: &str) -> Option<Option<u64>> {
+    if path == PATH_UNKNOWN {
+        return Some(None);
+    }
+    path.strip_prefix("/perfcase/netns/")?.strip_suffix("/sockets")?.parse().ok().map(Some)
+}
+
+/// Reads the list: a socket for each line, `None` for a line that is no socket.
+pub fn parse(text: &[u8]) -> impl Iterator<Item = Option<Socket<'_>>> {
+    let lines = text.split(|&b| b == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| std::str::from_utf8(line).ok().and_then(Socket::parse))
+}
+
+/// A socket: its words by their keys. A socket has `family`, `protocol` and `state`.
+#[derive(Clone, Debug)]
+pub struct Socket<'a> {
+    words: HashMap<&'a str, &'a str>,
+}
+
+impl<'a> Socket<'a> {
+    fn parse(line: &'a str) -> Option<Socket<'a>> {
+        let words = line.split(' ').take(MOST_WORDS).filter_map(|word| word.split_once('='));
+        let words: HashMap<&str, &str> = words.collect();
+        ["family", "protocol", "state"].iter().all(|key| words.contains_key(key)).then_some(Socket { words })
+    }
+
+    /// The word of that key as it stands.
+    pub fn symbol(&self, key: &str) -> Option<&'a [u8]> {
+        self.words.get(key).map(|word| word.as_bytes())
+    }
+
+    /// The word of that key, without escapes.
+    pub fn text(&self, key: &str) -> Option<Cow<'a, str>> {
+        self.words.get(key).map(|word| unescape(word))
+    }
+
+    /// The word of that key as a number, in the unit that the key ends with.
+    pub fn number<T: FromStr>(&self, key: &str) -> Option<T> {
+        self.words.get(key).and_then(|word| word.parse().ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths() {
+        assert_eq!(parse_path("/perfcase/netns/4026531840/sockets"), Some(Some(4_026_531_840)));
+        assert_eq!(parse_path(PATH_UNKNOWN), Some(None));
+        assert_eq!(parse_path("/perfcase/netns/x/sockets"), None);
+        assert_eq!(parse_path("/proc/net/tcp"), None);
+    }
+
+    #[test]
+    fn sockets_and_other_lines() {
+        let text = b"family=inet protocol=tcp state=ESTAB local_address=::1 local_port=80 rtt_ns=x\n\n\
+                     family=unix protocol=stream state=LISTEN local_address=@a\\040b inode=0\nfamily=inet\n\xff\n";
+        let sockets: Vec<Option<Socket<'_>>> = parse(text).collect();
+        assert_eq!(sockets.iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false, false]);
+        let (tcp, unix) = (sockets[0].as_ref().unwrap(), sockets[1].as_ref().unwrap());
+        assert_eq!((tcp.symbol("state"), tcp.number("local_port")), (Some(&b"ESTAB"[..]), Some(80)));
+        assert_eq!((tcp.number::<i64>("rtt_ns"), tcp.number::<u64>("inode")), (None, None));
+        assert_eq!((unix.text("local_address").as_deref(), unix.number("inode")), (Some("@a b"), Some(0)));
+    }
+}
