@@ -1,6 +1,7 @@
 //! The sampler's [`stream`] of /proc and /sys files, and the texts of these files.
 
 pub mod cgroups;
+pub mod copies;
 pub mod counters;
 pub mod cpus;
 pub mod devices;

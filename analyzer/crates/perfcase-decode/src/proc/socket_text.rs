@@ -67,6 +67,33 @@ const LEFT_OUT: &[&str] = &[
     "unsent_bytes",
 ];
 
+/// A text with sockets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Text<'a> {
+    /// The output of ss.
+    Ss,
+    /// /proc/net/{tcp,tcp6,udp,udp6}: the protocol.
+    Inet(&'a str),
+    /// /proc/net/unix.
+    Unix,
+}
+
+impl Text<'_> {
+    /// The text that a copied file is by its path on the host; the output of ss may be called `ss`, `ss.txt`, `ss-t` or `ss_t`.
+    pub fn of_path(path: &str) -> Option<Text<'_>> {
+        let name = path.strip_prefix("/proc/")?;
+        match name.strip_prefix("net/") {
+            Some("unix") => Some(Text::Unix),
+            Some("tcp" | "tcp6") => Some(Text::Inet("tcp")),
+            Some("udp" | "udp6") => Some(Text::Inet("udp")),
+            _ => {
+                let rest = name.strip_prefix("ss").filter(|rest| !rest.contains('/'))?;
+                (rest.is_empty() || rest.starts_with(['.', '-', '_'])).then_some(Text::Ss)
+            }
+        }
+    }
+}
+
 /// The sockets of one moment. Each is here once, from the source that tells of it first.
 #[derive(Default)]
 pub struct Sockets {
@@ -77,6 +104,15 @@ pub struct Sockets {
 }
 
 impl Sockets {
+    /// Reads a text. The first text that names a socket counts: read the output of ss first, which says most.
+    pub fn read(&mut self, kind: Text<'_>, text: &str) {
+        match kind {
+            Text::Ss => self.ss(text),
+            Text::Inet(protocol) => self.inet(protocol, text),
+            Text::Unix => self.unix(text),
+        }
+    }
+
     /// The recorder's form of all of them.
     pub fn into_text(self) -> String {
         self.lines
@@ -109,7 +145,7 @@ impl Sockets {
     }
 
     /// What `ss` printed. What it says of a connection's inside may stand on a line of its own, indented.
-    pub fn ss(&mut self, text: &str) {
+    fn ss(&mut self, text: &str) {
         let mut whole: Vec<String> = Vec::new();
         for line in text.lines() {
             match whole.last_mut() {
@@ -168,7 +204,7 @@ impl Sockets {
     }
 
     /// /proc/net/tcp, tcp6, udp, udp6: addresses in hexadecimal, as a little-endian host prints them.
-    pub fn inet(&mut self, protocol: &str, text: &str) {
+    fn inet(&mut self, protocol: &str, text: &str) {
         for line in text.lines() {
             let words: Vec<&str> = line.split_ascii_whitespace().take(32).collect();
             let is_socket = words.first().is_some_and(|word| word.ends_with(':'));
@@ -207,7 +243,7 @@ impl Sockets {
     }
 
     /// /proc/net/unix.
-    pub fn unix(&mut self, text: &str) {
+    fn unix(&mut self, text: &str) {
         for line in text.lines() {
             let is_socket = line.split_ascii_whitespace().next().is_some_and(|word| word.ends_with(':'));
             self.unread_count += u64::from(self.unix_line(line).is_none() && is_socket);

@@ -77,6 +77,19 @@ pub struct Step<'a> {
     pub next: usize,
 }
 
+/// Writes a snapshot whose files were all read at `clock_ns`; nothing is known of its wall-clock time.
+pub fn write<'a>(out: &mut Vec<u8>, clock_ns: i64, seq: usize, files: impl IntoIterator<Item = (&'a str, &'a [u8])>) {
+    out.extend_from_slice(format!("S {clock_ns} 0 {seq}\n").as_bytes());
+    let mut file_count = 0;
+    for (path, bytes) in files {
+        out.extend_from_slice(format!("F {clock_ns} {} {path}\n", bytes.len()).as_bytes());
+        out.extend_from_slice(bytes);
+        out.push(b'\n');
+        file_count += 1;
+    }
+    out.extend_from_slice(format!("Z {clock_ns} {seq} {file_count} 0\n").as_bytes());
+}
+
 /// Reads the frame at `at`; `None` at the end.
 pub fn read(stream: &[u8], at: usize) -> Option<Step<'_>> {
     let rest = stream.get(at..).filter(|rest| !rest.is_empty())?;
@@ -208,6 +221,14 @@ mod tests {
             "S 30 40 1",
         ];
         assert_eq!(all(STREAM), (want.map(String::from).to_vec(), vec![]));
+    }
+
+    #[test]
+    fn a_written_snapshot_is_read() {
+        let mut stream = Vec::new();
+        write(&mut stream, 7, 3, [("/proc/a", &b"x\ny"[..]), ("/proc/b", b"")]);
+        let want = ["S 7 0 3", "F 7 /proc/a \"x\\ny\"", "F 7 /proc/b \"\"", "Z 7 3 2"];
+        assert_eq!(all(&stream), (want.map(String::from).to_vec(), vec![]));
     }
 
     #[test]

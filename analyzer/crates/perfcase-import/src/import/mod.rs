@@ -3,7 +3,6 @@
 mod about;
 mod inputs;
 mod perf;
-mod proc_facts;
 mod proc_folder;
 
 use std::collections::BTreeMap;

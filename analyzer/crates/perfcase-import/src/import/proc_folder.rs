@@ -2,16 +2,16 @@
 //! sampler writes (`schema/README.md`), and take its way from there.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use perfcase_archive::{ArchiveError, Capture, CaptureKind, Content, Issue, Member, MemberKind};
+use perfcase_decode::proc::copies::{Boot, host_path, is_host_stat, release, uptime};
 use perfcase_decode::proc::socket::PATH_UNKNOWN;
-use perfcase_decode::proc::socket_text::Sockets;
+use perfcase_decode::proc::socket_text::{Sockets, Text};
+use perfcase_decode::proc::{fd, stream};
 
 use super::inputs::note_unreadable;
-use super::proc_facts::Boot;
 use super::{Opened, bare_source};
 use crate::decoders::proc;
 use crate::session::Session;
@@ -60,19 +60,19 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Vec<Opene
             let issue = Issue::warning("damaged_line", message).count(unread_count);
             session.issue(of_folder(issue, folder).hint("ss with numbers for ports: ss -tiepnO"));
         }
-        moments.push(Moment { folder, uptime_ns, boot: Boot::of(&files), files });
+        moments.push(Moment { folder, uptime_ns, boot: Boot::of(&by_path(&files).collect::<Vec<_>>()), files });
     }
     moments.sort_by_key(|moment| (moment.uptime_ns, moment.folder.to_string()));
     for (_, content) in moments.iter().flat_map(|moment| &moment.files).filter(|(path, _)| path == "/proc/version") {
-        let release = std::str::from_utf8(content).ok().and_then(|text| text.split(' ').nth(2));
-        session.model.host.kernel_release = session.model.host.kernel_release.take().or(release.map(str::to_string));
+        let release = release(content).map(str::to_string);
+        session.model.host.kernel_release = session.model.host.kernel_release.take().or(release);
     }
     // One boot after the other on one axis of time: the clock of the first goes on.
     let mut opened = Vec::new();
     let boots = by_boot(moments);
     for boot in &boots {
         let source = session.source(bare_source(first));
-        let shift_ns = boot[0].boot.after(&boots[0][0].boot).unwrap_or(0);
+        let shift_ns = boot[0].boot.after_ns(&boots[0][0].boot).unwrap_or(0);
         let is_after_reboot = !opened.is_empty();
         if is_after_reboot {
             let told = format!(
@@ -107,9 +107,7 @@ fn by_boot(moments: Vec<Moment<'_>>) -> Vec<Vec<Moment<'_>>> {
 
 /// The files of each folder that has a copy of /proc/stat, by their paths on the host.
 fn by_folder<'a>(contents: &[(&'a Member, Content)]) -> BTreeMap<&'a str, Vec<(String, Content)>> {
-    let is_root = |(member, content): &&(&Member, Content)| {
-        (member.path == "stat" || member.path.ends_with("/stat")) && content.starts_with(b"cpu  ")
-    };
+    let is_root = |(member, content): &&(&Member, Content)| is_host_stat(&member.path, content);
     let root = |(member, _): &(&'a Member, Content)| member.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let roots: Vec<&str> = contents.iter().filter(is_root).map(root).collect();
     let mut folders: BTreeMap<&str, Vec<(String, Content)>> = BTreeMap::new();
@@ -128,34 +126,19 @@ fn by_folder<'a>(contents: &[(&'a Member, Content)]) -> BTreeMap<&'a str, Vec<(S
     folders
 }
 
-/// The files, those with sockets as one, in the recorder's form: of the same socket ss says most, and comes first; and how
-/// many lines of sockets could not be read.
+/// The files, those with sockets as one in the recorder's form; and how many lines of sockets could not be read.
 fn with_sockets(files: Vec<(String, Content)>) -> (Vec<(String, Content)>, u64) {
-    let is_ss = |path: &str| {
-        let name = path.strip_prefix("/proc/").filter(|name| !name.contains('/'));
-        name.and_then(|name| name.strip_prefix("ss"))
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '_']))
-    };
-    let net = |path: &str| {
-        path.strip_prefix("/proc/net/")
-            .filter(|name| matches!(*name, "tcp" | "tcp6" | "udp" | "udp6" | "unix"))
-            .map(str::to_string)
-    };
-    let (told, mut others): (Vec<_>, Vec<_>) =
-        files.into_iter().partition(|(path, _)| is_ss(path) || net(path).is_some());
+    let (texts, mut others): (Vec<_>, Vec<_>) = files.into_iter().partition(|(path, _)| Text::of_path(path).is_some());
+    let mut of_sockets: Vec<_> =
+        texts.iter().filter_map(|(path, content)| Some((Text::of_path(path)?, content))).collect();
+    // ss says most of a socket.
+    of_sockets.sort_by_key(|(kind, _)| *kind != Text::Ss);
     let mut sockets = Sockets::default();
-    for (path, content) in
-        told.iter().filter(|(path, _)| is_ss(path)).chain(told.iter().filter(|(path, _)| !is_ss(path)))
-    {
-        let text = String::from_utf8_lossy(content);
-        match net(path).as_deref() {
-            None => sockets.ss(&text),
-            Some("unix") => sockets.unix(&text),
-            Some(name) => sockets.inet(name.trim_end_matches('6'), &text),
-        }
+    for (kind, content) in of_sockets {
+        sockets.read(kind, &String::from_utf8_lossy(content));
     }
     let unread_count = sockets.unread_count;
-    if !told.is_empty() {
+    if !texts.is_empty() {
         others.push((PATH_UNKNOWN.to_string(), Content::from_bytes(sockets.into_text().into_bytes())));
     }
     (others, unread_count)
@@ -175,15 +158,7 @@ fn descriptors(folder: &Path) -> Vec<(String, Content)> {
             let mut text = Vec::new();
             for number in numbered(&links).into_iter().take(left) {
                 let Ok(target) = std::fs::read_link(links.join(number.to_string())) else { continue };
-                text.extend_from_slice(format!("{number} ").as_bytes());
-                for &byte in target.as_os_str().as_bytes() {
-                    match byte {
-                        b'\n' => text.extend_from_slice(b"\\012"),
-                        b'\\' => text.extend_from_slice(b"\\134"),
-                        byte => text.push(byte),
-                    }
-                }
-                text.push(b'\n');
+                fd::write(&mut text, number, target.as_os_str().as_bytes());
                 left -= 1;
             }
             if !text.is_empty() {
@@ -208,72 +183,23 @@ fn numbered(folder: &Path) -> Vec<u32> {
     numbers
 }
 
-/// Where the host has the file. Copies in one flat folder have `_` for `/`; processes may lie below `pid`.
-fn host_path(name: &str) -> String {
-    let name = name.strip_prefix("pid/").unwrap_or(name);
-    if let Some(file) = name.strip_prefix("cgroup_") {
-        return format!("/sys/fs/cgroup/{file}");
-    }
-    for folder in ["net", "pressure"] {
-        if let Some(file) = name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('_')) {
-            return format!("/proc/{folder}/{file}");
-        }
-    }
-    format!("/proc/{name}")
-}
-
-/// Seconds since boot, with two digits.
-fn uptime(text: &[u8]) -> Option<i64> {
-    let word = std::str::from_utf8(text).ok()?.split_ascii_whitespace().next()?;
-    let (seconds, digits) = word.split_once('.').unwrap_or((word, ""));
-    let fraction: i64 = format!("{digits:0<9}").get(..9)?.parse().ok()?;
-    seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(fraction).filter(|ns| *ns >= 0)
-}
-
+/// The stream of snapshots that the moments make.
 fn stream(moments: &[Moment<'_>], shift_ns: i64) -> Vec<u8> {
     let mut out = Vec::new();
     for (seq, moment) in moments.iter().enumerate() {
-        let clock = moment.uptime_ns.saturating_add(shift_ns);
-        // Writing to memory does not fail.
-        let _ = writeln!(out, "S {clock} 0 {seq}");
-        for (path, bytes) in &moment.files {
-            let _ = writeln!(out, "F {clock} {} {path}", bytes.len());
-            out.extend_from_slice(bytes);
-            out.push(b'\n');
-        }
-        let _ = writeln!(out, "Z {clock} {seq} {} 0", moment.files.len());
+        stream::write(&mut out, moment.uptime_ns.saturating_add(shift_ns), seq, by_path(&moment.files));
     }
     out
+}
+
+/// The paths and bytes of files.
+fn by_path(files: &Files) -> impl Iterator<Item = (&str, &[u8])> {
+    files.iter().map(|(path, content)| (path.as_str(), &content[..]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_copies() {
-        for (name, path) in [
-            ("stat", "/proc/stat"),
-            ("net_dev", "/proc/net/dev"),
-            ("net/dev", "/proc/net/dev"),
-            ("pressure_io", "/proc/pressure/io"),
-            ("cgroup_cpu.stat", "/sys/fs/cgroup/cpu.stat"),
-            ("pid/12/status", "/proc/12/status"),
-            ("12/task/13/stat", "/proc/12/task/13/stat"),
-            ("network", "/proc/network"),
-        ] {
-            assert_eq!(host_path(name), path);
-        }
-    }
-
-    #[test]
-    fn times() {
-        assert_eq!(uptime(b"108.50 41.74\n"), Some(108_500_000_000));
-        assert_eq!(uptime(b"7\n"), Some(7_000_000_000));
-        for bad in [&b""[..], b"x", b"-1.00 2", b"1.x", b"99999999999999999.00"] {
-            assert_eq!(uptime(bad), None);
-        }
-    }
 
     #[test]
     fn links_of_descriptors_are_read_and_not_followed() {
