@@ -1,7 +1,8 @@
-//! Lines of `perf stat`, CSV (`-x`), JSON (`-j`) or text for people.
+//! Output of `perf stat`, CSV (`-x`), JSON (`-j`) or text for people: [`reader`] reads a file, the others a line.
 
 pub mod csv;
 pub mod json;
+pub mod reader;
 pub mod reading;
 pub mod text;
 

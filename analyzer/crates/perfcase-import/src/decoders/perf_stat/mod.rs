@@ -1,16 +1,12 @@
 //! `perf stat` output, CSV (`-x`), JSON (`-j`) or text for people, to rows of `pmc_interval`.
 
-use std::collections::VecDeque;
-
 use perfcase_archive::{Content, Issue, Severity};
-use perfcase_decode::perf_stat::{Line, Reading, Scope, Status, parse_line, text};
+use perfcase_decode::perf_stat::reader::Reader;
+use perfcase_decode::perf_stat::{Reading, Scope, Status};
 
 use crate::session::{NO_TIME, Session, SourceId};
 use crate::source::Source;
 use crate::tables::PmcIntervalRow;
-
-/// Longest line that is looked at.
-const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// Events that are named in a report.
 const NAMES_MAX: usize = 100;
@@ -29,72 +25,28 @@ pub struct Options {
 
 /// Starts to read `perf stat` output. It never fails: lines that are not understood become issues.
 pub fn open(content: Content, source: SourceId, options: Options) -> Box<dyn Source> {
-    let head = String::from_utf8_lossy(&content[..content.len().min(LINE_BYTES_MAX)]).into_owned();
-    let mut stat = PerfStat {
-        is_text: text::is_text(&head),
-        is_below_heading: head.lines().any(text::is_interval_header),
-        run: VecDeque::new(),
-        lines: Lines { content, at: 0 },
+    let mut reader = Reader::new(content);
+    Box::new(PerfStat {
+        next: reader.next(),
+        reader,
         source,
         options,
-        separator: None,
-        next: None,
-        has_intervals: false,
         interval_end: None,
         interval_start: 0,
-        unknown: Tally::default(),
-        above: Tally::default(),
-        has_json: false,
-        summary_count: 0,
         not_supported: Vec::new(),
         row_count: 0,
         counted: 0,
         waited: false,
-    };
-    stat.next = stat.read();
-    Box::new(stat)
-}
-
-#[derive(Default)]
-struct Tally {
-    count: u64,
-    first_at: Option<u64>,
-    first: String,
-}
-
-impl Tally {
-    fn add(&mut self, at: u64, line: &str) {
-        self.count += 1;
-        if self.first_at.is_none() {
-            self.first_at = Some(at);
-            self.first = line.chars().take(80).collect();
-        }
-    }
+    })
 }
 
 struct PerfStat {
-    lines: Lines,
-    /// The form for people.
-    is_text: bool,
-    /// In the form for people a heading was read. What comes before the first one is the command's own output.
-    is_below_heading: bool,
-    /// In the form for people: totals whose run's length is known now.
-    run: VecDeque<Reading>,
+    reader: Reader<Content>,
     source: SourceId,
     options: Options,
-    /// The separator of CSV, once a line told it.
-    separator: Option<char>,
     next: Option<Reading>,
-    /// A line had a time: one without is the total of all intervals.
-    has_intervals: bool,
     interval_end: Option<i64>,
     interval_start: i64,
-    unknown: Tally,
-    /// Lines above the first counter.
-    above: Tally,
-    /// A line was JSON.
-    has_json: bool,
-    summary_count: u64,
     not_supported: Vec<String>,
     row_count: u64,
     counted: u64,
@@ -103,61 +55,6 @@ struct PerfStat {
 }
 
 impl PerfStat {
-    /// The next counter value.
-    fn read(&mut self) -> Option<Reading> {
-        if self.is_text {
-            return self.read_text();
-        }
-        loop {
-            let (at, line) = self.lines.next()?;
-            match parse_line(&line, &mut self.separator, self.has_intervals) {
-                Line::Reading(reading) => {
-                    self.has_intervals |= reading.at_ns.is_some();
-                    self.has_json |= self.separator.is_none();
-                    return Some(reading);
-                }
-                Line::Nothing => {}
-                Line::Summary => self.summary_count += 1,
-                // What a terminal or a wrapper wrote there, or the command itself.
-                Line::Unknown if self.separator.is_none() && !self.has_json => self.above.add(at, &line),
-                Line::Unknown => self.unknown.add(at, &line),
-            }
-        }
-    }
-
-    /// The next counter value of the form for people. How long a run took stands below its values.
-    fn read_text(&mut self) -> Option<Reading> {
-        let mut waiting = VecDeque::new();
-        while self.run.is_empty() {
-            let Some((at, line)) = self.lines.next() else {
-                self.run.append(&mut waiting);
-                break;
-            };
-            match text::parse(&line) {
-                text::Text::Heading => {
-                    self.is_below_heading = true;
-                    // A run whose end was not printed.
-                    self.run.append(&mut waiting);
-                }
-                _ if !self.is_below_heading => {}
-                text::Text::Line(Line::Reading(reading)) if reading.at_ns.is_some() => {
-                    self.has_intervals = true;
-                    return Some(reading);
-                }
-                text::Text::Line(Line::Reading(_)) if self.has_intervals => self.summary_count += 1,
-                text::Text::Line(Line::Reading(reading)) => waiting.push_back(reading),
-                text::Text::Elapsed(ns) => {
-                    waiting.iter_mut().for_each(|reading: &mut Reading| reading.elapsed_ns = Some(ns));
-                    self.run.append(&mut waiting);
-                }
-                text::Text::Advice => while self.lines.next().is_some_and(|(_, line)| !line.trim().is_empty()) {},
-                text::Text::Line(Line::Unknown) => self.unknown.add(at, &line),
-                text::Text::Line(_) => {}
-            }
-        }
-        self.run.pop_front()
-    }
-
     /// The reading's time on the capture's clock; [`NO_TIME`] where nobody said when perf stat started.
     fn clock_ns(&self, reading: &Reading) -> i64 {
         match (reading.at_ns, self.options.started_ns) {
@@ -240,7 +137,7 @@ impl Source for PerfStat {
         if let Some(reading) = self.next.take() {
             self.push(session, &reading);
         }
-        self.next = self.read();
+        self.next = self.reader.next();
     }
 
     fn finish(&mut self, session: &mut Session) {
@@ -251,27 +148,8 @@ impl Source for PerfStat {
             session.ts(start.saturating_add(end));
         }
         let mut issue = |issue| session.issue_of(self.source, issue);
-        if self.unknown.count > 0 {
-            let message = format!(
-                "{} lines are no counter values and were left out; the first: {:?}",
-                self.unknown.count, self.unknown.first
-            );
-            issue(Issue::warning("unparsed_line", message).at(self.unknown.first_at));
-        }
-        if self.above.count > 0 {
-            let message = format!(
-                "{} lines above the first counter are not perf's and were left out; the first: {:?}",
-                self.above.count, self.above.first
-            );
-            issue(Issue::info("banner", message).at(self.above.first_at));
-        }
-        if self.lines.cut() {
-            let message = "the last line has no end: perf stat was killed while writing it";
-            issue(Issue::info("truncated", message).at(self.lines.content.len() as u64));
-        }
-        if self.summary_count > 0 {
-            let message = format!("{} lines of --summary were left out: they add up the intervals", self.summary_count);
-            issue(Issue::info("summary_lines", message));
+        for problem in self.reader.problems() {
+            issue(problem);
         }
         if !self.not_supported.is_empty() {
             let shown = self.not_supported[..self.not_supported.len().min(20)].join(", ");
@@ -287,27 +165,6 @@ impl Source for PerfStat {
             let message = "not one event was counted in it: see pmc_interval.status";
             issue(Issue::new(severity, "nothing_counted", message));
         }
-    }
-}
-
-/// The lines of the file with their offsets; a last one without an end is not given, for its numbers may be cut.
-struct Lines {
-    content: Content,
-    at: usize,
-}
-
-impl Lines {
-    fn next(&mut self) -> Option<(u64, String)> {
-        let start = self.at;
-        let rest = self.content.get(start..)?;
-        let length = rest.iter().position(|&b| b == b'\n')?;
-        self.at = start + length + 1;
-        let line = &rest[..length.min(LINE_BYTES_MAX)];
-        Some((start as u64, String::from_utf8_lossy(line).into_owned()))
-    }
-
-    fn cut(&self) -> bool {
-        self.at < self.content.len()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Whole files through the decoder.
 
-use crate::scale::scaled;
 use perfcase_archive::Content;
 
 use super::*;
@@ -127,26 +126,6 @@ fn an_empty_run_says_so() {
 fn a_run_that_counted_nothing_is_a_warning() {
     let (rows, issues) = import("     1.000000000,<not supported>,,cs,app,0,100.00,,\n", None, Options::default());
     assert_eq!((rows.len(), issues), (1, vec!["not_supported", "nothing_counted"]));
-}
-
-#[test]
-fn any_bytes_are_survived() {
-    let good = "     1.000000000,CPU0,500,,cpu/a=1,b=2/,cycles,1000,100.00,1.000,GHz\n{\"interval\" : 1.0, \"cpu\" : \"0\", \"counter-value\" : \"1\", \"event\" : \"x\"}\n";
-    let mut seed = 1u64;
-    for _ in 0..scaled(30_000) {
-        let mut bytes = good.as_bytes().to_vec();
-        for _ in 0..3 {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let at = (seed >> 40) as usize % bytes.len();
-            bytes[at] = (seed >> 32) as u8;
-        }
-        let text = String::from_utf8_lossy(&bytes);
-        let mut separator = None;
-        for line in text.lines() {
-            parse_line(line, &mut separator, false);
-            text::parse(line);
-        }
-    }
 }
 
 /// As perf 6.1 prints `-x ' '`: with units, without, for what was not counted, with a deviation, by interval and CPU.
