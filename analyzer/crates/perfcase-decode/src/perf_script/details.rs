@@ -43,6 +43,10 @@ pub struct Details {
     pub physical_address: Option<u64>,
     /// Registers in the order in which they were printed: of the interrupt, of the user.
     pub registers: Vec<Registers>,
+    /// Registers at the interrupt, by [`Details::name_registers`].
+    pub interrupt: Option<Registers>,
+    /// Registers of the user, by [`Details::name_registers`].
+    pub user: Option<Registers>,
     /// Branches, newest first.
     pub branches: Vec<Branch>,
     /// Older branches, beyond the bound.
@@ -109,6 +113,22 @@ impl Details {
             self.tail(text);
         }
         is_tail
+    }
+
+    /// Sorts the registers by their kind. A single kind has no name in the text: the header says which kinds were `recorded`, at the
+    /// interrupt and of the user; without a header they are the user's, as dwarf stacks need. True where both were recorded and
+    /// one is printed: then nothing says which it is, and it is left out.
+    pub fn name_registers(&mut self, recorded: (bool, bool)) -> bool {
+        let second = (self.registers.len() > 1).then(|| self.registers.pop()).flatten();
+        let first = self.registers.pop();
+        let is_unclear = first.is_some() && second.is_none() && recorded == (true, true);
+        (self.interrupt, self.user) = match (first, second) {
+            _ if is_unclear => (None, None),
+            (first, Some(second)) => (first, Some(second)),
+            (first, None) if recorded == (true, false) => (first, None),
+            (first, None) => (None, first),
+        };
+        is_unclear
     }
 
     /// `7f43 [unknown] (/lib/x)      1e05080021` before ` |OP LOAD|LVL L1 hit|…|BLK  N/A      12     7f43 main (/bin/x)`.
@@ -303,9 +323,21 @@ mod tests {
             ]
         );
         assert_eq!(details.physical_address, Some(9));
+        let mut named = details.clone();
+        assert!(!named.name_registers((true, true)));
+        assert_eq!((named.interrupt, named.user), (Some(of(2, &[0xb5, 0, 0x202])), Some(of(1, &[0xb5]))));
         let mut details = Details::default();
         assert!(details.of_last_line(" ABI:2    AX:0x1 \n"));
         assert_eq!(details.registers, [of(2, &[1])]);
+        for (recorded, is_unclear, interrupt, user) in [
+            ((true, true), true, None, None),
+            ((true, false), false, Some(of(2, &[1])), None),
+            ((false, false), false, None, Some(of(2, &[1]))),
+        ] {
+            let mut named = details.clone();
+            assert_eq!(named.name_registers(recorded), is_unclear);
+            assert_eq!((named.interrupt, named.user), (interrupt, user));
+        }
         for text in [" ABI", "\t 7f43 main (/x)", " 0x10/0x20/Q/-/-/1", " 0x10(/0x20/M/-/-/1", "0x"] {
             assert!(!details.of_last_line(text), "{text}");
         }

@@ -35,6 +35,14 @@ pub fn parse(system: &str, event: &str, text: &str, is_old_kernel: bool) -> Vec<
     })
 }
 
+/// Names that the system call of `sys_enter_openat` or `sys_exit_openat` may have: its own, and that without what the
+/// kernel's function is called after its history (`newfstat`, `sendfile64`).
+pub fn call_names(event: &str) -> Option<[&str; 2]> {
+    let name = event.strip_prefix("sys_enter_").or_else(|| event.strip_prefix("sys_exit_"))?;
+    let plain = name.strip_prefix("new").unwrap_or(name);
+    Some([name, plain.strip_suffix("64").unwrap_or(plain)])
+}
+
 fn int(name: &str, value: i64) -> Field {
     (name.to_string(), Value::Int(value))
 }
@@ -253,6 +261,14 @@ mod tests {
             Value::Text(v) => format!("{name}'{v}'"),
         };
         parse(system, event, printed, false).iter().map(show).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn names_of_calls() {
+        assert_eq!(call_names("sys_enter_openat"), Some(["openat", "openat"]));
+        assert_eq!(call_names("sys_exit_newfstat"), Some(["newfstat", "fstat"]));
+        assert_eq!(call_names("sys_enter_sendfile64"), Some(["sendfile64", "sendfile"]));
+        assert_eq!(call_names("sched_switch"), None);
     }
 
     #[test]

@@ -199,6 +199,13 @@ fn time(text: &str) -> Option<i64> {
     seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
+/// System and name of a tracepoint's event; `None` for `cycles:u` and its like.
+pub fn tracepoint(event: &str) -> Option<(&str, &str)> {
+    let (system, name) = event.split_once(':')?;
+    let is_modifier = name.len() <= 8 && name.bytes().all(|b| b"ukhHGIpPSDWeb".contains(&b));
+    (!is_modifier && !system.is_empty() && !system.contains('/')).then_some((system, name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,6 +284,14 @@ mod tests {
             assert!(parse(line).unwrap().is_vague(), "{line}");
         }
         assert!(!parse("sh 474 [003] cycles:").unwrap().is_vague());
+    }
+
+    #[test]
+    fn events_of_tracepoints() {
+        assert_eq!(tracepoint("sched:sched_switch"), Some(("sched", "sched_switch")));
+        for event in ["cycles:u", "cycles", "cpu/cycles/:k", ":x"] {
+            assert_eq!(tracepoint(event), None, "{event}");
+        }
     }
 
     #[test]

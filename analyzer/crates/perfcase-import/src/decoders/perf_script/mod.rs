@@ -5,7 +5,6 @@
 //! perf.data's records: a tracepoint's fields are laid out as a record again and handed to the session.
 
 mod detail_rows;
-mod header;
 mod layout;
 mod source;
 
