@@ -15,7 +15,7 @@
 //! [`Issue`](perfcase_archive::Issue), beside what could still be read. perfcase-import makes tables of it.
 
 #[cfg(test)]
-#[path = "../../perfcase-import/tests/all/support/fixture.rs"]
+#[path = "../../../testing/fixture.rs"]
 #[allow(dead_code)]
 mod fixture;
 pub mod format;

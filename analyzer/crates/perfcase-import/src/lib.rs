@@ -7,7 +7,7 @@
 mod columns;
 pub mod decoders;
 #[cfg(test)]
-#[path = "../tests/all/support/fixture.rs"]
+#[path = "../../../testing/fixture.rs"]
 #[allow(dead_code)]
 mod fixture;
 mod import;

@@ -1,6 +1,6 @@
 //! Every integration test of this crate, in one program: linked once.
 
-#[path = "../../../perfcase-import/tests/all/support/fixture.rs"]
+#[path = "../../../../testing/fixture.rs"]
 #[allow(dead_code)]
 mod fixture;
 mod perf_data_alone;

@@ -1,5 +1,5 @@
 //! Real files against what `trace-cmd report` printed of them. Where the files come from:
-//! `tests/data/ftrace/README.md`.
+//! `analyzer/testing/data/ftrace/README.md`.
 
 use super::*;
 use crate::fixture::{fixture, text};

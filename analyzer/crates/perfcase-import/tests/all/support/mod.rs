@@ -3,6 +3,7 @@
 #[allow(dead_code)]
 pub mod build;
 #[allow(dead_code)]
+#[path = "../../../../../testing/fixture.rs"]
 pub mod fixture;
 #[allow(dead_code)]
 pub mod rebuild;

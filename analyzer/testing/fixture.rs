@@ -1,4 +1,4 @@
-//! Recorded files: those of this crate's `tests/data`, and those of the repository's `tests/data/captures`.
+//! Recorded files: those in `data/` beside this file, and those of the repository's `tests/data/captures`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,15 +13,15 @@ const SHARED: [(&str, &str); 7] = [
     ("perf_text/x86_64-sched.data", "x86_64/sched.data"),
 ];
 
-/// A file or folder of `tests/data`, as it is stored.
+/// A file or folder of `data/`, as it is stored.
 pub fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../perfcase-import/tests/data").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/data").join(name)
 }
 
-/// The bytes of a file of `tests/data`, decompressed; `name` is without `.zst`.
+/// The bytes of a file of `data/`, decompressed; `name` is without `.zst`.
 pub fn fixture(name: &str) -> Vec<u8> {
     if let Some((_, shared)) = SHARED.iter().find(|(own, _)| *own == name) {
-        let packed = read(&data("../../../../../tests/data/captures").join(format!("{shared}.xz")));
+        let packed = read(&data("../../../tests/data/captures").join(format!("{shared}.xz")));
         let mut bytes = Vec::new();
         lzma_rs::xz_decompress(&mut &packed[..], &mut bytes).unwrap();
         return bytes;
@@ -30,7 +30,7 @@ pub fn fixture(name: &str) -> Vec<u8> {
     if packed.exists() { zstd::decode_all(&read(&packed)[..]).unwrap() } else { read(&data(name)) }
 }
 
-/// The text of a file of `tests/data`.
+/// The text of a file of `data/`.
 pub fn text(name: &str) -> String {
     String::from_utf8(fixture(name)).unwrap()
 }
