@@ -57,6 +57,25 @@ impl TscToNs {
     }
 }
 
+/// The recorded machine, by a text such as `Linux HOST 6.1.0 x86_64`. What the text lacks is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Uname<'a> {
+    /// The host's name.
+    pub hostname: Option<&'a str>,
+    /// The kernel's release.
+    pub release: Option<&'a str>,
+    /// The architecture.
+    pub machine: Option<&'a str>,
+}
+
+impl Uname<'_> {
+    /// Reads the text.
+    pub fn parse(text: &str) -> Uname<'_> {
+        let mut words = text.split_ascii_whitespace().skip(1);
+        Uname { hostname: words.next(), release: words.next(), machine: words.next() }
+    }
+}
+
 /// Counters of one CPU's ring buffer at the end of the recording, from `per_cpu/cpuN/stats`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CpuStats {
@@ -135,7 +154,7 @@ pub struct Capture {
     pub buffers: Vec<Buffer>,
     /// CPUs of the machine, where the trace says.
     pub cpu_count: Option<u32>,
-    /// `uname` of the machine.
+    /// What trace-cmd notes of the machine, for [`Uname::parse`].
     pub uname: Option<String>,
     /// Version of the recording tool.
     pub tool_version: Option<String>,

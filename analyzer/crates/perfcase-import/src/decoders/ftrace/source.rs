@@ -5,7 +5,7 @@ use std::ops::Deref;
 use hashbrown::HashMap;
 use perfcase_archive::Issue;
 use perfcase_decode::format::EventFormat;
-use perfcase_decode::ftrace::capture::TscToNs;
+use perfcase_decode::ftrace::capture::{TscToNs, Uname};
 use perfcase_decode::ftrace::events::{CommonFields, Events};
 use perfcase_decode::ftrace::stream::Loss;
 
@@ -30,16 +30,14 @@ pub struct FtraceSource<B> {
     counted_losses: Vec<u64>,
 }
 
-/// `Linux HOST 6.1.0 x86_64`, as trace-cmd notes it. What a capture's manifest says stays.
-fn about_machine(session: &mut Session, uname: &str) {
-    let mut words = uname.split_ascii_whitespace().skip(1).map(str::to_string);
-    let (hostname, release, machine) = (words.next(), words.next(), words.next());
-    if let Some(machine) = &machine {
+/// Notes the machine. What a capture's manifest says of it stays.
+fn about_machine(session: &mut Session, uname: Uname<'_>) {
+    if let Some(machine) = uname.machine {
         session.set_machine(machine);
     }
     let host = &mut session.model.host;
-    host.hostname = host.hostname.take().or(hostname);
-    host.kernel_release = host.kernel_release.take().or(release);
+    host.hostname = host.hostname.take().or(uname.hostname.map(str::to_string));
+    host.kernel_release = host.kernel_release.take().or(uname.release.map(str::to_string));
 }
 
 impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
@@ -60,7 +58,7 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
             session.issue_of(source, Issue::warning("unknown_clock", text));
         }
         if let Some(uname) = &events.capture.uname {
-            about_machine(session, uname);
+            about_machine(session, Uname::parse(uname));
         }
         if let Some(info) = session.source_info(source) {
             info.clock = info.clock.take().or_else(|| clock_name(&clock));
