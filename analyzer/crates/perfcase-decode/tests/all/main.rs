@@ -1,8 +1,11 @@
 //! Every integration test of this crate, in one program: linked once.
 
+#[path = "../../../../testing/chance.rs"]
+mod chance;
 #[path = "../../../../testing/fixture.rs"]
 #[allow(dead_code)]
 mod fixture;
 mod perf_data_alone;
 #[path = "../../../../testing/scale.rs"]
 mod scale;
+mod texts_alone;

@@ -5,6 +5,7 @@ use perfcase_decode::perf_data::record::{self, kind};
 use perfcase_decode::perf_data::recording::Recording;
 use perfcase_decode::perf_data::scan::scan;
 
+use crate::chance::Chance;
 use crate::fixture::fixture;
 use crate::scale::scaled;
 
@@ -47,19 +48,15 @@ fn each_record_of_a_whole_file_is_read() {
 
 #[test]
 fn flipped_bits_cost_records_and_never_more() {
-    let mut state = 7u64;
-    let mut random = move |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
+    let mut chance = Chance::new(7);
     for name in ["file", "compressed"] {
         let whole = fixture(&format!("perf/{name}.data"));
         for round in 0..scaled(1000) {
             let mut file = whole.clone();
             // Half of them in the first bytes, where every byte is a length or an offset.
             let reach = if round % 2 == 0 { 512 } else { file.len() };
-            for _ in 0..1 + random(8) {
-                file[random(reach)] ^= 1 << random(8);
+            for _ in 0..1 + chance.below(8) {
+                file[chance.below(reach)] ^= 1 << chance.below(8);
             }
             let Ok(mut recording) = scan(&file) else { continue };
             let found = read(&file, &mut recording);
