@@ -6,7 +6,7 @@
 -- next: perfcase view cpu_frequency: the clock of each CPU over time, and how it was measured
 -- next: perfcase view machine_config: governor, limits and boost (cpu.frequency.*). kernel_log shows limits by heat and power
 -- taught by: A tale of ten bugs (10)
--- source: cpu_frequency, cpu_utilization, machine_config
+-- source: cpu_frequency, cpu_summary, machine_config
 -- evidence: SELECT ts_ns, cpu, run_ratio, used_ratio, effective_ghz, base_ghz, method FROM cpu_frequency UNION ALL BY NAME
 --   SELECT try_cast(value AS DOUBLE) / 1e6 AS effective_ghz, key AS method FROM machine_config WHERE key LIKE 'cpu.frequency.%max'
 --   ORDER BY ts_ns, cpu, method
@@ -29,7 +29,7 @@ WITH threshold AS (
   FROM machine_config
   HAVING count(*) > 0
 ), host AS (
-  SELECT @ratio(sum(busy_ns), sum(cpu_ns)) AS busy_ratio FROM cpu_utilization WHERE cpu = 'all' HAVING count(*) > 0
+  SELECT busy_ratio FROM cpu_summary WHERE cpu = 'all'
 ), slow AS (
   SELECT k.ghz / k.base_ghz AS clock_ratio, 'CPU clock' AS subject,
     format('busy CPUs ran at {:.2f} GHz, {:.1f} % of their base clock of {:.2f} GHz, in {:.2f} s of busy time',

@@ -9,7 +9,7 @@
 -- next: perfcase view disk_utilization: when, and the sizes of the requests
 -- next: perfcase view process_activity: which processes read and write. page_cache: whether memory could have answered
 -- taught by: A high rate of paging
--- source: disk_load
+-- source: disk_summary
 -- evidence: SELECT ts_ns, device, read_per_s, write_per_s, request_size_bytes, read_await_ns, write_await_ns, queue_length, util_ratio FROM
 --   disk_utilization WHERE read_count + write_count > 0 ORDER BY ts_ns, device
 -- judged when: SELECT count(*) > 0 FROM disk_utilization
@@ -19,7 +19,7 @@ WITH threshold AS (
     0.5 AS traced_ratio
 ), told AS (
   SELECT d.*, CASE WHEN d.alone_count >= h.alone_count AND d.traced_count >= h.traced_ratio * d.request_count THEN d.alone_ns END AS idle_ns
-  FROM disk_load AS d
+  FROM disk_summary AS d
   CROSS JOIN threshold AS h
 )
 SELECT

@@ -9,7 +9,7 @@
 -- next: perfcase view disk_utilization and block_latency: the times and their distribution
 -- next: perfcase view kernel_log: what the device reported
 -- taught by: A tale of ten bugs (8)
--- source: disk_load
+-- source: disk_summary
 -- evidence: SELECT ts_ns, device, read_count, write_count, read_await_ns, write_await_ns, queue_length, util_ratio FROM disk_utilization
 --   WHERE read_count + write_count > 0 ORDER BY ts_ns, device
 -- judged when: SELECT count(*) > 0 FROM disk_utilization
@@ -18,7 +18,7 @@ WITH threshold AS (
   SELECT 20 AS request_count, 20000000 AS await_ns, 2 AS depth, 0.5 AS critical_ratio, 0.05 AS warning_ratio, 0.5 AS traced_ratio
 ), told AS (
   SELECT d.*, CASE WHEN d.traced_count >= h.traced_ratio * d.request_count THEN d.traced_p50_ns END AS p50_ns
-  FROM disk_load AS d
+  FROM disk_summary AS d
   CROSS JOIN threshold AS h
 )
 SELECT

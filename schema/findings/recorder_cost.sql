@@ -4,9 +4,9 @@
 -- means: the figures of this capture describe the host with the recorder on it. Without the recorder, threads would wait less
 -- next: record less: fewer events (perfcase-record --help), a longer --interval, only one command or control group
 -- taught by: A tale of ten bugs (9)
--- source: capture, cpu_utilization, recorder_overhead
+-- source: capture, cpu_summary, recorder_overhead
 -- evidence: SELECT process, phase, cpu_ns, cpu_ratio, event_count FROM recorder_overhead
--- judged when: SELECT count(busy_ratio) > 0 FROM cpu_utilization
+-- judged when: SELECT count(busy_ratio) > 0 FROM cpu_summary
 -- not judged: how busy the host was. It needs two snapshots of /proc; perfcase-record takes them by default
 WITH threshold AS (
   SELECT 0.05 AS note_ratio, 0.1 AS warning_ratio, 0.1 AS others_ratio
@@ -17,10 +17,7 @@ WITH threshold AS (
   WHERE coalesce(phase, 'recording') = 'recording' AND process NOT LIKE '%, and the recorded command'
   HAVING count(cpu_ratio) > 0
 ), host AS (
-  SELECT @ratio(sum(busy_ns), sum(cpu_ns)) AS busy_ratio
-  FROM cpu_utilization
-  WHERE cpu = 'all'
-  HAVING count(*) > 0
+  SELECT busy_ratio FROM cpu_summary WHERE cpu = 'all'
 ), share AS (
   SELECT k.*, k.one_cpu_ratio / c.cpu_count AS all_cpu_ratio, h.busy_ratio
   FROM cost AS k

@@ -6,21 +6,16 @@
 -- next: perfcase view cpu_utilization: softirq_ratio of each CPU over time. irq_time: which soft interrupt (net_rx, block, timer)
 -- next: receive queues and their affinity: /proc/interrupts, ethtool -l, RPS (rps_cpus)
 -- taught by: -
--- source: cpu_utilization
--- evidence: SELECT cpu, sum(softirq_ns) AS softirq_ns, sum(irq_ns) AS irq_ns, sum(cpu_ns) AS cpu_ns, sum(softirq_ns) / sum(cpu_ns) AS softirq_ratio
---   FROM cpu_utilization GROUP BY cpu ORDER BY softirq_ns DESC, cpu
--- judged when: SELECT count(DISTINCT cpu) > 2 AND count(softirq_ns) > 0 FROM cpu_utilization
+-- source: cpu_summary
+-- evidence: SELECT cpu, softirq_ns, irq_ns, cpu_ns, softirq_ratio FROM cpu_summary ORDER BY softirq_ns DESC, cpu
+-- judged when: SELECT count(cpu) > 2 AND count(softirq_ns) > 0 FROM cpu_summary
 -- not judged: two snapshots of /proc/stat on a machine with two CPUs or more
 WITH threshold AS (
   SELECT 0.2 AS softirq_ratio, 0.5 AS warning_ratio, 500000000 AS softirq_ns, 0.8 AS of_all_ratio
-), one AS (
-  SELECT cpu, sum(softirq_ns) AS softirq_ns, sum(cpu_ns) AS cpu_ns
-  FROM cpu_utilization
-  WHERE cpu <> 'all'
-  GROUP BY cpu
 ), shared AS (
-  SELECT cpu, softirq_ns, @ratio(softirq_ns, cpu_ns) AS softirq_ratio, softirq_ns / nullif(sum(softirq_ns) OVER (), 0) AS of_all_ratio, count(*) OVER () AS cpus
-  FROM one
+  SELECT cpu, softirq_ns, softirq_ratio, softirq_ns / nullif(sum(softirq_ns) OVER (), 0) AS of_all_ratio, count(*) OVER () AS cpus
+  FROM cpu_summary
+  WHERE cpu <> 'all'
 )
 SELECT
   @severity(false, s.softirq_ratio >= h.warning_ratio) AS severity, 'CPU ' || s.cpu AS subject,

@@ -8,7 +8,7 @@
 --   which machines
 -- next: perfcase view ready_time: steal time, beside the time that each process waited for a CPU inside
 -- taught by: A tale of ten bugs (9)
--- source: cpu_utilization
+-- source: cpu_summary, cpu_utilization
 -- evidence: SELECT ts_ns, cpu, steal_ns, steal_ratio, busy_ratio FROM cpu_utilization ORDER BY steal_ns DESC, ts_ns, cpu
 -- judged when: SELECT count(steal_ns) > 0 FROM cpu_utilization
 -- not judged: steal time. It needs two snapshots of /proc/stat; perfcase-record takes them by default
@@ -28,7 +28,7 @@ WITH threshold AS (
   GROUP BY stretch
   QUALIFY row_number() OVER (ORDER BY sum(steal_ns) DESC, min(ts_ns)) = 1
 ), total AS (
-  SELECT sum(steal_ns) AS steal_ns, sum(cpu_ns) AS cpu_ns, @ratio(sum(steal_ns), sum(cpu_ns)) AS steal_ratio FROM interval
+  SELECT steal_ns, cpu_ns, steal_ratio FROM cpu_summary WHERE cpu = 'all'
 ), judged AS (
   SELECT t.steal_ns, t.cpu_ns, t.steal_ratio, w.from_ts_ns, w.to_ts_ns, w.steal_ns AS worst_ns, w.steal_ratio AS worst_ratio,
     t.steal_ratio >= h.steal_ratio AND t.steal_ns >= h.steal_ns AS is_steady,

@@ -7,7 +7,7 @@
 -- next: perfcase view tcp_latency: which connections, and their round-trip times
 -- next: perfcase view net_utilization: drops and errors of the interfaces. perfcase findings: whether an accept queue is full
 -- taught by: -
--- source: tcp_activity, tcp_latency
+-- source: tcp_latency, tcp_summary
 -- evidence: SELECT ts_ns, interval_ns, out_segment_count, retransmit_count, retransmit_ratio, timeout_per_s, attempt_fail_per_s
 --   FROM tcp_activity ORDER BY ts_ns
 -- judged when: SELECT count(*) > 0 FROM tcp_activity
@@ -15,10 +15,8 @@
 WITH threshold AS (
   SELECT 0.01 AS retransmit_ratio, 20 AS retransmit_count, 0.03 AS warning_ratio
 ), host AS (
-  SELECT @total_or_zero(retransmit_count, true) AS retransmit_count, @total_or_zero(out_segment_count, true) AS out_count,
-    sum(timeout_per_s * interval_ns / 1e9) AS timeout_count
-  FROM tcp_activity
-  HAVING count(*) > 0
+  SELECT coalesce(retransmit_count, 0) AS retransmit_count, coalesce(out_segment_count, 0) AS out_count, coalesce(timeout_count, 0) AS timeout_count
+  FROM tcp_summary
 ), worst AS (
   SELECT format('{}:{} to {}:{}', local_address, local_port, peer_address, peer_port) AS connection, process, retransmit_count
   FROM tcp_latency
@@ -27,15 +25,15 @@ WITH threshold AS (
   LIMIT 1
 ), found AS (
   -- OutSegs does not count what is sent again.
-  SELECT h.*, @ratio(h.retransmit_count, h.out_count + h.retransmit_count) AS retransmit_ratio, w.connection, w.process, w.retransmit_count AS most_count
+  SELECT h.*, @ratio(h.retransmit_count, h.out_count::HUGEINT + h.retransmit_count) AS retransmit_ratio, w.connection, w.process, w.retransmit_count AS most_count
   FROM host AS h
   LEFT JOIN worst AS w ON true
 )
 SELECT
   @severity(false, f.retransmit_ratio >= h.warning_ratio) AS severity,
   'TCP of this host' AS subject,
-  format('{} segments were retransmitted, {} for the first time: {:.1f} % of all; retransmission timers expired {:.0f} times{}', f.retransmit_count, f.out_count,
-    100 * f.retransmit_ratio, coalesce(f.timeout_count, 0),
+  format('{} segments were retransmitted, {} for the first time: {:.1f} % of all; retransmission timers expired {} times{}', f.retransmit_count, f.out_count,
+    100 * f.retransmit_ratio, f.timeout_count,
     CASE WHEN f.connection IS NULL THEN '' ELSE format('; most on {}{}: {}', f.connection, coalesce(' (' || f.process || ')', ''), f.most_count) END) AS message,
   least(1, f.retransmit_ratio)::DOUBLE AS score
 FROM found AS f

@@ -87,7 +87,20 @@ EXPECTED: dict[str, dict[str, float]] = {
     "disk_utilization": {
         **{f"{name.removesuffix('_count')}_per_s": rate for name, rate in DISK.items()}, "util_ratio": 0.3,
     },
-    "disk_load": {"busy_ratio": 0.3},
+    "disk_summary": {
+        "read_per_s": 20, "write_per_s": 40, "read_bytes_per_s": 100, "write_bytes_per_s": 120, "busy_ratio": 0.3, "busy_max_ratio": 0.3,
+    },
+    "net_summary": {"rx_packet_per_s": 20, "tx_packet_per_s": 40, "rx_bytes_per_s": 60, "tx_bytes_per_s": 80},
+    "cpu_summary": {"busy_ratio": 0.5, "busy_max_ratio": 0.5, "steal_ratio": 0.1, "steal_max_ratio": 0.1},
+    "vm_summary": {
+        "context_switch_per_s": 280, "context_switch_max_per_s": 280, "interrupt_per_s": 260, "interrupt_max_per_s": 260,
+        "scan_direct_pages_per_s": 160, "scan_direct_max_pages_per_s": 160, "swap_bytes_per_s": 60 * 4096, "swap_max_bytes_per_s": 60 * 4096,
+    },
+    "tcp_summary": {
+        "active_open_per_s": 20, "passive_open_per_s": 40, "in_segment_per_s": 60, "out_segment_per_s": 80, "retransmit_per_s": 140,
+        "retransmit_max_ratio": 1.75,
+    },
+    "process_summary": {"cpu_ratio": 0.3, "cpu_max_ratio": 0.3},
     "tcp_activity": {
         "active_open_per_s": 20, "passive_open_per_s": 40, "in_segment_per_s": 60, "out_segment_per_s": 80,
         "attempt_fail_per_s": 100, "established_reset_per_s": 120, "retransmit_per_s": 140, "in_error_per_s": 160,
@@ -107,7 +120,9 @@ EXPECTED: dict[str, dict[str, float]] = {
         "resident_bytes_per_h": 4000 * 3600, "anon_bytes_per_h": 3000 * 3600, "pss_bytes_per_h": 2000 * 3600,
     },
     "software_events": {"count_per_s": 100},
+    "software_event_summary": {"count_per_s": 100},
     "cpu_frequency": {"effective_ghz": 1.5, "run_ratio": 0.5},
+    "cpu_frequency_summary": {"effective_ghz": 1.5, "run_ratio": 0.5},
     "context_switches": {"switch_per_s": 100},
     "ready_time": {"ready_ratio": 0.2, "on_cpu_ratio": 0.3, "steal_ratio": 0.1},
     "ready_time_by_cgroup": {"ready_ratio": 0.2, "on_cpu_ratio": 0.3, "steal_ratio": 0.1},
@@ -119,6 +134,9 @@ EXPECTED: dict[str, dict[str, float]] = {
 }  # fmt: skip
 NO_RATES = {
     ("cpu_frequency", "base_ghz"): "what the CPU is sold with",
+    ("cpu_frequency_summary", "base_ghz"): "what the CPU is sold with",
+    ("net_summary", "util_ratio"): "of a speed that is not known here",
+    ("net_summary", "util_max_ratio"): "of a speed that is not known here",
     ("net_utilization", "speed_bits_per_s"): "what the link could do",
     ("socket", "delivery_rate_bytes_per_s"): "the kernel's own estimate",
     ("cgroup_activity", "cpu_limit_ratio"): "what it may have",
@@ -127,6 +145,7 @@ NO_RATES = {
     ("numa_placement", "on_cpu_ratio"): "of time that ran, not of time that passed",
     ("pmc_event", "running_ratio"): "perf's own",
     ("software_events", "running_ratio"): "perf's own",
+    ("software_event_summary", "running_ratio"): "perf's own",
     ("small_hot_functions", "top_caller_ratio"): "of samples",
     ("small_hot_functions", "top_path_ratio"): "of samples",
 }
@@ -136,7 +155,7 @@ RECORDED_S = {
     "pmc": 3.0, "profiles": 2.6, "scheduler": 2.9, "syscalls": 2.5,
     # Views of other sources than their group.
     "allocation_by_stack": 2.4,  # samples and system calls: while both were on
-    "disk_load": 2.85,  # of /proc/diskstats
+    "disk_summary": 2.85,  # of /proc/diskstats
     "working_set": 2.5,
 }  # fmt: skip
 """What a diff and a history divide the amounts of a group's views by, or of one view; None: by the capture."""
@@ -251,14 +270,22 @@ def rates() -> set[tuple[str, str]]:
 def test_every_rate_is_known_here() -> None:
     known = {(view, column) for view, columns in EXPECTED.items() for column in columns} | NO_RATES.keys()
     assert sorted(rates() - known) == [], "rates without a truth in this file"
-    assert sorted(known - rates()) == [("block_latency_over_time", "in_flight_avg_count")], "no rates, or none any more"
+    other = [
+        ("block_latency_over_time", "in_flight_avg_count"),
+        ("cpu_summary", "busy_ratio"),
+        ("cpu_summary", "steal_ratio"),
+    ]
+    assert sorted(known - rates()) == other, "no rates, or none any more"
 
 
 @pytest.mark.parametrize(
     ("view", "column"), [(view, column) for view, columns in EXPECTED.items() for column in columns]
 )
 def test_a_rate_is_the_same_in_every_interval(view: str, column: str, connection: duckdb.DuckDBPyConnection) -> None:
-    where = {"software_events": "event = 'context-switches'", "data_quality": "source = 'proc'"}.get(view, "true")
+    of_event = "event = 'context-switches'"
+    where = {"software_events": of_event, "software_event_summary": of_event, "data_quality": "source = 'proc'"}.get(
+        view, "true"
+    )
     found = [value for (value,) in connection.execute(f"SELECT {column} FROM {view} WHERE {where}").fetchall()]
     assert found
     assert found == pytest.approx([EXPECTED[view][column]] * len(found), rel=1e-9)

@@ -11,6 +11,7 @@
 -- as in proc_load: ts_ns, load_1min, load_5min, load_15min, runnable_count, thread_count
 -- column cpu_count [count]: CPUs online at this moment
 -- column load_per_cpu [count]: load_1min divided by cpu_count; above 1, threads had to wait, or slept uninterruptibly
+-- column trend: rising, falling or steady: load_1min beside load_15min; steady if they differ by a tenth of it or less
 WITH online AS (
   SELECT source_id, snapshot, count(DISTINCT cpu) AS cpu_count
   FROM proc_cpu
@@ -19,7 +20,12 @@ WITH online AS (
 SELECT
   l.ts_ns, l.load_1min, l.load_5min, l.load_15min, l.runnable_count, l.thread_count,
   coalesce(o.cpu_count, c.cpu_count) AS cpu_count,
-  @ratio(l.load_1min, coalesce(o.cpu_count, c.cpu_count)) AS load_per_cpu
+  @ratio(l.load_1min, coalesce(o.cpu_count, c.cpu_count)) AS load_per_cpu,
+  CASE
+    WHEN abs(l.load_1min - l.load_15min) <= 0.1 * greatest(l.load_15min, 0.1) THEN 'steady'
+    WHEN l.load_1min > l.load_15min THEN 'rising'
+    ELSE 'falling'
+  END AS trend
 FROM proc_load AS l
 LEFT JOIN online AS o ON o.source_id = l.source_id AND o.snapshot = l.snapshot
 LEFT JOIN (SELECT max(cpu_count) AS cpu_count FROM capture) AS c ON true

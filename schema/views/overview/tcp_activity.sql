@@ -28,6 +28,7 @@
 -- column in_segment_count [count]: segments received in the interval
 -- column out_segment_count [count]: segments sent in the interval: what retransmit_ratio is a share of
 -- column retransmit_count [count]: segments sent again in the interval
+-- column timeout_count [count]: retransmission timers that expired in the interval
 -- column listen_overflow_count [count]: connections refused because the accept queue was full, in the interval
 -- column listen_drop_count [count]: connection requests dropped by listening sockets, in the interval
 WITH counter AS (
@@ -75,7 +76,7 @@ SELECT
   @ratio(retransmit, out_segment) AS retransmit_ratio,
   established AS established_count,
   active_open AS active_open_count, passive_open AS passive_open_count, in_segment AS in_segment_count,
-  out_segment AS out_segment_count, retransmit AS retransmit_count, listen_overflow AS listen_overflow_count,
+  out_segment AS out_segment_count, retransmit AS retransmit_count, timeout AS timeout_count, listen_overflow AS listen_overflow_count,
   listen_drop AS listen_drop_count
 FROM flat
 WHERE interval_ns IS NOT NULL

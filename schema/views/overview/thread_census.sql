@@ -8,7 +8,9 @@
 -- diff level: thread_count
 -- diff weight: 0.9
 -- column ts_ns [ns]: when the first of these threads was read
--- keys: snapshot, upid, pid
+-- keys: snapshot
+-- column is_last: whether it is the last snapshot
+-- keys: upid, pid
 -- column process: the process's name when they were read
 -- column comm: the threads' name
 -- as in proc_thread: state
@@ -17,7 +19,7 @@
 -- column thread_ratio [ratio]: thread_count as a share of the process's threads
 -- column wait_channel: the kernel function in which most of them sleep
 SELECT
-  min(t.ts_ns) AS ts_ns, t.snapshot, th.upid, t.pid, arg_max(p.name, t.ts_ns) AS process, t.comm, t.state,
+  min(t.ts_ns) AS ts_ns, t.snapshot, t.snapshot = max(t.snapshot) OVER () AS is_last, th.upid, t.pid, arg_max(p.name, t.ts_ns) AS process, t.comm, t.state,
   CASE t.state
     WHEN 'R' THEN 'running or runnable' WHEN 'S' THEN 'sleeping' WHEN 'D' THEN 'disk_sleep' WHEN 'T' THEN 'stopped'
     WHEN 't' THEN 'traced' WHEN 'I' THEN 'idle' WHEN 'Z' THEN 'zombie' WHEN 'X' THEN 'dead' WHEN 'P' THEN 'parked'

@@ -1,6 +1,6 @@
 -- use_method: utilization, saturation and errors of every resource, over the whole capture and in its worst interval
 -- grain: a figure of a resource
--- source: cpu_utilization, thread_time, memory, paging, vm_activity, pressure, disk_utilization, block_io, block_device, net_utilization, tcp_activity, kernel_log
+-- source: cpu_summary, scheduler_summary, memory_summary, vm_summary, pressure, disk_summary, block_summary, net_summary, tcp_summary, kernel_log
 -- caveat: a resource without a row of a kind is not known to be idle or free of errors: the capture does not say (view_coverage names what is missing)
 -- caveat: a mean hides bursts: read the worst interval beside it
 -- caveat: disks and interfaces that were not used in the capture are left out
@@ -15,106 +15,89 @@
 -- column absolute_value: a share in absolute terms (busy time, used memory); of errors, drops and refusals, the events that they were among
 -- column absolute_unit: its unit
 -- column view_name: the view or table that it comes from
-WITH one_cpu AS (
-  SELECT cpu, sum(busy_ns) AS busy_ns, sum(cpu_ns) AS cpu_ns, max(busy_ratio) AS worst
-  FROM cpu_utilization
-  WHERE cpu <> 'all'
-  GROUP BY cpu
-), figure AS (
+WITH figure AS (
   SELECT 1 AS place, 'cpu' AS resource, NULL AS instance, 'utilization' AS kind, 'busy' AS metric,
-    @ratio(sum(busy_ns), sum(cpu_ns)) AS value, max(busy_ratio) AS worst_value, 'ratio' AS unit,
-    sum(busy_ns)::DOUBLE AS absolute_value, 'ns' AS absolute_unit, 'cpu_utilization' AS view_name
-  FROM cpu_utilization WHERE cpu = 'all' HAVING count(*) > 0
+    busy_ratio AS value, busy_max_ratio AS worst_value, 'ratio' AS unit,
+    busy_ns::DOUBLE AS absolute_value, 'ns' AS absolute_unit, 'cpu_summary' AS view_name
+  FROM cpu_summary WHERE cpu = 'all'
   UNION ALL
-  SELECT 2, 'cpu', 'CPU ' || cpu, 'utilization', 'busiest CPU', @ratio(busy_ns, cpu_ns), worst, 'ratio',
-    busy_ns::DOUBLE, 'ns', 'cpu_utilization'
-  FROM one_cpu
-  QUALIFY row_number() OVER (ORDER BY busy_ns / nullif(cpu_ns, 0) DESC NULLS LAST, cpu) = 1
+  SELECT 2, 'cpu', 'CPU ' || cpu, 'utilization', 'busiest CPU', busy_ratio, busy_max_ratio, 'ratio', busy_ns::DOUBLE, 'ns', 'cpu_summary'
+  FROM cpu_summary
+  WHERE cpu <> 'all'
+  QUALIFY row_number() OVER (ORDER BY busy_ratio DESC NULLS LAST, cpu) = 1
   UNION ALL
-  SELECT 3, 'cpu', NULL, 'saturation', 'threads waited for a CPU',
-    sum(run_queue_ns) / nullif(sum(run_queue_ns) + sum(on_cpu_ns), 0), NULL, 'ratio', sum(run_queue_ns)::DOUBLE, 'ns', 'thread_time'
-  FROM thread_time HAVING count(*) > 0
+  SELECT 3, 'cpu', NULL, 'saturation', 'threads waited for a CPU', run_queue_ratio, NULL, 'ratio', run_queue_ns::DOUBLE, 'ns', 'scheduler_summary'
+  FROM scheduler_summary
   UNION ALL
   SELECT 4, 'cpu', NULL, 'saturation', 'some thread waited for a CPU', @ratio(sum(some_ns), sum(interval_ns)),
     max(some_ratio), 'ratio', sum(some_ns)::DOUBLE, 'ns', 'pressure'
   FROM pressure WHERE resource = 'cpu' HAVING count(some_ns) > 0
   UNION ALL
-  SELECT 5, 'cpu', NULL, 'saturation', 'steal (kept back by the hypervisor)', @ratio(sum(steal_ns), sum(cpu_ns)),
-    max(steal_ratio), 'ratio', sum(steal_ns)::DOUBLE, 'ns', 'cpu_utilization'
-  FROM cpu_utilization WHERE cpu = 'all' HAVING count(steal_ns) > 0
+  SELECT 5, 'cpu', NULL, 'saturation', 'steal (kept back by the hypervisor)', steal_ratio, steal_max_ratio, 'ratio', steal_ns::DOUBLE, 'ns', 'cpu_summary'
+  FROM cpu_summary WHERE cpu = 'all' AND steal_ns IS NOT NULL
   UNION ALL
   SELECT 6, 'cpu', NULL, 'errors', 'hardware errors in the kernel''s log',
     (count(*) FILTER (is_in_capture AND regexp_matches(text, '(?i)machine check|hardware error|\bmce:|\bedac\b.*error')))::DOUBLE,
     NULL, 'count', (count(*) FILTER (is_in_capture))::DOUBLE, 'count', 'kernel_log'
   FROM kernel_log HAVING count(*) > 0
   UNION ALL
-  SELECT 10, 'memory', NULL, 'utilization', 'used', avg(@ratio(used_bytes, memory_bytes)), max(@ratio(used_bytes, memory_bytes)),
-    'ratio', avg(used_bytes), 'bytes', 'memory'
-  FROM memory HAVING count(used_bytes) > 0
+  SELECT 10, 'memory', NULL, 'utilization', 'used', used_avg_ratio, used_max_ratio, 'ratio', used_avg_bytes, 'bytes', 'memory_summary'
+  FROM memory_summary WHERE used_avg_bytes IS NOT NULL
   UNION ALL
   SELECT 11, 'memory', NULL, 'saturation', 'some thread waited for memory', @ratio(sum(some_ns), sum(interval_ns)),
     max(some_ratio), 'ratio', sum(some_ns)::DOUBLE, 'ns', 'pressure'
   FROM pressure WHERE resource = 'memory' HAVING count(some_ns) > 0
   UNION ALL
   SELECT 12, 'memory', NULL, 'saturation', 'pages looked at by threads that wanted memory',
-    sum(scan_direct_pages_per_s * interval_ns) / nullif(sum(interval_ns) FILTER (scan_direct_pages_per_s IS NOT NULL), 0),
-    max(scan_direct_pages_per_s), 'pages/s', NULL, NULL, 'paging'
-  FROM paging HAVING count(scan_direct_pages_per_s) > 0
+    scan_direct_pages_per_s, scan_direct_max_pages_per_s, 'pages/s', NULL, NULL, 'vm_summary'
+  FROM vm_summary WHERE scan_direct_pages_per_s IS NOT NULL
   UNION ALL
-  SELECT 13, 'memory', NULL, 'errors', 'processes killed by the OOM killer', sum(oom_kill_count)::DOUBLE,
-    max(oom_kill_count)::DOUBLE, 'count', NULL, NULL, 'paging'
-  FROM paging HAVING count(oom_kill_count) > 0
+  SELECT 13, 'memory', NULL, 'errors', 'processes killed by the OOM killer', oom_kill_count::DOUBLE, oom_kill_max_count::DOUBLE, 'count', NULL, NULL, 'vm_summary'
+  FROM vm_summary WHERE oom_kill_count IS NOT NULL
   UNION ALL
-  SELECT 20, 'swap', NULL, 'utilization', 'used', avg(@ratio(swap_used_bytes, swap_total_bytes)),
-    max(@ratio(swap_used_bytes, swap_total_bytes)), 'ratio', avg(swap_used_bytes), 'bytes', 'memory'
-  FROM memory WHERE swap_total_bytes > 0 HAVING count(*) > 0
+  SELECT 20, 'swap', NULL, 'utilization', 'used', swap_used_avg_ratio, swap_used_max_ratio, 'ratio', swap_used_avg_bytes, 'bytes', 'memory_summary'
+  FROM memory_summary WHERE swap_used_avg_ratio IS NOT NULL
   UNION ALL
-  SELECT 21, 'swap', NULL, 'saturation', 'swapped in and out',
-    sum(swap_in_bytes + swap_out_bytes) * 1e9 / nullif(sum(interval_ns) FILTER (swap_in_bytes + swap_out_bytes IS NOT NULL), 0),
-    max(swap_in_bytes_per_s + swap_out_bytes_per_s), 'bytes/s', sum(swap_in_bytes + swap_out_bytes)::DOUBLE, 'bytes', 'vm_activity'
-  FROM vm_activity HAVING count(swap_in_bytes + swap_out_bytes) > 0
+  SELECT 21, 'swap', NULL, 'saturation', 'swapped in and out', swap_bytes_per_s, swap_max_bytes_per_s, 'bytes/s', swap_bytes::DOUBLE, 'bytes', 'vm_summary'
+  FROM vm_summary WHERE swap_bytes IS NOT NULL
   UNION ALL
-  SELECT 30, 'disk', device, 'utilization', 'busy', @ratio(sum(busy_ns), sum(interval_ns)), max(util_ratio), 'ratio',
-    sum(busy_ns)::DOUBLE, 'ns', 'disk_utilization'
-  FROM disk_utilization GROUP BY device HAVING sum(read_count) + sum(write_count) > 0
+  SELECT 30, 'disk', device, 'utilization', 'busy', busy_ratio, busy_max_ratio, 'ratio', busy_ns::DOUBLE, 'ns', 'disk_summary'
+  FROM disk_summary
   UNION ALL
-  SELECT 31, 'disk', device, 'saturation', 'requests in the queue and the device',
-    @ratio(sum(queue_length * interval_ns), sum(interval_ns)), max(queue_length), 'count', NULL, NULL, 'disk_utilization'
-  FROM disk_utilization GROUP BY device HAVING sum(read_count) + sum(write_count) > 0
+  SELECT 31, 'disk', device, 'saturation', 'requests in the queue and the device', queue_avg_count, queue_max_count, 'count', NULL, NULL, 'disk_summary'
+  FROM disk_summary
   UNION ALL
   SELECT 32, 'disk', NULL, 'saturation', 'some thread waited for input or output', @ratio(sum(some_ns), sum(interval_ns)),
     max(some_ratio), 'ratio', sum(some_ns)::DOUBLE, 'ns', 'pressure'
   FROM pressure WHERE resource = 'io' HAVING count(some_ns) > 0
   UNION ALL
-  SELECT 33, 'disk', coalesce(n.device_name, r.device), 'errors', 'requests that failed', (count(*) FILTER (r.error <> 0))::DOUBLE, NULL,
-    'count', count(r.error)::DOUBLE, 'count', 'block_io'
-  FROM block_io AS r LEFT JOIN block_device AS n USING (device) GROUP BY ALL HAVING count(r.error) > 0
+  SELECT 33, 'disk', coalesce(device_name, device), 'errors', 'requests that failed', sum(failed_count)::DOUBLE, NULL,
+    'count', sum(completed_count)::DOUBLE, 'count', 'block_summary'
+  FROM block_summary GROUP BY ALL HAVING sum(completed_count) > 0
   UNION ALL
   SELECT 34, 'disk', NULL, 'errors', 'input/output errors in the kernel''s log',
     (count(*) FILTER (is_in_capture AND regexp_matches(text, '(?i)i/o error|critical [a-z ]+ error|remounting filesystem read-only')))::DOUBLE,
     NULL, 'count', (count(*) FILTER (is_in_capture))::DOUBLE, 'count', 'kernel_log'
   FROM kernel_log HAVING count(*) > 0
   UNION ALL
-  SELECT 40, 'network', interface, 'utilization', 'of the link',
-    sum(util_ratio * interval_ns) / nullif(sum(interval_ns) FILTER (util_ratio IS NOT NULL), 0), max(util_ratio), 'ratio',
-    (sum(rx_bytes) + sum(tx_bytes))::DOUBLE, 'bytes', 'net_utilization'
-  FROM net_utilization GROUP BY interface HAVING count(util_ratio) > 0 AND sum(rx_packet_count) + sum(tx_packet_count) > 0
+  SELECT 40, 'network', interface, 'utilization', 'of the link', util_ratio, util_max_ratio, 'ratio', link_bytes::DOUBLE, 'bytes', 'net_summary'
+  FROM net_summary WHERE util_ratio IS NOT NULL AND packet_count > 0
   UNION ALL
-  SELECT 41, 'network', interface, 'saturation', 'packets dropped', (sum(rx_drop_count) + sum(tx_drop_count))::DOUBLE,
-    max(rx_drop_count + tx_drop_count)::DOUBLE, 'count', (sum(rx_packet_count) + sum(tx_packet_count))::DOUBLE, 'count', 'net_utilization'
-  FROM net_utilization GROUP BY interface HAVING sum(rx_packet_count) + sum(tx_packet_count) + sum(rx_drop_count) + sum(tx_drop_count) > 0
+  SELECT 41, 'network', interface, 'saturation', 'packets dropped', drop_count::DOUBLE, drop_max_count::DOUBLE,
+    'count', packet_count::DOUBLE, 'count', 'net_summary'
+  FROM net_summary WHERE packet_count > 0 OR drop_count > 0
   UNION ALL
-  SELECT 42, 'network', NULL, 'saturation', 'TCP segments sent again', @ratio(sum(retransmit_count), sum(out_segment_count)),
-    max(retransmit_ratio), 'ratio', sum(retransmit_count)::DOUBLE, 'count', 'tcp_activity'
-  FROM tcp_activity HAVING sum(out_segment_count) > 0
+  SELECT 42, 'network', NULL, 'saturation', 'TCP segments sent again', retransmit_ratio, retransmit_max_ratio, 'ratio',
+    retransmit_count::DOUBLE, 'count', 'tcp_summary'
+  FROM tcp_summary WHERE out_segment_count > 0
   UNION ALL
-  SELECT 43, 'network', NULL, 'saturation', 'connections refused by full queues', sum(listen_drop_count)::DOUBLE,
-    max(listen_drop_count)::DOUBLE, 'count', sum(passive_open_count)::DOUBLE, 'count', 'tcp_activity'
-  FROM tcp_activity HAVING count(listen_drop_count) > 0
+  SELECT 43, 'network', NULL, 'saturation', 'connection requests dropped by listening sockets', listen_drop_count::DOUBLE,
+    listen_drop_max_count::DOUBLE, 'count', passive_open_count::DOUBLE, 'count', 'tcp_summary'
+  FROM tcp_summary WHERE listen_drop_count IS NOT NULL
   UNION ALL
-  SELECT 44, 'network', interface, 'errors', 'packets with an error', (sum(rx_error_count) + sum(tx_error_count))::DOUBLE,
-    max(rx_error_count + tx_error_count)::DOUBLE, 'count', (sum(rx_packet_count) + sum(tx_packet_count))::DOUBLE, 'count', 'net_utilization'
-  FROM net_utilization GROUP BY interface HAVING sum(rx_packet_count) + sum(tx_packet_count) + sum(rx_error_count) + sum(tx_error_count) > 0
+  SELECT 44, 'network', interface, 'errors', 'packets with an error', error_count::DOUBLE, error_max_count::DOUBLE,
+    'count', packet_count::DOUBLE, 'count', 'net_summary'
+  FROM net_summary WHERE packet_count > 0 OR error_count > 0
 )
 SELECT resource, instance, kind, metric, value, worst_value, unit, absolute_value, absolute_unit, view_name
 FROM figure

@@ -12,6 +12,7 @@
 -- column event: the event's name
 -- column symbol: the function; without a name the object and the address in it
 -- as in frame_label: dso, is_kernel
+-- column is_idle: whether an idle CPU is sampled in this function of the kernel: its share says how idle the CPUs were, not where time goes
 -- column address: the address within the object, for a function without a name; NULL for one with a name
 -- column self_count [count]: samples taken in the function itself
 -- column total_count [count]: samples taken in the function or in what it called
@@ -44,7 +45,12 @@ WITH weight AS (
   SELECT event_id, sum(period) AS period FROM weight GROUP BY event_id
 )
 SELECT
-  v.name AS event, t.label AS symbol, t.dso, t.is_kernel, t.address,
+  v.name AS event, t.label AS symbol, t.dso, t.is_kernel,
+  t.is_kernel IS TRUE AND t.label IN (
+    'acpi_idle_do_entry', 'acpi_safe_halt', 'arch_cpu_idle', 'cpu_do_idle', 'cpuidle_enter_state', 'default_idle', 'intel_idle', 'intel_idle_irq',
+    'intel_idle_xstate', 'mwait_idle', 'native_safe_halt', 'poll_idle', 'psw_idle', 'pv_native_safe_halt'
+  ) AS is_idle,
+  t.address,
   coalesce(s.samples, 0) AS self_count,
   t.samples AS total_count,
   coalesce(s.period, 0)::UBIGINT AS self_period,

@@ -11,7 +11,7 @@ from perfcase.lazy import duckdb
 
 _OF_SAMPLES = frozenset({"sample", "sample_detail", "sample_read", "branch"})
 _SPANS = frozenset({"thread_state", "syscall", "block_io"})
-_COUNTERS_WITH_EVENTS = frozenset({"disk_load"})
+_COUNTERS_WITH_EVENTS = frozenset({"disk_summary"})
 """Views that count what /proc counts, and tell of events beside it."""
 _BY_METHOD = {"page_cache": "SELECT max(ts_ns + interval_ns) - min(ts_ns) FROM page_cache"}
 """A view whose intervals are of events or of counters, as a capture has them."""

@@ -1,0 +1,28 @@
+-- lock_wait_by_comm: which locks threads of a name waited for, and who held them and ended the waits, whatever their callchains
+-- grain: a lock (a futex of a process, or a kernel lock), a name of waiting threads, a holder's and a waker's name
+-- source: lock_wait, recorder_thread
+-- caveat: an idle worker waits for a futex as well (a condition variable): only where there is a holder, a lock was contended
+-- caveat: lock_wait has the callchains, and more caveats
+-- diff no: lock_wait is compared
+-- column kind: futex or kernel
+-- column lock: the address in hex
+-- column upid: the process of a futex; NULL of a kernel lock, which processes share
+-- column pid: its process id, a label
+-- column comm: name of the threads that waited, when they began to
+-- column holder_comm: name of the threads that held the lock, where it can be known
+-- column waker_comm: name of the threads that ended the waits, if the capture says
+-- column wait_count [count]: waits that ended in the capture
+-- column wait_total_ns [ns]: their time
+-- column wait_max_ns [ns]: the longest
+WITH told AS (
+  SELECT * REPLACE (CASE WHEN kind = 'futex' THEN upid END AS upid, CASE WHEN kind = 'futex' THEN pid END AS pid)
+  FROM lock_wait
+  WHERE wait_count > 0
+), total AS (
+  SELECT kind, lock, upid, pid, comm, holder_comm, waker_comm,
+    @total(wait_count) AS wait_count, @total(wait_total_ns) AS wait_total_ns, max(wait_max_ns) AS wait_max_ns
+  FROM told
+  GROUP BY ALL
+)
+SELECT * FROM total
+ORDER BY upid IN (SELECT upid FROM recorder_thread WHERE upid IS NOT NULL) IS TRUE, wait_total_ns DESC, kind, lock, upid, comm, holder_comm, waker_comm

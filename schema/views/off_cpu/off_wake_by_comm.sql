@@ -1,0 +1,18 @@
+-- off_wake_by_comm: threads of which name slept, and threads of which name woke them, whatever their callchains
+-- grain: a name of sleeping threads, whether they are the kernel's, and a name of wakers
+-- source: off_wake, recorder_thread
+-- caveat: the waker of a wakeup by an interrupt is the interrupted thread: swapper if the CPU was idle
+-- caveat: sleeps whose wakeup is not in the capture have a NULL waker; off_wake has the callchains
+-- diff no: off_wake is compared, by the same names
+-- column comm: name of the threads that slept, when they fell asleep
+-- column is_kernel_thread: whether their callchains begin where those of kernel threads do; false without a callchain
+-- column waker_comm: name of the threads that woke them
+-- column off_cpu_ns [ns]: time from leaving the CPU to being back on one
+-- column sleep_count [count]: how many sleeps
+-- column sleep_ns [ns]: the part of off_cpu_ns before the wakeup
+-- column off_cpu_max_ns [ns]: the longest time off the CPU
+SELECT comm, coalesce(starts_with(stack, 'ret_from_fork'), false) AS is_kernel_thread, waker_comm, @total(off_cpu_ns) AS off_cpu_ns,
+  @total(sleep_count) AS sleep_count, @total(sleep_ns) AS sleep_ns, max(off_cpu_max_ns) AS off_cpu_max_ns
+FROM off_wake
+GROUP BY comm, coalesce(starts_with(stack, 'ret_from_fork'), false), waker_comm
+ORDER BY comm IN (SELECT comm FROM recorder_thread WHERE comm IS NOT NULL) IS TRUE, off_cpu_ns DESC, comm, is_kernel_thread, waker_comm

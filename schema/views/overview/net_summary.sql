@@ -1,0 +1,37 @@
+-- net_summary: what each network interface carried and lost over the whole capture, as the averages of sar -n DEV,EDEV
+-- grain: an interface that carried or lost a packet
+-- source: net_utilization
+-- caveat: the interfaces of the network namespace that the recorder ran in, not those of containers
+-- caveat: a mean hides bursts: read the busiest interval beside it; net_utilization has all intervals
+-- diff no: net_utilization is compared, with the noise of its intervals
+-- column interface: its name
+-- column duration_ns [ns]: the time between the snapshots that saw it
+-- column rx_packet_count [count]: packets received
+-- column tx_packet_count [count]: packets sent
+-- column packet_count [count]: both together
+-- column rx_packet_per_s [1/s]: packets received (rxpck/s)
+-- column tx_packet_per_s [1/s]: packets sent (txpck/s)
+-- column rx_bytes [bytes]: received
+-- column tx_bytes [bytes]: sent
+-- column link_bytes [bytes]: both together
+-- column rx_bytes_per_s [bytes/s]: received (rxkB/s in bytes)
+-- column tx_bytes_per_s [bytes/s]: sent (txkB/s in bytes)
+-- column util_ratio [ratio]: share of the link's speed in use (%ifutil), over the time in which the speed is known; NULL without
+-- column util_max_ratio [ratio]: util_ratio of the busiest interval
+-- column error_count [count]: packets that were received with an error or could not be sent
+-- column error_max_count [count]: the most of them in an interval
+-- column drop_count [count]: packets that were dropped, received or to be sent
+-- column drop_max_count [count]: the most of them in an interval
+SELECT
+  interface, @total(interval_ns) AS duration_ns,
+  @total(rx_packet_count) AS rx_packet_count, @total(tx_packet_count) AS tx_packet_count, @total(rx_packet_count::HUGEINT + tx_packet_count) AS packet_count,
+  @rate(rx_packet_count, interval_ns) AS rx_packet_per_s, @rate(tx_packet_count, interval_ns) AS tx_packet_per_s,
+  @total(rx_bytes) AS rx_bytes, @total(tx_bytes) AS tx_bytes, @total(rx_bytes::HUGEINT + tx_bytes) AS link_bytes,
+  @rate(rx_bytes, interval_ns) AS rx_bytes_per_s, @rate(tx_bytes, interval_ns) AS tx_bytes_per_s,
+  @mean(util_ratio, interval_ns) AS util_ratio, max(util_ratio) AS util_max_ratio,
+  @total(rx_error_count::HUGEINT + tx_error_count) AS error_count, try_cast(max(rx_error_count::HUGEINT + tx_error_count) AS BIGINT) AS error_max_count,
+  @total(rx_drop_count::HUGEINT + tx_drop_count) AS drop_count, try_cast(max(rx_drop_count::HUGEINT + tx_drop_count) AS BIGINT) AS drop_max_count
+FROM net_utilization
+GROUP BY interface
+HAVING sum(rx_packet_count::HUGEINT + tx_packet_count + rx_error_count + tx_error_count + rx_drop_count + tx_drop_count) > 0
+ORDER BY link_bytes DESC NULLS LAST, interface

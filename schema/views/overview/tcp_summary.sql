@@ -1,0 +1,36 @@
+-- tcp_summary: what TCP did on the whole host over the whole capture, as the averages of sar -n TCP,ETCP, and what listening sockets refused
+-- grain: the capture, if two snapshots are in it
+-- source: tcp_activity
+-- caveat: the network namespace that the recorder ran in, IPv4 and IPv6 together: containers have counters of their own
+-- caveat: tcp_activity has the intervals
+-- diff no: tcp_activity is compared, with the noise of its intervals
+-- column duration_ns [ns]: the time between the first and the last snapshot
+-- column active_open_count [count]: connections opened by this host
+-- column passive_open_count [count]: connections accepted
+-- column in_segment_count [count]: segments received
+-- column out_segment_count [count]: segments sent, without those sent again
+-- column active_open_per_s [1/s]: connections opened by this host (active/s)
+-- column passive_open_per_s [1/s]: connections accepted (passive/s)
+-- column in_segment_per_s [1/s]: segments received (iseg/s)
+-- column out_segment_per_s [1/s]: segments sent (oseg/s)
+-- column retransmit_count [count]: segments sent again
+-- column retransmit_per_s [1/s]: segments sent again (retrans/s)
+-- column retransmit_ratio [ratio]: retransmit_count as a share of out_segment_count
+-- column retransmit_max_ratio [ratio]: retransmit_ratio of the interval with the largest
+-- column timeout_count [count]: retransmission timers that expired
+-- column listen_overflow_count [count]: connections refused because the accept queue was full
+-- column listen_drop_count [count]: connection requests dropped by listening sockets, for whatever reason: these among them
+-- column listen_drop_max_count [count]: the most of them in an interval
+SELECT
+  @total(interval_ns) AS duration_ns,
+  @total(active_open_count) AS active_open_count, @total(passive_open_count) AS passive_open_count,
+  @total(in_segment_count) AS in_segment_count, @total(out_segment_count) AS out_segment_count,
+  @rate(active_open_count, interval_ns) AS active_open_per_s, @rate(passive_open_count, interval_ns) AS passive_open_per_s,
+  @rate(in_segment_count, interval_ns) AS in_segment_per_s, @rate(out_segment_count, interval_ns) AS out_segment_per_s,
+  @total(retransmit_count) AS retransmit_count, @rate(retransmit_count, interval_ns) AS retransmit_per_s,
+  @ratio(@total(retransmit_count), @total_where(out_segment_count, retransmit_count IS NOT NULL)) AS retransmit_ratio,
+  max(retransmit_ratio) AS retransmit_max_ratio,
+  @total(timeout_count) AS timeout_count,
+  @total(listen_overflow_count) AS listen_overflow_count, @total(listen_drop_count) AS listen_drop_count, max(listen_drop_count) AS listen_drop_max_count
+FROM tcp_activity
+HAVING count(*) > 0

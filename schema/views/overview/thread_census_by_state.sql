@@ -1,0 +1,27 @@
+-- thread_census_by_state: how many threads there were in each state, all processes together
+-- grain: a snapshot × state
+-- source: thread_census, proc_load
+-- caveat: a recording of some processes has only their threads: host_thread_count beside seen_thread_count says how many others there were
+-- caveat: a state is that of a moment: a thread that runs now and then is mostly seen asleep
+-- diff no: thread_census is compared, by process and name
+-- plot: intervals thread_count by state_name
+-- column ts_ns [ns]: when the first of these threads was read
+-- column snapshot: number of the snapshot
+-- column is_last: whether it is the last snapshot
+-- column state: R, S, D, T, t, I, Z, X as in ps
+-- column state_name: the state in a word
+-- column thread_count [count]: threads in this state
+-- column seen_thread_count [count]: threads of this snapshot in all states
+-- column host_thread_count [count]: threads that the host had then, by /proc/loadavg
+WITH counted AS (
+  SELECT min(ts_ns) AS ts_ns, snapshot, state, state_name, bool_or(is_last) AS is_last, @total(thread_count) AS thread_count
+  FROM thread_census
+  GROUP BY snapshot, state, state_name
+), host AS (
+  SELECT snapshot, max(thread_count) AS thread_count FROM proc_load GROUP BY snapshot
+)
+SELECT c.ts_ns, c.snapshot, c.is_last, c.state, c.state_name, c.thread_count,
+  (sum(c.thread_count) OVER (PARTITION BY c.snapshot))::BIGINT AS seen_thread_count, h.thread_count AS host_thread_count
+FROM counted AS c
+LEFT JOIN host AS h USING (snapshot)
+ORDER BY c.snapshot, c.thread_count DESC, c.state
