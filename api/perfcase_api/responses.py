@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from perfcase.catalogue.schema import schema_dir
 from perfcase.catalogue.views import load_views
 from perfcase.diff import page, stack_page
 from perfcase.diff.comparable import Condition, Setting
@@ -84,6 +86,13 @@ def info() -> Shape:
     }
     facts = {"type": "object", "additionalProperties": {"type": "string"}}
     return _record({"facts": facts, "sources": sources}, "info")
+
+
+def report() -> Shape:
+    """Return the schema of a report: ``schema/report.schema.json``."""
+    told = json.loads((schema_dir() / "report.schema.json").read_text(encoding="utf-8"))
+    del told["$schema"]
+    return told
 
 
 def tree(*, of_both: bool = False) -> Shape:

@@ -13,7 +13,9 @@ from rich.console import Console
 
 from perfcase.case import query
 from perfcase.report import write_report
-from perfcase.report.page import Column, Page
+from perfcase.report.document import Column
+from perfcase.report.page import Page
+from perfcase.report.printer import Printer
 from perfcase.text import duration, size
 from tests.support.cli import fail, succeed
 from tests.support.fakecase import make_case
@@ -44,10 +46,17 @@ def test_the_report_fits_a_terminal_and_loses_no_figure(case: Path) -> None:
     assert not lost
 
 
-def table(width: int, columns: list[Column], rows: list[list[object]]) -> list[str]:
+def printed(page: Page, width: int) -> list[str]:
     text = io.StringIO()
-    Page(None, Console(file=text, width=width), "x").table(columns, rows)  # type: ignore[arg-type]
+    Printer(Console(file=text, width=width), "x").blocks(page.sections[0].blocks)
     return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+def table(width: int, columns: list[Column], rows: list[list[object]]) -> list[str]:
+    page = Page(None)  # type: ignore[arg-type]
+    names = [str(place) for place in range(len(columns))]
+    page.table(dict(zip(names, columns, strict=True)), [dict(zip(names, map(str, row), strict=True)) for row in rows])
+    return printed(page, width)
 
 
 def test_what_does_not_fit_goes_below_and_words_are_cut() -> None:
@@ -74,12 +83,11 @@ def test_what_does_not_fit_goes_below_and_words_are_cut() -> None:
 
 
 def test_sentences_go_on_below_where_they_began() -> None:
-    text = io.StringIO()
-    page = Page(None, Console(file=text, width=40), "x")  # type: ignore[arg-type]
-    page.tool("free", "one two three four five six seven", "memory")
+    page = Page(None)  # type: ignore[arg-type]
+    page.check("free", "one two three four five six seven", "memory")
     page.fact("kernel", "6.1.0 with\nmore than one line")
-    page.line("    indented text that is long: \x1b[2J")
-    assert text.getvalue().splitlines() == [
+    page.line("indented text that is long: \x1b[2J", indent=4)
+    assert printed(page, 40) == [
         "  free        one two three four five",
         "              six seven  ↳ memory",
         "  kernel        6.1.0 with\\nmore than",
@@ -131,8 +139,11 @@ def test_what_a_recording_of_some_processes_says(tmp_path: Path) -> None:
         ],
     }  # fmt: skip
     told = succeed("report", make_case(tmp_path / "x.case", rows))
-    assert "top         2 threads of 300 on the host at the end: 2 sleeping  ↳ thread_census" in told
-    assert "  1 block request, none of which was seen both to go to the device and to end: a recording of some" in told
+    assert "top         2 threads of 300 on the host at the end: 2 sleeping  ↳ thread_census_by_state" in told
+    assert (
+        "  Block requests: 8,0 read 1; none of them was seen both to go to the device and to end: a recording of some"
+        in told
+    )
     assert "1 connection opened, 1 accepted; 1 of 1 segment sent again" in told
     rows["proc_net_counter"] = [row for row in rows["proc_net_counter"] if row["name"] != "PassiveOpens"]
     told = succeed("report", make_case(tmp_path / "y.case", rows))

@@ -54,7 +54,7 @@ def test_what_the_report_says_to_run_runs(
     commands = re.findall(r"↳ perfcase (.*)", told)
     named = sorted(set(re.findall(r"↳ (?!perfcase )(\w+)\s*$", told, re.MULTILINE)))
     assert len(commands) >= 8
-    assert {"load_average", "cpu_utilization"} <= set(named)
+    assert {"load_average", "cpu_summary"} <= set(named)
     commands += [f"view {name} x.perfcase" for name in named]
     monkeypatch.chdir(tmp_path)
     for command in commands:

@@ -62,6 +62,8 @@ class Host:
     before: Moment
     after: Moment
     interval_s: float = 1.0
+    between: list[Moment] = field(default_factory=list)
+    """Moments that perfcase sees and the tool does not: its figures are of the whole time, in which ours are of several intervals."""
 
     def _trees(self) -> None:
         for name, moment, clock_s in (
@@ -99,8 +101,10 @@ class Host:
         """The rows of a query on the import of the same files."""
         self.folder.mkdir(parents=True, exist_ok=True)
         stream = b""
-        for number, moment in enumerate((self.before, self.after)):
-            clock = round(number * self.interval_s * 1e9)
+        moments = [self.before, *self.between, self.after]
+        for number, moment in enumerate(moments):
+            # The intervals are of different lengths.
+            clock = round((number / (len(moments) - 1)) ** 2 * self.interval_s * 1e9)
             stream += b"S %d 1 %d\n" % (clock, number)
             files = moment.all_files(0)
             for path, text in files.items():

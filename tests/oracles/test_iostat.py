@@ -1,4 +1,4 @@
-"""disk_utilization against iostat -xz itself, every column of every device: both see the same files."""
+"""disk_utilization and disk_summary against iostat -xz itself, every column of every device: both see the same files."""
 
 from __future__ import annotations
 
@@ -92,3 +92,50 @@ def test_every_figure_is_iostats(tmp_path: Path) -> None:
             # iostat prints two digits: half a digit of rounding.
             figures = {name: float(wanted[name]) for name, _, _ in COLUMNS}
             assert got == pytest.approx(figures, abs=0.00501, rel=1e-12), f"{one.folder.name}: {device}"
+
+
+SUMMARY = [
+    ("r/s", "read_per_s", 1),
+    ("rkB/s", "read_bytes_per_s", 1 / 1024),
+    ("r_await", "read_await_ns", 1e-6),
+    ("w/s", "write_per_s", 1),
+    ("wkB/s", "write_bytes_per_s", 1 / 1024),
+    ("w_await", "write_await_ns", 1e-6),
+    ("aqu-sz", "queue_avg_count", 1),
+    ("%util", "busy_ratio", 100),
+]
+
+
+def partly(rng: random.Random, before: list[int], after: list[int]) -> list[int]:
+    """A moment between the two: reads, writes, discards and flushes have happened or not, each with their time."""
+    groups = (range(4), range(4, 8), [8], [9], [10], range(11, 15), (15, 16))
+    found = list(before)
+    for group in groups:
+        if rng.random() < 0.5:
+            for place in group:
+                found[place] = after[place]
+    return found
+
+
+def test_a_capture_of_several_intervals_is_one_of_iostats(tmp_path: Path) -> None:
+    hosts = [host(tmp_path / str(seed), seed) for seed in range(20, 24)]
+    rng = random.Random(1)
+    for one in hosts:
+        # One that comes or goes is seen in a part of the time only.
+        names = one.before.disks.keys() & one.after.disks.keys()
+        one.before.disks, one.after.disks = (
+            {name: disks[name] for name in sorted(names)} for disks in (one.before.disks, one.after.disks)
+        )
+        now = {name: partly(rng, one.before.disks[name], one.after.disks[name]) for name in one.before.disks}
+        one.between = [Moment({"/proc/stat": STAT}, now)]
+    with ThreadPoolExecutor(4) as pool:
+        texts = list(pool.map(lambda one: one.run("iostat", "-x", "-z", "-k", "1", "2"), hosts))
+    for one, text in zip(hosts, texts, strict=True):
+        theirs = table(text, "aqu-sz")
+        ours = {row["device"]: row for row in one.rows("SELECT * FROM disk_summary")}
+        moved = {name for name in theirs if float(theirs[name]["r/s"]) or float(theirs[name]["w/s"])}
+        assert set(ours) == moved, text
+        for device in moved:
+            got = {name: (ours[device][column] or 0) * scale for name, column, scale in SUMMARY}
+            figures = {name: float(theirs[device][name]) for name, _, _ in SUMMARY}
+            assert got == pytest.approx(figures, abs=0.00501, rel=1e-9), f"{one.folder.name}: {device}"

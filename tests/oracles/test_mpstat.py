@@ -1,10 +1,11 @@
-"""cpu_utilization against mpstat itself: both see the same counters, a file that is bound over /proc/stat."""
+"""cpu_utilization and cpu_summary against mpstat itself: all see the same counters, a file that is bound over /proc/stat."""
 
 from __future__ import annotations
 
 import random
 import shutil
 import subprocess
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -56,12 +57,14 @@ def mpstat(folder: Path) -> dict[str, list[float]]:
     return {row[1]: [float(cell) for cell in row[2:]] for row in rows if row[1] != "CPU"}
 
 
-def perfcase(folder: Path) -> dict[str, list[float]]:
-    """The same by cpu_utilization."""
+def perfcase(
+    folder: Path, view: str = "cpu_utilization", moments: Sequence[str] = ("before", "after")
+) -> dict[str, list[float]]:
+    """The same by one of our views."""
     stream = b""
-    for number, name in enumerate(("before", "after")):
+    for number, name in enumerate(moments):
         data = (folder / name).read_bytes()
-        clock = number * 1_000_000_000
+        clock = number * number * 1_000_000_000
         stream += b"S %d 1 %d\nF %d %d /proc/stat\n%s\nZ %d %d 1 1\n" % (
             clock, number, clock, len(data), data, clock, number,
         )  # fmt: skip
@@ -70,7 +73,7 @@ def perfcase(folder: Path) -> dict[str, list[float]]:
     with duckdb.connect(str(case.folder / "case.duckdb"), read_only=True) as connection:
         rows = connection.execute(
             "SELECT cpu, user_ratio, nice_ratio, system_ratio, iowait_ratio, irq_ratio, softirq_ratio, steal_ratio,"
-            " guest_ratio, guest_nice_ratio, idle_ratio FROM cpu_utilization"
+            f" guest_ratio, guest_nice_ratio, idle_ratio FROM {view}"
         ).fetchall()
     return {row[0]: [100 * cell for cell in row[1:]] for row in rows}
 
@@ -99,3 +102,29 @@ def test_every_share_is_mpstats(tmp_path: Path) -> None:
         for cpu, shares in wanted.items():
             # mpstat prints two digits: half a digit of rounding, on either side of a tie.
             assert ours[cpu] == pytest.approx(shares, abs=0.00501), f"{folder.name}: CPU {cpu}"
+
+
+@pytest.mark.skipif(
+    shutil.which("mpstat") is None, reason="sysstat is not installed: there is no mpstat to compare with"
+)
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="util-linux is not installed: no namespace")
+def test_a_capture_of_several_intervals_is_one_of_mpstats(tmp_path: Path) -> None:
+    rng = random.Random(7)
+    cpu_count = int(subprocess.run(["nproc", "--all"], capture_output=True, text=True, check=True).stdout)
+    befores, betweens, afters = [], [], []
+    for _ in range(cpu_count):
+        before = [rng.randrange(10**6) for _ in range(MODES)]
+        steps = [[rng.randrange(100) for _ in range(MODES)] for _ in range(2)]
+        for step in steps:
+            step[0] += step[8]
+            step[1] += step[9]
+        befores.append([value + before[place + 8] if place < 2 else value for place, value in enumerate(before)])
+        betweens.append([b + s for b, s in zip(befores[-1], steps[0], strict=True)])
+        afters.append([b + s for b, s in zip(betweens[-1], steps[1], strict=True)])
+    for name, cpus in (("before", befores), ("between", betweens), ("after", afters)):
+        (tmp_path / name).write_text(proc_stat(cpus))
+    wanted = mpstat(tmp_path)
+    ours = perfcase(tmp_path, "cpu_summary", ("before", "between", "after"))
+    assert set(ours) == set(wanted) == {"all", *map(str, range(cpu_count))}
+    for cpu, shares in wanted.items():
+        assert ours[cpu] == pytest.approx(shares, abs=0.00501), cpu

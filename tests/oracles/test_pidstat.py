@@ -1,4 +1,4 @@
-"""process_activity against pidstat, thread_census against ps: both see the same files of a process."""
+"""process_activity and process_summary against pidstat, thread_census against ps: all see the same files of a process."""
 
 from __future__ import annotations
 
@@ -102,11 +102,17 @@ def perfcase(folder: Path, texts: dict[str, tuple[str, str]], pid: str) -> tuple
             " write_bytes_per_s / 1024, cancelled_write_bytes_per_s / 1024, voluntary_switch_per_s,"
             " involuntary_switch_per_s FROM process_activity"
         ).fetchall()
-    return row
+        (whole,) = connection.execute(
+            "SELECT 100 * user_ns / duration_ns, 100 * system_ns / duration_ns, 100 * cpu_ratio, 1e9 * major_fault_count / duration_ns,"
+            " resident_max_bytes / 1024, 1e9 * read_bytes / duration_ns / 1024, 1e9 * write_bytes / duration_ns / 1024,"
+            " 1e9 * voluntary_switch_count / duration_ns, 1e9 * involuntary_switch_count / duration_ns FROM process_summary"
+        ).fetchall()
+    return (*row, *whole)
 
 
 COLUMNS = ("%usr", "%system", "%wait", "%CPU", "minflt/s", "majflt/s", "VSZ", "RSS", "kB_rd/s", "kB_wr/s", "kB_ccwr/s",
            "cswch/s", "nvcswch/s")  # fmt: skip
+SUMMARY = ("%usr", "%system", "%CPU", "majflt/s", "RSS", "kB_rd/s", "kB_wr/s", "cswch/s", "nvcswch/s")
 
 
 @pytest.mark.skipif(shutil.which("pidstat") is None, reason="sysstat is not installed: there is no pidstat")
@@ -127,7 +133,7 @@ def test_every_column_is_pidstats(tmp_path: Path) -> None:
         theirs = list(pool.map(lambda case: pidstat(case[0]), cases))
     for (folder, texts), wanted in zip(cases, theirs, strict=True):
         ours = perfcase(folder, texts, (folder / "pid").read_text().strip())
-        for name, value in zip(COLUMNS, ours, strict=True):
+        for name, value in zip((*COLUMNS, *SUMMARY), ours, strict=True):
             # pidstat prints two digits (half a digit of rounding); it turns waits from ns into ticks first, so that a wait
             # is off by a tick of 10 ms a second at either end, which is 1 %.
             tolerance = 1.01 if name == "%wait" else 0.00501

@@ -1,4 +1,4 @@
-"""net_utilization, tcp_activity and paging against sar itself, every column: both see the same files."""
+"""net_utilization, tcp_activity and paging, and what sums them up, against sar itself, every column: both see the same files."""
 
 from __future__ import annotations
 
@@ -185,3 +185,44 @@ def test_reclaim_where_sar_adds_what_it_should_not(tmp_path: Path) -> None:
     assert (theirs["pgsteal/s"], theirs["pgscand/s"], theirs["%vmeff"]) == ("200.00", "57.00", "96.62")
     (ours,) = one.rows("SELECT steal_pages_per_s, scan_direct_pages_per_s, reclaim_ratio FROM paging")
     assert ours == {"steal_pages_per_s": 100.0, "scan_direct_pages_per_s": 50.0, "reclaim_ratio": 0.5}
+
+
+DEV_SUMMARY = [column for column in DEV if column[0] in ("rxpck/s", "txpck/s", "rxkB/s", "txkB/s", "%ifutil")]
+TCP_SUMMARY = [*TCP, ("retrans/s", "retransmit_per_s", 1)]
+
+
+def partly(before: list[int], after: list[int], part: float) -> list[int]:
+    return [b + round((a - b) * part) for b, a in zip(before, after, strict=True)]
+
+
+def test_a_capture_of_several_intervals_is_one_of_sars(tmp_path: Path) -> None:
+    """The speed of a link is known all the time here, and all counters grow at one rate: sar takes the larger direction of the whole."""
+    rng = random.Random(3)
+    names = ("eth0", "eth1", "lo")
+    before = {name: figures(rng, 16) for name in names}
+    after = {name: [value + rng.randrange(10**6) for value in before[name]] for name in names}
+    tcp = figures(rng, 11)
+    tcp_after = [value + rng.randrange(10**5) for value in tcp]
+    moments = [
+        Moment(
+            {
+                "/proc/stat": STAT,
+                "/proc/net/dev": net_dev({name: partly(before[name], after[name], part) for name in names}),
+                "/proc/net/snmp": snmp(partly(tcp, tcp_after, part)),
+                "/sys/class/net/eth0/speed": "1000\n",
+                "/sys/class/net/eth0/duplex": "full\n",
+            }
+        )
+        for part in (0, 0.5, 0.75, 1)
+    ]
+    one = Host(tmp_path / "x", moments[0], moments[-1], between=moments[1:-1])
+    text = one.run("sar", "-n", "DEV,EDEV,TCP,ETCP", "1", "1")
+    ours = {row["interface"]: row for row in one.rows("SELECT * FROM net_summary")}
+    theirs, errors = rows_of(text, "rxpck/s"), rows_of(text, "rxerr/s")
+    assert set(ours) == set(theirs) == set(names)
+    for name in names:
+        compare(ours[name], theirs[name], DEV_SUMMARY, name)
+        both = [sum(float(errors[name][f"{way}{what}/s"]) for way in ("rx", "tx")) for what in ("err", "drop")]
+        assert [ours[name]["error_count"], ours[name]["drop_count"]] == pytest.approx(both, abs=0.02), name
+    (row,) = one.rows("SELECT * FROM tcp_summary")
+    compare(row, {**single(text, "active/s"), **single(text, "atmptf/s")}, TCP_SUMMARY, "tcp_summary")

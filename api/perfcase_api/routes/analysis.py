@@ -98,12 +98,18 @@ async def show_info(here: Here, me: Me, http: Request, capture_id: CaptureId) ->
     return await ask(here, me, http, Question(info.Request(), [capture_id]), MEDIA["json"])
 
 
-@router.get("/report", response_class=Response, responses=responses.answers("text"))
-async def show_report(here: Here, me: Me, http: Request, capture_id: CaptureId, only: Only) -> Response:
-    """Write the first five minutes of an investigation, as text."""
+@router.get("/report", response_class=Response, responses=responses.answers("text", "json", json=responses.report()))
+async def show_report(
+    here: Here,
+    me: Me,
+    http: Request,
+    capture_id: CaptureId,
+    request: Annotated[report.Request, Depends(query_of(report.Request))],
+    only: Only,
+) -> Response:
+    """Write the first five minutes of an investigation, as text, or as JSON with sections, tables and links."""
     here.ready(me, capture_id)
-    question = Question(report.Request(), [capture_id], only=only.conditions())
-    return await ask(here, me, http, question, MEDIA["text"])
+    return await ask(here, me, http, Question(request, [capture_id], only=only.conditions()), MEDIA[request.fmt])
 
 
 @router.get("/flamegraph", response_class=Response, responses=responses.answers("svg", "json", json=responses.tree()))

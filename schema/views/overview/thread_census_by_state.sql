@@ -13,15 +13,18 @@
 -- column thread_count [count]: threads in this state
 -- column seen_thread_count [count]: threads of this snapshot in all states
 -- column host_thread_count [count]: threads that the host had then, by /proc/loadavg
+-- column is_partial: whether these are more than twice as many: the capture then has only some processes
 WITH counted AS (
   SELECT min(ts_ns) AS ts_ns, snapshot, state, state_name, bool_or(is_last) AS is_last, @total(thread_count) AS thread_count
   FROM thread_census
   GROUP BY snapshot, state, state_name
+), seen AS (
+  SELECT *, (sum(thread_count) OVER (PARTITION BY snapshot))::BIGINT AS seen_count FROM counted
 ), host AS (
-  SELECT snapshot, max(thread_count) AS thread_count FROM proc_load GROUP BY snapshot
+  SELECT snapshot, max(thread_count)::BIGINT AS thread_count FROM proc_load GROUP BY snapshot
 )
 SELECT c.ts_ns, c.snapshot, c.is_last, c.state, c.state_name, c.thread_count,
-  (sum(c.thread_count) OVER (PARTITION BY c.snapshot))::BIGINT AS seen_thread_count, h.thread_count AS host_thread_count
-FROM counted AS c
+  c.seen_count AS seen_thread_count, h.thread_count AS host_thread_count, coalesce(h.thread_count > 2 * c.seen_count, false) AS is_partial
+FROM seen AS c
 LEFT JOIN host AS h USING (snapshot)
 ORDER BY c.snapshot, c.thread_count DESC, c.state

@@ -10,6 +10,7 @@
 -- keys: utid, tid, pid, comm
 -- column on_cpu_ns [ns]: time on a CPU
 -- column run_queue_ns [ns]: time it could run and waited for a CPU: after a wakeup, or preempted
+-- column active_ns [ns]: time it ran or could have run: both together
 -- column sleep_ns [ns]: time it slept interruptibly, or was stopped, traced or parked
 -- column disk_sleep_ns [ns]: time it slept uninterruptibly: usually storage, or a kernel lock
 -- column on_cpu_ratio [ratio]: on_cpu_ns as a share of the four times together
@@ -55,7 +56,7 @@ WITH times AS (
 )
 SELECT
   x.utid, x.tid, x.pid, x.comm,
-  x.on_cpu_ns, x.run_queue_ns, x.sleep_ns, x.disk_sleep_ns,
+  x.on_cpu_ns, x.run_queue_ns, x.on_cpu_ns + x.run_queue_ns AS active_ns, x.sleep_ns, x.disk_sleep_ns,
   @ratio(x.on_cpu_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS on_cpu_ratio,
   @ratio(x.run_queue_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS run_queue_ratio,
   @ratio(x.sleep_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS sleep_ratio,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, OutputOption, opened
+from perfcase.cli.options import from_request
 from perfcase.operations import report
 
 
+@from_request
 def command(
     file: FileArgument,
+    request: report.Request,
     output: OutputOption = None,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
@@ -19,4 +22,4 @@ def command(
     Example: perfcase report incident.perfcase
     """
     with opened(file, debug_dir, only) as case:
-        report.run(report.Request(), case).write(output)
+        report.run(request, case).write(output)

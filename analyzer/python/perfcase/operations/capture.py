@@ -102,11 +102,11 @@ class Case:
 
         return run(_request(Request, asked), self._opened).text
 
-    def report(self) -> str:
-        """Return the first five minutes of an investigation, as text."""
+    def report(self, **asked: object) -> str:
+        """Return the first five minutes of an investigation, as text or with ``fmt="json"`` as JSON (operations.report)."""
         from perfcase.operations.report import Request, run
 
-        return run(Request(), self._opened).text
+        return run(_request(Request, asked), self._opened).text
 
     def summary(self, to: str = "md") -> str:
         """Return one page for the ticket, as md (Markdown) or html.

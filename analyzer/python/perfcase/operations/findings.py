@@ -42,9 +42,12 @@ class Result(Rows):
             # Loaded here: rows do without.
             from perfcase.report import findings
             from perfcase.report.page import Page
+            from perfcase.report.printer import Printer
             from perfcase.terminal.render import console
 
-            findings.write(Page(connection, console(), self._case.words), in_full=True)
+            page = Page(connection)
+            findings.write(page, in_full=True)
+            Printer(console(), self._case.words).blocks(page.sections[0].blocks)
             return
         super().write(output)
         if not request.rules:

@@ -2,106 +2,81 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import Column, Page
-from perfcase.text import count, duration, plural, ratio, size
+from perfcase.report.document import Column
+from perfcase.report.page import Page
+from perfcase.text import count, plural, ratio, size
 
 _TOP = 5
 
+_DISKS = {
+    "device": Column("disk", left=True, limit=20),
+    "read_per_s": Column("reads/s", "1/s"),
+    "write_per_s": Column("writes/s", "1/s"),
+    "read_bytes_per_s": Column("read/s", "bytes/s"),
+    "write_bytes_per_s": Column("written/s", "bytes/s"),
+    "read_await_max_ns": Column("worst r_await", "ns"),
+    "write_await_max_ns": Column("worst w_await", "ns"),
+    "queue_max_count": Column("longest queue", "count", "{:.1f}".format),
+    "busy_ns": Column("busy", "ns"),
+    "busy_ratio": Column("share", "ratio"),
+    "busy_max_ratio": Column("busiest interval", "ratio"),
+}
+_INTERFACES = {
+    "interface": Column("interface", left=True, limit=20),
+    "rx_packet_per_s": Column("received/s", "1/s"),
+    "tx_packet_per_s": Column("sent/s", "1/s"),
+    "rx_bytes_per_s": Column("received/s", "bytes/s"),
+    "tx_bytes_per_s": Column("sent/s", "bytes/s"),
+    "error_count": Column("errors", "count"),
+    "drop_count": Column("drops", "count"),
+    "util_max_ratio": Column("busiest interval", "ratio"),
+}
+
 
 def iostat(page: Page) -> None:
-    """Print the active disks: means over the capture, and the worst interval."""
-    page.tool_table(
-        "iostat",
-        "disk_utilization",
-        "SELECT device, sum(read_count) * 1e9 / sum(interval_ns) AS reads, sum(write_count) * 1e9 / sum(interval_ns) AS writes,"
-        " sum(read_bytes) * 1e9 / sum(interval_ns) AS read_bytes, sum(write_bytes) * 1e9 / sum(interval_ns) AS write_bytes,"
-        " max(read_await_ns) AS read_await, max(write_await_ns) AS write_await, max(queue_length) AS queue,"
-        " sum(busy_ns) AS busy_ns, sum(busy_ns) / sum(interval_ns) AS util, max(util_ratio) AS peak"
-        " FROM disk_utilization GROUP BY device HAVING sum(read_count) + sum(write_count) > 0"
-        f" ORDER BY busy_ns DESC, device LIMIT {_TOP}",
-        [
-            Column("disk", left=True, limit=20),
-            Column("reads/s", count),
-            Column("writes/s", count),
-            Column("read/s", size),
-            Column("written/s", size),
-            Column("worst r_await", duration),
-            Column("worst w_await", duration),
-            Column("longest queue", "{:.1f}".format),
-            Column("busy", duration),
-            Column("share", ratio),
-            Column("busiest interval", ratio),
-        ],
-        "no disk was used",
-    )
+    """Tell of the active disks: means over the capture, and the worst interval."""
+    rows = page.select("disk_summary", order="busy_ns DESC, device", limit=_TOP)
+    page.check_table("iostat", "disk_summary", rows, _DISKS, "no disk was used")
 
 
 def free(page: Page) -> None:
-    """Print the memory at the end of the capture, and at its minimum."""
-    rows = page.rows_of(
-        "memory",
-        "SELECT m.*, min(available_bytes) OVER () AS least, max(dirty_bytes) OVER () AS dirtiest FROM memory AS m"
-        " QUALIFY row_number() OVER (ORDER BY ts_ns DESC) = 1",
-    )
-    if not rows:
-        page.absent("free", "memory")
+    """Tell of the memory at the end of the capture, and at its minimum."""
+    row = page.first("memory_summary")
+    if row is None:
+        page.absent("free", "memory_summary")
         return
-    row = rows[0]
-    swap = f"swap {size(row['swap_used_bytes'])} of {size(row['swap_total_bytes'])} used"
+    swap = f"swap {size(row['swap_used_last_bytes'])} of {size(row['swap_total_bytes'])} used"
     if not row["swap_total_bytes"]:
         swap = "no swap"
-    page.tool(
+    page.check(
         "free",
-        f"{size(row['used_bytes'])} of {size(row['memory_bytes'])} used, {size(row['available_bytes'])} available"
-        f" ({ratio(row['available_ratio'])}; at least {size(row['least'])} during the capture), cache"
-        f" {size(row['cache_bytes'])}, dirty up to {size(row['dirtiest'])}, {swap}",
-        "memory",
+        f"{size(row['used_last_bytes'])} of {size(row['memory_bytes'])} used, {size(row['available_last_bytes'])} available"
+        f" ({ratio(row['available_last_ratio'])}; at least {size(row['available_min_bytes'])} during the capture), cache"
+        f" {size(row['cache_last_bytes'])}, dirty up to {size(row['dirty_max_bytes'])}, {swap}",
+        "memory_summary",
     )
 
 
 def sar_dev(page: Page) -> None:
-    """Print the active network interfaces."""
-    page.tool_table(
-        "sar -n DEV",
-        "net_utilization",
-        "SELECT interface, sum(rx_packet_count) * 1e9 / sum(interval_ns) AS rx, sum(tx_packet_count) * 1e9 / sum(interval_ns) AS tx,"
-        " sum(rx_bytes) * 1e9 / sum(interval_ns) AS rx_bytes, sum(tx_bytes) * 1e9 / sum(interval_ns) AS tx_bytes,"
-        " sum(rx_error_count) + sum(tx_error_count) AS errors, sum(rx_drop_count) + sum(tx_drop_count) AS drops, max(util_ratio) AS util"
-        " FROM net_utilization GROUP BY interface"
-        " HAVING sum(rx_packet_count) + sum(tx_packet_count) + sum(rx_error_count) + sum(tx_error_count) + sum(rx_drop_count) + sum(tx_drop_count) > 0"
-        f" ORDER BY sum(rx_bytes) + sum(tx_bytes) DESC, interface LIMIT {_TOP}",
-        [
-            Column("interface", left=True, limit=20),
-            Column("received/s", count),
-            Column("sent/s", count),
-            Column("received/s", size),
-            Column("sent/s", size),
-            Column("errors", count),
-            Column("drops", count),
-            Column("busiest interval", ratio),
-        ],
-        "no interface carried a packet",
-    )
+    """Tell of the active network interfaces."""
+    rows = page.select("net_summary", order="link_bytes DESC, interface", limit=_TOP)
+    page.check_table("sar -n DEV", "net_summary", rows, _INTERFACES, "no interface carried a packet")
 
 
 def sar_tcp(page: Page) -> None:
-    """Print connections, retransmits and refusals."""
-    rows = page.rows_of(
-        "tcp_activity",
-        "SELECT count(*) AS intervals, sum(active_open_count) AS active, sum(passive_open_count) AS passive,"
-        " sum(retransmit_count) AS again, sum(out_segment_count) AS sent, sum(listen_drop_count) AS refused,"
-        " max(retransmit_ratio) AS worst FROM tcp_activity",
-    )
-    if not rows or not rows[0]["intervals"]:
-        page.absent("sar -n TCP", "tcp_activity")
+    """Tell of connections, retransmits and refusals."""
+    row = page.first("tcp_summary")
+    if row is None:
+        page.absent("sar -n TCP", "tcp_summary")
         return
-    row = rows[0]
-    refused = f"; {plural(row['refused'], 'connection')} refused by full queues" if row["refused"] else ""
-    again = f"{count(row['again'])} of {plural(row['sent'], 'segment')} sent again"
-    if row["again"]:
-        again += f" (up to {ratio(row['worst'])} in an interval)"
-    page.tool(
-        "sar -n TCP",
-        f"{plural(row['active'], 'connection')} opened, {count(row['passive'])} accepted; {again}{refused}",
-        "tcp_activity",
-    )
+    again = f"{count(row['retransmit_count'])} of {plural(row['out_segment_count'], 'segment')} sent again"
+    if row["retransmit_count"]:
+        again += f" (up to {ratio(row['retransmit_max_ratio'])} in an interval)"
+    dropped = ""
+    if row["listen_drop_count"]:
+        dropped = (
+            f"; {plural(row['listen_drop_count'], 'connection request')} dropped by listening sockets,"
+            f" {count(row['listen_overflow_count'])} because an accept queue was full"
+        )
+    opened = f"{plural(row['active_open_count'], 'connection')} opened, {count(row['passive_open_count'])} accepted"
+    page.check("sar -n TCP", f"{opened}; {again}{dropped}", "tcp_summary")

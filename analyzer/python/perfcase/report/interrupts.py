@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import Column, Page
-from perfcase.text import count, duration, ratio
+from perfcase.report.document import Column
+from perfcase.report.page import Page
 
 VIEW = "irq_time"
 TITLE = "Interrupts"
 
 _TOP = 8
+_COLUMNS = {
+    "kind": Column("kind", left=True),
+    "name": Column("of", left=True, limit=30),
+    "cpu": Column("CPU"),
+    "handler_count": Column("times", "count"),
+    "duration_total_ns": Column("total", "ns"),
+    "duration_ratio": Column("of the CPU", "ratio"),
+    "duration_avg_ns": Column("mean", "ns"),
+    "duration_max_ns": Column("longest", "ns"),
+}
 
 
 def write(page: Page) -> None:
-    page.listing(
-        "Interrupt handlers",
-        "irq_time",
-        "SELECT kind, name, cpu, handler_count, duration_total_ns, duration_ratio, duration_avg_ns, duration_max_ns FROM irq_time"
-        f" ORDER BY duration_total_ns DESC, kind, name, cpu, number LIMIT {_TOP}",
-        [
-            Column("kind", left=True),
-            Column("of", left=True, limit=30),
-            Column("CPU"),
-            Column("times", count),
-            Column("total", duration),
-            Column("of the CPU", ratio),
-            Column("mean", duration),
-            Column("longest", duration),
-        ],
-    )
+    rows = page.select("irq_time", order="duration_total_ns DESC, kind, name, cpu, number", limit=_TOP)
+    page.listing("Interrupt handlers", "irq_time", rows, _COLUMNS)

@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import NOT_THE_RECORDERS_NAME, Column, Page
-from perfcase.text import count, duration
+from perfcase.report.document import Column
+from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page
 
-VIEW = "lock_wait"
+VIEW = "lock_wait_by_comm"
 TITLE = "Locks"
 
 _TOP = 6
+_COLUMNS = {
+    "kind": Column("kind", left=True),
+    "lock": Column("lock", left=True),
+    "pid": Column("pid"),
+    "comm": Column("thread", left=True, limit=18),
+    "holder_comm": Column("held by", left=True, limit=18),
+    "waker_comm": Column("woken by", left=True, limit=18),
+    "wait_count": Column("waits", "count"),
+    "wait_total_ns": Column("total", "ns"),
+    "wait_max_ns": Column("longest", "ns"),
+}
 
 
 def write(page: Page) -> None:
-    rows = page.rows(
-        "SELECT kind, lock, comm, holder_comm, waker_comm, sum(wait_count) AS waits, sum(wait_total_ns) AS wait_total_ns,"
-        f" max(wait_max_ns) AS wait_max_ns FROM lock_wait WHERE wait_count > 0 AND {NOT_THE_RECORDERS_NAME} GROUP BY ALL"
-        f" ORDER BY wait_total_ns DESC, kind, lock, comm, holder_comm, waker_comm LIMIT {_TOP}"
-    )
-    if not rows:
-        if page.is_fed("lock_wait"):
-            page.line("No thread waited for a futex, and no contended kernel lock was recorded.", "dim")
-        else:
-            page.missing("Waits for locks", "lock_wait")
-        return
-    page.table(
-        [
-            Column("kind", left=True),
-            Column("lock", left=True),
-            Column("thread", left=True, limit=18),
-            Column("held by", left=True, limit=18),
-            Column("woken by", left=True, limit=18),
-            Column("waits", count),
-            Column("total", duration),
-            Column("longest", duration),
-        ],
-        [list(row.values()) for row in rows],
-    )
-    page.line("Idle workers wait for a futex too. Only a futex with a holder was contended.", "dim")
-    page.source("lock_wait")
+    order = "wait_total_ns DESC, kind, lock, upid, comm, holder_comm, waker_comm"
+    rows = page.select("lock_wait_by_comm", where=NOT_THE_RECORDERS_NAME, order=order, limit=_TOP)
+    if rows:
+        page.table(_COLUMNS, rows)
+        page.line("Idle workers wait for a futex too. Only a futex with a holder was contended.", "quiet")
+        page.source("lock_wait_by_comm")
+    elif page.is_fed("lock_wait_by_comm"):
+        page.line("No thread waited for a futex, and no contended kernel lock was recorded.", "quiet")
+    else:
+        page.missing("Waits for locks", "lock_wait_by_comm")

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import NOT_THE_RECORDER, NOT_THE_RECORDERS_NAME, SEEN_RUNNING, Column, Page
-from perfcase.text import count, duration
+from perfcase.report.document import Column
+from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page
 
 TITLE = "Off-CPU: where threads waited"
 
 _TOP = 6
 _FRAMES_MAX = 4
-# Where a kernel thread's callchain begins, on every architecture. One without a callchain cannot be told.
-_KERNEL_THREAD = "coalesce(starts_with(stack, 'ret_from_fork'), false)"
 # The frames of the switch itself, at the leaf of every such callchain.
 _SWITCHING = ("__traceiter_", "trace_event_raw_event", "perf_trace_sched", "__schedule", "schedule", "preempt_schedule")
+
+_STACKS = {
+    "comm": Column("thread", left=True, limit=18),
+    "state": Column("state", left=True),
+    "off_cpu_ns": Column("time", "ns"),
+    "off_cpu_count": Column("times", "count"),
+    "off_cpu_max_ns": Column("longest", "ns"),
+    "where": Column("where (leaf last)", left=True, limit=90, tail=True),
+}
+_WAKERS = {
+    "comm": Column("thread", left=True, limit=18),
+    "waker_comm": Column("woken by", left=True, limit=18),
+    "off_cpu_ns": Column("off CPU", "ns"),
+    "sleep_count": Column("times", "count"),
+    "off_cpu_max_ns": Column("longest", "ns"),
+}
 
 
 def write(page: Page) -> None:
@@ -22,31 +36,17 @@ def write(page: Page) -> None:
     page.line("Waits for a CPU, for storage or for a kernel lock:")
     _stacks(page, "state NOT IN ('sleeping', 'idle_sleep')")
     page.line("Sleeps (without kernel threads, which sleep most of the time):")
-    _stacks(page, f"state = 'sleeping' AND NOT {_KERNEL_THREAD}")
-    page.source("off_cpu_by_stack")
+    _stacks(page, "state = 'sleeping' AND NOT is_kernel_thread")
+    page.source("off_cpu_by_comm")
     _wakers(page)
 
 
 def _stacks(page: Page, condition: str) -> None:
-    rows = page.rows(
-        "SELECT comm, state, stack, sum(off_cpu_ns) AS off_cpu_ns, sum(off_cpu_count) AS count, max(off_cpu_max_ns) AS max_ns"
-        f" FROM off_cpu_by_stack WHERE tid <> 0 AND {condition} AND {SEEN_RUNNING} AND {NOT_THE_RECORDER}"
-        f" GROUP BY ALL ORDER BY off_cpu_ns DESC, comm, state, stack LIMIT {_TOP}"
-    )
-    if not rows:
-        page.line("(nothing)", "dim")
-        return
-    page.table(
-        [
-            Column("thread", left=True, limit=18),
-            Column("state", left=True),
-            Column("time", duration),
-            Column("times", count),
-            Column("longest", duration),
-            Column("where (leaf last)", left=True, limit=90, tail=True),
-        ],
-        [[r["comm"], r["state"], r["off_cpu_ns"], r["count"], r["max_ns"], tail(r["stack"])] for r in rows],
-    )
+    rows = page.select("off_cpu_by_comm", where=condition, order="off_cpu_ns DESC, comm, state, stack", limit=_TOP)
+    if rows:
+        page.table(_STACKS, [{**row, "where": tail(row["stack"])} for row in rows])
+    else:
+        page.line("(nothing)", "quiet")
 
 
 def tail(stack: str | None) -> str:
@@ -61,23 +61,16 @@ def tail(stack: str | None) -> str:
 
 
 def _wakers(page: Page) -> None:
-    rows = page.rows(
-        "SELECT comm, waker_comm, sum(off_cpu_ns) AS off_cpu_ns, sum(sleep_count) AS count, max(off_cpu_max_ns) AS max_ns FROM off_wake"
-        f" WHERE waker_comm IS NOT NULL AND {NOT_THE_RECORDERS_NAME} AND NOT {_KERNEL_THREAD} GROUP BY ALL"
-        f" ORDER BY off_cpu_ns DESC, comm, waker_comm LIMIT {_TOP}"
+    rows = page.select(
+        "off_wake_by_comm",
+        where=f"waker_comm IS NOT NULL AND NOT is_kernel_thread AND {NOT_THE_RECORDERS_NAME}",
+        order="off_cpu_ns DESC, comm, waker_comm",
+        limit=_TOP,
     )
-    if not rows:
-        return
-    page.line("")
-    page.table(
-        [
-            Column("thread", left=True, limit=18),
-            Column("woken by", left=True, limit=18),
-            Column("off CPU", duration),
-            Column("times", count),
-            Column("longest", duration),
-        ],
-        [[r["comm"], r["waker_comm"], r["off_cpu_ns"], r["count"], r["max_ns"]] for r in rows],
-    )
-    page.line("The waker of a wakeup by an interrupt is the interrupted thread: swapper if the CPU was idle.", "dim")
-    page.source("off_wake")
+    if rows:
+        page.line("")
+        page.table(_WAKERS, rows)
+        page.line(
+            "The waker of a wakeup by an interrupt is the interrupted thread: swapper if the CPU was idle.", "quiet"
+        )
+        page.source("off_wake_by_comm")

@@ -2,100 +2,80 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import NOT_THE_RECORDER, Column, Page
-from perfcase.terminal.drawing import spark, with_gaps
-from perfcase.text import count, duration, ratio
+from perfcase.report.document import Column
+from perfcase.report.page import NOT_THE_RECORDER, Page
+from perfcase.report.pictures import distribution
+from perfcase.text import duration, ratio
 
 TITLE = "Threads: running, waiting for a CPU, sleeping"
 
 _TOP = 10
 _LATENCIES = 6
+_THREADS = {
+    "comm": Column("thread", left=True, limit=18, link="thread"),
+    "tid": Column("tid"),
+    "on_cpu_ns": Column("on CPU", "ns"),
+    "on_cpu_ratio": Column("share", "ratio"),
+    "run_queue_ns": Column("run queue", "ns"),
+    "run_queue_ratio": Column("share", "ratio"),
+    "sleep_ns": Column("sleep", "ns"),
+    "disk_sleep_ns": Column("disk sleep", "ns"),
+    "switch_count": Column("switches", "count"),
+    "involuntary_count": Column("forced", "count"),
+}
+_WAITS = {
+    "comm": Column("waited for a CPU", left=True, limit=18, link="thread"),
+    "tid": Column("tid"),
+    "wait_count": Column("waits", "count"),
+    "wait_total_ns": Column("total", "ns"),
+    "wait_avg_ns": Column("mean", "ns"),
+    "wait_p50_ns": Column("half below", "ns"),
+    "wait_p99_ns": Column("99 % below", "ns"),
+    "wait_max_ns": Column("longest", "ns"),
+    "wait_max_ts_ns": Column("at", "ns"),
+}
 
 
 def write(page: Page) -> None:
-    rows = page.rows(
-        f"SELECT * FROM thread_time WHERE tid <> 0 AND switch_count > 0 AND {NOT_THE_RECORDER}"
-        f" ORDER BY on_cpu_ns + run_queue_ns DESC NULLS LAST, utid, comm LIMIT {_TOP}"
+    rows = page.select(
+        "thread_time",
+        where=f"tid <> 0 AND switch_count > 0 AND {NOT_THE_RECORDER}",
+        order="active_ns DESC NULLS LAST, utid, comm",
+        limit=_TOP,
     )
     if not rows:
         page.missing("Context switches", "thread_time")
         return
-    page.table(
-        [
-            Column("thread", left=True, limit=18),
-            Column("tid"),
-            Column("on CPU", duration),
-            Column("share", ratio),
-            Column("run queue", duration),
-            Column("share", ratio),
-            Column("sleep", duration),
-            Column("disk sleep", duration),
-            Column("switches", count),
-            Column("forced", count),
-        ],
-        [
-            [
-                row["comm"], row["tid"], row["on_cpu_ns"], row["on_cpu_ratio"], row["run_queue_ns"],
-                row["run_queue_ratio"], row["sleep_ns"], row["disk_sleep_ns"], row["switch_count"],
-                row["involuntary_count"],
-            ]
-            for row in rows
-        ],
-    )  # fmt: skip
+    page.table(_THREADS, rows)
     if page.has_rows("recorder_process"):
-        page.line("The recorder's own threads are left out, here and below; what they cost comes last.", "dim")
-    page.source("thread_time", ' --order "run_queue_ns DESC"')
+        page.line("The recorder's own threads are left out, here and below; what they cost comes last.", "quiet")
+    page.source("thread_time", order="run_queue_ns DESC")
     _latency(page)
     _unclaimed(page)
 
 
 def _latency(page: Page) -> None:
-    """Print how long threads waited for a CPU."""
-    rows = page.rows_of(
+    """Tell how long threads waited for a CPU."""
+    rows = page.select(
         "run_queue_latency_by_thread",
-        "SELECT comm, tid, wait_count, wait_total_ns, wait_avg_ns, wait_p50_ns, wait_p99_ns, wait_max_ns, wait_max_ts_ns FROM run_queue_latency_by_thread"
-        f" WHERE {NOT_THE_RECORDER} AND tid <> 0 ORDER BY wait_total_ns DESC, utid LIMIT {_LATENCIES}",
+        where=f"{NOT_THE_RECORDER} AND tid <> 0",
+        order="wait_total_ns DESC, utid",
+        limit=_LATENCIES,
     )
     if not rows:
         return
     page.line("")
-    page.table(
-        [
-            Column("waited for a CPU", left=True, limit=18),
-            Column("tid"),
-            Column("waits", count),
-            Column("total", duration),
-            Column("mean", duration),
-            Column("half below", duration),
-            Column("99 % below", duration),
-            Column("longest", duration),
-            Column("at", duration),
-        ],
-        [list(row.values()) for row in rows],
-    )
+    page.table(_WAITS, rows)
     page.source("run_queue_latency_by_thread")
-    buckets = page.rows_of(
-        "run_queue_latency",
-        "SELECT bucket_min_ns AS low, bucket_max_ns AS high, sum(wait_count) AS number FROM run_queue_latency"
-        f" WHERE {NOT_THE_RECORDER} GROUP BY ALL ORDER BY low",
-    )
+    buckets = page.select("run_queue_distribution", "bucket_min_ns, bucket_max_ns, wait_count", order="bucket_min_ns")
     if buckets:
-        filled = with_gaps((row["low"], row["high"], row["number"]) for row in buckets)
-        counts = [float(number) for *_, number in filled]
-        picture = f"{duration(filled[0][0])} {spark(counts, max(counts), 40)} {duration(filled[-1][1])}"
-        page.line(f"All of these waits: {picture}")
-        page.source("run_queue_latency")
+        page.line(f"All of these waits: {distribution(tuple(row.values()) for row in buckets)}")
+        page.source("run_queue_distribution")
 
 
 def _unclaimed(page: Page) -> None:
-    rows = page.rows_of(
-        "unclaimed_cpu",
-        "SELECT sum(unclaimed_ns) AS unclaimed, sum(busy_ns) + sum(idle_ns) AS total FROM unclaimed_cpu",
-    )
-    for row in rows:
-        if row["unclaimed"] and row["total"]:
-            share = ratio(row["unclaimed"] / row["total"])
-            page.line(
-                f"CPUs were idle for {duration(row['unclaimed'])} ({share} of their time) while threads waited for others"
-            )
-            page.source("unclaimed_cpu")
+    row = page.first("scheduler_summary", where="unclaimed_ns > 0")
+    if row:
+        share = f"{duration(row['unclaimed_ns'])} ({ratio(row['unclaimed_ratio'])} of their time)"
+        page.line(f"CPUs were idle for {share} while threads waited for others")
+        page.source("scheduler_summary")

@@ -2,76 +2,67 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import Column, Page
-from perfcase.terminal.drawing import spark, with_gaps
-from perfcase.text import count, duration, plural, ratio, size
+from perfcase.report.document import Column
+from perfcase.report.page import Page, Row
+from perfcase.report.pictures import distribution
+from perfcase.text import count, ratio, size
 
-VIEW = "block_latency"
+VIEW = "block_summary"
 TITLE = "Storage: requests and the page cache"
 
 _TOP = 8
+_COLUMNS = {
+    "name": Column("device", left=True),
+    "operation": Column("operation", left=True),
+    "timed_count": Column("requests", "count"),
+    "latency_total_ns": Column("total", "ns"),
+    "latency_avg_ns": Column("mean", "ns"),
+    "latency_max_ns": Column("longest", "ns"),
+    "distribution": Column("distribution", left=True),
+}
 
 
 def write(page: Page) -> None:
-    rows = page.rows("SELECT * FROM block_latency ORDER BY device, operation, bucket_min_ns")
-    (seen,) = page.rows("SELECT count(*) AS requests FROM block_io") if page.has_view("block_io") else [{"requests": 0}]
-    if rows:
-        _latency(page, rows)
-    elif seen["requests"]:
+    rows = page.select("block_summary", order="latency_total_ns DESC NULLS LAST, device, operation")
+    named = [{**row, "name": row["device_name"] or row["device"]} for row in rows]
+    timed = [row for row in named if row["timed_count"]]
+    if timed:
+        _latency(page, timed[:_TOP])
+    elif named:
+        seen = ", ".join(f"{row['name']} {row['operation']} {count(row['request_count'])}" for row in named)
         page.line(
-            f"{plural(seen['requests'], 'block request')}, none of which was seen both to go to the device and to end: a"
-            " recording of some processes has few of the ends",
-            "dim",
+            f"Block requests: {seen}; none of them was seen both to go to the device and to end: a recording of some processes has"
+            " few of the ends",
+            "quiet",
         )
-        page.source("block_io")
+        page.source("block_summary")
     else:
-        page.missing("Block requests", "block_latency")
+        page.missing("Block requests", "block_summary")
     _page_cache(page)
 
 
-def _latency(page: Page, rows: list[dict]) -> None:
-    groups: dict[tuple, list[dict]] = {}
-    for row in rows:
-        groups.setdefault((row["device_name"] or row["device"], row["operation"]), []).append(row)
-    busiest = sorted(groups.items(), key=lambda item: -sum(row["latency_total_ns"] for row in item[1]))[:_TOP]
-    shown = []
-    for (device, operation), of_group in busiest:
-        number, total = sum(row["request_count"] for row in of_group), sum(row["latency_total_ns"] for row in of_group)
-        buckets = with_gaps((row["bucket_min_ns"], row["bucket_max_ns"], row["request_count"]) for row in of_group)
-        counts = [float(bucket[2]) for bucket in buckets]
-        picture = f"{duration(buckets[0][0])} {spark(counts, max(counts), 40)} {duration(buckets[-1][1])}"
-        longest = max(row["latency_max_ns"] for row in of_group)
-        shown.append([device, operation, number, total, total / number if number else None, longest, picture])
-    page.table(
-        [
-            Column("device", left=True),
-            Column("operation", left=True),
-            Column("requests", count),
-            Column("total", duration),
-            Column("mean", duration),
-            Column("longest", duration),
-            Column("distribution", left=True),
-        ],
-        shown,
-    )
+def _latency(page: Page, rows: list[Row]) -> None:
+    buckets: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    for row in page.select("block_latency"):
+        bucket = (row["bucket_min_ns"], row["bucket_max_ns"], row["request_count"])
+        buckets.setdefault((row["device"], row["operation"]), []).append(bucket)
+    pictures = {key: distribution(drawn) for key, drawn in buckets.items()}
+    page.table(_COLUMNS, [{**row, "distribution": pictures.get((row["device"], row["operation"]))} for row in rows])
+    page.source("block_summary")
     page.source("block_latency")
 
 
 def _page_cache(page: Page) -> None:
-    rows = page.rows_of(
-        "page_cache",
-        "SELECT method, sum(hit_count) AS hits, sum(miss_count) AS misses, sum(dirty_count) AS dirtied,"
-        " sum(miss_bytes) AS read, max(cache_bytes) AS cache FROM page_cache GROUP BY method ORDER BY method",
-    )
+    rows = page.select("page_cache_summary", order="method")
     for row in rows:
-        if row["misses"] is None:
+        if row["miss_count"] is None:
             continue
         hits = "hits are not known"
-        if row["hits"] is not None and row["hits"] + row["misses"]:
-            hits = f"{count(row['hits'])} hits ({ratio(row['hits'] / (row['hits'] + row['misses']))})"
+        if row["hit_ratio"] is not None:
+            hits = f"{count(row['hit_count'])} hits ({ratio(row['hit_ratio'])})"
         page.line(
-            f"Page cache ({row['method']}): {count(row['misses'])} misses ({size(row['read'])} read), {hits},"
-            f" {count(row['dirtied'])} pages dirtied; the cache held up to {size(row['cache'])}"
+            f"Page cache ({row['method']}): {count(row['miss_count'])} misses ({size(row['miss_bytes'])} read), {hits},"
+            f" {count(row['dirty_count'])} pages dirtied; the cache held up to {size(row['cache_max_bytes'])}"
         )
     if rows:
-        page.source("page_cache")
+        page.source("page_cache_summary")

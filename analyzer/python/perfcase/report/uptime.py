@@ -2,86 +2,60 @@
 
 from __future__ import annotations
 
-from perfcase.report.page import Column, Page
-from perfcase.text import count, duration, ratio, size
+from perfcase.report.document import Column
+from perfcase.report.page import Page
+from perfcase.text import count, size
 
-_PARTS = ("user", "nice", "system", "iowait", "irq", "softirq", "steal", "guest", "guest_nice", "idle")
 _CPUS_MAX = 8
+_PARTS = ("user", "nice", "system", "iowait", "irq", "softirq", "steal", "guest", "guest_nice", "idle")
+_ALWAYS = ("user", "system", "idle")
 
 
 def uptime(page: Page) -> None:
-    """Load averages: is it getting busier?"""
-    loads = page.rows_of("load_average", "SELECT * FROM load_average ORDER BY ts_ns DESC LIMIT 1")
-    if not loads:
+    """Tell of load averages: is it getting busier?"""
+    row = page.first("load_average", order="ts_ns DESC")
+    if row is None:
         page.absent("uptime", "load_average")
         return
-    last = loads[0]
-    averages = " ".join(f"{last[name]:.2f}" for name in ("load_1min", "load_5min", "load_15min"))
-    per_cpu = ""
-    if last["load_per_cpu"] is not None:
-        per_cpu = f", {last['load_per_cpu']:.2f} per CPU"
-    trend = "rising" if last["load_1min"] > last["load_15min"] else "falling"
-    if abs(last["load_1min"] - last["load_15min"]) <= 0.1 * max(last["load_15min"], 0.1):
-        trend = "steady"
-    running = f"{last['runnable_count']} of {last['thread_count']} threads runnable"
-    page.tool("uptime", f"load averages (1, 5, 15 min) {averages}, {trend}{per_cpu}; {running}", "load_average")
+    averages = " ".join(f"{row[name]:.2f}" for name in ("load_1min", "load_5min", "load_15min"))
+    per_cpu = "" if row["load_per_cpu"] is None else f", {row['load_per_cpu']:.2f} per CPU"
+    running = f"{row['runnable_count']} of {row['thread_count']} threads runnable"
+    told = f"load averages (1, 5, 15 min) {averages}, {row['trend']}{per_cpu}; {running}"
+    page.check("uptime", told, "load_average")
 
 
 def vmstat(page: Page) -> None:
-    """Print waiting threads, swapping and switches."""
-    rows = page.rows_of(
-        "vm_activity",
-        "SELECT count(*) AS intervals, max(runnable_count) AS runnable, max(blocked_count) AS blocked,"
-        " sum(swap_in_bytes + swap_out_bytes) AS swapped,"
-        " sum(context_switch_count) * 1e9 / sum(interval_ns) AS switches, max(context_switch_per_s) AS switches_max,"
-        " sum(interrupt_count) * 1e9 / sum(interval_ns) AS interrupts, max(interrupt_per_s) AS interrupts_max"
-        " FROM vm_activity",
-    )
-    if not rows or not rows[0]["intervals"]:
-        page.absent("vmstat", "vm_activity")
+    """Tell of waiting threads, swapping and switches."""
+    row = page.first("vm_summary", where="runnable_max_count IS NOT NULL")
+    if row is None:
+        page.absent("vmstat", "vm_summary")
         return
-    row = rows[0]
-    swapped = "no swapping" if row["swapped"] == 0 else f"swapped {size(row['swapped'])}"
-    page.tool(
+    swapped = {0: "no swapping", None: "swapping unknown"}.get(row["swap_bytes"], f"swapped {size(row['swap_bytes'])}")
+    page.check(
         "vmstat",
-        f"up to {count(row['runnable'])} threads runnable, up to {count(row['blocked'])} blocked; {swapped};"
-        f" context switches {count(row['switches'])}/s (most {count(row['switches_max'])}),"
-        f" interrupts {count(row['interrupts'])}/s (most {count(row['interrupts_max'])})",
-        "vm_activity",
+        f"up to {count(row['runnable_max_count'])} threads runnable, up to {count(row['blocked_max_count'])} blocked; {swapped};"
+        f" context switches {count(row['context_switch_per_s'])}/s (most {count(row['context_switch_max_per_s'])}),"
+        f" interrupts {count(row['interrupt_per_s'])}/s (most {count(row['interrupt_max_per_s'])})",
+        "vm_summary",
     )
 
 
 def mpstat(page: Page) -> None:
-    """Print what each CPU did over the whole capture: the sum of the intervals, not the mean of their ratios."""
-    sums = ", ".join(f"sum({part}_ns) AS {part}_ns" for part in (*_PARTS, "busy"))
-    cpus = page.rows_of(
-        "cpu_utilization",
-        f"SELECT cpu, {sums}, sum(cpu_ns) AS cpu_ns, max(busy_ratio) AS peak FROM cpu_utilization GROUP BY cpu"
-        " ORDER BY cpu <> 'all', busy_ns DESC, cpu",
-    )
+    """Tell what each CPU did over the whole capture."""
+    cpus = page.select("cpu_summary", order="cpu <> 'all', busy_ns DESC, cpu")
     if not cpus:
-        page.absent("mpstat", "cpu_utilization")
+        page.absent("mpstat", "cpu_summary")
         return
     shown = cpus[: _CPUS_MAX + 1]
     # Kinds of time that nobody spent any of are left out: on most hosts that is steal, guests, nice.
-    parts = [part for part in _PARTS if part in ("user", "system", "idle") or any(row[f"{part}_ns"] for row in shown)]
-    page.tool("mpstat", "", "cpu_utilization")
-    page.table(
-        [
-            Column("CPU"),
-            Column("busy", duration),
-            Column("share", ratio),
-            *(Column(part, ratio) for part in parts),
-            Column("busiest interval", ratio),
-        ],
-        [
-            [row["cpu"], row["busy_ns"], _share(row, "busy"), *(_share(row, part) for part in parts), row["peak"]]
-            for row in shown
-        ],
-    )
-    if len(cpus) > len(shown):
-        page.line(f"and {len(cpus) - len(shown)} CPUs less busy", "dim")
-
-
-def _share(row: dict, part: str) -> float | None:
-    return row[f"{part}_ns"] / row["cpu_ns"] if row["cpu_ns"] and row[f"{part}_ns"] is not None else None
+    parts = [part for part in _PARTS if part in _ALWAYS or any(row[f"{part}_ns"] for row in shown)]
+    page.check("mpstat", "", "cpu_summary")
+    columns = {
+        "cpu": Column("CPU"),
+        "busy_ns": Column("busy", "ns"),
+        "busy_ratio": Column("share", "ratio"),
+        **{f"{part}_ratio": Column(part, "ratio") for part in parts},
+        "busy_max_ratio": Column("busiest interval", "ratio"),
+    }
+    page.table(columns, shown)
+    page.more(cpus, len(shown), "CPU", " less busy", "quiet")

@@ -4,70 +4,61 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfcase.report.page import Column, Page
-from perfcase.text import count, duration, figure, ratio, size
+from perfcase.report.document import FORMATS, Cell, Column
+from perfcase.report.page import Page
+from perfcase.text import count, figure, size
 
 VIEW = "use_method"
 TITLE = "Utilization, saturation, errors"
 
 _RESOURCES = ("cpu", "memory", "disk", "network")
 _KINDS = ("utilization", "saturation", "errors")
+_COLUMNS = {
+    "name": Column("resource", left=True, limit=24),
+    "kind": Column("", left=True),
+    "metric": Column("what", left=True, limit=60),
+    "value": Column("mean"),
+    "worst_value": Column("worst"),
+    "absolute_value": Column("absolute", left=True),
+    "view_name": Column("", write="↳ {}".format, left=True, link="view"),
+}
+_FORMATS = {
+    **FORMATS,
+    # What is counted stands beside it.
+    "count": lambda value: count(value) if value == int(value) else figure(value),
+    "bytes/s": lambda value: f"{size(value)}/s",
+}
 
 
 def write(page: Page) -> None:
-    rows = page.rows_of("use_method", "SELECT * FROM use_method")
+    rows = page.select("use_method")
     if not rows:
         page.missing("Resources", "use_method")
         return
-    page.table(
-        [
-            Column("resource", left=True, limit=24),
-            Column("", left=True),
-            Column("what", left=True, limit=60),
-            Column("mean"),
-            Column("worst"),
-            Column("absolute", left=True),
-            Column("", left=True),
-        ],
-        [
-            [
-                " ".join(part for part in (row["resource"], row["instance"]) if part),
-                row["kind"],
-                row["metric"],
-                _written(row["value"], row["unit"]),
-                _written(row["worst_value"], row["unit"]),
-                _absolute(row),
-                f"↳ {row['view_name']}",
-            ]
-            for row in rows
-        ],
-    )
+    page.table(_COLUMNS, [{**row, **_told(row)} for row in rows])
     seen = {(row["resource"], row["kind"]) for row in rows}
     unknown = [f"{kind} of {r}" for r in _RESOURCES for kind in _KINDS if (r, kind) not in seen]
     if unknown:
-        page.line(f"not known from this capture: {', '.join(unknown)}", "dim")
+        page.line(f"not known from this capture: {', '.join(unknown)}", "quiet")
     if page.has_rows("recorder_process"):
-        page.line("The recorder's own threads and their CPU time are counted here; findings leave them out.", "dim")
+        page.line("The recorder's own threads and their CPU time are counted here; findings leave them out.", "quiet")
     page.source("use_method")
 
 
-def _absolute(row: dict[str, Any]) -> str:
-    """Return a share in absolute terms; of errors and drops, among how many they were."""
-    if row["absolute_value"] is None:
-        return ""
-    return ("of " if row["unit"] == "count" else "") + _written(row["absolute_value"], row["absolute_unit"])
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the name of a resource, and its figures each with its own unit."""
+    unit, value = row["absolute_unit"], row["absolute_value"]
+    # A share in absolute terms; of errors and drops, among how many they were.
+    among = "" if value is None else ("of " if row["unit"] == "count" else "") + _written(value, unit)
+    return {
+        "name": " ".join(part for part in (row["resource"], row["instance"]) if part),
+        **{key: Cell(row[key], row["unit"], _written(row[key], row["unit"])) for key in ("value", "worst_value")},
+        "absolute_value": Cell(value, unit, among),
+    }
 
 
 def _written(value: float | None, unit: str | None) -> str:
     if value is None:
         return "-"
-    # What is counted stands beside it.
-    known = {
-        "ratio": ratio,
-        "ns": duration,
-        "bytes": size,
-        "count": lambda v: count(v) if v == int(v) else figure(v),
-        "bytes/s": lambda v: f"{size(v)}/s",
-    }
-    write = known.get(unit or "")
+    write = _FORMATS.get(unit or "")
     return write(value) if write else f"{figure(value)} {unit or ''}".strip()

@@ -9,19 +9,19 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import Any
-
-from rich.console import Console
 
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
-from perfcase.report.page import Column, Page, written
-from perfcase.report.writer import write_sections
+from perfcase.report.document import Block, Check, Fact, Finding, Line, Section, Table
+from perfcase.report.page import Page
+from perfcase.report.printer import command_of
+from perfcase.report.writer import sections
 from perfcase.stacks.fetching import choose_event, off_cpu_stacks, sample_stacks
 from perfcase.stacks.flamegraph import SCRIPT, FlameGraph
 from perfcase.summary import missing
-from perfcase.text import safe, shorten
+from perfcase.text import count, safe, shorten
 
 SIZE_MAX = 1_000_000
 """Bytes of a page: what a mail or a ticket takes."""
@@ -30,82 +30,34 @@ _FRAMES_MAX = 2000
 _TEXT_MAX = 2000
 """Characters of one text: a note or a name may be of any length."""
 _NOT_IDLE = "coalesce(tid, -1) <> 0"
-_CLASSES = {"dim": "dim", "yellow": "warning", "bold red": "critical"}
+_CLASSES = {"quiet": "dim", "warning": "warning", "critical": "critical"}
 
 
-class _HtmlPage(Page):
-    """Collects HTML."""
+@dataclass(frozen=True)
+class _Picture:
+    """A flame graph, as another block of a section."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, file: str) -> None:
-        super().__init__(connection, Console(quiet=True), file)
-        self.parts: list[str] = []
-        self.titles: list[str] = []
-
-    def heading(self, text: str) -> None:
-        self.titles.append(text)
-        self.parts.append(f'<h2 id="s{len(self.titles)}">{_text(text)}</h2>')
-
-    def line(self, text: str, style: str = "") -> None:
-        if text.strip():
-            indent = min(len(text) - len(text.lstrip()), 12)
-            kind = f' class="{_CLASSES[style]}"' if style in _CLASSES else ""
-            self.parts.append(f'<p{kind} style="margin-left:{indent / 5}em">{_text(text.strip())}</p>')
-
-    def fact(self, label: str, value: str) -> None:
-        self.parts.append(f'<p class="fact"><b>{_text(label)}</b> <span>{_text(value)}</span></p>')
-
-    def tool(self, name: str, text: str, view: str, style: str = "") -> None:
-        kind = f" {_CLASSES[style]}" if style in _CLASSES else ""
-        self.parts.append(
-            f'<p class="fact{kind}"><b>{_text(name)}</b> <span>{_text(text)} <code>↳ {_text(view)}</code></span></p>'
-        )
-
-    def source(self, view: str, more: str = "") -> None:
-        self._code(f"perfcase view {view} {self._file}{more}")
-
-    def query(self, sql: str) -> None:
-        self._code(f'perfcase sql {self._file} "{sql}"')
-
-    def command(self, name: str) -> None:
-        self._code(f"perfcase {name} {self._file}")
-
-    def _code(self, text: str) -> None:
-        self.parts.append(f'<p class="dim">↳ <code>{_text(text)}</code></p>')
-
-    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
-        kinds = [' class="left"' if column.left else "" for column in columns]
-        heads = (f'<th scope="col"{kind}>{_text(c.heading)}</th>' for c, kind in zip(columns, kinds, strict=True))
-        self.parts.append(f'<div class="wide"><table><thead><tr>{"".join(heads)}</tr></thead><tbody>')
-        for row in rows:
-            cells = (f"<td{kind}>{_text(c)}</td>" for c, kind in zip(written(columns, row), kinds, strict=True))
-            self.parts.append(f"<tr>{''.join(cells)}</tr>")
-        self.parts.append("</tbody></table></div>")
-
-    def picture(self, graph: FlameGraph) -> None:
-        """Add a flame graph and its caption."""
-        for note in graph.notes:
-            self.line(note)
-        self.parts.append(f'<div class="wide picture">{graph.svg(bare=True)}</div>')
+    graph: FlameGraph
 
 
 def write_html(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     """Return the summary of the capture ``name``; the pictures leave out as much as it takes to stay below SIZE_MAX."""
-    page = _HtmlPage(connection, name)
-    write_sections(page, in_full=True)
-    missing.write(page)
+    last = Page(connection)
+    missing.write(last)
+    told = [*sections(connection, in_full=True), *last.sections]
     text = ""
     frames = _FRAMES_MAX
     while frames:
-        text = _page(page, name, _pictures(connection, name, frames))
+        text = _page(name, told, _pictures(connection, frames))
         if len(text.encode("utf-8", "replace")) < SIZE_MAX:
             return text
         frames //= 2
     return text
 
 
-def _pictures(connection: duckdb.DuckDBPyConnection, name: str, frames: int) -> _HtmlPage:
+def _pictures(connection: duckdb.DuckDBPyConnection, frames: int) -> list[Section]:
     """Return where CPU time goes and where threads wait, the idle tasks left out."""
-    page = _HtmlPage(connection, name)
+    page = Page(connection)
     page.heading("Flame graph: where CPU time goes")
     try:
         event, unit = choose_event(connection, None)
@@ -113,25 +65,33 @@ def _pictures(connection: duckdb.DuckDBPyConnection, name: str, frames: int) -> 
         page.missing("CPU samples", "function_profile")
     else:
         stacks = sample_stacks(connection, event, _NOT_IDLE)
-        page.picture(FlameGraph(stacks, title=event, unit=unit, frames_max=frames, icicle=True))
-        page.line(f"Samples of {event}, the idle tasks' left out. Callers are above what they call.", "dim")
+        _draw(page, FlameGraph(stacks, title=event, unit=unit, frames_max=frames, icicle=True))
+        page.line(f"Samples of {event}, the idle tasks' left out. Callers are above what they call.", "quiet")
         page.command(f'flamegraph -o on-cpu.svg --where "{_NOT_IDLE}"')
     page.heading("Flame graph: where threads wait")
     if page.has_rows("off_cpu_by_stack"):
         stacks = off_cpu_stacks(connection, _NOT_IDLE)
-        page.picture(FlameGraph(stacks, title="time off the CPU", unit="ns", frames_max=frames // 2, icicle=True))
+        _draw(page, FlameGraph(stacks, title="time off the CPU", unit="ns", frames_max=frames // 2, icicle=True))
         page.command("flamegraph --off-cpu -o off-cpu.svg")
     else:
         page.missing("Context switches", "off_cpu_by_stack")
-    return page
+    return page.sections
 
 
-def _page(page: _HtmlPage, name: str, pictures: _HtmlPage) -> str:
-    content = "".join(page.parts)
-    drawn = "".join(pictures.parts).replace('<h2 id="s', '<h2 id="f')
-    links = [(f"s{n}", title) for n, title in enumerate(page.titles, 1)]
-    links += [(f"f{n}", title) for n, title in enumerate(pictures.titles, 1)]
-    nav = "".join(f'<a href="#{place}">{_text(title)}</a>' for place, title in links)
+def _draw(page: Page, graph: FlameGraph) -> None:
+    for note in graph.notes:
+        page.line(note)
+    page.put(_Picture(graph))  # type: ignore[arg-type] - a block of this page only
+
+
+def _page(name: str, told: Sequence[Section], drawn: Sequence[Section]) -> str:
+    content, nav = "", ""
+    for letter, parts in (("s", told), ("f", drawn)):
+        for number, section in enumerate(parts, 1):
+            content += f'<h2 id="{letter}{number}">{_text(section.title)}</h2>' + "".join(
+                _block(block, name) for block in section.blocks
+            )
+            nav += f'<a href="#{letter}{number}">{_text(section.title)}</a>'
     digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     return (
@@ -140,8 +100,54 @@ def _page(page: _HtmlPage, name: str, pictures: _HtmlPage) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>perfcase summary: {_text(name)}</title><style>{_STYLE}</style></head><body>"
         f"<header><h1>perfcase summary: {_text(name)}</h1><nav>{nav}</nav></header>"
-        f"<main>{content}{drawn}</main></body></html>\n"
+        f"<main>{content}</main></body></html>\n"
     )
+
+
+def _block(block: Block | _Picture, name: str) -> str:
+    if isinstance(block, _Picture):
+        return f'<div class="wide picture">{block.graph.svg(bare=True)}</div>'
+    if isinstance(block, Line):
+        return _line(block.text, block.tone, block.indent)
+    if isinstance(block, Fact):
+        return f'<p class="fact"><b>{_text(block.label)}</b> <span>{_text(block.text)}</span></p>'
+    if isinstance(block, Check):
+        kind = f" {_CLASSES[block.tone]}" if block.tone in _CLASSES else ""
+        view = f"<code>↳ {_text(block.view)}</code>"
+        return f'<p class="fact{kind}"><b>{_text(block.tool)}</b> <span>{_text(block.text)} {view}</span></p>'
+    if isinstance(block, Table):
+        return _table(block)
+    shown = f'<p class="dim">↳ <code>{_text(command_of(block, name))}</code></p>'
+    return _finding(block) + shown if isinstance(block, Finding) else shown
+
+
+def _line(text: str, tone: str = "", indent: int = 0) -> str:
+    if not text.strip():
+        return ""
+    kind = f' class="{_CLASSES[tone]}"' if tone in _CLASSES else ""
+    return f'<p{kind} style="margin-left:{indent / 5}em">{_text(text.strip())}</p>'
+
+
+def _finding(block: Finding) -> str:
+    lines = [_line(f"{block.severity:<10}{block.title}", block.severity)]
+    lines += [_line(f"{subject}: {message}", indent=10) for subject, message in block.subjects]
+    if block.more_count:
+        lines.append(_line(f"and {count(block.more_count)} more (view finding)", indent=10))
+    return "".join([*lines, *(_line(f"{label}: {text}", indent=10) for label, text in block.advice)])
+
+
+def _table(table: Table) -> str:
+    kinds = [' class="left"' if column.left else "" for column in table.columns]
+    heads = (f'<th scope="col"{kind}>{_text(c.heading)}</th>' for c, kind in zip(table.columns, kinds, strict=True))
+    rows = (
+        "".join(
+            f"<td{kind}>{_text(c.cut(cell.text, c.limit))}</td>"
+            for c, cell, kind in zip(table.columns, row, kinds, strict=True)
+        )
+        for row in table.rows
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _text(text: str) -> str:

@@ -9,18 +9,18 @@ TITLE = "What this capture cannot answer"
 
 
 def write(page: Page) -> None:
-    """Write the section: the views without the tables that they need, together where they lack the same."""
+    """Add the section: the views without the tables that they need, together where they lack the same."""
     page.heading(TITLE)
-    rows = page.rows(
-        "SELECT string_agg(view_name, ', ' ORDER BY view_name) AS views, coalesce(reason, missing_tables::VARCHAR ||"
-        " ' without rows', 'not recorded') AS why, concat_ws('; ', how, remedy) AS recorded FROM view_coverage"
-        " WHERE NOT is_fed AND kind = 'view' GROUP BY why, concat_ws('; ', how, remedy) ORDER BY views"
-    )
-    if not rows:
+    unfed = page.select("view_coverage", where="NOT is_fed AND kind = 'view'", order="view_name")
+    if not unfed:
         page.line("Every view has rows.")
         return
-    for row in rows:
-        page.line(f"{row['views']}: {row['why']}" + (f"; to record it: {row['recorded']}" if row["recorded"] else ""))
-    (total,) = page.rows("SELECT count(*) AS views FROM view_coverage WHERE NOT is_fed AND kind = 'view'")
-    page.line(f"{plural(total['views'], 'view')} in all", "dim")
+    together: dict[tuple[str, str], list[str]] = {}
+    for row in unfed:
+        lacking = f"{row['missing_tables']} without rows" if row["missing_tables"] else "not recorded"
+        recorded = "; ".join(filter(None, (row["how"], row["remedy"])))
+        together.setdefault((row["reason"] or lacking, recorded), []).append(row["view_name"])
+    for (why, recorded), views in together.items():
+        page.line(f"{', '.join(views)}: {why}" + (f"; to record it: {recorded}" if recorded else ""))
+    page.line(f"{plural(len(unfed), 'view')} in all", "quiet")
     page.source("view_coverage")
