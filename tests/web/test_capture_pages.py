@@ -155,10 +155,71 @@ def test_an_empty_view_says_why_and_how_to_record_it(page: Page, site: Site, loo
     page.problems.clear()
 
 
-def test_the_report(page: Page, site: Site, look) -> None:
-    page.open(site.at(f"c/{site.ids['tcp']}/report"))
-    page.has("delayed acknowledgement", ".report")
+def test_the_report(page: Page, site: Site, client: httpx.Client, look) -> None:
+    told = client.get(f"/v1/captures/{site.ids['x86_64']}/report", params={"format": "json"}).json()
+    page.open(site.at(f"c/{site.ids['x86_64']}/report"))
+    page.has("Threads wait for a CPU", ".report .finding h3")
+    titles = [section["title"] for section in told["sections"]]
+    assert page.see("[...document.querySelectorAll('.report h2')].map((one) => one.textContent)") == titles
+    tables = [block for section in told["sections"] for block in section["blocks"] if block["kind"] == "table"]
+    # Each with headings that a screen reader tells with a cell, and the figures that the command line prints.
+    shown = page.see(
+        "[...document.querySelectorAll('.report table')].map((one) =>"
+        " [...one.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent)))"
+    )
+    assert shown == [
+        [
+            [f"Open view {cell['value']}" if "view" in cell.get("link", {}) else cell["text"] for cell in row]
+            for row in table["rows"]
+        ]
+        for table in tables
+    ]
+    assert page.see(
+        "[...document.querySelectorAll('.report table')].every((one) => one.querySelector('thead th[scope=col]'))"
+    )
+    assert page.see("document.querySelectorAll('.report tbody th[scope=row]').length") == sum(
+        len(table["rows"]) for table in tables
+    )
+    (busy,) = (cell for cell in tables[1]["rows"][0] if cell.get("unit") == "ns")
+    assert page.see("document.querySelectorAll('.report table')[1].rows[1].cells[1].title") == f"{busy['value']} ns"
     look("report")
+
+
+def test_the_report_on_paper(page: Page, site: Site) -> None:
+    page.open(site.at(f"c/{site.ids['x86_64']}/report"))
+    page.has("How far to trust it", ".report h2")
+    page.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        hidden = ".bar, .tabs, .report-tools, .report-contents, .report-source"
+        assert page.see(
+            f"[...document.querySelectorAll('{hidden}')].every((one) => getComputedStyle(one).display === 'none')"
+        )
+        assert page.see("getComputedStyle(document.querySelector('.report-table')).overflow") == "visible"
+    finally:
+        page.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_the_report_leads_on(page: Page, site: Site) -> None:
+    report = site.at(f"c/{site.ids['x86_64']}/report")
+    page.open(report)
+    page.click(".report-contents button", "Locks")
+    assert page.see("document.activeElement.id") == "report-locks"
+    page.click(".report-check a", "cpu_summary")
+    page.has("cpu_summary", "section h2")
+    page.open(report)
+    page.click(".report-source a", "thread_time")
+    page.has("thread_time", "section h2")
+    assert "sort=-run_queue_ns" in page.see("location.hash")
+    page.open(report)
+    page.click("[aria-labelledby=report-scheduler] th a", "hog")
+    page.until("document.querySelector('.state-bar')")
+    assert "threads?thread=" in page.see("location.hash")
+    page.open(report)
+    page.click(".report .finding h3 a")
+    page.has("Threads wait for a CPU", ".overview .finding h3")
+    page.open(report)
+    page.click(".report .finding .report-source a")
+    page.until(f"{CELLS}.length > 5")
 
 
 def test_names_are_text_everywhere(page: Page, site: Site) -> None:

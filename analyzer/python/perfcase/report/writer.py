@@ -55,8 +55,8 @@ def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: 
 
 def sections(connection: duckdb.DuckDBPyConnection, *, in_full: bool = False) -> Iterator[Section]:
     """Yield all sections; ``in_full``: the findings with what they mean and what to look at next."""
-    # Nearly all of them ask it why they have nothing to say.
-    share(connection, ["view_coverage"] * 2)
+    # Nearly all of them ask view_coverage why they have nothing to say.
+    share(connection, ["view_coverage", "view_coverage", *_SHARED, "use_method"])
     page = Page(connection)
     for section in SECTIONS:
         if not page.has_view(getattr(section, "VIEW", "data_quality")):

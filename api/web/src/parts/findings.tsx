@@ -1,10 +1,10 @@
 /** What is wrong: every rule that fired, most severe first; what it means, what to look at next, the rows behind it. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { type Answer, useRows, useSchema, useView } from "../api/hooks";
 import type { RowOf } from "../api/rows";
 import type { CaptureProps } from "../app/pages";
-import { filterParams, type Filters, href } from "../app/route";
+import { filterParams, type Filters, href, useRoute } from "../app/route";
 import { Problem, Waiting } from "./problem";
 import { safe } from "./safe";
 import { sqlOf } from "./sql";
@@ -21,6 +21,10 @@ export function useFindings({ captureId, filters }: Pick<CaptureProps, "captureI
   return useRows<Finding>(`captures/${captureId}/findings`, filterParams(filters));
 }
 
+function goTo(finding: string): void {
+  document.querySelector(`[data-finding="${CSS.escape(finding)}"]`)?.scrollIntoView({ block: "start" });
+}
+
 /** The titles alone, for the top of a page: each leads to the rest of it. */
 export function Headlines({ answer: { data, loading } }: { answer: Answer<Finding[]> }) {
   if (!data) return loading ? <Waiting what="Judging" /> : null;
@@ -30,14 +34,7 @@ export function Headlines({ answer: { data, loading } }: { answer: Answer<Findin
     <ul class={loading ? "headlines dim" : "headlines"} aria-label="What is wrong">
       {[...rules].map(([finding, [first]]) => (
         <li key={finding}>
-          <button
-            type="button"
-            onClick={() =>
-              document
-                .querySelector(`[data-finding="${CSS.escape(finding ?? "")}"]`)
-                ?.scrollIntoView({ block: "start" })
-            }
-          >
+          <button type="button" onClick={() => goTo(finding ?? "")}>
             <span class={`badge ${first!.severity}`}>{first!.severity}</span>
             <strong>{first!.title}</strong>
           </button>
@@ -49,6 +46,10 @@ export function Headlines({ answer: { data, loading } }: { answer: Answer<Findin
 
 export function Findings({ captureId, filters, answer }: FindingsProps) {
   const { data, error, loading, again } = answer;
+  const wanted = useRoute().params.get("finding");
+  useEffect(() => {
+    if (wanted && data) goTo(wanted);
+  }, [wanted, data]);
   if (error) return <Problem error={error} again={again} />;
   if (!data) return null;
   const rules = Map.groupBy(data, ({ finding }) => finding);
