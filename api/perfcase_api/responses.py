@@ -90,9 +90,9 @@ def info() -> Shape:
 
 def report() -> Shape:
     """Return the schema of a report: ``schema/report.schema.json``."""
-    told = json.loads((schema_dir() / "report.schema.json").read_text(encoding="utf-8"))
-    del told["$schema"]
-    return told
+    schema = json.loads((schema_dir() / "report.schema.json").read_text(encoding="utf-8"))
+    del schema["$schema"]
+    return {**schema, "title": "report"}
 
 
 def tree(*, of_both: bool = False) -> Shape:

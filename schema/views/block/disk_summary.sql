@@ -13,12 +13,10 @@
 -- column request_count [count]: reads and writes completed
 -- column read_count [count]: reads completed
 -- column write_count [count]: writes completed
--- column read_per_s [1/s]: reads completed (r/s)
--- column write_per_s [1/s]: writes completed (w/s)
+-- as in disk_utilization: read_per_s, write_per_s
 -- column read_bytes [bytes]: read
 -- column write_bytes [bytes]: written
--- column read_bytes_per_s [bytes/s]: read (rkB/s in bytes)
--- column write_bytes_per_s [bytes/s]: written (wkB/s in bytes)
+-- as in disk_utilization: read_bytes_per_s, write_bytes_per_s
 -- column await_ns [ns]: mean time of a read or write, in the queue and in the disk
 -- column read_await_ns [ns]: mean time of a read (r_await); NULL without one
 -- column read_await_max_ns [ns]: read_await_ns of the interval in which it was the longest

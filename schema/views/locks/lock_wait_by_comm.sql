@@ -4,16 +4,11 @@
 -- caveat: an idle worker waits for a futex as well (a condition variable): only where there is a holder, a lock was contended
 -- caveat: lock_wait has the callchains, and more caveats
 -- diff no: lock_wait is compared
--- column kind: futex or kernel
--- column lock: the address in hex
+-- as in lock_wait: kind, lock
 -- column upid: the process of a futex; NULL of a kernel lock, which processes share
--- column pid: its process id, a label
+-- keys: pid
 -- column comm: name of the threads that waited, when they began to
--- column holder_comm: name of the threads that held the lock, where it can be known
--- column waker_comm: name of the threads that ended the waits, if the capture says
--- column wait_count [count]: waits that ended in the capture
--- column wait_total_ns [ns]: their time
--- column wait_max_ns [ns]: the longest
+-- as in lock_wait: holder_comm, waker_comm, wait_count, wait_total_ns, wait_max_ns
 WITH told AS (
   SELECT * REPLACE (CASE WHEN kind = 'futex' THEN upid END AS upid, CASE WHEN kind = 'futex' THEN pid END AS pid)
   FROM lock_wait

@@ -3,13 +3,11 @@
 -- source: page_cache
 -- caveat: page_cache says what each method knows, and has the intervals
 -- diff no: page_cache is compared, with the noise of its intervals
--- column method: function profile, function trace, filemap or vmstat
+-- as in page_cache: method
 -- column hit_count [count]: accesses to pages that were in the cache; NULL where the method cannot tell
--- column miss_count [count]: pages that had to be read
--- column hit_ratio [ratio]: hits as a share of hits and misses
+-- as in page_cache: miss_count, hit_ratio
 -- column dirty_count [count]: pages that became dirty
--- column refault_pages [pages]: pages of files that were read again after the kernel had dropped them; vmstat only
--- column miss_bytes [bytes]: misses in bytes
+-- as in page_cache: refault_pages, miss_bytes
 -- column cache_max_bytes [bytes]: the most file pages in the cache at the end of an interval
 WITH total AS (
   SELECT method, @total(hit_count) AS hit_count, @total(miss_count) AS miss_count, @total(dirty_count) AS dirty_count,

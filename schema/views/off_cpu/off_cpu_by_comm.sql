@@ -5,13 +5,12 @@
 -- caveat: only intervals whose both ends are in the capture count
 -- diff no: off_cpu_by_stack is compared, by the same names
 -- column comm: the threads' name when they left the CPU
--- column state: sleeping, disk_sleep, runnable (the wait for a CPU after such a sleep), runnable_preempted, …
+-- as in off_cpu_by_stack: state
 -- column stack: the callchain, root first, frames separated by semicolons; NULL where switches were recorded without callchains
 -- column is_kernel_thread: whether the callchain begins where those of kernel threads do; false without a callchain
 -- column thread_count [count]: threads
 -- column off_cpu_ns [ns]: their time in this state with this callchain
--- column off_cpu_count [count]: how many times
--- column off_cpu_max_ns [ns]: the longest time
+-- as in off_cpu_by_stack: off_cpu_count, off_cpu_max_ns
 SELECT comm, state, stack, coalesce(starts_with(stack, 'ret_from_fork'), false) AS is_kernel_thread, count(DISTINCT utid) AS thread_count,
   @total(off_cpu_ns) AS off_cpu_ns, @total(off_cpu_count) AS off_cpu_count, max(off_cpu_max_ns) AS off_cpu_max_ns
 FROM off_cpu_by_stack

@@ -4,13 +4,10 @@
 -- caveat: the waker of a wakeup by an interrupt is the interrupted thread: swapper if the CPU was idle
 -- caveat: sleeps whose wakeup is not in the capture have a NULL waker; off_wake has the callchains
 -- diff no: off_wake is compared, by the same names
--- column comm: name of the threads that slept, when they fell asleep
+-- as in off_wake: comm
 -- column is_kernel_thread: whether their callchains begin where those of kernel threads do; false without a callchain
 -- column waker_comm: name of the threads that woke them
--- column off_cpu_ns [ns]: time from leaving the CPU to being back on one
--- column sleep_count [count]: how many sleeps
--- column sleep_ns [ns]: the part of off_cpu_ns before the wakeup
--- column off_cpu_max_ns [ns]: the longest time off the CPU
+-- as in off_wake: off_cpu_ns, sleep_count, sleep_ns, off_cpu_max_ns
 SELECT comm, coalesce(starts_with(stack, 'ret_from_fork'), false) AS is_kernel_thread, waker_comm, @total(off_cpu_ns) AS off_cpu_ns,
   @total(sleep_count) AS sleep_count, @total(sleep_ns) AS sleep_ns, max(off_cpu_max_ns) AS off_cpu_max_ns
 FROM off_wake

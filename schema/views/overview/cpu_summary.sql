@@ -4,8 +4,7 @@
 -- caveat: shares of sums, not means of the intervals' shares; cpu_utilization has the intervals
 -- caveat: a CPU whose counters did not move at all is idle, as mpstat has it
 -- diff no: cpu_utilization is compared, with the noise of its intervals
--- column cpu: the CPU's number, or all
--- column busy_ns [ns]: everything but idle, iowait and steal
+-- as in cpu_utilization: cpu, busy_ns
 -- column busy_ratio [ratio]: its share of cpu_ns, and so on
 -- column busy_max_ratio [ratio]: busy_ratio of the busiest interval
 -- column user_ns [ns]: in user mode, guests not included
@@ -17,16 +16,13 @@
 -- column iowait_ns [ns]: idle while a request of a thread that ran here was in flight
 -- column iowait_ratio [ratio]: idle with a request in flight
 -- column irq_ns [ns]: serving interrupts
--- column irq_ratio [ratio]: serving interrupts
+-- as in cpu_utilization: irq_ratio
 -- column softirq_ns [ns]: serving soft interrupts
--- column softirq_ratio [ratio]: serving soft interrupts
+-- as in cpu_utilization: softirq_ratio
 -- column steal_ns [ns]: not given by the hypervisor
--- column steal_ratio [ratio]: not given by the hypervisor
+-- as in cpu_utilization: steal_ratio
 -- column steal_max_ratio [ratio]: steal_ratio of the interval with the largest
--- column guest_ns [ns]: running guests
--- column guest_ratio [ratio]: running guests
--- column guest_nice_ns [ns]: running guests at low priority
--- column guest_nice_ratio [ratio]: running guests at low priority
+-- as in cpu_utilization: guest_ns, guest_ratio, guest_nice_ns, guest_nice_ratio
 -- column idle_ns [ns]: idle, iowait not included
 -- column idle_ratio [ratio]: idle
 -- column cpu_ns [ns]: all of them together

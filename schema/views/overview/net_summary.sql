@@ -9,13 +9,11 @@
 -- column rx_packet_count [count]: packets received
 -- column tx_packet_count [count]: packets sent
 -- column packet_count [count]: both together
--- column rx_packet_per_s [1/s]: packets received (rxpck/s)
--- column tx_packet_per_s [1/s]: packets sent (txpck/s)
+-- as in net_utilization: rx_packet_per_s, tx_packet_per_s
 -- column rx_bytes [bytes]: received
 -- column tx_bytes [bytes]: sent
 -- column link_bytes [bytes]: both together
--- column rx_bytes_per_s [bytes/s]: received (rxkB/s in bytes)
--- column tx_bytes_per_s [bytes/s]: sent (txkB/s in bytes)
+-- as in net_utilization: rx_bytes_per_s, tx_bytes_per_s
 -- column util_ratio [ratio]: share of the link's speed in use (%ifutil), over the time in which the speed is known; NULL without
 -- column util_max_ratio [ratio]: util_ratio of the busiest interval
 -- column error_count [count]: packets that were received with an error or could not be sent

@@ -4,23 +4,17 @@
 -- caveat: what a process did between its last snapshot and its end is not in it
 -- caveat: process_activity has the intervals, and more caveats about the figures
 -- diff no: process_activity is compared, with the noise of its intervals
--- column upid: the capture's own process key
--- column pid: process id
+-- keys: upid, pid
 -- column comm: its name at the end of the intervals that are added up
 -- column duration_ns [ns]: the time between the snapshots that saw it
--- column user_ns [ns]: CPU time in user mode, guests included
--- column system_ns [ns]: CPU time in the kernel
--- column cpu_ns [ns]: both together
+-- as in process_activity: user_ns, system_ns, cpu_ns
 -- column cpu_ratio [ratio]: cpu_ns as a share of one CPU over duration_ns: may be more than 1
 -- column cpu_max_ratio [ratio]: cpu_ratio of the busiest interval
--- column run_queue_ns [ns]: time its threads waited for a CPU, added up
--- column block_delay_ns [ns]: time waited for block devices; 0 unless delay accounting is on
--- column major_fault_count [count]: page faults with input
+-- as in process_activity: run_queue_ns, block_delay_ns, major_fault_count
 -- column resident_max_bytes [bytes]: the most resident memory that a snapshot saw
 -- column read_bytes [bytes]: bytes fetched from storage
 -- column write_bytes [bytes]: bytes sent to storage, or that will be
--- column voluntary_switch_count [count]: times its threads gave up the CPU
--- column involuntary_switch_count [count]: times the CPU was taken from its threads
+-- as in process_activity: voluntary_switch_count, involuntary_switch_count
 -- column switch_count [count]: both together
 -- column is_recorder: whether it is a process of the recorder
 WITH total AS (

@@ -9,12 +9,10 @@
 -- column passive_open_count [count]: connections accepted
 -- column in_segment_count [count]: segments received
 -- column out_segment_count [count]: segments sent, without those sent again
--- column active_open_per_s [1/s]: connections opened by this host (active/s)
--- column passive_open_per_s [1/s]: connections accepted (passive/s)
--- column in_segment_per_s [1/s]: segments received (iseg/s)
+-- as in tcp_activity: active_open_per_s, passive_open_per_s, in_segment_per_s
 -- column out_segment_per_s [1/s]: segments sent (oseg/s)
 -- column retransmit_count [count]: segments sent again
--- column retransmit_per_s [1/s]: segments sent again (retrans/s)
+-- as in tcp_activity: retransmit_per_s
 -- column retransmit_ratio [ratio]: retransmit_count as a share of out_segment_count
 -- column retransmit_max_ratio [ratio]: retransmit_ratio of the interval with the largest
 -- column timeout_count [count]: retransmission timers that expired

@@ -5,11 +5,11 @@
 -- caveat: a state is that of a moment: a thread that runs now and then is mostly seen asleep
 -- diff no: thread_census is compared, by process and name
 -- plot: intervals thread_count by state_name
--- column ts_ns [ns]: when the first of these threads was read
--- column snapshot: number of the snapshot
--- column is_last: whether it is the last snapshot
+-- as in thread_census: ts_ns
+-- keys: snapshot
+-- as in thread_census: is_last
 -- column state: R, S, D, T, t, I, Z, X as in ps
--- column state_name: the state in a word
+-- as in thread_census: state_name
 -- column thread_count [count]: threads in this state
 -- column seen_thread_count [count]: threads of this snapshot in all states
 -- column host_thread_count [count]: threads that the host had then, by /proc/loadavg

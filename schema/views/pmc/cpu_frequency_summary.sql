@@ -5,11 +5,11 @@
 -- caveat: an interval with cycles/task-clock, which may count idle time, is left out of the clock where another method is known for that CPU
 -- diff no: cpu_frequency is compared, with the noise of its intervals
 -- column cpu: the CPU; or the core, socket, node or thread; or all
--- column effective_ghz [GHz]: the clock it ran at while it was busy
+-- as in cpu_frequency: effective_ghz
 -- column base_ghz [GHz]: the clock that it is sold with
 -- column busy_ns [ns]: time that it was not idle
 -- column run_ratio [ratio]: busy_ns as a share of the intervals in which it is known (%RUN)
--- column used_ratio [ratio]: the work done as a share of what the base clock allows (%USED)
+-- as in cpu_frequency: used_ratio
 -- column method: how effective_ghz was found; several where the intervals of effective_ghz differ
 WITH clocked AS (
   SELECT *, coalesce(cpu::VARCHAR, aggregate, 'all') AS name,

@@ -7,15 +7,7 @@
 -- column interval_count [count]: intervals of perf stat
 -- column since_ts_ns [ns]: when the first began
 -- column duration_ns [ns]: their length together; NULL for a total whose length nobody said
--- column cycles [count]: CPU cycles, not counting halted ones
--- column instructions [count]: instructions retired
--- column ipc [ratio]: instructions per cycle
--- column branches [count]: branches retired
--- column branch_misses [count]: those that were mispredicted
--- column branch_miss_ratio [ratio]: branch_misses / branches
--- column llc_references [count]: accesses to the last-level cache
--- column llc_misses [count]: those that it did not hold
--- column llc_hit_ratio [ratio]: 1 - llc_misses / llc_references
+-- as in pmcarch: cycles, instructions, ipc, branches, branch_misses, branch_miss_ratio, llc_references, llc_misses, llc_hit_ratio
 -- column llc_misses_pki [1/1000 instructions]: llc_misses per thousand instructions
 SELECT
   count(*) AS interval_count, min(ts_ns) AS since_ts_ns, @total(interval_ns) AS duration_ns,

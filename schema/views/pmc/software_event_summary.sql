@@ -4,11 +4,11 @@
 -- caveat: CPUs, cores and threads are added up; software_events has the intervals, and more caveats
 -- diff no: software_events is compared, with the noise of its intervals
 -- column event: the event's name
--- column unit: the unit of count: NULL for plain counts, ns for clocks
+-- as in software_events: unit
 -- column count [count]: how many there were
 -- column duration_ns [ns]: the time in which they were counted; NULL for a total whose length nobody said
 -- column count_per_s [1/s]: count per second of that time (for clocks: seconds per second)
--- column running_ratio [ratio]: the lowest share of the time that one of its counters ran; below 1 count is an estimate
+-- as in software_events: running_ratio
 SELECT event, unit, sum(count) AS count, @total_where(interval_ns, count IS NOT NULL) AS duration_ns,
   @mean(count_per_s, interval_ns) AS count_per_s, min(running_ratio) AS running_ratio
 FROM software_events

@@ -3,7 +3,7 @@
 -- source: function_profile
 -- caveat: idle are the kernel's functions that an idle CPU is sampled in (function_profile.is_idle): their share says how idle the CPUs were, not where time goes
 -- diff no: function_profile is compared
--- column event: the event's name
+-- as in function_profile: event
 -- column sample_count [count]: samples
 -- column period: what they stand for, in the event's unit (ns for cpu-clock)
 -- column idle_count [count]: those of them that found the CPU idle

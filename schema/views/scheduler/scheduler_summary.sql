@@ -7,7 +7,7 @@
 -- column run_queue_ns [ns]: time that threads could run and waited for a CPU
 -- column run_queue_ratio [ratio]: run_queue_ns as a share of both
 -- column cpu_ns [ns]: time of all CPUs that is known: busy and idle
--- column unclaimed_ns [ns]: CPU time that was idle while as many threads waited behind others: what they could have had
+-- as in unclaimed_cpu: unclaimed_ns
 -- column unclaimed_ratio [ratio]: unclaimed_ns as a share of cpu_ns
 WITH queue AS (
   SELECT @total(busy_ns::HUGEINT + idle_ns) AS cpu_ns, @total(unclaimed_ns) AS unclaimed_ns FROM unclaimed_cpu

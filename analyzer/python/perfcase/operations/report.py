@@ -44,8 +44,8 @@ class Result:
     def text(self) -> str:
         """Return the report; text has lines of any length."""
         if self.fmt == "json":
-            told = to_dict(self.file, sections(self.connection))
-            return json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n"
+            document = to_dict(self.file, sections(self.connection))
+            return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
         lines = io.StringIO()
         self._print(rich.console.Console(file=lines, highlight=False, width=100_000, soft_wrap=True))
         return lines.getvalue()

@@ -39,7 +39,7 @@ def write(page: Page) -> None:
 
 
 def _architectural(page: Page) -> None:
-    """Tell of all intervals together, and of those that did the least and the most work in a cycle."""
+    """Write all intervals together, and of those that did the least and the most work in a cycle."""
     whole = page.first("pmc_summary", "*, since_ts_ns AS ts_ns, duration_ns AS interval_ns")
     if whole is None:
         page.missing("Hardware counters", "pmc_summary")
@@ -55,7 +55,7 @@ def _architectural(page: Page) -> None:
 
 
 def _frequency(page: Page) -> None:
-    """Tell of the clock of each CPU, and how busy it was at its actual and at its base clock."""
+    """Write the clock of each CPU, and how busy it was at its actual and at its base clock."""
     rows = page.select("cpu_frequency_summary", order="busy_ns DESC NULLS LAST, cpu", limit=_CPUS_MAX)
     if rows:
         page.table(_CLOCKS, rows)

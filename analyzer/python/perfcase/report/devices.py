@@ -34,13 +34,13 @@ _INTERFACES = {
 
 
 def iostat(page: Page) -> None:
-    """Tell of the active disks: means over the capture, and the worst interval."""
+    """Write the active disks: means over the capture, and the worst interval."""
     rows = page.select("disk_summary", order="busy_ns DESC, device", limit=_TOP)
     page.check_table("iostat", "disk_summary", rows, _DISKS, "no disk was used")
 
 
 def free(page: Page) -> None:
-    """Tell of the memory at the end of the capture, and at its minimum."""
+    """Write the memory at the end of the capture, and at its minimum."""
     row = page.first("memory_summary")
     if row is None:
         page.absent("free", "memory_summary")
@@ -58,13 +58,13 @@ def free(page: Page) -> None:
 
 
 def sar_dev(page: Page) -> None:
-    """Tell of the active network interfaces."""
+    """Write the active network interfaces."""
     rows = page.select("net_summary", order="link_bytes DESC, interface", limit=_TOP)
     page.check_table("sar -n DEV", "net_summary", rows, _INTERFACES, "no interface carried a packet")
 
 
 def sar_tcp(page: Page) -> None:
-    """Tell of connections, retransmits and refusals."""
+    """Write connections, retransmits and refusals."""
     row = page.first("tcp_summary")
     if row is None:
         page.absent("sar -n TCP", "tcp_summary")

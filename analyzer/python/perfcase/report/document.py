@@ -125,8 +125,8 @@ class Check:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as values of JSON."""
-        told = _filled({"tone": self.tone})
-        return {"kind": "check", "tool": self.tool, "text": self.text, "link": {"view": self.view}, **told}
+        tone = _filled({"tone": self.tone})
+        return {"kind": "check", "tool": self.tool, "text": self.text, "link": {"view": self.view}, **tone}
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ class Section:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as values of JSON, without empty lines."""
-        told = [block.to_dict() for block in self.blocks if block != Line("")]
-        return {"name": self.name, "title": self.title, "blocks": told}
+        blocks = [block.to_dict() for block in self.blocks if block != Line("")]
+        return {"name": self.name, "title": self.title, "blocks": blocks}
 
 
 def to_dict(file: str, sections: Iterable[Section]) -> dict[str, Any]:

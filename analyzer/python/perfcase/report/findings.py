@@ -39,16 +39,16 @@ def _finding(rows: list[Row], in_full: bool) -> Finding:
 
 
 def _summary(page: Page, fired: int, in_full: bool) -> None:
-    """Tell how many rules were judged, and why the others could not be."""
+    """Write how many rules were judged, and why the others could not be."""
     rules = page.select("finding_coverage", order="finding")
     names = [row["finding"] for row in rules if not row["is_judged"]]
     judged = [row["finding"] for row in rules if row["is_judged"]]
-    told = f"{plural(len(judged), 'rule')} judged, {count(fired)} fired"
+    counted = f"{plural(len(judged), 'rule')} judged, {count(fired)} fired"
     if not in_full:
-        page.line(f"{told}; not judged: {', '.join(names)}" if names else told, "quiet")
+        page.line(f"{counted}; not judged: {', '.join(names)}" if names else counted, "quiet")
         page.command("findings")
         return
-    page.line(told, "quiet")
+    page.line(counted, "quiet")
     lacking: dict[str, list[str]] = {}
     for row in rules:
         if not row["is_judged"]:

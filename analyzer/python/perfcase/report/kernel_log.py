@@ -10,15 +10,15 @@ _TEXT_MAX = 140
 
 
 def dmesg(page: Page) -> None:
-    """Tell of warnings and errors, the last ones in full."""
+    """Write warnings and errors, the last ones in full."""
     known = page.first("kernel_log_by_level", where="level = 'warn' AND severe_count > 0")
     if known is None:
         if not page.idle("dmesg", "kernel_log", "no warning and no error in the kernel's log"):
             page.absent("dmesg", "kernel_log")
         return
     number, during = known["severe_count"], known["severe_in_capture_count"]
-    told = f"{plural(number, 'message')} of level warn or worse, {during} of them during the capture; the last:"
-    page.check("dmesg", told, "kernel_log")
+    text = f"{plural(number, 'message')} of level warn or worse, {during} of them during the capture; the last:"
+    page.check("dmesg", text, "kernel_log")
     rows = page.select(
         "kernel_log",
         "level, is_in_capture, text",

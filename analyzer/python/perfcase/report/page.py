@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from perfcase.case.coverage import why_empty
+from perfcase.catalogue.histogram import added_up, keys_of
 from perfcase.catalogue.schema import literal, quote
+from perfcase.catalogue.views import load_views
 from perfcase.lazy import duckdb
 from perfcase.report.document import Block, Check, Column, Command, Fact, Line, Link, Section, Source, Table, Tone
 from perfcase.text import plural, safe
@@ -38,9 +40,21 @@ class Page:
         if not self.has_view(view):
             return []
         parts = [f"SELECT {columns} FROM {quote(view)}"]
-        parts += [f"{word} {told}" for word, told in (("WHERE", where), ("ORDER BY", order), ("LIMIT", limit)) if told]
+        parts += [f"{word} {text}" for word, text in (("WHERE", where), ("ORDER BY", order), ("LIMIT", limit)) if text]
+        return self._rows(" ".join(parts))
+
+    def histogram(self, view: str, where: str) -> list[tuple[Any, ...]]:
+        """Return the histogram of these rows of a view, added up (``perfcase view --by -``): each bucket's beginning, end and count."""
+        if not self.has_view(view):
+            return []
+        how, keys = keys_of(load_views().get(view), "-")
+        columns = ", ".join(map(quote, (how.low, how.high, how.count)))
+        added = added_up(how, keys, f"SELECT * FROM {quote(view)} WHERE {where}")
+        return [tuple(row.values()) for row in self._rows(f"SELECT {columns} FROM ({added})")]
+
+    def _rows(self, sql: str) -> list[Row]:
         try:
-            cursor = self.connection.execute(" ".join(parts))
+            cursor = self.connection.execute(sql)
             names = [column[0] for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         except duckdb.Error as error:
@@ -150,5 +164,5 @@ class Page:
 
     def table(self, columns: Mapping[str, Column], rows: Sequence[Row]) -> None:
         """Add a small table: these columns of the rows, by the names that the rows have for them."""
-        told = [[column.cell(row[name], row) for name, column in columns.items()] for row in rows]
-        self.put(Table([*columns.values()], told))
+        cells = [[column.cell(row[name], row) for name, column in columns.items()] for row in rows]
+        self.put(Table([*columns.values()], cells))

@@ -53,8 +53,8 @@ class Printer:
                 self._hanging(Text(f"  {block.label:<14}", style="dim"), Text(block.text))
             elif isinstance(block, Check):
                 style = _STYLES.get(block.tone, "")
-                told = Text(f"{block.text}  " if block.text else "", style=style).append(f"↳ {block.view}", style="dim")
-                self._hanging(Text(f"  {block.tool:<12}", style="bold"), told)
+                text = Text(f"{block.text}  " if block.text else "", style=style).append(f"↳ {block.view}", style="dim")
+                self._hanging(Text(f"  {block.tool:<12}", style="bold"), text)
             elif isinstance(block, Table):
                 self._table(block)
             else:

@@ -25,7 +25,7 @@ _PROCESSES = {
 
 
 def pidstat(page: Page) -> None:
-    """Tell of the busiest processes."""
+    """Write the busiest processes."""
     rows = page.select(
         "process_summary", where="NOT is_recorder AND cpu_ns > 0", order="cpu_ns DESC, upid, comm", limit=_TOP
     )
@@ -34,7 +34,7 @@ def pidstat(page: Page) -> None:
 
 
 def top(page: Page) -> None:
-    """Tell how many threads there were at the end, in which states, and which waited uninterruptibly."""
+    """Write how many threads there were at the end, in which states, and which waited uninterruptibly."""
     states = page.select("thread_census_by_state", where="is_last", order="thread_count DESC, state_name")
     if not states:
         page.absent("top", "thread_census_by_state")
@@ -44,11 +44,11 @@ def top(page: Page) -> None:
         "thread_census", where="is_last AND state = 'D'", order="thread_count DESC, comm", limit=_WAITING
     )
     waiting = ", ".join(f"{row['comm']} × {row['thread_count']}" for row in rows)
-    told = f"; uninterruptible: {waiting}" if waiting else ""
+    stuck = f"; uninterruptible: {waiting}" if waiting else ""
     whole = states[0]
     among = f" of {count(whole['host_thread_count'])} on the host" if whole["is_partial"] else ""
     page.check(
         "top",
-        f"{plural(whole['seen_thread_count'], 'thread')}{among} at the end: {listed}{told}",
+        f"{plural(whole['seen_thread_count'], 'thread')}{among} at the end: {listed}{stuck}",
         "thread_census_by_state",
     )

@@ -55,7 +55,7 @@ def write(page: Page) -> None:
 
 
 def _latency(page: Page) -> None:
-    """Tell how long threads waited for a CPU."""
+    """Write how long threads waited for a CPU."""
     rows = page.select(
         "run_queue_latency_by_thread",
         where=f"{NOT_THE_RECORDER} AND tid <> 0",
@@ -67,10 +67,10 @@ def _latency(page: Page) -> None:
     page.line("")
     page.table(_WAITS, rows)
     page.source("run_queue_latency_by_thread")
-    buckets = page.select("run_queue_distribution", "bucket_min_ns, bucket_max_ns, wait_count", order="bucket_min_ns")
+    buckets = page.histogram("run_queue_latency", NOT_THE_RECORDER)
     if buckets:
-        page.line(f"All of these waits: {distribution(tuple(row.values()) for row in buckets)}")
-        page.source("run_queue_distribution")
+        page.line(f"All of these waits: {distribution(buckets)}")
+        page.source("run_queue_latency")
 
 
 def _unclaimed(page: Page) -> None:

@@ -12,7 +12,7 @@ _ALWAYS = ("user", "system", "idle")
 
 
 def uptime(page: Page) -> None:
-    """Tell of load averages: is it getting busier?"""
+    """Write load averages: is it getting busier?"""
     row = page.first("load_average", order="ts_ns DESC")
     if row is None:
         page.absent("uptime", "load_average")
@@ -20,12 +20,12 @@ def uptime(page: Page) -> None:
     averages = " ".join(f"{row[name]:.2f}" for name in ("load_1min", "load_5min", "load_15min"))
     per_cpu = "" if row["load_per_cpu"] is None else f", {row['load_per_cpu']:.2f} per CPU"
     running = f"{row['runnable_count']} of {row['thread_count']} threads runnable"
-    told = f"load averages (1, 5, 15 min) {averages}, {row['trend']}{per_cpu}; {running}"
-    page.check("uptime", told, "load_average")
+    text = f"load averages (1, 5, 15 min) {averages}, {row['trend']}{per_cpu}; {running}"
+    page.check("uptime", text, "load_average")
 
 
 def vmstat(page: Page) -> None:
-    """Tell of waiting threads, swapping and switches."""
+    """Write waiting threads, swapping and switches."""
     row = page.first("vm_summary", where="runnable_max_count IS NOT NULL")
     if row is None:
         page.absent("vmstat", "vm_summary")
@@ -41,7 +41,7 @@ def vmstat(page: Page) -> None:
 
 
 def mpstat(page: Page) -> None:
-    """Tell what each CPU did over the whole capture."""
+    """Write what each CPU did over the whole capture."""
     cpus = page.select("cpu_summary", order="cpu <> 'all', busy_ns DESC, cpu")
     if not cpus:
         page.absent("mpstat", "cpu_summary")

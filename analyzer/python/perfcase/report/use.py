@@ -35,7 +35,7 @@ def write(page: Page) -> None:
     if not rows:
         page.missing("Resources", "use_method")
         return
-    page.table(_COLUMNS, [{**row, **_told(row)} for row in rows])
+    page.table(_COLUMNS, [{**row, **_figures(row)} for row in rows])
     seen = {(row["resource"], row["kind"]) for row in rows}
     unknown = [f"{kind} of {r}" for r in _RESOURCES for kind in _KINDS if (r, kind) not in seen]
     if unknown:
@@ -45,7 +45,7 @@ def write(page: Page) -> None:
     page.source("use_method")
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
+def _figures(row: dict[str, Any]) -> dict[str, Any]:
     """Return the name of a resource, and its figures each with its own unit."""
     unit, value = row["absolute_unit"], row["absolute_value"]
     # A share in absolute terms; of errors and drops, among how many they were.

@@ -44,11 +44,11 @@ def write_html(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     """Return the summary of the capture ``name``; the pictures leave out as much as it takes to stay below SIZE_MAX."""
     last = Page(connection)
     missing.write(last)
-    told = [*sections(connection, in_full=True), *last.sections]
+    written = [*sections(connection, in_full=True), *last.sections]
     text = ""
     frames = _FRAMES_MAX
     while frames:
-        text = _page(name, told, _pictures(connection, frames))
+        text = _page(name, written, _pictures(connection, frames))
         if len(text.encode("utf-8", "replace")) < SIZE_MAX:
             return text
         frames //= 2
@@ -84,9 +84,9 @@ def _draw(page: Page, graph: FlameGraph) -> None:
     page.put(_Picture(graph))  # type: ignore[arg-type] - a block of this page only
 
 
-def _page(name: str, told: Sequence[Section], drawn: Sequence[Section]) -> str:
+def _page(name: str, written: Sequence[Section], drawn: Sequence[Section]) -> str:
     content, nav = "", ""
-    for letter, parts in (("s", told), ("f", drawn)):
+    for letter, parts in (("s", written), ("f", drawn)):
         for number, section in enumerate(parts, 1):
             content += f'<h2 id="{letter}{number}">{_text(section.title)}</h2>' + "".join(
                 _block(block, name) for block in section.blocks

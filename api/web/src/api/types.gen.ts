@@ -19,6 +19,7 @@ export interface Answers {
   "GET /v1/captures/{capture_id}/views/{name}": Row[];
   "GET /v1/captures/{capture_id}/findings": (RowOf<"finding"> | RowOf<"finding_coverage">)[];
   "GET /v1/captures/{capture_id}/info": Info;
+  "GET /v1/captures/{capture_id}/report": Report;
   "GET /v1/captures/{capture_id}/flamegraph": Tree;
   "GET /v1/captures/{capture_id}/export": {};
   "GET /v1/diff": Comparison | Difference[] | Caller[];
@@ -79,6 +80,82 @@ export interface Info {
   sources: {
     name: string;
     status: string;
+  }[];
+}
+export interface Report {
+  format: "perfcase-report";
+  format_version: string;
+  file: string;
+  sections: {
+    name: string;
+    title: string;
+    blocks: (
+      | {
+          kind: "line";
+          text: string;
+          tone?: "quiet" | "note" | "warning" | "critical";
+        }
+      | {
+          kind: "fact";
+          label: string;
+          text: string;
+        }
+      | {
+          kind: "check";
+          tool: string;
+          text: string;
+          tone?: "quiet" | "note" | "warning" | "critical";
+          link: {
+            view: string;
+          };
+        }
+      | {
+          kind: "finding";
+          severity: "critical" | "warning" | "note";
+          title: string;
+          subjects: {
+            subject: string;
+            message: string;
+          }[];
+          more_count: number;
+          means?: string;
+          next?: string;
+          evidence: string;
+          link: {
+            finding: string;
+          };
+        }
+      | {
+          kind: "table";
+          columns: {
+            heading: string;
+            unit?: string;
+            is_text?: true;
+          }[];
+          rows: {
+            value: number | string | boolean | null;
+            text: string;
+            unit?: string;
+            link?: {
+              view?: string;
+              thread?: number;
+              process?: number;
+            };
+          }[][];
+        }
+      | {
+          kind: "source";
+          link: {
+            view: string;
+            where?: string;
+            order?: string;
+          };
+        }
+      | {
+          kind: "command";
+          text: string;
+        }
+    )[];
   }[];
 }
 export interface Tree {

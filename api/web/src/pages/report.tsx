@@ -4,13 +4,17 @@ import "../style/report.css";
 import { Fragment } from "preact";
 import { address } from "../api/fetch";
 import { useGet } from "../api/hooks";
-import type { Report, ReportBlock, ReportCell, ReportFinding, ReportLink, ReportTable } from "../api/types";
+import type { Report } from "../api/types.gen";
 import type { CaptureProps } from "../app/pages";
 import { filterParams, type Filters, href } from "../app/route";
 import { exactly } from "../parts/cell";
 import { Problem, Waiting } from "../parts/problem";
 import { safe } from "../parts/safe";
 
+type Block = Report["sections"][number]["blocks"][number];
+type Of<K extends Block["kind"]> = Extract<Block, { kind: K }>;
+type Link = Of<"source">["link"];
+type Cell = Of<"table">["rows"][number][number];
 type Place = Pick<CaptureProps, "captureId" | "filters">;
 
 export default function ReportPage({ captureId, filters }: CaptureProps) {
@@ -61,8 +65,8 @@ function show(name: string): void {
 }
 
 /** Facts, and the views behind one block, stand together. */
-function grouped(blocks: readonly ReportBlock[]): ReportBlock[][] {
-  const groups: ReportBlock[][] = [];
+function grouped(blocks: readonly Block[]): Block[][] {
+  const groups: Block[][] = [];
   for (const block of blocks) {
     const last = groups.at(-1);
     if (last?.[0]?.kind === block.kind && (block.kind === "fact" || block.kind === "source")) last.push(block);
@@ -71,7 +75,7 @@ function grouped(blocks: readonly ReportBlock[]): ReportBlock[][] {
   return groups;
 }
 
-function Group({ group, title, ...place }: Place & { group: ReportBlock[]; title: string }) {
+function Group({ group, title, ...place }: Place & { group: Block[]; title: string }) {
   const first = group[0]!;
   switch (first.kind) {
     case "line":
@@ -117,7 +121,7 @@ function Group({ group, title, ...place }: Place & { group: ReportBlock[]; title
   }
 }
 
-function Finding({ finding, captureId, filters }: Place & { finding: ReportFinding }) {
+function Finding({ finding, captureId, filters }: Place & { finding: Of<"finding"> }) {
   const { severity, title, subjects, more_count, evidence, link } = finding;
   const kept = filterParams(filters);
   return (
@@ -143,7 +147,7 @@ function Finding({ finding, captureId, filters }: Place & { finding: ReportFindi
   );
 }
 
-function Rows({ table, label, ...place }: Place & { table: ReportTable; label: string }) {
+function Rows({ table, label, ...place }: Place & { table: Of<"table">; label: string }) {
   return (
     <div class="report-table" role="region" aria-label={label} tabIndex={0}>
       <table>
@@ -180,12 +184,12 @@ function Rows({ table, label, ...place }: Place & { table: ReportTable; label: s
   );
 }
 
-function exact({ value, unit }: ReportCell): string {
+function exact({ value, unit }: Cell): string {
   return exactly(value, unit ?? null);
 }
 
 /** The value of a cell, as a link where it is about a view, a thread or a process. */
-function CellText({ cell, captureId, filters }: Place & { cell: ReportCell }) {
+function CellText({ cell, captureId, filters }: Place & { cell: Cell }) {
   const { link } = cell;
   const text = safe(cell.text);
   if (!link) return <>{text}</>;
@@ -196,7 +200,7 @@ function CellText({ cell, captureId, filters }: Place & { cell: ReportCell }) {
 }
 
 /** Opens the view with the condition and the order of the report. */
-function ViewLink({ link, captureId, filters }: Place & { link: ReportLink }) {
+function ViewLink({ link, captureId, filters }: Place & { link: Link }) {
   const [column, way] = link.order?.split(" ") ?? [];
   const sort = column && `${way === "DESC" ? "-" : ""}${column}`;
   const kept = { ...filterParams(filters), view: link.view, where: link.where, sort };
