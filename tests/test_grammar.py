@@ -25,6 +25,8 @@ ENDS = {
     "bits/s": "_bits_per_s",
     "bytes/h": "_bytes_per_h",
     "1/1000 instructions": "_pki",
+    "instructions/cycle": "_ipc",
+    "cycles/instruction": "_cpi",
 }
 """Each unit, and how a name with it ends."""
 STATISTIC = r"(avg|min|max|p\d+|stddev)"

@@ -15,8 +15,8 @@
 -- as in pmc_interval: ts_ns, interval_ns
 -- column cycles [count]: CPU cycles, not counting halted ones
 -- column instructions [count]: instructions retired
--- column ipc [ratio]: instructions per cycle
--- column cpi [ratio]: cycles per instruction
+-- column ipc [instructions/cycle]: instructions per cycle
+-- column cpi [cycles/instruction]: cycles per instruction
 -- column branches [count]: branches retired
 -- column branch_misses [count]: those that were mispredicted
 -- column branch_miss_ratio [ratio]: branch_misses / branches

@@ -15,7 +15,7 @@
 -- column symbol_ratio [ratio]: period as a share of the function's: perf annotate's percent; NULL for a function without a name
 -- column cycles [count]: cycles that the samples of cycles at the address stand for; NULL without such samples in the capture
 -- column instructions [count]: the same of instructions
--- column cpi [ratio]: cycles / instructions: cycles per instruction; NULL where one of them has no samples here
+-- column cpi [cycles/instruction]: cycles / instructions: cycles per instruction; NULL where one of them has no samples here
 WITH at_address AS (
   SELECT s.event_id, s.frame_id, count(*) AS samples, sum(coalesce(s.period, 1)) AS period
   FROM sample AS s

@@ -58,11 +58,10 @@ def plan(view: View) -> Plan | None:
     """Return how to show a view; None: as numbers."""
     names = [column.name for column in view.columns]
     units = {column.name: column.unit for column in view.columns}
-    drawn = {name: None if unit == "ratio" and not name.endswith("_ratio") else unit for name, unit in units.items()}
     if view.plot == "none":
         return None
     if view.plot:
-        return _asked(view, names, units, drawn)
+        return _asked(view, names, units)
     low = next((name for name in names if _BUCKET.fullmatch(name)), None)
     count = next((name for name in names if name.endswith("_count")), None)
     if low and count and (high := low.replace("_min_", "_max_")) in names:
@@ -73,11 +72,11 @@ def plan(view: View) -> Plan | None:
         )
         if values:
             labels = _labels(names, units, values)
-            return Intervals("ts_ns", "interval_ns", values, labels, tuple(drawn[name] for name in values))
+            return Intervals("ts_ns", "interval_ns", values, labels, tuple(units[name] for name in values))
     return None
 
 
-def _asked(view: View, names: Sequence[str], units: dict[str, str | None], drawn: dict[str, str | None]) -> Plan:
+def _asked(view: View, names: Sequence[str], units: dict[str, str | None]) -> Plan:
     """Return what the header says."""
     histogram, intervals = _HISTOGRAM.fullmatch(view.plot), _INTERVALS.fullmatch(view.plot)
     if histogram:
@@ -89,7 +88,7 @@ def _asked(view: View, names: Sequence[str], units: dict[str, str | None], drawn
         keys = tuple((intervals["keys"] or "").split(", ")) if intervals["keys"] else ()
         used = (*values, *keys, "ts_ns")
         length = "interval_ns" if "interval_ns" in names else None
-        found = Intervals("ts_ns", length, values, keys, tuple(drawn.get(name) for name in values))
+        found = Intervals("ts_ns", length, values, keys, tuple(units.get(name) for name in values))
     else:
         raise PerfcaseError("internal", f"{view.path}: the header's plot is not understood: {view.plot}")
     unknown = [name for name in used if name not in names]

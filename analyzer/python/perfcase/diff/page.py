@@ -275,13 +275,15 @@ def scaled(unit: str | None, figure: float, *beside: float | None) -> str:
     if base not in _SCALES:
         if base == "1":
             return f"{text.figure(figure)}/{per}"
-        return f"{text.figure(figure)} {unit}" if unit not in (None, "count", "ratio") else text.figure(figure)
+        return f"{text.figure(figure)} {unit}" if unit not in _NAMED else text.figure(figure)
     name, scale = next((each for each in _SCALES[base] if largest >= each[1]), _SCALES[base][-1])
     if 0 < abs(figure) < scale / 1000:
         return scaled(unit, figure)
     return f"{text.figure(figure / scale)} {name}{f'/{per}' if per else ''}"
 
 
+_NAMED = (None, "count", "ratio", "instructions/cycle", "cycles/instruction")
+"""Units that the measure's own name says, such as ipc."""
 _SCALES = {
     "ns": (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)),
     "bytes": (("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0)),

@@ -22,6 +22,9 @@ const SCALES: Record<string, [string, number][]> = {
   ],
 };
 
+/** Units that the measure's own name says, such as ipc. */
+const NAMED = ["count", "ratio", "instructions/cycle", "cycles/instruction"];
+
 /** A figure of three digits, in the unit of the largest that it stands beside, unless it is less than a thousandth of one. */
 export function scaled(unit: string | null, value: number, ...beside: (number | null)[]): string {
   const others = beside.filter((one) => one !== null).map(Math.abs);
@@ -30,7 +33,7 @@ export function scaled(unit: string | null, value: number, ...beside: (number | 
   const [base = "", per] = (unit ?? "").split("/");
   const scales = SCALES[base];
   if (base === "1") return `${figure(value)}/${per}`;
-  if (!scales) return unit && unit !== "count" && unit !== "ratio" ? `${figure(value)} ${unit}` : figure(value);
+  if (!scales) return unit && !NAMED.includes(unit) ? `${figure(value)} ${unit}` : figure(value);
   const [name, scale] = scales.find(([, each]) => largest >= each) ?? scales.at(-1)!;
   if (value !== 0 && Math.abs(value) < scale / 1000 && beside.length) return scaled(unit, value);
   return `${figure(value / scale)} ${name}${per ? `/${per}` : ""}`;
