@@ -56,11 +56,11 @@ WITH times AS (
 )
 SELECT
   x.utid, x.tid, x.pid, x.comm,
-  x.on_cpu_ns, x.run_queue_ns, x.on_cpu_ns + x.run_queue_ns AS active_ns, x.sleep_ns, x.disk_sleep_ns,
-  @ratio(x.on_cpu_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS on_cpu_ratio,
-  @ratio(x.run_queue_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS run_queue_ratio,
-  @ratio(x.sleep_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS sleep_ratio,
-  @ratio(x.disk_sleep_ns, x.on_cpu_ns + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS disk_sleep_ratio,
+  x.on_cpu_ns, x.run_queue_ns, try_cast(x.on_cpu_ns::HUGEINT + x.run_queue_ns AS BIGINT) AS active_ns, x.sleep_ns, x.disk_sleep_ns,
+  @ratio(x.on_cpu_ns, x.on_cpu_ns::HUGEINT + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS on_cpu_ratio,
+  @ratio(x.run_queue_ns, x.on_cpu_ns::HUGEINT + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS run_queue_ratio,
+  @ratio(x.sleep_ns, x.on_cpu_ns::HUGEINT + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS sleep_ratio,
+  @ratio(x.disk_sleep_ns, x.on_cpu_ns::HUGEINT + x.run_queue_ns + x.sleep_ns + x.disk_sleep_ns) AS disk_sleep_ratio,
   x.switch_count, x.voluntary_count, x.involuntary_count, x.run_min_ns, x.run_max_ns,
   x.run_delay_ns, x.run_delay_max_ns, x.ambiguous_on_cpu_ns, x.open_on_cpu_ns, x.open_off_cpu_ns
 FROM times AS x
