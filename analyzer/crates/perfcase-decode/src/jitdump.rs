@@ -74,7 +74,7 @@ pub struct Jitdump<B> {
     order: ByteOrder,
     /// Where the next record is.
     at: usize,
-    /// The process as the file names it; `None` where this is no process id.
+    /// The process's id in the file; `None` where it is no valid id.
     pub pid: Option<i32>,
     /// Times are readings of the CPU's counter, which compare only with each other.
     pub has_counter_times: bool,
@@ -110,22 +110,22 @@ impl<B: Deref<Target = [u8]>> Jitdump<B> {
         })
     }
 
-    /// The time of the next record in the file's clock, [`NO_TIME`] where it has none; `None` at the end.
+    /// Gives the time of the next record in ns of the file's clock, [`NO_TIME`] where it has none; `None` at the end.
     pub fn next_time(&self) -> Option<i64> {
         (self.at < self.bytes.len()).then(|| self.head().map_or(NO_TIME, |head| head.time))
     }
 
-    /// Where the next record is, in bytes.
+    /// Gives the place of the next record, in bytes.
     pub fn at(&self) -> u64 {
         self.at as u64
     }
 
-    /// Passes the next record without reading it.
+    /// Goes past the next record without reading it.
     pub fn skip(&mut self) {
         self.pass();
     }
 
-    /// Reads the next record. `None` for one that says nothing of functions, or is damaged.
+    /// Reads the next record. `None` for a record that is damaged, or that is not about a function.
     pub fn read(&mut self) -> Option<Event> {
         let at = self.at;
         let head = self.pass()?;
@@ -148,7 +148,7 @@ impl<B: Deref<Target = [u8]>> Jitdump<B> {
         None
     }
 
-    /// Counts a record as damaged: the one at this place, in bytes.
+    /// Counts the record at this place, in bytes, as damaged.
     pub fn count_damage(&mut self, at: u64) {
         if self.damaged_count == 0 {
             self.first_damage = at;
@@ -156,14 +156,14 @@ impl<B: Deref<Target = [u8]>> Jitdump<B> {
         self.damaged_count += 1;
     }
 
-    /// The problem with the records so far.
+    /// Gives the problem with the records so far.
     pub fn problem(&self) -> Option<Issue> {
         let message = "records are damaged, or move code that was not loaded: some functions stay without names";
         let issue = || Issue::warning(ISSUE, message).at(self.first_damage).count(self.damaged_count);
         (self.damaged_count > 0).then(issue)
     }
 
-    /// The head of the next record; `None` at the end and where the rest is damaged.
+    /// Reads the head of the next record. `None` at the end and where the rest is damaged.
     fn head(&self) -> Option<Head> {
         let kind = self.order.u32(&self.bytes, self.at)?;
         let size = self.order.u32(&self.bytes, self.at + 4)? as usize;
@@ -172,7 +172,8 @@ impl<B: Deref<Target = [u8]>> Jitdump<B> {
         Some(Head { kind, end, time: i64::try_from(time).unwrap_or(NO_TIME) })
     }
 
-    /// Goes behind the next record. Where its size is wrong, nothing says where the one behind it begins.
+    /// Goes past the next record. If its size is wrong, the place of the following record is unknown, and the file ends
+    /// here.
     fn pass(&mut self) -> Option<Head> {
         let head = self.head();
         if head.is_none() {

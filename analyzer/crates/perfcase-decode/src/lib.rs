@@ -11,8 +11,8 @@
 //! | [`jitdump`] | what a runtime recorded of the code that it generated |
 //! | [`symbol_list`] | the recorder's list of object files |
 //!
-//! Nothing here panics on damaged input or allocates by a number that it read without a bound; what is wrong is an
-//! [`Issue`](perfcase_archive::Issue), beside what could still be read. perfcase-import makes tables of it.
+//! Nothing here panics on damaged input, or allocates memory by an unchecked number of the input. A problem is an
+//! [`Issue`](perfcase_archive::Issue), next to everything that could be read. perfcase-import makes tables of both.
 
 #[cfg(test)]
 #[path = "../../../testing/fixture.rs"]

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use perfcase_archive::Issue;
 
-/// Lines that are read: a host maps some thousand objects.
+/// The most lines that are read. A host maps some thousand objects.
 const MOST_LINES: usize = 200_000;
 
 /// A line of the list.
@@ -35,7 +35,7 @@ pub struct Object<'a> {
 pub struct SymbolList<'a> {
     /// The lines in the file's order.
     pub objects: Vec<Object<'a>>,
-    /// How many lines are damaged.
+    /// The issue with the damaged lines.
     pub problem: Option<Issue>,
 }
 

@@ -10,20 +10,20 @@ use hashbrown::DefaultHashBuilder;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// Values that stay in the dictionary from one batch to the next: of names that rarely repeat (file names),
-/// every batch would otherwise carry all those before it.
+/// The most values that stay in the dictionary from one batch to the next. Without this bound every batch would contain
+/// all names before it, even those that rarely repeat (file names).
 const MOST_KEPT: usize = 8192;
 
 /// A dictionary column for names that repeat: comm, states, call names.
 ///
-/// Values are bytes as the kernel wrote them; what is not UTF-8 is replaced once, when a value is first seen.
+/// Values are bytes of the kernel. Bytes that are not UTF-8 are replaced once, when a value is new.
 pub struct SymbolBuilder {
     keys: Vec<i32>,
     valid: NullBufferBuilder,
     index: HashTable<i32>,
     values: Vec<Box<[u8]>>,
     hasher: DefaultHashBuilder,
-    /// The key of the last value: names come in runs.
+    /// The key of the last value: the same name often comes several times in a row.
     last: i32,
 }
 
@@ -80,7 +80,7 @@ impl SymbolBuilder {
         key
     }
 
-    /// The rows since the last call, as an array.
+    /// Takes the rows since the last call, as an array.
     pub fn finish(&mut self) -> DictionaryArray<Int32Type> {
         let mut values: Vec<_> = self.values.iter().map(|v| String::from_utf8_lossy(v)).collect();
         if values.is_empty() {
@@ -100,8 +100,8 @@ impl SymbolBuilder {
 
 /// A column of numbers.
 ///
-/// A push costs a few instructions: millions of rows are pushed on the thread that decodes. Which of them are NULL is
-/// kept a byte each, and only from the first NULL on.
+/// A push takes a few instructions, because the decoding thread pushes millions of rows. A byte for each row says
+/// whether it is NULL, and only from the first NULL on.
 pub struct Numbers<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
     valid: Vec<bool>,
@@ -114,7 +114,7 @@ impl<T: ArrowPrimitiveType> Default for Numbers<T> {
 }
 
 impl<T: ArrowPrimitiveType> Numbers<T> {
-    /// No rows yet, and room for so many.
+    /// Begins without rows, with room for some.
     pub fn with_capacity(rows: usize) -> Self {
         Numbers { values: Vec::with_capacity(rows), valid: Vec::new() }
     }
@@ -145,7 +145,7 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
         }
     }
 
-    /// The rows since the last call: numbers, and which of them are not NULL.
+    /// Takes the rows since the last call: numbers, and which of them are not NULL.
     pub fn take(&mut self) -> (Vec<T::Native>, Option<NullBuffer>) {
         let valid = std::mem::take(&mut self.valid);
         let nulls = (!valid.is_empty()).then(|| NullBuffer::from(valid));
@@ -153,20 +153,21 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
         (std::mem::replace(&mut self.values, Vec::with_capacity(capacity)), nulls)
     }
 
-    /// The rows since the last call, as an array.
+    /// Takes the rows since the last call, as an array.
     pub fn finish(&mut self) -> PrimitiveArray<T> {
         let (values, nulls) = self.take();
         PrimitiveArray::new(values.into(), nulls)
     }
 }
 
-/// What a quantity in a capture can be at most, of any unit: 73 years in ns, two exbibytes. A larger one comes of damage or of a
-/// counter that stands for "no limit". It is put down to this, so that no sum of two and no difference overflows, and counted.
+/// The largest quantity in a capture, in any unit: 73 years in ns, two exbibytes. A larger one is damage, or a counter
+/// that means "no limit". It is replaced by this bound and counted, so that no sum of two quantities and no difference
+/// overflows.
 pub const QUANTITY_MAX: i64 = 1 << 61;
 
 /// A number that has a bound.
 pub trait Bounded {
-    /// The nearest number within the bound; counts where that is another.
+    /// Gives the nearest number within the bound, and counts it if it is another number.
     fn bounded(self, count: &mut u64) -> Self;
 }
 
@@ -214,7 +215,7 @@ impl<T: ArrowPrimitiveType> ListOf<T> {
         self.valid.append_non_null();
     }
 
-    /// Adds a list whose elements come one by one.
+    /// Adds a list, element by element.
     #[inline]
     pub fn append_iter(&mut self, list: impl Iterator<Item = T::Native>) {
         self.values.extend(list);
@@ -238,7 +239,7 @@ impl<T: ArrowPrimitiveType> ListOf<T> {
         }
     }
 
-    /// The rows since the last call, as an array.
+    /// Takes the rows since the last call, as an array.
     pub fn finish(&mut self) -> ListArray {
         let values = PrimitiveArray::<T>::new(ScalarBuffer::from(std::mem::take(&mut self.values)), None);
         let offsets = OffsetBuffer::new(std::mem::replace(&mut self.offsets, vec![0]).into());

@@ -1,8 +1,9 @@
 //! From a capture's members to typed tables: decoders, the timeline, the writer.
 //!
 //! Data flow one way: `decoders/` hand the records that perfcase-decode reads, in the order of time, to the
-//! [`session`], which keeps a `model/` of what is known; `tracepoint/` makes columns of event payloads; `timeline/` pairs
-//! events to thread states, system calls and requests; a `sink` collects rows and `writer` puts them into Parquet files.
+//! [`session`], which keeps what is known in a `model/`. `tracepoint/` makes columns of event payloads, `timeline/`
+//! makes thread states, system calls and requests of pairs of events. A `sink` collects rows, and `writer` writes them
+//! to Parquet files.
 
 mod columns;
 pub mod decoders;

@@ -1,9 +1,9 @@
-//! How the import asks the system for memory.
+//! Settings for the memory of an import.
 
-/// Keeps freed memory in the process: batches of the same few megabytes come and go hundreds of times, and the kernel
-/// clears every page that it hands out again. A tenth of an import's time otherwise.
+/// Keeps freed memory in the process. An import allocates and frees batches of a few megabytes hundreds of times, and
+/// the kernel clears every page that it gives again: this would take a tenth of the time.
 ///
-/// Only glibc's allocator has these settings; with another this does nothing.
+/// Only glibc's allocator has these settings. With another allocator this does nothing.
 pub(crate) fn keep_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

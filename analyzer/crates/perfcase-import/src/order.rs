@@ -1,4 +1,4 @@
-//! Sorting by time: what is sorted are millions of rows that are nearly in order.
+//! Sorts rows by time: millions of rows that are nearly in order.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use arrow_schema::ArrowError;
 
 use crate::writer::Build;
 
-/// Bits of a key that one pass looks at.
+/// Bits of a key that one pass uses.
 const DIGIT_BITS: u32 = 11;
 
-/// The order of `count` rows by `time`, equal times in the order of the rows.
+/// Gives the order of `count` rows by `time`. Equal times keep the order of the rows.
 ///
-/// A radix sort of small keys: rows are moved once, when the caller reads them in the order that this gives, and the
-/// passes are as many as the span of the times needs. At most 2^32 rows.
+/// This is a radix sort of small keys. Rows move once, when the caller reads them in this order, and the span of the
+/// times decides the number of passes. At most 2^32 rows.
 pub(crate) fn by_time(count: usize, time: impl Fn(usize) -> i64) -> Vec<u32> {
     let least = (0..count).map(&time).min().unwrap_or(0);
     let mut keys: Vec<(u64, u32)> = (0..count).map(|row| (time(row).wrapping_sub(least) as u64, row as u32)).collect();
@@ -29,10 +29,10 @@ pub(crate) fn by_time(count: usize, time: impl Fn(usize) -> i64) -> Vec<u32> {
     keys.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Rows of a block.
+/// The number of rows of a block.
 const BLOCK_ROWS: usize = 1 << 20;
 
-/// Makes rows in this order, a block at a time.
+/// Makes rows in this order, block by block.
 pub(crate) fn blocks<T: Send + Sync + 'static>(
     list: Vec<T>,
     order: Vec<u32>,

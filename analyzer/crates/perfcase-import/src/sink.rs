@@ -1,4 +1,4 @@
-//! Where rows go: builders that fill, and a writer that takes full ones.
+//! The builders of rows, and a writer that takes full ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use arrow_array::ArrayRef;
 use crate::tables::{self, Table, Tables};
 use crate::writer::{Build, WriteError, Writer};
 
-/// Rows that a table may hold before they are handed to the writer.
+/// The number of rows of a table after which the writer gets them.
 pub(crate) const BATCH_ROWS: usize = 65_536;
 
 /// The rows that wait to be written.
 pub struct Sink {
-    /// Builders of the tables with a fixed row: decoders push to them directly.
+    /// The builders of tables with a fixed row. Decoders push to them directly.
     pub tables: Tables,
     writer: Writer,
-    /// Where the files appear.
+    /// The folder of the files.
     pub(crate) folder: PathBuf,
     pub(crate) write_error: Option<WriteError>,
     rows_since_flush: usize,
@@ -34,7 +34,7 @@ impl Sink {
         }
     }
 
-    /// Counts a row that was pushed; true when it is time to flush.
+    /// Counts a row that was pushed. True when it is time to flush.
     #[inline]
     pub(crate) fn is_full(&mut self) -> bool {
         self.rows_since_flush += 1;
@@ -45,7 +45,7 @@ impl Sink {
         is_full
     }
 
-    /// Rows could not be written: the rest of the import is in vain.
+    /// Tells whether rows could not be written: then the rest of the import is useless.
     pub(crate) fn has_failed(&self) -> bool {
         self.write_error.is_some()
     }
@@ -70,17 +70,17 @@ impl Sink {
         }
     }
 
-    /// Queues rows of a table; they are made on the writer's thread.
+    /// Queues rows of a table. The writer's thread makes them.
     pub(crate) fn write_later(&mut self, table: &str, build: Build) {
         if let Err(failure) = self.writer.write(table, build) {
             self.write_error.get_or_insert(failure);
         }
     }
 
-    /// Closes the files; gives the rows of each table.
+    /// Closes the files. Gives the number of rows of each table.
     pub(crate) fn close(self) -> Result<BTreeMap<String, u64>, WriteError> {
         match (self.writer.finish(), self.write_error) {
-            // The thread's own error is the cause; "stopped early" only its echo.
+            // The thread's own error is the cause of "stopped early".
             (Err(cause), _) => Err(cause),
             (Ok(_), Some(error)) => Err(error),
             (Ok(counts), None) => Ok(counts),

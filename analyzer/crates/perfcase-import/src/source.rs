@@ -1,30 +1,31 @@
-//! What every decoder offers: its records, one at a time, in the order of time.
+//! The trait of every decoder: its records, one at a time, in the order of time.
 
 use crate::session::Session;
 
 /// A decoder of one input that hands its records to the [`Session`].
 pub trait Source {
-    /// Time of the next record in ns on the source's own clock; `None` at the end.
+    /// Gives the time of the next record in ns on the source's own clock; `None` at the end.
     ///
-    /// Records without a time say `i64::MIN`: they come before everything else.
+    /// Records without a time have `i64::MIN`: they come before everything else.
     fn next_ts(&self) -> Option<i64>;
 
     /// Decodes the next record and hands it to the session. Damage becomes an issue, never a panic.
     fn step(&mut self, session: &mut Session);
 
-    /// Called once after the last record: totals, counts of what was not understood.
+    /// Ends the source after its last record: notes totals, and counts of unknown parts.
     fn finish(&mut self, session: &mut Session);
 }
 
-/// Runs sources side by side, always the one whose next record is the oldest, until all are at their end.
+/// Runs sources side by side until all are at their end. The next record is always the oldest of all sources.
 ///
-/// `progress` is told about every 65,536 records how many there were so far. False when it said to stop. Ends early
-/// when rows cannot be written: closing the session then says why.
+/// `progress` gets the number of records so far, about every 65,536 records. False when it returned false. The run ends
+/// early when rows cannot be written: closing the session gives the reason.
 pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mut dyn FnMut(u64) -> bool) -> bool {
     let mut count = 0u64;
     let mut times: Vec<Option<i64>> = sources.iter().map(|source| source.next_ts()).collect();
     while let Some((index, until)) = oldest(&times) {
-        // Stay with one source while it is the oldest: runs are long, and the choice costs more than a step.
+        // Stay with one source while it is the oldest: this is often for many records, and the choice costs more than a
+        // step.
         loop {
             sources[index].step(session);
             count += 1;
@@ -44,7 +45,7 @@ pub fn run(sources: &mut [Box<dyn Source>], session: &mut Session, progress: &mu
     progress(count)
 }
 
-/// The source with the oldest next record, and the time of the next record of all others.
+/// Gives the source with the oldest next record, and the oldest time of all others.
 fn oldest(times: &[Option<i64>]) -> Option<(usize, i64)> {
     let (index, _) = times.iter().enumerate().filter_map(|(i, t)| t.map(|t| (i, t))).min_by_key(|&(i, t)| (t, i))?;
     let others = times.iter().enumerate().filter(|&(i, _)| i != index);

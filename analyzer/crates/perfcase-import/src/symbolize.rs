@@ -1,4 +1,5 @@
-//! Names for a case that was imported without them: its `frame`, `stack` and `dso` are written again, the rest stays.
+//! Names for a case that was imported without them: its `frame`, `stack` and `dso` are written again, and the rest
+//! stays.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -28,7 +29,7 @@ pub enum SymbolizeError {
         /// Why.
         why: Unusable,
     },
-    /// A table cannot be read, or is not as this version writes it.
+    /// A table cannot be read, or another version wrote it.
     #[error("{path}: {message}")]
     Table {
         /// The file.
@@ -41,24 +42,24 @@ pub enum SymbolizeError {
     Write(#[from] WriteError),
 }
 
-/// What naming did to one object.
+/// The result of naming for an object.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectSummary {
     /// Its short name.
     pub name: String,
     /// Its path on the recorded host.
     pub path: String,
-    /// Its build id, hex.
+    /// Its build id, in hexadecimal digits.
     pub build_id: Option<String>,
-    /// Distinct addresses in it.
+    /// The number of different addresses in it.
     pub frame_count: u64,
-    /// How many had a name before.
+    /// The number of addresses with a name before.
     pub named_before_count: u64,
-    /// How many have one now.
+    /// The number of addresses with a name now.
     pub named_count: u64,
-    /// Where the names are from.
+    /// The origin of the names.
     pub symbols: Option<String>,
-    /// Why the rest has none, or no source lines.
+    /// Why the rest has no names, or no source lines.
     pub missing_reason: Option<String>,
 }
 
@@ -95,7 +96,7 @@ struct Frame {
     source: Option<String>,
 }
 
-/// An address of an object, and whether a call returns to it.
+/// An address of an object, and whether it is a return address.
 type Place = (Option<u32>, u64, bool);
 
 impl Frame {
@@ -111,7 +112,7 @@ impl Frame {
 /// Names what the tables in `tables` leave unnamed by files below `debug_dirs`; writes `frame`, `stack` and `dso` to `out`.
 ///
 /// # Errors
-/// When a directory or a table cannot be read, or nothing can be written. The tables themselves are never touched.
+/// When a directory or a table cannot be read, or nothing can be written. The tables in `tables` are never changed.
 pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Vec<ObjectSummary>, SymbolizeError> {
     let objects = Objects::new(None, debug_dirs).map_err(|(path, why)| SymbolizeError::DebugDir { path, why })?;
     let mut dsos = read_dsos(tables)?;
@@ -137,9 +138,9 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
         let Some(summary) = frame.dso.and_then(|dso| summaries.get_mut(dso as usize)) else { continue };
         summary.frame_count += 1;
         summary.named_before_count += u64::from(frame.symbol.is_some());
-        // Text and records of code name their frames themselves: such an address is no offset in a file.
+        // Frames of texts and of code records have names already, and their addresses are no offsets in a file.
         let is_own = matches!(frame.source.as_deref(), Some("text" | "jitdump" | "perf-map" | "bpf" | "simpleperf"));
-        // A path that several files had leads to any of them.
+        // A path that several files had may lead to each of them.
         let is_told = matches!(frame.missing_reason.as_deref(), Some("not named in the text" | SEVERAL_FILES));
         let dso = frame.dso.unwrap_or_default() as usize;
         if !is_own && !is_told && placements[dso].is_some() {
@@ -179,7 +180,8 @@ pub fn symbolize(tables: &Path, out: &Path, debug_dirs: &[PathBuf]) -> Result<Ve
     Ok(summaries)
 }
 
-/// Generated code, by the maps of the processes. Jitdumps name code by its time: for them the capture is imported again.
+/// Names generated code by the maps of the processes. Jitdumps name code by its time, which needs another import of the
+/// capture.
 fn name_generated(objects: &Objects, dsos: &mut [Dso], frames: &mut [Frame]) {
     for (id, dso) in dsos.iter_mut().enumerate() {
         let pid = dso.path.strip_prefix("[JIT] tid ").and_then(|pid| pid.parse().ok());
@@ -197,7 +199,7 @@ fn name_generated(objects: &Objects, dsos: &mut [Dso], frames: &mut [Frame]) {
     }
 }
 
-/// Takes the new names where they say more than the old ones.
+/// Takes the new names where they are better than the old ones.
 fn apply(
     dso: &mut Dso,
     of_dso: &[usize],
@@ -216,7 +218,7 @@ fn apply(
                     take(frame, inlined, name);
                 }
             }
-            // A file that nobody gave says nothing new.
+            // A file that is not given has nothing new.
             Err(why) if frame.symbol.is_none() && !matches!(named.object, Err(Missing::NotInCapture)) => {
                 frame.missing_reason = Some(why.to_string());
             }

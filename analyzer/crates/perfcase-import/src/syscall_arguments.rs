@@ -1,42 +1,42 @@
-//! What the arguments of system calls are, and the names of their values: schema/syscalls/{arguments,values}.txt.
+//! The arguments of system calls, and the names of their values: schema/syscalls/{arguments,values}.txt.
 
 use hashbrown::HashMap;
 
-/// What the arguments of a call are.
+/// A form of a call: its arguments and its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Form {
-    /// Where this is so only with some value of an argument: its index, and the bits of it that have this value.
+    /// The condition, if the form is only for a value of an argument: the argument's index, the bits, and their value.
     pub test: Option<(u32, u64, u64)>,
-    /// kind:name or kind:name:set of each, separated by spaces; `None` where they are not known.
+    /// kind:name or kind:name:set of each argument, separated by spaces; `None` where they are unknown.
     pub arguments: Option<&'static str>,
-    /// kind or kind:set of what it returns; `None` for a plain number.
+    /// kind or kind:set of the result; `None` for a plain number.
     pub result: Option<&'static str>,
 }
 
 /// A name of a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Value {
-    /// Which set of names.
+    /// The set of names.
     pub set: &'static str,
     /// Its place in the set.
     pub position: u32,
-    /// The bits that it stands for.
+    /// The bits that have the value.
     pub mask: u64,
-    /// The value that they have.
+    /// The value of these bits.
     pub value: u64,
     /// The name.
     pub name: &'static str,
-    /// Conventions that have it, or with - in front those that do not; empty for all.
+    /// The conventions that have it, or after a `-` those that do not; empty for all.
     abis: &'static str,
 }
 
-/// All of them.
+/// All forms and names.
 #[derive(Default)]
 pub struct Arguments {
     /// By call, or by call@convention.
     plain: HashMap<&'static str, Form>,
     by_abi: HashMap<(&'static str, &'static str), Form>,
-    /// Forms that depend on an argument, by call and convention; that is empty where they are the same in all.
+    /// Forms that depend on an argument, by call and convention. The convention is empty if all have the same form.
     tested: HashMap<(&'static str, &'static str), Vec<Form>>,
     values: Vec<Value>,
 }
@@ -107,19 +107,19 @@ impl Arguments {
         all
     }
 
-    /// What a call's arguments are, whatever their values.
+    /// Gives the form of a call that is independent of values.
     pub fn of(&self, abi: &'static str, call: &'static str) -> Option<&Form> {
         self.by_abi.get(&(call, abi)).or_else(|| self.plain.get(call))
     }
 
-    /// All forms of a call: the general one, and those that depend on an argument.
+    /// Gives all forms of a call: the general one, and those that depend on an argument.
     pub fn forms(&self, abi: &'static str, call: &'static str) -> impl Iterator<Item = Form> {
         let of_abi = if self.by_abi.contains_key(&(call, abi)) { abi } else { "" };
         let tested = self.tested.get(&(call, of_abi));
         std::iter::once(self.of(abi, call).copied().unwrap_or_default()).chain(tested.into_iter().flatten().copied())
     }
 
-    /// The names that a convention has.
+    /// Gives the names of a convention.
     pub fn values(&self, abi: &'static str) -> impl Iterator<Item = &Value> {
         self.values.iter().filter(move |value| {
             let mut abis = value.abis.split(' ');

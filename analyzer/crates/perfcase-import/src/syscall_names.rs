@@ -1,10 +1,10 @@
-//! Names of system calls and errors, by the recorded architecture: never by that of the machine that analyzes.
+//! Names of system calls and errors, by the recorded architecture and never by that of the analyzing machine.
 
 use hashbrown::HashMap;
 
 use crate::syscall_arguments::{Arguments, Form, Value};
 
-/// The bit of a number that says x32 on x86_64.
+/// The bit of a number that means x32 on x86_64.
 const X32_BIT: i64 = 0x4000_0000;
 
 const NO_FD: u8 = u8::MAX;
@@ -18,24 +18,24 @@ macro_rules! list {
 /// What a call does to the descriptors of its process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FdRole {
-    /// It uses one, or none.
+    /// It uses one descriptor, or none.
     User,
-    /// It returns one.
+    /// It returns a descriptor.
     Maker,
-    /// It leaves two in memory: pipe, pipe2, socketpair.
+    /// It writes two descriptors to memory: pipe, pipe2, socketpair.
     PairMaker,
     /// close.
     Closer,
-    /// It ends many: close_range, and the exec calls.
+    /// It closes many: close_range, and the exec calls.
     ManyCloser,
-    /// fcntl and ioctl: some of their commands make one, or change whether it outlives an exec.
+    /// fcntl and ioctl: some of their commands make a descriptor, or change whether it stays open after an exec.
     Controller,
 }
 
 /// A call of one calling convention.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Its name; empty where the number has no call.
+    /// Its name; empty for a number without a call.
     pub name: &'static str,
     /// What it does to descriptors.
     pub fd_role: FdRole,
@@ -45,12 +45,13 @@ pub struct Call {
 const NO_CALL: Call = Call { name: "", fd_role: FdRole::User, fd: NO_FD };
 
 impl Call {
-    /// Which argument is the first descriptor.
+    /// The index of the argument that is the first descriptor.
     pub fn fd(&self) -> Option<usize> {
         (self.fd != NO_FD).then_some(self.fd as usize)
     }
 
-    /// The first descriptor among these arguments. Negative ones stand for something else: the current directory, no file.
+    /// Gives the first descriptor among these arguments. Negative values have another meaning: the current directory,
+    /// no file.
     pub fn fd_of(&self, args: &[u64]) -> Option<i32> {
         self.fd().and_then(|index| args.get(index)).map(|&fd| fd as i32).filter(|&fd| fd >= 0)
     }
@@ -63,7 +64,7 @@ pub struct Abi {
     pub name: &'static str,
     /// Indexed by number.
     calls: Vec<Call>,
-    /// Those with numbers far from the others (arm's own).
+    /// Calls with numbers far from the others (arm's own).
     odd: HashMap<i64, Call>,
 }
 
@@ -128,7 +129,7 @@ impl Abi {
 }
 
 impl Names {
-    /// The convention of a call, and the call if the convention has it.
+    /// Gives the convention of a call, and the call if the convention has it.
     #[inline]
     pub fn get(&self, number: i64, is_compat: bool) -> (&'static str, Option<&Call>) {
         if let Some(x32) = &self.x32
@@ -143,12 +144,12 @@ impl Names {
         (self.native.name, self.native.get(number))
     }
 
-    /// Whether the machine's kernel runs programs of 32 bits beside those of 64.
+    /// Tells whether the machine's kernel runs programs of 32 and of 64 bits.
     pub fn has_compat(&self) -> bool {
         !self.compat.calls.is_empty()
     }
 
-    /// The name of an error number.
+    /// Gives the name of an error number.
     #[inline]
     pub fn error(&self, errno: i32) -> Option<&'static str> {
         let name = *self.errors.get(usize::try_from(errno).ok()?)?;
@@ -160,7 +161,8 @@ impl Names {
         plain.chain(self.x32.iter().map(|abi| (abi, X32_BIT))).filter(|(abi, _)| !abi.name.is_empty())
     }
 
-    /// Every call of every convention of the machine, in each of its forms: convention, number as a capture has it, name, form.
+    /// Gives every call of every convention of the machine, in each of its forms: convention, number as in a capture,
+    /// name, form.
     pub fn each(&self) -> impl Iterator<Item = (&'static str, i64, &'static str, Form)> {
         self.abis().flat_map(move |(abi, bit)| {
             abi.each().flat_map(move |(number, call)| {
@@ -169,13 +171,13 @@ impl Names {
         })
     }
 
-    /// The names of values of arguments, in each convention of the machine.
+    /// Gives the names of values of arguments, in each convention of the machine.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.abis().flat_map(|(abi, _)| self.arguments.values(abi.name).map(|value| (abi.name, value)))
     }
 }
 
-/// The names for an architecture as uname -m prints it. Empty for one that is not known: calls then go by number.
+/// Gives the names for an architecture as uname -m prints it. An unknown one has no names: its calls have only numbers.
 pub fn table(machine: Option<&str>) -> Names {
     let arguments = Arguments::parse(list!("arguments"), list!("values"));
     let abi = |name, text| Abi::parse(name, text, &arguments);

@@ -2,13 +2,13 @@
 
 use super::{FieldKind, LocElem};
 
-/// A declaration taken apart: `base name[brackets]`, or `base[brackets] name` for dynamic fields.
+/// The parts of a declaration: `base name[brackets]`, or `base[brackets] name` of a dynamic field.
 #[derive(Debug)]
 pub(super) struct Declaration {
     pub(super) name: String,
     /// The words and asterisks before the name, without `__data_loc` and brackets.
     base: String,
-    /// What stood between the outermost brackets: `Some("16")`, `Some("")` for `[]`.
+    /// The text between the outermost brackets: `Some("16")`; `Some("")` for `[]`.
     brackets: Option<String>,
     dynamic: Dynamic,
 }
@@ -21,7 +21,7 @@ enum Dynamic {
 }
 
 impl Declaration {
-    /// None where there is no name or no type.
+    /// Splits a declaration. `None` where the name or the type is missing.
     pub(super) fn parse(text: &str) -> Option<Declaration> {
         let text = text.trim();
         let (dynamic, rest) = if let Some(rest) = text.strip_prefix("__data_loc ") {
@@ -61,7 +61,7 @@ impl Declaration {
         }
     }
 
-    /// What a field of `size` bytes with this declaration holds.
+    /// Gives what a field of `size` bytes with this declaration holds.
     pub(super) fn kind(&self, size: u32) -> FieldKind {
         match self.dynamic {
             Dynamic::DataLoc if size == 4 => FieldKind::DataLoc { elem: self.loc_elem() },
@@ -73,7 +73,7 @@ impl Declaration {
         }
     }
 
-    /// Kernels before 2.6.32 wrote no `signed:`; then the type's words decide.
+    /// Tells whether the type is signed by its words: kernels before 2.6.32 wrote no `signed:`.
     pub(super) fn looks_signed(&self) -> bool {
         let mut words = self.base.split(' ').filter(|w| *w != "const");
         self.brackets.is_none()
@@ -125,8 +125,8 @@ impl Declaration {
         }
     }
 
-    /// Size in bytes of the element type by its name. `long` and pointers count as 8 until
-    /// [`super::EventFormat::set_long_size`] says otherwise: a format text does not tell the kernel's word.
+    /// Gives the size of the element type in bytes, by its name. `long` and pointers count as 8 until
+    /// [`super::EventFormat::set_long_size`] changes it: a format text does not contain the kernel's word size.
     fn named_size(&self) -> Option<u32> {
         if self.is_pointer() {
             return Some(8);
@@ -151,7 +151,7 @@ fn is_int_size(size: u32) -> bool {
     matches!(size, 1 | 2 | 4 | 8)
 }
 
-/// Text before the first `[`, between it and the last `]`, and behind that.
+/// Splits a text into the parts before the first `[`, between it and the last `]`, and after that.
 fn split_brackets(text: &str) -> (&str, Option<&str>, &str) {
     match (text.find('['), text.rfind(']')) {
         (Some(open), Some(close)) if open < close => (&text[..open], Some(&text[open + 1..close]), &text[close + 1..]),
@@ -159,7 +159,7 @@ fn split_brackets(text: &str) -> (&str, Option<&str>, &str) {
     }
 }
 
-/// The identifier that ends `text`, and what stands before it.
+/// Splits `text` before the identifier at its end.
 fn identifier_at_end(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_end();
     let start = text

@@ -1,5 +1,5 @@
 //! Event formats: the text of `events/<system>/<event>/format`, as the kernel's tracefs gives it and as perf.data and
-//! trace.dat store it. Only the layout of the fields is read here; the print format is kept as text.
+//! trace.dat store it. This module reads the layout of the fields and keeps the print format as text.
 //!
 //! The syntax of a field line, with the tabs the kernel writes between the parts:
 //! `field:<declaration>; offset:<bytes>; size:<bytes>; signed:<0|1>;`
@@ -13,10 +13,10 @@ mod tests;
 
 use decl::Declaration;
 
-/// Longest format text that is read, in bytes. The longest of a 6.18 kernel is 14 KB.
+/// The longest format text that is read, in bytes. The longest of a 6.18 kernel has 14 KB.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// Most fields one event may have.
+/// The most fields that an event may have.
 pub const MAX_FIELDS: usize = 1024;
 
 /// The layout of one event's record.
@@ -62,29 +62,29 @@ pub enum FieldKind {
     IntArray {
         /// Bytes of one element: 1, 2, 4 or 8.
         elem_size: u32,
-        /// Elements; 0: as many as fit up to the end of the record.
+        /// The number of elements. With 0 they go on to the end of the record.
         count: u32,
     },
-    /// A string in the record: ends at the first NUL or at the field's end.
+    /// A string in the record. It ends at the first NUL or at the field's end.
     CharArray,
-    /// 32 bits: length << 16 | offset from the start of the record, of data that follow the fixed part.
+    /// The place of data that follow the fixed part, in 32 bits: length << 16 | offset from the start of the record.
     DataLoc {
-        /// What the data consist of.
+        /// The elements of the data.
         elem: LocElem,
     },
-    /// 32 bits: length << 16 | offset from the end of this field, of data that follow the fixed part.
+    /// The place of data that follow the fixed part, in 32 bits: length << 16 | offset from the end of this field.
     RelLoc {
-        /// What the data consist of.
+        /// The elements of the data.
         elem: LocElem,
     },
     /// Anything else: structures, MAC addresses, odd sizes.
     Bytes,
 }
 
-/// What the data of a dynamic field consist of.
+/// The elements of the data of a dynamic field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocElem {
-    /// Characters: a string, usually ending in a NUL that its length counts.
+    /// Characters of a string. It usually ends with a NUL, which its length includes.
     Char,
     /// Integers.
     Int {
@@ -120,7 +120,7 @@ pub enum FormatError {
     /// The text or its number of fields exceeds the limit.
     #[error("event format too large: {what}")]
     TooLarge {
-        /// Which limit.
+        /// The limit.
         what: &'static str,
     },
 }
@@ -128,8 +128,8 @@ pub enum FormatError {
 impl EventFormat {
     /// Reads the text of one `format` file. `system` is not part of the text.
     ///
-    /// Unknown lines and unknown attributes of a field are skipped; a field line whose place in the record cannot be
-    /// told is an error, because rows decoded without it would look whole.
+    /// Unknown lines and unknown attributes of a field are skipped; a field line without its place in the record is an
+    /// error, because rows decoded without it would look complete.
     pub fn parse(system: &str, text: &str) -> Result<EventFormat, FormatError> {
         if text.len() > MAX_TEXT_BYTES {
             return Err(FormatError::TooLarge { what: "text over 1 MiB" });
@@ -164,8 +164,8 @@ impl EventFormat {
         Ok(EventFormat { system: system.to_owned(), name, id, fields, print_fmt: print_fmt.to_owned() })
     }
 
-    /// Tells the kernel's word size in bytes, which the text does not hold. It matters for arrays of `long` and pointers
-    /// without a fixed length only, and only on 32-bit kernels.
+    /// Sets the kernel's word size in bytes, which the text does not contain. It matters only on 32-bit kernels, for
+    /// arrays of `long` and of pointers that have no fixed length.
     pub fn set_long_size(&mut self, long_size_bytes: u32) {
         if long_size_bytes != 4 {
             return;
@@ -180,7 +180,7 @@ impl EventFormat {
         }
     }
 
-    /// The field of that name; the first one where a kernel gave two the same name.
+    /// Gives the field of that name: the first, where a kernel gave two fields the same name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|f| f.name == name)
     }
@@ -191,12 +191,12 @@ fn is_word_array(c_type: &str) -> bool {
     base.ends_with('*') || (base.contains("long") && !base.contains("long long"))
 }
 
-/// One line `field: …` outside of an event's format, as in `events/header_page`.
+/// Reads a line `field: …` outside of an event's format, as in `events/header_page`.
 pub(crate) fn parse_field_line(line: &str) -> Option<Field> {
     parse_field(after_field_keyword(line.trim())?, false)
 }
 
-/// `print fmt:` is last and may run over several lines.
+/// Splits a text before `print fmt:`, which is the last part and may have several lines.
 fn split_print_fmt(text: &str) -> (&str, &str) {
     match text.find("print fmt:") {
         Some(at) => (&text[..at], text[at + "print fmt:".len()..].trim()),
@@ -204,12 +204,12 @@ fn split_print_fmt(text: &str) -> (&str, &str) {
     }
 }
 
-/// `field:` and, in kernels before 2.6.33, `field special:`.
+/// Gives what follows `field:` or, in kernels before 2.6.33, `field special:`.
 fn after_field_keyword(line: &str) -> Option<&str> {
     line.strip_prefix("field:").or_else(|| line.strip_prefix("field special:"))
 }
 
-/// One field line behind the keyword. None where its name, offset or size is missing.
+/// Reads what follows the keyword of a field line. `None` where the name, the offset or the size is missing.
 fn parse_field(rest: &str, in_common: bool) -> Option<Field> {
     let mut parts = rest.split(';').map(str::trim);
     let declaration = Declaration::parse(parts.next()?)?;
@@ -226,7 +226,7 @@ fn parse_field(rest: &str, in_common: bool) -> Option<Field> {
         }
     }
     let (offset, size) = (offset?, size?);
-    // The end of every field must be a number: what comes later adds offset and size without a check.
+    // The end of every field must be a number: later code adds offset and size without a check.
     offset.checked_add(size)?;
     Some(Field {
         kind: declaration.kind(size),

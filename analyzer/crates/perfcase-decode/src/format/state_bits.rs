@@ -1,23 +1,24 @@
 //! What the bits of sched_switch's prev_state mean: Linux 4.14 gave them new places.
 //!
-//! The event's own print format lists them, `{ 1, "S" }, { 2, "D" }, …`. The bits of a kernel before 4.14 are put where
-//! 4.14 has them, so that tables and timelines know one set of bits. What has no place there is dropped: whether a
-//! signal may end the wait ("K"), and "W", which no thread has when it leaves a CPU.
+//! The event's own print format lists them, `{ 1, "S" }, { 2, "D" }, …`. The bits of a kernel before 4.14 are moved to
+//! the places of 4.14, so that tables and timelines know one set of bits. Two bits have no place there and are dropped:
+//! "K", which says that a signal may end the wait, and "W", which no thread has when it leaves a CPU.
 
 use super::EventFormat;
 
-/// Bit 8 since 4.14: the thread could have run on, and the kernel took the CPU from it.
+/// Bit 8 since 4.14: the thread could have continued to run, and the kernel took the CPU from it.
 const PREEMPTED: u16 = 0x100;
 /// Printed by the letter "D" alone, and with "N", which makes it an idle sleep.
 const DISK_SLEEP: u16 = 0x02;
 const IDLE_SLEEP: u16 = 0x80;
-/// A print format of 4.14 and later, as far as it is looked at.
+/// The part of a print format of 4.14 and later that is read.
 pub const TODAY: &str = "{ 0x80, \"I\" }";
-/// States have this many bits at most before 4.14.
+/// The most bits that a state has before 4.14.
 const BITS: usize = 16;
 
-/// Where 4.14 has the state that a kernel prints by a letter; 0 where it has no place (fs/proc/array.c and
-/// include/trace/events/sched.h of both). "x" was a dead thread, "N" a sleep that does not count as load.
+/// Gives the bit of 4.14 for the state that an older kernel prints as a letter; 0 for a state without a bit
+/// (fs/proc/array.c and include/trace/events/sched.h of both). "x" was a dead thread, "N" a sleep that does not count
+/// as load.
 pub fn bit_of(letter: char) -> u16 {
     match letter {
         'S' => 0x01,
@@ -32,19 +33,19 @@ pub fn bit_of(letter: char) -> u16 {
     }
 }
 
-/// An idle sleep was a disk sleep with a second bit.
+/// Joins the bits of a state. An idle sleep was a disk sleep with a second bit: of both only the second stays.
 pub fn united(bits: impl IntoIterator<Item = u16>) -> i64 {
     let bits = bits.into_iter().fold(0, |all, bit| all | bit);
     i64::from(if bits & IDLE_SLEEP != 0 { bits & !DISK_SLEEP } else { bits })
 }
 
-/// The layout of a kernel before 4.14: for each of its bits the one since 4.14.
+/// The layout of a kernel before 4.14: for each of its bits, the bit since 4.14.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OldBits([u16; BITS]);
 
 impl OldBits {
-    /// The layout that the event's print format lists; where it lists none, the layout of the kernel's release. `None`
-    /// for the layout of 4.14 and later, and where nothing is known.
+    /// Gives the layout that the event's print format lists; where it lists none, the layout of the kernel's release.
+    /// `None` for the layout of 4.14 and later, and for an unknown layout.
     pub fn of(format: &EventFormat, release: Option<&str>) -> Option<OldBits> {
         match listed(&format.print_fmt) {
             Some(old) => (!old.is_today()).then_some(old),
@@ -56,7 +57,7 @@ impl OldBits {
         self.0.iter().enumerate().all(|(bit, &today)| today == 0 || u32::from(today) == 1 << bit)
     }
 
-    /// The bits as 4.14 and later have them.
+    /// Gives the bits as 4.14 and later have them.
     #[inline]
     pub fn today(&self, bits: i64) -> i64 {
         let is_set = |&(bit, _): &(usize, &u16)| bits >> bit & 1 == 1;
@@ -75,7 +76,7 @@ fn listed(print_fmt: &str) -> Option<OldBits> {
         layout[bit] = bit_of(letter);
         largest = largest.max(Some(bit));
     }
-    // Since 4.14 the flag is a sum of constants: it is the bit above all others.
+    // Since 4.14 the flag is a sum of constants. It is the highest bit.
     let before = print_fmt.split_once("? \"+\"").and_then(|(before, _)| before.rsplit_once('&'));
     let plus = before.and_then(|(_, number)| place(number)).unwrap_or(largest? + 1);
     if let Some(cell) = layout.get_mut(plus) {
@@ -84,7 +85,7 @@ fn listed(print_fmt: &str) -> Option<OldBits> {
     Some(OldBits(layout))
 }
 
-/// The place of the one bit that a number has.
+/// Gives the place of the only bit that is set in a number.
 fn place(number: &str) -> Option<usize> {
     let number = number.trim();
     let number: u32 = match number.strip_prefix("0x") {
@@ -113,7 +114,7 @@ fn of_release(release: &str) -> Option<OldBits> {
     Some(OldBits(layout))
 }
 
-/// Whether the release is one before 4.14.
+/// Tells whether the release is older than 4.14.
 pub fn is_old(release: &str) -> bool {
     version(release).is_some_and(|version| version < (4, 14))
 }

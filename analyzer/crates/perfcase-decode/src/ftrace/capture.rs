@@ -1,4 +1,4 @@
-//! What a trace says about itself, whichever way it is stored.
+//! What a trace says about itself, in a trace.dat or in a folder of pages.
 
 use perfcase_archive::Issue;
 
@@ -21,7 +21,7 @@ pub struct FormatText {
 pub struct Buffer {
     /// The instance's name; empty for the top buffer.
     pub name: String,
-    /// The clock's name, e.g. `mono`; empty where the trace does not say.
+    /// The clock's name, such as `mono`; empty where the trace does not name it.
     pub clock: String,
     /// How its pages are laid out.
     pub layout: PageLayout,
@@ -50,7 +50,7 @@ pub struct TscToNs {
 }
 
 impl TscToNs {
-    /// A time of the `x86-tsc` clock in ns.
+    /// Converts a time of the `x86-tsc` clock to ns.
     pub fn convert(&self, ts: u64) -> u64 {
         let scaled = (u128::from(ts) * u128::from(self.mult)).checked_shr(self.shift).unwrap_or(0);
         (scaled as u64).wrapping_add(self.offset_ns)
@@ -83,11 +83,11 @@ pub struct CpuStats {
     pub buffer: String,
     /// The CPU's number.
     pub cpu: u32,
-    /// Events in the buffer, not read when the counters were.
+    /// Events that were in the buffer and not yet read when the counters were read.
     pub entries: Option<u64>,
     /// Events overwritten before they were read.
     pub overrun: Option<u64>,
-    /// Events dropped because one was interrupted at the buffer's end.
+    /// Events dropped because another event interrupted them at the buffer's end.
     pub commit_overrun: Option<u64>,
     /// Events dropped because the buffer was full.
     pub dropped: Option<u64>,
@@ -96,8 +96,8 @@ pub struct CpuStats {
 }
 
 impl CpuStats {
-    /// Reads the text of a `stats` file. The number of the CPU comes from its first line in a trace.dat (`CPU: 3`); a
-    /// file in a folder has it in its name.
+    /// Reads the text of a `stats` file. A trace.dat has the number of the CPU in the first line (`CPU: 3`), a folder
+    /// in the file's name.
     pub fn parse(text: &str) -> CpuStats {
         let mut stats = CpuStats::default();
         for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
@@ -116,7 +116,8 @@ impl CpuStats {
     }
 }
 
-/// A kernel stack's format claims eight addresses; a record has as many as there were (kernel: `ftrace_trace_stack`).
+/// Removes the length from the format of a kernel stack. The format has eight addresses, a record as many as the stack
+/// had (kernel: `ftrace_trace_stack`).
 fn open_stack(format: &mut EventFormat, word: u32) {
     if (format.system.as_str(), format.name.as_str()) != ("ftrace", "kernel_stack") {
         return;
@@ -134,11 +135,11 @@ pub struct Capture {
     pub version: u32,
     /// Byte order of the recording machine.
     pub big_endian: bool,
-    /// The machine's word in bytes, as its user space had it.
+    /// The word size of the machine's user space, in bytes.
     pub long_size: u8,
     /// How sections and pages are compressed.
     pub compression: Compression,
-    /// What its parts may take in memory.
+    /// The memory that its parts may still take.
     pub room: Room,
     /// The text of `events/header_page`; empty where missing.
     pub header_page: String,
@@ -152,21 +153,22 @@ pub struct Capture {
     pub saved_cmdlines: Vec<u8>,
     /// The ring buffers, the top one first.
     pub buffers: Vec<Buffer>,
-    /// CPUs of the machine, where the trace says.
+    /// The number of the machine's CPUs, where the trace has it.
     pub cpu_count: Option<u32>,
-    /// What trace-cmd notes of the machine, for [`Uname::parse`].
+    /// The machine as trace-cmd describes it, for [`Uname::parse`].
     pub uname: Option<String>,
     /// Version of the recording tool.
     pub tool_version: Option<String>,
     /// The ring buffers' counters.
     pub stats: Vec<CpuStats>,
-    /// What trace-cmd adds to every time it prints (`--date`, `--ts-offset`), in ns. Not part of [`Buffer`] times.
+    /// The ns that trace-cmd adds to every time when it prints it (`--date`, `--ts-offset`). Times of a [`Buffer`] are
+    /// without it.
     pub ts_offset_ns: i64,
     /// Conversion of the `x86-tsc` clock.
     pub tsc_to_ns: Option<TscToNs>,
-    /// The text of a latency trace (`trace-cmd record -p wakeup` of old): no pages, but printable.
+    /// The text of a latency trace (of an old `trace-cmd record -p wakeup`), which has no pages.
     pub latency_text: Option<Vec<u8>>,
-    /// What did not fit while reading.
+    /// Problems that were found while reading.
     pub damages: Vec<Issue>,
 }
 
@@ -195,7 +197,7 @@ impl Capture {
         }
     }
 
-    /// The parsed formats, with the kernel's word size applied, and the errors of those that do not parse.
+    /// Reads the formats with the kernel's word size; also gives the errors of those that cannot be read.
     pub fn parse_formats(&self) -> (Vec<EventFormat>, Vec<FormatError>) {
         let word = self.buffers.first().map_or(u32::from(self.long_size), |b| b.layout.commit_size as u32);
         let (mut formats, mut errors) = (Vec::with_capacity(self.formats.len()), Vec::new());

@@ -4,34 +4,34 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that the parts of a small file may take in memory, all together. trace-cmd's chunks are 10 pages, of which each
-/// CPU has one unpacked; kallsyms are some 20 MB.
+/// The bytes that all parts of a small file may take in memory together. A chunk of trace-cmd has 10 pages, and each
+/// CPU has one chunk unpacked; kallsyms take about 20 MB.
 const LEAST_ROOM_BYTES: usize = 256 << 20;
-/// Bytes more for each byte of the file: pages compress to a sixth or so.
+/// The further bytes for each byte of the file: pages compress to about a sixth.
 const ROOM_PER_BYTE: usize = 16;
 
-/// The memory that what is read of one file may take: the sum counts, for a part may be small and many.
+/// The memory that all parts of one file may take together: many small parts count as one large part.
 #[derive(Debug, Clone)]
 pub struct Room(Arc<AtomicUsize>);
 
 impl Room {
-    /// What a file of so many bytes may take.
+    /// Gives the memory for a file of so many bytes.
     pub fn of_file(bytes: usize) -> Room {
         Room(Arc::new(AtomicUsize::new(bytes.saturating_mul(ROOM_PER_BYTE).saturating_add(LEAST_ROOM_BYTES))))
     }
 
-    /// Takes so many bytes; false where there are fewer left.
+    /// Takes bytes from the room; false where fewer are left.
     pub fn take(&self, bytes: usize) -> bool {
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes)).is_ok()
     }
 
-    /// Gives bytes back that are free again.
+    /// Gives bytes back to the room.
     pub fn give_back(&self, bytes: usize) {
         self.0.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
-/// How the compressed parts of a file are compressed.
+/// The compression of a file's compressed parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// Not at all.
@@ -43,7 +43,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The name as the file's header gives it; None for one that is not known.
+    /// Gives the compression by its name in the file's header; `None` for an unknown name.
     pub fn from_name(name: &str) -> Option<Compression> {
         match name {
             "none" | "" => Some(Compression::None),
@@ -53,8 +53,8 @@ impl Compression {
         }
     }
 
-    /// Unpacks what it can: the bytes before the damage, and what the damage is. Memory grows with what comes out, not
-    /// with what `claimed` says. What comes out is taken from `room`.
+    /// Unpacks the bytes before a damage, and names the damage. Memory grows with the unpacked bytes, which are taken
+    /// from `room`, and not with the `claimed` size.
     pub fn unpack(self, packed: &[u8], claimed: usize, room: &Room) -> (Vec<u8>, Option<String>) {
         if !room.take(claimed) {
             let what = "together with the file's other parts over the limit of memory";
@@ -81,7 +81,8 @@ impl Compression {
     }
 }
 
-/// One byte more than the limit, so that data that are longer than claimed show, and a checksum at the end is read.
+/// Reads one byte more than the limit: then data that are longer than claimed are found, and the checksum at the end is
+/// read.
 fn read_at_most(reader: impl Read, limit: usize, bytes: &mut Vec<u8>) -> std::io::Result<()> {
     reader.take(limit as u64 + 1).read_to_end(bytes).map(drop)
 }
@@ -114,7 +115,7 @@ mod tests {
             let (kept, error) = compression.unpack(&stored[..stored.len() - 1], plain.len(), &room);
             assert!(error.is_some() && plain.starts_with(&kept), "{name}");
             assert!(compression.unpack(&stored, LEAST_ROOM_BYTES + 1, &room).1.is_some(), "{name}");
-            // What is not given back is gone.
+            // Bytes that are not given back are lost.
             assert!(room.take(LEAST_ROOM_BYTES - plain.len() - kept.len()) && !room.take(1), "{name}");
         }
         assert_eq!(Compression::from_name("lz4"), None);

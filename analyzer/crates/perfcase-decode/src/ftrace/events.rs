@@ -16,7 +16,7 @@ pub struct Events<B> {
     pub capture: Capture,
     /// The events.
     pub merge: Merge<B>,
-    /// For each stream of `merge` its buffer's place in `capture.buffers`.
+    /// The index in `capture.buffers` of the buffer of each stream of `merge`.
     buffers: Vec<usize>,
 }
 
@@ -34,7 +34,7 @@ impl<B: Deref<Target = [u8]> + Clone> Events<B> {
         Ok(Events::new(capture, vec![blobs]))
     }
 
-    /// `blobs` holds for each buffer, for each of its CPUs, the bytes that the segments point into.
+    /// Opens a capture. `blobs` has the bytes of each CPU of each buffer, which the segments point into.
     fn new(capture: Capture, blobs: Vec<Vec<B>>) -> Events<B> {
         let (mut streams, mut buffers) = (Vec::new(), Vec::new());
         for (index, (buffer, blobs)) in capture.buffers.iter().zip(blobs).enumerate() {
@@ -53,13 +53,14 @@ impl<B: Deref<Target = [u8]> + Clone> Events<B> {
         Events { capture, merge: Merge::new(streams), buffers }
     }
 
-    /// The buffer that a stream of [`Events::merge`] belongs to.
+    /// Gives the buffer that a stream of [`Events::merge`] belongs to.
     pub fn buffer(&self, stream: usize) -> &Buffer {
         &self.capture.buffers[self.buffers[stream]]
     }
 }
 
-/// Where every record says which event it is and whose: `common_type` and `common_pid`, the same in all formats.
+/// The places in every record of the event's number and its thread: `common_type` and `common_pid`, which are the same
+/// in all formats.
 #[derive(Debug, Clone, Copy)]
 pub struct CommonFields {
     type_offset: usize,
@@ -69,7 +70,7 @@ pub struct CommonFields {
 }
 
 impl CommonFields {
-    /// By the formats; the offsets of every kernel since 2.6.30 where there is none.
+    /// Finds the places by the formats; without a format they are those of every kernel since 2.6.30.
     pub fn of(formats: &[crate::format::EventFormat], big_endian: bool) -> CommonFields {
         let find =
             |name: &str| formats.iter().find_map(|f| f.field(name)).map(|f| (f.offset as usize, f.size as usize));
@@ -78,7 +79,7 @@ impl CommonFields {
         CommonFields { type_offset, type_size, pid_offset, big_endian }
     }
 
-    /// The event's number.
+    /// Gives the event's number.
     #[inline]
     pub fn id(&self, record: &[u8]) -> Option<u32> {
         if self.type_size == 4 {
@@ -88,7 +89,7 @@ impl CommonFields {
         Some(u32::from(if self.big_endian { u16::from_be_bytes(raw) } else { u16::from_le_bytes(raw) }))
     }
 
-    /// The thread that was running.
+    /// Gives the thread that ran.
     #[inline]
     pub fn pid(&self, record: &[u8]) -> Option<i32> {
         self.word(record, self.pid_offset).map(|word| word as i32)

@@ -2,7 +2,8 @@
 
 use crate::format::parse_field_line;
 
-/// Smallest and largest page that is believed; sub-buffers may be larger than the machine's page (kernel 6.8).
+/// The smallest and the largest size of a page, in bytes. Sub-buffers may be larger than the machine's page (kernel
+/// 6.8).
 const PAGE_SIZES_BYTES: std::ops::RangeInclusive<usize> = 1024..=16 << 20;
 
 /// Sizes and offsets of a ring-buffer page, in bytes from the page's start.
@@ -10,24 +11,24 @@ const PAGE_SIZES_BYTES: std::ops::RangeInclusive<usize> = 1024..=16 << 20;
 pub struct PageLayout {
     /// The whole page.
     pub page_size: usize,
-    /// Where the commit word stands. The 64-bit time stamp is before it, at 0.
+    /// The place of the commit word. The 64-bit time stamp is before it, at 0.
     pub commit_offset: usize,
     /// 4 or 8: the kernel's word size.
     pub commit_size: usize,
-    /// Where the events begin.
+    /// The place of the first event.
     pub data_offset: usize,
     /// Byte order of everything in the page.
     pub big_endian: bool,
 }
 
 impl PageLayout {
-    /// The layout of a kernel whose text is missing: time stamp, commit word, data.
+    /// Gives the usual layout, where the kernel's text is missing: time stamp, commit word, data.
     pub fn standard(page_size: usize, word_size: usize, big_endian: bool) -> PageLayout {
         let commit_size = if word_size == 4 { 4 } else { 8 };
         PageLayout { page_size, commit_offset: 8, commit_size, data_offset: 8 + commit_size, big_endian }
     }
 
-    /// Reads `header_page`. The page's size is where its data end. None where a field is missing or contradicts the
+    /// Reads `header_page`. The page ends where its data end. `None` where a field is missing or contradicts the
     /// others.
     pub fn parse(header_page: &str, big_endian: bool) -> Option<PageLayout> {
         let (mut timestamp, mut commit, mut data) = (None, None, None);
@@ -58,15 +59,16 @@ impl PageLayout {
         sound.then_some(layout)
     }
 
-    /// The same layout for pages of another size, as a trace.dat names it for each buffer.
+    /// Gives the same layout for pages of another size, which a trace.dat has for each buffer.
     pub fn with_page_size(self, page_size: usize) -> Option<PageLayout> {
         (PAGE_SIZES_BYTES.contains(&page_size) && page_size > self.data_offset)
             .then_some(PageLayout { page_size, ..self })
     }
 }
 
-/// Whether `header_event` describes the event header that [`super::page`] reads. Every kernel since 2.6.30 has it:
-/// 5 bits of type, 27 bits of time, types 29 (padding), 30 (time extend), 31 (time stamp), data lengths up to 28 words.
+/// Tells whether `header_event` describes the event header that [`super::page`] reads. Every kernel since 2.6.30 has
+/// it: 5 bits of type, 27 bits of time, types 29 (padding), 30 (time extend), 31 (time stamp), data lengths up to 28
+/// words.
 pub fn event_header_is_known(header_event: &str) -> bool {
     let number_after = |key: &str, separator: &str| {
         let line = header_event.lines().find(|l| l.trim_start().starts_with(key))?;

@@ -7,8 +7,8 @@ use std::ops::Deref;
 
 use super::stream::CpuStream;
 
-/// The events of several CPUs (and buffers) in order of time. Where times are equal the stream given first comes first,
-/// as in `trace-cmd report`. A CPU whose clock goes backwards keeps its own order.
+/// The events of several CPUs (and buffers) in order of time. If times are equal, the earlier stream comes first, as in
+/// `trace-cmd report`. A CPU keeps its own order if its clock goes backwards.
 pub struct Merge<B> {
     streams: Vec<CpuStream<B>>,
     heap: BinaryHeap<Reverse<(u64, usize)>>,
@@ -21,31 +21,31 @@ impl<B: Deref<Target = [u8]>> Merge<B> {
         Merge { streams, heap }
     }
 
-    /// The next event's time and stream; None at the end.
+    /// Gives the next event's time and stream; `None` at the end.
     #[inline]
     pub fn peek(&self) -> Option<(u64, usize)> {
         self.heap.peek().map(|Reverse(next)| *next)
     }
 
-    /// The stream of that number; its current event is the one [`Merge::peek`] named.
+    /// Gives the stream of that number. Its current event is the one that [`Merge::peek`] gave.
     #[inline]
     pub fn stream(&self, index: usize) -> &CpuStream<B> {
         &self.streams[index]
     }
 
-    /// The stream of that number, to take its losses and damages. It must not be advanced.
+    /// Gives the stream of that number, to take its losses and damages. The caller must not advance it.
     #[inline]
     pub fn stream_mut(&mut self, index: usize) -> &mut CpuStream<B> {
         &mut self.streams[index]
     }
 
-    /// How many streams there are.
+    /// Gives the number of streams.
     #[inline]
     pub fn stream_count(&self) -> usize {
         self.streams.len()
     }
 
-    /// Passes the next event.
+    /// Goes past the next event.
     #[inline]
     pub fn advance(&mut self) {
         let Some(mut top) = self.heap.peek_mut() else {

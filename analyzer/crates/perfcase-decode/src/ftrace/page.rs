@@ -36,12 +36,12 @@ pub struct Missed {
     pub count: Option<u64>,
 }
 
-/// Where in the page something does not fit, in bytes, and what.
+/// A damage of a page: its place and what is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageDamage {
     /// Bytes from the page's start.
     pub at: u32,
-    /// What does not fit.
+    /// What is wrong.
     pub what: &'static str,
 }
 
@@ -57,7 +57,7 @@ pub struct PageCursor {
 
 impl PageCursor {
     /// Reads the page's header. `page` may be shorter than the layout's page where the file ends early: then the events
-    /// that are there are walked, and [`PageCursor::next`] ends with damage.
+    /// before the end are read, and [`PageCursor::next`] ends with a damage.
     pub fn open(page: &[u8], layout: &PageLayout) -> Result<PageCursor, PageDamage> {
         let short = PageDamage { at: page.len() as u32, what: "the page ends inside its header" };
         let big_endian = layout.big_endian;
@@ -82,7 +82,7 @@ impl PageCursor {
         Ok(PageCursor { position: layout.data_offset, end, ts, big_endian, missed })
     }
 
-    /// The time of the page's start, until the first event is read.
+    /// Gives the time of the current event; before the first event, the time of the page's start.
     pub fn ts(&self) -> u64 {
         self.ts
     }
@@ -92,8 +92,8 @@ impl PageCursor {
         self.missed
     }
 
-    /// The next event with data; None at the end of the page. After damage the rest of the page is unreadable, for
-    /// every length and time hangs on the one before it.
+    /// Gives the next event with data; `None` at the end of the page. After a damage the rest of the page is
+    /// unreadable, because every length and time depends on the one before it.
     #[inline]
     pub fn next(&mut self, page: &[u8]) -> Result<Option<PageEvent>, PageDamage> {
         while self.position < self.end {

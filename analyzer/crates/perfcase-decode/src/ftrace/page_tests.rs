@@ -1,5 +1,5 @@
-//! Pages made by hand, for what no recording at hand has: both byte orders, both words, every type of event; and damage
-//! at random places.
+//! Pages made by hand, for cases that no recording of these tests has: both byte orders, both word sizes, every type of
+//! event, and damage at random places.
 
 use super::compression::{Compression, Room};
 use super::layout::PageLayout;
@@ -204,7 +204,7 @@ fn random_pages_never_panic() {
     for round in 0..scaled(40_000) {
         let layout = layouts()[round % 4];
         let mut page: Vec<u8> = (0..4096).map(|_| random() as u8).collect();
-        // A believable commit word, or nothing but the header would be reached.
+        // A valid commit word: otherwise only the header would be read.
         let commit = random() % 4090;
         let word = if layout.big_endian { (commit as u32).to_be_bytes() } else { (commit as u32).to_le_bytes() };
         page[8..16].fill(0);

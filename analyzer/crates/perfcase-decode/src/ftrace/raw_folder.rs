@@ -1,5 +1,5 @@
-//! A folder of raw ring-buffer pages, as the recorder's helper drains them: one file for each CPU, and beside them what
-//! tracefs says about their layout (`schema/README.md` names the members).
+//! A folder of raw ring-buffer pages, as the recorder's helper reads them: a file for each CPU, and the files of
+//! tracefs that describe their layout (`schema/README.md` lists the members).
 
 use std::ops::Deref;
 
@@ -10,7 +10,7 @@ use super::layout::{PageLayout, event_header_is_known};
 use super::stream::Segment;
 use crate::format::MAX_TEXT_BYTES;
 
-/// Sorts the members. The second part of the answer holds the bytes of each CPU of the one buffer.
+/// Sorts the members. The second part of the result has the bytes of each CPU of the only buffer.
 pub fn parse<B: Deref<Target = [u8]> + Clone>(members: &[(String, B)]) -> Result<(Capture, Vec<B>), Issue> {
     let mut capture = Capture::empty(0, false, 8, 0);
     let mut pages: Vec<(u32, B)> = Vec::new();
@@ -72,20 +72,21 @@ fn cpu_number(name: &str) -> Option<u32> {
     name.strip_prefix("cpu")?.parse().ok()
 }
 
-/// The helper may store the whole `trace_clock` line or the selected word.
+/// Gives the clock. The helper may store the whole `trace_clock` line or only the selected word.
 fn selected_clock(text: &str) -> String {
     let bracketed = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(clock, _)| clock);
     bracketed.unwrap_or(text).trim().to_owned()
 }
 
-/// Bytes in use are few and their flags are two bits: read in the wrong order, the commit word is huge.
+/// Tells the byte order by the commit word. The bytes in use are few and the flags are two bits, so the word is huge if
+/// it is read in the wrong order.
 fn guess_big_endian(page: &[u8]) -> Option<bool> {
     let word: [u8; 4] = page.get(8..12)?.try_into().ok()?;
     let wide: [u8; 4] = page.get(12..16)?.try_into().ok()?;
     let plausible = |word: u32| word & 0x3fff_ffff <= 1 << 24;
     match (plausible(u32::from_le_bytes(word)), plausible(u32::from_be_bytes(wide))) {
         (true, false) => Some(false),
-        // A big-endian 64-bit commit has zeros first, and its low half in the second word.
+        // A big-endian commit word of 64 bits begins with zeros and has its low half in the second word.
         (_, true) if word == [0; 4] && wide != [0; 4] => Some(true),
         (false, _) if plausible(u32::from_be_bytes(word)) => Some(true),
         (true, _) => Some(false),

@@ -1,4 +1,4 @@
-//! One CPU's events in order: pages out of plain bytes or compressed chunks, one event ahead.
+//! The events of one CPU in order, from plain pages or compressed chunks. The next event is always read already.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, Range};
@@ -18,7 +18,7 @@ pub enum Segment {
     Chunk {
         /// Bytes in the file.
         stored: Range<usize>,
-        /// Size after unpacking, as the file claims it.
+        /// The size after unpacking, as the file says.
         unpacked: usize,
     },
 }
@@ -34,13 +34,13 @@ impl Segment {
 /// Events lost at a point of a CPU's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
-    /// Time of the page before which they were lost.
+    /// The time of the page before which they were lost.
     pub ts: u64,
-    /// How many, where known.
+    /// The number of lost events, where it is known.
     pub count: Option<u64>,
 }
 
-/// The pages that are walked now.
+/// The pages that are read now.
 enum Pages {
     InFile(Range<usize>),
     Unpacked(Vec<u8>),
@@ -54,7 +54,7 @@ fn bytes_of<'a>(pages: &'a Pages, blob: &'a [u8]) -> &'a [u8] {
     }
 }
 
-/// A CPU's events, one ahead: [`CpuStream::ts`] and [`CpuStream::record`] speak of the same event until
+/// The events of one CPU. [`CpuStream::ts`] and [`CpuStream::record`] are of the same event until
 /// [`CpuStream::advance`].
 pub struct CpuStream<B> {
     /// The CPU's number.
@@ -65,7 +65,7 @@ pub struct CpuStream<B> {
     layout: PageLayout,
     segments: VecDeque<Segment>,
     pages: Pages,
-    /// Where `pages` came from, for messages.
+    /// The place of `pages` in the file, for messages.
     file_offset: usize,
     page_start: usize,
     cursor: Option<PageCursor>,
@@ -76,8 +76,8 @@ pub struct CpuStream<B> {
 }
 
 impl<B: Deref<Target = [u8]>> CpuStream<B> {
-    /// Begins at the first event. `blob` is the whole file, the segments point into it. What is unpacked is taken from the
-    /// room for as long as it is walked.
+    /// Begins at the first event. `blob` is the whole file, which the segments point into. Unpacked pages take memory
+    /// from the room while they are read.
     pub fn new(
         cpu: u32,
         blob: B,
@@ -105,13 +105,13 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
         stream
     }
 
-    /// Time of the current event in the clock's unit; None at the end.
+    /// Gives the time of the current event in the clock's unit; `None` at the end.
     #[inline]
     pub fn ts(&self) -> Option<u64> {
         self.current.map(|event| event.ts)
     }
 
-    /// Bytes of the current event, beginning with `common_type`; empty at the end.
+    /// Gives the bytes of the current event, from `common_type` on; none at the end.
     #[inline]
     pub fn record(&self) -> &[u8] {
         let Some(event) = self.current else {
@@ -121,30 +121,30 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
         self.page().get(start..start + event.length as usize).unwrap_or_default()
     }
 
-    /// Where the current event is: its offset in the file, or in compressed data that of its chunk.
+    /// Gives the offset in the file of the current event, or of its chunk where the data are compressed.
     #[inline]
     pub fn offset(&self) -> u64 {
         let within = self.page_start + self.current.map_or(0, |event| event.start as usize);
         self.in_file(within)
     }
 
-    /// Events passed or reached so far.
+    /// Gives the number of events so far, with the current one.
     pub fn event_count(&self) -> u64 {
         self.event_count
     }
 
-    /// Losses met since the last call, each before the event that is current now or was before.
+    /// Takes the losses found since the last call. Each is before the current event or before an earlier one.
     pub fn take_losses(&mut self) -> Vec<Loss> {
         std::mem::take(&mut self.losses)
     }
 
-    /// Whether there is something for [`CpuStream::take_losses`] or [`CpuStream::take_damages`].
+    /// Tells whether [`CpuStream::take_losses`] or [`CpuStream::take_damages`] has something.
     #[inline]
     pub fn has_news(&self) -> bool {
         !self.losses.is_empty() || !self.damages.is_empty()
     }
 
-    /// Damage met since the last call.
+    /// Takes the damages found since the last call.
     pub fn take_damages(&mut self) -> Vec<Issue> {
         std::mem::take(&mut self.damages)
     }
@@ -174,7 +174,7 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
         }
     }
 
-    /// Opens the page at `page_start`; false at the segment's end.
+    /// Opens the page at `page_start`. False at the segment's end.
     fn open_page(&mut self) -> bool {
         while self.page_start < self.pages_bytes().len() {
             match PageCursor::open(self.page(), &self.layout) {
@@ -192,7 +192,7 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
         false
     }
 
-    /// Makes the next segment's pages the current ones; false when there is none.
+    /// Goes to the pages of the next segment. False when there is none.
     fn open_segment(&mut self) -> bool {
         let Some(segment) = self.segments.pop_front() else {
             return false;
@@ -221,7 +221,7 @@ impl<B: Deref<Target = [u8]>> CpuStream<B> {
         bytes_of(&self.pages, &self.blob)
     }
 
-    /// The current page; shorter than the layout says where the data end early.
+    /// Gives the current page. It is shorter than the layout says where the data end early.
     #[inline]
     fn page(&self) -> &[u8] {
         let rest = self.pages_bytes().get(self.page_start..).unwrap_or_default();

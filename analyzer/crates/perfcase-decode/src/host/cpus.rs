@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Facts, chosen, pairs};
 
-/// What is counted over all CPUs.
+/// The figures of all CPUs.
 #[derive(Default)]
 pub struct Cpus {
     packages: BTreeMap<String, String>,
@@ -16,7 +16,7 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// Takes in the file.
+    /// Reads the file.
     pub fn topology(&mut self, text: &str, facts: &mut Facts) {
         for (path, value) in pairs(text) {
             let parts: Vec<&str> = path.split('/').collect();
@@ -30,7 +30,7 @@ impl Cpus {
                 ["cpu", "smt", "active"] => facts.add("cpu.smt.active", value, None),
                 [.., "caps", "slots"] => {
                     let slots = value.strip_prefix("0x").and_then(|hex| u32::from_str_radix(hex, 16).ok());
-                    // 0 where the CPU does not tell.
+                    // 0 means unknown.
                     if let Some(slots) = slots.filter(|&slots| slots > 0) {
                         facts.add("cpu.pmu.slots", slots.to_string(), Some("count"));
                     }
@@ -97,7 +97,7 @@ impl Cpus {
         *self.words.entry(key).or_default().entry(value.to_string()).or_default() += 1;
     }
 
-    /// What follows from all CPUs together.
+    /// Adds the facts that need the figures of all CPUs.
     pub fn write(&mut self, facts: &mut Facts) {
         self.write_sockets(facts);
         self.write_caches(facts);
@@ -162,7 +162,7 @@ impl Cpus {
     }
 }
 
-/// Members of a list such as `0-3,8`.
+/// Gives the number of CPUs in a list such as `0-3,8`.
 pub fn count_of_list(list: &str) -> usize {
     let parts = list.split(',').filter(|part| !part.trim().is_empty());
     parts
@@ -176,7 +176,7 @@ pub fn count_of_list(list: &str) -> usize {
         .fold(0, usize::saturating_add)
 }
 
-/// `48K`, `2M` or bytes.
+/// Reads `48K`, `2M` or a number of bytes.
 fn size(text: &str) -> Option<u64> {
     let (number, unit) = match text.strip_suffix('K') {
         Some(number) => (number, 1 << 10),
@@ -185,7 +185,7 @@ fn size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// `12 kB` in bytes.
+/// Reads `12 kB`, in bytes.
 pub fn kilobytes(value: &str) -> Option<u64> {
     value.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }

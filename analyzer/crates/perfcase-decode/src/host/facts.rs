@@ -3,7 +3,8 @@
 use super::cpus::kilobytes;
 use super::{Facts, chosen, pairs};
 
-/// Lines of /proc/cpuinfo that say the same of all CPUs, on any architecture; the first CPU's count.
+/// The lines of /proc/cpuinfo that are the same for all CPUs, on any architecture, and their facts. The first CPU's
+/// lines count.
 const CPUINFO: &[(&str, &str)] = &[
     ("vendor_id", "cpu.vendor"),
     ("CPU implementer", "cpu.implementer"),
@@ -27,7 +28,7 @@ const CPUINFO: &[(&str, &str)] = &[
     ("bugs", "cpu.bugs"),
 ];
 
-/// /proc/cpuinfo.
+/// Reads /proc/cpuinfo.
 pub fn cpuinfo(text: &str, facts: &mut Facts) {
     for line in text.lines() {
         let Some((name, value)) = line.split_once(':') else { continue };
@@ -37,7 +38,7 @@ pub fn cpuinfo(text: &str, facts: &mut Facts) {
     }
 }
 
-/// `DISK/FILE = value` lines of /sys/block. A loop or RAM disk without a size is not in use.
+/// Reads `DISK/FILE = value` lines of /sys/block. A loop or RAM disk of size 0 is not in use and is left out.
 pub fn block_queues(text: &str, facts: &mut Facts) {
     let is_empty =
         |(path, value): (&'_ str, &str)| (value == "0").then(|| path.strip_suffix("/size")).flatten().is_some();
@@ -66,7 +67,7 @@ pub fn block_queues(text: &str, facts: &mut Facts) {
     }
 }
 
-/// `path = value` lines of /proc/sys.
+/// Reads `path = value` lines of /proc/sys.
 pub fn sysctl(text: &str, facts: &mut Facts) {
     for (path, value) in pairs(text) {
         let value = value.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
@@ -74,7 +75,7 @@ pub fn sysctl(text: &str, facts: &mut Facts) {
     }
 }
 
-/// /proc/mounts: what is mounted where, later mounts over the same folder count.
+/// Reads /proc/mounts: a fact for each folder. The last mount on a folder counts.
 pub fn mounts(text: &str, facts: &mut Facts) {
     for line in text.lines().rev() {
         let words: Vec<&str> = line.split(' ').collect();
@@ -84,7 +85,7 @@ pub fn mounts(text: &str, facts: &mut Facts) {
     }
 }
 
-/// /proc/meminfo: sizes that do not change.
+/// Reads the sizes in /proc/meminfo that do not change.
 pub fn meminfo(text: &str, facts: &mut Facts) {
     for (name, key) in [
         ("MemTotal", "memory.total"),
@@ -101,7 +102,7 @@ pub fn meminfo(text: &str, facts: &mut Facts) {
     }
 }
 
-/// /proc/modules: names and sizes.
+/// Reads the names and sizes in /proc/modules.
 pub fn modules(text: &str, facts: &mut Facts) {
     for line in text.lines() {
         let mut words = line.split(' ');
@@ -111,7 +112,7 @@ pub fn modules(text: &str, facts: &mut Facts) {
     }
 }
 
-/// /proc/swaps: a heading, then name, type, size, used and priority.
+/// Reads /proc/swaps: a heading, then name, type, size, used and priority.
 pub fn swaps(text: &str, facts: &mut Facts) {
     for line in text.lines().skip(1) {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -122,7 +123,7 @@ pub fn swaps(text: &str, facts: &mut Facts) {
     }
 }
 
-/// `uname -a`: system, node name and release are the first words, the machine stands near the end.
+/// Reads the output of `uname -a`: system, node name and release are the first words, the machine is near the end.
 pub fn uname(text: &str, facts: &mut Facts) {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     if let [_, node, release, ..] = words[..] {
@@ -133,7 +134,7 @@ pub fn uname(text: &str, facts: &mut Facts) {
     facts.add("kernel.machine", machine.copied().unwrap_or_default(), None);
 }
 
-/// /etc/os-release.
+/// Reads /etc/os-release.
 pub fn os_release(text: &str, facts: &mut Facts) {
     let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
     facts.add("host.os", name.unwrap_or_default().trim_matches('"'), None);

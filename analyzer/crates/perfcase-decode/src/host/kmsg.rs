@@ -7,11 +7,11 @@ pub struct Message {
     priority: u32,
     /// Its number since boot.
     pub sequence: u64,
-    /// Its time stamp.
+    /// Its time since boot, in ns.
     pub uptime_ns: Option<i64>,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// `DEVICE=` of its tags.
+    /// The value of its tag `DEVICE=`.
     pub device: Option<String>,
 }
 
@@ -20,12 +20,12 @@ const FACILITIES: [&str; 12] =
     ["kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp"];
 
 impl Message {
-    /// How severe it is, as dmesg names it.
+    /// Gives its severity, as dmesg names it.
     pub fn level(&self) -> &'static str {
         LEVELS[(self.priority & 7) as usize]
     }
 
-    /// Who wrote it.
+    /// Gives the facility that wrote it, as dmesg names it.
     pub fn facility(&self) -> String {
         let number = (self.priority >> 3) as usize;
         match (FACILITIES.get(number), number) {
@@ -36,7 +36,7 @@ impl Message {
     }
 }
 
-/// Reads all records; lines that are none are left out.
+/// Reads all records. Other lines are left out.
 pub fn parse(text: &str) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for line in text.lines() {
@@ -61,7 +61,7 @@ fn record(line: &str) -> Option<Message> {
     Some(Message { priority, sequence, uptime_ns, text: unhex(text), device: None })
 }
 
-/// `\x0a` as the byte it stands for.
+/// Replaces `\x0a` and the like by their bytes.
 fn unhex(text: &str) -> String {
     if !text.contains("\\x") {
         return text.to_string();

@@ -7,7 +7,7 @@ pub mod kmsg;
 use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
 
-/// Facts that are kept of one capture: a host has some hundred.
+/// The most facts of one capture. A host has some hundred.
 const MOST_FACTS: usize = 20_000;
 
 /// A fact's value as text, and its unit where the value is a number: `bytes`, `khz` or `count`.

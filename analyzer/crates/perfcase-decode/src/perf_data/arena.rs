@@ -1,5 +1,5 @@
-//! Where decompressed records are kept until they are decoded in the order of time: memory while small, else a
-//! temporary file without a name, mapped into memory.
+//! Keeps decompressed records until they are decoded in the order of time: in memory while they are few, else in a
+//! temporary file without a name that is mapped into memory.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -9,7 +9,7 @@ use memmap2::{Mmap, UncheckedAdvice};
 /// Bytes kept in memory before the arena becomes a file.
 const MEMORY_BYTES: usize = 32 << 20;
 
-/// Bytes that are appended to, then read at random.
+/// Bytes that first grow and are then read in any order.
 pub struct Arena {
     store: Store,
     length: u64,
@@ -28,18 +28,18 @@ impl Default for Arena {
 }
 
 impl Arena {
-    /// Bytes held.
+    /// Gives the number of bytes.
     #[inline]
     pub fn len(&self) -> u64 {
         self.length
     }
 
-    /// True without bytes.
+    /// Tells whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Appends; fails when the disk for temporary files is full.
+    /// Appends bytes. Fails when the disk for temporary files is full.
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Store::Memory(held) = &mut self.store
             && held.len() + bytes.len() > MEMORY_BYTES
@@ -57,7 +57,7 @@ impl Arena {
         Ok(())
     }
 
-    /// No more is appended; `bytes` gives everything from now on.
+    /// Ends the appending: from now on `bytes` gives everything.
     pub fn close(&mut self) -> io::Result<()> {
         if let Store::Writing(file) = &mut self.store {
             file.flush()?;
@@ -68,7 +68,7 @@ impl Arena {
         Ok(())
     }
 
-    /// Bytes before `end` are not needed soon: their pages need not stay in memory. They can still be read.
+    /// Frees the memory of the bytes before `end`, which are not needed soon. They can still be read.
     pub fn release(&self, end: u64) {
         if let Store::Mapped(map) = &self.store {
             let length = usize::try_from(end).unwrap_or(usize::MAX).min(map.len());
@@ -77,7 +77,7 @@ impl Arena {
         }
     }
 
-    /// Everything; empty while the arena is being written to a file.
+    /// Gives all bytes; none while the arena is written to a file.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         match &self.store {

@@ -4,7 +4,7 @@
 
 use super::bytes::{ByteOrder, Cursor};
 
-/// Size that `size == 0` means (PERF_ATTR_SIZE_VER0).
+/// The size in bytes that `size == 0` means (PERF_ATTR_SIZE_VER0).
 const SIZE_VERSION_0: u32 = 64;
 /// Bytes of the newest attribute whose fields are read.
 const SIZE_KNOWN: u32 = 144;
@@ -18,7 +18,7 @@ pub const SOFTWARE_CONTEXT_SWITCHES: u64 = 3;
 /// `PERF_COUNT_SW_BPF_OUTPUT`.
 pub const SOFTWARE_BPF_OUTPUT: u64 = 10;
 
-/// What to measure and which fields samples have.
+/// What an event measures, and which fields its samples have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attr {
     /// PERF_TYPE_*: 0 hardware, 1 software, 2 tracepoint, 3 cache, 4 raw, 5 breakpoint, above: a PMU of the host.
@@ -33,9 +33,9 @@ pub struct Attr {
     pub sample_type: u64,
     /// PERF_FORMAT_* bits.
     pub read_format: u64,
-    /// The bit field, first field in bit 0 whatever the byte order.
+    /// The bit field. The first field is bit 0 in both byte orders.
     pub flags: AttrFlags,
-    /// How far the sampled address may be off, 0 (any) to 3 (none).
+    /// How far the sampled address may be from the right one: 0 (any distance) to 3 (none).
     pub precise_ip: u8,
     /// Events or bytes before a wakeup.
     pub wakeup: u32,
@@ -125,7 +125,7 @@ impl AttrFlags {
 }
 
 impl Attr {
-    /// Bytes that `bytes` says its attribute has; None when there is no size field.
+    /// Gives the size of an attribute in bytes, as the attribute says; `None` without a size field.
     pub fn recorded_size(bytes: &[u8], order: ByteOrder) -> Option<u32> {
         Some(match order.u32(bytes, 4)? {
             0 => SIZE_VERSION_0,
@@ -133,7 +133,7 @@ impl Attr {
         })
     }
 
-    /// Parses an attribute; `bytes` ends where the attribute must end at the latest. None: shorter than version 0.
+    /// Reads an attribute. `bytes` may go on after it. `None` where it is shorter than version 0.
     pub fn parse(bytes: &[u8], order: ByteOrder) -> Option<Attr> {
         let size_bytes = Attr::recorded_size(bytes, order)?;
         let length = (size_bytes as usize).min(bytes.len());
@@ -153,7 +153,7 @@ impl Attr {
         attr.wakeup = cursor.u32()?;
         attr.bp_type = cursor.u32()?;
         attr.config1 = cursor.u64()?;
-        // Older attributes end somewhere below: their missing fields are zero, as the kernel takes them.
+        // Older attributes end before one of these fields: the missing ones are zero, as in the kernel.
         let _ = attr.parse_later(&mut cursor);
         let known = SIZE_KNOWN as usize;
         let extra = bytes.get(known..).unwrap_or(&[]);
@@ -180,8 +180,9 @@ impl Attr {
     }
 }
 
-/// C bit fields start at the least significant bit on little-endian machines and at the most significant one on
-/// big-endian machines. `precise_ip` (bits 15 and 16) is the only field of more than one bit.
+/// Moves the bits of a big-endian machine to their places on a little-endian one: C bit fields start at the least
+/// significant bit there, and at the most significant one here. `precise_ip` (bits 15 and 16) is the only field of more
+/// than one bit.
 fn bit_field(word: u64, order: ByteOrder) -> (AttrFlags, u8) {
     match order {
         ByteOrder::Little => (AttrFlags(word), (word >> 15 & 3) as u8),

@@ -1,13 +1,13 @@
-//! Memory of what was read already: records are decoded nearly in the order that they lie in, and a file may be larger than
-//! the memory.
+//! Frees the memory of records that were read. Records are decoded nearly in the order of the file, and a file may be
+//! larger than the memory.
 
-/// Bytes that may stay in memory behind the record that is read.
+/// The bytes before the current record that may stay in memory.
 const KEPT_BYTES: u64 = 64 << 20;
 
-/// Tells the owner of a file's bytes that those before an offset need not stay in memory.
+/// Tells the owner of a file's bytes that the bytes before an offset need not stay in memory.
 pub type Release = Box<dyn Fn(usize)>;
 
-/// How far a file or an arena was let go.
+/// The part of a file or an arena whose memory is free.
 #[derive(Default)]
 pub struct Behind {
     release: Option<Release>,
@@ -15,17 +15,18 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// Nothing of it was read yet. Without `release` it stays in memory.
+    /// Begins with an unread file. Without `release` it stays in memory.
     pub fn new(release: Option<Release>) -> Behind {
         Behind { release, released_bytes: 0 }
     }
 
-    /// What is read from the beginning again.
+    /// Begins again at the first byte.
     pub fn restart(&mut self) {
         self.released_bytes = 0;
     }
 
-    /// A record at `offset` is read. Gives the end of what need not stay in memory, now and then.
+    /// Notes that the record at `offset` is read. Gives from time to time the end of the bytes that need not stay in
+    /// memory.
     #[inline]
     pub fn passed(&mut self, offset: u64) -> Option<u64> {
         if offset <= self.released_bytes + KEPT_BYTES {
@@ -35,7 +36,7 @@ impl Behind {
         Some(offset - KEPT_BYTES / 2)
     }
 
-    /// The same of the file, which is let go.
+    /// Does the same for the file, and frees its memory.
     #[inline]
     pub fn pass(&mut self, offset: u64) {
         if let Some(end) = self.passed(offset)

@@ -2,7 +2,7 @@
 
 use super::bytes::{ByteOrder, Cursor, until_nul};
 
-/// Set in `misc` where the entry says how many bytes its id has (5.10 and later).
+/// The bit of `misc` of an entry that has the size of its id (5.10 and later).
 const MISC_SIZE: u16 = 1 << 15;
 
 /// One file's build id.
@@ -16,7 +16,7 @@ pub struct BuildId {
     pub cpu_mode: u16,
 }
 
-/// Parses the body of one entry.
+/// Reads the body of an entry.
 pub fn parse(misc: u16, body: &[u8], order: ByteOrder) -> Option<BuildId> {
     let mut c = Cursor::new(body, order);
     c.u32()?;
@@ -26,7 +26,7 @@ pub fn parse(misc: u16, body: &[u8], order: ByteOrder) -> Option<BuildId> {
     Some(BuildId { path, bytes: field[..size].to_vec(), cpu_mode: misc & 7 })
 }
 
-/// Parses the feature section: entries with record headers. The flag tells whether it was whole.
+/// Reads the feature section, which has entries with record headers. The flag tells whether it is complete.
 pub fn parse_section(section: &[u8], order: ByteOrder) -> (Vec<BuildId>, bool) {
     let mut list = Vec::new();
     let mut at = 0;

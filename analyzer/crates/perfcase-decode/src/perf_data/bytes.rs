@@ -1,4 +1,4 @@
-//! Reading integers of either byte order out of untrusted bytes: every access is checked.
+//! Reads integers of both byte orders from untrusted bytes. Every access is checked.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The u16 at `at`, None when it does not fit.
+    /// Gives the u16 at `at`; `None` when it does not fit.
     #[inline]
     pub fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
         let raw: [u8; 2] = bytes.get(at..at.checked_add(2)?)?.try_into().ok()?;
@@ -22,7 +22,7 @@ impl ByteOrder {
         })
     }
 
-    /// The u32 at `at`, None when it does not fit.
+    /// Gives the u32 at `at`; `None` when it does not fit.
     #[inline]
     pub fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
         let raw: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
@@ -32,7 +32,7 @@ impl ByteOrder {
         })
     }
 
-    /// The u64 at `at`, None when it does not fit.
+    /// Gives the u64 at `at`; `None` when it does not fit.
     #[inline]
     pub fn u64(self, bytes: &[u8], at: usize) -> Option<u64> {
         let raw: [u8; 8] = bytes.get(at..at.checked_add(8)?)?.try_into().ok()?;
@@ -43,7 +43,7 @@ impl ByteOrder {
     }
 }
 
-/// A position in bytes that moves as fields are read; every read past the end is None.
+/// A position in bytes that moves as fields are read. Every read past the end is `None`.
 #[derive(Clone)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
@@ -58,31 +58,31 @@ impl<'a> Cursor<'a> {
         Cursor { bytes, at: 0, order }
     }
 
-    /// Bytes read so far.
+    /// Gives the number of bytes read so far.
     #[inline]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// The byte order reads use.
+    /// Gives the byte order of the reads.
     #[inline]
     pub fn order(&self) -> ByteOrder {
         self.order
     }
 
-    /// Reads with another byte order from here on.
+    /// Sets the byte order of the following reads.
     #[inline]
     pub fn set_order(&mut self, order: ByteOrder) {
         self.order = order;
     }
 
-    /// Bytes not read yet.
+    /// Gives the number of bytes that are not read yet.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or(&[])
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     #[inline]
     pub fn u8(&mut self) -> Option<u8> {
         let value = *self.bytes.get(self.at)?;
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// The next two bytes as a number.
+    /// Reads the next two bytes as a number.
     #[inline]
     pub fn u16(&mut self) -> Option<u16> {
         let value = self.order.u16(self.bytes, self.at)?;
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// The next four bytes as a number.
+    /// Reads the next four bytes as a number.
     #[inline]
     pub fn u32(&mut self) -> Option<u32> {
         let value = self.order.u32(self.bytes, self.at)?;
@@ -106,13 +106,13 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// The next four bytes as a signed number.
+    /// Reads the next four bytes as a signed number.
     #[inline]
     pub fn i32(&mut self) -> Option<i32> {
         Some(self.u32()? as i32)
     }
 
-    /// The next eight bytes as a number.
+    /// Reads the next eight bytes as a number.
     #[inline]
     pub fn u64(&mut self) -> Option<u64> {
         let value = self.order.u64(self.bytes, self.at)?;
@@ -120,7 +120,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// The next `length` bytes; the length may come from the input.
+    /// Reads the next `length` bytes. The length may come from the input.
     #[inline]
     pub fn take(&mut self, length: u64) -> Option<&'a [u8]> {
         let length = usize::try_from(length).ok()?;
@@ -130,14 +130,15 @@ impl<'a> Cursor<'a> {
         Some(slice)
     }
 
-    /// The next `count` numbers of eight bytes, not copied.
+    /// Reads the next `count` numbers of eight bytes, without a copy.
     #[inline]
     pub fn u64s(&mut self, count: u64) -> Option<U64s<'a>> {
         let bytes = self.take(count.checked_mul(8)?)?;
         Some(U64s::new(bytes, self.order))
     }
 
-    /// Text up to a NUL, which is read too, with what pads it to a multiple of 8 bytes; all that is left without a NUL.
+    /// Reads a text up to a NUL, the NUL, and what pads them to a multiple of 8 bytes. Without a NUL it reads
+    /// everything.
     #[inline]
     pub fn padded_string(&mut self) -> &'a [u8] {
         let rest = self.rest();
@@ -146,7 +147,7 @@ impl<'a> Cursor<'a> {
         text
     }
 
-    /// Text up to a NUL, which is read too; None without a NUL.
+    /// Reads a text up to a NUL, and the NUL; `None` without a NUL.
     #[inline]
     pub fn c_string(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest();
@@ -156,14 +157,14 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Text of a fixed field: up to the first NUL, or all of it.
+/// Gives the text of a fixed field: up to the first NUL, or all of it.
 #[inline]
 pub fn until_nul(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     &bytes[..end]
 }
 
-/// Numbers of eight bytes left where they lie in the file, in the file's byte order.
+/// Numbers of eight bytes in the file's bytes and byte order, without a copy.
 #[derive(Clone, Copy)]
 pub struct U64s<'a> {
     bytes: &'a [u8],
@@ -171,43 +172,43 @@ pub struct U64s<'a> {
 }
 
 impl<'a> U64s<'a> {
-    /// Views `bytes`; an odd tail of less than eight bytes is not part of it.
+    /// Takes `bytes` as numbers. A rest of less than eight bytes is left out.
     #[inline]
     pub fn new(bytes: &'a [u8], order: ByteOrder) -> Self {
         U64s { bytes, order }
     }
 
-    /// How many numbers there are.
+    /// Gives the number of numbers.
     #[inline]
     pub fn len(&self) -> usize {
         self.bytes.len() / 8
     }
 
-    /// True when there are none.
+    /// Tells whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number at `index`.
+    /// Gives the number at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<u64> {
         self.order.u64(self.bytes, index.checked_mul(8)?)
     }
 
-    /// Replaces what is in `buffer` by the numbers.
+    /// Replaces the content of `buffer` by the numbers.
     #[inline]
     pub fn copy_to(self, buffer: &mut Vec<u64>) {
         buffer.clear();
         let (chunks, _) = self.bytes.as_chunks::<8>();
-        // The order is looked at once, so that either loop is a plain copy.
+        // The byte order is checked once, so that each loop is a plain copy.
         match self.order {
             ByteOrder::Little => buffer.extend(chunks.iter().map(|chunk| u64::from_le_bytes(*chunk))),
             ByteOrder::Big => buffer.extend(chunks.iter().map(|chunk| u64::from_be_bytes(*chunk))),
         }
     }
 
-    /// The numbers in order.
+    /// Gives the numbers in order.
     #[inline]
     pub fn iter(self) -> impl ExactSizeIterator<Item = u64> + 'a {
         let order = self.order;

@@ -1,7 +1,7 @@
-//! Records of compressed records: PERF_RECORD_COMPRESSED (81) and PERF_RECORD_COMPRESSED2 (83).
+//! Records that contain compressed records: PERF_RECORD_COMPRESSED (81) and PERF_RECORD_COMPRESSED2 (83).
 //!
-//! perf compresses with one zstd stream that it flushes at every record, so a record's bytes cannot be read without
-//! those of all records before it, and a compressed record may end in the middle of a record within it.
+//! perf compresses with one zstd stream and flushes it at every record. So the bytes of a record cannot be read without
+//! those of all records before it, and a compressed record may end in the middle of a record that it contains.
 
 use std::ops::Range;
 
@@ -10,16 +10,17 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 use super::bytes::ByteOrder;
 use super::record::{HEADER_BYTES, kind};
 
-/// Largest payload of a COMPRESSED2 record that perf writes in one piece: 65,535 less 16 bytes of headers.
+/// The largest payload of a COMPRESSED2 record that perf writes in one piece, in bytes: 65,535 minus 16 bytes of
+/// headers.
 const LARGEST_PAYLOAD: u64 = 65_519;
-/// A piece of a larger payload that another piece follows has at least so many.
+/// The fewest bytes of a piece of a larger payload that is not the last one.
 const SMALLEST_PIECE: usize = LARGEST_PAYLOAD as usize - 4096;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The stream's state, and bytes of the last record that is not whole yet.
+/// The stream's state, and the bytes of the last record, which is not complete yet.
 pub struct Decompressor {
     decoder: Decoder<'static>,
-    /// Decompressed, not handed out yet.
+    /// Decompressed bytes that nobody took yet.
     pub pending: Vec<u8>,
     total_bytes: u64,
     limit_bytes: u64,
@@ -29,7 +30,7 @@ pub struct Decompressor {
 /// Why decompression stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// zstd found the data damaged; what follows in the same stream is lost too.
+    /// zstd found damaged data. What follows in the same stream is lost too.
     Damaged(String),
     /// It grew beyond the limit.
     TooLarge,
@@ -38,7 +39,7 @@ pub enum Failure {
 }
 
 impl Decompressor {
-    /// A stream that may grow to `limit_bytes` in all.
+    /// Begins a stream that may have `limit_bytes` decompressed bytes in total.
     pub fn new(limit_bytes: u64) -> std::io::Result<Self> {
         let decoder = Decoder::new()?;
         Ok(Decompressor { decoder, pending: Vec::new(), total_bytes: 0, limit_bytes, is_broken: false })
@@ -75,7 +76,7 @@ impl Decompressor {
             }
             self.pending.extend_from_slice(&chunk[..produced]);
             let is_input_used = input.pos() >= payload.len();
-            // A full output may hide more that zstd still holds.
+            // When the output is full, zstd may have more.
             if is_input_used && produced < chunk.len() {
                 return Ok(());
             }
@@ -83,11 +84,11 @@ impl Decompressor {
     }
 }
 
-/// The payloads of a COMPRESSED2 record at `at`, and the bytes the record really takes.
+/// Gives the payloads of the COMPRESSED2 record at `at`, and the true size of the record in bytes.
 ///
-/// The header's size has 16 bits. perf 6.16 and later overflow it when the padded record is larger than that: the size
-/// in the header is then too small (0 at worst), `data_size` is the truth, there is no padding, and a payload above
-/// 65,519 bytes is several pieces, each further one behind a whole header of its own and an unset `data_size`.
+/// The header's size has 16 bits. perf 6.16 and later overflow it when the padded record is larger than that. Then the
+/// size in the header is too small (0 at worst), `data_size` is right, and there is no padding. A payload above 65,519
+/// bytes has several pieces, and each piece after the first has its own header and an unset `data_size`.
 pub fn payloads_of_2(file: &[u8], at: usize, size: u16, order: ByteOrder) -> Option<(Vec<&[u8]>, usize)> {
     let data_bytes = order.u64(file, at + HEADER_BYTES)?;
     let start = at + HEADER_BYTES + 8;
@@ -99,10 +100,10 @@ pub fn payloads_of_2(file: &[u8], at: usize, size: u16, order: ByteOrder) -> Opt
     if data_bytes <= LARGEST_PAYLOAD {
         return Some((vec![body], end - at));
     }
-    // The pieces' headers must chain exactly to the end; each but the last is as large as one can be, or nearly. That
-    // makes the chains short, however many places look like a header.
+    // The headers of the pieces must lead exactly to the end, and each piece except the last is about as large as
+    // possible. So the chains are short, even where many places look like a header.
     let nearly = SMALLEST_PIECE..LARGEST_PAYLOAD as usize + 1;
-    // zstd's own bytes do not look like a header: the first place that does is the one, or nearly always.
+    // The bytes of zstd nearly never look like a header: the first place that does is right.
     let mut cuts = nearly.clone().filter(|&cut| is_piece(body, cut, order)).take(4);
     let (cut, rest) = cuts.find_map(|cut| Some((cut, chain(body, cut, &nearly, order)?)))?;
     let mut payloads = vec![&body[..cut]];

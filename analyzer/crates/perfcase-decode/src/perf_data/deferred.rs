@@ -22,14 +22,14 @@ pub struct Deferred {
 }
 
 impl Deferred {
-    /// Notes a record's place.
+    /// Notes the place of a record.
     pub fn add(&mut self, tid: i32, cookie: u64, entry: Entry) {
         self.places.insert((tid, cookie), entry);
     }
 }
 
-/// Puts the user part in the place of the cookie. False where the chain has a cookie whose record is missing: then the
-/// chain ends with its kernel part.
+/// Replaces the cookie by the user part. False where the record of the cookie is missing: then the chain ends with its
+/// kernel part.
 pub fn join(chain: &mut Vec<u64>, tid: i32, recording: &Recording, file: &[u8]) -> bool {
     let [.., USER_DEFERRED, cookie] = chain[..] else { return true };
     chain.truncate(chain.len() - 2);

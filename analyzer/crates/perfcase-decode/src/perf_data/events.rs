@@ -10,17 +10,17 @@ use super::sample::Plan;
 /// An event that was recorded.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What was asked of the kernel.
+    /// What perf asked of the kernel.
     pub attr: Attr,
-    /// Where its samples' fields are.
+    /// The places of its samples' fields.
     pub plan: Plan,
-    /// Ids that its records carry, one per CPU and thread it was opened for.
+    /// The ids in its records: one for each CPU and thread.
     pub ids: Vec<u64>,
     /// Its name where the file has it.
     pub name: Option<String>,
 }
 
-/// Events by id, and where in a record the id and the time are.
+/// Events by id, and the places of the id and the time in a record.
 #[derive(Debug)]
 pub struct Events {
     order: ByteOrder,
@@ -32,7 +32,7 @@ pub struct Events {
     trailer_id: Option<usize>,
 }
 
-/// Where a field is when all events agree, or that it depends on the event.
+/// The place of a field if it is the same for all events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Nowhere,
@@ -41,7 +41,7 @@ enum Place {
 }
 
 impl Events {
-    /// No events yet.
+    /// Begins without events.
     pub fn new(order: ByteOrder) -> Events {
         Events {
             order,
@@ -54,12 +54,12 @@ impl Events {
         }
     }
 
-    /// The events in the order of the file.
+    /// Gives the events in the order of the file.
     pub fn list(&self) -> &[Event] {
         &self.list
     }
 
-    /// The event of this number.
+    /// Gives the event of this number.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&Event> {
         self.list.get(index)
@@ -80,7 +80,7 @@ impl Events {
         self.list.push(Event { attr, plan, ids, name: None });
     }
 
-    /// Names an event, by one of its ids where there are some, else by its number in the file.
+    /// Names an event. It is known by one of its ids, or by its number in the file where there are no ids.
     pub fn set_name(&mut self, id: Option<u64>, index: usize, name: &str) {
         let index = id.and_then(|id| self.by_id.get(&id).map(|&i| i as usize)).unwrap_or(index);
         if let Some(event) = self.list.get_mut(index) {
@@ -88,7 +88,7 @@ impl Events {
         }
     }
 
-    /// Adds an id that was not listed with its attribute.
+    /// Adds an id that is not in the list of its attribute.
     pub fn add_id(&mut self, id: u64, index: usize) {
         if let Some(event) = self.list.get_mut(index)
             && !self.by_id.contains_key(&id)
@@ -98,17 +98,17 @@ impl Events {
         }
     }
 
-    /// The event that has this id.
+    /// Gives the event of this id.
     pub fn by_id(&self, id: u64) -> Option<usize> {
         self.by_id.get(&id).map(|&index| index as usize)
     }
 
-    /// Several events, and no id to tell them apart.
+    /// Tells whether there are several events and no ids that tell them apart.
     pub fn are_ambiguous(&self) -> bool {
         self.list.len() > 1 && (self.sample_id.is_none() || self.by_id.is_empty())
     }
 
-    /// The event of a record by its body; None when its id is of no event.
+    /// Gives the event of a record by its body; `None` when no event has its id.
     #[inline]
     pub fn of_record(&self, header: RecordHeader, body: &[u8]) -> Option<usize> {
         if self.list.len() <= 1 {
@@ -121,13 +121,13 @@ impl Events {
         };
         let Some(at) = at else { return Some(0) };
         match self.order.u64(body, at)? {
-            // What perf synthesizes has no id: it is laid out by the first event.
+            // Records that perf makes itself have no id: they have the layout of the first event.
             0 => Some(0),
             id => self.by_id(id),
         }
     }
 
-    /// The time of a record, ns; None where it has none.
+    /// Gives the time of a record in ns; `None` where it has none.
     #[inline]
     pub fn time(&self, header: RecordHeader, body: &[u8]) -> Option<u64> {
         let is_sample = header.kind == kind::SAMPLE;
@@ -143,7 +143,7 @@ impl Events {
     }
 }
 
-/// The time that a record without a trailer carries itself (recordings without sample_id_all, before Linux 2.6.38).
+/// Gives the time in the fields of a record without a trailer (recordings without sample_id_all, before Linux 2.6.38).
 fn own_time(order: ByteOrder, header: RecordHeader, body: &[u8]) -> Option<u64> {
     match header.kind {
         kind::FORK | kind::EXIT => order.u64(body, 16),
@@ -153,7 +153,7 @@ fn own_time(order: ByteOrder, header: RecordHeader, body: &[u8]) -> Option<u64> 
 }
 
 impl Place {
-    /// The place of the events so far and of one more.
+    /// Joins the place of a field for the events so far and for one more.
     fn agreed(self, is_first: bool, next: Option<usize>) -> Place {
         let next = next.map_or(Place::Nowhere, Place::At);
         if is_first || self == next { next } else { Place::ByEvent }

@@ -35,10 +35,10 @@ pub mod number {
     pub const LAST: u32 = 32;
 }
 
-/// Strings or entries of a list at most: a bound for hostile counts.
+/// The most strings or entries of a list: a bound for hostile counts.
 const MOST_ENTRIES: u32 = 1 << 16;
 
-/// What the features say; None and empty where a feature is absent.
+/// What the features say. A field is `None` or empty where its feature is absent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Features {
     /// `uname -n`.
@@ -73,7 +73,7 @@ pub struct Features {
     pub sample_time_ns: Option<(u64, u64)>,
     /// Resolution of the clock in ns.
     pub clock_resolution_ns: Option<u64>,
-    /// The clock's id and readings of wall clock and it at one moment, ns.
+    /// The clock's id, and readings of the wall clock and of this clock at one moment, in ns.
     pub clock_data: Option<ClockData>,
     /// zstd level and ratio of compressed records.
     pub compression: Option<(u32, u32)>,
@@ -106,8 +106,8 @@ pub struct EventDescription {
 }
 
 impl Features {
-    /// Takes in the bytes of feature `number`. None: they are shorter than they say. Features that are sections of
-    /// their own (tracing data, build ids) and unknown ones are not for this function.
+    /// Reads the bytes of feature `number`. `None` where they are too short. This function leaves out unknown features
+    /// and those that have their own sections (tracing data, build ids).
     pub fn read(&mut self, number: u32, bytes: &[u8], order: ByteOrder) -> Option<()> {
         let mut c = Cursor::new(bytes, order);
         let c = &mut c;
@@ -116,7 +116,7 @@ impl Features {
             number::OSRELEASE => self.os_release = Some(string(c)?),
             number::VERSION => self.perf_version = Some(string(c)?),
             number::ARCH => self.arch = Some(string(c)?),
-            // The documentation names them the other way round; perf writes the available ones first.
+            // The documentation has the reverse order; perf writes the available CPUs first.
             number::NRCPUS => {
                 let available = c.u32()?;
                 self.cpu_counts = Some((c.u32()?, available));
@@ -161,7 +161,7 @@ impl Features {
     }
 }
 
-/// A string: its padded length, then the bytes with NULs.
+/// Reads a string: its padded length, then the bytes with NULs.
 fn string(c: &mut Cursor) -> Option<String> {
     let length = c.u32()?;
     let bytes = c.take(length.into())?;

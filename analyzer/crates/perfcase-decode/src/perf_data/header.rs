@@ -1,4 +1,4 @@
-//! The first bytes of a perf.data: magic, byte order, where the sections lie.
+//! The first bytes of a perf.data: magic, byte order, places of the sections.
 //!
 //! Layout: `tools/perf/Documentation/perf.data-file-format.txt` of the Linux source (struct perf_header and
 //! perf_pipe_file_header).
@@ -20,14 +20,14 @@ pub struct Section {
 }
 
 impl Section {
-    /// The section's bytes where all of them are in the file.
+    /// Gives the section's bytes; `None` where not all of them are in the file.
     pub fn of<'a>(&self, file: &'a [u8]) -> Option<&'a [u8]> {
         let start = usize::try_from(self.offset).ok()?;
         let end = start.checked_add(usize::try_from(self.size).ok()?)?;
         file.get(start..end)
     }
 
-    /// The part of the section that is in the file.
+    /// Gives the part of the section that is in the file.
     pub fn clipped<'a>(&self, file: &'a [u8]) -> &'a [u8] {
         let length = file.len() as u64;
         let start = self.offset.min(length);
@@ -41,7 +41,7 @@ impl Section {
 pub struct Header {
     /// Byte order of every number in the file.
     pub order: ByteOrder,
-    /// None in pipe mode: everything is records, from byte `PIPE_HEADER_BYTES` on.
+    /// The sections of file mode. `None` in pipe mode: records follow from byte `PIPE_HEADER_BYTES` on.
     pub sections: Option<FileSections>,
 }
 
@@ -52,35 +52,35 @@ pub struct FileSections {
     pub attr_entry_bytes: u64,
     /// The attributes.
     pub attrs: Section,
-    /// The records. Size 0: perf was killed before it could write the size.
+    /// The records. The size is 0 if perf was killed before it wrote the size.
     pub data: Section,
-    /// Feature sections present, as bit numbers in ascending order.
+    /// The features that the file has, as bit numbers in ascending order.
     pub features: Vec<u32>,
 }
 
-/// Why the file is not read at all.
+/// Why a file cannot be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum HeaderError {
-    /// Other magic.
+    /// The file begins with another magic.
     #[error("not a perf.data: the first bytes are not PERFILE2")]
     Magic,
-    /// Fewer bytes than a header has.
+    /// The file is shorter than a header.
     #[error("the perf.data ends inside its header: {have} bytes of {need}")]
     Short {
         /// Bytes in the file.
         have: usize,
-        /// Bytes a header has.
+        /// Bytes of a header.
         need: usize,
     },
-    /// Version 1 files of 2009 to 2012.
+    /// The file has version 1, of 2009 to 2012.
     #[error("a perf.data of version 1 (PERFFILE, before Linux 3.3) cannot be read")]
     Version1,
-    /// This machine has no room for the records that the file's compressed records hold.
+    /// This machine has no room for the decompressed records of the file.
     #[error("decompressed records cannot be kept: {0}")]
     NoRoom(std::io::ErrorKind),
 }
 
-/// Parses the header of either mode and byte order.
+/// Reads the header of both modes and byte orders.
 pub fn parse(file: &[u8]) -> Result<Header, HeaderError> {
     let order = match file.get(..8) {
         Some(b"PERFILE2") => ByteOrder::Little,
@@ -113,8 +113,8 @@ fn file_sections(file: &[u8], order: ByteOrder, header_bytes: u64) -> Option<Fil
     Some(FileSections { attr_entry_bytes, attrs, data, features })
 }
 
-/// The features of a file whose list of them, behind the records, is not there: perfcase-helper writes it before them as well (the
-/// list, its bitmap, and `PERFCASE`). Their numbers, and the offset of the list.
+/// Finds the features of a file without the list behind the records: their numbers and the offset of their list.
+/// perfcase-helper also writes the list before the records, with its bitmap and `PERFCASE`.
 pub fn features_before(file: &[u8], data: &Section, order: ByteOrder) -> Option<(Vec<u32>, u64)> {
     const MARK: &[u8] = b"PERFCASE";
     let end = usize::try_from(data.offset).ok()?;
@@ -128,8 +128,8 @@ pub fn features_before(file: &[u8], data: &Section, order: ByteOrder) -> Option<
     Some((features, list_at as u64))
 }
 
-/// The bitmap is an array of `unsigned long`: big-endian 32-bit recorders wrote the halves of each u64 the other way
-/// round. Every perf sets HOSTNAME (3), which tells the two apart.
+/// Puts the bitmap in order. It is an array of `unsigned long`: big-endian 32-bit recorders wrote the halves of each
+/// u64 in reverse order. Every perf sets HOSTNAME (3), which shows the order.
 fn feature_bits(mut words: [u64; 4], order: ByteOrder) -> Vec<u32> {
     const HOSTNAME: u64 = 1 << 3;
     if order == ByteOrder::Big && words[0] & HOSTNAME == 0 {

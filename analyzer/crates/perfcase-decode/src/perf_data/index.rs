@@ -1,15 +1,15 @@
-//! Where the records of a file are, and the order of their times.
+//! The places of a file's records, and the order of their times.
 //!
-//! perf empties one ring buffer after the other into the file, so that a file is a few sorted streams cut into pieces.
-//! The pieces are put together to streams again, and the streams are merged while they are read: millions of records
-//! are never moved.
+//! perf writes one ring buffer after the other to the file, so a file has a few sorted streams that are cut into
+//! pieces. The index joins the pieces to streams and merges the streams while they are read. So it never moves millions
+//! of records.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Deref;
 use std::ops::Range;
 
-/// Streams at most. A file with more of them is not what perf writes: it is sorted.
+/// The most streams. perf writes fewer: a file with more is sorted.
 const MOST_STREAMS: usize = 1024;
 
 /// One record.
@@ -17,34 +17,34 @@ const MOST_STREAMS: usize = 1024;
 pub struct Entry {
     /// Time in ns; 0 for records without one, which come first.
     pub time: u64,
-    /// Where it is: see `Recording::record`.
+    /// Its place: see `Recording::record`.
     pub(super) place: u64,
 }
 
-/// The records of a file, in the order that they lie in.
+/// The records of a file, in the order of the file.
 #[derive(Clone, Default)]
 pub struct Index {
     entries: Vec<Entry>,
 }
 
 impl Index {
-    /// Room for so many records more.
+    /// Makes room for more records.
     pub fn reserve(&mut self, count: usize) {
         self.entries.reserve(count);
     }
 
-    /// Adds a record behind the others.
+    /// Adds a record after the others.
     #[inline]
     pub fn push(&mut self, entry: Entry) {
         self.entries.push(entry);
     }
 
-    /// Takes the last record out again.
+    /// Removes the last record.
     pub fn pop(&mut self) -> Option<Entry> {
         self.entries.pop()
     }
 
-    /// The records in the order of time, records of one time in the order of the file.
+    /// Gives the records in the order of time. Records of the same time are in the order of the file.
     pub fn in_time_order(mut self) -> InTimeOrder {
         let mut streams: Vec<Stream> = Vec::new();
         let mut start = 0;
@@ -52,7 +52,7 @@ impl Index {
             let (first, last) = (run[0].time, run[run.len() - 1].time);
             let range = start..start + run.len();
             start = range.end;
-            // The stream that it follows most closely: the others stay open for what lies further back.
+            // The stream with the latest end before it: the other streams can take older records.
             let before = streams.iter_mut().filter(|stream| stream.last <= first).max_by_key(|stream| stream.last);
             match before {
                 Some(stream) => {
@@ -94,16 +94,16 @@ struct Rest {
     runs: std::vec::IntoIter<Range<usize>>,
 }
 
-/// A record's place in the order: its time, then where it lies.
+/// A record's place in the order: its time, then its place in the file.
 type Key = (u64, usize);
 
 /// Goes through the records in the order of time.
 pub struct InTimeOrder {
     entries: Vec<Entry>,
     rests: Vec<Rest>,
-    /// The next record of each stream but the current one.
+    /// The next record of each stream except the current one.
     waiting: BinaryHeap<Reverse<(Key, usize)>>,
-    /// The stream that is read now, until a record of another comes first.
+    /// The stream that is read now, until another stream has an older record.
     current: usize,
     limit: Key,
 }
@@ -124,19 +124,19 @@ impl InTimeOrder {
         order
     }
 
-    /// The next record; None at the end.
+    /// Gives the next record; `None` at the end.
     #[inline]
     pub fn peek(&self) -> Option<Entry> {
         self.entries.get(self.rests.get(self.current)?.now.start).copied()
     }
 
-    /// Makes the stream with the oldest next record the current one.
+    /// Goes to the stream with the oldest next record.
     fn choose(&mut self) {
         self.current = self.waiting.pop().map_or(usize::MAX, |Reverse((_, stream))| stream);
         self.set_limit();
     }
 
-    /// The same, while the current one, whose next record is `key`, waits in its place.
+    /// Does the same, and puts the current stream, with its next record `key`, among the waiting ones.
     fn change_to_oldest(&mut self, key: Key) {
         if let Some(mut oldest) = self.waiting.peek_mut() {
             let Reverse((_, stream)) = std::mem::replace(&mut *oldest, Reverse((key, self.current)));
@@ -180,7 +180,7 @@ mod tests {
 
     type Records = Vec<(u64, u64)>;
 
-    /// Times and places, as they come out and as they should.
+    /// Times and places in the order of the index, and in the right order.
     fn order(times: impl IntoIterator<Item = u64>) -> (Records, Records) {
         let mut index = Index::default();
         for (place, time) in times.into_iter().enumerate() {
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn pieces_of_a_few_buffers_come_out_in_order() {
-        // Four buffers of which one is read after the other, their times interleaved.
+        // Four buffers with interleaved times, which are read one after the other.
         let round = |n: u64| (0..4u64).flat_map(move |buffer| (0..50).map(move |i| n * 200 + i * 4 + buffer));
         let (got, want) = order((0..30).flat_map(round));
         assert_eq!(got, want);

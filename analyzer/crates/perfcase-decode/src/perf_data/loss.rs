@@ -1,8 +1,9 @@
-//! What was lost, added up without counting it twice.
+//! Adds up lost records without counting a loss twice.
 //!
 //! A full ring buffer shows in LOST records (all records, once there is room again) and, from perf 6.1 on, in
-//! LOST_SAMPLES records without a time that perf writes at the end from each event's own counter: both tell of the same
-//! loss, and either may miss a part. LOST_SAMPLES records with a time are the kernel's: samples the hardware dropped.
+//! LOST_SAMPLES records without a time that perf writes at the end from each event's own counter: both count the same
+//! loss, and each may miss a part. LOST_SAMPLES records with a time are from the kernel: samples that the hardware
+//! dropped.
 
 use perfcase_archive::Issue;
 
@@ -14,7 +15,7 @@ const LOST_BY_FILTER: u16 = 1 << 15;
 const HINT: &str = "larger buffers (perf record -m), fewer events or a lower frequency";
 const HINT_THROTTLED: &str = "a lower frequency, or a higher kernel.perf_event_max_sample_rate";
 
-/// The sums, each with where it first showed.
+/// The sums, each with the place of its first record.
 #[derive(Debug, Default)]
 pub struct Losses {
     records: Sum,
@@ -40,7 +41,7 @@ impl Sum {
 }
 
 impl Losses {
-    /// Takes in a record that tells of loss; others are ignored.
+    /// Adds a record of a loss. Other records are ignored.
     pub fn take(&mut self, record: &Record, header: RecordHeader, has_time: bool, at: u64) {
         match *record {
             Record::Lost { lost, .. } => self.records.add(lost, at),
@@ -52,12 +53,12 @@ impl Losses {
         }
     }
 
-    /// Records that were lost in all.
+    /// Gives the number of all lost records.
     pub fn total(&self) -> u64 {
         self.records.count.max(self.samples_at_end.count).saturating_add(self.samples_of_hardware.count)
     }
 
-    /// Notes what was lost.
+    /// Notes the losses.
     pub fn note(&self, problems: &mut Problems) {
         let full = format!(
             "perf's ring buffers were full: LOST records tell of {} lost records, the events' own counters of {} lost \

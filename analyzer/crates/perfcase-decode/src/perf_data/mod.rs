@@ -1,8 +1,7 @@
-//! perf.data of every kind: file and pipe mode, either byte order, compressed, cut, damaged.
+//! perf.data of every kind: file and pipe mode, both byte orders, compressed, cut, damaged.
 //!
-//! [`scan::scan`] passes over the file once and gives a [`recording::Recording`]: what the file says about itself, an
-//! index of its records and what is wrong with them. [`record::parse`] and [`sample::SamplePlan`] read what the index
-//! points to.
+//! [`scan::scan`] reads the file once and gives a [`recording::Recording`]: what the file says about itself, an index
+//! of its records, and problems with them. [`record::parse`] and [`sample::SamplePlan`] read what the index points to.
 
 pub mod arena;
 pub mod attr;

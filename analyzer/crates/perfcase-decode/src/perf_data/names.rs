@@ -33,10 +33,10 @@ const SOFTWARE: [&str; 12] = [
     "cgroup-switches",
 ];
 const CACHE: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
-/// Operations: of misses, and of all of them.
+/// Operations: their misses, and all of them.
 const CACHE_OPERATION: [(&str, &str); 3] = [("load", "loads"), ("store", "stores"), ("prefetch", "prefetches")];
 
-/// The event's name made of its numbers, with the modifiers that its settings stand for (evsel__name of
+/// Makes the event's name from its numbers, with the modifiers of its settings (evsel__name of
 /// tools/perf/util/evsel.c).
 pub fn event(attr: &Attr, features: &Features, tracing: Option<&TracingData>) -> String {
     let config = attr.config;
@@ -64,8 +64,9 @@ pub fn event(attr: &Attr, features: &Features, tracing: Option<&TracingData>) ->
     }
 }
 
-/// `u`, `k`, `ppp`, `H`: what is counted where not all is. perf leaves guests out of a plain event, and counts them where a
-/// modifier was asked for; the letters of host and guest are there where the event is otherwise.
+/// Gives the modifiers, such as `u`, `k`, `ppp`, `H`: what the event counts if it does not count everything. perf
+/// leaves guests out of a plain event and counts them in an event with a modifier; the letters of host and guest are
+/// there where an event differs from that.
 fn modifiers(attr: &Attr) -> String {
     let flags = attr.flags;
     let mut text = String::new();
@@ -90,7 +91,7 @@ fn modifiers(attr: &Attr) -> String {
     text
 }
 
-/// What a breakpoint waits for (HW_BREAKPOINT_R, _W and _X of hw_breakpoint.h).
+/// Gives the accesses that a breakpoint waits for (HW_BREAKPOINT_R, _W and _X of hw_breakpoint.h).
 fn breakpoint(bits: u32) -> String {
     let letters = [(1, 'r'), (2, 'w'), (4, 'x')].into_iter().filter(|(bit, _)| bits & bit != 0);
     letters.map(|(_, letter)| letter).collect()
@@ -114,7 +115,7 @@ fn tracepoint(id: u64, tracing: &TracingData) -> Option<String> {
     })
 }
 
-/// The event type in words; a PMU of the host by its number.
+/// Gives the event type in words; a PMU of the host by its number.
 pub fn kind(kind: u32) -> String {
     match kind {
         0 => "hardware".to_string(),
@@ -127,7 +128,7 @@ pub fn kind(kind: u32) -> String {
     }
 }
 
-/// The clock that an event's times are of; `perf` for the kernel's sched_clock.
+/// Gives the clock of an event's times; `perf` means the kernel's sched_clock.
 pub fn clock(attr: &Attr) -> &'static str {
     if !attr.flags.use_clockid() {
         return "perf";
@@ -167,7 +168,7 @@ mod tests {
     const HOST: u64 = 1 << 19;
     const GUEST: u64 = 1 << 20;
 
-    /// As perf evlist of Linux 6.1 prints files without names.
+    /// The names that perf evlist of Linux 6.1 prints of files without names.
     #[test]
     fn settings_become_modifiers() {
         for (flags, precise_ip, modifiers) in [

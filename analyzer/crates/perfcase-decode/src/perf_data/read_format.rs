@@ -1,4 +1,5 @@
-//! Counter values as `read()` of a perf event gives them (PERF_SAMPLE_READ, PERF_RECORD_READ), alone or of a group.
+//! Counter values as `read()` of a perf event gives them (PERF_SAMPLE_READ, PERF_RECORD_READ): of one event or of a
+//! group.
 
 use super::bytes::{Cursor, U64s};
 
@@ -8,12 +9,12 @@ const ID: u64 = 4;
 const GROUP: u64 = 8;
 const LOST: u64 = 16;
 
-/// The values of one event or of a group, left in the file.
+/// The values of one event or of a group, in the file's bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadValues<'a> {
     /// Nanoseconds the event was enabled.
     pub enabled_ns: Option<u64>,
-    /// Nanoseconds it counted; less than enabled when counters were shared.
+    /// Nanoseconds that it counted: less than it was enabled if it shared a counter.
     pub running_ns: Option<u64>,
     words: U64s<'a>,
     format: u64,
@@ -24,17 +25,17 @@ pub struct ReadValues<'a> {
 pub struct ReadValue {
     /// The count since the event was opened.
     pub value: u64,
-    /// Which event; None where the format has no ids.
+    /// The id of its event; `None` where the format has no ids.
     pub id: Option<u64>,
     /// Samples the event lost (6.0 and later).
     pub lost: Option<u64>,
 }
 
 impl<'a> ReadValues<'a> {
-    /// Parses values of the format `format`; None when they do not fit.
+    /// Reads values of the format `format`; `None` when they do not fit.
     pub fn parse(cursor: &mut Cursor<'a>, format: u64) -> Option<ReadValues<'a>> {
         let grouped = format & GROUP != 0;
-        // Alone, the value comes first; of a group, the number of values does.
+        // For one event the value comes first, for a group the number of values.
         let first = cursor.clone();
         let head = cursor.u64()?;
         let enabled_ns = optional(format & TOTAL_TIME_ENABLED != 0, cursor)?;
@@ -50,12 +51,12 @@ impl<'a> ReadValues<'a> {
         Some(ReadValues { enabled_ns, running_ns, words, format })
     }
 
-    /// True for the values of a group.
+    /// Tells whether the values are of a group.
     pub fn is_group(&self) -> bool {
         self.format & GROUP != 0
     }
 
-    /// The values in order; one where it is not a group.
+    /// Gives the values in order; one for a single event.
     pub fn values(self) -> impl Iterator<Item = ReadValue> + 'a {
         let stride = words_per_value(self.format) as usize;
         let count = if self.is_group() { self.words.len() / stride } else { 1 };

@@ -1,4 +1,4 @@
-//! Record headers, record types and the records the kernel writes, other than samples.
+//! Record headers, record types, and the records of the kernel except samples.
 //!
 //! Layouts: include/uapi/linux/perf_event.h (enum perf_event_type) and tools/lib/perf/include/perf/event.h.
 
@@ -12,7 +12,7 @@ pub mod kind {
     macro_rules! kinds {
         ($($name:ident = $value:literal;)*) => {
             $(#[doc = concat!("PERF_RECORD_", stringify!($name))] pub const $name: u32 = $value;)*
-            /// perf's name of a record type; None for one that is not known here.
+            /// Gives perf's name of a record type; `None` for an unknown one.
             pub fn name(kind: u32) -> Option<&'static str> {
                 match kind { $($value => Some(stringify!($name)),)* _ => None }
             }
@@ -36,13 +36,13 @@ pub mod kind {
 pub mod misc {
     /// The three bits of the CPU mode.
     pub const CPUMODE_MASK: u16 = 7;
-    /// CPU mode: the kernel of a guest. From here on the modes are of guests.
+    /// CPU mode: the kernel of a guest. This mode and greater ones are of guests.
     pub const GUEST_KERNEL: u16 = 4;
     /// CPU mode: a program of a guest.
     pub const GUEST_USER: u16 = 5;
-    /// COMM: due to an exec. SWITCH: the task leaves the CPU. MMAP: data (the bit has a meaning per type).
+    /// The bit has a meaning for each type. COMM: an exec gave the name. SWITCH: the task leaves the CPU. MMAP: data.
     pub const COMM_EXEC: u16 = 1 << 13;
-    /// MMAP: of data, from which no code runs.
+    /// MMAP: a mapping of data, from which no code runs.
     pub const MMAP_DATA: u16 = 1 << 13;
     /// SWITCH: switched out.
     pub const SWITCH_OUT: u16 = 1 << 13;
@@ -122,11 +122,11 @@ pub struct Task {
     pub tid: i32,
     /// Parent's thread.
     pub ptid: i32,
-    /// When, on the capture's clock.
+    /// The time on the capture's clock, in ns.
     pub time: u64,
 }
 
-/// A record of the kernel, parsed. Fields are named as in perf_event.h; times in ns, lengths and sizes in bytes.
+/// A record of the kernel. Fields have the names of perf_event.h; times are in ns, lengths and sizes in bytes.
 #[allow(missing_docs)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record<'a> {
@@ -140,7 +140,7 @@ pub enum Record<'a> {
     Exit(Task),
     /// A task began.
     Fork(Task),
-    /// Sampling was stopped because it was too frequent.
+    /// The kernel stopped sampling because it was too frequent.
     Throttle { time: u64, id: u64 },
     /// Sampling goes on.
     Unthrottle { time: u64, id: u64 },
@@ -150,13 +150,13 @@ pub enum Record<'a> {
     Aux { offset: u64, size: u64, flags: u64 },
     /// Instruction tracing began.
     ItraceStart { pid: i32, tid: i32 },
-    /// Samples the hardware dropped.
+    /// Samples that the hardware dropped.
     LostSamples { lost: u64 },
-    /// The trailer's task was switched; the other task is known CPU-wide.
+    /// The task of the trailer was switched. Only recordings of a CPU have the other task.
     Switch { other: Option<(i32, i32)> },
     /// The namespaces of a task: device and inode in turn.
     Namespaces { pid: i32, tid: i32, links: U64s<'a> },
-    /// A kernel symbol came or went.
+    /// A kernel symbol was added or removed.
     Ksymbol { address: u64, length: u32, kind: u16, flags: u16, name: &'a [u8] },
     /// A BPF program was loaded or unloaded.
     Bpf { kind: u16, id: u32, tag: &'a [u8] },
@@ -170,14 +170,14 @@ pub enum Record<'a> {
     CallchainDeferred { cookie: u64, chain: U64s<'a> },
 }
 
-/// Records that end in text: tools pad it in their own ways.
+/// Tells whether a type of record ends in text: tools pad it in different ways.
 #[inline]
 pub fn ends_in_text(kind: u32) -> bool {
     matches!(kind, kind::MMAP | kind::MMAP2 | kind::COMM | kind::KSYMBOL | kind::CGROUP)
 }
 
-/// Parses the body (what follows the header, with the trailer); the cursor stands behind the fields then. None: the record
-/// is shorter than its fields, or the type is not one of the kernel's.
+/// Reads the body, which is everything after the header, with the trailer; then the cursor is after the fields. `None`
+/// where the record is shorter than its fields, or its type is not one of the kernel.
 pub fn parse<'a>(header: RecordHeader, c: &mut Cursor<'a>) -> Option<Record<'a>> {
     Some(match header.kind {
         kind::MMAP | kind::MMAP2 => Record::Mmap(mmap(header, c)?),
@@ -242,9 +242,10 @@ fn mmap<'a>(header: RecordHeader, c: &mut Cursor<'a>) -> Option<Mmap<'a>> {
     Some(Mmap { pid, tid, start, length, page_offset, more, path })
 }
 
-/// The build id of a mapping: its size, three zeros, and 20 bytes, zeros after its end. A kernel may say that there is one where the
-/// inode is: it forgets to take the flag back that it set for another recording, one with build ids, of the same mapping
-/// (`perf_event_mmap_output` in kernel/events/core.c). perf aborts at such a record where the device's number is above 20.
+/// Reads the build id of a mapping: its size, three zeros, and 20 bytes with zeros after its end. A kernel may set the
+/// flag of a build id where the inode is: if another recording of the same mapping has build ids, it does not clear the
+/// flag (`perf_event_mmap_output` in kernel/events/core.c). perf aborts at such a record if the device's number is
+/// above 20.
 fn build_id(bytes: &[u8]) -> Option<&[u8]> {
     let (size, id) = (usize::from(bytes[0]), &bytes[4..]);
     let is_one = bytes[1..4] == [0; 3] && size > 0 && size <= id.len() && id[size..].iter().all(|&byte| byte == 0);

@@ -1,4 +1,4 @@
-//! A perf.data after one pass over it: what it says about itself, and where its records are.
+//! A perf.data after it was read once: what it says about itself, and the places of its records.
 
 use std::collections::BTreeMap;
 
@@ -14,45 +14,45 @@ use super::record::{HEADER_BYTES, RecordHeader};
 use super::simpleperf::Simpleperf;
 use super::tracing_data::TracingData;
 
-/// Set in a place that is in the arena of decompressed records.
+/// The bit of a place that is in the arena of decompressed records.
 const IN_ARENA: u64 = 1 << 63;
-/// A time above this (146 years) is damage.
+/// A time above this is damage: 146 years in ns.
 pub const LATEST_NS: u64 = 1 << 62;
 
-/// What one pass over a file found.
+/// What was found when the file was read once.
 pub struct Recording {
     /// Byte order of the recorder.
     pub order: ByteOrder,
     /// True for pipe mode.
     pub is_pipe: bool,
-    /// The file's size field was never written: perf was killed.
+    /// perf was killed before it wrote the file's size.
     pub was_killed: bool,
     /// The events.
     pub events: Events,
     /// Header features.
     pub features: Features,
-    /// Formats and more out of tracefs.
+    /// Formats and other files of tracefs.
     pub tracing: Option<TracingData>,
     /// Build ids of files.
     pub build_ids: Vec<BuildId>,
     /// Records of the kernel.
     pub index: Index,
-    /// User callchains that were recorded apart from their samples.
+    /// User callchains that have their own records.
     pub deferred: Deferred,
     /// Records by type, all of them.
     pub counts: BTreeMap<u32, u64>,
-    /// What simpleperf says, where it recorded.
+    /// What simpleperf says, if it recorded.
     pub simpleperf: Option<Simpleperf>,
-    /// What is wrong.
+    /// The problems.
     pub problems: Problems,
     /// Decompressed records.
     pub arena: Arena,
-    /// Where in the arena the content of which compressed record of the file begins.
+    /// The place in the arena of each compressed record's content, and the record's place in the file.
     pub arena_origins: Vec<(u64, u64)>,
 }
 
 impl Recording {
-    /// Nothing read yet.
+    /// Begins with nothing read.
     pub fn new(order: ByteOrder, is_pipe: bool) -> Recording {
         Recording {
             order,
@@ -78,27 +78,27 @@ impl Recording {
         self.index.push(Entry { time, place: if is_in_arena { offset | IN_ARENA } else { offset } });
     }
 
-    /// Takes the last record out of the index again if it is the one at this place in the file.
+    /// Removes the last record of the index if it is at this place in the file.
     pub fn drop_last(&mut self, offset: u64) {
         if self.index.last().is_some_and(|entry| entry.place == offset) {
             self.index.pop();
         }
     }
 
-    /// The header and the body of an indexed record.
+    /// Gives the header and the body of a record of the index.
     #[inline]
     pub fn record<'a>(&'a self, file: &'a [u8], entry: Entry) -> Option<(RecordHeader, &'a [u8])> {
         let bytes = if entry.place & IN_ARENA != 0 { self.arena.bytes() } else { file };
         record_at(bytes, (entry.place & !IN_ARENA) as usize, self.order)
     }
 
-    /// Where in the arena a record is; None for one of the file.
+    /// Gives the place of a record in the arena; `None` for a record of the file.
     #[inline]
     pub fn arena_offset(&self, entry: Entry) -> Option<u64> {
         (entry.place & IN_ARENA != 0).then_some(entry.place & !IN_ARENA)
     }
 
-    /// Where in the file a record is, or the compressed record that it came from.
+    /// Gives the place of a record in the file, or of the compressed record that contained it.
     pub fn file_offset(&self, entry: Entry) -> u64 {
         let offset = entry.place & !IN_ARENA;
         if entry.place & IN_ARENA == 0 {
@@ -109,14 +109,14 @@ impl Recording {
     }
 }
 
-/// The header at `at`; None past the end.
+/// Gives the header at `at`; `None` past the end.
 #[inline]
 pub fn header_at(bytes: &[u8], at: usize, order: ByteOrder) -> Option<RecordHeader> {
     let header = bytes.get(at..at.checked_add(HEADER_BYTES)?)?;
     Some(RecordHeader { kind: order.u32(header, 0)?, misc: order.u16(header, 4)?, size: order.u16(header, 6)? })
 }
 
-/// The header at `at` and the body behind it; None where they do not fit.
+/// Gives the header at `at` and the body after it; `None` where they do not fit.
 #[inline]
 pub fn record_at(bytes: &[u8], at: usize, order: ByteOrder) -> Option<(RecordHeader, &[u8])> {
     let header = header_at(bytes, at, order)?;

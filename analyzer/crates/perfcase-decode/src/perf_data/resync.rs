@@ -1,18 +1,19 @@
-//! Finding the next record after damage: a place from which several headers chain.
+//! Finds the next record after a damage: a place where several headers follow each other.
 
 use super::bytes::ByteOrder;
 use super::record::{HEADER_BYTES, kind};
 use super::recording::header_at;
 
-/// Headers that must chain before a place counts as a record.
+/// The number of headers that must follow each other at the place of a record.
 const CHAIN: usize = 4;
 
-/// True when `count` known headers chain from `at`, or fewer up to the exact end.
+/// Tells whether `count` known headers follow each other from `at` on, or fewer that end exactly at the end.
 pub fn is_plausible(bytes: &[u8], at: usize, order: ByteOrder, count: usize) -> bool {
     chains(bytes, at, order, count, |number| kind::name(number).is_some())
 }
 
-/// As `is_plausible`, for what follows a record of an unknown type: newer perfs write several of those in a row.
+/// Does the same as `is_plausible` after a record of an unknown type: newer versions of perf write several of these in
+/// a row.
 pub fn is_plausible_after_unknown(bytes: &[u8], at: usize, order: ByteOrder) -> bool {
     chains(bytes, at, order, 2, |number| (1..256).contains(&number))
 }
@@ -36,11 +37,11 @@ fn chains(bytes: &[u8], mut at: usize, order: ByteOrder, count: usize, is_type: 
     at <= bytes.len()
 }
 
-/// The first place at or after `from` where records go on.
+/// Gives the first place at or after `from` where records continue.
 pub fn next_record(bytes: &[u8], from: usize, order: ByteOrder) -> Option<usize> {
     let last = bytes.len().checked_sub(HEADER_BYTES)?;
     (from..=last).find(|&at| {
-        // Types are below 256: three of the four bytes are zero, which rules most places out at once.
+        // Types are below 256: three of the four bytes are zero, which excludes most places at once.
         let high = match order {
             ByteOrder::Little => &bytes[at + 1..at + 4],
             ByteOrder::Big => &bytes[at..at + 3],

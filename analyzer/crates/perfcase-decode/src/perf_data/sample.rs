@@ -1,4 +1,4 @@
-//! Samples and sample_id trailers by a plan compiled once per attribute.
+//! Samples and sample_id trailers, read by a plan that is made once for each attribute.
 //!
 //! Field order: include/uapi/linux/perf_event.h (PERF_RECORD_SAMPLE); CGROUP, the page sizes and AUX come last, in the
 //! order kernel/events/core.c writes them.
@@ -13,7 +13,7 @@ pub mod field {
     macro_rules! fields {
         ($($name:ident = $bit:literal;)*) => {
             $(#[doc = concat!("PERF_SAMPLE_", stringify!($name))] pub const $name: u64 = 1 << $bit;)*
-            /// Every bit with a known layout.
+            /// All bits with a known layout.
             pub const KNOWN: u64 = 0 $(| $name)*;
         };
     }
@@ -40,12 +40,12 @@ const FIXED: [u64; 9] = [
 /// Fields of the sample_id trailer, in order.
 const TRAILER: [u64; 6] = [field::TID, field::TIME, field::ID, field::STREAM_ID, field::CPU, field::IDENTIFIER];
 
-/// Fields that lie behind RAW: those of [`More`].
+/// Fields after RAW: those of [`More`].
 const MORE: u64 = field::KNOWN & !(field::RAW | (field::RAW - 1) | field::IDENTIFIER);
 
 const ABSENT: u8 = u8::MAX;
 
-/// Where the fields of an attribute's samples and trailers lie.
+/// The places of the fields in an attribute's samples and trailers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     sample_type: u64,
@@ -61,8 +61,8 @@ pub struct Plan {
     trailer: [u8; 6],
 }
 
-/// Process and thread of a record, where it tells them. A thread that is exiting has lost its id: it is -1, or 0, which
-/// else is the idle task's, of process 0.
+/// Gives the process and the thread of a record, where it has them. A thread that is exiting has no id any more: the
+/// record has -1 or 0, which is otherwise the id of the idle task, of process 0.
 #[inline]
 pub fn ids((pid, tid): (i32, i32)) -> (Option<i32>, Option<i32>) {
     let is_known = tid > 0 || (tid, pid) == (0, 0);
@@ -87,7 +87,7 @@ pub struct Trailer {
 pub struct Sample<'a> {
     /// Id of the event (IDENTIFIER or ID).
     pub id: Option<u64>,
-    /// Id of the event within its inheritance (STREAM_ID).
+    /// Id of the event of this thread, which may have inherited it (STREAM_ID).
     pub stream_id: Option<u64>,
     /// Instruction address.
     pub ip: Option<u64>,
@@ -95,7 +95,7 @@ pub struct Sample<'a> {
     pub pid_tid: Option<(i32, i32)>,
     /// When, in ns on the capture's clock.
     pub time: Option<u64>,
-    /// Data address, or what the event defines.
+    /// Data address, or another value that the event defines.
     pub addr: Option<u64>,
     /// CPU.
     pub cpu: Option<u32>,
@@ -103,11 +103,11 @@ pub struct Sample<'a> {
     pub period: Option<u64>,
     /// Counter values.
     pub read: Option<ReadValues<'a>>,
-    /// Return addresses with PERF_CONTEXT_* markers, innermost first.
+    /// Return addresses with PERF_CONTEXT_* markers, the innermost first.
     pub callchain: Option<U64s<'a>>,
-    /// Tracepoint payload, or what the PMU adds.
+    /// The payload of a tracepoint, or data of the PMU.
     pub raw: Option<&'a [u8]>,
-    /// The rarer fields, where the event has any of them. Kept apart: most samples are copied without.
+    /// The rarer fields, if the event has some. They are separate because most samples are copied without them.
     pub more: Option<Box<More<'a>>>,
 }
 
@@ -120,7 +120,8 @@ pub struct More<'a> {
     pub regs_user: Option<Registers<'a>>,
     /// A copy of the user stack.
     pub stack_user: Option<UserStack<'a>>,
-    /// WEIGHT: the whole word; WEIGHT_STRUCT: three numbers in it (32, 16, 16 bits from the lowest).
+    /// With WEIGHT the whole word is the weight; with WEIGHT_STRUCT it has three numbers (32, 16 and 16 bits from the
+    /// lowest).
     pub weight: Option<u64>,
     /// Where data came from (union perf_mem_data_src).
     pub data_src: Option<u64>,
@@ -140,17 +141,17 @@ pub struct More<'a> {
     pub aux: Option<&'a [u8]>,
 }
 
-/// Why a sample is not what its event says.
+/// How a sample differs from the layout of its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleDamage {
     /// It ends inside this field.
     EndsIn(&'static str),
-    /// So many bytes lie behind its fields.
+    /// It has this number of bytes after its fields.
     GoesOn(usize),
 }
 
 impl Plan {
-    /// Compiles the layout of `attr`.
+    /// Makes the plan of `attr`.
     pub fn new(attr: &Attr, order: ByteOrder) -> Plan {
         let mut fixed = [ABSENT; 9];
         let mut words = 0;
@@ -183,23 +184,23 @@ impl Plan {
         }
     }
 
-    /// Bytes from the start of a sample's body to its time.
+    /// Gives the bytes from the start of a sample's body to its time.
     pub fn time_offset(&self) -> Option<usize> {
         (self.fixed[3] != ABSENT).then(|| usize::from(self.fixed[3]) * 8)
     }
 
-    /// Bytes from the start of a sample's body to an id of its event.
+    /// Gives the bytes from the start of a sample's body to an id of its event.
     pub fn id_offset(&self) -> Option<usize> {
         let word = if self.fixed[0] != ABSENT { self.fixed[0] } else { self.fixed[5] };
         (word != ABSENT).then(|| usize::from(word) * 8)
     }
 
-    /// Bytes from the end of another record back to its time.
+    /// Gives the bytes from the end of another record back to its time.
     pub fn trailer_time_offset(&self) -> Option<usize> {
         (self.trailer[1] != ABSENT).then(|| usize::from(self.trailer[1]) * 8)
     }
 
-    /// Bytes from the end of another record back to the id of its event.
+    /// Gives the bytes from the end of another record back to the id of its event.
     pub fn trailer_id_offset(&self) -> Option<usize> {
         let word = if self.trailer[5] != ABSENT { self.trailer[5] } else { self.trailer[2] };
         (word != ABSENT).then(|| usize::from(word) * 8)
@@ -219,7 +220,7 @@ impl Plan {
         Some((self.order.u32(body, at)?, self.order.u32(body, at + 4)?))
     }
 
-    /// Parses the trailer of a record that is not a sample.
+    /// Reads the trailer of a record that is not a sample.
     #[inline]
     pub fn trailer(&self, body: &[u8]) -> Trailer {
         let at = |field: usize| -> Option<usize> {
@@ -237,19 +238,19 @@ impl Plan {
         }
     }
 
-    /// Bytes of the trailer of a record that is not a sample.
+    /// Gives the bytes of the trailer of a record that is not a sample.
     #[inline]
     pub fn trailer_bytes(&self) -> usize {
         self.trailer.iter().filter(|&&word| word != ABSENT).count() * 8
     }
 
-    /// Reads over the counter values of a READ record; None when they do not fit.
+    /// Skips the counter values of a READ record; `None` when they do not fit.
     #[inline]
     pub fn skip_values(&self, cursor: &mut Cursor<'_>) -> Option<()> {
         ReadValues::parse(cursor, self.read_format).map(drop)
     }
 
-    /// Parses a sample's body. On damage the fields before it are kept.
+    /// Reads a sample's body. The fields before a damage are kept.
     pub fn sample<'a>(&self, body: &'a [u8]) -> (Sample<'a>, Option<SampleDamage>) {
         let at = |field: usize| match self.fixed[field] {
             ABSENT => None,
@@ -290,7 +291,7 @@ impl Plan {
         if has(field::RAW) {
             let size = c.u32().ok_or("raw data")?;
             sample.raw = Some(c.take(size.into()).ok_or("raw data")?);
-            // The kernel sizes raw data so that the next field is at a multiple of 8.
+            // The kernel pads raw data so that the next field is at a multiple of 8.
             let odd = c.at() % 8;
             if odd != 0 {
                 c.take(8 - odd as u64).ok_or("raw data padding")?;

@@ -10,7 +10,7 @@ const BRANCH_COUNTERS: u64 = 1 << 19;
 /// The last branches taken, newest first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BranchStack<'a> {
-    /// The hardware's index of the newest entry; None where not recorded or not known (-1).
+    /// The hardware's index of the newest entry; `None` where it is not recorded or unknown (-1).
     pub hw_index: Option<u64>,
     words: U64s<'a>,
     counters: Option<U64s<'a>>,
@@ -24,9 +24,10 @@ pub struct Branch {
     pub from: u64,
     /// Address branched to.
     pub to: u64,
-    /// The flags word, first field in the lowest bits whatever the byte order (see `mispredicted` and so on).
+    /// The word of flags. The first field is in the lowest bits in both byte orders (see `mispredicted` and the
+    /// others).
     pub flags: u64,
-    /// Event counts since the branch before, packed as the PMU says.
+    /// Event counts since the branch before, in the packing of the PMU.
     pub counters: Option<u64>,
 }
 
@@ -41,7 +42,7 @@ impl Branch {
     pub fn predicted(&self) -> bool {
         self.flags & 2 != 0
     }
-    /// Cycles since the branch before; 0 where the CPU does not say.
+    /// Cycles since the branch before; 0 where the CPU does not count them.
     #[inline]
     pub fn cycles(&self) -> u16 {
         (self.flags >> 4) as u16
@@ -54,7 +55,7 @@ impl Branch {
 }
 
 impl<'a> BranchStack<'a> {
-    /// Parses a branch stack; None when it does not fit.
+    /// Reads a branch stack; `None` when it does not fit.
     pub fn parse(c: &mut Cursor<'a>, branch_sample_type: u64) -> Option<BranchStack<'a>> {
         let count = c.u64()?;
         let hw_index = if branch_sample_type & BRANCH_HW_INDEX != 0 {
@@ -73,13 +74,13 @@ impl<'a> BranchStack<'a> {
         self.words.len() / 3
     }
 
-    /// True without entries.
+    /// Tells whether there are no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The branches, newest first.
+    /// Gives the branches, the newest first.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = Branch> + 'a {
         (0..self.len()).filter_map(move |index| {
@@ -94,7 +95,7 @@ impl<'a> BranchStack<'a> {
     }
 }
 
-/// Brings the flags of a big-endian machine, whose bit fields start at the top, into the little-endian arrangement:
+/// Moves the flags of a big-endian machine, where bit fields start at the highest bit, to their little-endian places:
 /// mispred 1, predicted 1, in_tx 1, abort 1, cycles 16, type 4, spec 2, new_type 4, priv 3 bits.
 fn branch_flags(word: u64, order: ByteOrder) -> u64 {
     if order == ByteOrder::Little {
@@ -110,19 +111,19 @@ fn branch_flags(word: u64, order: ByteOrder) -> u64 {
     flags
 }
 
-/// Registers as dumped: one value per bit of the mask, lowest bit first.
+/// Registers: a value for each bit of the mask, the lowest bit first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Registers<'a> {
     /// PERF_SAMPLE_REGS_ABI_*: 1 a 32-bit task, 2 a 64-bit task.
     pub abi: u64,
-    /// Which registers, numbered as the architecture's asm/perf_regs.h does.
+    /// The mask of the registers, with the numbers of the architecture's asm/perf_regs.h.
     pub mask: u64,
     /// Their values.
     pub values: U64s<'a>,
 }
 
 impl<'a> Registers<'a> {
-    /// Parses registers: Some(None) where the task had none (ABI 0), None when they do not fit.
+    /// Reads registers: `Some(None)` where the task has none (ABI 0), `None` when they do not fit.
     pub fn parse(c: &mut Cursor<'a>, mask: u64) -> Option<Option<Registers<'a>>> {
         let abi = c.u64()?;
         if abi == 0 {
@@ -132,7 +133,7 @@ impl<'a> Registers<'a> {
         Some(Some(Registers { abi, mask, values }))
     }
 
-    /// The value of register `number`; None where it was not dumped.
+    /// Gives the value of register `number`; `None` where it was not recorded.
     #[inline]
     pub fn get(&self, number: u32) -> Option<u64> {
         if number > 63 || self.mask >> number & 1 == 0 {
@@ -146,14 +147,14 @@ impl<'a> Registers<'a> {
 /// A copy of the top of the user stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserStack<'a> {
-    /// The bytes from the stack pointer upwards, as many as were really copied.
+    /// The copied bytes from the stack pointer upwards.
     pub bytes: &'a [u8],
     /// Bytes that were asked for.
     pub requested_bytes: u64,
 }
 
 impl<'a> UserStack<'a> {
-    /// Parses a stack copy: Some(None) where there is none, None when it does not fit.
+    /// Reads the copy of a stack: `Some(None)` where there is none, `None` when it does not fit.
     pub fn parse(c: &mut Cursor<'a>) -> Option<Option<UserStack<'a>>> {
         let requested_bytes = c.u64()?;
         if requested_bytes == 0 {

@@ -1,4 +1,4 @@
-//! The one pass over a file: headers, attributes and features first, then every record once.
+//! Reads a file once: headers, attributes and features first, then every record.
 
 use perfcase_archive::Issue;
 
@@ -16,23 +16,23 @@ use super::simpleperf;
 use super::tracing_data;
 use super::user_records;
 
-/// Attributes at most: a bound for hostile counts.
+/// The most attributes: a bound for hostile counts.
 const MOST_ATTRS: usize = 1 << 16;
 const HINT_CUT: &str = "the recording or a copy of it stopped early; record again if what is missing matters";
 /// What to do about damage.
 pub const HINT_DAMAGE: &str = "compare the file's checksum with the original; what could be read is kept";
 
-/// Reads a file once. What is damaged is noted in `Recording::problems`.
+/// Reads a file once. Damage is in `Recording::problems`.
 pub fn scan(file: &[u8]) -> Result<Recording, HeaderError> {
     scan_parts(file, &[])
 }
 
-/// Reads a file and the further files of its directory (`perf record --threads`), which hold records and nothing else.
+/// Reads a file and the further files of its directory (`perf record --threads`), which have only records.
 pub fn scan_parts(file: &[u8], parts: &[&[u8]]) -> Result<Recording, HeaderError> {
     scan_within(file, parts, &mut Behind::default())
 }
 
-/// The same; what was read already need not stay in memory.
+/// Does the same, and frees the memory of what was read.
 pub fn scan_within(file: &[u8], parts: &[&[u8]], behind: &mut Behind) -> Result<Recording, HeaderError> {
     let header = header::parse(file)?;
     let mut scanner = Scanner {
@@ -61,9 +61,9 @@ pub(super) struct Scanner<'a> {
     pub(super) out: Recording,
     pub(super) stream: Option<Decompressor>,
     last_time: u64,
-    /// Where in the arena the file of a directory lies that is being read.
+    /// The place in the arena of the directory's file that is read now.
     part_base: Option<u64>,
-    /// Why records could not be kept: what else is found in the file is not used.
+    /// Why records could not be kept: then nothing of the file is used.
     fault: Option<std::io::Error>,
     behind: &'a mut Behind,
 }
@@ -103,7 +103,8 @@ impl Scanner<'_> {
         self.walk(&self.file[..end], start);
     }
 
-    /// The files of a directory: each has one thread's stream. Their records are kept as decompressed ones are.
+    /// Reads the files of a directory: each has the stream of one thread. Their records are kept in the arena, as
+    /// decompressed records are.
     fn parts(&mut self, parts: &[&[u8]]) {
         if self.out.features.is_directory && parts.is_empty() {
             let message = "the records are in further files of a directory (data.0, data.1, …), which are not here";
@@ -123,14 +124,14 @@ impl Scanner<'_> {
     fn attrs(&mut self, sections: &FileSections) {
         let stride = sections.attr_entry_bytes as usize;
         let bytes = sections.attrs.clipped(self.file);
-        // A section of the ids (16 bytes) ends each entry; the oldest attribute has 64.
+        // Each entry ends with the section of its ids (16 bytes); the oldest attribute has 64 bytes.
         if !(80..=1 << 16).contains(&sections.attr_entry_bytes) || bytes.len() < stride {
             self.damaged("damaged_attributes", 16, || {
                 format!("the header says attributes of {stride} bytes; there are {} bytes of them", bytes.len())
             });
             return;
         }
-        // Each id stands once in a file: lists that overlap are damage, and would take any amount of memory.
+        // Each id is once in a file: overlapping lists are damage, and could take any amount of memory.
         let mut id_bytes_left = self.file.len() as u64;
         for (index, entry) in bytes.chunks_exact(stride).take(MOST_ATTRS).enumerate() {
             let at = sections.attrs.offset + (index * stride) as u64;
@@ -171,7 +172,7 @@ impl Scanner<'_> {
         user_records::add_event(&mut self.out, attr, ids, at);
     }
 
-    /// A section for each feature follows the data, in the order of their numbers.
+    /// Reads the sections of the features, which follow the data in the order of their numbers.
     fn features(&mut self, features: &[u32], at: u64) {
         let order = self.out.order;
         for (index, &feature) in features.iter().enumerate() {
@@ -223,18 +224,18 @@ impl Scanner<'_> {
         }
     }
 
-    /// Notes what is wrong at a place of the file, once each place.
+    /// Notes a problem at a place of the file, once for each place.
     fn note(&mut self, kind: &'static str, at: impl Into<Option<u64>>, make: impl FnOnce(&'static str) -> Issue) {
         let at = at.into();
         self.out.problems.note(kind, at.unwrap_or(0), |kind| make(kind).at(at));
     }
 
-    /// The same, of bytes that are not what perf writes.
+    /// Does the same for bytes that perf does not write.
     pub(super) fn damaged(&mut self, kind: &'static str, at: u64, message: impl FnOnce() -> String) {
         self.note(kind, at, |kind| Issue::error(kind, message()).hint(HINT_DAMAGE));
     }
 
-    /// The same, of bytes that are not there.
+    /// Does the same for missing bytes.
     pub(super) fn cut(&mut self, kind: &'static str, at: u64, message: impl FnOnce() -> String) {
         self.note(kind, at, |kind| Issue::error(kind, message()).hint(HINT_CUT));
     }
@@ -242,7 +243,7 @@ impl Scanner<'_> {
     /// Reads the records from `at` to the end.
     fn walk(&mut self, file: &[u8], mut at: usize) {
         let end = file.len();
-        // Small records are few: what is not used of this is never touched.
+        // Few records are small: the unused rest of this memory is never touched.
         self.out.index.reserve((end - at.min(end)) / 64);
         let mut last = at;
         while at < end {
@@ -261,7 +262,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Takes the record at `at`; gives where the next one is, None where there is no record.
+    /// Reads the record at `at` and gives the place of the next one; `None` where there is no record.
     fn step(&mut self, file: &[u8], at: usize) -> Option<usize> {
         let header = header_at(file, at, self.out.order)?;
         if header.kind == kind::COMPRESSED2 {
@@ -349,8 +350,8 @@ impl Scanner<'_> {
         self.out.problems.note("damaged_time", 0, |kind| Issue::error(kind, message).at(at).hint(HINT_DAMAGE));
     }
 
-    /// After something at `at` that is no record: where the next record is. The record before it, at `last`, may be
-    /// what is damaged: then its size leads here past records that are whole.
+    /// Gives the next record after something at `at` that is no record. The damage may be in the record before it, at
+    /// `last`: then its wrong size led past good records.
     fn recover(&mut self, file: &[u8], last: usize, at: usize) -> Option<usize> {
         let order = self.out.order;
         if let Some(next) = resync::next_record(&file[..at], last + HEADER_BYTES, order) {

@@ -1,5 +1,5 @@
-//! What Android's simpleperf adds to a perf.data: header features from 128 on, records of types from 32,769 on, which may be
-//! larger than perf's.
+//! The parts of a perf.data that Android's simpleperf adds: header features from 128 on, and record types from 32,769
+//! on, whose records may be larger than those of perf.
 //!
 //! Layouts: simpleperf/record.h and record_file_format.h of the Android source.
 
@@ -49,31 +49,31 @@ const KERNEL_MODULE: u32 = 1;
 const ELF: u32 = 2;
 const DEX: u32 = 3;
 
-/// What simpleperf says beside what perf would.
+/// What simpleperf says and perf does not.
 #[derive(Debug, Default)]
 pub struct Simpleperf {
     /// simpleperf's version.
     pub version: Option<String>,
-    /// The kernel's own list.
+    /// The kernel's list of symbols.
     pub kernel_symbols: Option<String>,
     /// Symbols by the path of their file.
     pub files: Vec<(Vec<u8>, FileSymbols)>,
 }
 
-/// Whether a record is of a type of simpleperf; gives the bytes of the record, with its header.
+/// Gives the bytes of a record with its header, if its type is one of simpleperf.
 pub fn size_of(header: RecordHeader) -> Option<usize> {
     let is_own = (FIRST_RECORD..LAST_RECORD).contains(&header.kind);
-    // The size has its high half where perf has misc.
+    // The high half of the size is where perf has misc.
     is_own.then(|| usize::from(header.misc) << 16 | usize::from(header.size)).filter(|&size| size >= HEADER_BYTES)
 }
 
-/// The name of a record type of simpleperf, and whether it is read.
+/// Gives the name of a record type of simpleperf, and whether it is read.
 pub fn record_name(kind: u32) -> Option<(&'static str, bool)> {
     let known = RECORDS.iter().find(|(known, ..)| *known == kind).map(|&(_, name, is_read)| (name, is_read));
     known.or((FIRST_RECORD..LAST_RECORD).contains(&kind).then_some(("of a newer version", false)))
 }
 
-/// Takes a record in. `None`: it is shorter than its fields.
+/// Reads a record. `None` where it is shorter than its fields.
 pub fn record(out: &mut Recording, kind: u32, body: &[u8]) -> Option<()> {
     let mut c = Cursor::new(body, out.order);
     match kind {
@@ -101,7 +101,7 @@ fn own(out: &mut Recording) -> &mut Simpleperf {
     out.simpleperf.get_or_insert_default()
 }
 
-/// Takes in a header feature.
+/// Reads a header feature.
 pub fn feature(out: &mut Recording, number: u32, bytes: &[u8], offset: u64) {
     let order = out.order;
     let is_whole = match number {
@@ -126,7 +126,7 @@ pub fn feature(out: &mut Recording, number: u32, bytes: &[u8], offset: u64) {
     }
 }
 
-/// Pairs of texts; of the events the lines `name,type,config`.
+/// Reads pairs of texts; for the events, the lines `name,type,config`.
 fn meta(out: &mut Recording, bytes: &[u8]) -> bool {
     let texts: Vec<String> =
         bytes.split(|&byte| byte == 0).map(|text| String::from_utf8_lossy(text).into_owned()).collect();
@@ -154,7 +154,7 @@ fn meta(out: &mut Recording, bytes: &[u8]) -> bool {
     true
 }
 
-/// Symbols of each file, and whether the section was whole.
+/// Reads the symbols of each file. Tells whether the section is complete.
 fn files(bytes: &[u8], order: ByteOrder) -> (Vec<(Vec<u8>, FileSymbols)>, bool) {
     let mut c = Cursor::new(bytes, order);
     let mut files = Vec::new();
@@ -182,7 +182,7 @@ fn one_file(bytes: &[u8], order: ByteOrder) -> Option<(Vec<u8>, FileSymbols)> {
         DEX | KERNEL_MODULE => return Some((path, FileSymbols::new(0, 0, functions))),
         _ => None,
     };
-    // The kernel's are addresses; of a file whose first segment's offset is not told it is taken for 0.
+    // The kernel's symbols have addresses. A file without the offset of its first segment counts as one with offset 0.
     let (first_address, offset) = if kind == KERNEL { (0, 0) } else { (first_address, offset.unwrap_or(0)) };
     Some((path, FileSymbols::new(first_address, offset, functions)))
 }

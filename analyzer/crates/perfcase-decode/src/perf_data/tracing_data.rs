@@ -1,4 +1,4 @@
-//! The tracing data perf copies out of tracefs: event formats, kallsyms, printk formats, thread names.
+//! The tracing data that perf copies from tracefs: event formats, kallsyms, printk formats, thread names.
 //!
 //! Layout: tools/perf/util/trace-event-info.c (writer) of the Linux source: magic, version, byte order, size of long,
 //! page size, header_page, header_event, ftrace formats, formats by system, kallsyms, printk formats, saved_cmdlines.
@@ -6,10 +6,10 @@
 use super::bytes::{ByteOrder, Cursor};
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
-/// Formats and systems at most: a bound for hostile counts (a host of today has 2,400 events in 130 systems).
+/// The most formats and systems: a bound for hostile counts (a current host has 2,400 events in 130 systems).
 const MOST_ENTRIES: u32 = 1 << 16;
 
-/// What perf copied out of tracefs.
+/// What perf copied from tracefs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracingData {
     /// `0.6` and the like.
@@ -24,7 +24,7 @@ pub struct TracingData {
     pub header_page: String,
     /// Text of events/header_event.
     pub header_event: String,
-    /// System and text of each event's format; system `ftrace` for the tracers' own.
+    /// System and text of each event's format. The events of tracers have the system `ftrace`.
     pub formats: Vec<(String, String)>,
     /// Text of /proc/kallsyms, empty where perf did not copy it.
     pub kallsyms: Vec<u8>,
@@ -32,11 +32,11 @@ pub struct TracingData {
     pub printk_formats: Vec<u8>,
     /// Text of saved_cmdlines.
     pub saved_cmdlines: Vec<u8>,
-    /// The name of the part that the data ends in, where they end early.
+    /// The name of the part in which the data end, if they end early.
     pub cut_in: Option<&'static str>,
 }
 
-/// Parses tracing data; gives what was read before a cut. None: not tracing data at all.
+/// Reads tracing data, up to a cut. `None` for other data.
 pub fn parse(bytes: &[u8]) -> Option<TracingData> {
     let mut c = Cursor::new(bytes, ByteOrder::Little);
     if c.take(MAGIC.len() as u64)? != MAGIC {
@@ -81,7 +81,7 @@ impl TracingData {
         Ok(())
     }
 
-    /// Thread names came with version 0.6.
+    /// Tells whether the data have thread names, which came with version 0.6.
     fn has_cmdlines(&self) -> bool {
         let mut numbers = self.version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
         (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (0, 6)

@@ -8,7 +8,7 @@ use super::recording::header_at;
 use super::scan::{HINT_DAMAGE, Scanner};
 use super::user_records;
 
-/// Decompressed bytes at most: this many times the file, and at least the second figure.
+/// The most decompressed bytes: this many times the file's size, and at least the second figure.
 const GROWTH_LIMIT: u64 = 200;
 const GROWTH_FREE_BYTES: u64 = 256 << 20;
 
@@ -33,7 +33,8 @@ impl Scanner<'_> {
         self.stream = Some(stream);
     }
 
-    /// Indexes the whole records among the decompressed bytes and keeps the start of the last one for later.
+    /// Adds the complete records among the decompressed bytes to the index, and keeps the beginning of the last one for
+    /// later.
     fn take_decompressed(&mut self, stream: &mut Decompressor, offset: u64) {
         let base = self.out.arena.len();
         let bytes = std::mem::take(&mut stream.pending);
@@ -67,7 +68,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The stream ends: with its file, or with the file of a directory.
+    /// Ends the stream, at the end of its file or of a file of the directory.
     pub(super) fn finish_stream(&mut self) {
         let Some(stream) = self.stream.take().filter(|stream| !stream.pending.is_empty()) else { return };
         let left = stream.pending.len();

@@ -17,7 +17,7 @@ use super::simpleperf;
 /// PERF_EVENT_UPDATE__NAME.
 const UPDATE_NAME: u64 = 2;
 
-/// Takes in a record of perf's own. Those that say nothing perfcase needs are only counted.
+/// Reads a record that perf itself wrote. Records that perfcase does not need are only counted.
 pub fn take(out: &mut Recording, header: RecordHeader, body: &[u8], offset: u64) {
     let result = match header.kind {
         kind::HEADER_ATTR => attr(out, body, offset),
@@ -35,7 +35,8 @@ pub fn take(out: &mut Recording, header: RecordHeader, body: &[u8], offset: u64)
     }
 }
 
-/// False where a record that says nothing perfcase needs cannot be what its type says: another record's type was damaged.
+/// Tells whether a record that perfcase does not need may be of its type. False means that the type of another record
+/// was damaged.
 fn has_its_size(out: &Recording, header: RecordHeader, body: &[u8]) -> bool {
     let counted = |bytes: u64| out.order.u64(body, 0).and_then(|count| count.checked_mul(bytes)?.checked_add(8));
     match header.kind {
@@ -48,7 +49,7 @@ fn has_its_size(out: &Recording, header: RecordHeader, body: &[u8]) -> bool {
     }
 }
 
-/// Adds an event, with what is strange about its attribute.
+/// Adds an event, and a problem with its attribute.
 pub fn add_event(out: &mut Recording, attr: Attr, ids: Vec<u64>, at: u64) {
     if attr.unknown_bytes > 0 {
         let message = || {
@@ -70,7 +71,7 @@ pub fn add_event(out: &mut Recording, attr: Attr, ids: Vec<u64>, at: u64) {
     out.events.add(attr, ids);
 }
 
-/// Takes in a header feature that is no section of its own.
+/// Reads a header feature that has no section of its own.
 pub fn feature(out: &mut Recording, number: u32, bytes: &[u8], offset: u64) {
     let order = out.order;
     if number >= simpleperf::FIRST_FEATURE {
@@ -121,7 +122,8 @@ fn event_update(out: &mut Recording, body: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Ids by event number, CPU and thread. Only a single event's can be told without its attribute's own list.
+/// Reads ids by event number, CPU and thread. Only with a single event it is known which event an id without an
+/// attribute's list is of.
 fn id_index(out: &mut Recording, body: &[u8]) -> Option<()> {
     let mut c = Cursor::new(body, out.order);
     let count = c.u64()?;
@@ -134,7 +136,7 @@ fn id_index(out: &mut Recording, body: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Names events by the descriptions among the features; tracepoints without one by their format.
+/// Names events by the descriptions in the features, and tracepoints without a description by their format.
 pub fn name_events(out: &mut Recording) {
     let descriptions = std::mem::take(&mut out.features.event_descriptions);
     for (index, description) in descriptions.iter().enumerate() {

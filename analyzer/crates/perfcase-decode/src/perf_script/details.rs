@@ -1,30 +1,30 @@
-//! What a sample's text has beside its address: the address of the data, the memory access, registers, branches.
+//! The other fields of a sample's text: the address of the data, the memory access, registers, branches.
 //!
-//! perf prints them in this order (`process_event` of tools/perf/builtin-script.c): address of the data, data_src, weight,
-//! then the sampled address or, on lines of their own, the callchain; then the registers at the interrupt, those of the
-//! user, the branches and the physical address. A number has no name there: what stands alone before the sampled address
-//! is the data's, since a weight comes with a data_src.
+//! perf prints them in this order (`process_event` of tools/perf/builtin-script.c): address of the data, data_src,
+//! weight, then the sampled address or, on lines of their own, the callchain; then the registers at the interrupt,
+//! those of the user, the branches and the physical address. Numbers have no names in the text: a single number before
+//! the sampled address is the address of the data, because a weight has a data_src before it.
 
 use super::frame;
 
 /// Registers of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Registers {
-    /// 1 a 32-bit task, 2 a 64-bit one.
+    /// 1: of a 32-bit task; 2: of a 64-bit task.
     pub abi: u8,
     /// The values, in the order of perf's mask.
     pub values: Vec<u64>,
 }
 
-/// An address and the object that it lies in, where perf knew one.
+/// An address and its object, if perf knew one.
 pub type Place = (u64, Option<Box<str>>);
 
 /// One branch, as `brstack` prints it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branch {
-    /// What was left.
+    /// The address before the branch.
     pub from: Place,
-    /// What was reached.
+    /// The address after the branch.
     pub to: Place,
     /// perf's flag word.
     pub flags: u64,
@@ -33,15 +33,15 @@ pub struct Branch {
 /// The fields; empty where they were not printed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Details {
-    /// The data.
+    /// The address of the data.
     pub data: Option<Place>,
-    /// perf's encoded memory access.
+    /// The memory access, as perf encodes it.
     pub data_src: Option<u64>,
     /// Cost of the access.
     pub weight: Option<u64>,
     /// Physical address of the data.
     pub physical_address: Option<u64>,
-    /// Registers in the order in which they were printed: of the interrupt, of the user.
+    /// Registers in the printed order: at the interrupt, of the user.
     pub registers: Vec<Registers>,
     /// Registers at the interrupt, by [`Details::name_registers`].
     pub interrupt: Option<Registers>,
@@ -53,11 +53,11 @@ pub struct Details {
     pub branches_left_out: u64,
 }
 
-/// Branches of one sample that are kept: processors have 32 or 64.
+/// The most branches of one sample. Processors have 32 or 64.
 pub const MOST_BRANCHES: usize = 1024;
-/// Registers of one kind: as many as perf's mask has bits.
+/// The most registers of one kind: perf's mask has this number of bits.
 const MOST_REGISTERS: usize = 64;
-/// Longest path of an object that is looked for behind an address.
+/// The longest path of an object behind an address, in bytes.
 const PATH_BYTES_MAX: usize = 4096;
 /// Names of the types of branches, by number (`branch_type_name` of tools/perf/util/branch.c).
 const TYPES: [&str; 15] = [
@@ -100,13 +100,13 @@ impl Details {
                 self.data = hex(address).map(|address| (address, None));
                 self.weight = weight.parse().ok();
             }
-            // Which is which is not known.
+            // The meaning of the numbers is unknown.
             _ => return text,
         }
         if has_chain { "" } else { numbers.last().map_or("", |(at, _)| &text[*at..]) }
     }
 
-    /// Reads what is on a line of its own behind a callchain; false for anything else.
+    /// Reads a line of registers or branches behind a callchain; false for any other line.
     pub fn of_last_line(&mut self, text: &str) -> bool {
         let is_tail = text.starts_with(" ABI:") || branch(text.trim_start()).is_some();
         if is_tail {
@@ -148,7 +148,7 @@ impl Details {
         }
     }
 
-    /// Registers, branches and the physical address; gives the text before them.
+    /// Reads the registers, the branches and the physical address; gives the text before them.
     fn tail<'a>(&mut self, text: &'a str) -> &'a str {
         let branches = text.match_indices(" 0x").map(|(at, _)| at).find(|at| branch(&text[at + 1..]).is_some());
         let Some(at) = [text.find(" ABI:"), branches].into_iter().flatten().min() else {
@@ -173,7 +173,7 @@ impl Details {
         &text[..at]
     }
 
-    /// A number behind the object of the sampled address.
+    /// Reads the physical address: a number behind the object of the sampled address.
     fn physical<'a>(&mut self, text: &'a str) -> &'a str {
         match text.rsplit_once(')') {
             Some((before, number)) if hex(number.trim()).is_some() => {
@@ -195,7 +195,7 @@ fn skip_word(text: &str) -> &str {
     text.find(char::is_whitespace).map_or("", |end| &text[end..])
 }
 
-/// The numbers that the text begins with, and where each is.
+/// Gives the numbers at the beginning of the text, and the place of each.
 fn numbers(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -210,13 +210,13 @@ fn numbers(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// `7f43 main+0x1 (/bin/x)`, or the address alone.
+/// Reads `7f43 main+0x1 (/bin/x)`, or the address alone.
 fn place_of(text: &str) -> Option<Place> {
     let frame = frame::parse(text)?;
     Some((frame.address, frame.object.map(Box::from)))
 }
 
-/// `2    AX:0xb5    BX:0x0 …`: the registers and what follows them.
+/// Reads `2    AX:0xb5    BX:0x0 …`; also gives the text behind the registers.
 fn registers(text: &str) -> (Registers, &str) {
     let mut rest = skip_word(text);
     let mut found = Registers {
@@ -234,7 +234,7 @@ fn registers(text: &str) -> (Registers, &str) {
     (found, rest)
 }
 
-/// `0x40(/bin/app)/0x10(/bin/app)/M/-/-/3/COND …`: a branch and what follows it.
+/// Reads the branch `0x40(/bin/app)/0x10(/bin/app)/M/-/-/3/COND …`; also gives the text behind it.
 fn branch(text: &str) -> Option<(Branch, &str)> {
     let (from, text) = end_of_branch(text)?;
     let (to, text) = end_of_branch(text)?;
@@ -253,7 +253,7 @@ fn branch(text: &str) -> Option<(Branch, &str)> {
     Some((Branch { from, to, flags }, &text[length..]))
 }
 
-/// `0x40(/bin/app)/`
+/// Reads an end of a branch: `0x40(/bin/app)/`.
 fn end_of_branch(text: &str) -> Option<(Place, &str)> {
     let digits = text.strip_prefix("0x")?;
     let end = digits.find(|c: char| !c.is_ascii_hexdigit())?;

@@ -1,5 +1,5 @@
-//! The printed fields of a tracepoint: most events print `key=value`, system calls `key: value, …`, some of the oldest
-//! events forms of their own.
+//! The printed fields of a tracepoint. Most events print `key=value`, system calls print `key: value, …`, and some of
+//! the oldest events have other forms.
 
 use crate::format::state_bits::{bit_of, united};
 
@@ -17,7 +17,8 @@ pub enum Value {
 /// A field's name and value.
 pub type Field = (String, Value);
 
-/// Reads what a tracepoint printed. An unknown form is one field `text` with all of it. `is_old_kernel`: one before 4.14.
+/// Reads what a tracepoint printed. An unknown form becomes one field `text`. `is_old_kernel` says that the kernel is
+/// older than 4.14.
 pub fn parse(system: &str, event: &str, text: &str, is_old_kernel: bool) -> Vec<Field> {
     let text = text.trim();
     let known = match (system, event) {
@@ -35,8 +36,8 @@ pub fn parse(system: &str, event: &str, text: &str, is_old_kernel: bool) -> Vec<
     })
 }
 
-/// Names that the system call of `sys_enter_openat` or `sys_exit_openat` may have: its own, and that without what the
-/// kernel's function is called after its history (`newfstat`, `sendfile64`).
+/// Gives the two possible names of the system call of an event like `sys_enter_openat` or `sys_exit_openat`: the
+/// printed name, and the name without `new` or `64`, which only the kernel's function has (`newfstat`, `sendfile64`).
 pub fn call_names(event: &str) -> Option<[&str; 2]> {
     let name = event.strip_prefix("sys_enter_").or_else(|| event.strip_prefix("sys_exit_"))?;
     let plain = name.strip_prefix("new").unwrap_or(name);
@@ -51,7 +52,7 @@ fn string(name: &str, value: &str) -> Field {
     (name.to_string(), Value::Text(value.to_string()))
 }
 
-/// A decimal or `0x` number, whole.
+/// Reads a text that is a decimal or `0x` number.
 fn number(text: &str) -> Option<i64> {
     let text = text.trim();
     match text.strip_prefix("0x") {
@@ -65,7 +66,7 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// `a=1 b=two words c=0x3`; a value goes on until the next name.
+/// Reads `a=1 b=two words c=0x3`. A value ends before the next name.
 fn pairs(text: &str) -> Option<Vec<Field>> {
     let mut starts: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
@@ -97,7 +98,7 @@ fn pairs(text: &str) -> Option<Vec<Field>> {
     Some(fields)
 }
 
-/// A number, perhaps with its unit in brackets behind it, or text.
+/// Reads a number, which may have its unit in brackets, or a text.
 fn value_of(text: &str) -> Value {
     let text = text.trim_end_matches(',');
     let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
@@ -111,7 +112,7 @@ fn value_of(text: &str) -> Value {
     }
 }
 
-/// `fd: 0x00000003, buf: 0x7ffd, count: 0x400`
+/// Reads `fd: 0x00000003, buf: 0x7ffd, count: 0x400`.
 fn listed(text: &str) -> Option<Vec<Field>> {
     let field = |part: &str| {
         let (name, value) = part.split_once(": ").or_else(|| part.split_once(':'))?;
@@ -120,14 +121,14 @@ fn listed(text: &str) -> Option<Vec<Field>> {
     text.split(", ").map(field).collect()
 }
 
-/// Bits of the letters that sched_switch prints, where Linux 4.14 and later have them.
+/// Gives the bits of the letters that sched_switch prints, in the places of Linux 4.14 and later.
 fn state_bits(text: &str) -> i64 {
     let bits = united(text.trim_end_matches('+').split('|').flat_map(str::chars).map(bit_of));
     if text.ends_with('+') { bits | 0x100 } else { bits }
 }
 
-/// libtraceevent's plugin has a letter for each of the low 8 bits, those of 4.14 whatever the kernel: before 4.14 its "P"
-/// is a dead thread, and its "I" says that a signal may end the wait.
+/// libtraceevent's plugin has a letter of 4.14 for each of the low 8 bits, on every kernel. Before 4.14 its "P" means a
+/// dead thread, and its "I" means that a signal may end the wait.
 fn old_letters(state: &str) -> String {
     state.replace('P', "x").replace('I', "K")
 }
@@ -160,7 +161,7 @@ fn switch(text: &str, is_old_kernel: bool) -> Option<Vec<Field>> {
     ])
 }
 
-/// `swapper/0:0 [120]`
+/// Reads `swapper/0:0 [120]`.
 fn comm_pid_prio(text: &str) -> Option<(&str, i64, i64)> {
     let (name, prio) = text.trim().rsplit_once(" [")?;
     let (comm, pid) = name.rsplit_once(':')?;
@@ -184,7 +185,7 @@ fn wakeup(text: &str) -> Option<Vec<Field>> {
     Some(fields)
 }
 
-/// `NR 29 (e, 2400, 0, aaab2160cb50, aaab2160cb50, 0)`: the arguments in hexadecimal.
+/// Reads `NR 29 (e, 2400, 0, aaab2160cb50, aaab2160cb50, 0)`, with hexadecimal arguments.
 fn sys_enter(text: &str) -> Option<Vec<Field>> {
     let (id, args) = text.strip_prefix("NR ")?.split_once(" (")?;
     let args = args.strip_suffix(')')?.split(", ");
@@ -194,18 +195,18 @@ fn sys_enter(text: &str) -> Option<Vec<Field>> {
     Some(vec![int("id", id.parse().ok()?), ("args".to_string(), Value::Ints(args))])
 }
 
-/// `NR 29 = -11`
+/// Reads `NR 29 = -11`.
 fn sys_exit(text: &str) -> Option<Vec<Field>> {
     let (id, ret) = text.strip_prefix("NR ")?.split_once(" = ")?;
     Some(vec![int("id", id.parse().ok()?), int("ret", number(ret)?)])
 }
 
-/// `254,0 WS 1310720 () 5775360 + 2560 [dd]`, with the bytes missing at completion and an I/O priority since 6.x:
+/// Reads `254,0 WS 1310720 () 5775360 + 2560 [dd]`, without the bytes at completion and an I/O priority since 6.x:
 /// `259,0 WS () 2048 + 8 none,0,0 [0]`.
 fn block(event: &str, text: &str) -> Option<Vec<Field>> {
     let (major, rest) = text.split_once(',')?;
     let (minor, rest) = rest.split_once(' ')?;
-    // As the kernel has a device's number inside: 12 and 20 bits.
+    // The kernel's own form of a device's number: 12 and 20 bits.
     let device = major.parse::<i64>().ok()? << 20 | minor.parse::<i64>().ok()?;
     let (rwbs, rest) = rest.trim_start().split_once(' ')?;
     let (before, rest) = rest.split_once('(')?;
@@ -221,7 +222,7 @@ fn block(event: &str, text: &str) -> Option<Vec<Field>> {
         string("rwbs", rwbs),
     ];
     match (before.trim(), last.parse::<i64>()) {
-        // Completion and requeue tell an error instead of bytes and a name.
+        // Completion and requeue have an error instead of bytes and a name.
         ("", Ok(error)) if matches!(event, "block_rq_complete" | "block_rq_requeue" | "block_rq_error") => {
             fields.push(int("error", error));
         }
@@ -235,13 +236,13 @@ fn block(event: &str, text: &str) -> Option<Vec<Field>> {
     Some(fields)
 }
 
-/// `irq=1 ret=handled`: the field holds 1 or 0.
+/// Replaces the word of `irq=1 ret=handled` by 1 or 0.
 fn handled(mut fields: Vec<Field>) -> Vec<Field> {
     as_number(&mut fields, "ret", |word| i64::from(word == "handled"));
     fields
 }
 
-/// Gives a field that is printed in words its number again.
+/// Replaces the word of a field by its number.
 fn as_number(fields: &mut [Field], name: &str, number: impl Fn(&str) -> i64) {
     for (_, value) in fields.iter_mut().filter(|(field, _)| field == name) {
         if let Value::Text(words) = value {

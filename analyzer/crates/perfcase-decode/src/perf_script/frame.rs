@@ -17,7 +17,7 @@ pub struct Frame<'a> {
     pub is_kernel: bool,
 }
 
-/// Reads a line of a callchain; `None` for any other.
+/// Reads a line of a callchain; `None` for any other line.
 pub fn parse(line: &str) -> Option<Frame<'_>> {
     let line = line.trim();
     let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -33,7 +33,8 @@ pub fn parse(line: &str) -> Option<Frame<'_>> {
     Some(Frame { address, symbol, offset, object, is_inlined, is_kernel: is_kernel(object, address) })
 }
 
-/// Takes the sampled address off the end of what a tracepoint printed: with `-F trace,ip,sym,dso` they share the line.
+/// Splits the printed fields of a tracepoint before the sampled address: with `-F trace,ip,sym,dso` both are on one
+/// line.
 pub fn split_off(text: &str) -> (&str, Option<Frame<'_>>) {
     let trimmed = text.trim_end();
     let is_place =
@@ -41,7 +42,7 @@ pub fn split_off(text: &str) -> (&str, Option<Frame<'_>>) {
     if !is_place {
         return (text, None);
     }
-    // The last word that is an address; the symbol behind it may be several words.
+    // The last word that is an address. The symbol behind it may have several words.
     let mut end = trimmed.len();
     while let Some(at) = trimmed[..end].rfind(' ') {
         let word = trimmed[at + 1..].split(' ').next().unwrap_or("");
@@ -54,7 +55,7 @@ pub fn split_off(text: &str) -> (&str, Option<Frame<'_>>) {
     (text, None)
 }
 
-/// Splits `sym+0x1 (object)`; the symbol of C++ may hold parentheses itself.
+/// Splits `sym+0x1 (object)`. A symbol of C++ may have parentheses.
 fn place(text: &str) -> (&str, Option<&str>) {
     let Some(inner) = text.strip_suffix(')') else { return (text, None) };
     if text.starts_with('(') && !text[1..].contains(" (") {

@@ -1,5 +1,5 @@
-//! The first line of a sample: `comm pid/tid [cpu] seconds.fraction: period event: rest`.
-//! Which of these there are depends on the recording and on `-F`; a tid is always there.
+//! The first line of a sample: `comm pid/tid [cpu] seconds.fraction: period event: rest`. The recording and `-F` decide
+//! which of these are printed; the tid always is.
 
 use crate::NO_TIME;
 
@@ -16,7 +16,7 @@ pub struct Head<'a> {
     pub cpu: Option<u32>,
     /// The time in ns; [`NO_TIME`] where it was not printed.
     pub clock_ns: i64,
-    /// How much of the event the sample stands for.
+    /// The period of the event: how many events the sample stands for.
     pub period: Option<u64>,
     /// What follows the time.
     pub what: What<'a>,
@@ -32,18 +32,18 @@ pub enum What<'a> {
 }
 
 impl Head<'_> {
-    /// Words and a number: a line that is no head may look so, too.
+    /// Tells whether the head is only words and a number: other lines may look like that too.
     pub fn is_vague(&self) -> bool {
         self.is_bare() || self.what == What::Sample("", "")
     }
 
-    /// Without a time and a CPU.
+    /// Tells whether it has neither a time nor a CPU.
     pub fn is_bare(&self) -> bool {
         self.clock_ns == NO_TIME && self.cpu.is_none()
     }
 }
 
-/// A word and the rest of the line behind it.
+/// Splits a line behind its first word.
 fn word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     if text.is_empty() {
@@ -59,7 +59,7 @@ pub fn parse(line: &str) -> Option<Head<'_>> {
 }
 
 fn anchored(line: &str) -> Option<Head<'_>> {
-    // The thread's name may hold anything: what comes behind it is found by the time, or else by the CPU.
+    // The thread's name may have any characters: the time, or else the CPU, shows where it ends.
     let mut rest = line;
     let mut start = 0;
     while let Some((token, after)) = word(rest) {
@@ -70,7 +70,7 @@ fn anchored(line: &str) -> Option<Head<'_>> {
         }
         rest = after;
         start += 1;
-        // A line of a trace may be long; a head is at its begin.
+        // A line of a trace may be long. A head is at its beginning.
         if start > 64 {
             return None;
         }
@@ -78,7 +78,7 @@ fn anchored(line: &str) -> Option<Head<'_>> {
     None
 }
 
-/// A head without a time and a CPU, found by its event: `comm tid [period] event: rest`; or `comm tid` alone.
+/// Reads a head without a time and a CPU, by its event: `comm tid [period] event: rest`; or `comm tid` alone.
 fn bare(line: &str) -> Option<Head<'_>> {
     // Lines of callchains are indented by a tab.
     if line.starts_with('\t') {
@@ -106,7 +106,7 @@ const PERIOD_COLUMNS: usize = 11;
 /// The process, where it was printed, and the thread.
 type Ids = (Option<i32>, i32);
 
-/// `comm tid`, with a period behind them or not: a name may end in a number itself.
+/// Reads `comm tid`, with or without a period behind it: a name may end in a number.
 fn thread(text: &str) -> Option<(&str, Ids, Option<u64>)> {
     let (before, last) = split_last(text)?;
     if let (Ok(period), Some((comm, first))) = (last.parse::<u64>(), split_last(before))
@@ -122,7 +122,7 @@ fn has_time(text: &str) -> bool {
     word(text).is_some_and(|(token, _)| time(token).is_some())
 }
 
-/// The head whose time or CPU is the token at `at`.
+/// Reads the head that has its time or CPU in the token at `at`.
 fn around<'a>(line: &'a str, at: usize, token: &str, after: &'a str) -> Option<Head<'a>> {
     let clock_ns = time(token).unwrap_or(NO_TIME);
     let mut before = line[..at].trim_end();
@@ -154,7 +154,7 @@ fn split_last(text: &str) -> Option<(&str, &str)> {
     Some((&text[..at], &text[at..]))
 }
 
-/// `[period] event: rest`, or a record's name, or nothing.
+/// Reads `[period] event: rest`, or a record's name, or nothing.
 fn what(text: &str) -> Option<(Option<u64>, What<'_>)> {
     let Some((first, after)) = word(text) else { return Some((None, What::Sample("", ""))) };
     if first.starts_with("PERF_RECORD_") {
@@ -170,12 +170,12 @@ fn what(text: &str) -> Option<(Option<u64>, What<'_>)> {
     Some((period, What::Sample(self::event(event)?, rest)))
 }
 
-/// `cycles:u:`
+/// Reads `cycles:u:`.
 fn event(word: &str) -> Option<&str> {
     word.strip_suffix(':').filter(|name| name.starts_with(|c: char| !c.is_ascii_digit() && c != ':'))
 }
 
-/// `1836` or `1836/1840`.
+/// Reads `1836` or `1836/1840`.
 fn ids(text: &str) -> Option<Ids> {
     match text.split_once('/') {
         Some((pid, tid)) => Some((Some(pid.parse().ok()?), tid.parse().ok()?)),
@@ -183,12 +183,12 @@ fn ids(text: &str) -> Option<Ids> {
     }
 }
 
-/// `[003]`
+/// Reads `[003]`.
 fn cpu(text: &str) -> Option<u32> {
     text.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
-/// `18.441431:` or `18.441431007:` as nanoseconds; tools that write perf's text may have other digits.
+/// Reads `18.441431:` or `18.441431007:`, in ns. Other tools that write perf's text may have another number of digits.
 fn time(text: &str) -> Option<i64> {
     let (seconds, fraction) = text.strip_suffix(':')?.split_once('.')?;
     let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
@@ -199,7 +199,7 @@ fn time(text: &str) -> Option<i64> {
     seconds.parse::<i64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
-/// System and name of a tracepoint's event; `None` for `cycles:u` and its like.
+/// Gives the system and the name of a tracepoint's event; `None` for an event like `cycles:u`.
 pub fn tracepoint(event: &str) -> Option<(&str, &str)> {
     let (system, name) = event.split_once(':')?;
     let is_modifier = name.len() <= 8 && name.bytes().all(|b| b"ukhHGIpPSDWeb".contains(&b));
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(of("pool 3   474 cycles: "), bare("pool 3", None, 474, None, "cycles|"));
         assert_eq!(of("  474 page-faults: "), bare("", None, 474, None, "page-faults|"));
         assert_eq!(of("sh 474 cycles:   7f f+0x1 (/x)"), bare("sh", None, 474, None, "cycles|7f f+0x1 (/x)"));
-        // Without an event, with nothing but a thread, a CPU or a time.
+        // Without an event, only with a thread, a CPU or a time.
         assert_eq!(of("Web Content   474 "), bare("Web Content", None, 474, None, "|"));
         assert_eq!(of("sh   474 [003] ").3, Some(3));
         assert_eq!(of("sh   474  5856.576759: ").4, 5_856_576_759_000);

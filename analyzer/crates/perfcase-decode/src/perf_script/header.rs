@@ -50,18 +50,18 @@ pub fn parse(line: &str) -> Option<Fact<'_>> {
     }
 }
 
-/// The event of a line like `# event : name = cycles:u, , id = { 1 }`.
+/// Gives the event of a line like `# event : name = cycles:u, , id = { 1 }`.
 pub fn event(line: &str) -> Option<&str> {
     line.strip_prefix("# event : name = ")?.split(", ").next()
 }
 
-/// Whether the line of an event says that registers are recorded: at the interrupt, of the user.
+/// Tells whether the line of an event says that registers are recorded: at the interrupt, of the user.
 pub fn registers(line: &str) -> (bool, bool) {
     let is_event = line.starts_with("# event : ");
     (is_event && line.contains("REGS_INTR"), is_event && line.contains("REGS_USER"))
 }
 
-/// `2026-11-21 00:09:22.258357 = 1795219762.258357 (TOD) = 18.186134864 (monotonic)`
+/// Reads `2026-11-21 00:09:22.258357 = 1795219762.258357 (TOD) = 18.186134864 (monotonic)`.
 fn reference(text: &str) -> Option<Fact<'_>> {
     let mut parts = text.split(" = ").skip(1).map(|part| part.split(' ').next().unwrap_or(""));
     let (realtime_ns, clock_ns) = (nanoseconds(parts.next()?)?, nanoseconds(parts.next()?)?);

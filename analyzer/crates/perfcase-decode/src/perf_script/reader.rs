@@ -11,14 +11,14 @@ use super::head::{self, Head, What, tracepoint};
 use super::header::{self, Fact};
 use crate::NO_TIME;
 
-/// Longest line that is looked at.
+/// The longest part of a line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// Frames of one callchain that are kept.
+/// The most frames of a callchain.
 const MOST_FRAMES: usize = 4096;
-/// Lines that are not understood and have an issue of their own.
+/// The most unknown lines that get their own issue.
 const MOST_SHOWN: u64 = 20;
 
-/// The head of a sample: where it is, and its time.
+/// The place of a sample's head, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Next {
     start: usize,
@@ -32,9 +32,9 @@ pub struct Next {
 pub struct Sample<'a> {
     /// Its first line.
     pub head: Head<'a>,
-    /// Its event. Where none was printed: the only one of the header, or `unknown`.
+    /// Its event. If none was printed: the only event of the header, or `unknown`.
     pub event: Cow<'a, str>,
-    /// The sampled address, where it stands on the first line.
+    /// The sampled address, if it is on the first line.
     pub own: Option<Frame<'a>>,
     /// The printed fields of a tracepoint.
     pub fields: &'a str,
@@ -43,22 +43,22 @@ pub struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// System and name of a tracepoint's event; `None` for `cycles:u` and its like.
+    /// Gives the system and the name of a tracepoint's event; `None` for an event like `cycles:u`.
     pub fn tracepoint(&self) -> Option<(&str, &str)> {
         tracepoint(&self.event)
     }
 }
 
-/// What was beyond a bound, for hostile texts: perf prints far less.
+/// Counts what exceeds a bound. Only hostile texts do: perf prints far less.
 #[derive(Default)]
 struct LeftOut {
-    /// Lines of which the end was not looked at.
+    /// Lines that were not read to their end.
     lines: u64,
     frames: u64,
     branches: u64,
 }
 
-/// Reads the samples of a text in their order. It never fails: lines that are not understood become problems.
+/// Reads the samples of a text in their order. It never fails: unknown lines become problems.
 pub struct Reader<B> {
     bytes: B,
     /// Where the next line begins.
@@ -69,19 +69,19 @@ pub struct Reader<B> {
     pub lost_count: u64,
     unknown_count: u64,
     untimed_count: u64,
-    /// Where the last line begins, of one that has no end: half an address or name would be another one.
+    /// The place of the last line, if it has no end: it is left out, because half an address or name would be wrong.
     cut_at: Option<usize>,
     left_out: LeftOut,
     /// Samples with registers of one kind, where both kinds were recorded.
     unclear_registers: u64,
     /// What the header says is recorded: registers at the interrupt, of the user.
     records_registers: (bool, bool),
-    /// A time had nine digits behind the point.
+    /// A time has nine digits behind the point.
     has_digits: bool,
     has_times: bool,
-    /// Whether the first head had neither time nor CPU: then all may be so, else none is.
+    /// Whether the first head has neither time nor CPU: then all heads may be like that, otherwise none is.
     is_bare: Option<bool>,
-    /// Names of events in the header, for samples without: the first two.
+    /// The names of the first two events in the header, for samples without an event.
     header_events: Vec<String>,
     /// Problems that nobody took yet.
     problems: Vec<Issue>,
@@ -233,7 +233,7 @@ impl<B: Deref<Target = [u8]>> Reader<B> {
         (self.sample_count > 0 && !self.has_digits).then(|| Issue::info("rounded_times", message))
     }
 
-    /// The next line: its begin and its end in the text.
+    /// Gives the next line: its beginning and its end in the text.
     fn line(&mut self) -> Option<(usize, usize)> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
         let start = self.at;
@@ -264,7 +264,7 @@ impl<B: Deref<Target = [u8]>> Reader<B> {
         self.records_registers.1 |= of_user;
     }
 
-    /// The event of samples without one: the only one of the header.
+    /// Gives the event of samples without one: the only event of the header.
     fn only_event(&self) -> String {
         match &self.header_events[..] {
             [only] => only.clone(),
@@ -272,8 +272,8 @@ impl<B: Deref<Target = [u8]>> Reader<B> {
         }
     }
 
-    /// The head that a line is. Any words and a number look like one without time and CPU: it is one where others are, and
-    /// where the callchain follows, the address stands on the line, or there is neither.
+    /// Reads a head. A head without time and CPU looks like any words with a number. So it counts only if other heads
+    /// are like that, and if a callchain follows, the address is on the line, or neither exists.
     fn head<'a>(&self, line: &'a str, end: usize) -> Option<Head<'a>> {
         let head = head::parse(line)?;
         if !head.is_vague() {
@@ -287,7 +287,7 @@ impl<B: Deref<Target = [u8]>> Reader<B> {
         (is_expected && (is_followed || has_address)).then_some(head)
     }
 
-    /// The line behind one that ends at `end`.
+    /// Gives the line after the line that ends at `end`.
     fn next_line(&self, end: usize) -> Cow<'_, str> {
         let rest = self.bytes.get(end..).unwrap_or_default();
         let next = rest.iter().position(|&b| b == b'\n').map_or(rest.len(), |newline| newline + 1);
@@ -322,7 +322,8 @@ impl<B: Deref<Target = [u8]>> Reader<B> {
                 break;
             }
             let line = self.text(start, end).into_owned();
-            // A sample without a callchain has no blank line behind it. Heads first: a thread may be called `dd`.
+            // A sample without a callchain has no blank line behind it. Heads are tried first: a thread may be called
+            // `dd`.
             if line.starts_with('#') || self.head(&line, end).is_some() {
                 (self.at, self.line_number, self.left_out.lines) = before;
                 break;
@@ -330,7 +331,7 @@ impl<B: Deref<Target = [u8]>> Reader<B> {
             if details.of_last_line(&line) {
                 continue;
             }
-            // Where the indentation is lost, the object tells a frame.
+            // Without the indentation, the object shows that it is a frame.
             match frame::parse(&line).filter(|frame| line.starts_with([' ', '\t']) || frame.object.is_some()) {
                 Some(frame) if count < MOST_FRAMES => {
                     each(&frame);
@@ -344,12 +345,12 @@ impl<B: Deref<Target = [u8]>> Reader<B> {
     }
 }
 
-/// An indented line of a callchain.
+/// Tells whether a line is an indented line of a callchain.
 fn is_frame(line: &str) -> bool {
     line.starts_with([' ', '\t']) && frame::parse(line).is_some()
 }
 
-/// How much a record says was lost: `PERF_RECORD_LOST lost 31`, `PERF_RECORD_LOST_SAMPLES lost 31`.
+/// Gives the losses that a record counts: `PERF_RECORD_LOST lost 31`, `PERF_RECORD_LOST_SAMPLES lost 31`.
 fn lost(text: &str) -> u64 {
     let is_loss = text.starts_with("PERF_RECORD_LOST");
     let number = text.rsplit(' ').next().and_then(|word| word.parse().ok());

@@ -3,7 +3,7 @@
 
 use super::reading::{Line, Reading, Scope, running_ratio, seconds_to_ns, value};
 
-/// Separators that people give to `-x`, tried in this order.
+/// The separators that people give to `-x`, in the order in which they are tried.
 pub const SEPARATORS: [char; 6] = [',', ';', '\t', '|', ':', ' '];
 
 /// Reads a line.
@@ -19,7 +19,7 @@ pub fn parse(line: &str, separator: char) -> Line {
     let at_ns = seconds_to_ns(fields[0]);
     let rest = if at_ns.is_some() { &fields[1..] } else { &fields[..] };
     let Some((scope, cpu_count, rest)) = scope(rest) else { return Line::Unknown };
-    // A counter that yields several metrics has a line for each further one, without a value.
+    // A counter with several metrics has a line for each further one, without a value.
     if rest[0].is_empty() && rest.len() >= 3 && rest[1].is_empty() && rest[2].is_empty() {
         return Line::Nothing;
     }
@@ -29,7 +29,7 @@ pub fn parse(line: &str, separator: char) -> Line {
     }
 }
 
-/// The fields. Times are padded by spaces, and a reason for no value has one, which separate nothing.
+/// Splits the fields. Spaces that pad a time, or are in the reason for a missing value, do not separate fields.
 fn fields(line: &str, separator: char) -> Vec<&str> {
     if separator != ' ' {
         return line.split(separator).map(str::trim).collect();
@@ -47,7 +47,7 @@ fn fields(line: &str, separator: char) -> Vec<&str> {
     }
 }
 
-/// Takes off what the value was added up over.
+/// Takes the scope of the value from the fields.
 fn scope<'f, 'a>(fields: &'f [&'a str]) -> Option<(Scope, Option<u32>, &'f [&'a str])> {
     let first = *fields.first()?;
     if first.is_empty() || value(first).is_some() {
@@ -64,8 +64,8 @@ fn scope<'f, 'a>(fields: &'f [&'a str]) -> Option<(Scope, Option<u32>, &'f [&'a 
     (fields.len() > 1).then(|| (named, None, &fields[1..]))
 }
 
-/// `S0`, `S0-D1`, `S0-D0-C3`, `N1`, `S0-D0-CLS2`, `S0-D0-L3-ID0`: what perf prints a number of CPUs after. (A thread is
-/// `comm-tid`.)
+/// Tells whether a word is a scope with a number of CPUs behind it: `S0`, `S0-D1`, `S0-D0-C3`, `N1`, `S0-D0-CLS2`,
+/// `S0-D0-L3-ID0`. (A thread is `comm-tid`.)
 pub fn is_topology(name: &str) -> bool {
     name.split('-').all(|part| {
         let kinds = ["CLS", "ID", "S", "D", "C", "N", "L"];
@@ -74,12 +74,12 @@ pub fn is_topology(name: &str) -> bool {
     })
 }
 
-/// Value, unit, event, cgroup, times.
+/// Reads value, unit, event, cgroup and times.
 fn counter(fields: &[&str]) -> Option<Reading> {
     let (value, status) = value(fields.first()?)?;
     let unit = *fields.get(1)?;
-    // The event and the cgroup are names of people's choice and may hold separators; the two times after them are
-    // numbers, so they are looked for.
+    // People choose the names of events and cgroups, which may contain separators. The two times after them are numbers
+    // and show where the names end.
     let times = (3..fields.len().saturating_sub(1)).find(|&i| is_times(fields[i], fields[i + 1]))?;
     let mut names = &fields[2..times];
     if let Some((last, before)) = names.split_last()
@@ -112,7 +112,7 @@ fn is_times(running: &str, percent: &str) -> bool {
     all_digits(running) && percent
 }
 
-/// An event written `pmu/a=1,b=2/` was split at its commas: it goes on until its slashes and braces are in pairs.
+/// Joins an event such as `pmu/a=1,b=2/`, which was split at its commas: its slashes and braces are in pairs.
 fn event_and_cgroup(names: &[&str]) -> Option<(String, Option<String>)> {
     let mut event = String::new();
     for (i, name) in names.iter().enumerate() {
@@ -125,7 +125,7 @@ fn event_and_cgroup(names: &[&str]) -> Option<(String, Option<String>)> {
         }
         event.push(',');
     }
-    // A single slash that nothing closes: the event is all there is.
+    // The slash has no pair: the event is everything.
     let event = event.trim_end_matches(',').to_string();
     (!event.is_empty()).then_some((event, None))
 }

@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use super::reading::{Line, Reading, Scope, Status, running_ratio, value};
 
-/// Reads a line. `has_intervals`: a line before had a time, so one without is the total of `--summary`.
+/// Reads a line. `has_intervals` says that a line before had a time: then a line without a time is a total of
+/// `--summary`.
 pub fn parse(line: &str, has_intervals: bool) -> Line {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
@@ -70,7 +71,7 @@ fn scope(object: &Map<String, Value>) -> (Scope, bool) {
     }
 }
 
-/// perf writes some numbers as strings.
+/// Gives a number. perf writes some numbers as strings.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -79,7 +80,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// perf prints a metric that was divided by zero as `nan` or `inf`, which JSON does not have.
+/// Replaces `nan` and `inf`, which perf prints for a metric that was divided by zero and JSON does not have.
 fn without_nan(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;

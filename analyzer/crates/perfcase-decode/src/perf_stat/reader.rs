@@ -1,4 +1,4 @@
-//! The counter values of a file of `perf stat` output, one after the other, and what else is in the file.
+//! The counter values of a file of `perf stat` output, one after the other, and problems with its other lines.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -7,10 +7,10 @@ use perfcase_archive::Issue;
 
 use super::{Line, Reading, parse_line, text};
 
-/// Longest line that is looked at.
+/// The longest part of a line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// Lines that were left out: how many, where the first is, and its beginning.
+/// Lines that were left out: their number, the place of the first, and its beginning.
 #[derive(Default)]
 struct Tally {
     count: u64,
@@ -31,15 +31,15 @@ impl Tally {
 /// Reads the counter values of a file in their order.
 pub struct Reader<B> {
     lines: Lines<B>,
-    /// The form for people.
+    /// The file has the form for people.
     is_text: bool,
-    /// In the form for people a heading was read. What comes before the first one is the command's own output.
+    /// In the form for people: a heading was read. Lines before the first heading are the command's own output.
     is_below_heading: bool,
-    /// In the form for people: totals whose run's length is known now.
+    /// In the form for people: the totals of a run, after the length of the run was read.
     run: VecDeque<Reading>,
-    /// The separator of CSV, once a line shows it.
+    /// The separator of CSV, after a line showed it.
     separator: Option<char>,
-    /// A line had a time: one without is the total of all intervals.
+    /// A line had a time: then a line without a time is the total of all intervals.
     has_intervals: bool,
     unknown: Tally,
     /// Lines above the first counter.
@@ -50,7 +50,7 @@ pub struct Reader<B> {
 }
 
 impl<B: Deref<Target = [u8]>> Reader<B> {
-    /// Starts at the first line. It never fails: lines that are not understood become problems.
+    /// Starts at the first line. It never fails: unknown lines become problems.
     pub fn new(bytes: B) -> Reader<B> {
         let head = String::from_utf8_lossy(&bytes[..bytes.len().min(LINE_BYTES_MAX)]).into_owned();
         Reader {
@@ -67,7 +67,7 @@ impl<B: Deref<Target = [u8]>> Reader<B> {
         }
     }
 
-    /// The next value of the forms for programs.
+    /// Gives the next value of the forms for programs.
     fn csv_or_json(&mut self) -> Option<Reading> {
         loop {
             let (at, line) = self.lines.next()?;
@@ -79,14 +79,14 @@ impl<B: Deref<Target = [u8]>> Reader<B> {
                 }
                 Line::Nothing => {}
                 Line::Summary => self.summary_count += 1,
-                // What a terminal or a wrapper wrote there, or the command itself.
+                // A terminal, a wrapper or the command itself wrote it.
                 Line::Unknown if self.separator.is_none() && !self.has_json => self.above.add(at, &line),
                 Line::Unknown => self.unknown.add(at, &line),
             }
         }
     }
 
-    /// The next value of the form for people. How long a run took stands below its values.
+    /// Gives the next value of the form for people. The length of a run is below its values.
     fn text(&mut self) -> Option<Reading> {
         let mut waiting = VecDeque::new();
         while self.run.is_empty() {
@@ -97,7 +97,7 @@ impl<B: Deref<Target = [u8]>> Reader<B> {
             match text::parse(&line) {
                 text::Text::Heading => {
                     self.is_below_heading = true;
-                    // A run whose end was not printed.
+                    // The end of the run before was not printed.
                     self.run.append(&mut waiting);
                 }
                 _ if !self.is_below_heading => {}
@@ -156,7 +156,7 @@ impl<B: Deref<Target = [u8]>> Iterator for Reader<B> {
     }
 }
 
-/// The lines of the file with their offsets; a last one without an end is not given, for its numbers may be cut.
+/// The lines of the file with their offsets. A last line without an end is left out, because its numbers may be cut.
 struct Lines<B> {
     bytes: B,
     at: usize,

@@ -1,6 +1,6 @@
-//! One counter value as `perf stat` printed it, whatever the form.
+//! One counter value as `perf stat` printed it, in any form.
 
-/// What a value was added up over.
+/// The part of the machine that a value is added up over.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Scope {
     /// Everything that was counted.
@@ -11,10 +11,10 @@ pub enum Scope {
     Named(String),
 }
 
-/// Whether there is a value, and why not.
+/// Whether there is a value, or why not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Status {
-    /// There is.
+    /// There is a value.
     Counted,
     /// The event never ran in the interval: no free counter, no task on the CPU, or the CPU was offline.
     NotCounted,
@@ -38,25 +38,25 @@ impl Status {
 pub struct Reading {
     /// End of the interval in ns after perf stat's start; `None` without `-I`.
     pub at_ns: Option<i64>,
-    /// What it was added up over.
+    /// The part of the machine that it is added up over.
     pub scope: Scope,
-    /// How many CPUs were added up, where perf says.
+    /// The number of CPUs that are added up, where perf prints it.
     pub cpu_count: Option<u32>,
     /// The control group.
     pub cgroup: Option<String>,
-    /// The event as it was asked for.
+    /// The event as the user wrote it.
     pub event: String,
     /// Unit of the value; `None` for plain counts.
     pub unit: Option<String>,
-    /// The value, scaled by perf to the whole interval; `None` unless counted.
+    /// The value, which perf scaled to the whole interval; `None` if it was not counted.
     pub value: Option<f64>,
     /// Whether there is a value.
     pub status: Status,
-    /// How long the counter ran.
+    /// How long the counter ran, in ns.
     pub running_ns: Option<u64>,
-    /// Share of the time it was enabled that it ran: below 1 the value is an estimate.
+    /// The share of the enabled time in which it ran, 0 to 1. Below 1 the value is an estimate.
     pub running_ratio: Option<f64>,
-    /// Length of the run in ns, of a total without `-I` where perf says.
+    /// The length of the run in ns, for a total without `-I`, where perf prints it.
     pub elapsed_ns: Option<i64>,
 }
 
@@ -65,15 +65,15 @@ pub struct Reading {
 pub enum Line {
     /// A counter value.
     Reading(Reading),
-    /// Nothing to keep: blank, a comment, a further metric of the counter before.
+    /// Nothing: a blank line, a comment, or a further metric of the counter before.
     Nothing,
-    /// A total over all intervals, which their sum gives as well.
+    /// A total over all intervals, which is also their sum.
     Summary,
-    /// Not understood.
+    /// An unknown line.
     Unknown,
 }
 
-/// A count or the reason there is none.
+/// Reads a count, or the reason why there is none.
 pub fn value(text: &str) -> Option<(Option<f64>, Status)> {
     match text {
         "<not counted>" => Some((None, Status::NotCounted)),
@@ -85,13 +85,14 @@ pub fn value(text: &str) -> Option<(Option<f64>, Status)> {
     }
 }
 
-/// The share of time that a counter ran. A counter that was never enabled is printed as 100 %, which is no statement.
+/// Gives the share of time in which a counter ran, 0 to 1; `None` for a counter that was never enabled, of which perf
+/// prints 100 %.
 pub fn running_ratio(percent: Option<f64>, running_ns: Option<u64>) -> Option<f64> {
     let percent = percent.filter(|p| p.is_finite() && *p >= 0.0)?;
     (running_ns != Some(0) || percent < 100.0).then_some(percent / 100.0)
 }
 
-/// `12.000345678` seconds as nanoseconds, without a detour over floating point.
+/// Reads seconds such as `12.000345678`, in ns, without floating point.
 pub fn seconds_to_ns(text: &str) -> Option<i64> {
     let (seconds, fraction) = text.split_once('.')?;
     if fraction.len() != 9 || !fraction.bytes().all(|b| b.is_ascii_digit()) {

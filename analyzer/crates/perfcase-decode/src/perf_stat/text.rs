@@ -1,33 +1,33 @@
 //! What `perf stat` prints for people: `1,234,567  cycles  # 1.0 GHz  (66.50%)`, once or at an interval (`-I`), for all
-//! or each CPU, core, socket, thread. Numbers may be written with the separators of any locale.
+//! or each CPU, core, socket, thread. Numbers may have the separators of any locale.
 
 use super::reading::{Line, Reading, Scope, Status, seconds_to_ns};
 
-/// Units that perf prints before an event's name.
+/// The units that perf prints before an event's name.
 const UNITS: [&str; 15] =
     ["msec", "ns", "us", "ms", "Joules", "Watts", "KiB", "MiB", "GiB", "KB", "MB", "GB", "Bytes", "bytes", "C"];
 
-/// True for a file in this form, by its first bytes.
+/// Tells whether a file has this form, by its first bytes.
 pub fn is_text(head: &str) -> bool {
     head.contains("Performance counter stats for") || head.lines().any(is_interval_header)
 }
 
-/// `#           time             counts unit events`, which stands above intervals.
+/// Tells whether a line is `#           time             counts unit events`, which is above intervals.
 pub fn is_interval_header(line: &str) -> bool {
     let mut words = line.split_whitespace().filter(|word| *word != "#");
     line.starts_with('#') && words.next() == Some("time") && line.contains("counts") && line.ends_with("events")
 }
 
-/// What a line of this form is, beyond [`Line`].
+/// A line of this form.
 #[derive(Debug, PartialEq)]
 pub enum Text {
-    /// As in the other forms.
+    /// A line that the other forms have too.
     Line(Line),
-    /// A new run's heading.
+    /// The heading of a new run.
     Heading,
-    /// How long the run took.
+    /// The length of the run, in ns.
     Elapsed(i64),
-    /// From here to the next blank line perf gives advice.
+    /// The beginning of an advice of perf, which ends before the next blank line.
     Advice,
 }
 
@@ -51,7 +51,7 @@ pub fn parse(line: &str) -> Text {
     let running = trailing_percent(trimmed);
     let words = words(left);
     let Some(at) = (0..words.len()).find(|&i| value(words[i], true).is_some()) else {
-        // A group of metrics (TopdownL1) has no count of its own.
+        // A group of metrics (TopdownL1) has no count.
         return if has_metric { nothing } else { Text::Line(Line::Unknown) };
     };
     // With -r: `0.0460 +- 0.0012 seconds time elapsed`.
@@ -73,7 +73,7 @@ pub fn parse(line: &str) -> Text {
     }
 }
 
-/// The words before the metric; `<not counted>` is one, percentages and deviations are none.
+/// Gives the words before the metric. `<not counted>` is one word; percentages and deviations are left out.
 fn words(left: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = left.trim_start();
@@ -100,14 +100,14 @@ fn is_percent_in_parentheses(text: &str) -> bool {
         .is_some_and(|(number, _)| number.trim().parse::<f64>().is_ok())
 }
 
-/// `(66.50%)` at the end of a line: the share of time that the counter ran.
+/// Reads `(66.50%)` at the end of a line: the share of time in which the counter ran.
 fn trailing_percent(line: &str) -> Option<f64> {
     let inner = line.strip_suffix("%)")?;
     let (_, number) = inner.rsplit_once('(')?;
     number.trim().replace(',', ".").parse().ok().filter(|p: &f64| (0.0..=100.0).contains(p))
 }
 
-/// `[time] [CPU0 | S0-D0-C0 2 | comm-tid] value [unit] event [cgroup]`
+/// Reads `[time] [CPU0 | S0-D0-C0 2 | comm-tid] value [unit] event [cgroup]`.
 fn reading(words: &[&str], percent: Option<f64>) -> Option<Reading> {
     let at_ns = seconds_to_ns(words.first()?);
     let words = if at_ns.is_some() { &words[1..] } else { words };
@@ -132,7 +132,7 @@ fn reading(words: &[&str], percent: Option<f64>) -> Option<Reading> {
         value,
         status,
         running_ns: None,
-        // perf prints the share only where it is not all of the time.
+        // perf prints the share only if it is below 100 %.
         running_ratio: percent.map(|p| p / 100.0).or((status == Status::Counted).then_some(1.0)),
         elapsed_ns: None,
     })
@@ -150,7 +150,7 @@ fn scope<'w, 'a>(words: &'w [&'a str]) -> Option<(Scope, Option<u32>, &'w [&'a s
     if value(first, true).is_some() {
         return Some((Scope::All, None, words));
     }
-    // A thread: its name may be several words, its tid ends the last.
+    // A thread: its name may have several words; its tid is at the end of the last.
     let is_thread = |word: &str| {
         word.rsplit_once('-').is_some_and(|(_, tid)| !tid.is_empty() && tid.bytes().all(|b| b.is_ascii_digit()))
     };
@@ -158,8 +158,8 @@ fn scope<'w, 'a>(words: &'w [&'a str]) -> Option<(Scope, Option<u32>, &'w [&'a s
     Some((Scope::Named(words[..end].join(" ")), None, &words[end..]))
 }
 
-/// A count or the reason there is none. `is_whole`: the number has no decimals, so that what looks like a decimal point
-/// before three digits separates thousands.
+/// Reads a count, or the reason why there is none. `is_whole` says that the number has no decimals: then a point before
+/// three digits separates thousands.
 fn value(text: &str, is_whole: bool) -> Option<(Option<f64>, Status)> {
     match text {
         "<not counted>" => return Some((None, Status::NotCounted)),
@@ -178,7 +178,8 @@ fn value(text: &str, is_whole: bool) -> Option<(Option<f64>, Status)> {
     let distinct = plain.contains('.') && plain.contains(',');
     let has_point = match decimals {
         None => false,
-        // Two kinds: the last one is the point. One kind: the point, unless it groups thousands.
+        // If there are two kinds of separators, the last one is the decimal point. A single kind is the decimal point
+        // if it does not group thousands.
         Some(_) if distinct => true,
         Some(3) => separators == 1 && !is_whole && plain.contains('.'),
         Some(_) => separators == 1,

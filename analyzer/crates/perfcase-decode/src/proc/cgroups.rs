@@ -3,7 +3,7 @@
 
 use super::text::lines;
 
-/// The controllers of version 1: a first folder that is made of such names is a hierarchy of it.
+/// The controllers of version 1: a first folder with only such names is a hierarchy of version 1.
 const CONTROLLERS_V1: &[&str] = &[
     "blkio",
     "cpu",
@@ -55,13 +55,13 @@ pub fn parse_path(path: &str) -> Option<CgroupPath<'_>> {
     Some(CgroupPath { cgroup, file })
 }
 
-/// Calls `found` with each name and value; `None` is `max`.
+/// Calls `found` with each name and value; the value `max` is `None`.
 pub fn parse(file: &str, text: &[u8], mut found: impl FnMut(&str, Option<i64>)) {
     for line in lines(text) {
         let words: Vec<&str> = line.split_ascii_whitespace().take(64).collect();
         match words.as_slice() {
             [value] => emit(file, value, &mut found),
-            // The quota and the period that it is for.
+            // The quota, and its period.
             [quota, period] if file == "cpu.max" => {
                 emit(file, quota, &mut found);
                 emit("cpu.max.period", period, &mut found);
@@ -82,7 +82,7 @@ fn emit(name: &str, value: &str, found: &mut impl FnMut(&str, Option<i64>)) {
     match value.parse::<i64>() {
         Ok(value) => found(name, Some(value)),
         Err(_) if value == "max" => found(name, None),
-        // Averages of pressure: the total says it better.
+        // Averages of pressure are left out: the total is more exact.
         Err(_) => {}
     }
 }

@@ -11,7 +11,7 @@ pub struct Total<'a> {
     pub value: i64,
 }
 
-/// `name value` lines.
+/// Reads `name value` lines.
 pub fn parse_vmstat(text: &[u8]) -> Vec<Total<'_>> {
     lines(text)
         .filter_map(|line| {
@@ -28,13 +28,13 @@ pub struct FreeBlocks<'a> {
     pub node: u32,
     /// Its name.
     pub zone: &'a str,
-    /// 2 to the power of it is the pages of a block.
+    /// The size of a block is 2 to the power of this, in pages.
     pub block_order: u8,
-    /// How many there are.
+    /// The number of free blocks.
     pub block_count: i64,
 }
 
-/// `Node 0, zone   Normal   13   4 …`: the blocks of one page, of two, of four.
+/// Reads `Node 0, zone   Normal   13   4 …`: the number of blocks of one page, of two, of four.
 pub fn parse_buddyinfo(text: &[u8]) -> Vec<FreeBlocks<'_>> {
     let mut found = Vec::new();
     for line in lines(text) {
@@ -65,7 +65,8 @@ pub struct Counter<'a> {
     pub value: i64,
 }
 
-/// Pairs of lines, names above values: net/snmp and net/netstat. A pair of different lengths was cut and is left out.
+/// Reads net/snmp and net/netstat: pairs of lines, names above values. A pair of different lengths was cut and is left
+/// out.
 pub fn parse_pairs(text: &[u8]) -> Vec<Counter<'_>> {
     let mut counters = Vec::new();
     let mut head: Option<(&str, &str)> = None;
@@ -88,7 +89,7 @@ pub fn parse_pairs(text: &[u8]) -> Vec<Counter<'_>> {
     counters
 }
 
-/// `TCP: inuse 1 orphan 2`: net/sockstat and net/sockstat6.
+/// Reads net/sockstat and net/sockstat6: `TCP: inuse 1 orphan 2`.
 pub fn parse_sockstat(text: &[u8]) -> Vec<Counter<'_>> {
     let mut counters = Vec::new();
     for (protocol, rest) in lines(text).filter_map(named) {
@@ -107,11 +108,11 @@ pub struct Pressure<'a> {
     pub kind: &'a str,
     /// Shares of the last 10, 60 and 300 s, 0 to 1.
     pub averages: [Option<f64>; 3],
-    /// Since boot.
+    /// The total since boot, in ns.
     pub total_ns: Option<i64>,
 }
 
-/// The resource of a path like /proc/pressure/memory.
+/// Gives the resource of a path like /proc/pressure/memory.
 pub fn pressure_path(path: &str) -> Option<&str> {
     path.strip_prefix("/proc/pressure/")
 }

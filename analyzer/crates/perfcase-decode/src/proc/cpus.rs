@@ -2,14 +2,14 @@
 
 use super::text::{lines, number};
 
-/// A line of /proc/interrupts or /proc/softirqs: what never occurred on a CPU is left out.
+/// A line of /proc/interrupts or /proc/softirqs. Counts of 0 are left out.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Line<'a> {
     /// Number or name.
     pub name: &'a str,
-    /// CPU (`None`: all together) and count.
+    /// CPU (`None`: all CPUs together) and count.
     pub counts: Vec<(Option<u32>, i64)>,
-    /// What stands behind the figures.
+    /// The text behind the figures.
     pub description: String,
 }
 
@@ -36,7 +36,7 @@ fn line<'a>(line: &'a str, cpus: &[u32]) -> Option<Line<'a>> {
     }
     let description = rest.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
     let counts = match figures.as_slice() {
-        // ERR and MIS count for all CPUs together. With one CPU its line looks the same.
+        // ERR and MIS count for all CPUs together. On a host with one CPU the other lines look the same.
         [figure] if cpus.len() > 1 || matches!(name.trim(), "ERR" | "MIS") => vec![(None, *figure)],
         all if all.len() == cpus.len() => {
             cpus.iter().copied().map(Some).zip(figures).filter(|(_, n)| *n != 0).collect()
@@ -51,15 +51,15 @@ fn line<'a>(line: &'a str, cpus: &[u32]) -> Option<Line<'a>> {
 pub struct CpuSched {
     /// The CPU.
     pub cpu: u32,
-    /// Time that threads ran.
+    /// The time that threads ran.
     pub run_ns: i64,
-    /// Time that threads waited.
+    /// The time that threads waited.
     pub run_queue_ns: i64,
-    /// Times one was put on the CPU.
+    /// How often a thread was put on the CPU.
     pub timeslice_count: i64,
 }
 
-/// Reads /proc/schedstat, version 15 and later: the last three of nine figures. Older ones counted otherwise.
+/// Reads the last three of nine figures in /proc/schedstat, version 15 and later. Older versions have other figures.
 pub fn parse_schedstat(text: &[u8]) -> Vec<CpuSched> {
     let mut lines = lines(text);
     let version = lines.next().and_then(|line| line.strip_prefix("version ")?.trim().parse::<u32>().ok());

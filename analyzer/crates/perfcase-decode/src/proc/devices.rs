@@ -2,7 +2,7 @@
 
 use super::text::{lines, named, number};
 
-/// Bytes of a sector in every figure of the kernel.
+/// Bytes of a sector in all figures of the kernel.
 const SECTOR_BYTES: u64 = 512;
 
 /// A line of /proc/diskstats; the columns that an old kernel lacks are `None`.
@@ -72,14 +72,14 @@ pub fn link_path(path: &str) -> Option<(&str, &str)> {
     matches!(file, "speed" | "duplex").then_some((name, file))
 }
 
-/// Reads `speed`, in Mbit/s; -1 where the link is down or has none.
+/// Reads `speed` in bits/s; the file has Mbit/s, and -1 where the link is down or has no speed.
 pub fn parse_speed(text: &[u8]) -> Option<i64> {
     let mbits: i64 = std::str::from_utf8(text).ok()?.trim().parse().ok()?;
     // SPEED_UNKNOWN of drivers that print it unsigned.
     (mbits > 0 && mbits < i64::from(u32::MAX)).then(|| mbits * 1_000_000)
 }
 
-/// Reads `duplex`: half, full or unknown.
+/// Reads `duplex`: whether the link is full duplex; `None` where it is unknown.
 pub fn parse_duplex(text: &[u8]) -> Option<bool> {
     match text.trim_ascii() {
         b"full" => Some(true),

@@ -1,27 +1,27 @@
-//! ftrace's function profile: trace_stat/functionN, calls of kernel functions on a CPU.
+//! ftrace's function profile (trace_stat/functionN): calls of kernel functions on a CPU.
 
-/// A function's line: its calls, and the time in it where the kernel measures that.
+/// A function's line: its calls and, where the kernel measures it, the time in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FunctionHits {
     /// The function's name, which the kernel cuts after 30 characters.
     pub name: String,
-    /// Calls since the profile was switched on.
+    /// The number of calls since the profile was switched on.
     pub hits: u64,
     /// Time in the function, in ns.
     pub total_ns: Option<i64>,
 }
 
-/// The CPU of a path like /sys/kernel/tracing/trace_stat/function3.
+/// Gives the CPU of a path like /sys/kernel/tracing/trace_stat/function3.
 pub fn cpu_of(path: &str) -> Option<u32> {
     path.rsplit_once("/trace_stat/function")?.1.parse().ok()
 }
 
-/// The lines of the file; headings and lines that are cut are left out.
+/// Reads the lines of the file. Headings and cut lines are left out.
 pub fn parse(text: &[u8]) -> Vec<FunctionHits> {
     String::from_utf8_lossy(text).lines().filter_map(parse_line).collect()
 }
 
-/// `  name  hits    1234.567 us     12.345 us     0.123 us`, or the first two alone.
+/// `  name  hits    1234.567 us     12.345 us     0.123 us`, or only the first two words.
 fn parse_line(line: &str) -> Option<FunctionHits> {
     let mut words = line.split_whitespace();
     let (name, hits) = (words.next()?, words.next()?.parse().ok()?);
@@ -33,7 +33,7 @@ fn parse_line(line: &str) -> Option<FunctionHits> {
     Some(FunctionHits { name: name.to_string(), hits, total_ns })
 }
 
-/// Microseconds with three decimals.
+/// Reads microseconds with three decimals, in ns.
 fn nanoseconds(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.')?;
     if part.len() != 3 {

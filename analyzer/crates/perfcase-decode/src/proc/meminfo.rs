@@ -1,26 +1,26 @@
-//! /proc/meminfo (proc_meminfo(5)): amounts in kB, a few plain counts.
+//! /proc/meminfo (proc_meminfo(5)): amounts in kB, and a few counts.
 
-/// What /proc/meminfo says, by its own names; amounts in bytes.
+/// The figures of /proc/meminfo, by their names; amounts in bytes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct MemInfo {
     entries: Vec<(Box<str>, u64)>,
 }
 
-/// Most lines that are read: there are about 60.
+/// The most lines that are read: there are about 60.
 const LINE_COUNT_MAX: usize = 1024;
 
 impl MemInfo {
-    /// The amount of that name.
+    /// Gives the figure of that name.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.entries.iter().find(|(key, _)| **key == *name).map(|(_, value)| *value)
     }
 
-    /// Names that `known` does not have.
+    /// Gives the names that `known` does not have.
     pub fn unknown<'a>(&'a self, known: &'a [&str]) -> impl Iterator<Item = &'a str> {
         self.entries.iter().map(|(key, _)| &**key).filter(|key| !known.contains(key))
     }
 
-    /// Whether nothing was understood.
+    /// Tells whether no line was understood.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

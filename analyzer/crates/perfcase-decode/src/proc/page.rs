@@ -1,15 +1,15 @@
-//! How large the host's pages are, where nothing says it: from figures that are in pages and in KiB.
+//! The size of the host's pages, worked out from figures in pages and in KiB, where no file states it.
 
 /// A file, by its path on the host.
 pub type File<'a> = (&'a str, &'a [u8]);
 
-/// Bytes of a page, from the free memory of the host or the resident memory of a process. Both figures are read one after
-/// the other: the nearest power of two counts. `files` are of one moment.
+/// Gives the bytes of a page, from the free memory of the host or the resident memory of a process. The kernel reads
+/// both figures at different moments, so the nearest power of two counts. `files` are of one moment.
 pub fn page_size(files: &[File<'_>]) -> Option<u64> {
     of_host(files).or_else(|| of_processes(files))
 }
 
-/// Whether some figures of these files are in pages: those of processes.
+/// Tells whether some of these files have figures in pages: those of processes do.
 pub fn has_pages(files: &[File<'_>]) -> bool {
     files.iter().any(|(path, _)| {
         let process = path.strip_prefix("/proc/").and_then(|path| path.strip_suffix("/stat"));
@@ -25,16 +25,16 @@ fn of_processes(files: &[File<'_>]) -> Option<u64> {
     files.iter().take(FILES_MAX).find_map(|(path, status)| {
         let folder = path.strip_suffix("/status")?;
         let stat = text(files, &format!("{folder}/stat"))?;
-        // Behind the name, which may hold anything: rss is the 24th field of all, the 22nd of these.
+        // After the name, which may have any characters: rss is field 24 of all, and field 22 of these.
         let pages = stat.rsplit_once(')')?.1.split_whitespace().nth(21)?.parse().ok()?;
         size(kib(std::str::from_utf8(status).ok()?, "VmRSS:")?, pages)
     })
 }
 
-/// Files that are looked through: some process among them has memory of its own.
+/// The most files that are searched: one of them is of a process with its own memory.
 const FILES_MAX: usize = 1000;
 
-/// The nearest power of two, where it may be the size of a page: few pages tell nothing.
+/// Gives the nearest power of two, if it may be the size of a page. Few pages show nothing.
 fn size(bytes: u64, pages: u64) -> Option<u64> {
     let near = (pages >= 16).then(|| bytes as f64 / pages as f64).filter(|size| *size >= 1.0)?.log2();
     let size = 1u64 << (near.round() as u32).min(32);

@@ -1,4 +1,4 @@
-//! /proc/PID/{io,limits,numa_maps,cmdline,cgroup,smaps_rollup}: proc_pid_io(5) and its neighbours.
+//! /proc/PID/{io,limits,numa_maps,cmdline,cgroup,smaps_rollup}: proc_pid_io(5), proc_pid_limits(5) and others.
 
 use std::collections::BTreeMap;
 

@@ -7,13 +7,13 @@ use hashbrown::HashMap;
 
 use super::text::unescape;
 
-/// The path of sockets whose namespace is not known: those of a folder of copies.
+/// The path of sockets of an unknown namespace: those of a folder of copies.
 pub const PATH_UNKNOWN: &str = "/perfcase/netns/unknown/sockets";
 
-/// Most words of a line that are read.
+/// The most words of a line that are read.
 const MOST_WORDS: usize = 96;
 
-/// The inode of the namespace in `/perfcase/netns/INODE/sockets`; `Some(None)` where it is not known.
+/// Gives the inode of the namespace in `/perfcase/netns/INODE/sockets`; `Some(None)` where it is unknown.
 pub fn parse_path(path: &str) -> Option<Option<u64>> {
     if path == PATH_UNKNOWN {
         return Some(None);
@@ -40,17 +40,17 @@ impl<'a> Socket<'a> {
         ["family", "protocol", "state"].iter().all(|key| words.contains_key(key)).then_some(Socket { words })
     }
 
-    /// The word of that key as it stands.
+    /// Gives the word of that key, with its escapes.
     pub fn symbol(&self, key: &str) -> Option<&'a [u8]> {
         self.words.get(key).map(|word| word.as_bytes())
     }
 
-    /// The word of that key, without escapes.
+    /// Gives the word of that key, without escapes.
     pub fn text(&self, key: &str) -> Option<Cow<'a, str>> {
         self.words.get(key).map(|word| unescape(word))
     }
 
-    /// The word of that key as a number, in the unit that the key ends with.
+    /// Gives the word of that key as a number, in the unit at the end of the key.
     pub fn number<T: FromStr>(&self, key: &str) -> Option<T> {
         self.words.get(key).and_then(|word| word.parse().ok())
     }

@@ -1,10 +1,11 @@
-//! Sockets as people copy them: what `ss` prints, and /proc/net/{tcp,udp,tcp6,udp6,unix}. They become the recorder's own lines
-//! (schema/README.md), which `socket` reads. Formats: ss(8) and iproute2's ss.c; Documentation/networking/proc_net_tcp.rst.
+//! Sockets as people copy them: the output of `ss`, and /proc/net/{tcp,udp,tcp6,udp6,unix}. They become lines of the
+//! recorder (schema/README.md), which [`super::socket`] reads. Formats: ss(8) and iproute2's ss.c;
+//! Documentation/networking/proc_net_tcp.rst.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Sockets of one moment that are taken at most, as the recorder does.
+/// The most sockets of one moment. The recorder has the same bound.
 const SOCKETS_MAX: usize = 50_000;
 
 /// The kernel's numbers of states, by ss's names.
@@ -24,10 +25,10 @@ const STATES: [&str; 13] = [
     "SYN-RECV",
 ];
 
-/// The kinds of sockets that there is a table of.
+/// The kinds of sockets that the table has.
 const NETIDS: [&str; 5] = ["tcp", "udp", "u_str", "u_dgr", "u_seq"];
 
-/// Numbers that ss prints as `name:number`, our key, and what turns one into the other's unit.
+/// The numbers that ss prints as `name:number`, the recorder's key, and the factor to its unit.
 const NUMBERS: &[(&str, &str, f64)] = &[
     ("uid", "user_id", 1.0),
     ("rto", "rto_ns", 1e6),
@@ -74,12 +75,13 @@ pub enum Text<'a> {
     Ss,
     /// /proc/net/{tcp,tcp6,udp,udp6}: the protocol.
     Inet(&'a str),
-    /// /proc/net/unix.
+    /// Reads /proc/net/unix.
     Unix,
 }
 
 impl Text<'_> {
-    /// The text that a copied file is by its path on the host; the output of ss may be called `ss`, `ss.txt`, `ss-t` or `ss_t`.
+    /// Gives the kind of a copied file by its path on the host. The output of ss may be called `ss`, `ss.txt`, `ss-t`
+    /// or `ss_t`.
     pub fn of_path(path: &str) -> Option<Text<'_>> {
         let name = path.strip_prefix("/proc/")?;
         match name.strip_prefix("net/") {
@@ -94,17 +96,17 @@ impl Text<'_> {
     }
 }
 
-/// The sockets of one moment. Each is here once, from the source that tells of it first.
+/// The sockets of one moment. Each is here once: its first text counts.
 #[derive(Default)]
 pub struct Sockets {
     lines: String,
     seen: HashSet<String>,
-    /// Lines of sockets that are not as the kernel and ss write them.
+    /// The number of lines of sockets that the kernel and ss do not write like this.
     pub unread_count: u64,
 }
 
 impl Sockets {
-    /// Reads a text. The first text that names a socket counts: read the output of ss first, which says most.
+    /// Reads a text. The first text with a socket counts: read the output of ss first, which has the most figures.
     pub fn read(&mut self, kind: Text<'_>, text: &str) {
         match kind {
             Text::Ss => self.ss(text),
@@ -113,13 +115,13 @@ impl Sockets {
         }
     }
 
-    /// The recorder's form of all of them.
+    /// Gives all sockets in the recorder's form.
     pub fn into_text(self) -> String {
         self.lines
     }
 
-    /// A socket: its family, state and addresses; more that is told of it; and who has it open. Where its inode is not
-    /// told, its addresses are what it is known by.
+    /// Adds a socket: its family, state and addresses (`named`), further figures, and its holders (process,
+    /// descriptor). A socket is known by its inode, or by its addresses if it has no inode.
     fn add(&mut self, named: &str, inode: Option<u64>, more: &str, holders: &[(i32, i32)]) {
         let known = inode.map_or_else(String::new, |inode| format!("{named} inode={inode}"));
         if self.seen.len() >= SOCKETS_MAX
@@ -144,7 +146,7 @@ impl Sockets {
         }
     }
 
-    /// What `ss` printed. What it says of a connection's inside may stand on a line of its own, indented.
+    /// Reads the output of `ss`. The inner state of a connection may be on its own line, which is indented.
     fn ss(&mut self, text: &str) {
         let mut whole: Vec<String> = Vec::new();
         for line in text.lines() {
@@ -157,7 +159,7 @@ impl Sockets {
             }
         }
         for line in &whole {
-            // Not a heading, nor a kind of socket that has no table.
+            // Neither a heading nor a kind of socket that the table does not have.
             let first = line.split_ascii_whitespace().next().unwrap_or_default();
             let is_socket = STATES.contains(&first) || NETIDS.contains(&first);
             self.unread_count += u64::from(self.ss_line(line).is_none() && is_socket);
@@ -172,7 +174,7 @@ impl Sockets {
             words.remove(0);
         }
         let (state, received, sent) = (*words.first()?, *words.get(1)?, *words.get(2)?);
-        // Headings, and kinds of sockets that have no table.
+        // Headings, and kinds of sockets that the table does not have.
         STATES.contains(&state).then_some(())?;
         let mut more = format!(" recv_queue_bytes={} send_queue_bytes={}", number(received)?, number(sent)?);
         let (named, inode, rest) = match netid {
@@ -183,7 +185,7 @@ impl Sockets {
                     _ => "seqpacket",
                 };
                 let rest = &words[3..];
-                // NAME INODE PEER INODE, where a name may have spaces.
+                // NAME INODE PEER INODE; a name may have spaces.
                 let is_number = |word: &&str| word.parse::<u64>().is_ok();
                 let at = (1..rest.len()).find(|&at| is_number(&rest[at]) && rest.get(at + 2).is_some_and(is_number))?;
                 let name = rest[..at].join(" ");
@@ -203,7 +205,7 @@ impl Sockets {
         Some(())
     }
 
-    /// /proc/net/tcp, tcp6, udp, udp6: addresses in hexadecimal, as a little-endian host prints them.
+    /// Reads /proc/net/tcp, tcp6, udp, udp6. Their addresses are hexadecimal, as a little-endian host prints them.
     fn inet(&mut self, protocol: &str, text: &str) {
         for line in text.lines() {
             let words: Vec<&str> = line.split_ascii_whitespace().take(32).collect();
@@ -228,7 +230,7 @@ impl Sockets {
         if let Some(timer) = ["on", "keepalive", "timewait", "persist"].get((hex(timer)? as usize).wrapping_sub(1))
             && protocol == "tcp"
         {
-            // In hundredths of a second, whatever the kernel's own tick is.
+            // The unit is a hundredth of a second, independent of the kernel's tick.
             more += &format!(" timer={timer} timer_ns={}", u64::from(hex(when)?) * 10_000_000);
         }
         if protocol == "tcp" {
@@ -242,7 +244,7 @@ impl Sockets {
         Some(())
     }
 
-    /// /proc/net/unix.
+    /// Reads /proc/net/unix.
     fn unix(&mut self, text: &str) {
         for line in text.lines() {
             let is_socket = line.split_ascii_whitespace().next().is_some_and(|word| word.ends_with(':'));
@@ -276,7 +278,8 @@ impl Sockets {
     }
 }
 
-/// A line without `users:(("name",pid=1,fd=2),("name",pid=1,fd=3))`, and these processes and descriptors.
+/// Splits `users:(("name",pid=1,fd=2),("name",pid=1,fd=3))` off a line; gives the rest, and these processes and
+/// descriptors.
 fn without_users(line: &str) -> (String, Vec<(i32, i32)>) {
     let Some((before, (list, after))) = line.split_once("users:((").and_then(|(a, b)| Some((a, b.split_once("))")?)))
     else {
@@ -289,7 +292,7 @@ fn without_users(line: &str) -> (String, Vec<(i32, i32)>) {
     (format!("{before}{after}"), list.split(",pid=").skip(1).take(4096).filter_map(holder).collect())
 }
 
-/// What ss says behind the addresses.
+/// Reads the words of ss behind the addresses.
 fn ss_words(words: &[&str], more: &mut String) {
     let mut has_info = false;
     for (at, word) in words.iter().enumerate() {
@@ -362,11 +365,11 @@ fn number(text: &str) -> Option<u64> {
 
 fn scaled(text: &str, scale: f64) -> Option<i64> {
     let value = text.parse::<f64>().ok()? * scale;
-    // Beyond 2^53 a float has no whole numbers.
+    // Above 2^53 a float does not have all whole numbers.
     (0.0..9e15).contains(&value).then_some(value.round() as i64)
 }
 
-/// `4.2Gbps`: bits, as ss rounds them.
+/// Reads bits such as `4.2Gbps`, as ss rounds them; gives bytes/s.
 fn bytes_per_s(text: &str) -> Option<i64> {
     let text = text.strip_suffix("bps")?;
     let (digits, scale) = match text.chars().last()? {
@@ -379,7 +382,7 @@ fn bytes_per_s(text: &str) -> Option<i64> {
     scaled(digits, scale / 8.0)
 }
 
-/// The time of a timer as ss writes it: `1min59sec`, `44sec`, `1.204ms` for 1 s 204 ms, `204ms`.
+/// Reads the time of a timer as ss writes it, in ms: `1min59sec`, `44sec`, `1.204ms` (which means 1 s 204 ms), `204ms`.
 fn milliseconds(text: &str) -> Option<u64> {
     let (minutes, rest) = match text.split_once("min") {
         Some((minutes, rest)) => (number(minutes)?, rest),
@@ -406,7 +409,7 @@ struct Address {
 }
 
 impl Address {
-    /// `127.0.0.1:80`, `[::1]:80`, `*:*`, `127.0.0.53%lo:53`.
+    /// Reads `127.0.0.1:80`, `[::1]:80`, `*:*`, `127.0.0.53%lo:53`.
     fn of_ss(text: &str) -> Option<Address> {
         let (host, port) = text.rsplit_once(':')?;
         let host = host.split('%').next()?;
@@ -418,7 +421,7 @@ impl Address {
         Some(Address { ip: bare.to_string(), is_v6, port })
     }
 
-    /// `0100007F:0050`: words of 32 bits, each as the host has it in memory.
+    /// Reads `0100007F:0050`: words of 32 bits, in the host's byte order.
     fn of_proc(text: &str) -> Option<Address> {
         let (host, port) = text.split_once(':')?;
         let port = u16::from_str_radix(port, 16).ok()?;

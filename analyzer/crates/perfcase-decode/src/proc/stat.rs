@@ -9,10 +9,10 @@ pub struct CpuTicks {
     pub modes: [Option<u64>; 10],
 }
 
-/// What /proc/stat says.
+/// The figures of /proc/stat.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Stat {
-    /// A row for each CPU that is online.
+    /// An entry for each CPU that is online.
     pub cpus: Vec<CpuTicks>,
     /// Interrupts served since boot.
     pub interrupt_count: Option<u64>,
@@ -26,11 +26,11 @@ pub struct Stat {
     pub blocked_count: Option<u64>,
     /// Soft interrupts served since boot.
     pub softirq_count: Option<u64>,
-    /// Lines that are not understood.
+    /// The number of unknown lines.
     pub unknown_lines: u64,
 }
 
-/// Most CPUs that are read.
+/// The most CPUs that are read.
 const CPU_COUNT_MAX: usize = 65_536;
 
 /// Reads /proc/stat.
@@ -69,16 +69,16 @@ fn cpu_ticks<'a>(cpu: u32, mut words: impl Iterator<Item = &'a str>) -> CpuTicks
     CpuTicks { cpu, modes }
 }
 
-/// What /proc/loadavg says.
+/// The figures of /proc/loadavg.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadAverage {
-    /// Over 1, 5 and 15 minutes.
+    /// The load over 1, 5 and 15 minutes.
     pub loads: [f64; 3],
     /// Threads that run or wait for a CPU.
     pub runnable_count: u32,
-    /// Threads there are.
+    /// The number of all threads.
     pub thread_count: u32,
-    /// The pid given last.
+    /// The newest pid.
     pub last_pid: Option<i32>,
 }
 

@@ -1,7 +1,7 @@
-//! The frames of `proc/snapshots` (schema/README.md): a line each, files followed by their bytes. Damage is skipped to
-//! the next line that is a frame.
+//! The frames of `proc/snapshots` (schema/README.md): a line for each frame, and the bytes of a file after its line.
+//! After a damage the reader continues with the next line that is a frame.
 
-/// Longest first line of a frame: numbers and a path.
+/// The longest first line of a frame in bytes: numbers and a path.
 const LINE_BYTES_MAX: usize = 8192;
 
 /// One frame.
@@ -9,25 +9,25 @@ const LINE_BYTES_MAX: usize = 8192;
 pub enum Frame<'a> {
     /// A snapshot begins.
     Start {
-        /// CLOCK_MONOTONIC.
+        /// Reading of CLOCK_MONOTONIC in ns.
         clock_ns: i64,
-        /// CLOCK_REALTIME at the same moment.
+        /// Reading of CLOCK_REALTIME at the same moment in ns.
         realtime_ns: i64,
         /// Its number.
         seq: u32,
     },
     /// A file as it was read.
     File {
-        /// When it was read.
+        /// The time of the reading in ns.
         clock_ns: i64,
         /// Its absolute path.
         path: &'a str,
-        /// Its bytes; whole lines only where the stream was cut.
+        /// Its bytes; only complete lines where the stream was cut.
         bytes: &'a [u8],
     },
     /// A file that could not be read.
     Unreadable {
-        /// When that was tried.
+        /// The time of the attempt in ns.
         clock_ns: i64,
         /// The system's error number.
         errno: i32,
@@ -36,17 +36,17 @@ pub enum Frame<'a> {
     },
     /// A snapshot ends.
     End {
-        /// When.
+        /// The time of the end in ns.
         clock_ns: i64,
         /// Its number.
         seq: u32,
-        /// How many files it holds.
+        /// The number of its files.
         file_count: u64,
     },
 }
 
 impl Frame<'_> {
-    /// Its time.
+    /// Gives its time in ns.
     pub fn clock_ns(&self) -> i64 {
         match *self {
             Frame::Start { clock_ns, .. }
@@ -57,27 +57,27 @@ impl Frame<'_> {
     }
 }
 
-/// Why bytes of the stream are no frame.
+/// Damage: why bytes of the stream are no frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Damage {
     /// The stream ends within a frame.
     Cut,
-    /// These many bytes were skipped.
+    /// This number of bytes was skipped.
     Skipped(u64),
 }
 
-/// What is at a place of the stream.
+/// The content at a place of the stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Step<'a> {
     /// The frame, if there is one.
     pub frame: Option<Frame<'a>>,
-    /// What is wrong there; a file whose end was cut off is both.
+    /// The damage there. A cut file is a frame with damage.
     pub damage: Option<Damage>,
     /// Where the next frame begins.
     pub next: usize,
 }
 
-/// Writes a snapshot whose files were all read at `clock_ns`; nothing is known of its wall-clock time.
+/// Writes a snapshot of files that were all read at `clock_ns`. It has no wall-clock time.
 pub fn write<'a>(out: &mut Vec<u8>, clock_ns: i64, seq: usize, files: impl IntoIterator<Item = (&'a str, &'a [u8])>) {
     out.extend_from_slice(format!("S {clock_ns} 0 {seq}\n").as_bytes());
     let mut file_count = 0;
@@ -113,15 +113,15 @@ fn file<'a>(stream: &'a [u8], at: usize, data: usize, clock_ns: i64, path: &'a s
         Some(bytes) if stream.get(end) == Some(&b'\n') => {
             Step { frame: Some(Frame::File { clock_ns, path, bytes }), damage: None, next: end + 1 }
         }
-        // All of the file is there, only its closing line end is not.
+        // The file is complete, only the line end after it is missing.
         Some(bytes) if end == stream.len() => {
             let frame = Some(Frame::File { clock_ns, path, bytes });
             Step { frame, damage: Some(Damage::Cut), next: end }
         }
-        // A length that does not lead to a line end is wrong.
+        // A length without a line end at its end is wrong.
         Some(_) => resync(stream, at),
         None => {
-            // Cut within the file, or a length that is wrong: then there is a frame further on.
+            // The stream is cut within the file, or the length is wrong: then there is a later frame.
             let skipped = resync(stream, at);
             if skipped.next < stream.len() {
                 return skipped;
@@ -133,13 +133,13 @@ fn file<'a>(stream: &'a [u8], at: usize, data: usize, clock_ns: i64, path: &'a s
     }
 }
 
-/// Without a last line that has no end: its numbers may be cut.
+/// Cuts a last line that has no end: its numbers may be cut.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
     &bytes[..end]
 }
 
-/// Skips to the next line that is a frame's.
+/// Skips to the next line that is a frame.
 fn resync(stream: &[u8], at: usize) -> Step<'_> {
     let mut next = at;
     loop {
@@ -243,7 +243,7 @@ mod tests {
                 assert_eq!(frames[1], whole[1], "cut at {cut}");
             }
         }
-        // A line that was cut is not handed on.
+        // A cut line is left out.
         assert_eq!(all(&STREAM[..29]).0[1], "F 11 /proc/a \"x\\n\"");
     }
 

@@ -1,14 +1,14 @@
 //! /proc/PID/[task/TID/]{stat,status,schedstat,wchan}. Fields: proc_pid_stat(5), proc_pid_status(5), and
 //! Documentation/scheduler/sched-stats.rst of the kernel.
 
-/// Which thread a path is about, and which of its files it is.
+/// A file of a thread or process, by its path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ThreadPath<'a> {
     /// The process's id.
     pub pid: i32,
     /// The thread's id; `None` for a file of the process.
     pub tid: Option<i32>,
-    /// The file's name below it.
+    /// The file's name below its folder.
     pub file: &'a str,
 }
 
@@ -28,7 +28,7 @@ pub fn parse_path(path: &str) -> Option<ThreadPath<'_>> {
 pub struct ThreadStat {
     /// The thread's id, or the process's.
     pub tid: i32,
-    /// Its name as the kernel prints it; work queue threads carry what they work for.
+    /// Its name as the kernel prints it. Threads of work queues also have the name of their work.
     pub comm: Vec<u8>,
     /// R, S, D, T, t, Z, X, I, …
     pub state: u8,
@@ -54,13 +54,13 @@ pub struct ThreadStat {
     pub nice: Option<i32>,
     /// Threads of its process.
     pub thread_count: Option<u32>,
-    /// When it started, after boot.
+    /// The time from the boot to its start.
     pub start_ticks: Option<u64>,
     /// Address space.
     pub virtual_bytes: Option<u64>,
     /// Resident pages.
     pub resident_pages: Option<u64>,
-    /// Where its stack begins; `None` for kernel threads and where the reader may not know.
+    /// The address where its stack begins; `None` for kernel threads, and where the reader has no right to know.
     pub stack_start: Option<u64>,
     /// The CPU it ran on last.
     pub cpu: Option<u32>,
@@ -68,12 +68,12 @@ pub struct ThreadStat {
     pub realtime_priority: Option<u32>,
     /// Scheduling policy.
     pub policy: Option<u32>,
-    /// Time waited for block devices.
+    /// Time that it waited for block devices.
     pub block_delay_ticks: Option<u64>,
 }
 
-/// Reads `stat`. The name stands in parentheses and may hold any byte, parentheses and line ends too: it ends at the
-/// last parenthesis.
+/// Reads `stat`. The name is in parentheses and may have any bytes, also parentheses and line ends: it ends at the last
+/// parenthesis.
 pub fn parse_stat(text: &[u8]) -> Option<ThreadStat> {
     let open = text.iter().position(|&b| b == b'(')?;
     let close = text.iter().rposition(|&b| b == b')').filter(|close| *close > open)?;
@@ -108,7 +108,7 @@ pub fn parse_stat(text: &[u8]) -> Option<ThreadStat> {
     })
 }
 
-/// What `status` says beyond `stat`.
+/// The figures of `status` that `stat` does not have.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ThreadStatus {
     /// The process's id.
@@ -125,9 +125,9 @@ pub struct ThreadStatus {
     pub resident_shmem_bytes: Option<u64>,
     /// Swapped out.
     pub swap_bytes: Option<u64>,
-    /// Times it gave up the CPU.
+    /// How often it gave up the CPU.
     pub voluntary_switch_count: Option<u64>,
-    /// Times the CPU was taken from it.
+    /// How often the kernel took the CPU from it.
     pub involuntary_switch_count: Option<u64>,
 }
 
@@ -142,7 +142,7 @@ pub fn parse_status(text: &[u8]) -> ThreadStatus {
         let bytes = (words.next() == Some("kB")).then(|| number.and_then(|n| n.checked_mul(1024))).flatten();
         match key {
             "Tgid" => status.pid = number.and_then(|n| i32::try_from(n).ok()),
-            // The effective one is the second of four.
+            // The effective user is the second of four.
             "Uid" => status.uid = value.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok()),
             "VmHWM" => status.resident_peak_bytes = bytes,
             "RssAnon" => status.resident_anon_bytes = bytes,
@@ -157,7 +157,7 @@ pub fn parse_status(text: &[u8]) -> ThreadStatus {
     status
 }
 
-/// What `schedstat` says: (time on a CPU in ns, time waiting for one in ns, times it got one).
+/// Reads `schedstat`: (time on a CPU in ns, time that it waited for a CPU in ns, how often it got a CPU).
 pub fn parse_schedstat(text: &[u8]) -> Option<(u64, u64, u64)> {
     let mut words = std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|word| word.parse().ok());
     Some((words.next()??, words.next()??, words.next()??))
@@ -168,8 +168,8 @@ pub fn parse_wchan(text: &[u8]) -> Option<&[u8]> {
     Some(text.trim_ascii()).filter(|name| !matches!(*name, b"" | b"0"))
 }
 
-/// The name the scheduler's events give a thread. For threads of work queues (PF_WQ_WORKER) `stat` appends what they
-/// work on after `-` or `+`, and any name is cut to 15 bytes.
+/// Gives the name that the scheduler's events have of a thread: `stat` appends the work of threads of work queues
+/// (PF_WQ_WORKER) after `-` or `+`, and events cut names to 15 bytes.
 pub fn scheduler_comm(stat: &ThreadStat) -> &[u8] {
     const PF_WQ_WORKER: u32 = 0x20;
     let mut comm = stat.comm.as_slice();

@@ -1,4 +1,4 @@
-//! The host's files, kept once: its log to rows of `kernel_message`, the others to `machine_fact`.
+//! The host's files: the log to rows of `kernel_message`, the others to rows of `machine_fact`.
 
 use perfcase_decode::host::{Host, kmsg};
 

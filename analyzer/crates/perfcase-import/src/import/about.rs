@@ -1,4 +1,4 @@
-//! The capture itself: host, clock anchors, files that are kept, the recorder's cost.
+//! The capture itself: host, clock anchors, kept files, the recorder's cost.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use crate::tables::{CaptureRow, HostFileRow, RecorderProcessRow};
 use perfcase_decode::host::Host;
 use perfcase_symbols::Kallsyms;
 
-/// Largest host file whose text becomes a cell, in bytes.
+/// The largest host file that becomes a cell, in bytes.
 const MOST_TEXT_BYTES: usize = 1 << 20;
 
-/// What the importer itself reads of the host's files.
+/// The content of the host's files.
 #[derive(Default)]
 pub(super) struct HostFiles {
     pub kallsyms: Option<Kallsyms>,
     pub facts: Host,
 }
 
-/// The moment that becomes ts_ns 0.
+/// Gives the moment that becomes ts_ns 0.
 pub(super) fn start_anchor(capture: &Capture) -> Option<&Anchor> {
     let anchors = &capture.manifest.as_ref()?.clock.anchors;
     anchors.iter().find(|anchor| anchor.at.as_deref() == Some("start")).or(anchors.first())
@@ -33,7 +33,7 @@ fn end_anchor(capture: &Capture) -> Option<&Anchor> {
     anchors.iter().find(|anchor| anchor.at.as_deref() == Some("end"))
 }
 
-/// Keeps the host's files; sets what the decoders need to know of the host before they start.
+/// Keeps the host's files, and sets the facts about the host that decoders need before they start.
 pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles, ArchiveError> {
     if let Some(host) = capture.manifest.as_ref().map(|manifest| &manifest.host) {
         session.model.host.page_size_bytes = host.page_size_bytes.filter(|size| size.is_power_of_two());
@@ -71,7 +71,8 @@ pub(super) fn host(session: &mut Session, capture: &Capture) -> Result<HostFiles
     Ok(found)
 }
 
-/// Writes `machine_fact`: what the host's files say and, where they are silent, the manifest or a recording's header.
+/// Writes `machine_fact`: facts of the host's files; where these have no fact, those of the manifest or of a
+/// recording's header.
 pub(super) fn write_facts(session: &mut Session, capture: &Capture, mut facts: Host) {
     let host = capture.manifest.as_ref().map(|manifest| manifest.host.clone()).unwrap_or_default();
     let learned = session.model.host.clone();
@@ -94,8 +95,8 @@ pub(super) fn write_facts(session: &mut Session, capture: &Capture, mut facts: H
     host_rows::write(session, facts);
 }
 
-/// Says when the wall clock was set during the recording: its distance from the clock that counts suspended time as well is
-/// not the same at the end.
+/// Reports a step of the wall clock during the recording: its distance from the clock that includes suspended time
+/// changed until the end.
 fn note_clock_step(session: &mut Session, capture: &Capture) {
     let offset = |anchor: &Anchor| Some(i128::from(anchor.realtime_ns?) - i128::from(anchor.boottime_ns?));
     let (start, end) = (start_anchor(capture).and_then(offset), end_anchor(capture).and_then(offset));

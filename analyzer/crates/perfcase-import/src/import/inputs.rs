@@ -1,4 +1,4 @@
-//! The registry of decoders: which one reads which kind of member.
+//! The registry of decoders: the decoder of each kind of member.
 
 use perfcase_archive::{ArchiveError, Capture, Content, Issue, Member, MemberKind};
 use perfcase_symbols::listing::Kind;
@@ -8,17 +8,17 @@ use crate::decoders::jitdump::Owner;
 use crate::decoders::{ftrace, jitdump, perf_script, perf_stat, proc, symbol_list};
 use crate::session::{Session, SourceId, SourceInfo};
 
-/// Jitdumps that do not belong to the capture: a copy of /tmp may hold those of all processes of a host.
+/// The most jitdumps outside of the capture: a copy of /tmp may have those of all processes of a host.
 const MOST_JITDUMPS: usize = 1024;
 
 /// Decoders that are ready to run.
 pub(super) struct Inputs {
     pub opened: Vec<Opened>,
-    /// The sources among them that may have switches, system calls and block requests.
+    /// Those that may have switches, system calls and block requests.
     pub with_events: Vec<SourceId>,
 }
 
-/// Registers every source of the capture, missing ones too, and opens a decoder for each that has data.
+/// Registers every source of the capture, also missing ones, and opens a decoder for each source with data.
 pub(super) fn open(
     session: &mut Session,
     capture: &Capture,
@@ -57,7 +57,7 @@ pub(super) fn open(
     Ok(Inputs { opened, with_events })
 }
 
-/// What runtimes recorded of the code that they generated: in the capture, beside it, in the user's directories.
+/// Opens the jitdumps of runtimes: in the capture, next to it, and in the user's directories.
 fn generated_code(session: &mut Session, capture: &Capture) -> Result<Vec<Opened>, ArchiveError> {
     let entries = session.objects.listing().entries.iter();
     let listed = entries.filter(|entry| entry.kind == Kind::Jitdump);
@@ -76,11 +76,11 @@ fn generated_code(session: &mut Session, capture: &Capture) -> Result<Vec<Opened
     Ok(opened)
 }
 
-/// Sources that the manifest names, in its order.
+/// Registers the sources of the manifest, in its order.
 fn declare(session: &mut Session, capture: &Capture) -> Vec<(String, SourceId)> {
     let mut known = Vec::new();
     let Some(manifest) = &capture.manifest else { return known };
-    // A command begins when every source records: its first record is its beginning.
+    // A command begins after all sources started: its first record is its beginning.
     let is_of_command = manifest.recorder.target.mode.as_deref() == Some("command");
     for source in &manifest.sources {
         let member = capture.members.iter().find(|member| member.source.as_deref() == Some(&source.name));
@@ -130,13 +130,13 @@ pub(super) const UNREADABLE: &str = "unreadable";
 
 /// Why a decoder cannot begin.
 pub(super) enum Refused {
-    /// The member is not what it should be.
+    /// The member is damaged.
     Damaged(Issue),
-    /// This machine failed.
+    /// This machine had an error.
     Fault(ArchiveError),
 }
 
-/// The list of decoders: a line each.
+/// Opens the decoder of a member: the list has a line for each decoder.
 fn open_one(
     session: &mut Session,
     capture: &Capture,
@@ -175,7 +175,7 @@ fn open_one(
     }
 }
 
-/// Raw ring-buffer pages are many members but one source.
+/// Opens raw ring-buffer pages: they have many members and one source.
 fn open_raw_ftrace(
     session: &mut Session,
     capture: &Capture,
@@ -204,7 +204,7 @@ fn open_raw_ftrace(
     }
 }
 
-/// The list of object files; the files themselves are opened when names are looked for.
+/// Reads the list of object files. The files themselves are opened later, for names.
 fn list_symbols(session: &mut Session, capture: &Capture, known: &[(String, SourceId)]) -> Result<(), ArchiveError> {
     let Some(member) = capture.member("symbols/objects.tsv") else { return Ok(()) };
     match capture.read(member) {
@@ -218,10 +218,10 @@ fn list_symbols(session: &mut Session, capture: &Capture, known: &[(String, Sour
     Ok(())
 }
 
-/// Notes a member that cannot be read: a file of a folder that is gone, or that this user may not read.
+/// Notes a member that cannot be read: the file is gone, or this user has no right to read it.
 ///
 /// # Errors
-/// What is no fault of the capture ends the import: tables of the other members would look whole.
+/// An error of this machine ends the import: without the member the tables would look complete.
 pub(super) fn note_unreadable(session: &mut Session, member: &Member, error: ArchiveError) -> Result<(), ArchiveError> {
     if error.is_of_this_machine() {
         return Err(error);

@@ -19,36 +19,36 @@ use crate::source::{self, Source};
 use crate::writer::WriteError;
 use perfcase_symbols::Kallsyms;
 
-/// What the caller may choose.
+/// The caller's options.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The capture's name; the file's name without it.
     pub name: Option<String>,
-    /// A copy of the recorded host's /proc/kallsyms, for a capture that does not hold one.
+    /// A copy of the recorded host's /proc/kallsyms, for a capture without one.
     pub kallsyms: Option<PathBuf>,
-    /// Where else than in the capture object files may be taken from: folders, ELF files, archives of them.
+    /// Further places of object files: folders, ELF files, archives of them.
     pub debug_dirs: Vec<PathBuf>,
     /// The capture's id, if the caller has one; otherwise a hash of the file.
     pub capture_id: Option<String>,
 }
 
-/// How far the import is.
+/// The progress of the import.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What is being done now.
+    /// The current step.
     pub phase: &'static str,
-    /// Records so far.
+    /// The number of records so far.
     pub records: u64,
 }
 
-/// What came of it.
+/// The result of an import.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// BLAKE3 of the file, hex: the key of the capture.
+    /// The key of the capture: BLAKE3 of the file, in hexadecimal digits.
     pub capture_id: String,
     /// Rows of each table.
     pub tables: BTreeMap<String, u64>,
-    /// Columns, with their types in SQL, of the tables that `schema/` does not describe, or describes with others.
+    /// Columns with their types in SQL, of tables that `schema/` does not describe or describes with other columns.
     pub other_columns: BTreeMap<String, Vec<(String, &'static str)>>,
     /// Everything that was lost, damaged or doubtful.
     pub issues: Vec<Issue>,
@@ -68,7 +68,7 @@ pub enum ImportError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// A place for object files that the user gave cannot be used.
@@ -79,10 +79,10 @@ pub enum ImportError {
         /// Why.
         why: Unusable,
     },
-    /// The caller's progress function said so.
+    /// The caller's progress function ended the import.
     #[error("stopped")]
     Stopped,
-    /// The input holds nothing that perfcase reads.
+    /// The input has nothing that perfcase reads.
     #[error("{path} holds no recording that perfcase reads")]
     Nothing {
         /// The input.
@@ -92,11 +92,11 @@ pub enum ImportError {
 
 /// Imports the capture at `path` into `tables/` below `out`, which exists.
 ///
-/// `progress` is told how far it is; when it says false the import ends with [`ImportError::Stopped`].
+/// `progress` gets the progress. If it returns false, the import ends with [`ImportError::Stopped`].
 ///
 /// # Errors
-/// Only when nothing can be imported at all, or nothing can be written: damage within the input is in
-/// [`Summary::issues`] and `import_issue`, beside the rows that could be kept.
+/// Only when nothing can be imported or written. Damage of the input is in [`Summary::issues`] and `import_issue`, and
+/// the readable rows are kept.
 pub fn import(
     path: &Path,
     out: &Path,
@@ -109,7 +109,7 @@ pub fn import(
     let objects = objects.map_err(|(path, why)| ImportError::DebugDir { path, why })?;
     let tables = out.join("tables");
     std::fs::create_dir_all(&tables).map_err(|source| ImportError::Io { path: tables.clone(), source })?;
-    // The hash reads the whole file once; it does so while the decoders wait for the disk anyway.
+    // The hash reads the whole file once, while the decoders wait for the disk.
     let hashed = std::thread::spawn({
         let (path, given) = (path.to_path_buf(), options.capture_id.clone());
         move || given.map_or_else(|| hash(&path), Ok)
@@ -150,7 +150,7 @@ pub fn import(
     Ok(Summary { capture_id, tables, other_columns, issues })
 }
 
-/// Everything that is known only at the end.
+/// Writes what is known only at the end.
 fn finish(session: &mut Session, kallsyms: &Option<Kallsyms>) {
     session.report_short_records();
     session.report_unwinding();
@@ -164,7 +164,7 @@ fn finish(session: &mut Session, kallsyms: &Option<Kallsyms>) {
     }
 }
 
-/// Says which tables had quantities beyond what one can be.
+/// Reports tables with quantities above the bound.
 fn report_bounded(session: &mut Session) {
     let mut found = Vec::new();
     session.sink.tables.each(|table| found.push((table.name().to_string(), table.bounded_count())));
@@ -192,7 +192,7 @@ fn find_kallsyms(
     Ok(given.or(captured))
 }
 
-/// Takes over what the container found, of one member or of the whole.
+/// Notes the problems that the container found, with a member or with the whole.
 fn note_problems(session: &mut Session, member: Option<&Member>, problems: &[Issue]) {
     for problem in problems.iter().cloned() {
         session.issue(match (&problem.source, member) {
@@ -202,7 +202,8 @@ fn note_problems(session: &mut Session, member: Option<&Member>, problems: &[Iss
     }
 }
 
-/// BLAKE3 of a file, hex; of a folder: of its files' names and contents, in the order of their names.
+/// Gives BLAKE3 of a file in hexadecimal digits; of a folder, that of the names and contents of its files, in the order
+/// of their names.
 pub fn hash(path: &Path) -> std::io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     if path.is_dir() {
@@ -215,13 +216,13 @@ pub fn hash(path: &Path) -> std::io::Result<String> {
             hasher.update(hash(&file)?.as_bytes());
         }
     } else {
-        // Read and not mapped: all of a mapped file would count as this process's memory.
+        // The file is read and not mapped, because a mapped file would count as memory of this process.
         hasher.update_reader(std::fs::File::open(path)?)?;
     }
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Files of a folder that may be a part of a capture: a bound of a million keeps a wrong path from hashing a disk.
+/// Gives the files of a folder. The bound of a million prevents a hash of the whole disk if the path is wrong.
 fn list_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -235,7 +236,7 @@ fn list_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A source row for a member that no manifest describes.
+/// Gives the source of a member that no manifest describes.
 fn bare_source(member: &Member) -> SourceInfo {
     let (name, kind) = match member.kind {
         MemberKind::PerfData | MemberKind::PerfDataPart => ("perf", "perf_data"),
@@ -262,13 +263,13 @@ fn bare_source(member: &Member) -> SourceInfo {
 /// A decoder that is ready to run.
 type Opened = Box<dyn Source>;
 
-/// What the registry of decoders needs to know of a member.
+/// What the registry of decoders needs about a member.
 struct Input<'a> {
     member: &'a Member,
     source: SourceId,
-    /// When the tool was started, on the capture's clock.
+    /// The start of the tool on the capture's clock, in ns.
     started_ns: Option<i64>,
-    /// When it ended.
+    /// The end of the tool on the capture's clock, in ns.
     ended_ns: Option<i64>,
     /// USER_HZ of the recorded host.
     clock_ticks_per_s: Option<u64>,

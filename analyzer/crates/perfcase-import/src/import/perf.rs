@@ -1,4 +1,5 @@
-//! What a perf.data needs of the capture around it: the other files of its directory, event formats of the host.
+//! Opens a perf.data with its surroundings in the capture: the other files of its directory, and event formats of the
+//! host.
 
 use perfcase_archive::{ArchiveError, Capture, Content, Issue, Member, MemberKind};
 use perfcase_decode::format::EventFormat;
@@ -9,7 +10,7 @@ use super::{Input, Opened};
 use crate::decoders::perf_data;
 use crate::session::Session;
 
-/// Where the formats lie that the recorder copied out of tracefs: `<system>/<event>` below it.
+/// The folder of the formats that the recorder copied from tracefs: `<system>/<event>`.
 const FORMATS: &str = "ftrace/raw/format/";
 
 pub(super) fn open(
@@ -30,7 +31,7 @@ pub(super) fn open(
     })
 }
 
-/// The further files of a directory that perf record --threads wrote: `data.0` and so on beside `data`.
+/// Gives the further files of a directory that perf record --threads wrote: `data.0` and so on, next to `data`.
 fn parts(session: &mut Session, capture: &Capture, member: &Member) -> Result<Vec<Content>, ArchiveError> {
     let is_part = |other: &&Member| {
         let number = other.path.strip_prefix(&member.path).and_then(|rest| rest.strip_prefix('.'));
@@ -46,8 +47,8 @@ fn parts(session: &mut Session, capture: &Capture, member: &Member) -> Result<Ve
     Ok(parts)
 }
 
-/// The host's own event formats: perf writes its copy at the end, so one that was killed has none. What is wrong with
-/// them is for the decoder of ftrace/raw to say.
+/// Gives the host's event formats. perf writes its copy at the end, so a killed perf wrote none. The decoder of
+/// ftrace/raw reports problems with them.
 fn formats(capture: &Capture) -> Result<Vec<EventFormat>, ArchiveError> {
     let mut formats = Vec::new();
     for member in &capture.members {

@@ -1,5 +1,5 @@
-//! Folders of copied /proc files, a folder for each moment, as people make them by hand. They become the stream that the
-//! sampler writes (`schema/README.md`), and take its way from there.
+//! Folders of copied /proc files, a folder for each moment, as people make them by hand. They become a stream as the
+//! sampler writes it (`schema/README.md`), and the decoder of this stream reads them.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,19 +19,19 @@ use crate::session::Session;
 /// The files of one moment, by their paths on the host.
 pub(super) type Files = [(String, Content)];
 
-/// Links of a moment's processes that are read: a bound for a folder that goes on and on.
+/// The most links of a moment's processes: a bound for hostile folders.
 const MOST_LINKS: usize = 1 << 20;
 
 /// One moment: the files of a folder.
 struct Moment<'a> {
     folder: &'a str,
-    /// Time since its boot.
+    /// Time since its boot, in ns.
     uptime_ns: i64,
     boot: Boot,
     files: Vec<(String, Content)>,
 }
 
-/// Opens the capture's folders of /proc files: a source for each time that the host was booted.
+/// Opens the capture's folders of /proc files: a source for each boot of the host.
 pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Vec<Opened>, ArchiveError> {
     let members = capture.members.iter().filter(|member| member.kind == MemberKind::ProcFile);
     let mut contents = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Vec<Opene
         let release = release(content).map(str::to_string);
         session.model.host.kernel_release = session.model.host.kernel_release.take().or(release);
     }
-    // One boot after the other on one axis of time: the clock of the first goes on.
+    // All boots are on one axis of time: the clock of the first boot continues.
     let mut opened = Vec::new();
     let boots = by_boot(moments);
     for boot in &boots {
@@ -87,12 +87,12 @@ pub(super) fn open(session: &mut Session, capture: &Capture) -> Result<Vec<Opene
     Ok(opened)
 }
 
-/// An issue with the files of a folder; those of the capture's own folder have none.
+/// Gives an issue with the files of a folder its source: the folder, if it is not the capture's own.
 fn of_folder(issue: Issue, folder: &str) -> Issue {
     if folder.is_empty() { issue } else { issue.of(folder) }
 }
 
-/// The moments of each boot, the earliest first.
+/// Sorts the moments by boot, the earliest boot first.
 fn by_boot(moments: Vec<Moment<'_>>) -> Vec<Vec<Moment<'_>>> {
     let mut boots: Vec<Vec<Moment<'_>>> = Vec::new();
     for moment in moments {
@@ -105,7 +105,7 @@ fn by_boot(moments: Vec<Moment<'_>>) -> Vec<Vec<Moment<'_>>> {
     boots
 }
 
-/// The files of each folder that has a copy of /proc/stat, by their paths on the host.
+/// Gives the files of each folder with a copy of /proc/stat, by their paths on the host.
 fn by_folder<'a>(contents: &[(&'a Member, Content)]) -> BTreeMap<&'a str, Vec<(String, Content)>> {
     let is_root = |(member, content): &&(&Member, Content)| is_host_stat(&member.path, content);
     let root = |(member, _): &(&'a Member, Content)| member.path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -116,7 +116,7 @@ fn by_folder<'a>(contents: &[(&'a Member, Content)]) -> BTreeMap<&'a str, Vec<(S
             true => true,
             false => member.path.strip_prefix(*root).is_some_and(|rest| rest.starts_with('/')),
         };
-        // The longest: a folder may hold others.
+        // The longest: a folder may contain others.
         let Some(root) = roots.iter().copied().filter(|root| below(root)).max_by_key(|root| root.len()) else {
             continue;
         };
@@ -126,12 +126,13 @@ fn by_folder<'a>(contents: &[(&'a Member, Content)]) -> BTreeMap<&'a str, Vec<(S
     folders
 }
 
-/// The files, those with sockets as one in the recorder's form; and how many lines of sockets could not be read.
+/// Replaces the files with sockets by one file in the recorder's form; also gives the number of unreadable lines of
+/// sockets.
 fn with_sockets(files: Vec<(String, Content)>) -> (Vec<(String, Content)>, u64) {
     let (texts, mut others): (Vec<_>, Vec<_>) = files.into_iter().partition(|(path, _)| Text::of_path(path).is_some());
     let mut of_sockets: Vec<_> =
         texts.iter().filter_map(|(path, content)| Some((Text::of_path(path)?, content))).collect();
-    // ss says most of a socket.
+    // ss has the most figures of a socket.
     of_sockets.sort_by_key(|(kind, _)| *kind != Text::Ss);
     let mut sockets = Sockets::default();
     for (kind, content) in of_sockets {
@@ -144,7 +145,7 @@ fn with_sockets(files: Vec<(String, Content)>) -> (Vec<(String, Content)>, u64) 
     (others, unread_count)
 }
 
-/// What the descriptors of each process were: the links below PID/fd, which say it themselves and are not followed.
+/// Gives the descriptors of each process: the texts of the links below PID/fd. The links are not followed.
 fn descriptors(folder: &Path) -> Vec<(String, Content)> {
     let mut left = MOST_LINKS;
     let mut files = Vec::new();
@@ -169,12 +170,12 @@ fn descriptors(folder: &Path) -> Vec<(String, Content)> {
     files
 }
 
-/// Whether it is one itself, and no link to one.
+/// Tells whether a path is a folder, and not a link to one.
 fn is_folder(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|of| of.is_dir())
 }
 
-/// Entries of a folder that are numbers.
+/// Gives the entries of a folder that are numbers.
 fn numbered(folder: &Path) -> Vec<u32> {
     let entries = is_folder(folder).then(|| std::fs::read_dir(folder).ok()).flatten();
     let names = entries.into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -183,7 +184,7 @@ fn numbered(folder: &Path) -> Vec<u32> {
     numbers
 }
 
-/// The stream of snapshots that the moments make.
+/// Makes the stream of snapshots from the moments.
 fn stream(moments: &[Moment<'_>], shift_ns: i64) -> Vec<u8> {
     let mut out = Vec::new();
     for (seq, moment) in moments.iter().enumerate() {
@@ -192,7 +193,7 @@ fn stream(moments: &[Moment<'_>], shift_ns: i64) -> Vec<u8> {
     out
 }
 
-/// The paths and bytes of files.
+/// Gives the paths and bytes of files.
 fn by_path(files: &Files) -> impl Iterator<Item = (&str, &[u8])> {
     files.iter().map(|(path, content)| (path.as_str(), &content[..]))
 }
@@ -210,7 +211,7 @@ mod tests {
             std::os::unix::fs::symlink(target, fd.join(number)).unwrap();
         }
         std::fs::write(fd.join("4"), "no link").unwrap();
-        // A process that is a link may lead out of the copy.
+        // A link instead of a process may lead out of the copy.
         std::os::unix::fs::symlink(folder.path().join("12"), folder.path().join("13")).unwrap();
         let files = descriptors(folder.path());
         assert_eq!(files.len(), 1);

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use hashbrown::HashMap;
 use perfcase_decode::jitdump::SourceLine;
 
-/// A function that a record names; [`NO_CODE`] for all other addresses.
+/// The key of a function that a record names; [`NO_CODE`] for all other addresses.
 pub(crate) type CodeId = u32;
 
 /// No record names a function.
 pub(crate) const NO_CODE: CodeId = u32::MAX;
 
-/// Functions that are kept, of all processes: a bound for hostile input.
+/// The most functions of all processes: a bound for hostile input.
 const MOST_FUNCTIONS: usize = 1 << 23;
 
 pub(crate) struct Code {
@@ -23,7 +23,7 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// The line that an address comes from.
+    /// Gives the source line of an address.
     pub(crate) fn line(&self, address: u64) -> Option<&SourceLine> {
         let offset = address.checked_sub(self.start)?;
         let after = self.lines.partition_point(|line| line.offset_bytes <= offset);
@@ -50,7 +50,7 @@ impl Codes {
         (self.all.len() - 1) as CodeId
     }
 
-    /// A function of the kernel: the same one each time that the same name is said of the same address.
+    /// Gives the key of a function of the kernel. The same name and address always have the same key.
     pub(crate) fn function(&mut self, start: u64, name: &[u8]) -> CodeId {
         let key = (start, Box::from(name));
         if let Some(&id) = self.functions.get(&key) {

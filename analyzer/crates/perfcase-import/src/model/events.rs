@@ -5,14 +5,14 @@ pub type SourceId = u16;
 /// The capture's own key of an event.
 pub type EventId = u32;
 
-/// A source, as the manifest or the file itself describes it; the counts are the importer's.
+/// A source, as the manifest or the file itself describes it.
 #[derive(Clone, Debug, Default)]
 pub struct SourceInfo {
     /// perf, ftrace, pmc, proc, host.
     pub name: String,
     /// perf_data, trace_dat, ….
     pub kind: String,
-    /// Where it lies in the archive.
+    /// Its path in the archive.
     pub member: Option<String>,
     /// available, degraded, missing.
     pub status: String,
@@ -28,9 +28,9 @@ pub struct SourceInfo {
     pub clock: Option<String>,
     /// Decompressed size in bytes.
     pub size_bytes: Option<u64>,
-    /// Since when it recorded, as the recorder says: the clock's reading.
+    /// The clock when it began to record, as the recorder says, in ns.
     pub started_ns: Option<i64>,
-    /// Until when.
+    /// The clock when it ended, in ns.
     pub ended_ns: Option<i64>,
 }
 
@@ -50,13 +50,13 @@ pub struct EventAttr {
     pub source: SourceId,
     /// Its name, as perf and trace-cmd print it.
     pub name: String,
-    /// perf's event type in words.
+    /// The event type in words.
     pub kind: Option<String>,
     /// perf's config.
     pub config: Option<u64>,
     /// Fixed period.
     pub sample_period: Option<u64>,
-    /// Asked frequency, per second.
+    /// The requested frequency, per second.
     pub sample_freq: Option<u64>,
     /// PERF_SAMPLE_* bits.
     pub sample_type: Option<u64>,
@@ -74,7 +74,7 @@ pub(crate) struct Events {
     pub(crate) all: Vec<(EventAttr, u64)>,
 }
 
-/// What the choice between sources needs to know of them.
+/// The facts about a source that decide which source is chosen.
 pub(crate) struct EventsView<'a>(&'a Events);
 
 impl Events {
@@ -84,20 +84,20 @@ impl Events {
 }
 
 impl EventsView<'_> {
-    /// Events that a source lost.
+    /// The number of events that a source lost.
     pub(crate) fn lost(&self, source: SourceId) -> u64 {
         self.0.sources.get(source as usize).map_or(0, |state| state.lost_count)
     }
 
-    /// Whether events of these systems may come from a source. perf.data lists its events; a name that the user chose
-    /// does not tell.
+    /// Tells whether events of these systems may come from a source. A perf.data lists its events, but a user may
+    /// choose a name that does not contain the system.
     pub(crate) fn may_have(&self, source: SourceId, systems: &[&str]) -> bool {
         let mut events = self.0.all.iter().filter(|(event, _)| event.source == source && event.is_tracepoint);
         let is_of = |name: &str| !name.contains(':') || systems.iter().any(|system| name.starts_with(system));
         self.kind(source) != Some("perf_data") || events.any(|(event, _)| is_of(&event.name))
     }
 
-    /// What kind a source is of.
+    /// Gives the kind of a source.
     pub(crate) fn kind(&self, source: SourceId) -> Option<&str> {
         self.0.sources.get(source as usize).map(|state| state.info.kind.as_str())
     }

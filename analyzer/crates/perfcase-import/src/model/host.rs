@@ -1,6 +1,6 @@
-//! What the recordings themselves tell of the host: all there is to know of a bare file.
+//! What recordings say about the host. A recording without a capture has no other description.
 
-/// Facts of the host that a decoder found in its file. The manifest's word comes first.
+/// Facts about the host that a decoder found in its file. Those of the manifest come first.
 #[derive(Clone, Debug, Default)]
 pub struct HostFacts {
     /// `uname -n`.
@@ -17,7 +17,7 @@ pub struct HostFacts {
     pub numa_nodes: Vec<(u32, String)>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Bytes of a page, where something tells.
+    /// Bytes of a page, where it is known.
     pub page_size_bytes: Option<u64>,
     /// The command that recorded.
     pub command: Option<String>,
@@ -28,7 +28,7 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
-    /// Wall-clock time in ns at a reading of the recording's clock.
+    /// Gives the wall-clock time, in ns since 1970-01-01 UTC, at a reading of the recording's clock.
     pub fn realtime_at(&self, clock_ns: i64) -> Option<i64> {
         let (clock, realtime) = self.clock_and_realtime_ns?;
         realtime.checked_add(clock_ns.checked_sub(clock)?)

@@ -5,7 +5,7 @@ use perfcase_archive::Issue;
 
 use crate::tables::{ImportIssueRow, Tables};
 
-/// Rows of one kind from one source before further ones are only counted.
+/// The most rows of one kind from one source. Further issues are only counted.
 const ROWS_OF_A_KIND: usize = 100;
 
 /// A source, and a kind of issue.
@@ -14,7 +14,7 @@ type Kind = (Option<String>, &'static str);
 #[derive(Default)]
 pub(crate) struct Issues {
     list: Vec<Issue>,
-    /// How many rows there are of a kind, and which row counts those beyond the limit.
+    /// The number of rows of a kind, and the row that counts the issues above the limit.
     kinds: HashMap<Kind, (usize, Option<usize>)>,
 }
 

@@ -1,15 +1,15 @@
-//! Where the kernel and its modules were loaded, and what that makes of their addresses.
+//! The places where the kernel and its modules were loaded, and the kind of their addresses.
 
 use perfcase_symbols::Placement;
 
-/// Where something of the kernel was loaded.
+/// The place where a part of the kernel was loaded.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Load {
     #[default]
     Unknown,
-    /// What is there, and its address.
+    /// The part, and its address.
     At(&'static str, u64),
-    /// At one place after the other.
+    /// It was loaded at several places, one after the other.
     Several,
 }
 
@@ -22,7 +22,7 @@ impl Load {
         };
     }
 
-    /// What is known, if it is one thing.
+    /// Gives the place, if there is only one.
     pub(crate) fn at(self) -> Option<(&'static str, u64)> {
         match self {
             Load::At(symbol, address) => Some((symbol, address)),
@@ -31,7 +31,7 @@ impl Load {
     }
 }
 
-/// What the addresses of an object are, by the columns of `dso`.
+/// Gives the kind of an object's addresses, by the columns of `dso`.
 pub(crate) fn placement(
     kind: &str,
     has_build_id: bool,

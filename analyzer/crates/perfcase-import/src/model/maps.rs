@@ -1,4 +1,4 @@
-//! Which object is mapped where: address spaces of processes and of the kernel.
+//! The objects and where they are mapped: address spaces of processes and of the kernel.
 
 use std::rc::Rc;
 
@@ -14,10 +14,10 @@ use crate::tables::{DsoRow, Tables};
 /// The capture's own key of an object.
 pub type DsoId = u32;
 
-/// Mappings of one process before further ones are only counted: a bound for hostile input.
+/// The most mappings of one process. Further ones are only counted: a bound for hostile input.
 const MAPPINGS_OF_A_PROCESS: usize = 1 << 20;
 
-/// A mapping, as an MMAP or MMAP2 record or a kernel symbol record tells it.
+/// A mapping, from an MMAP or MMAP2 record or a kernel symbol record.
 #[derive(Clone, Debug, Default)]
 pub struct Mapping<'a> {
     /// The process; `None` for the kernel.
@@ -28,17 +28,17 @@ pub struct Mapping<'a> {
     pub length: u64,
     /// Offset of the first byte in the file.
     pub page_offset: u64,
-    /// Build id of the file, where the record carries it.
+    /// Build id of the file, where the record has it.
     pub build_id: Option<&'a [u8]>,
     /// Inode of the file and the inode's generation, which may be 0 for unknown, where the record has them instead.
     pub inode: Option<(u64, u64)>,
     /// The file's path.
     pub path: &'a [u8],
-    /// What it is, where that does not follow from the path: `bpf`.
+    /// Its kind, if the path does not show it: `bpf`.
     pub kind: Option<&'static str>,
     /// No code runs from it.
     pub is_data: bool,
-    /// It is one function, and the path is its name: a kernel symbol record.
+    /// It is a single function, and the path is its name: a kernel symbol record.
     pub is_function: bool,
 }
 
@@ -46,22 +46,23 @@ pub struct Mapping<'a> {
 pub(crate) struct Space {
     pub(crate) generation: u32,
     pub(crate) regions: Regions,
-    /// Generated functions, beside the mappings: a runtime that changes the protection of its memory maps it again.
+    /// Generated functions. They are separate from the mappings, because a runtime that changes the protection of its
+    /// memory maps it again.
     pub(crate) code: Regions,
 }
 
-/// Where an address is.
+/// The object and function of an address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Place {
     /// The object.
     pub dso: Option<DsoId>,
     /// The address within it.
     pub address: u64,
-    /// The function, where records told it.
+    /// The function, if a record names it.
     pub code: CodeId,
 }
 
-/// Two builds of one path are two objects, and so is the generated code of two processes.
+/// An object. Two builds of one path are two objects, and the generated code of two processes is two objects.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 struct DsoKey {
     path: Box<[u8]>,
@@ -76,25 +77,25 @@ pub(crate) struct Dso {
     pub(crate) build_id: Option<Vec<u8>>,
     /// The process whose memory it is; `None` for files.
     pub(crate) pid: Option<i32>,
-    /// What mappings without a build id said of the file.
+    /// The file of mappings without a build id: device and inode.
     inode: Option<(u64, u64)>,
-    /// Mappings said different files of one path.
+    /// Mappings have different files of one path.
     is_several: bool,
-    /// A mapping said the build id.
+    /// A mapping has the build id.
     is_proven: bool,
     /// Where the kernel or a module was loaded.
     pub(crate) load: Load,
 }
 
-/// Why an object whose file cannot be told has no names.
+/// Why an object without a known file has no names.
 pub(crate) const SEVERAL_FILES: &str = "several files had this path";
 
-/// How an object's functions got their names.
+/// Where the names of an object's functions come from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
-    /// Where the names are from.
+    /// The origin of the names.
     pub(crate) symbols: Option<String>,
-    /// Why there are none.
+    /// Why there are no names.
     pub(crate) missing_reason: Option<String>,
 }
 
@@ -106,7 +107,7 @@ pub(crate) struct Maps {
     pub(crate) next_generation: u32,
     pub(crate) dsos: Vec<Dso>,
     by_key: HashMap<DsoKey, DsoId>,
-    /// The object that was mapped last of each path.
+    /// The object of each path that was mapped last.
     latest: HashMap<DsoKey, DsoId>,
     pub(crate) codes: Codes,
     kernel_dso: Option<DsoId>,
@@ -130,20 +131,20 @@ impl Maps {
         }
     }
 
-    /// Two numbers that change whenever a callchain of this process could resolve differently.
+    /// Gives two numbers that change when the frames of a callchain of this process could change.
     #[inline]
     pub(crate) fn generation(&self, upid: Option<Upid>) -> (u32, u32) {
         let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);
         (space.generation, self.kernel.generation)
     }
 
-    /// A number that changes with every change of any process's mappings.
+    /// Gives a number that changes with every change of a mapping.
     #[inline]
     pub(crate) fn changes(&self) -> u32 {
         self.next_generation
     }
 
-    /// A child process starts with its parent's mappings.
+    /// Gives a child process the mappings of its parent.
     pub(crate) fn copy(&mut self, parent: Upid, child: Upid) {
         if let Some(space) = self.spaces.get(&parent) {
             let space = space.clone();
@@ -152,23 +153,23 @@ impl Maps {
         }
     }
 
-    /// Object and address within it of a kernel address.
+    /// Gives the object of a kernel address, and the address in it.
     pub(crate) fn kernel_address(&mut self, address: u64) -> Place {
         if let Some((_, region)) = self.kernel.regions.at(address) {
             return Place { dso: Some(region.dso), address, code: region.code };
         }
-        // Whatever ran in kernel mode outside every module is the kernel itself.
+        // Code in kernel mode that is in no module is the kernel itself.
         Place { dso: Some(self.kernel_dso()), address, code: NO_CODE }
     }
 
-    /// What the addresses of an object are, for its file; `None` where nothing proves that a file is it.
+    /// Gives the kind of an object's addresses, for its file; `None` where nothing proves that a file is this object.
     pub(crate) fn placement(&self, dso: DsoId) -> Option<Placement> {
         let dso = self.dsos.get(dso as usize)?;
         let (symbol, address) = dso.load.at().unzip();
         placement(dso.kind, dso.build_id.is_some(), symbol, address)
     }
 
-    /// Object and address within it (its file offset) of a user address.
+    /// Gives the object of a user address, and the address in it (the offset in its file).
     pub(crate) fn user_address(&self, upid: Option<Upid>, address: u64) -> Place {
         let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);
         match space.regions.at(address) {
@@ -184,13 +185,14 @@ impl Maps {
         }
     }
 
-    /// Path and build id of an object; `None` for memory without a file.
+    /// Gives the path and build id of an object; `None` for memory without a file.
     pub(crate) fn file_of(&self, dso: DsoId) -> Option<(&[u8], Option<&[u8]>)> {
         let dso = self.dsos.get(dso as usize).filter(|dso| dso.kind != "anon")?;
         Some((&dso.path, dso.build_id.as_deref()))
     }
 
-    /// Whether only a path, which several files had one after the other or in different containers, tells which one it is.
+    /// Tells whether an object is known only by a path that several files had, one after the other or in different
+    /// containers.
     pub(crate) fn is_several(&self, dso: DsoId) -> bool {
         self.dsos.get(dso as usize).is_some_and(|dso| dso.is_several && !dso.is_proven)
     }
@@ -200,7 +202,7 @@ impl Maps {
         dso.is_proven |= build_id.is_some();
         let Some(now) = inode.filter(|(number, _)| *number != 0) else { return };
         let before = *dso.inode.get_or_insert(now);
-        // perf's own records of what ran before the recording have no generation.
+        // Records that perf makes of mappings before the recording have no generation.
         let is_unknown = before.1 == 0 || now.1 == 0;
         dso.is_several |= before.0 != now.0 || (before.1 != now.1 && !is_unknown);
         if before.1 == 0 {
@@ -208,12 +210,12 @@ impl Maps {
         }
     }
 
-    /// The short name of an object.
+    /// Gives the short name of an object.
     pub(crate) fn name_of(&self, dso: DsoId) -> &str {
         self.dsos.get(dso as usize).map_or("?", |dso| &dso.name)
     }
 
-    /// True where code of a process may be.
+    /// Tells whether code of a process may be in an object.
     pub(crate) fn is_code(&self, upid: Option<Upid>, address: u64) -> bool {
         let space = upid.and_then(|upid| self.spaces.get(&upid)).unwrap_or(&self.empty);
         space.regions.at(address).is_some_and(|(_, region)| !region.is_data)
@@ -230,7 +232,7 @@ impl Maps {
         }
     }
 
-    /// The object of a path. One whose build is not stated is the one that was mapped last: records of a page that was
+    /// Gives the object of a path. Without a build id it is the object that was mapped last: records of a page that was
     /// not in memory have no build id.
     fn dso(&mut self, path: &[u8], kind: Option<&'static str>) -> DsoId {
         self.dso_of(path, None, None, kind)
@@ -254,7 +256,7 @@ impl Maps {
             return dso;
         }
         match latest.and_then(|dso| Some((dso, &mut self.dsos.get_mut(dso as usize)?.build_id))) {
-            // Mapped before, when its build was not known.
+            // It was mapped before, without its build id.
             Some((dso, known @ None)) => {
                 *known = Some(build_id.to_vec());
                 self.by_key.insert(key, dso);
@@ -283,7 +285,7 @@ impl Maps {
         dso
     }
 
-    /// The object of that path, which no mapping told.
+    /// Gives the object of a path that has no mapping.
     pub(crate) fn named(&mut self, path: &str) -> DsoId {
         if path.starts_with("[kernel.kallsyms]") { self.kernel_dso() } else { self.dso(path.as_bytes(), None) }
     }
@@ -304,7 +306,7 @@ impl Maps {
 
     pub(crate) fn set_build_id(&mut self, path: &[u8], build_id: Option<&[u8]>) {
         let Some(build_id) = build_id else { return };
-        // perf names the kernel's build id [kernel.kallsyms], its mapping [kernel.kallsyms]_text.
+        // perf uses the name [kernel.kallsyms] for the kernel's build id, and [kernel.kallsyms]_text for its mapping.
         if path.starts_with(b"[kernel.kallsyms]") {
             let dso = self.kernel_dso();
             self.dsos[dso as usize].build_id.get_or_insert_with(|| build_id.to_vec());
@@ -332,7 +334,7 @@ impl Maps {
     }
 }
 
-/// Short name and kind of an object by its path: the names are those that perf report prints.
+/// Gives the short name and the kind of an object by its path. The names are those of perf report.
 fn describe(path: &[u8]) -> (String, &'static str) {
     let text = String::from_utf8_lossy(path);
     let base = text.rsplit('/').next().unwrap_or(&text);
@@ -360,18 +362,18 @@ fn module_name(base: &str) -> Option<String> {
     Some(stem.replace('-', "_"))
 }
 
-/// Memory without a file that code may run from.
+/// Tells whether a path means memory without a file that may contain code.
 pub(crate) fn is_anonymous(path: &[u8]) -> bool {
     let starts: [&[u8]; 6] = [b"//anon", b"/dev/zero", b"/anon_hugepage", b"[heap]", b"[stack", b"/SYSV"];
     starts.iter().any(|start| path.starts_with(start))
 }
 
-/// Memory by a name of its own: runtimes map generated code from it, once to write and once to run.
+/// Tells whether a path means named memory: runtimes map generated code from it, once to write and once to run.
 pub(crate) fn is_memfd(path: &[u8]) -> bool {
     path.starts_with(b"/memfd:")
 }
 
-/// The loader of programs: where it lies tells of how many bits they are.
+/// Tells whether a path is a loader of programs. Its address shows whether a program has 32 or 64 bits.
 pub(crate) fn is_loader(path: &[u8]) -> bool {
     let base = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     [&b"ld-linux"[..], b"ld-musl", b"ld-2.", b"ld.so.1", b"ld64.so"].iter().any(|start| base.starts_with(start))

@@ -1,6 +1,6 @@
-//! What is known at a moment of the capture: threads and their names, what is mapped where, callchains, sources, trouble.
+//! The state at a moment of the capture: threads and their names, mappings, callchains, sources, issues.
 //!
-//! Nothing here knows of the session that feeds it, nor of timelines and tracepoints; tests/test_importer_rooms.py holds that.
+//! Nothing here uses the session, timelines or tracepoints; tests/test_importer_rooms.py holds that.
 
 pub(crate) mod code;
 pub(crate) mod events;
@@ -23,13 +23,13 @@ pub use perfcase_decode::NO_TIME;
 pub use record::Record;
 pub use threads::{NameId, Utid, until_nul};
 
-/// All of it.
+/// The whole state.
 pub(crate) struct Model {
-    /// Pages of the recorded host: the unit of a mapping's offset in some records.
+    /// Bytes of a page of the recorded host: the unit of a mapping's offset in some records.
     pub page_size_bytes: u64,
-    /// What decoders learned of the host.
+    /// What decoders learned about the host.
     pub host: host::HostFacts,
-    /// Symbols of the recorded kernel that a recording carries itself: for a bare file, where no archive has them.
+    /// Symbols of the recorded kernel in the recording itself: for a file without an archive.
     pub kernel_symbols: Option<Kallsyms>,
     /// Functions of files by path, from the recording itself.
     pub file_symbols: HashMap<Vec<u8>, FileSymbols>,
@@ -41,7 +41,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Nothing is known yet.
+    /// Begins with nothing.
     pub(crate) fn new() -> Model {
         Model {
             page_size_bytes: 4096,

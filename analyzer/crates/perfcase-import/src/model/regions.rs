@@ -1,14 +1,14 @@
-//! What is mapped where in one address space.
+//! The mappings of one address space.
 //!
-//! A child starts with its parent's mappings and mostly ends with them, so copies share what they have in common: the
-//! mappings lie in small blocks, and a change makes a copy of one block and of the list of blocks.
+//! A child starts with the mappings of its parent and changes few of them, so copies share them: the mappings are in
+//! small blocks, and a change copies one block and the list of blocks.
 
 use std::rc::Rc;
 
 use super::code::CodeId;
 use super::maps::DsoId;
 
-/// Mappings of one block at most. One of a process that has a thousand of them costs its child some 3 KB.
+/// The most mappings of a block. A new mapping in a process with a thousand of them costs about 3 KB.
 const MOST_OF_A_BLOCK: usize = 64;
 
 /// A mapping, without its first address.
@@ -17,10 +17,10 @@ pub(crate) struct Region {
     pub(crate) end: u64,
     pub(crate) page_offset: u64,
     pub(crate) dso: DsoId,
-    /// Generated code and heaps: their addresses stay as they are.
+    /// Generated code or a heap: its addresses are not offsets in a file.
     pub(crate) is_identity: bool,
     pub(crate) is_data: bool,
-    /// The function that it is, where records told that.
+    /// Its function, if a record names it.
     pub(crate) code: CodeId,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Regions {
     count: usize,
 }
 
-/// Mappings that follow each other; never empty.
+/// Mappings in the order of their addresses; never empty.
 #[derive(Clone)]
 struct Block {
     first: u64,
@@ -43,7 +43,7 @@ impl Regions {
         self.count
     }
 
-    /// The mapping that begins last at or before an address, and where it begins.
+    /// Gives the last mapping that begins at or before an address, and its beginning.
     #[inline]
     pub(crate) fn before(&self, address: u64) -> Option<(u64, &Region)> {
         let block = self.blocks.get(self.block_of(address)?)?;
@@ -51,19 +51,19 @@ impl Regions {
         Some((*start, region))
     }
 
-    /// The mapping that covers an address, and where it begins.
+    /// Gives the mapping that covers an address, and its beginning.
     #[inline]
     pub(crate) fn at(&self, address: u64) -> Option<(u64, &Region)> {
         self.before(address).filter(|(_, region)| address < region.end)
     }
 
-    /// Adds a mapping of `start..region.end`, which replaces whatever is mapped there.
+    /// Adds a mapping of `start..region.end`, which replaces earlier mappings there.
     pub(crate) fn insert(&mut self, start: u64, region: Region) {
         self.carve(start, region.end);
         self.add(start, region);
     }
 
-    /// Makes room for a mapping of `start..end`: what it covers is gone, what it cuts is shortened or split.
+    /// Makes room for a mapping of `start..end`: covered mappings are removed, others are shortened or split.
     pub(crate) fn carve(&mut self, start: u64, end: u64) {
         while let Some(last) = end.checked_sub(1)
             && let Some((old_start, old)) = self.before(last).filter(|(_, region)| region.end > start)
@@ -98,7 +98,7 @@ impl Regions {
         block.first = regions[0].0;
     }
 
-    /// Adds a mapping where there is room.
+    /// Adds a mapping at a free place.
     fn add(&mut self, start: u64, region: Region) {
         self.count += 1;
         let index = self.block_of(start).unwrap_or(0);
@@ -119,7 +119,7 @@ impl Regions {
     }
 }
 
-/// How many mappings of a block begin at or before an address.
+/// Gives the number of mappings of a block that begin at or before an address.
 #[inline]
 fn place(block: &Block, address: u64) -> usize {
     block.regions.partition_point(|(start, _)| *start <= address)
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn each_address_is_in_the_mapping_that_came_last() {
-        // Which mapping a page is in, and which page of it: the plain way.
+        // The mapping of each page, and the page in it, by simple code.
         let mut pages: BTreeMap<u64, u64> = BTreeMap::new();
         let mut regions = Regions::default();
         let mut seed = 5u64;

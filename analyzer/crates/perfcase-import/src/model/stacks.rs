@@ -14,12 +14,12 @@ pub type StackId = u32;
 /// The capture's own key of a frame.
 pub type FrameId = u32;
 
-/// Why a callchain has no further caller, as `stack.end_reason` says it.
+/// Why a callchain has no further caller: the text of `stack.end_reason`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct EndReason(u32);
 
 impl EndReason {
-    /// It ends with the thread's first function, or nothing is known.
+    /// It ends with the thread's first function, or the reason is unknown.
     pub const NONE: EndReason = EndReason(0);
 }
 
@@ -38,12 +38,12 @@ impl Stack {
     }
 }
 
-/// Entries of a callchain from here on are markers, not addresses (PERF_CONTEXT_MAX of perf_event.h).
+/// The smallest entry of a callchain that is a marker and no address (PERF_CONTEXT_MAX of perf_event.h).
 pub(crate) const CONTEXT_MAX: u64 = -4095i64 as u64;
 
-/// Whether the entries after a marker are kernel addresses (PERF_CONTEXT_HV, _KERNEL, _GUEST_KERNEL) or user
-/// addresses (_USER, _GUEST, _GUEST_USER). `None` for a marker whose meaning is not known: what follows it may be no
-/// address at all (a cookie, after _USER_DEFERRED).
+/// Tells whether the entries after a marker are kernel addresses (PERF_CONTEXT_HV, _KERNEL, _GUEST_KERNEL) or user
+/// addresses (_USER, _GUEST, _GUEST_USER). `None` for an unknown marker: the entries after it may not be addresses (a
+/// cookie, after _USER_DEFERRED).
 pub(crate) fn context_is_kernel(marker: u64) -> Option<bool> {
     match marker as i64 {
         -32 | -128 | -2176 => Some(true),
@@ -52,12 +52,12 @@ pub(crate) fn context_is_kernel(marker: u64) -> Option<bool> {
     }
 }
 
-/// perf's cpu modes that are not user mode: kernel, hypervisor, guest kernel.
+/// Tells whether a CPU mode of perf is not user mode: kernel, hypervisor, guest kernel.
 pub(crate) fn is_kernel_mode(cpu_mode: u8) -> bool {
     matches!(cpu_mode, 1 | 3 | 4)
 }
 
-/// A raw callchain that was seen before, under mappings that have not changed since.
+/// A known raw callchain, if the mappings have not changed since.
 pub(crate) struct Seen {
     pub(crate) generation: (u32, u32),
     pub(crate) kernel_first: bool,
@@ -73,30 +73,30 @@ pub(crate) struct Frame {
     pub(crate) dso: Option<DsoId>,
     pub(crate) address: u64,
     pub(crate) is_kernel: bool,
-    /// The function, where records told it.
+    /// The function, if a record names it.
     pub(crate) code: CodeId,
-    /// It is where a call returns to: the frame is that of the byte before it.
+    /// It is a return address: the frame is that of the byte before it.
     pub(crate) is_return: bool,
 }
 
 impl Frame {
-    /// A byte of the instruction that the frame is at.
+    /// Gives the address of a byte of the frame's instruction.
     pub(crate) fn place(&self) -> u64 {
         self.address.wrapping_sub(u64::from(self.is_return))
     }
 }
 
-/// What the user addresses of a callchain are, except the first, which is where the thread was.
+/// The kind of a callchain's user addresses. The first is always the place of the thread.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Callers {
-    /// Where calls return to, as the kernel finds it on the stack.
+    /// Return addresses, as the kernel finds them on the stack.
     #[default]
     Returns,
-    /// The calls themselves, or the byte before where they return to.
+    /// Addresses of the calls, or of the byte before the return address.
     Calls,
 }
 
-/// What the input itself says of a frame: its place, its function and the distance from the function's start.
+/// What the input says about a frame: its object, its function and the distance from the function's start.
 type NamedFrame = (Frame, Option<Box<str>>, Option<u64>);
 
 pub(crate) struct Stacks {
@@ -112,16 +112,16 @@ pub(crate) struct Stacks {
     /// The frames of all stacks, one after the other.
     pub(crate) members: Vec<FrameId>,
     pub(crate) scratch: Vec<FrameId>,
-    /// Frames of sampled addresses: those of tracepoints are always the same few.
+    /// Frames of sampled addresses. Tracepoints have few different ones.
     pub(crate) recent: Vec<Option<(SampledAt, FrameId)>>,
-    /// Frames whose functions the input itself names, by what it says of them.
+    /// Frames with functions that the input names, by what it says about them.
     pub(crate) named_frames: HashMap<NamedFrame, FrameId>,
     /// Their names and offsets.
     pub(crate) recorded_names: HashMap<FrameId, (Option<Box<str>>, Option<u64>)>,
     pub(crate) last_space: LastSpace,
 }
 
-/// What a process id meant last, valid as long as no process and no mapping was added.
+/// The last process by its id, valid until a process or a mapping is added.
 #[derive(Default)]
 pub(crate) struct LastSpace {
     pub(crate) pid: Option<i32>,
@@ -130,7 +130,7 @@ pub(crate) struct LastSpace {
     pub(crate) generation: (u32, u32),
 }
 
-/// A sampled address, under mappings that have not changed since.
+/// A known sampled address, if the mappings have not changed since.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct SampledAt {
     pub(crate) generation: (u32, u32),
@@ -169,7 +169,7 @@ impl Stacks {
         id
     }
 
-    /// The key of a reason. There are few: one an object and kind.
+    /// Gives the key of a reason. There are few: one for each object and kind.
     pub(crate) fn end_reason(&mut self, text: &str) -> EndReason {
         let known = self.end_reasons.iter().position(|known| **known == *text);
         let at = known.unwrap_or_else(|| {

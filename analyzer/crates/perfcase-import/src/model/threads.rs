@@ -15,7 +15,7 @@ pub(crate) struct Thread {
     pub tid: i32,
     pub upid: Option<Upid>,
     pub pid: Option<i32>,
-    /// Its name now.
+    /// Its current name.
     name: NameId,
     pub(crate) start: i64,
     pub(crate) end: i64,
@@ -23,16 +23,15 @@ pub(crate) struct Thread {
     pub(crate) last: i64,
 }
 
-/// A name of a thread, from when it was first seen with it. Each thread has one from its beginning on: what happens before
-/// anybody tells the name refers to it all the same.
+/// A name of a thread, from the moment when it was first seen. Each thread has a name from its beginning on, which
+/// events also have before the name is known.
 pub(crate) struct Name {
     pub(crate) utid: Utid,
     pub(crate) since: i64,
     pub(crate) comm: Option<Box<[u8]>>,
-    /// Whether an event told it, which knows when the name changes; a snapshot does not.
+    /// Whether it is from an event, which has the time of the change. A snapshot does not.
     is_told: bool,
-    /// Whether an event without a time happened under this name: the next name is then another one, and not the better of two
-    /// names of one time.
+    /// Whether an event without a time has this name: then the next name is a later one, and does not replace this one.
     is_kept: bool,
 }
 
@@ -44,7 +43,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Whether it was made within the capture.
+    /// Whether it was created during the capture.
     pub(crate) fn is_new(&self) -> bool {
         self.start != NO_TIME
     }
@@ -62,7 +61,7 @@ pub(crate) struct Threads {
 const MOST_TIDS: usize = 1 << 22;
 const NONE: u32 = u32::MAX;
 
-/// The thread that has an id now. Every event looks here, so ids of a real kernel are an index.
+/// The current threads by id. Every event uses this, so ids of a real kernel are an index.
 #[derive(Default)]
 struct ByTid {
     direct: Vec<Utid>,
@@ -92,7 +91,7 @@ impl ByTid {
 }
 
 impl Threads {
-    /// The thread that has an id now.
+    /// Gives the current thread of an id.
     pub(crate) fn of_tid(&self, tid: i32) -> Option<Utid> {
         self.by_tid.get(tid)
     }
@@ -128,7 +127,7 @@ impl Threads {
         upid
     }
 
-    /// The process of that id, made when it is new.
+    /// Gives the process of that id. A new one is added.
     pub(crate) fn process(&mut self, pid: i32) -> Upid {
         match self.by_pid.get(&pid) {
             Some(&upid) => upid,
@@ -136,17 +135,17 @@ impl Threads {
         }
     }
 
-    /// The process of that id, if it was seen.
+    /// Gives the process of that id, if it is known.
     pub(crate) fn find_process(&self, pid: i32) -> Option<Upid> {
         self.by_pid.get(&pid).copied()
     }
 
-    /// The thread of that id now, made when it is new.
+    /// Gives the current thread of that id. A new one is added.
     #[inline]
     pub(crate) fn find_or_create(&mut self, ts: i64, tid: i32, pid: Option<i32>) -> Utid {
         let pid = pid.filter(|&pid| pid >= 0);
         let utid = match self.by_tid.get(tid) {
-            // The same tid in another process is another thread, whose creation was not seen.
+            // The same tid in another process is another thread. Its creation was not recorded.
             Some(utid) if tid != 0 && matches!((self.all[utid as usize].pid, pid), (Some(a), Some(b)) if a != b) => {
                 self.create(NO_TIME, tid, pid)
             }
@@ -173,7 +172,7 @@ impl Threads {
         thread.upid = Some(upid);
     }
 
-    /// The host was started again: its ids mean other threads and processes from now on.
+    /// Forgets all ids after a boot: they mean other threads and processes from now on.
     pub(crate) fn forget(&mut self) {
         self.by_tid = ByTid::default();
         self.by_tid.insert(0, 0);
@@ -181,8 +180,8 @@ impl Threads {
         self.by_pid.insert(0, 0);
     }
 
-    /// A thread was created. Two sources may tell of it, and a wakeup may come first: a thread of that id which has
-    /// not done anything yet is the same one.
+    /// Notes that a thread was created. Two sources may record it, and a wakeup may come first: a thread of that id
+    /// that did nothing yet is the same one.
     pub(crate) fn fork(&mut self, ts: i64, pid: Option<i32>, tid: i32, parent: Option<i32>) -> Utid {
         if let Some(utid) = self.by_tid.get(tid) {
             let thread = &self.all[utid as usize];
@@ -217,19 +216,20 @@ impl Threads {
         }
     }
 
-    /// When the thread exited, if it did.
+    /// Gives the time of the thread's exit, if it exited.
     #[inline]
     pub(crate) fn end_of(&self, utid: Utid) -> Option<i64> {
         self.all.get(utid as usize).map(|thread| thread.end).filter(|&end| end != NO_TIME)
     }
 
-    /// The key of the name that the thread has now.
+    /// Gives the key of the thread's current name.
     #[inline]
     pub(crate) fn name_of(&self, utid: Utid) -> NameId {
         self.all.get(utid as usize).map_or(0, |thread| thread.name)
     }
 
-    /// The key of the name that the thread has at an event: by its time or, where it has none, by its place in the file.
+    /// Gives the key of the thread's name at an event: by the time of the event or, without a time, by its place in the
+    /// file.
     #[inline]
     pub(crate) fn name_at(&mut self, clock_ns: i64, utid: Utid) -> NameId {
         let name = self.name_of(utid);
@@ -241,13 +241,13 @@ impl Threads {
         name
     }
 
-    /// The name that the thread has now, where one was told.
+    /// Gives the thread's current name, if it is known.
     #[inline]
     pub(crate) fn comm_of(&self, utid: Utid) -> Option<&[u8]> {
         self.names.get(self.name_of(utid) as usize).and_then(|name| name.comm.as_deref())
     }
 
-    /// A snapshot's name: it counts where no event tells the thread's names.
+    /// Notes a name of a snapshot. It counts only if no event has names of this thread.
     pub(crate) fn set_comm_if_untold(&mut self, ts: i64, utid: Utid, comm: &[u8]) {
         if self.names.get(self.name_of(utid) as usize).is_some_and(|name| !name.is_told) {
             self.set_comm(ts, utid, comm, false);
@@ -257,7 +257,7 @@ impl Threads {
     pub(crate) fn set_comm(&mut self, ts: i64, utid: Utid, comm: &[u8], is_told: bool) {
         let Some(thread) = self.all.get_mut(utid as usize) else { return };
         let now = &mut self.names[thread.name as usize];
-        // What tells no time comes after what is known already: it stands behind it in the file.
+        // An event without a time is later than the known ones, as it is in the file.
         let ts = ts.max(now.since);
         now.is_told |= is_told;
         let known = now.comm.as_deref().unwrap_or_default();
@@ -277,14 +277,15 @@ impl Threads {
     }
 }
 
-/// Whether the first name is the second with what a kworker works on, or did last (`kworker/0:1-events`). /proc has it so
-/// (wq_worker_comm in kernel/workqueue.c), and perf takes it from there at its start; events have the name alone.
+/// Tells whether the first name is the second with the current or last work of a kworker (`kworker/0:1-events`). /proc
+/// has the name with the work (wq_worker_comm in kernel/workqueue.c), and perf copies it at its start; events have only
+/// the name.
 fn is_worker_with_work(name: &[u8], plain: &[u8]) -> bool {
     plain.starts_with(b"kworker/")
         && name.strip_prefix(plain).and_then(<[u8]>::first).is_some_and(|byte| b"-+".contains(byte))
 }
 
-/// The text of a fixed-size kernel string: up to the first NUL.
+/// Gives the text of a kernel string of fixed size: up to the first NUL.
 #[inline]
 pub fn until_nul(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()

@@ -9,13 +9,13 @@ use crate::model::code::{Code, NO_CODE};
 use crate::model::regions::Region;
 
 impl Session {
-    /// A runtime generated a function. `lines` are sorted by their offsets.
+    /// Notes a function that a runtime generated. `lines` are sorted by their offsets.
     pub fn code_loaded(&mut self, pid: i32, start: u64, size_bytes: u64, name: &str, lines: Vec<SourceLine>) {
         let code = Code { start, name: name.into(), source: "jitdump", lines: lines.into() };
         self.place_code(pid, size_bytes, code);
     }
 
-    /// A runtime moved a function. False when there is none at the old address.
+    /// Notes that a runtime moved a function. False when there is no function at the old address.
     pub fn code_moved(&mut self, pid: i32, old_start: u64, start: u64, size_bytes: u64) -> bool {
         let upid = self.model.threads.process(pid);
         let old = self.model.maps.spaces.get(&upid).and_then(|space| space.code.before(old_start));

@@ -1,4 +1,4 @@
-//! Who runs a program of 32 bits on a kernel of 64: their system calls have other numbers.
+//! Programs of 32 bits on a kernel of 64 bits: their system calls have other numbers.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use perfcase_archive::Issue;
 use super::{Session, Upid, Utid};
 use crate::timeline::syscalls::Syscalls;
 
-/// Names of threads that the issue tells.
+/// The most names of threads in the issue.
 const THREADS_NAMED: usize = 5;
 
-/// Such programs are rare, but the recording does not always say whether there is one.
+/// What is known about such programs. They are rare, but the recording does not always show whether there is one.
 #[derive(Default)]
 pub(super) struct Compat {
     threads: HashSet<Utid>,
     processes: HashSet<Upid>,
-    /// Those of which something told whether they have 32 bits or 64.
+    /// Processes and threads that are known to have 32 or 64 bits.
     told_threads: HashSet<Utid>,
     told_processes: HashSet<Upid>,
 }
@@ -26,7 +26,7 @@ impl Session {
         self.model.threads.all.get(utid as usize).and_then(|thread| thread.upid)
     }
 
-    /// Whether a thread runs a program of 32 bits on a kernel of 64.
+    /// Tells whether a thread runs a program of 32 bits on a kernel of 64 bits.
     #[inline]
     pub(crate) fn is_compat(&self, utid: Utid) -> bool {
         let Compat { threads, processes, .. } = &self.compat;
@@ -36,7 +36,7 @@ impl Session {
         threads.contains(&utid) || self.process_of(utid).is_some_and(|upid| processes.contains(&upid))
     }
 
-    /// A thread has begun to run a program of 32 bits, or of 64.
+    /// Notes that a thread began to run a program of 32 or of 64 bits.
     pub(crate) fn set_compat(&mut self, utid: Utid, is_compat: bool) {
         let upid = self.process_of(utid);
         if let Some(upid) = upid {
@@ -51,7 +51,7 @@ impl Session {
         compat.told_threads.insert(utid);
     }
 
-    /// A process runs a program of 32 bits, or of 64: its mappings tell.
+    /// Notes that a process runs a program of 32 or of 64 bits, by its mappings.
     pub(crate) fn set_process_compat(&mut self, upid: Upid, is_compat: bool) {
         let compat = &mut self.compat;
         if is_compat {
@@ -62,10 +62,11 @@ impl Session {
         compat.told_processes.insert(upid);
     }
 
-    /// /proc says where a process's stack begins: below 4 GiB in a program of 32 bits, which may have run since before the
-    /// capture. Its calls until now were such calls too, unless it is a new process, which may have run another program.
+    /// Notes the beginning of a process's stack from /proc. It is below 4 GiB in a program of 32 bits. Such a program
+    /// may have begun before the capture, and its earlier calls had the same numbers. A new process may have run
+    /// another program before.
     pub(crate) fn stack_tells_compat(&mut self, upid: Upid, stack_start: u64) {
-        // The kernel shows 0 or 1 to those who may not know, and of threads of the kernel.
+        // The kernel shows 0 or 1 to readers without the right to know, and for its own threads.
         if stack_start <= 1 {
             return;
         }
@@ -81,7 +82,7 @@ impl Session {
         }
     }
 
-    /// A new process runs what its parent runs.
+    /// Gives a new process the program of its parent.
     pub(crate) fn inherit_compat(&mut self, parent: Upid, child: Upid) {
         let compat = &mut self.compat;
         if compat.processes.contains(&parent) {
@@ -92,7 +93,7 @@ impl Session {
         }
     }
 
-    /// A new thread, of whatever process, runs what the one that made it runs.
+    /// Gives a new thread of any process the program of the thread that created it.
     pub(crate) fn inherit_thread_compat(&mut self, parent: Utid, child: Utid) {
         let is_compat = self.is_compat(parent);
         let told = &self.compat;
@@ -103,8 +104,8 @@ impl Session {
         }
     }
 
-    /// Says whose calls may have the names of another convention: nothing told whether the program has 32 bits or 64, and
-    /// no argument or result of its calls is too large for 32.
+    /// Reports the threads with calls that may have the names of another convention: nothing shows whether the program
+    /// has 32 or 64 bits, and no argument or result of its calls is too large for 32 bits.
     pub(super) fn report_unknown_widths(&mut self, syscalls: &Syscalls) {
         let told = &self.compat;
         let mut wide = HashSet::new();

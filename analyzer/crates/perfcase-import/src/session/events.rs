@@ -5,19 +5,19 @@ use crate::model::events::{EventAttr, EventId, Events, SourceId, SourceInfo, Sou
 use crate::tables::{PerfEventRow, SourceRow, Tables};
 
 impl Session {
-    /// Registers a source; the number is its key from now on.
+    /// Registers a source. The returned number is its key.
     pub fn source(&mut self, info: SourceInfo) -> SourceId {
         let id = self.model.events.sources.len() as SourceId;
         self.model.events.sources.push(SourceState { info, ..SourceState::default() });
         id
     }
 
-    /// What a source's decoder learned about it after it was registered: its clock, its tool.
+    /// Gives the description of a source, to which its decoder adds what it learns: its clock, its tool.
     pub fn source_info(&mut self, source: SourceId) -> Option<&mut SourceInfo> {
         self.model.events.sources.get_mut(source as usize).map(|state| &mut state.info)
     }
 
-    /// The name of a source, for issues: its member where it has one.
+    /// Gives the name of a source for issues: its member, if it has one.
     pub fn source_name(&self, source: SourceId) -> Option<String> {
         let info = &self.model.events.sources.get(source as usize)?.info;
         Some(info.member.clone().unwrap_or_else(|| info.name.clone()))
@@ -46,7 +46,8 @@ impl Session {
         }
     }
 
-    /// Where one source alone can have switches, or system calls, their rows need not wait until a source is chosen.
+    /// Notes the sources with events. If only one source can have switches or system calls, their rows need not wait
+    /// until a source is chosen.
     pub(crate) fn stream_from_only_sources(&mut self, with_events: &[SourceId]) {
         let events = self.model.events.view();
         let only = |systems: &[&str]| {
@@ -60,7 +61,7 @@ impl Session {
         }
     }
 
-    /// Events that a source says it lost. The decoder also notes an issue that says where.
+    /// Adds events that a source lost. The decoder also notes an issue with the place.
     pub fn lost(&mut self, source: SourceId, count: u64) {
         if let Some(state) = self.model.events.sources.get_mut(source as usize) {
             state.lost_count = state.lost_count.saturating_add(count);
@@ -74,7 +75,7 @@ impl Session {
         for (id, state) in events.sources.iter().enumerate() {
             let id = id as SourceId;
             let info = &state.info;
-            // What is recorded may sleep: then the records do not tell since when and until when.
+            // The recorded threads may sleep: then the records do not show the beginning and the end of the recording.
             let told = |clock_ns: Option<i64>| Some(clock_ns?.saturating_sub(start_ns));
             tables.source.push(SourceRow {
                 source_id: id,

@@ -1,4 +1,4 @@
-//! What tracepoints tell beyond their own rows, handed to threads and timelines.
+//! What tracepoints say about threads and timelines, besides their own rows.
 
 use super::{NO_TIME, Session, SourceId, Utid};
 use crate::model::Record;
@@ -10,7 +10,7 @@ use crate::tracepoint::plan::IntField;
 const KERNEL_MODE: u8 = 1;
 
 impl Session {
-    /// Tells the timelines; gives the thread that the event's row belongs to.
+    /// Hands a record to the timelines. Gives the thread of the event's row.
     #[inline]
     pub(super) fn run_hook(
         &mut self,
@@ -83,7 +83,7 @@ impl Session {
         utid
     }
 
-    /// The callchain that a function tracer's event tells itself: the function and its caller, code of the kernel.
+    /// Gives the callchain in an event of a function tracer: the function and its caller, which are code of the kernel.
     pub(super) fn traced_call(&mut self, hook: &Hook, payload: &[u8]) -> Option<u32> {
         let Hook::Call { function, caller } = *hook else { return None };
         let chain = [function.read(payload)? as u64, caller.read(payload)? as u64];
@@ -97,7 +97,7 @@ impl Session {
         }
     }
 
-    /// The thread on one side of a switch. The idle task of every CPU has tid 0 and is one thread here.
+    /// Gives the thread on one side of a switch. The idle tasks of all CPUs have tid 0 and are one thread here.
     #[inline]
     fn side(&mut self, clock_ns: i64, side: Side, payload: &[u8]) -> Option<Utid> {
         let tid = pid_of(side.pid, payload)?;
@@ -119,7 +119,7 @@ impl Session {
         state: Option<i64>,
     ) -> Option<Utid> {
         let (clock_ns, payload) = (record.clock_ns, record.payload);
-        // The process is told by the sample, the thread by the event: perf's tid is -1 while a thread exits.
+        // The sample has the process, the event has the thread: perf's tid is -1 while a thread exits.
         let prev_tid = pid_of(prev.pid, payload)?;
         if let (Some(pid), Some(tid)) = (record.pid, record.tid)
             && tid == prev_tid

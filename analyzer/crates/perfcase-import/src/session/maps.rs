@@ -1,4 +1,4 @@
-//! What records map, and where.
+//! Mappings of records.
 
 use super::{Mapping, Session};
 use crate::model::code::NO_CODE;
@@ -6,7 +6,7 @@ use crate::model::maps::{is_anonymous, is_loader, is_memfd};
 use crate::model::regions::Region;
 
 impl Session {
-    /// A mapping appeared. It replaces whatever was mapped there.
+    /// Adds a mapping. It replaces earlier mappings at its place.
     pub fn map(&mut self, mapping: &Mapping<'_>) {
         let Some(end) = mapping.start.checked_add(mapping.length) else { return };
         if mapping.length == 0 {
@@ -15,10 +15,10 @@ impl Session {
         let upid = mapping.pid.map(|pid| self.model.threads.process(pid));
         let is_kernel_text = upid.is_none() && mapping.path.starts_with(b"[kernel.kallsyms]");
         let is_identity = is_anonymous(mapping.path) || is_memfd(mapping.path);
-        // Generated code of two processes has nothing in common.
+        // The generated code of each process is an object of its own.
         let owner = mapping.pid.filter(|_| is_identity);
         let name;
-        // The vDSO of programs of 32 bits is another image than that of 64.
+        // The vDSO of programs of 32 bits is another image than that of 64 bits.
         let is_wide =
             self.model.host.machine.as_deref().is_some_and(|machine| machine.contains("64") || machine == "s390x");
         let path = if mapping.path == b"[vdso]" && is_wide && end <= 1 << 32 {
@@ -42,7 +42,7 @@ impl Session {
         self.model.maps.saw_file(dso, mapping.build_id, mapping.inode);
         let known = &mut self.model.maps.dsos[dso as usize];
         match mapping.path.strip_prefix(b"[kernel.kallsyms]") {
-            // perf writes the address of the symbol that it names into the offset.
+            // The offset is the address of the symbol in the path.
             Some(b"_text") if is_kernel_text => known.load.saw("_text", mapping.page_offset),
             Some(b"_stext") if is_kernel_text => known.load.saw("_stext", mapping.page_offset),
             _ if upid.is_none() && known.kind == "module" => known.load.saw(".text", mapping.start),
@@ -62,14 +62,14 @@ impl Session {
         self.model.maps.insert(upid, mapping.start, region);
     }
 
-    /// A function of the kernel is gone: a program that was unloaded.
+    /// Removes a function of the kernel: its program was unloaded.
     pub fn unmap_kernel(&mut self, start: u64, length: u64) {
         self.model.maps.next_generation += 1;
         self.model.maps.kernel.generation = self.model.maps.next_generation;
         self.model.maps.kernel.regions.carve(start, start.saturating_add(length));
     }
 
-    /// The build id of an object, from a build-id table.
+    /// Notes the build id of an object from a build-id table.
     pub fn build_id(&mut self, path: &[u8], build_id: &[u8]) {
         self.model.maps.set_build_id(path, Some(build_id));
     }

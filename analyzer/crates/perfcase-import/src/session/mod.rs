@@ -1,4 +1,4 @@
-//! Where all decoders' records meet, in the order of time, and become rows.
+//! Makes rows of the records of all decoders, in the order of time.
 
 mod code;
 mod compat;
@@ -32,11 +32,11 @@ use crate::tracepoint::Tracepoints;
 use crate::writer::WriteError;
 pub use unwinding::UserState;
 
-/// Everything that is known so far, and the rows that wait to be written.
+/// The state so far, and the rows that wait to be written.
 pub struct Session {
-    /// Where rows go.
+    /// The builders of rows and their writer.
     pub sink: Sink,
-    /// What is known at this moment.
+    /// The state at this moment.
     pub(crate) model: Model,
     /// Object files of the capture and of the user.
     pub objects: Objects,
@@ -52,7 +52,7 @@ pub struct Session {
 impl Session {
     /// Starts a session that writes Parquet files into `directory`.
     ///
-    /// `start_ns` is the clock's reading that becomes `ts_ns` 0; without it the first record's time does.
+    /// `start_ns` is the reading of the clock that becomes `ts_ns` 0; without it, the time of the first record is 0.
     pub fn new(directory: &Path, start_ns: Option<i64>) -> Session {
         Session {
             sink: Sink::start(directory),
@@ -68,17 +68,17 @@ impl Session {
         }
     }
 
-    /// The clock's reading at `ts_ns` 0; 0 as long as no record had a time.
+    /// Gives the clock's reading at `ts_ns` 0; 0 before the first record with a time.
     pub fn start_ns(&self) -> i64 {
         self.start_ns.unwrap_or(0)
     }
 
-    /// The latest time seen, relative to the start.
+    /// Gives the latest time, in ns since the start.
     pub fn last_ts_ns(&self) -> i64 {
         self.last_ns.saturating_sub(self.start_ns())
     }
 
-    /// A time of the clock as nanoseconds since the capture's start; `None` for [`NO_TIME`].
+    /// Converts a time of the clock to ns since the capture's start; `None` for [`NO_TIME`].
     #[inline]
     pub fn ts(&mut self, clock_ns: i64) -> Option<i64> {
         if clock_ns == NO_TIME {
@@ -89,7 +89,7 @@ impl Session {
         Some(clock_ns.saturating_sub(start))
     }
 
-    /// Counts a row that was pushed to [`Sink::tables`]; hands full tables to the writer.
+    /// Counts a row that was pushed to [`Sink::tables`], and hands full tables to the writer.
     #[inline]
     pub fn row_added(&mut self) {
         if self.sink.is_full() {
@@ -97,7 +97,7 @@ impl Session {
         }
     }
 
-    /// The number of the next sample.
+    /// Gives the number of the next sample.
     #[inline]
     pub fn next_sample_id(&mut self) -> u32 {
         let id = self.sample_count;
@@ -105,7 +105,7 @@ impl Session {
         id
     }
 
-    /// Rows could not be written: the rest of the import is in vain.
+    /// Tells whether rows could not be written: then the rest of the import is useless.
     pub fn has_failed(&self) -> bool {
         self.sink.has_failed()
     }
@@ -119,7 +119,7 @@ impl Session {
         }
     }
 
-    /// Writes what is left and closes the files; gives the rows of each table.
+    /// Writes the remaining rows and closes the files. Gives the number of rows of each table.
     pub(crate) fn close(mut self) -> Result<BTreeMap<String, u64>, WriteError> {
         self.flush(0);
         self.sink.close()

@@ -1,4 +1,4 @@
-//! Names of all frames, at the end: from the kernel's list, object files, maps of generated code, and what records said.
+//! Names all frames at the end: from the kernel's list, object files, maps of generated code, and records.
 
 use hashbrown::HashMap;
 use perfcase_archive::Issue;
@@ -30,8 +30,8 @@ impl Session {
                 if let (Some(Ok(name)), Some(dso)) = (&told, frame.dso) {
                     origins[dso as usize].symbols.get_or_insert_with(|| name.source.to_string());
                 }
-                // The kernel and its modules may be files that the user gives: they name what the kernel's list does not,
-                // and tell lines and inlined functions.
+                // The user may give files of the kernel and its modules. They name code that the kernel's list does not
+                // name, and have lines and inlined functions.
                 if let (Some(dso), true) = (frame.dso, frame.is_kernel && frame.code == NO_CODE)
                     && !self.model.stacks.recorded_names.contains_key(&(id as FrameId))
                     && self.objects.has_dirs()
@@ -69,7 +69,7 @@ impl Session {
         self.write_frames(&names);
     }
 
-    /// What needs no file: the input's own word, the kernel's list, records of code.
+    /// Names frames without files: by the input, the kernel's list, records of code.
     fn name_at_hand(&self, id: FrameId, frame: &Frame, kallsyms: Option<&Kallsyms>) -> Option<Naming> {
         if let Some((name, offset)) = self.model.stacks.recorded_names.get(&id) {
             return Some(name.as_deref().map(|name| plain(name, *offset, "text")).ok_or("not named in the text"));
@@ -91,7 +91,7 @@ impl Session {
         frame.dso.is_none().then_some(Err("no mapping covers the address"))
     }
 
-    /// Generated code of processes, by the maps that their runtimes wrote.
+    /// Names generated code of processes by the maps of their runtimes.
     fn name_generated(
         &self,
         generated: &HashMap<i32, Vec<FrameId>>,
@@ -126,7 +126,8 @@ impl Session {
         }
     }
 
-    /// Code of files. Returns the files whose debug information could not be read at some addresses, with their number.
+    /// Names code of files. Returns the files that have unreadable debug information at some addresses, and the number
+    /// of these addresses.
     fn name_files(
         &self,
         files: HashMap<DsoId, Vec<FrameId>>,
@@ -135,7 +136,7 @@ impl Session {
     ) -> Vec<(DsoId, u64)> {
         let mut incomplete = Vec::new();
         let mut files: Vec<(DsoId, Vec<FrameId>)> = files.into_iter().collect();
-        // The largest first, so that the threads end together.
+        // The largest objects come first, so that all threads end at about the same time.
         files.sort_by_key(|(dso, frames)| (std::cmp::Reverse(frames.len()), *dso));
         let wanted = |(dso, frames): &(DsoId, Vec<FrameId>)| {
             let at = |id: &FrameId| {
@@ -160,7 +161,7 @@ impl Session {
             let mut why = None;
             for (&id, name) in frames.iter().zip(named.names) {
                 let known = &mut names[id as usize];
-                // What the kernel's list named stays, unless the file says more.
+                // Names of the kernel's list stay if the file has no more.
                 let stays = matches!(known, Some(Ok(_))) && !name.as_ref().is_ok_and(Name::has_source);
                 if !stays {
                     is_used |= name.is_ok();
@@ -177,7 +178,7 @@ impl Session {
         incomplete
     }
 
-    /// What nothing else names, by the symbols that the recording brought.
+    /// Names the remaining frames by the symbols in the recording.
     fn name_as_recorded(&self, names: &mut [Option<Naming>], origins: &mut [Origin]) {
         if self.model.file_symbols.is_empty() {
             return;
@@ -193,7 +194,7 @@ impl Session {
         }
     }
 
-    /// Rows of frames and callchains; functions that were inlined follow all others.
+    /// Writes the rows of frames and callchains. Inlined functions follow all others.
     fn write_frames(&mut self, names: &[Option<Naming>]) {
         let (stacks, tables) = (&self.model.stacks, &mut self.sink.tables);
         for (id, (frame, name)) in stacks.frames.iter().zip(names).enumerate() {

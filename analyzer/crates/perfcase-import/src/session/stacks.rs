@@ -10,7 +10,7 @@ use crate::model::stacks::{
 };
 
 impl Session {
-    /// The frame of one address of a process.
+    /// Gives the frame of an address of a process.
     pub fn frame(&mut self, pid: Option<i32>, cpu_mode: u8, address: u64) -> FrameId {
         let (upid, generation) = self.space_of(pid);
         let is_kernel = is_kernel_mode(cpu_mode);
@@ -26,13 +26,14 @@ impl Session {
         }
     }
 
-    /// The object that an address of a process's data lies in; `None` for what no mapping covers and for the kernel's.
+    /// Gives the object of a data address of a process; `None` for an address without a mapping, and for the kernel's.
     pub fn data_object(&mut self, pid: Option<i32>, address: u64) -> Option<DsoId> {
         let (upid, _) = self.space_of(pid);
         self.model.maps.user_address(upid, address).dso
     }
 
-    /// The process that has an id now, and the generation of its mappings. Samples come in runs of one process.
+    /// Gives the current process of an id, and the generation of its mappings. Often several samples in a row have the
+    /// same process.
     #[inline]
     pub(super) fn space_of(&mut self, pid: Option<i32>) -> (Option<Upid>, (u32, u32)) {
         let state = (self.model.threads.processes.len(), self.model.maps.changes());
@@ -55,7 +56,7 @@ impl Session {
         self.model.stacks.intern_frame(Frame { dso: place.dso, address, is_kernel, code: place.code, is_return })
     }
 
-    /// A frame that the input names itself: the object by its path, the address as it was printed.
+    /// Gives a frame that the input names: the object by its path, the address as it was printed.
     pub fn named_frame(
         &mut self,
         object: Option<&str>,
@@ -76,12 +77,12 @@ impl Session {
         id
     }
 
-    /// True for code of the kernel.
+    /// Tells whether a frame is code of the kernel.
     pub fn is_kernel_frame(&self, frame: FrameId) -> bool {
         self.model.stacks.frames.get(frame as usize).is_some_and(|frame| frame.is_kernel)
     }
 
-    /// The callchain of these frames, leaf first; `None` for none.
+    /// Gives the callchain of these frames, the leaf first; `None` without frames.
     pub fn named_stack(&mut self, frames: &[FrameId]) -> Option<StackId> {
         if frames.is_empty() {
             return None;
@@ -91,14 +92,15 @@ impl Session {
         Some(self.model.stacks.intern_stack(EndReason::NONE))
     }
 
-    /// The key of a reason for `stack.end_reason`.
+    /// Gives the key of a reason for `stack.end_reason`.
     pub fn end_reason(&mut self, text: &str) -> EndReason {
         self.model.stacks.end_reason(text)
     }
 
-    /// A callchain as perf records it: addresses, leaf first, with PERF_CONTEXT markers between kernel and user.
+    /// Gives the key of a callchain as perf records it: addresses, the leaf first, with PERF_CONTEXT markers between
+    /// kernel and user.
     ///
-    /// `None` when it holds no address.
+    /// `None` when it has no address.
     #[inline]
     pub fn stack(
         &mut self,

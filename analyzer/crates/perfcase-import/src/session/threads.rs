@@ -1,23 +1,24 @@
-//! What records say of threads and their names.
+//! What records say about threads and their names.
 
 use super::{NO_TIME, NameId, Session, Upid, Utid, until_nul};
 use crate::model::threads::{Name, Threads};
 use crate::tables::{ProcessRow, Tables, ThreadNameRow, ThreadRow};
 
 impl Session {
-    /// The thread that has this id at this time. `pid` is the thread group's id where the record tells it.
+    /// Gives the thread of this id at this time. `pid` is the id of its thread group, if the record has it.
     #[inline]
     pub fn utid(&mut self, clock_ns: i64, tid: i32, pid: Option<i32>) -> Utid {
         self.model.threads.find_or_create(clock_ns, tid, pid)
     }
 
-    /// The key of the name that a thread has at an event: by its time or, where it has none, by its place in the file.
+    /// Gives the key of a thread's name at an event: by the time of the event or, without a time, by its place in the
+    /// file.
     #[inline]
     pub fn name_at(&mut self, clock_ns: i64, utid: Utid) -> NameId {
         self.model.threads.name_at(clock_ns, utid)
     }
 
-    /// The process of a thread, made when it is new.
+    /// Gives the process of a thread. A new one is added.
     pub fn upid(&mut self, utid: Utid, pid: i32) -> Upid {
         match self.model.threads.all.get(utid as usize).and_then(|thread| thread.upid) {
             Some(upid) => upid,
@@ -25,7 +26,7 @@ impl Session {
         }
     }
 
-    /// A thread or process was created. Ids are `None` where the record does not tell.
+    /// Notes that a thread or process was created. Ids are `None` where the record does not have them.
     pub fn fork(&mut self, clock_ns: i64, pid: Option<i32>, tid: i32, parent_pid: Option<i32>) -> Utid {
         let before = self.model.threads.processes.len();
         let utid = self.model.threads.fork(clock_ns, pid, tid, parent_pid);
@@ -40,7 +41,7 @@ impl Session {
         utid
     }
 
-    /// A new thread has its creator's name until it gets another.
+    /// A new thread has the name of its creator until it gets another name.
     pub fn inherit_name(&mut self, clock_ns: i64, child: Utid, parent_tid: i32) {
         let parent = self.model.threads.of_tid(parent_tid);
         let Some(name) = parent.and_then(|parent| self.model.threads.comm_of(parent)).map(<[u8]>::to_vec) else {
@@ -49,27 +50,27 @@ impl Session {
         self.name_if_unnamed(clock_ns, child, &name);
     }
 
-    /// A thread ended.
+    /// Notes that a thread ended.
     pub fn exit(&mut self, clock_ns: i64, tid: i32) {
         self.model.threads.exit(clock_ns, tid);
     }
 
-    /// A snapshot shows a thread's name: it counts where no event tells its names.
+    /// Notes a thread's name of a snapshot. It counts only if no event has names of this thread.
     pub fn name_if_untold(&mut self, clock_ns: i64, utid: Utid, name: &[u8]) {
         self.model.threads.set_comm_if_untold(clock_ns, utid, until_nul(name));
     }
 
-    /// A name that a thread has if nothing tells another.
+    /// Notes a name that a thread has if no other is known.
     pub fn name_if_unnamed(&mut self, clock_ns: i64, utid: Utid, name: &[u8]) {
         if self.model.threads.comm_of(utid).is_none() {
             self.model.threads.set_comm(clock_ns, utid, until_nul(name), true);
         }
     }
 
-    /// A thread got a name.
+    /// Notes that a thread got a name.
     ///
-    /// On exec its process's old mappings stay until new ones cover them, as perf has it: until the kernel enters the new
-    /// program, samples still name the old one's call of execve as their caller.
+    /// On exec the old mappings of its process stay until new ones cover them, as in perf: before the kernel enters the
+    /// new program, the caller of samples is still the old program's call of execve.
     pub fn comm(&mut self, clock_ns: i64, pid: Option<i32>, tid: i32, name: &[u8]) {
         let utid = self.model.threads.find_or_create(NO_TIME, tid, pid);
         self.model.threads.set_comm(clock_ns, utid, until_nul(name), true);

@@ -1,10 +1,10 @@
-//! Timelines become rows: in blocks while events come in, and at the end from the chosen sources.
+//! Makes rows of timelines: in blocks while events come in, and at the end from the chosen sources.
 
 use super::Session;
 use crate::timeline;
 
 impl Session {
-    /// Hands over settled rows in blocks while events come in, where one source alone can have them.
+    /// Writes final rows in blocks while events come in, if only one source can have them.
     pub(crate) fn stream_timelines(&mut self, least: usize) {
         let start = self.start_ns();
         if self.timelines.only_sched.is_none() {

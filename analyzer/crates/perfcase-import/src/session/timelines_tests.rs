@@ -1,4 +1,4 @@
-//! Timelines through the session: what is written when, and of which source.
+//! Timelines through the session: when rows are written, and of which source.
 
 use super::*;
 use crate::model::Record;
@@ -29,7 +29,7 @@ fn calls_wait_until_it_is_known_whose_they_are() {
     assert_eq!(streamed(None, &[]), 0, "another source may have them, too");
     assert_eq!(streamed(Some(0), &[1]), 0, "/proc may say that the program has 32 bits");
 }
-/// A thread that switches with the idle task again and again, as a source with callchains or one without saw it.
+/// A thread that often switches with the idle task, in a source with callchains or in one without.
 fn switches(sched: &mut Sched, count: i64, stack: Option<u32>) {
     for number in 0..count {
         let (prev, next) = if number % 2 == 0 { (0, 1) } else { (1, 0) };
@@ -40,7 +40,7 @@ fn switches(sched: &mut Sched, count: i64, stack: Option<u32>) {
     }
 }
 
-/// What is written of two sources that saw the same, and whether that failed.
+/// The rows of two sources that recorded the same, and whether writing failed.
 fn of_two_sources(count: i64, folder: Option<&str>) -> (u64, bool) {
     let place = tempfile::tempdir().unwrap();
     let mut session = Session::new(place.path(), Some(0));
@@ -66,7 +66,7 @@ fn what_waits_for_a_source_to_be_chosen_lies_in_a_file() {
     assert_eq!(of_two_sources(many, Some("/nowhere")), (0, true));
 }
 
-/// A CPU whose idle task traces no switch: source 0, with callchains, has one wakeup of its thread, source 1 has all.
+/// A CPU without switches of its idle task: source 0, with callchains, has one wakeup of its thread, source 1 has all.
 #[test]
 fn the_source_that_knows_when_runs_began_is_chosen() {
     let chosen = |has_idle: bool| {

@@ -1,4 +1,4 @@
-//! Records of tracepoints: their rows, and what they tell the timelines.
+//! Records of tracepoints: their rows, and their parts of timelines.
 
 use std::rc::Rc;
 
@@ -13,8 +13,7 @@ use crate::tracepoint::plan::{IntField, Plan};
 use crate::tracepoint::{Definition, TracepointId};
 
 impl Session {
-    /// Registers an event format: compiles how to read it and makes its table. The answer is the key for
-    /// [`Session::tracepoint`].
+    /// Registers an event format: makes the plan to read it, and its table. Gives the key for [`Session::tracepoint`].
     pub fn tracepoint_def(&mut self, format: &EventFormat, is_big_endian: bool, source: SourceId) -> TracepointId {
         let points = &mut self.tracepoints;
         let id = points.definitions.len() as TracepointId;
@@ -30,17 +29,17 @@ impl Session {
         id
     }
 
-    /// The thread that the event itself names as the one that was running.
+    /// Gives the thread that ran, according to the event itself.
     pub fn tracepoint_tid(&self, id: TracepointId, payload: &[u8]) -> Option<i32> {
         tid_of(self.tracepoints.definitions.get(id as usize)?.common_pid, payload)
     }
 
-    /// Adds the record's row to the event's table, and what it tells to the timelines.
+    /// Adds the record's row to the event's table, and hands the record to the timelines.
     #[inline]
     pub fn tracepoint(&mut self, id: TracepointId, record: Record<'_>) {
         let Some(definition) = self.tracepoints.definitions.get(id as usize) else { return };
         let (source, hook, common_pid) = (definition.source, definition.hook.clone(), definition.common_pid);
-        // 0 is the id of the idle task, but also of a thread that is exiting or lives in another namespace of pids.
+        // 0 is the id of the idle task, but also of a thread that is exiting or is in another PID namespace.
         let own_tid = || tid_of(common_pid, record.payload);
         let (tid, record) = match record.tid.filter(|&tid| tid > 0) {
             Some(tid) => (Some(tid), record),
@@ -62,7 +61,7 @@ impl Session {
         self.row_added();
     }
 
-    /// Says how many records were shorter than their format.
+    /// Reports the number of records that were shorter than their format.
     pub(crate) fn report_short_records(&mut self) {
         let short = self.tracepoints.definitions.iter().filter(|definition| definition.short_count > 0);
         let short: Vec<_> = short.filter_map(|d| Some((d.source, d.own.as_ref()?.0, d.short_count))).collect();

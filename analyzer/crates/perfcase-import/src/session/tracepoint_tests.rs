@@ -1,4 +1,4 @@
-//! Records of tracepoints through the session: whose they are, and what their bits mean.
+//! Records of tracepoints through the session: their threads, and the meaning of their bits.
 
 use super::*;
 use crate::session::SourceInfo;
@@ -39,12 +39,12 @@ fn a_thread_that_lost_its_id_has_the_one_that_the_event_tells() {
         (thread.tid, thread.pid)
     };
     assert_eq!(thread(Some((40, 41)), 41), (41, Some(40)));
-    // The ids of the idle task: it, and two that are exiting.
+    // The ids of the idle task, and of two threads that are exiting.
     assert_eq!(thread(Some((0, 0)), 0), (0, Some(0)));
     assert_eq!(thread(Some((0, 0)), 42), (42, None));
     assert_eq!(thread(Some((43, 0)), 44), (44, Some(43)));
     assert_eq!(thread(Some((-1, -1)), 45), (45, None));
-    // ftrace tells no ids beside the event.
+    // ftrace has no ids besides the event.
     assert_eq!(thread(None, 46), (46, None));
     assert_eq!(thread(None, 0), (0, Some(0)));
 }

@@ -1,4 +1,4 @@
-//! User stacks of samples that hold registers and a copy of the stack (perf record --call-graph dwarf).
+//! User stacks of samples with registers and a copy of the stack (perf record --call-graph dwarf).
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::model::maps::{Maps, SEVERAL_FILES};
 use crate::model::stacks::EndReason;
 use crate::model::threads::Upid;
 
-/// Reasons that an issue names, the most frequent first.
+/// The most reasons in an issue, the most frequent first.
 const REASONS_NAMED: usize = 3;
 
 /// What the kernel copied of a thread in user mode.
@@ -59,7 +59,8 @@ impl Space for Mapped<'_> {
 }
 
 impl Session {
-    /// Adds the addresses of a process's user frames to a callchain, innermost first; says why they end.
+    /// Adds the addresses of a process's user frames to a callchain, the innermost first. Gives the reason why they
+    /// end.
     pub fn unwind(&mut self, pid: Option<i32>, user: &UserState<'_>, chain: &mut Vec<u64>) -> EndReason {
         let (upid, _) = self.space_of(pid);
         let Session { model, objects, unwinding, .. } = self;
@@ -80,7 +81,7 @@ impl Session {
         reason
     }
 
-    /// Counts a user stack, and why it has no further caller.
+    /// Counts a user stack, and the reason why it has no further caller.
     pub fn count_unwound(&mut self, reason: EndReason) {
         self.unwinding.total += 1;
         if reason != EndReason::NONE {
@@ -111,7 +112,7 @@ impl Session {
         })
     }
 
-    /// Says how many stacks reached their first function.
+    /// Reports the number of stacks that reached their first function.
     pub(crate) fn report_unwinding(&mut self) {
         let Unwinding { total, guessed, cut, .. } = &self.unwinding;
         let (total, guessed, cut_count) = (*total, *guessed, cut.values().sum::<u64>());

@@ -1,5 +1,5 @@
-//! Files made by hand, for what no trace at hand has: big-endian machines, 32-bit kernels, zlib, latency traces, the
-//! options that move times.
+//! Files made by hand, for cases that no trace of these tests has: big-endian machines, 32-bit kernels, zlib, latency
+//! traces, options that move times.
 
 use std::io::Write;
 
@@ -78,7 +78,7 @@ impl Writer {
         self.sized64(FORMAT);
     }
 
-    /// A page with events of the values, 1,000 ns apart.
+    /// A page with an event for each value, 1,000 ns apart.
     fn page(&mut self, ts: u64, values: &[u32]) {
         let start = self.bytes.len();
         self.number(ts, 8);
@@ -275,7 +275,7 @@ fn a_latency_trace_is_kept_as_text() {
     assert!(capture.buffers.is_empty());
 }
 
-/// A file of version 7 with so many options for its sections, which all point to one. Returns the place of that section.
+/// A file of version 7 with many options that all point to one section. Returns the place of that section.
 fn pointing(count: usize, id: u64, body: &[u8], unpacked: usize) -> Vec<u8> {
     let mut file = Writer::new(false, 8);
     file.initial("7");
@@ -308,7 +308,7 @@ fn small_parts_that_unpack_to_much_together_are_read_up_to_the_limit() {
     assert!(file.len() < 100_000);
     let capture = parse(&file).unwrap();
     let refused = capture.damages.iter().filter(|damage| damage.message.contains("over the limit of memory"));
-    // 256 MiB, and a little for the file itself.
+    // 256 MiB, and some more for the file itself.
     assert_eq!(refused.count(), 40 - 16);
 }
 

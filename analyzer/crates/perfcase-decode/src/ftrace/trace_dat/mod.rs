@@ -1,7 +1,7 @@
 //! trace.dat, versions 6 and 7, as trace-cmd writes them.
 //!
-//! Sources: the man pages trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). Where the file differs from them is said where
-//! it is read.
+//! Sources: the man pages trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5). Comments in this module say where a file differs
+//! from them.
 
 #[cfg(test)]
 mod built_tests;
@@ -23,7 +23,7 @@ use super::layout::PageLayout;
 /// The first bytes of every trace.dat.
 pub const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
-/// Reads everything but the pages. An error means that nothing can be read; what is damaged behind the header is in
+/// Reads everything except the pages. An error means that nothing can be read; damage after the header is in
 /// [`Capture::damages`].
 pub fn parse(data: &[u8]) -> Result<Capture, Issue> {
     let mut cursor = Cursor::new(data, 0, false);
@@ -52,7 +52,7 @@ pub fn parse(data: &[u8]) -> Result<Capture, Issue> {
     Ok(capture)
 }
 
-/// The layout by the file's `header_page`, or the usual one where that is missing or damaged.
+/// Gives the layout by the file's `header_page`; the usual layout where the text is missing or damaged.
 fn page_layout(capture: &mut Capture, page_size: u32, at: u64) -> PageLayout {
     let page_size = page_size as usize;
     let parsed = PageLayout::parse(&capture.header_page, capture.big_endian);

@@ -1,4 +1,4 @@
-//! Options of a trace.dat: numbered pieces of data behind a 16-bit id and a 32-bit size.
+//! Options of a trace.dat: each has a 16-bit id, a 32-bit size and data.
 
 use perfcase_archive::Issue;
 
@@ -33,7 +33,7 @@ pub(super) mod id {
 /// Most options that are read.
 pub(super) const MAX_OPTIONS: usize = 1 << 16;
 
-/// What an option said that belongs to no buffer yet.
+/// What options said before the buffer that it is about.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     /// The clock of the file (version 6 names it once).
@@ -42,8 +42,8 @@ pub(super) struct Collected {
     stats_buffer: String,
 }
 
-/// Takes in an option that versions 6 and 7 share. Options that do not concern the reading of events (hooks, process
-/// maps, guests, trace ids) are passed over.
+/// Reads an option that versions 6 and 7 share. Options that events do not need (hooks, process maps, guests, trace
+/// ids) are skipped.
 pub(super) fn take(
     id: u16,
     cursor: &mut Cursor,
@@ -74,7 +74,7 @@ pub(super) fn take(
     Ok(())
 }
 
-/// An instance's counters follow one that holds `Buffer: <name>` only.
+/// Reads an option of counters. The counters of an instance follow an option that has only `Buffer: <name>`.
 fn take_stats(text: &str, capture: &mut Capture, collected: &mut Collected) {
     match text.trim_start().strip_prefix("Buffer:") {
         Some(name) => collected.stats_buffer = name.trim().to_owned(),
@@ -86,13 +86,13 @@ fn add_offset(capture: &mut Capture, offset_ns: Option<i64>) {
     capture.ts_offset_ns = capture.ts_offset_ns.wrapping_add(offset_ns.unwrap_or(0));
 }
 
-/// The rest of the option as text, without NULs and white space at its end.
+/// Gives the rest of the option as text, without NULs and white space at the end.
 fn text(cursor: &mut Cursor) -> String {
     let bytes = cursor.bytes(cursor.remaining() as u64, "an option").unwrap_or_default();
     String::from_utf8_lossy(bytes).trim_end_matches(['\0', '\n', ' ']).to_owned()
 }
 
-/// A decimal, or hexadecimal behind `0x`, with an optional sign.
+/// Reads a decimal number, or a hexadecimal one after `0x`, with an optional sign.
 fn integer(text: &str) -> Option<i64> {
     let text = text.trim();
     let (negative, digits) = match text.strip_prefix('-') {

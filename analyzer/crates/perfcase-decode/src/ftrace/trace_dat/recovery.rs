@@ -1,5 +1,5 @@
-//! A version 7 file without its options: they stand at the end and are lost when the file is cut. Sections follow each
-//! other from the header on, so what is there can be found by walking them.
+//! A version 7 file without its options: they stand at the end and are lost when the file is cut. The sections follow
+//! each other after the header, so the rest is found section by section.
 
 use perfcase_archive::Issue;
 
@@ -12,8 +12,8 @@ use crate::ftrace::compression::Room;
 use crate::ftrace::cursor::Cursor;
 use crate::ftrace::stream::Segment;
 
-/// Walks the sections from the cursor's position. CPU numbers and clocks stand in the options, so CPUs are numbered in
-/// the order of their pages, and that is said.
+/// Reads the sections from the cursor's position. The numbers and clocks of the CPUs are in the lost options: CPUs get
+/// numbers in the order of their pages, and an issue says so.
 pub(super) fn scan(file: &mut Cursor, page_size: u32, capture: &mut Capture) -> Result<(), Issue> {
     let mut offset = file.position() as u64;
     let mut pages = Vec::new();
@@ -67,7 +67,7 @@ fn scan_section(id: u16, flags: u16, body: &mut Cursor, capture: &mut Capture) -
     read_section(id, &mut Cursor::new(&bytes, at, body.big_endian), capture)
 }
 
-/// Each CPU's chunks begin at a page's boundary of the file.
+/// Splits chunks by CPU: the chunks of each CPU begin at a page boundary of the file.
 fn compressed_cpus(mut body: Cursor, page_size: u32, room: &Room) -> Vec<CpuData> {
     let mut cpus = Vec::new();
     let end = body.offset() + body.remaining() as u64;
@@ -89,8 +89,8 @@ fn compressed_cpus(mut body: Cursor, page_size: u32, room: &Room) -> Vec<CpuData
     cpus
 }
 
-/// Without compression nothing marks where one CPU ends. A CPU's pages follow each other in time, so a page that is
-/// older than the one before it is taken as another CPU's first.
+/// Splits pages by CPU. Without compression nothing marks the end of a CPU's pages. They are in order of time, so a
+/// page that is older than the page before it is the first of another CPU.
 fn plain_cpus(mut body: Cursor, page_size: u32) -> Vec<CpuData> {
     let mut cpus: Vec<CpuData> = Vec::new();
     let (base, mut last_ts) = (body.offset(), u64::MAX);

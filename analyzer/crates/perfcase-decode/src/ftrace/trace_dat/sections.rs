@@ -7,10 +7,10 @@ use crate::ftrace::capture::{Capture, FormatText};
 use crate::ftrace::cursor::Cursor;
 use crate::ftrace::layout::event_header_is_known;
 
-/// Most event formats that are read. A 6.18 kernel has 2,323.
+/// The most event formats that are read. A 6.18 kernel has 2,323.
 const MAX_FORMATS: usize = 1 << 16;
 
-/// `header_page` and `header_event`, each behind its name and a 64-bit size.
+/// Reads `header_page` and `header_event`, each after its name and a 64-bit size.
 pub(super) fn header_info(cursor: &mut Cursor, capture: &mut Capture) -> Result<(), Issue> {
     cursor.expect(b"header_page\0", "header_page")?;
     capture.header_page = text64(cursor, "header_page")?;
@@ -24,13 +24,13 @@ pub(super) fn header_info(cursor: &mut Cursor, capture: &mut Capture) -> Result<
     Ok(())
 }
 
-/// Formats of the `ftrace` system: a count, then each with a 64-bit size.
+/// Reads the formats of the `ftrace` system: a count, then each after a 64-bit size.
 pub(super) fn ftrace_formats(cursor: &mut Cursor, capture: &mut Capture) -> Result<(), Issue> {
     let count = cursor.u32("the number of ftrace formats")?;
     formats_of(cursor, "ftrace", count, capture)
 }
 
-/// Formats of all other systems.
+/// Reads the formats of all other systems.
 pub(super) fn event_formats(cursor: &mut Cursor, capture: &mut Capture) -> Result<(), Issue> {
     for _ in 0..cursor.u32("the number of event systems")? {
         let system = cursor.string(255, "a system's name")?;
@@ -52,19 +52,19 @@ fn formats_of(cursor: &mut Cursor, system: &str, count: u32, capture: &mut Captu
     Ok(())
 }
 
-/// /proc/kallsyms behind a 32-bit size.
+/// Reads /proc/kallsyms after a 32-bit size.
 pub(super) fn kallsyms(cursor: &mut Cursor, capture: &mut Capture) -> Result<(), Issue> {
     capture.kallsyms = bytes32(cursor, "kallsyms")?;
     Ok(())
 }
 
-/// `printk_formats` behind a 32-bit size.
+/// Reads `printk_formats` after a 32-bit size.
 pub(super) fn printk(cursor: &mut Cursor, capture: &mut Capture) -> Result<(), Issue> {
     capture.printk_formats = bytes32(cursor, "printk_formats")?;
     Ok(())
 }
 
-/// `saved_cmdlines` behind a 64-bit size.
+/// Reads `saved_cmdlines` after a 64-bit size.
 pub(super) fn cmdlines(cursor: &mut Cursor, capture: &mut Capture) -> Result<(), Issue> {
     let size = cursor.u64("the size of saved_cmdlines")?;
     capture.saved_cmdlines = cursor.bytes(size, "saved_cmdlines")?.to_vec();

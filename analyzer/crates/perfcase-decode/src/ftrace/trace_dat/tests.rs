@@ -49,7 +49,7 @@ fn rows(data: &[u8]) -> (Vec<Row>, Vec<Issue>) {
     (rows, damages)
 }
 
-/// The same out of a line `            dd-2040  [000]    60.462941: sys_exit:             NR 64 = 1`.
+/// The same from a line `            dd-2040  [000]    60.462941: sys_exit:             NR 64 = 1`.
 fn reported(line: &str) -> Row {
     let (head, rest) = line.split_once(" [").unwrap();
     let pid = head.trim().rsplit_once('-').unwrap().1.parse().unwrap();
@@ -134,7 +134,7 @@ fn random(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Times and bytes of all events of a file, as far as it can be read; and how much damage was told.
+/// The times and bytes of all readable events of a file, and the number of reported damages.
 fn all_events(data: &[u8]) -> (Vec<(u64, Vec<u8>)>, usize) {
     let Ok(capture) = parse(data) else { return (Vec::new(), 1) };
     let mut merge = merge(data, &capture);
@@ -167,7 +167,7 @@ fn a_file_cut_anywhere_keeps_what_is_before_the_cut_and_says_so() {
             kept += events.len();
         }
         assert!(kept > 0, "{name}: no cut kept an event");
-        // Cut behind the pages, before or within the options at the end: no event may be missing.
+        // Cut after the pages, before or within the options at the end: no event may be missing.
         let (events, _) = all_events(&whole[..whole.len() - 5]);
         assert!(events.len() >= 4200, "{name}: {}", events.len());
     }

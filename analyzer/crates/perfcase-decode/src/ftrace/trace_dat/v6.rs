@@ -1,4 +1,4 @@
-//! Version 6: everything in one fixed order, never compressed; the places of the pages at the end.
+//! Version 6: a fixed order, without compression; the places of the pages are at the end.
 
 use perfcase_archive::Issue;
 
@@ -10,7 +10,7 @@ use crate::ftrace::cursor::Cursor;
 use crate::ftrace::layout::PageLayout;
 use crate::ftrace::stream::Segment;
 
-/// Most CPUs that are read: Linux's own limit is 8,192.
+/// The most CPUs that are read. Linux allows 8,192.
 pub(super) const MAX_CPUS: u32 = 1 << 14;
 
 pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -> Result<(), Issue> {
@@ -54,7 +54,7 @@ pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -
     Ok(())
 }
 
-/// An instance's name and where its part of the file begins. Newer files say how many CPUs it has.
+/// An instance's name and the beginning of its part of the file. Newer files also have its number of CPUs.
 struct Instance {
     offset: u64,
     name: String,
@@ -89,7 +89,7 @@ fn read_buffer_option(option: &mut Cursor) -> Result<Instance, Issue> {
     Ok(Instance { offset, name })
 }
 
-/// An instance's part is `flyrecord` and a table of its own.
+/// Reads an instance's part: `flyrecord` and a table of its CPUs.
 fn read_instance(
     cursor: &mut Cursor,
     instance: Instance,
@@ -104,7 +104,7 @@ fn read_instance(
     Ok(())
 }
 
-/// Offset and size for each CPU.
+/// Reads the offset and size of each CPU's pages.
 fn cpu_table(cursor: &mut Cursor, count: u32, capture: &mut Capture) -> Result<Vec<CpuData>, Issue> {
     let mut cpus = Vec::new();
     for cpu in 0..count {
@@ -119,7 +119,7 @@ fn cpu_table(cursor: &mut Cursor, count: u32, capture: &mut Capture) -> Result<V
     Ok(cpus)
 }
 
-/// The part of `offset..offset + size` that the file has, and what to say where that is not all.
+/// Gives the part of `offset..offset + size` that is in the file, and a damage where it is not all.
 pub(super) fn clamp(cpu: u32, offset: u64, size: u64, end: usize, at: u64) -> (std::ops::Range<usize>, Option<Issue>) {
     let start = usize::try_from(offset).unwrap_or(usize::MAX).min(end);
     let stop = usize::try_from(offset.saturating_add(size)).unwrap_or(usize::MAX).min(end);

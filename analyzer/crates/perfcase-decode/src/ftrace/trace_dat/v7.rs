@@ -1,4 +1,4 @@
-//! Version 7: sections anywhere in the file, found through chained sections of options.
+//! Version 7: sections anywhere in the file. A chain of option sections has their places.
 
 use std::borrow::Cow;
 
@@ -18,12 +18,12 @@ use crate::ftrace::stream::Segment;
 pub(super) const FLAG_COMPRESSED: u16 = 1;
 /// Section number of pages; other sections have the number of the option that points to them.
 pub(super) const SECTION_FLYRECORD: u16 = 3;
-/// Longest chain of option sections that is followed.
+/// The longest chain of option sections that is followed.
 const MAX_OPTION_SECTIONS: usize = 4096;
-/// Most chunks of one CPU that are read.
+/// The most chunks of one CPU that are read.
 const MAX_CHUNKS: u32 = 1 << 22;
 
-/// What the header of a section says.
+/// The header of a section.
 pub(super) struct SectionHeader {
     pub(super) id: u16,
     pub(super) flags: u16,
@@ -53,7 +53,7 @@ pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -
     let chain = chain.and_then(|last| trailing_strings(cursor, last));
     if let Err(damage) = chain {
         capture.damages.push(damage);
-        // The options stand at the end of the file: a file that was cut has none, but all that was before it.
+        // The options are at the end of the file: a cut file has everything except these.
         if buffers.is_empty() {
             cursor.seek(body_start as u64)?;
             return recovery::scan(cursor, page_size, capture);
@@ -68,8 +68,8 @@ pub(super) fn read(cursor: &mut Cursor, page_size: u32, capture: &mut Capture) -
     Ok(())
 }
 
-/// Behind the last section of options, at `last`, only the names of the sections follow. Nothing here needs them, but a file
-/// that ends within them was cut, and that is said.
+/// Only the names of the sections follow the last section of options, which is at `last`. Nothing here needs them, but
+/// a file that ends within them was cut, and an issue says so.
 fn trailing_strings(file: &Cursor, last: u64) -> Result<(), Issue> {
     let (options, body) = section_header(file, last)?;
     let Some(end) = body.offset().checked_add(options.size) else { return Ok(()) };
@@ -85,7 +85,7 @@ fn trailing_strings(file: &Cursor, last: u64) -> Result<(), Issue> {
     Ok(())
 }
 
-/// Where the last of the sections of options is.
+/// Gives the place of the last option section.
 fn read_option_chain(
     cursor: &mut Cursor,
     first: u64,
@@ -140,7 +140,7 @@ fn read_option(
     Ok(())
 }
 
-/// The text of a latency trace, which may be stored in chunks as pages are.
+/// Reads the text of a latency trace, which may be in chunks, as pages may.
 fn latency_text(file: &Cursor, offset: u64, capture: &mut Capture) -> Result<Vec<u8>, Issue> {
     let (header, mut body) = section_header(file, offset)?;
     if header.flags & FLAG_COMPRESSED == 0 {
@@ -221,7 +221,7 @@ fn open_buffer(
     Ok(())
 }
 
-/// A count, then each chunk behind its stored and unpacked size. Chunks before the damage are kept.
+/// Reads a count, then each chunk after its stored and its unpacked size. Chunks before a damage are kept.
 pub(super) fn chunks(cursor: &mut Cursor, room: &Room) -> (Vec<Segment>, Option<Issue>) {
     let mut segments = Vec::new();
     let mut read = || -> Result<(), Issue> {
@@ -248,7 +248,7 @@ pub(super) fn chunks(cursor: &mut Cursor, room: &Room) -> (Vec<Segment>, Option<
     (segments, damage)
 }
 
-/// The header of the section at `offset`, and a cursor over its body as far as the file has it.
+/// Gives the header of the section at `offset`, and a cursor over the part of its body that is in the file.
 pub(super) fn section_header<'a>(file: &Cursor<'a>, offset: u64) -> Result<(SectionHeader, Cursor<'a>), Issue> {
     let mut at = file.clone();
     at.seek(offset)?;
@@ -261,8 +261,8 @@ pub(super) fn section_header<'a>(file: &Cursor<'a>, offset: u64) -> Result<(Sect
     Ok((SectionHeader { id, flags, size }, Cursor::new(body, base, file.big_endian)))
 }
 
-/// The unpacked body of the section at `offset` and where it begins in the file. A body that was cut is damage, as its
-/// parts hang on each other.
+/// Gives the unpacked body of the section at `offset` and its place in the file. A cut body is an error, because its
+/// parts depend on each other.
 fn section<'a>(file: &Cursor<'a>, offset: u64, id: u16, capture: &Capture) -> Result<(Cow<'a, [u8]>, u64), Issue> {
     let (header, mut body) = section_header(file, offset)?;
     if header.id != id {
@@ -272,7 +272,7 @@ fn section<'a>(file: &Cursor<'a>, offset: u64, id: u16, capture: &Capture) -> Re
     let base = body.offset();
     if header.flags & FLAG_COMPRESSED == 0 {
         let bytes = body.bytes(header.size, "a section")?;
-        // Any number of options may point to the same section, and what it says is kept each time.
+        // Many options may point to the same section, and its content is kept each time.
         if !capture.room.take(bytes.len()) {
             return Err(Issue::error("corrupt", "the sections are together over the limit of memory").at(base));
         }

@@ -66,7 +66,7 @@ fn files_of_proc() {
     assert_eq!(
         found,
         [
-            // What ss said, not once more from /proc.
+            // The socket from ss, and not a second time from /proc.
             format!("family=inet protocol=tcp state=LISTEN {address} peer_address=0.0.0.0 peer_port=0 inode=623 \
                      recv_queue_bytes=2 send_queue_bytes=9"),
             format!("family=inet protocol=tcp state=ESTAB {address} peer_address=127.0.0.2 peer_port=40000 inode=700 \

@@ -10,7 +10,7 @@ use perfcase_decode::ftrace::Events;
 use crate::session::{Session, SourceId};
 use crate::source::Source;
 
-/// Opens a trace.dat. An error means that nothing of it can be read.
+/// Opens a trace.dat. An error means that nothing in it can be read.
 pub fn open_trace_dat<B: Deref<Target = [u8]> + Clone + 'static>(
     file: B,
     source: SourceId,

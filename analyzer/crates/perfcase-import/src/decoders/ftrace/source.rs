@@ -21,16 +21,17 @@ pub struct FtraceSource<B> {
     source: SourceId,
     common: CommonFields,
     formats: HashMap<u32, EventFormat>,
-    /// By the event's number: an event gets its table with its first record, for a trace knows thousands.
+    /// The events that had a record, by their number. An event gets its table with its first record, because a trace
+    /// describes thousands of events.
     known: Vec<Option<(TracepointId, EventId)>>,
     tsc_to_ns: Option<TscToNs>,
-    /// Records whose number no format has: how many, and where the first is.
+    /// Records of unknown events, by the event's number: how many, and the place of the first.
     unknown: HashMap<u32, (u64, u64)>,
-    /// Losses with a number, by stream.
+    /// The counted losses of each stream.
     counted_losses: Vec<u64>,
 }
 
-/// Notes the machine. What a capture's manifest says of it stays.
+/// Notes the machine. What the capture's manifest says stays.
 fn about_machine(session: &mut Session, uname: Uname<'_>) {
     if let Some(machine) = uname.machine {
         session.set_machine(machine);
@@ -41,7 +42,7 @@ fn about_machine(session: &mut Session, uname: Uname<'_>) {
 }
 
 impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
-    /// Tells the session what the trace says about itself.
+    /// Gives the session what the trace says about itself.
     pub fn open(events: Events<B>, source: SourceId, session: &mut Session) -> FtraceSource<B> {
         let capture = &events.capture;
         let (formats, errors) = capture.parse_formats();
@@ -85,7 +86,7 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
         self.tsc_to_ns.map_or(ts, |tsc| tsc.convert(ts)) as i64
     }
 
-    /// The key of an event's number, registered with its first record.
+    /// Gives the key of an event by its number. The first record registers the event.
     #[inline]
     fn event(&mut self, id: u32, session: &mut Session) -> Option<(TracepointId, EventId)> {
         match self.known.get(id as usize) {
@@ -114,7 +115,7 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
         Some((tracepoint, event))
     }
 
-    /// Losses and damage that a stream met on the way to its current event.
+    /// Notes the losses and damages before the current event of a stream.
     #[cold]
     fn news(&mut self, stream: usize, session: &mut Session) {
         let losses = self.events.merge.stream_mut(stream).take_losses();
@@ -131,7 +132,7 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
         }
     }
 
-    /// `what` happened on the stream's CPU; `count` events are gone.
+    /// Notes a loss of `count` events on the stream's CPU; `what` says how.
     fn lost(&self, stream: usize, count: Option<u64>, what: &str, session: &mut Session) {
         session.lost(self.source, count.unwrap_or(0));
         let cpu = self.events.merge.stream(stream).cpu;
@@ -145,7 +146,7 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
         session.issue_of(self.source, issue);
     }
 
-    /// What the kernel's own counters say beyond what the pages said.
+    /// Notes the losses that only the kernel's counters have, and not the pages.
     fn compare_counters(&self, session: &mut Session) {
         for stats in &self.events.capture.stats {
             let of_this = |stream: &usize| {
@@ -179,7 +180,7 @@ impl<B: Deref<Target = [u8]> + Clone> FtraceSource<B> {
         }
     }
 
-    /// Threads that no event named get the name that the tracer remembered.
+    /// Names the threads that no event named, by the tracer's own list.
     fn name_threads(&self, session: &mut Session) {
         let comms: HashMap<i32, &[u8]> = self.events.capture.comms().filter(|(_, comm)| *comm != b"<...>").collect();
         for utid in 0..session.model.threads.all.len() {
@@ -234,7 +235,7 @@ impl<B: Deref<Target = [u8]> + Clone> Source for FtraceSource<B> {
     }
 }
 
-/// The clock's name as the manifest writes it. None where the trace does not say.
+/// Gives the clock's name in the manifest's words; `None` where the trace does not name it.
 fn clock_name(clock: &str) -> Option<String> {
     Some(match clock {
         "" => return None,

@@ -1,5 +1,5 @@
-//! The user part of a callchain, where the kernel's own walk along frame pointers is not the best there is: branch
-//! records of calls (--call-graph lbr), registers and a copy of the stack (--call-graph dwarf).
+//! The user part of a callchain, if the recording has a better source than the kernel's frame pointers: branch records
+//! of calls (--call-graph lbr), or registers and a copy of the stack (--call-graph dwarf).
 
 use perfcase_decode::perf_data::attr::Attr;
 use perfcase_decode::perf_data::bytes::ByteOrder;
@@ -11,16 +11,17 @@ use crate::session::{Callers, EndReason, Session, UserState};
 
 /// PERF_CONTEXT_USER of perf_event.h.
 const USER: u64 = -512i64 as u64;
-/// Entries of a callchain from here on are markers (PERF_CONTEXT_MAX).
+/// The smallest entry of a callchain that is a marker (PERF_CONTEXT_MAX).
 const CONTEXT_MAX: u64 = -4095i64 as u64;
 /// PERF_SAMPLE_BRANCH_CALL_STACK.
 const BRANCH_CALL_STACK: u64 = 1 << 11;
 /// PERF_SAMPLE_REGS_ABI_32.
 const ABI_32: u64 = 1;
-/// kernel.perf_event_max_stack, unless it was set to something else.
+/// The default of kernel.perf_event_max_stack.
 const USUAL_MAX_STACK: usize = 127;
 
-/// Puts the best user part into a callchain; says why it ends, where that is known, and what its addresses are.
+/// Puts the best user part into a callchain. Gives the reason why it ends, where that is known, and the kind of its
+/// addresses.
 pub fn complete(
     chain: &mut Vec<u64>,
     more: Option<&More>,
@@ -50,7 +51,7 @@ pub fn complete(
                 None => "program counter or stack pointer were not recorded",
             },
         };
-        // perf numbers the program counter of 32-bit tasks as that of 64-bit ones.
+        // The program counter has the same number in tasks of 32 and of 64 bits.
         let pc = if machine == Some(Machine::X86_64) { registers.get(8) } else { registers.get(32) };
         chain.extend(pc);
         let reason = session.end_reason(reason);
@@ -62,7 +63,7 @@ pub fn complete(
         && let Some(newest) = branches.iter().next()
         && let Some(user_part) = chain.iter().position(|&address| address == USER)
     {
-        // As perf's resolve_lbr_callchain_sample: where the latest call went, then where each call came from.
+        // As in perf's resolve_lbr_callchain_sample: the target of the latest call, then the origin of each call.
         chain.truncate(user_part + 1);
         chain.push(newest.to);
         chain.extend(branches.iter().map(|branch| branch.from));
@@ -71,7 +72,7 @@ pub fn complete(
     (kernels_limit(chain, attr, session), Callers::Returns)
 }
 
-/// The kernel stops at a number of addresses, which the event may set; markers do not count.
+/// Tells whether the kernel stopped at its limit of addresses, which the event may set. Markers do not count.
 fn kernels_limit(chain: &[u64], attr: &Attr, session: &mut Session) -> EndReason {
     let limit = if attr.max_stack > 0 { usize::from(attr.max_stack) } else { USUAL_MAX_STACK };
     if chain.len() < limit || chain.iter().filter(|&&address| address < CONTEXT_MAX).count() != limit {
@@ -80,7 +81,8 @@ fn kernels_limit(chain: &[u64], attr: &Attr, session: &mut Session) -> EndReason
     session.end_reason("the kernel's limit of frames")
 }
 
-/// The architecture where the file does not say it: by default perf asks for all registers of the machine.
+/// Gives the architecture of a file that does not name it, by the registers: by default perf records all registers of
+/// the machine.
 fn machine_of_mask(mask: u64) -> Option<Machine> {
     match mask & 0xff_ffff_ffff {
         0xff_0fff | 0xff_ffff => Some(Machine::X86_64),

@@ -1,10 +1,10 @@
-//! Samples that carry counter values (PERF_SAMPLE_READ): each counter's growth is a sample of its own event, as perf
-//! report and perf script count them.
+//! Samples that carry counter values (PERF_SAMPLE_READ): the growth of each counter is a sample of its event, as in
+//! perf report and perf script.
 
 use hashbrown::HashMap;
 use perfcase_decode::perf_data::read_format::ReadValue;
 
-/// Counters remembered at most: a bound for hostile ids.
+/// The most counters: a bound for hostile ids.
 const MOST: usize = 1 << 20;
 
 /// The last value of every counter.
@@ -14,7 +14,8 @@ pub struct LastValues {
 }
 
 impl LastValues {
-    /// How much the counter grew since its last sample: the period. Inherited counters run per thread.
+    /// Gives the growth of the counter since its last sample, which is the period. Inherited counters run for each
+    /// thread.
     pub fn period(&mut self, value: &ReadValue, thread: Option<i32>) -> Option<u64> {
         let key = (value.id?, thread.unwrap_or(0));
         if self.values.len() >= MOST && !self.values.contains_key(&key) {

@@ -22,29 +22,29 @@ use crate::session::{EventAttr, EventId, Session, SourceId};
 use crate::timeline::Moment;
 use crate::tracepoint::TracepointId;
 
-/// What the importer knows that the file does not.
+/// What the importer knows and the file does not.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// Lets memory of the file go that is not needed soon.
+    /// Frees the memory of the file that is not needed soon.
     pub release: Option<Release>,
-    /// The further files of a directory (`perf record --threads`), which hold records only.
+    /// The further files of a directory (`perf record --threads`), which have only records.
     pub parts: Vec<&'a [u8]>,
-    /// Formats of the recorded host's events from elsewhere, for recordings that were killed before perf wrote theirs.
+    /// Formats of the host's events from the capture, for recordings that were killed before perf wrote its own.
     pub formats: Vec<EventFormat>,
 }
 
-/// How the session knows an event.
+/// The session's key of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub event: EventId,
     pub tracepoint: Option<TracepointId>,
-    /// What its callchains are of, where that is a moment of a thread.
+    /// The moments of a thread that its callchains show.
     pub moment: Option<Moment>,
 }
 
 /// Scans a perf.data and registers what it says about itself.
 ///
-/// Damage becomes issues of the session; an error only where the file is no perf.data at all.
+/// Damage becomes issues of the session. An error means that the file is no perf.data.
 pub fn open<C>(
     content: C,
     session: &mut Session,
@@ -71,7 +71,8 @@ where
     Ok(PerfSource::new(content, recording, known, source, behind))
 }
 
-/// What the header says about the recorded host: all there is to know of a bare file.
+/// Notes what the header says about the recorded host. A perf.data without a capture has no other description of its
+/// host.
 fn describe_host(recording: &Recording, session: &mut Session) {
     let features = &recording.features;
     if let Some(arch) = &features.arch {
@@ -123,7 +124,8 @@ fn describe_source(recording: &Recording, session: &mut Session, source: SourceI
     }
 }
 
-/// Each switch counted by the kernel, or what perfcase-record's BPF programs write (recorder/src/stack_budget.c).
+/// Tells whether an event counts the kernel's switches, or is written by the BPF programs of perfcase-record
+/// (recorder/src/stack_budget.c).
 fn moment(attr: &Attr, name: Option<&str>) -> Option<Moment> {
     if attr.kind != TYPE_SOFTWARE || attr.sample_type & field::CALLCHAIN == 0 {
         return None;
@@ -185,7 +187,7 @@ fn events(recording: &mut Recording, session: &mut Session, source: SourceId, op
     known
 }
 
-/// Formats by id: the file's own, else those given.
+/// Gives formats by id: those of the file, otherwise the given ones.
 fn formats(recording: &mut Recording, options: &Options<'_>) -> HashMap<u32, EventFormat> {
     let mut by_id: HashMap<u32, EventFormat> =
         options.formats.iter().map(|format| (format.id, format.clone())).collect();
@@ -204,7 +206,7 @@ fn formats(recording: &mut Recording, options: &Options<'_>) -> HashMap<u32, Eve
     by_id
 }
 
-/// For each event the number of its group's leader, None for itself and for events without a group.
+/// Gives the number of the group's leader for each event; `None` for a leader and for events without a group.
 fn leaders(recording: &Recording) -> Vec<Option<usize>> {
     let mut leaders = vec![None; recording.events.list().len()];
     for (_, leader, members) in &recording.features.groups {

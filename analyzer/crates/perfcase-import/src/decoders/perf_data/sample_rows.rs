@@ -1,4 +1,4 @@
-//! A sample's rows: `sample`, its rarer fields, counter values, branches, and the tracepoint's own table; or
+//! The rows of a sample: `sample`, its rarer fields, counter values, branches, and the table of its tracepoint; or
 //! `guest_sample`.
 
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::session::{NO_TIME, Session, SourceId};
 use crate::tables::{BranchRow, GuestSampleRow, SampleDetailRow, SampleReadRow, SampleRow};
 use crate::timeline::Moment;
 
-/// Fields that have their place in `sample_detail`.
+/// The fields in `sample_detail`.
 const DETAILS: u64 = field::ADDR
     | field::STREAM_ID
     | field::REGS_USER
@@ -33,18 +33,18 @@ const DETAILS: u64 = field::ADDR
     | field::CGROUP
     | field::DATA_PAGE_SIZE
     | field::CODE_PAGE_SIZE;
-/// Stack copies of so many bytes are written out without waiting for the usual number of rows.
+/// Stack copies with this number of bytes are written before the usual number of rows is complete.
 const STACK_BYTES_HELD: usize = 32 << 20;
 
-/// Buffers that are used again for every sample, and counts.
+/// Buffers for all samples, and counts.
 pub struct Scratch {
     chain: Vec<u64>,
     registers: Vec<u64>,
     registers_intr: Vec<u64>,
     stack_bytes: usize,
-    /// Records by type; the last one counts all types beyond.
+    /// Records by type. The last entry counts all higher types.
     pub counts: [u64; 64],
-    /// Callchains whose user part was to follow and never did.
+    /// Callchains with a user part that should have followed and did not.
     pub cut_chain_count: u64,
     /// Tracepoint samples without a time.
     pub untimed_count: u64,
@@ -73,7 +73,7 @@ impl Default for Scratch {
     }
 }
 
-/// Where rows go.
+/// Makes the rows of a sample.
 pub(super) struct Rows<'a> {
     pub session: &'a mut Session,
     pub known: &'a [Known],
@@ -82,7 +82,7 @@ pub(super) struct Rows<'a> {
     pub scratch: &'a mut Scratch,
 }
 
-/// What all rows of one sample share.
+/// The values that all rows of a sample have in common.
 struct Common {
     clock_ns: i64,
     utid: Option<u32>,
@@ -92,7 +92,7 @@ struct Common {
 }
 
 impl Rows<'_> {
-    /// Decodes a sample and writes its rows; gives what is wrong with it.
+    /// Decodes a sample and writes its rows. Gives the damage of the sample.
     pub fn sample(
         mut self,
         (recording, file): (&Recording, &[u8]),
@@ -104,7 +104,7 @@ impl Rows<'_> {
             return None;
         };
         let (sample, damage) = event.plan.sample(body);
-        // A tracepoint is the host's wherever it was.
+        // A tracepoint is always of the host.
         let is_guest = matches!(header.misc & misc::CPUMODE_MASK, misc::GUEST_KERNEL | misc::GUEST_USER);
         if is_guest && known.tracepoint.is_none() {
             self.guest(recording, event, &sample, header, known);
@@ -114,13 +114,13 @@ impl Rows<'_> {
         let common = self.common(&sample, header, (recording, file), event, known);
         let sample_id = match sample.read {
             None => {
-                // Without the field a sample stands for the fixed period, as perf takes it.
+                // Without the field the period is the event's fixed period, as in perf.
                 let fixed = (!event.attr.flags.freq()).then_some(event.attr.period_or_freq);
                 self.row(&sample, &common, known, sample.period.or(fixed))
             }
             Some(_) => self.counters(recording, event, &sample, &common, known),
         };
-        // Events that have no data address carry 0.
+        // Events without a data address have 0.
         let is_bare = event.attr.sample_type & DETAILS == field::ADDR && sample.addr == Some(0);
         if event.attr.sample_type & DETAILS != 0 && !is_bare {
             self.details(event, &sample, sample_id);
@@ -153,7 +153,7 @@ impl Rows<'_> {
             }
         }
         match (known.tracepoint, sample.raw) {
-            // An event table says when: without a time there is no row.
+            // The tables of events have times: without a time there is no row.
             (Some(_), Some(_)) if common.clock_ns == NO_TIME => self.scratch.untimed_count += 1,
             (Some(tracepoint), Some(payload)) => {
                 let (pid, tid) = sample.pid_tid.map(ids).unwrap_or_default();
@@ -180,7 +180,7 @@ impl Rows<'_> {
         let clock_ns = clock_of(sample);
         let cpu_mode = (header.misc & misc::CPUMODE_MASK) as u8;
         let (pid, mut tid) = sample.pid_tid.map(ids).unwrap_or_default();
-        // The idle task's id, while the event says that another thread was running: an exiting one.
+        // The sample has the id of the idle task, but the event says that another thread ran: one that is exiting.
         if tid == Some(0)
             && let (Some(tracepoint), Some(payload)) = (known.tracepoint, sample.raw)
             && self.session.tracepoint_tid(tracepoint, payload).is_some_and(|tid| tid != 0)
@@ -200,8 +200,8 @@ impl Rows<'_> {
         Common { clock_ns, utid, cpu_mode, frame_id, stack_id }
     }
 
-    /// A sample in a guest: which thread of the host ran the guest is known, what ran there is not. A sample with
-    /// counter values makes a row for each counter that grew.
+    /// Writes the rows of a sample in a guest. The thread of the host that ran the guest is known, the thread in the
+    /// guest is not. A sample with counter values makes a row for each counter that grew.
     fn guest(&mut self, recording: &Recording, event: &Event, sample: &Sample, header: RecordHeader, known: Known) {
         let clock_ns = clock_of(sample);
         let (pid, tid) = sample.pid_tid.map(ids).unwrap_or_default();
@@ -256,8 +256,8 @@ impl Rows<'_> {
         sample_id
     }
 
-    /// A sample with counter values: a row for each counter that grew, as perf takes them. The leader's row is written
-    /// in any case, so that its stack and fields have a place.
+    /// Writes the rows of a sample with counter values: a row for each counter that grew, as in perf. The leader always
+    /// gets a row, which has the stack and the other fields.
     fn counters(
         &mut self,
         recording: &Recording,
@@ -340,7 +340,7 @@ fn clock_of(sample: &Sample) -> i64 {
     }
 }
 
-/// The cpu mode of an address that a branch came from or went to: kernels live in the upper half.
+/// Gives the CPU mode of a branch's address: the upper half is the kernel's.
 fn mode_of(address: u64) -> u8 {
     if address >> 63 == 1 { 1 } else { 2 }
 }

@@ -1,4 +1,4 @@
-//! Rows of records that are neither samples nor about threads' lives: switches, namespaces, cgroups, kernel text.
+//! Rows of other records: switches, namespaces, cgroups, kernel text.
 
 use perfcase_decode::perf_data::bytes::U64s;
 use perfcase_decode::perf_data::record::{Record, RecordHeader, misc};
@@ -12,7 +12,7 @@ const NAMESPACES: [&str; 7] = ["net", "uts", "ipc", "pid", "user", "mnt", "cgrou
 const KSYMBOL_UNREGISTER: u16 = 1;
 const BPF_LOAD: u16 = 1;
 
-/// Writes the rows of a record that has some.
+/// Writes the rows of a record, if it has some.
 pub fn write(record: &Record, header: RecordHeader, clock_ns: i64, trailer: &Trailer, session: &mut Session) {
     match *record {
         Record::Switch { other } => switch(other, header, clock_ns, trailer, session),

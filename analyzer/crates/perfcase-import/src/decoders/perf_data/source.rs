@@ -59,21 +59,21 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
         }
     }
 
-    /// What the file says about itself: host, command, clocks.
+    /// Notes what the file says about itself: host, command, clocks.
     pub fn recording(&self) -> &Recording {
         &self.recording
     }
 
     fn decode(&mut self, entry: Entry, session: &mut Session) {
         let PerfSource { content, recording, .. } = self;
-        // The scan found the whole record, so this holds unless the file changed under us.
+        // The scan found the complete record, so this fails only if the file changed since.
         let Some((header, body)) = recording.record(content, entry) else { return };
         *recording_count(&mut self.scratch, header.kind) += 1;
         let Some(event) = recording.events.of_record(header, body) else {
             return self.unknown_event(entry, header);
         };
         if header.kind == kind::SAMPLE {
-            // The borrow of the file is separate from the state that rows change.
+            // The borrowed file is separate from the state that changes with rows.
             let (known, source) = (&self.known, self.source);
             let rows = super::sample_rows::Rows {
                 session,
@@ -109,7 +109,7 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
                 format!("a {name} record is shorter than its fields; it is not used")
             });
         };
-        // Without an event it is not known how long the trailer is.
+        // Without an event the length of the trailer is unknown.
         let end = plan.map_or(0, |plan| body.len().saturating_sub(plan.trailer_bytes()));
         let left = end.saturating_sub(fields.at().next_multiple_of(8));
         let is_used = left == 0 || record::ends_in_text(header.kind);
@@ -130,7 +130,7 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
         }
     }
 
-    /// What lies far behind the record leaves the memory.
+    /// Frees the memory of records long before this one.
     fn release(&mut self, entry: Entry) {
         match self.recording.arena_offset(entry) {
             None => self.in_file.pass(self.recording.file_offset(entry)),
@@ -187,7 +187,7 @@ impl<C: Deref<Target = [u8]>> Source for PerfSource<C> {
     }
 }
 
-/// Tells the session what a record other than a sample says.
+/// Gives the session a record that is not a sample.
 fn apply(record: &Record, header: RecordHeader, clock_ns: i64, session: &mut Session) {
     match *record {
         Record::Mmap(ref map) => mapping(map, header, session),
@@ -224,7 +224,7 @@ fn positive(id: i32) -> Option<i32> {
 
 fn mapping(map: &Mmap, header: RecordHeader, session: &mut Session) {
     let cpu_mode = header.misc & misc::CPUMODE_MASK;
-    // Guests' mappings (modes 4 and 5) are not of the recorded kernel and its processes.
+    // Mappings of guests (modes 4 and 5) are not of the recorded kernel and its processes.
     if cpu_mode > 3 {
         return;
     }

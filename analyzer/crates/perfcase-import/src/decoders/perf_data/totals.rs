@@ -1,4 +1,4 @@
-//! Records that were counted but make no rows, as issues: nothing is left out in silence.
+//! Issues with records that make no rows: their number is always reported.
 
 use perfcase_archive::Issue;
 use perfcase_decode::perf_data::record::kind;
@@ -7,7 +7,7 @@ use perfcase_decode::perf_data::simpleperf;
 
 use super::sample_rows::Scratch;
 
-/// Kinds without rows of their own, and what they would tell.
+/// Kinds of records without rows, and what such records say.
 const COUNTED: [(u32, &str); 9] = [
     (kind::READ, "counter values of tasks that ended (perf record --stat) are not decoded"),
     (kind::AUX, "hardware trace data (AUX) arrived; hardware traces are not decoded"),
@@ -20,7 +20,7 @@ const COUNTED: [(u32, &str); 9] = [
     (kind::SCHEDSTAT_DOMAIN, "schedstat of perf sched stats is not decoded"),
 ];
 
-/// Notes the counts; `decoded` has those of the kernel's record types.
+/// Notes the counts. `decoded` has the counts of the kernel's record types.
 pub fn note(recording: &mut Recording, decoded: &Scratch) {
     for (number, &count) in decoded.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
         *recording.counts.entry(number as u32).or_default() += count;

@@ -1,11 +1,11 @@
-//! Rows of what a sample's text has beside its address.
+//! Rows of the rarer fields of a sample's text.
 
 use perfcase_decode::perf_script::details::{Details, Place, Registers};
 
 use crate::session::Session;
 use crate::tables::{BranchRow, SampleDetailRow};
 
-/// Pushes the rows of the rarer fields, as the perf.data has them.
+/// Pushes the same rows as for a perf.data.
 pub fn push(session: &mut Session, sample_id: u32, details: &Details) {
     let mut frame_of =
         |(address, object): &Place| session.named_frame(object.as_deref(), *address, *address >> 63 == 1, None, None);

@@ -1,4 +1,4 @@
-//! Lays printed fields out as a record of the kernel, so that they go the way of all tracepoints.
+//! Makes a record of the kernel from printed fields, so that the session treats it like any other tracepoint.
 
 use hashbrown::HashMap;
 use perfcase_decode::format::state_bits::TODAY;
@@ -8,14 +8,14 @@ use perfcase_decode::perf_script::fields::{Field, Value};
 use crate::session::{Session, SourceId};
 use crate::tracepoint::TracepointId;
 
-/// Names of threads and the flags of a request have their place in the record; other text follows it.
+/// Texts with a fixed place in the record: names of threads, and the flags of a request. Other texts follow the record.
 const FIXED_TEXT: [&str; 6] = ["comm", "prev_comm", "next_comm", "child_comm", "newcomm", "rwbs"];
 const FIXED_TEXT_BYTES: usize = 32;
 const TEXT_BYTES_MAX: usize = 16 << 10;
-/// Forms that events may come in: a bound for hostile input.
+/// The most forms of events: a bound for hostile input.
 const MOST_LAYOUTS: usize = 8192;
 
-/// The record forms that were seen. An event whose fields differ from line to line has several.
+/// The known forms of records. An event has several forms if its fields differ from line to line.
 #[derive(Default)]
 pub struct Layouts {
     known: HashMap<String, TracepointId>,
@@ -24,7 +24,7 @@ pub struct Layouts {
 }
 
 impl Layouts {
-    /// The key of the form and the record's bytes; `None` beyond the bound.
+    /// Gives the key of the form and the record's bytes; `None` above the bound.
     pub fn lay_out(
         &mut self,
         session: &mut Session,
@@ -77,7 +77,7 @@ impl Layouts {
             }
             Value::Text(text) => {
                 let text = &text.as_bytes()[..text.len().min(TEXT_BYTES_MAX)];
-                // The place is 16 bits wide: what does not fit any more is left out.
+                // A place has 16 bits: texts that do not fit are left out.
                 let start = self.record.len();
                 let text = if start + text.len() < usize::from(u16::MAX) { text } else { b"" };
                 let start = start.min(usize::from(u16::MAX));
@@ -127,7 +127,7 @@ fn format(system: &str, event: &str, fields: &[Field]) -> EventFormat {
         laid
     });
     let fields = layout.collect();
-    // The letters of a state have become bits of 4.14 already.
+    // The letters of a state are bits of 4.14 already.
     let print_fmt = if event == "sched_switch" { TODAY.to_string() } else { String::new() };
     EventFormat { system: system.to_string(), name: event.to_string(), id: 0, fields, print_fmt }
 }

@@ -1,8 +1,8 @@
 //! `perf script` text: samples, callchains and the printed fields of tracepoints.
 //!
-//! The text holds less than the perf.data it was made from: times in microseconds unless `--ns` was given, names instead
-//! of mappings, and of a tracepoint only what its print format shows. What it does hold goes the same way as the
-//! perf.data's records: a tracepoint's fields are laid out as a record again and handed to the session.
+//! The text has less than its perf.data: times in microseconds without `--ns`, names instead of mappings, and only the
+//! printed fields of a tracepoint. The rest is treated like records of a perf.data: the fields of a tracepoint become a
+//! record again, which the session gets.
 
 mod detail_rows;
 mod layout;

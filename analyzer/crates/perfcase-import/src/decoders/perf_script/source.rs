@@ -17,7 +17,7 @@ use crate::source::Source;
 use crate::syscall_names;
 use crate::tables::SampleRow;
 
-/// Starts to read `perf script` text. It never fails: lines that are not understood become issues.
+/// Starts to read `perf script` text. It never fails: unknown lines become issues.
 pub fn open(content: Content, session: &mut Session, source: SourceId) -> Box<dyn Source> {
     let mut script = PerfScript {
         reader: Reader::new(content),
@@ -28,7 +28,7 @@ pub fn open(content: Content, session: &mut Session, source: SourceId) -> Box<dy
         call_numbers: None,
         is_old_kernel: false,
     };
-    // The host's facts stand before the samples, and the architecture names the system calls.
+    // The facts about the host are before the samples, and the architecture names the system calls.
     script.advance(session);
     Box::new(script)
 }
@@ -39,7 +39,7 @@ struct PerfScript {
     next: Option<Next>,
     events: HashMap<String, EventId>,
     layouts: Layouts,
-    /// Numbers of the system calls by name: the text of their own tracepoints has only the name.
+    /// The numbers of the system calls by name: the text of their tracepoints has only names.
     call_numbers: Option<HashMap<&'static str, i64>>,
     /// The header names a kernel before 4.14.
     is_old_kernel: bool,
@@ -84,12 +84,12 @@ impl PerfScript {
         id
     }
 
-    /// The number of the system call that an event such as `sys_enter_openat` is of.
+    /// Gives the number of the system call of an event such as `sys_enter_openat`.
     fn call_number(&mut self, session: &Session, event: &str) -> Option<i64> {
         let numbers = self.call_numbers.get_or_insert_with(|| {
             let names = syscall_names::table(session.model.host.machine.as_deref());
             let mut numbers = HashMap::new();
-            // The machine's own convention comes first.
+            // The names of the machine's main convention come first.
             for (_, number, name, _) in names.each() {
                 numbers.entry(name).or_insert(number);
             }
@@ -110,7 +110,7 @@ impl PerfScript {
         let stack_id = session.named_stack(&chain);
         let (pid, tid) = ids((head.pid.unwrap_or(if head.tid == 0 { 0 } else { -1 }), head.tid));
         let utid = tid.map(|tid| session.utid(head.clock_ns, tid, pid));
-        // perf calls a thread whose name it does not know by its number.
+        // perf prints the number of a thread if it does not know the name.
         let is_named = !head.comm.is_empty() && !head.comm.starts_with(':');
         if let (Some(tid), true) = (tid.filter(|&tid| tid != 0), is_named) {
             session.comm(head.clock_ns, pid, tid, head.comm.as_bytes());
@@ -156,7 +156,7 @@ fn frame_id(session: &mut Session, frame: &Frame<'_>) -> u32 {
     session.named_frame(frame.object, frame.address, frame.is_kernel, frame.symbol, frame.offset)
 }
 
-/// Notes a fact of the header. What is known of the host already stays.
+/// Notes a fact of the header. Known facts about the host stay.
 fn learn(fact: Fact<'_>, host: &mut HostFacts, source: &mut SourceInfo) {
     let keep = |known: &mut Option<String>, value: &str| {
         known.get_or_insert_with(|| value.to_string());

@@ -119,13 +119,13 @@ fn what_is_beyond_a_bound_is_counted() {
     assert_eq!(session.model.issues.list()[0].count, 3);
     let deep =
         "app  10/11 [000]     1.000001:          7 cycles:u: \n".to_string() + &"\t 401136 f (/x)\n".repeat(4098);
-    // The line that ends a callchain is looked at twice, and is one line.
+    // The line after a callchain is read twice and counts once.
     let (session, issues) = import(format!("{deep}{head}{}\n", " ".repeat(65536)).as_bytes());
     assert_eq!(issues, [("long_lines", None), ("deep_stacks", None), ("rounded_times", None)]);
     assert_eq!((session.model.issues.list()[0].count, session.model.issues.list()[1].count), (1, 2));
 }
 
-/// As perf script -F comm,tid,event,ip,sym,dso prints them, and what editors and pipes make of it.
+/// Samples as perf script -F comm,tid,event,ip,sym,dso prints them, and after editors and pipes changed them.
 #[test]
 fn samples_without_time_and_cpu() {
     let text = "# event : name = cycles:u, , id = { 1 }\nsh   474 cycles:u: \n\t 3df30 f+0x1 (/bin/sh)\n\t 4780 [unknown] (/bin/sh)\n\n\

@@ -8,22 +8,22 @@ use crate::session::{NO_TIME, Session, SourceId};
 use crate::source::Source;
 use crate::tables::PmcIntervalRow;
 
-/// Events that are named in a report.
+/// The most events that an issue names.
 const NAMES_MAX: usize = 100;
 
-/// What the text itself does not say.
+/// What the importer knows and the text does not say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The capture's clock when perf stat started: its times count from there. Without it they count from the
-    /// capture's start, whatever that is.
+    /// The capture's clock when perf stat started: its times count from there. Without it they count from the capture's
+    /// start.
     pub started_ns: Option<i64>,
     /// The capture's clock when perf stat ended: the time of totals without `-I`.
     pub ended_ns: Option<i64>,
-    /// The capture's clock when the only command that is counted began: the interval that this is in begins then.
+    /// The capture's clock when the only counted command began: the interval that contains this moment begins then.
     pub command_ns: Option<i64>,
 }
 
-/// Starts to read `perf stat` output. It never fails: lines that are not understood become issues.
+/// Starts to read `perf stat` output. It never fails: unknown lines become issues.
 pub fn open(content: Content, source: SourceId, options: Options) -> Box<dyn Source> {
     let mut reader = Reader::new(content);
     Box::new(PerfStat {
@@ -50,12 +50,12 @@ struct PerfStat {
     not_supported: Vec<String>,
     row_count: u64,
     counted: u64,
-    /// An event waited for something to count.
+    /// An event had nothing to count.
     waited: bool,
 }
 
 impl PerfStat {
-    /// The reading's time on the capture's clock; [`NO_TIME`] where nobody said when perf stat started.
+    /// Gives the reading's time on the capture's clock, in ns; [`NO_TIME`] where the start of perf stat is unknown.
     fn clock_ns(&self, reading: &Reading) -> i64 {
         match (reading.at_ns, self.options.started_ns) {
             (Some(at), Some(start)) => start.saturating_add(at),
@@ -67,7 +67,8 @@ impl PerfStat {
         }
     }
 
-    /// Length of the interval that ends at `at`: from the end of the one before it, or from the command's beginning in it.
+    /// Gives the length in ns of the interval that ends at `at`: from the end of the interval before it, or from the
+    /// command's beginning in it.
     fn interval_ns(&mut self, at: Option<i64>) -> Option<i64> {
         let at = at?;
         if self.interval_end != Some(at) {
@@ -93,7 +94,7 @@ impl PerfStat {
             None => self.interval_ns(reading.at_ns),
         };
         let end_ns = session.ts(clock_ns).or(reading.at_ns).or(reading.elapsed_ns).unwrap_or(0);
-        // perf stat prints when an interval ended; a row says when it began.
+        // perf stat prints the end of an interval, and a row has its beginning.
         let ts_ns = end_ns.saturating_sub(interval_ns.unwrap_or(0));
         let (cpu, aggregate) = match &reading.scope {
             Scope::All => (None, None),
@@ -142,7 +143,8 @@ impl Source for PerfStat {
 
     fn finish(&mut self, session: &mut Session) {
         if let (None, Some(end)) = (self.options.started_ns, self.interval_end) {
-            // All other sources are done: what the start is is settled now. A lone file's is perf stat's own.
+            // All other sources are done, so the capture's start is known now. Without other sources it is the start of
+            // perf stat.
             let start = session.start_ns();
             session.ts(start);
             session.ts(start.saturating_add(end));
@@ -160,7 +162,7 @@ impl Source for PerfStat {
         if self.row_count == 0 {
             issue(Issue::warning("no_records", "there is no counter value in it"));
         } else if self.counted == 0 {
-            // What never ran is not counted: an idle process, a control group without tasks.
+            // Nothing ran, so nothing was counted: an idle process, a control group without tasks.
             let severity = if self.waited { Severity::Info } else { Severity::Warning };
             let message = "not one event was counted in it: see pmc_interval.status";
             issue(Issue::new(severity, "nothing_counted", message));

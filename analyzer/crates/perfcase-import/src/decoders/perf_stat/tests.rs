@@ -128,7 +128,7 @@ fn a_run_that_counted_nothing_is_a_warning() {
     assert_eq!((rows.len(), issues), (1, vec!["not_supported", "nothing_counted"]));
 }
 
-/// As perf 6.1 prints `-x ' '`: with units, without, for what was not counted, with a deviation, by interval and CPU.
+/// Lines of `-x ' '` of perf 6.1: with units, without units, not counted, with a deviation, by interval and CPU.
 #[test]
 fn spaces_separate_too() {
     let text = "0.59 msec task-clock 587750 100.00 0.650 CPUs utilized\n\

@@ -1,11 +1,11 @@
-//! /proc/meminfo to rows of `proc_memory`: which name goes to which column.
+//! /proc/meminfo, to rows of `proc_memory`: the column of each name.
 
 use perfcase_decode::proc::meminfo::MemInfo;
 
 use super::rows::signed;
 use crate::tables::ProcMemoryRow;
 
-/// Declares the columns of each name, both ways: a line each.
+/// Declares the column of each name, a line for each.
 macro_rules! columns {
     ($(($name:literal, $column:ident),)*) => {
         /// The names of /proc/meminfo that have a column.

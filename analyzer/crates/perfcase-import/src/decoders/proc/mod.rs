@@ -16,19 +16,19 @@ use crate::session::{Session, SourceId};
 use crate::source::Source;
 use rows::{Outcome, Rows};
 
-/// What the wall clock may go apart from the monotonic one between two readings, in ns. Slewing changes the rate of both; the
-/// two are read one after the other, by a process that may be interrupted.
+/// The smallest step of the wall clock, in ns. Smaller differences between the two clocks are normal: they are read one
+/// after the other, by a process that may be interrupted.
 pub const CLOCK_STEP_NS: u128 = 20_000_000;
 
-/// Different paths that are told apart in the reports at the end.
+/// The most paths that the issues at the end tell apart.
 const PATHS_MAX: usize = 1024;
 
-/// What the stream itself does not say.
+/// What the importer knows and the stream does not say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// USER_HZ of the recorded host; 100 where it is unknown, which is what every architecture in use has.
+    /// USER_HZ of the recorded host; 100 where it is unknown, which is the value of every current architecture.
     pub clock_ticks_per_s: Option<u64>,
-    /// The host was started again before: a process id means another process now.
+    /// The host was booted before this stream: a process id means another process now.
     pub is_after_reboot: bool,
 }
 
@@ -62,7 +62,7 @@ pub fn open(content: Content, session: &mut Session, source: SourceId, options: 
     Box::new(snapshots)
 }
 
-/// Where nothing said how large pages are, the first snapshot may tell.
+/// Works out the size of a page from the first snapshot, where nothing states it.
 fn find_page_size(content: &Content, session: &mut Session, source: SourceId) {
     let (mut at, mut files) = (0, Vec::new());
     while let Some(step) = stream::read(content, at) {
@@ -83,18 +83,18 @@ fn find_page_size(content: &Content, session: &mut Session, source: SourceId) {
 
 struct Snapshots {
     content: Content,
-    /// Where the next frame is.
+    /// The place of the next frame.
     at: usize,
     /// Its time.
     next: Option<i64>,
-    /// Times never go back, whatever a damaged line says.
+    /// The latest time: times never go back, even if a damaged line has an earlier one.
     clock_ns: i64,
     source: SourceId,
     rows: Rows,
-    /// Number of the snapshot that has begun and not ended.
+    /// The number of the snapshot that began and did not end yet.
     open_since: Option<u32>,
     damage: Vec<(u64, Damage)>,
-    /// Files by a name that leaves out process numbers, with the offset of the first and their number.
+    /// Files by a name without process numbers, with the offset of the first and their number.
     damaged_files: BTreeMap<String, (u64, u64)>,
     other_files: BTreeMap<String, (u64, u64)>,
     unreadable: BTreeMap<(String, i32), (u64, u64)>,
@@ -102,15 +102,15 @@ struct Snapshots {
     snapshot_count: u64,
     /// CLOCK_MONOTONIC and CLOCK_REALTIME at the beginning of the snapshot before.
     clocks: Option<(i64, i64)>,
-    /// Until its first record: the processes of before are to be forgotten.
+    /// True until the first record after a boot: then the processes before it are forgotten.
     is_after_reboot: bool,
 }
 
-/// ENOENT and ESRCH: the thread ended between the listing and the reading.
+/// ENOENT and ESRCH: the thread ended after it was listed and before it was read.
 const VANISHED: [i32; 2] = [2, 3];
 
 impl Snapshots {
-    /// Goes to the next frame, noting damage on the way.
+    /// Goes to the next frame, and notes damage before it.
     fn find_next(&mut self) {
         self.next = None;
         while let Some(step) = stream::read(&self.content, self.at) {
@@ -123,7 +123,7 @@ impl Snapshots {
         }
     }
 
-    /// Says where the wall clock was set: the capture's own clock went on evenly, so that no interval is wrong.
+    /// Reports a step of the wall clock. The capture's own clock did not step, so all intervals are right.
     fn watch_clocks(&mut self, session: &mut Session, clock_ns: i64, realtime_ns: i64, at: u64) {
         let before = self.clocks.replace((clock_ns, realtime_ns));
         // A folder of copies has no wall clock.
@@ -164,7 +164,7 @@ impl Snapshots {
                 if VANISHED.contains(&errno) && thread::parse_path(path).is_some() {
                     self.vanished_count += 1;
                 } else if devices::link_path(path).is_none() {
-                    // A link that is down or virtual has no speed: that is no loss.
+                    // A link that is down or virtual has no speed: this is no loss.
                     count(&mut self.unreadable, (generic(path), errno), at);
                 }
             }
@@ -260,17 +260,17 @@ impl Source for Snapshots {
     }
 }
 
-/// Seconds with three digits.
+/// Writes seconds with three decimals.
 fn seconds(ns: i128) -> String {
     format!("{}{}.{:03}", if ns < 0 { "-" } else { "" }, ns.abs() / 1_000_000_000, ns.abs() / 1_000_000 % 1000)
 }
 
-/// The same with its sign, for a difference.
+/// Writes seconds with a sign, for a difference.
 pub fn signed_seconds(ns: i128) -> String {
     format!("{}{}", if ns < 0 { "" } else { "+" }, seconds(ns))
 }
 
-/// A path without the numbers of processes and threads, for counting.
+/// Gives a path without the numbers of processes and threads, for counts.
 fn generic(path: &str) -> String {
     match thread::parse_path(path) {
         Some(at) if at.tid.is_some() => format!("/proc/PID/task/TID/{}", at.file),
@@ -279,7 +279,7 @@ fn generic(path: &str) -> String {
     }
 }
 
-/// Where a file is; a stream's first byte belongs to none.
+/// Gives the place of a file. The first byte of a stream is in no file.
 fn place(at: u64) -> Option<u64> {
     (at > 0).then_some(at)
 }

@@ -27,7 +27,7 @@ fn push_numa(session: &mut Session, at: At, process: &Process, bytes: &[u8]) -> 
     bytes.is_empty() || !nodes.is_empty()
 }
 
-/// What is known of the process whose files come now.
+/// The process that the current files are of.
 #[derive(Default)]
 pub struct Process {
     /// Its id.
@@ -53,16 +53,16 @@ impl Process {
     }
 }
 
-/// The last of what is written only when it changes, and who holds each socket in this snapshot.
+/// The last values of tables that only get rows for changes, and the holders of each socket in this snapshot.
 #[derive(Default)]
 pub struct Processes {
     commands: HashMap<Upid, (Option<String>, Option<String>)>,
     limits: HashMap<Upid, Vec<u8>>,
-    /// Inode of a socket to those that have it open.
+    /// The processes and descriptors that have a socket open, by its inode.
     pub holders: HashMap<u64, Vec<Holder>>,
 }
 
-/// Who has a socket open.
+/// A descriptor of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder {
     /// The process.
@@ -73,13 +73,13 @@ pub struct Holder {
     pub fd: i32,
 }
 
-/// Files that are read here.
+/// Tells whether this module reads a file.
 pub fn is_known(file: &str) -> bool {
     matches!(file, "stat" | "status" | "io" | "smaps_rollup" | "numa_maps" | "cmdline" | "cgroup" | "limits" | "fd")
 }
 
 impl Processes {
-    /// Takes in a file. False when it is not as the kernel writes it.
+    /// Reads a file. False when the kernel does not write it like this.
     pub fn file(&mut self, session: &mut Session, at: At, process: &mut Process, file: &str, bytes: &[u8]) -> bool {
         match file {
             "stat" => {
@@ -164,7 +164,7 @@ impl Processes {
         bytes.is_empty() || !links.is_empty()
     }
 
-    /// The process's files are all there: its rows.
+    /// Writes the rows of a process after its last file.
     pub fn push(&mut self, session: &mut Session, snapshot: u32, source_id: SourceId, units: Units, process: Process) {
         let at = At { ts_ns: process.ts_ns, snapshot, source_id };
         if process.command.is_some() || process.cgroup.is_some() {
@@ -202,23 +202,23 @@ impl Processes {
     }
 }
 
-/// What the kernel's own units are on this host.
+/// The kernel's units on this host.
 #[derive(Clone, Copy)]
 pub struct Units {
     /// USER_HZ.
     pub ticks_per_s: u64,
-    /// Bytes of a page, where that is known.
+    /// Bytes of a page; `None` where it is unknown.
     pub page_size_bytes: Option<u64>,
 }
 
 impl Units {
-    /// Ticks as ns.
+    /// Converts ticks to ns.
     pub fn ns(self, ticks: Option<u64>) -> Option<i64> {
         let ns = u128::from(ticks?) * 1_000_000_000 / u128::from(self.ticks_per_s.max(1));
         i64::try_from(ns).ok()
     }
 
-    /// Pages as bytes.
+    /// Converts pages to bytes.
     pub fn bytes(self, pages: Option<u64>) -> Option<i64> {
         let pages = pages?;
         if pages == 0 {

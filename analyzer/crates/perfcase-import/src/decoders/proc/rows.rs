@@ -12,23 +12,24 @@ use super::{memory, socket};
 use crate::session::{NO_TIME, Session, SourceId, Utid};
 use crate::tables::{ProcCpuRow, ProcLoadRow, ProcSystemRow, ProcThreadRow};
 
-/// Counters are signed in the tables, so that a query may subtract them; one beyond that range is no counter.
+/// Gives a counter as a signed number, so that queries can subtract counters; `None` for one outside of this range.
 pub fn signed(counter: Option<u64>) -> Option<i64> {
     counter.and_then(|counter| i64::try_from(counter).ok())
 }
 
-/// What was made of a file.
+/// The result of a file.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
     /// Rows.
     Read,
-    /// Nothing: it is not as documented, or cut.
+    /// Nothing: it is damaged or cut.
     Damaged,
     /// No decoder reads it.
     Other,
 }
 
-/// Snapshots to rows. A thread's files come one after the other; its row is pushed when another's begin.
+/// Makes rows of snapshots. The files of a thread come one after the other; its row is pushed when the files of another
+/// thread begin.
 pub struct Rows {
     source: SourceId,
     units: Units,
@@ -38,15 +39,15 @@ pub struct Rows {
     last_read: HashMap<Utid, LastRead>,
     process: Option<Process>,
     processes: Processes,
-    /// When each thread started, in ticks after boot: what tells threads of the same id apart.
+    /// The start of each thread in ticks after boot, which tells threads of the same id apart.
     starts: HashMap<Utid, u64>,
-    /// Lines of /proc/stat that are not understood.
+    /// The number of unknown lines of /proc/stat.
     pub unknown_stat_lines: u64,
     /// Names of /proc/meminfo without a column.
     pub unknown_memory: Vec<String>,
 }
 
-/// The last content of a thread's files. The sampler leaves them out for as long as schedstat stays the same.
+/// The last content of a thread's files. The sampler leaves them out while schedstat stays the same.
 #[derive(Default)]
 struct LastRead {
     schedstat: (u64, u64, u64),
@@ -64,12 +65,12 @@ struct Thread {
     schedstat: Option<(u64, u64, u64)>,
     io: Io,
     wait_channel: Option<Vec<u8>>,
-    /// Whether this snapshot has more of it than stat and schedstat.
+    /// Whether this snapshot has more files of it than stat and schedstat.
     has_others: bool,
 }
 
 impl Rows {
-    /// Rows of a source whose host counts `ticks_per_s`.
+    /// Begins with a source. Its host counts `ticks_per_s`.
     pub fn new(source: SourceId, ticks_per_s: u64, page_size_bytes: Option<u64>) -> Rows {
         Rows {
             source,
@@ -86,14 +87,14 @@ impl Rows {
         }
     }
 
-    /// A snapshot begins.
+    /// Begins a snapshot.
     pub fn begin(&mut self, session: &mut Session, snapshot: u32) {
         self.end(session);
         self.snapshot = snapshot;
         self.processes.holders.clear();
     }
 
-    /// A snapshot, or the stream, ends.
+    /// Ends a snapshot or the stream.
     pub fn end(&mut self, session: &mut Session) {
         if let Some(thread) = self.thread.take() {
             let thread = self.completed(thread);
@@ -105,7 +106,7 @@ impl Rows {
         }
     }
 
-    /// A file of the snapshot.
+    /// Reads a file of the snapshot.
     pub fn file(&mut self, session: &mut Session, clock_ns: i64, path: &str, bytes: &[u8]) -> Outcome {
         if let Some(at) = thread::parse_path(path) {
             return match at.tid {
@@ -296,7 +297,7 @@ impl Rows {
         if is_read { Outcome::Read } else { Outcome::Damaged }
     }
 
-    /// Completes a thread that has not run from its last content. The lines about its whole process stay unknown.
+    /// Completes a thread that did not run, with its last content. The lines about its process stay unknown.
     fn completed(&mut self, mut thread: Thread) -> Thread {
         let Some(schedstat) = thread.schedstat else { return thread };
         let last = self.last_read.entry(thread.utid).or_default();
@@ -327,7 +328,7 @@ impl Rows {
     }
 
     fn push_thread(&self, session: &mut Session, thread: &Thread) {
-        // Without its stat there is no name and no state: it vanished between two reads.
+        // A thread without stat has no name and no state: it ended between two reads.
         let Some(stat) = &thread.stat else { return };
         let status = &thread.status;
         session.sink.tables.proc_thread.push(ProcThreadRow {
@@ -379,7 +380,8 @@ impl Rows {
     }
 }
 
-/// The key of the thread that this `stat` is of: another one when its id was given again and no event told of it.
+/// Gives the key of the thread of this `stat`. It is a new thread if the kernel used the id again, even without an
+/// event about it.
 fn identify(
     starts: &mut HashMap<Utid, u64>,
     session: &mut Session,

@@ -8,7 +8,7 @@ use super::system::At;
 use crate::session::Session;
 use crate::tables::ProcSocketRow;
 
-/// What the rows of a list have in common.
+/// The values that the rows of a list have in common.
 struct List<'a> {
     at: At,
     netns_inode: Option<u64>,

@@ -1,4 +1,4 @@
-//! Files about the whole host to rows, beside those that [`super::rows`] reads itself.
+//! Files about the whole host, to rows; [`super::rows`] reads some others itself.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::tables::{
     ProcSoftirqRow,
 };
 
-// Files of which one function of perfcase-decode makes the rows of a table: its TOML file says so.
+// Files that a function of perfcase-decode turns into the rows of a table: the TOML file of the table names it.
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// The snapshot that the rows are of.
@@ -25,14 +25,14 @@ pub struct At {
     pub source_id: u16,
 }
 
-/// Speed and duplex are files of their own; a row has both.
+/// Network links. Speed and duplex are separate files, and a row has both.
 #[derive(Debug, Default)]
 pub struct Links {
     found: BTreeMap<String, (i64, Option<i64>, Option<bool>)>,
 }
 
 impl Links {
-    /// A file of /sys/class/net.
+    /// Reads a file of /sys/class/net.
     fn file(&mut self, at: At, name: &str, file: &str, bytes: &[u8]) {
         let link = self.found.entry(name.to_string()).or_insert((at.ts_ns, None, None));
         match file {
@@ -41,7 +41,7 @@ impl Links {
         }
     }
 
-    /// The snapshot ends.
+    /// Pushes the rows at the end of a snapshot.
     pub fn push(&mut self, session: &mut Session, snapshot: u32, source_id: u16) {
         for (interface, (ts_ns, speed_bits_per_s, is_full_duplex)) in std::mem::take(&mut self.found) {
             if speed_bits_per_s.is_none() && is_full_duplex.is_none() {
@@ -55,11 +55,11 @@ impl Links {
     }
 }
 
-/// Reads a file; whether it was understood, `None` where it is not one of these.
+/// Reads a file. Tells whether it was understood; `None` for a file that this module does not read.
 pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes: &[u8]) -> Option<bool> {
     let count = match path {
         "/proc/diskstats" => {
-            // A host without a disk has an empty file.
+            // The file of a host without a disk is empty.
             disks(session, at, bytes) + usize::from(bytes.is_empty())
         }
         "/proc/net/dev" => net_dev(session, at, bytes),
@@ -74,10 +74,10 @@ pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes:
                 links.file(at, name, file, bytes);
                 1
             } else if let Some(cpu) = function_profile::cpu_of(path) {
-                // A profile that is switched on and has seen nothing is a heading.
+                // A profile without a call is only a heading.
                 function_hits(session, at, cpu, bytes) + usize::from(!bytes.is_empty())
             } else {
-                // An empty file of a control group is one without a figure (io.stat).
+                // A file of a control group may be empty (io.stat): then it has no figure.
                 cgroup(session, at, path, bytes)? + usize::from(bytes.is_empty())
             }
         }
@@ -85,7 +85,7 @@ pub fn file(session: &mut Session, links: &mut Links, at: At, path: &str, bytes:
     Some(count > 0)
 }
 
-/// Pushes a row of each item; how many.
+/// Pushes a row for each item. Gives their number.
 fn each<T>(session: &mut Session, items: Vec<T>, mut push: impl FnMut(&mut Session, T)) -> usize {
     let count = items.len();
     for item in items {

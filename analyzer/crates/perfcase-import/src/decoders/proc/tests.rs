@@ -107,7 +107,7 @@ fn a_process_becomes_rows() {
         rows(&mut session.sink.tables.proc_process, columns),
         ["600 0 6 main 1 20000000 52000000 1 6 - 8192 4096 - 3"]
     );
-    // What stays the same is not said again.
+    // Unchanged values make no second row.
     assert_eq!(rows(&mut session.sink.tables.proc_command, "ts_ns pid command_line cgroup"), ["600 6 a b c /x"]);
     assert_eq!(
         rows(&mut session.sink.tables.proc_limit, "ts_ns pid name soft hard unit"),
@@ -270,7 +270,7 @@ fn a_thread_that_has_not_run_says_what_it_said() {
     let stream = [
         shot(0, "1 2 3", status),
         shot(1, "1 2 3", ""),
-        // It ran, and nothing says what else changed.
+        // It ran, and its other values are unknown.
         shot(2, "9 2 4", ""),
         shot(3, "9 2 4", "voluntary_ctxt_switches:\t6\n"),
         shot(4, "9 2 4", ""),
@@ -300,10 +300,10 @@ fn a_sleeping_thread_may_say_no_more_than_that_it_is_there() {
     let stream = [
         shot(0, "1 2 3", &sleeping),
         shot(1, "1 2 3", ""),
-        // Somebody woke it.
+        // Another thread woke it.
         shot(2, "1 2 3", waiting),
         shot(3, "1 2 3", ""),
-        // It ran, and its stat is missing: what it was before does not hold any more.
+        // It ran, and its stat is missing: the values before are out of date.
         shot(4, "9 2 4", ""),
     ];
     let (mut session, issues) = import(&stream.concat());
@@ -311,7 +311,7 @@ fn a_sleeping_thread_may_say_no_more_than_that_it_is_there() {
     let all = rows(&mut session.sink.tables.proc_thread, columns);
     let told: Vec<String> = all.iter().map(|row| row.split(' ').take(3).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(told, ["0 S 3", "1 S 3", "2 R 3", "3 R 3"]);
-    // What is the thread's: the same. What is its process's: not known from this thread.
+    // The thread's values are the same. The values of its process are not known from this thread.
     let fields = |row: usize| all[row].split(' ').skip(3).map(str::to_string).collect::<Vec<_>>();
     assert_eq!(fields(1)[0], fields(0)[0]);
     assert_ne!(fields(0)[1..], ["-", "-", "-"]);
