@@ -92,6 +92,7 @@ const DECODERS: &[Decoder] = &[
     ("uptime", b"108.50 41.74\n", |bytes| copies::uptime(bytes).iter().count()),
     ("version", b"Linux version 6.1.0 (x)\n", |bytes| copies::release(bytes).iter().count()),
     ("vmstat", b"nr_free_pages 7\npgfault 99\n", |bytes| counters::parse_vmstat(bytes).len()),
+    ("buddyinfo", b"Node 0, zone   Normal   13   4   2\n", |bytes| counters::parse_buddyinfo(bytes).len()),
     ("net/snmp", b"Tcp: MaxConn InSegs\nTcp: -1 5\n", |bytes| counters::parse_pairs(bytes).len()),
     ("net/sockstat", b"TCP: inuse 1 orphan 2\n", |bytes| counters::parse_sockstat(bytes).len()),
     ("pressure", b"some avg10=50.00 avg60=25.50 avg300=0.00 total=12\n", |bytes| counters::parse_pressure(bytes).len()),
