@@ -54,9 +54,9 @@ def test_names_tell_intervals() -> None:
 
 
 def test_the_header_has_the_last_word() -> None:
-    assert plan(view("ts_ns ns", "ipc instructions/cycle", "b_ratio ratio", "c", plot="intervals ipc, b_ratio by c")) == (
-        Intervals("ts_ns", None, ("ipc", "b_ratio"), ("c",), ("instructions/cycle", "ratio"))
-    )
+    assert plan(
+        view("ts_ns ns", "ipc instructions/cycle", "b_ratio ratio", "c", plot="intervals ipc, b_ratio by c")
+    ) == (Intervals("ts_ns", None, ("ipc", "b_ratio"), ("c",), ("instructions/cycle", "ratio")))
     assert plan(view("low bytes", "high bytes", "n", "k", plot="histogram n by low to high")) == (
         Histogram("low", "high", "n", ("k",), "bytes")
     )
