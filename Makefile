@@ -32,7 +32,7 @@ help:
 	@echo 'make lint       rustfmt, clippy, ruff, prettier, shellcheck, cargo-deny (make check and make test begin with it)'
 	@echo 'make bench      speed of the import, of naming and of flame graphs against perf, on a large capture that it records'
 	@echo 'make bless      write the golden files and the generated docs again (look at the diff)'
-	@echo 'make docs       docs/ and the types of the page from schema/ and the routes'
+	@echo 'make docs       docs/, the types of the page and lines of recorder/proc.list, from schema/ and the routes'
 	@echo 'make recorder   recorder/build/dist: the recorder in one file, and its Debian packages; needs compilers for x86_64 and aarch64'
 	@echo 'make wheel      build/wheel/perfcase-*.whl, with the recorder in one file for the server to offer'
 
@@ -85,6 +85,7 @@ bless: docs setup-tests
 docs:
 	@scripts/setup.sh docs
 	$(PYTHON) -m perfcase.catalogue.docs docs
+	$(PYTHON) scripts/proc_list.py
 	@scripts/page.sh types
 
 requirements:
