@@ -1,5 +1,6 @@
-//! Turns `schema/tables/**/*.toml`, the one source of truth of every table, into typed Rust:
-//! a row struct and a builder per table, and a static description of all of them; and what reads the files that some are of.
+//! Turns `schema/tables/**/*.toml`, the one source of truth of every table, into typed Rust: a row struct and a builder
+//! for each table, a static description of all tables, and the code that reads the files whose content is a table's
+//! rows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +19,8 @@ struct TableToml {
     #[serde(default)]
     tracepoint: bool,
     file: Option<FileToml>,
-    // How a window cuts it and what a diff counts in it (schema/tables/README.md): for those who read the tables.
+    // How a window cuts the table and what a diff counts in it (schema/tables/README.md). Only the readers of the
+    // tables use it.
     #[serde(rename = "window")]
     _window: String,
     #[serde(rename = "ended")]
@@ -33,7 +35,7 @@ struct TableToml {
 #[serde(deny_unknown_fields)]
 struct FileToml {
     paths: Vec<String>,
-    /// A function of `perfcase_decode::proc` that gives a value for each row, its fields named as the columns.
+    /// A function of `perfcase_decode::proc` that gives a value for each row. Its fields have the names of the columns.
     rows: String,
 }
 
@@ -48,7 +50,7 @@ struct ColumnToml {
     nullable: bool,
     #[serde(rename = "in_window")]
     _in_window: Option<String>,
-    // Whether every column of its name is what it says (schema/tables/README.md): those need no description.
+    // Whether the column says what every column of its name is (schema/tables/README.md): those need no description.
     #[serde(default, rename = "key")]
     _key: bool,
     description: Option<String>,
@@ -154,7 +156,7 @@ fn builder(out: &mut String, name: &str, table: &TableToml) {
     for column in &table.column {
         let f = field(&column.name);
         let call = if column.nullable { "append_option" } else { "append_value" };
-        // Quantities are bounded, so that what is worked out of them has room: columns::QUANTITY_MAX.
+        // Quantities are bounded, so that values computed from them do not overflow: columns::QUANTITY_MAX.
         let is_quantity = column.unit.is_some() && matches!(column.r#type.as_str(), "i64" | "u64");
         let value = match (is_quantity, column.nullable) {
             (false, _) => format!("row.{f}"),

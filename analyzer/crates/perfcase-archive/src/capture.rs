@@ -1,4 +1,4 @@
-//! A capture: what it is, its manifest, its members and their bytes.
+//! A capture: its form, its manifest, its members and their bytes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::path::without_suffix;
 use crate::sniff::Sniffed;
 use crate::{folder, tar_walk};
 
-/// How a capture came.
+/// The form of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CaptureKind {
@@ -28,16 +28,16 @@ pub enum CaptureKind {
     Archive,
     /// A recorder's folder, or any folder of recordings.
     Folder,
-    /// One recording by itself.
+    /// One recording alone.
     Bare,
 }
 
 /// An open capture.
 #[derive(Debug)]
 pub struct Capture {
-    /// How it came.
+    /// Its form.
     pub kind: CaptureKind,
-    /// Its manifest, where it has a readable one.
+    /// Its manifest; `None` where it has none that is readable.
     pub manifest: Option<Manifest>,
     /// Its members, in the order of the archive, or by path.
     pub members: Vec<Member>,
@@ -50,12 +50,12 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Opens a capture, going by its content and never by its name.
+    /// Opens a capture. Its content decides what it is, never its name.
     pub fn open(path: &Path) -> Result<Capture, ArchiveError> {
         Capture::open_within(path, Limits::default())
     }
 
-    /// [`Capture::open`] with other bounds than the default ones.
+    /// Opens a capture as [`Capture::open`] does, with other bounds than the default ones.
     pub fn open_within(path: &Path, limits: Limits) -> Result<Capture, ArchiveError> {
         let metadata = std::fs::metadata(path).map_err(|e| ArchiveError::io(path, "open", e))?;
         if metadata.is_dir() {
@@ -85,7 +85,7 @@ impl Capture {
         let stored_bytes = content.len() as u64;
         let member = Member {
             path: member_path.to_owned(),
-            // A lone file's name says nothing: the folder part of the format is not there.
+            // The name of a single file says nothing: it has no folder of the archive format.
             kind: kind_by_content("", found),
             source: None,
             compression,
@@ -184,22 +184,23 @@ impl Capture {
         })
     }
 
-    /// The file or folder that was opened.
+    /// Gives the file or folder that was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The member of that path (without `.zst`/`.gz`).
+    /// Gives the member of that path (without `.zst`/`.gz`); `None` where there is none.
     pub fn member(&self, path: &str) -> Option<&Member> {
         self.members.iter().find(|member| member.path == path)
     }
 
-    /// A member's decompressed bytes. Damage does not fail it: what could be read is there, and
+    /// Gives the decompressed bytes of a member. Damage is no error: the readable bytes are there, and
     /// [`Content::problems`] says what is wrong.
     pub fn read(&self, member: &Member) -> Result<Content, ArchiveError> {
         let stored = self.stored(member)?;
         std::thread::scope(|scope| {
-            // Hashing and decompressing read the same pages: side by side they cost the longer.
+            // The hash and the decompression read the same pages. Side by side they take only as long as the slower
+            // one.
             let hash = member.sha256.as_ref().map(|_| match stored.len() {
                 0..SMALL_BYTES => Hash::Known(hex_sha256(&stored)),
                 _ => Hash::Running(scope.spawn(|| hex_sha256(&stored))),
@@ -218,7 +219,7 @@ impl Capture {
         })
     }
 
-    /// A member's bytes as stored.
+    /// Gives the bytes of a member as they are stored.
     pub fn stored(&self, member: &Member) -> Result<Content, ArchiveError> {
         match (&member.place, &self.archive) {
             (Place::File(file), _) => map_file(file),
@@ -234,7 +235,7 @@ impl Capture {
     }
 }
 
-/// Members below this size are hashed where they are: a thread costs more.
+/// Members below this size in bytes are hashed on the same thread: another thread costs more.
 const SMALL_BYTES: usize = 64 << 10;
 
 enum Hash<'scope> {
@@ -256,7 +257,7 @@ fn not_a_capture(path: &Path, found: impl Into<String>) -> ArchiveError {
     ArchiveError::NotACapture { path: path.to_path_buf(), found: found.into() }
 }
 
-/// Decompresses; damage and bounds become problems.
+/// Decompresses. Damage and reached bounds become problems.
 fn inflate(
     path: &Path,
     stored: &[u8],

@@ -1,4 +1,4 @@
-//! Whether an archive is what its manifest says, also while it still arrives.
+//! Checks whether an archive is what its manifest says, also while it still arrives.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,22 +12,23 @@ use crate::issue::{Issue, Severity};
 use crate::kind::Place;
 use crate::tar_walk;
 
-/// What a look at an archive found.
+/// The result of one check of an archive.
 #[derive(Debug, Serialize)]
 pub struct Checked {
-    /// The manifest's ticket, as soon as the manifest is whole.
+    /// The manifest's ticket, as soon as the manifest is complete.
     pub ticket: Option<String>,
-    /// The next look begins here: the members before this offset of the file were compared with their checksums.
+    /// The next check begins here: the members before this offset of the file were compared with their checksums.
     pub checked_bytes: u64,
     /// What does not agree.
     pub problems: Vec<Issue>,
 }
 
-/// Compares the members that begin at `from` or later with the manifest's checksums. `is_whole`: nothing will be added to the file,
-/// so what is cut or missing is a problem. `None`: nothing vouches for this file, as for a perf.data or a compressed tar.
+/// Compares the members that begin at `from` or later with the manifest's checksums. `is_whole` means that nothing will
+/// be added to the file, so a cut or missing member is a problem. `None` means that no checksums can be compared, as
+/// for a perf.data or a compressed tar.
 ///
 /// # Errors
-/// The file cannot be read. What is no capture is none here: its import says why.
+/// The file cannot be read. A file that is no capture is no error here: its import says why.
 pub fn check(path: &Path, from: u64, is_whole: bool) -> Result<Option<Checked>, ArchiveError> {
     let capture = match starts_as_tar(path)? {
         true => Capture::open(path),
@@ -42,7 +43,7 @@ pub fn check(path: &Path, from: u64, is_whole: bool) -> Result<Option<Checked>, 
     if capture.manifest.is_none() && !is_damaged {
         return Ok(None);
     }
-    // The manifest comes first: it is whole when something follows it.
+    // The manifest comes first. It is complete when something follows it.
     if !is_whole && capture.members.is_empty() {
         return Ok(Some(Checked { ticket: None, checked_bytes: 0, problems: Vec::new() }));
     }

@@ -9,8 +9,8 @@ use memmap2::{Mmap, UncheckedAdvice};
 
 use crate::issue::Issue;
 
-/// The decompressed bytes of a member: mapped where they are large, cheap to clone. The file behind
-/// a mapping must not be truncated while it is read (the same holds for every tool that maps).
+/// The decompressed bytes of a member. Large ones are mapped, and a clone is cheap. The file behind a mapping must not
+/// be truncated while it is read (the same holds for every tool that maps files).
 #[derive(Clone)]
 pub struct Content {
     bytes: Backing,
@@ -34,15 +34,15 @@ impl Backing {
 }
 
 impl Content {
-    /// Bytes held in memory, as decoders' tests need them.
+    /// Takes bytes in memory, as the tests of decoders need them.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Content::new(Backing::Owned(Arc::new(bytes.into())))
     }
 
-    /// A regular file, mapped as it is and read as far as it is looked at.
+    /// Maps a regular file as it is. Only the parts that are used are read.
     ///
     /// # Errors
-    /// What the system says; `InvalidInput` for what is no regular file (a FIFO would never end).
+    /// The error of the system; `InvalidInput` for anything but a regular file (a FIFO would never end).
     pub fn map_file(path: &Path) -> io::Result<Self> {
         if !std::fs::metadata(path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -61,7 +61,7 @@ impl Content {
         Content { bytes, range, problems: Arc::from([]) }
     }
 
-    /// A part of the content, sharing its bytes; clamped to what there is.
+    /// Gives a part of the content, which shares its bytes. The range is clamped to the existing bytes.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let start = range.start.min(self.len());
         let end = range.end.clamp(start, self.len());
@@ -72,7 +72,8 @@ impl Content {
         }
     }
 
-    /// Bytes before `end` are not needed soon: those of a mapped file need not stay in memory. They can still be read.
+    /// Says that the bytes before `end` are not needed soon, so those of a mapped file need not stay in memory. They
+    /// can still be read.
     pub fn release(&self, end: usize) {
         if let Backing::Mapped(map) = &self.bytes {
             let length = end.min(self.len());
@@ -86,7 +87,7 @@ impl Content {
         self
     }
 
-    /// What was wrong with it while reading: a checksum that differs, a stream that ends early.
+    /// Gives the problems that reading it found: a checksum that differs, a stream that ends early.
     pub fn problems(&self) -> &[Issue] {
         &self.problems
     }

@@ -1,4 +1,4 @@
-//! Decompression within bounds, keeping what could be decompressed before damage.
+//! Decompression within bounds. The bytes before a damage are kept.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,14 +10,15 @@ use crate::budget::Budget;
 use crate::content::Backing;
 use crate::kind::Compression;
 
-/// Output up to this size stays in memory; more goes to an unlinked file and is mapped.
+/// Output up to this size in bytes stays in memory. Larger output goes to an unlinked file and is mapped.
 const IN_MEMORY_BYTES: usize = 1 << 20;
-/// Mappings up to this size are read in at once: they are read from end to end anyway, and fit any machine's memory.
+/// Mappings up to this size in bytes are read in at once: they are read from end to end anyway, and fit into any
+/// machine's memory.
 const PREFAULT_BYTES: usize = 1 << 30;
-/// Largest zstd window accepted (2^27 bytes, zstd's own default): the header asks for the memory.
+/// The largest accepted zstd window (2^27 bytes, zstd's own default): the header decides how much memory it takes.
 const WINDOW_LOG_MAX: u32 = 27;
 
-/// What came out of a compressed stream.
+/// The output of a compressed stream.
 pub(crate) struct Output {
     pub bytes: Backing,
     pub len: u64,
@@ -27,16 +28,16 @@ pub(crate) struct Output {
 /// How a stream ended.
 pub(crate) enum End {
     Complete,
-    /// At the bound; there was more.
+    /// The stream reached the bound, and had more.
     Limit,
-    /// All members together are at their bound; there was more.
+    /// All members together reached their bound, and the stream had more.
     SumLimit,
-    /// Damaged or cut; why.
+    /// The stream is damaged or cut; why.
     Damaged(String),
 }
 
-/// Decompresses `stored` to at most `bytes_max` bytes, and no more than `budget` has. Errors are those of the temporary
-/// file.
+/// Decompresses `stored` to at most `bytes_max` bytes, and to no more than `budget` has. Errors are those of
+/// the temporary file.
 pub(crate) fn decompress(
     stored: &[u8],
     compression: Compression,
@@ -59,7 +60,7 @@ pub(crate) fn decompress(
         };
         let wanted = (count as u64).min(bytes_max - len);
         let granted = budget.take(wanted);
-        // Not more than the buffer has.
+        // No more than the buffer has.
         sink.write(&buffer[..granted as usize])?;
         len += granted;
         if granted < wanted {
@@ -72,11 +73,11 @@ pub(crate) fn decompress(
     Ok(Output { bytes: sink.finish()?, len, end })
 }
 
-/// The first decompressed bytes, for sniffing; fewer or none where the stream is damaged.
+/// Gives the first decompressed bytes, for sniffing; fewer or none where the stream is damaged.
 pub(crate) fn head(stored: &[u8], compression: Compression, count: usize) -> Vec<u8> {
     let mut out = Vec::new();
     if let Ok(reader) = reader(stored, compression) {
-        // An error keeps what was read before it, which is all that is wanted.
+        // After an error the bytes before it are there, and no others are needed.
         let _ = reader.take(count as u64).read_to_end(&mut out);
     }
     out
@@ -130,17 +131,17 @@ impl Sink {
 
 /// Maps a file read-only.
 pub(crate) fn map(file: &File) -> io::Result<Mmap> {
-    // SAFETY: the mapping is read-only and never handed out mutably. A file that someone else
-    // truncates while it is mapped ends the process with SIGBUS; `Content` documents that.
+    // SAFETY: the mapping is read-only and is never given out as mutable. If another process truncates the file while
+    // it is mapped, SIGBUS ends this process; `Content` documents that.
     let map = unsafe { Mmap::map(file) }?;
     if map.len() <= PREFAULT_BYTES {
-        // One call instead of a page fault for every 64 KiB; a kernel that cannot (before 5.14) faults as ever.
+        // One call instead of a page fault for every 64 KiB. Kernels before 5.14 cannot do that, and fault as usual.
         let _ = map.advise(Advice::PopulateRead);
     }
     Ok(map)
 }
 
-/// Maps a file, or holds its no bytes: an empty file cannot be mapped.
+/// Maps a file. An empty file cannot be mapped: its content is no bytes in memory.
 pub(crate) fn map_or_empty(file: &File) -> io::Result<Backing> {
     if file.metadata()?.len() == 0 {
         return Ok(Backing::Owned(Arc::new(Vec::new())));
@@ -195,7 +196,7 @@ mod tests {
             assert_eq!(matches!(out.end, End::SumLimit), end != "whole");
         }
         assert_eq!(sum, 10 << 20);
-        // What was read before may be read again.
+        // The bytes that were read before may be read again.
         budget.restart("0");
         assert_eq!(decompress(&stored, Compression::Zstd, 1 << 30, &budget).unwrap().len, 8 << 20);
     }

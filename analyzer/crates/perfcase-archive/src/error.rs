@@ -2,20 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-/// Why nothing of a file could be read. Each names the file, the place and what to do.
+/// The reason why nothing of a file could be read. Each error names the file, the place and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("cannot {action} {}: {error}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
         /// What was tried.
         action: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         error: std::io::Error,
     },
-    /// The content is none of the formats perfcase reads.
+    /// The content has none of the formats that perfcase reads.
     #[error("{}: not a capture: {found}", path.display())]
     NotACapture {
         /// The file.
@@ -23,7 +23,7 @@ pub enum ArchiveError {
         /// What it looks like instead.
         found: String,
     },
-    /// The archive's format is of a later major version.
+    /// The archive's format has a later major version.
     #[error("{}: manifest.json says format_version {version:?}, this perfcase reads 1.x", path.display())]
     UnsupportedVersion {
         /// The file.
@@ -31,7 +31,7 @@ pub enum ArchiveError {
         /// The version it states.
         version: String,
     },
-    /// The manifest is of some other format.
+    /// The manifest has another format.
     #[error("{}: manifest.json says format {format:?}, not \"perfcase\"", path.display())]
     OtherFormat {
         /// The file.
@@ -39,22 +39,22 @@ pub enum ArchiveError {
         /// The format it states.
         format: String,
     },
-    /// A member that is not of this capture was asked for.
+    /// The caller asked for a member that this capture does not have.
     #[error("{}: no member {member}", path.display())]
     NoSuchMember {
         /// The file.
         path: PathBuf,
-        /// What was asked for.
+        /// The path that the caller asked for.
         member: String,
     },
 }
 
-/// What is tried when the temporary folder is written.
+/// The action while the temporary folder is written.
 const DECOMPRESS: &str = "decompress";
-/// "Too many open files", which std has no kind for.
+/// "Too many open files", for which std has no kind.
 const EMFILE: i32 = 24;
 
-/// What to do when there is no room for what a capture decompresses to.
+/// Gives the hint for the case that the decompressed bytes of a capture need more room than there is.
 fn full_hint() -> String {
     let folder = std::env::temp_dir();
     format!(
@@ -64,7 +64,7 @@ fn full_hint() -> String {
 }
 
 impl ArchiveError {
-    /// A fixed word for programs.
+    /// Gives a fixed word for programs.
     pub fn kind(&self) -> &'static str {
         match self {
             ArchiveError::Io { error, .. } if error.kind() == std::io::ErrorKind::NotFound => "not_found",
@@ -75,14 +75,15 @@ impl ArchiveError {
         }
     }
 
-    /// Whether this machine failed and not the input: the same file can be read elsewhere, or once the cause is gone.
+    /// Tells whether this machine failed and not the input: the same file can be read on another machine, or when the
+    /// cause is gone.
     pub fn is_of_this_machine(&self) -> bool {
         use std::io::ErrorKind::{NotFound, PermissionDenied};
         let ArchiveError::Io { action, error, .. } = self else { return false };
         *action == DECOMPRESS || !matches!(error.kind(), NotFound | PermissionDenied)
     }
 
-    /// What the user can do about it.
+    /// Gives what the user can do about it.
     pub fn hint(&self) -> String {
         use std::io::ErrorKind;
         match self {
@@ -103,7 +104,7 @@ impl ArchiveError {
         }
     }
 
-    /// What a capture decompresses to cannot be kept.
+    /// Makes the error for the case that the decompressed bytes of a capture cannot be kept.
     pub fn no_room(path: &Path, error: std::io::Error) -> Self {
         ArchiveError::io(path, DECOMPRESS, error)
     }

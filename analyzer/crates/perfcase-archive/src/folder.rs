@@ -1,5 +1,5 @@
-//! The files of a recorder's folder. Links are not followed: a folder that came from somewhere
-//! else must not make perfcase read this machine's files.
+//! The files of a recorder's folder. Links are not followed: a folder from another machine must not make perfcase read
+//! this machine's files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::path;
 
 /// A regular file below a folder.
 pub(crate) struct Found {
-    /// Its path relative to the folder, checked.
+    /// Its path relative to the folder, which is checked.
     pub path: String,
     /// Where it is.
     pub file: PathBuf,
@@ -78,7 +78,7 @@ fn unread(path: &str, why: &str) -> Issue {
     Issue::warning("unsafe_member", message).of(path)
 }
 
-/// One line for all links. A copy of /proc is full of them.
+/// Makes one issue for all links. A copy of /proc has many of them.
 fn unfollowed(links: &[String]) -> Option<Issue> {
     let (of_proc, others): (Vec<&String>, Vec<&String>) = links.iter().partition(|path| is_proc_link(path));
     let (severity, first) = match (others.iter().min(), of_proc.iter().min()) {
@@ -96,7 +96,7 @@ fn unfollowed(links: &[String]) -> Option<Issue> {
     )
 }
 
-/// A link that /proc has itself.
+/// Tells whether /proc itself has this link.
 fn is_proc_link(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let (name, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());

@@ -1,24 +1,24 @@
-//! What is wrong with a capture, as data: the same from the container up to the rows of `import_issue`.
+//! What is wrong with a capture, as data. It has the same form from the container to the rows of `import_issue`.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
 
-/// How much an issue matters to who reads the results.
+/// How much an issue matters to a reader of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Good to know; no figure is wrong.
+    /// The reader may want to know it. No figure is wrong.
     Info,
-    /// Something is missing; figures may be too small.
+    /// Something is missing. Figures may be too small.
     Warning,
-    /// Input was damaged or lost; what came before it is kept.
+    /// Input was damaged or lost. What came before it is kept.
     Error,
 }
 
 impl Severity {
-    /// The word in `import_issue.severity`.
+    /// Gives the word in `import_issue.severity`.
     pub fn as_str(self) -> &'static str {
         match self {
             Severity::Info => "info",
@@ -28,7 +28,8 @@ impl Severity {
     }
 }
 
-/// One kind of trouble at one place. Made by [`Issue::info`], [`Issue::warning`] or [`Issue::error`]; what else is known is added:
+/// One kind of trouble at one place. [`Issue::info`], [`Issue::warning`] and [`Issue::error`] make it, and other
+/// methods add what else is known:
 ///
 /// ```
 /// # use perfcase_archive::Issue;
@@ -36,7 +37,7 @@ impl Severity {
 /// assert_eq!((issue.count, issue.byte_offset), (1, Some(4096)));
 /// ```
 ///
-/// Its JSON is that of `perfcase info`, whose issues are of members and each told once.
+/// Its JSON is that of `perfcase info`, whose issues concern members. Each is reported once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Issue {
     /// How much it matters.
@@ -44,56 +45,56 @@ pub struct Issue {
     /// The source or member that it is about (a member's path without `.zst`/`.gz`); `None` for the capture as a whole.
     #[serde(rename = "member")]
     pub source: Option<String>,
-    /// A fixed word to group by: `truncated`, `checksum`, `unsafe_path`, `limit`, …
+    /// A fixed word by which issues are grouped: `truncated`, `checksum`, `unsafe_path`, `limit`, …
     pub kind: &'static str,
-    /// Where: bytes into the container file, or into the decompressed member.
+    /// The offset in bytes in the container file, or in the decompressed member.
     pub byte_offset: Option<u64>,
-    /// How many times.
+    /// How many times it happened.
     #[serde(skip)]
     pub count: u64,
     /// What happened and what it means, for a person.
     pub message: String,
-    /// What to do about it.
+    /// What the user can do about it.
     pub hint: Option<Cow<'static, str>>,
 }
 
 impl Issue {
-    /// An issue that happened once, of nothing in particular.
+    /// Makes an issue that happened once and concerns nothing in particular.
     pub fn new(severity: Severity, kind: &'static str, message: impl Into<String>) -> Issue {
         Issue { severity, source: None, kind, byte_offset: None, count: 1, message: message.into(), hint: None }
     }
 
-    /// The same, good to know.
+    /// Makes such an issue for something that a reader may want to know.
     pub fn info(kind: &'static str, message: impl Into<String>) -> Issue {
         Issue::new(Severity::Info, kind, message)
     }
 
-    /// The same, for something that is missing.
+    /// Makes such an issue for something that is missing.
     pub fn warning(kind: &'static str, message: impl Into<String>) -> Issue {
         Issue::new(Severity::Warning, kind, message)
     }
 
-    /// The same, for what was damaged or lost.
+    /// Makes such an issue for something that was damaged or lost.
     pub fn error(kind: &'static str, message: impl Into<String>) -> Issue {
         Issue::new(Severity::Error, kind, message)
     }
 
-    /// What it is about: a source's name or a member's path.
+    /// Sets what it is about: a source's name or a member's path.
     pub fn of(self, source: impl Into<String>) -> Issue {
         Issue { source: Some(source.into()), ..self }
     }
 
-    /// Where it is, in bytes; `None` where that is not known.
+    /// Sets its place, in bytes; `None` where that is not known.
     pub fn at(self, byte_offset: impl Into<Option<u64>>) -> Issue {
         Issue { byte_offset: byte_offset.into(), ..self }
     }
 
-    /// How many times it happened.
+    /// Sets how many times it happened.
     pub fn count(self, count: u64) -> Issue {
         Issue { count, ..self }
     }
 
-    /// What to do about it.
+    /// Sets what the user can do about it.
     pub fn hint(self, hint: impl Into<Cow<'static, str>>) -> Issue {
         Issue { hint: Some(hint.into()), ..self }
     }

@@ -24,15 +24,15 @@ pub enum MemberKind {
     PerfScript,
     /// The sampler's stream of /proc files.
     ProcSnapshots,
-    /// A copy of a file of /proc, in a folder that somebody made by hand: the folder is one source.
+    /// A copy of a file of /proc, in a folder that a person made by hand: the folder is one source.
     ProcFile,
     /// A file about the host.
     HostFile,
-    /// What names addresses: an object file's tables, a perf map, a jitdump, or the list of them.
+    /// A file that gives names to addresses: an object file's tables, a perf map, a jitdump, or the list of them.
     SymbolFile,
     /// A file about the recording.
     RecorderFile,
-    /// Nothing this version knows: kept and reported.
+    /// A member that this version does not know: it is kept and reported.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ pub enum MemberKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compression {
-    /// As is.
+    /// Uncompressed.
     None,
     /// zstd frames.
     Zstd,
@@ -57,13 +57,13 @@ pub struct Member {
     pub stored_path: String,
     /// What it is, by its content first.
     pub kind: MemberKind,
-    /// The name of the source it belongs to, if the manifest says.
+    /// The name of its source; `None` where the manifest does not say it.
     pub source: Option<String>,
     /// How it is stored, by its content.
     pub compression: Compression,
-    /// Bytes before compression; `None` where nobody said.
+    /// The size in bytes before compression; `None` where nothing states it.
     pub size_bytes: Option<u64>,
-    /// Bytes as stored (what there is of them, in a truncated archive).
+    /// The size in bytes as stored. In a truncated archive, the bytes that are there.
     pub stored_bytes: u64,
     /// SHA-256 of the stored bytes as the manifest states it, hexadecimal.
     pub sha256: Option<String>,
@@ -71,16 +71,17 @@ pub struct Member {
     pub(crate) place: Place,
 }
 
-/// Where a member's stored bytes are.
+/// The place of a member's stored bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
-    /// In the archive's bytes.
+    /// In the bytes of the archive.
     Archive { offset: u64 },
-    /// In a file of its own.
+    /// In its own file.
     File(PathBuf),
 }
 
-/// What a member is whatever its content, by the folder the archive format gives it.
+/// Gives the kind of a member by its folder in the archive format, whatever its content; `None` where the folder does
+/// not decide.
 pub(crate) fn kind_by_folder(path: &str) -> Option<MemberKind> {
     match path.split_once('/')? {
         ("host", _) => Some(MemberKind::HostFile),
@@ -91,8 +92,8 @@ pub(crate) fn kind_by_folder(path: &str) -> Option<MemberKind> {
     }
 }
 
-/// What a member is by its (decompressed) first bytes and, where they say nothing, by the path the
-/// archive format gives it.
+/// Gives the kind of a member by its first (decompressed) bytes. If they do not show it, the path in the archive format
+/// decides.
 pub(crate) fn kind_by_content(path: &str, sniffed: Sniffed) -> MemberKind {
     match (sniffed, path) {
         (Sniffed::PerfData, _) => MemberKind::PerfData,
@@ -101,7 +102,7 @@ pub(crate) fn kind_by_content(path: &str, sniffed: Sniffed) -> MemberKind {
         (Sniffed::PerfScript, _) => MemberKind::PerfScript,
         (Sniffed::ProcSnapshots, _) => MemberKind::ProcSnapshots,
         (Sniffed::ProcStat, _) => MemberKind::ProcFile,
-        // Damaged from its first byte on: its decoder is the one to say how.
+        // Damaged from its first byte on: its decoder will say how.
         (_, "perf/perf.data") => MemberKind::PerfData,
         (_, "ftrace/trace.dat") => MemberKind::TraceDat,
         (_, "pmc/perf-stat.csv" | "pmc/perf-stat.json") => MemberKind::PerfStat,

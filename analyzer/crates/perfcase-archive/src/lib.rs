@@ -1,8 +1,8 @@
-//! What a capture is made of: opens a `.perfcase` archive, a recorder's folder or a bare recording,
-//! says what members it has and hands out their decompressed bytes. Nothing is decoded here.
+//! The content of a capture. Opens a `.perfcase` archive, a recorder's folder or a bare recording, lists its members,
+//! and gives their decompressed bytes. Nothing is decoded here.
 //!
-//! Nothing from the input is trusted: paths are checked, sizes and compression ratios are bounded
-//! ([`Limits`]), and damage becomes an [`Issue`] beside whatever could still be read.
+//! No input is trusted: paths are checked, sizes and compression ratios are bounded ([`Limits`]), and damage becomes an
+//! [`Issue`] beside everything that can still be read.
 
 mod budget;
 mod capture;

@@ -1,4 +1,4 @@
-//! From stored files to a capture's members: duplicates, compression, kinds, the manifest's word.
+//! Turns stored files into the members of a capture: duplicates, compression, kinds, and what the manifest says.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,11 +9,11 @@ use crate::manifest::{Manifest, ManifestMember};
 use crate::path::without_suffix;
 use crate::sniff::{HEAD_BYTES, Sniffed, sniff};
 
-/// Name of the member that describes the others.
+/// The name of the member that describes the others.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
-/// A stored file before it is known what it is. `head` are its first stored bytes, as many as
-/// its compression needs to give [`HEAD_BYTES`].
+/// A stored file whose kind is not known yet. `head` has its first stored bytes, as many as its compression needs to
+/// give [`HEAD_BYTES`].
 pub(crate) struct Stored<'a> {
     pub path: String,
     pub place: Place,
@@ -21,14 +21,14 @@ pub(crate) struct Stored<'a> {
     pub head: &'a [u8],
 }
 
-/// Bytes of a stored file that are looked at to say what it is: a zstd block is at most 128 KiB.
+/// The bytes of a stored file that decide its kind: a zstd block has at most 128 KiB.
 pub(crate) const STORED_HEAD_BYTES: usize = 256 << 10;
 
-/// Gathers members, refusing second ones of the same path.
+/// Gathers members. A second member of the same path is refused.
 pub(crate) struct Listing<'m> {
-    /// What the manifest says of each member, by path without `.zst`/`.gz`.
+    /// What the manifest says about each member, by path without `.zst`/`.gz`.
     manifest: HashMap<&'m str, &'m ManifestMember>,
-    /// The manifest lists the members: those of a recording that was killed are not listed yet.
+    /// Whether the manifest lists the members. Those of a recording that was killed are not listed yet.
     is_listed: bool,
     seen: HashSet<String>,
     unlisted: Vec<String>,
@@ -72,7 +72,8 @@ impl<'m> Listing<'m> {
         if said.is_none() && self.is_listed {
             self.unlisted.push(path.to_owned());
         }
-        // Someone who unpacked it may have decompressed it too: then the checksum is of other bytes.
+        // A person who unpacked the archive may have decompressed the file too: then the checksum is that of other
+        // bytes.
         let as_stored = said.filter(|m| m.path == stored.path);
         let kind =
             kind_by_folder(path).unwrap_or_else(|| kind_by_content(path, sniff_stored(stored.head, compression)));
@@ -96,7 +97,7 @@ impl<'m> Listing<'m> {
         });
     }
 
-    /// An empty recording holds nothing to decode: a tool that was refused or killed leaves one.
+    /// Reports an empty recording, which has nothing to decode: a tool that was refused or killed leaves one.
     fn empty(&mut self, path: &str) -> MemberKind {
         self.problems.push(
             Issue::warning("empty_member", format!("{path} is empty"))
@@ -106,7 +107,7 @@ impl<'m> Listing<'m> {
         MemberKind::Unknown
     }
 
-    /// Reports what the manifest announces and is not there, and what nobody knows.
+    /// Reports members that the manifest lists and that are missing, and members that are unknown.
     pub fn finish(mut self) -> (Vec<Member>, Vec<Issue>) {
         let mut missing: Vec<&str> = self.manifest.values().map(|m| m.path.as_str()).collect();
         missing.sort_unstable();
@@ -124,7 +125,8 @@ impl<'m> Listing<'m> {
         (self.members, self.problems)
     }
 
-    /// What lies beside a copy of /proc/stat, or below, is of /proc as well. The recorder's captures have none.
+    /// Marks the files beside or below a copy of /proc/stat: they are files of /proc too. The recorder's captures have
+    /// none.
     fn mark_proc_files(&mut self) {
         let is_root = |m: &&Member| m.kind == MemberKind::ProcFile;
         let roots: HashSet<String> =
@@ -174,7 +176,7 @@ impl<'m> Listing<'m> {
     }
 }
 
-/// The first few of a list of paths.
+/// Gives the first few paths of a list.
 fn some_of<S: AsRef<str>>(paths: &[S]) -> String {
     let shown: Vec<&str> = paths.iter().take(5).map(AsRef::as_ref).collect();
     let more = if paths.len() > shown.len() { ", …" } else { "" };
@@ -189,7 +191,7 @@ pub(crate) fn compression(head: &[u8]) -> Compression {
     }
 }
 
-/// What a stored file is once decompressed.
+/// Says what a stored file is after decompression.
 pub(crate) fn sniff_stored(head: &[u8], compression: Compression) -> Sniffed {
     match compression {
         Compression::None => sniff(head),
@@ -197,7 +199,7 @@ pub(crate) fn sniff_stored(head: &[u8], compression: Compression) -> Sniffed {
     }
 }
 
-/// The folder of a path; empty at the top.
+/// Gives the folder of a path; empty at the top.
 fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

@@ -1,9 +1,9 @@
-//! `manifest.json`. `schema/manifest.schema.json` is the authority on its content; every field is
-//! optional here and unknown ones are kept aside, so that a newer minor version is read.
+//! `manifest.json`. `schema/manifest.schema.json` is the authority on its content. Here every field is optional and
+//! unknown fields are kept, so that a newer minor version can be read.
 
 use serde::{Deserialize, Serialize};
 
-/// Properties that this version does not know: kept, and reported.
+/// Properties that this version does not know. They are kept and reported.
 pub type Unknown = serde_json::Map<String, serde_json::Value>;
 
 /// The whole manifest.
@@ -14,7 +14,7 @@ pub struct Manifest {
     pub format: String,
     /// "major.minor".
     pub format_version: String,
-    /// Who recorded and how.
+    /// The program that recorded, and how.
     pub recorder: Recorder,
     /// The ticket given with `--ticket`.
     pub ticket: Option<String>,
@@ -26,15 +26,15 @@ pub struct Manifest {
     pub host: Host,
     /// The capture's clock and its anchors.
     pub clock: Clock,
-    /// The sources of data, missing ones too.
+    /// The sources of data, the missing ones too.
     pub sources: Vec<Source>,
     /// Every other member of the archive.
     pub members: Vec<ManifestMember>,
-    /// What the recording cost, per process.
+    /// The cost of the recording, for each process.
     pub overhead: Vec<Overhead>,
     /// Kernel settings that were changed while recording.
     pub knobs: Vec<Knob>,
-    /// What this version does not know.
+    /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -51,21 +51,21 @@ pub struct Recorder {
     pub target: Target,
     /// The signal that ended the recording early.
     pub interrupted_by: Option<String>,
-    /// Time between two snapshots and between two counter readings.
+    /// The time between two snapshots, and between two counter readings.
     pub interval_ns: Option<u64>,
-    /// How long it was to record; `None`: until the command ended or a signal came.
+    /// The planned time of the recording; `None` means until the command ended or a signal came.
     pub duration_ns: Option<u64>,
-    /// The most bytes that the recording was to take.
+    /// The most bytes that the recording was allowed to take.
     pub budget_bytes: Option<u64>,
     /// "duration", "target_exit", "budget", "disk_space", "signal", "trigger" or "unfinished".
     pub stopped_by: Option<String>,
-    /// How much a flight kept, at most.
+    /// The limit of what a flight kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flight_ns: Option<u64>,
     /// The condition that ended a flight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<String>,
-    /// What this version does not know.
+    /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -78,15 +78,15 @@ pub struct Target {
     pub mode: Option<String>,
     /// The command that was run.
     pub command: Vec<String>,
-    /// The processes that were asked for.
+    /// The processes that the user selected.
     pub pids: Vec<i64>,
-    /// The cgroup that was asked for.
+    /// The cgroup that the user selected.
     pub cgroup: Option<String>,
-    /// When the command was let go.
+    /// When the recorder let the command run, on CLOCK_MONOTONIC.
     pub started_monotonic_ns: Option<i64>,
     /// How the command ended.
     pub exit_status: Option<i64>,
-    /// What this version does not know.
+    /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -119,7 +119,7 @@ pub struct Host {
     pub memory_bytes: Option<u64>,
     /// "little" or "big".
     pub byte_order: Option<String>,
-    /// What this version does not know.
+    /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -132,7 +132,7 @@ pub struct Clock {
     pub name: Option<String>,
     /// The same moment on several clocks.
     pub anchors: Vec<Anchor>,
-    /// What this version does not know.
+    /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -149,7 +149,7 @@ pub struct Anchor {
     pub realtime_ns: Option<i64>,
     /// CLOCK_BOOTTIME.
     pub boottime_ns: Option<i64>,
-    /// What this version does not know.
+    /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -160,7 +160,7 @@ pub struct Anchor {
 pub struct Source {
     /// Its name, unique in the capture.
     pub name: String,
-    /// What its members are: "perf_data", "trace_dat", "ftrace_raw", "perf_stat", "proc_snapshots", …
+    /// The kind of its members: "perf_data", "trace_dat", "ftrace_raw", "perf_stat", "proc_snapshots", …
     pub kind: String,
     /// "available", "degraded" or "missing".
     pub status: Option<String>,
@@ -176,15 +176,15 @@ pub struct Source {
     pub command: Vec<String>,
     /// The clock of its times.
     pub clock: Option<String>,
-    /// When it was started, CLOCK_MONOTONIC.
+    /// When it was started, on CLOCK_MONOTONIC.
     pub started_monotonic_ns: Option<i64>,
-    /// When it ended, CLOCK_MONOTONIC.
+    /// When it ended, on CLOCK_MONOTONIC.
     pub ended_monotonic_ns: Option<i64>,
-    /// Events it knows it lost.
+    /// The events that it knows it lost.
     pub lost_events: Option<u64>,
-    /// Records it wrote, as the recorder counted them.
+    /// The records that it wrote, by the recorder's count.
     pub event_count: Option<u64>,
-    /// What this version does not know.
+    /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -195,7 +195,7 @@ pub struct Source {
 pub struct ManifestMember {
     /// Its path in the archive, `.zst`/`.gz` included.
     pub path: String,
-    /// The name of the source it belongs to.
+    /// The name of its source.
     pub source: Option<String>,
     /// "zstd", "gzip" or "none".
     pub compression: Option<String>,
@@ -205,16 +205,16 @@ pub struct ManifestMember {
     pub stored_bytes: Option<u64>,
     /// SHA-256 of the stored bytes, hexadecimal.
     pub sha256: Option<String>,
-    /// What this version does not know.
+    /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
 }
 
-/// What one of the recorder's processes cost.
+/// The cost of one of the recorder's processes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Overhead {
-    /// What it was.
+    /// The role of the process.
     pub process: String,
     /// Its pid.
     pub pid: Option<i64>,
@@ -222,7 +222,7 @@ pub struct Overhead {
     pub user_ns: Option<u64>,
     /// CPU time in the kernel.
     pub system_ns: Option<u64>,
-    /// Its greatest resident set.
+    /// Its largest resident set.
     pub max_rss_bytes: Option<u64>,
     /// Bytes read from storage.
     pub read_bytes: Option<u64>,
@@ -230,13 +230,13 @@ pub struct Overhead {
     pub write_bytes: Option<u64>,
     /// Bytes of its output.
     pub output_bytes: Option<u64>,
-    /// Events it recorded.
+    /// The events that it recorded.
     pub event_count: Option<u64>,
-    /// The source it recorded.
+    /// The source that it recorded.
     pub source: Option<String>,
     /// `before`, `recording` or `after`.
     pub phase: Option<String>,
-    /// What this version does not know.
+    /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
 }
@@ -251,32 +251,32 @@ pub struct Knob {
     pub before: Option<String>,
     /// Its value while recording.
     pub during: Option<String>,
-    /// Whether it was put back.
+    /// Whether the recorder restored it.
     pub restored: Option<bool>,
-    /// What this version does not know.
+    /// Properties that this version does not know.
     #[serde(flatten)]
     pub unknown: Unknown,
 }
 
-/// What a manifest turned out to be.
+/// The result of parsing a manifest.
 pub(crate) enum Parsed {
     /// Readable.
     Manifest(Box<Manifest>),
-    /// Not JSON, or of other types than documented; why.
+    /// It is not JSON, or has other types than documented; why.
     Damaged(String),
-    /// The major version is not ours; the version.
+    /// The major version is not the one of this reader; the version.
     UnsupportedVersion(String),
-    /// The format is not ours; its name.
+    /// The format is not perfcase's; its name.
     OtherFormat(String),
 }
 
-/// Major version that this reader knows.
+/// The major version that this reader knows.
 const MAJOR: u64 = 1;
-/// Highest minor version of it that this reader knows.
+/// The highest minor version of it that this reader knows.
 const MINOR: u64 = 1;
 
-/// Reads a manifest. Format and version are looked at before anything else, because a later version
-/// may have changed the types of the rest.
+/// Reads a manifest. Format and version are checked first, because a later version may have changed the types of the
+/// rest.
 pub(crate) fn parse(text: &[u8]) -> Parsed {
     let value: serde_json::Value = match serde_json::from_slice(text) {
         Ok(value) => value,
@@ -300,12 +300,12 @@ pub(crate) fn parse(text: &[u8]) -> Parsed {
 }
 
 impl Manifest {
-    /// Whether it states a later minor version than this reader knows.
+    /// Tells whether it states a later minor version than this reader knows.
     pub(crate) fn is_newer_minor(&self) -> bool {
         major_minor(&self.format_version).is_some_and(|(_, minor)| minor > MINOR)
     }
 
-    /// Properties that this version does not know, each once, as `recorder.colour` or `sources[].colour`.
+    /// Gives the properties that this version does not know, each once, as `recorder.colour` or `sources[].colour`.
     pub(crate) fn unknown_properties(&self) -> std::collections::BTreeSet<String> {
         let mut found = std::collections::BTreeSet::new();
         let mut note = |prefix: &str, unknown: &Unknown| {
@@ -324,7 +324,7 @@ impl Manifest {
         found
     }
 
-    /// The source of that name.
+    /// Gives the source of that name; `None` where there is none.
     pub fn source(&self, name: &str) -> Option<&Source> {
         self.sources.iter().find(|source| source.name == name)
     }

@@ -1,4 +1,4 @@
-//! What is decided before any member is looked at: the manifest, and what a file is that is no capture.
+//! What is decided before any member is read: the manifest, and what a file is that is no capture.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::listing::{self, MANIFEST};
 use crate::manifest::{self, Manifest, Parsed};
 use crate::sniff::{Sniffed, sniff};
 
-/// What an unknown file looks like, for the error.
+/// Describes what an unknown file looks like, for the error.
 pub(crate) fn describe(bytes: &[u8]) -> &'static str {
     let head = &bytes[..bytes.len().min(4096)];
     match sniff(head) {
@@ -28,7 +28,8 @@ pub(crate) fn describe(bytes: &[u8]) -> &'static str {
     }
 }
 
-/// What `trace` and `trace_pipe` print: `# tracer: nop`, or `comm-pid  [cpu] flags  seconds.fraction: event: …`.
+/// Tells whether this is the output of `trace` or `trace_pipe`: `# tracer: nop`, or
+/// `comm-pid  [cpu] flags  seconds.fraction: event: …`.
 fn is_ftrace_text(head: &[u8]) -> bool {
     let is_event = |line: &[u8]| {
         let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).take(12).collect();
@@ -36,7 +37,7 @@ fn is_ftrace_text(head: &[u8]) -> bool {
             |word: &&[u8]| word.len() == 5 && word.starts_with(b"[") && word[1..4].iter().all(u8::is_ascii_digit);
         let is_time = |word: &&[u8]| word.ends_with(b":") && word.contains(&b'.') && word[0].is_ascii_digit();
         let (cpu, time) = (words.iter().position(is_cpu), words.iter().position(is_time));
-        // The flags of interrupts may stand between them.
+        // The flags of interrupts may be between them.
         matches!((cpu, time), (Some(cpu), Some(time)) if cpu > 0 && (1..=2).contains(&time.saturating_sub(cpu)))
             && words[..cpu.unwrap_or(0)].iter().any(|word| word.contains(&b'-'))
     };
@@ -93,18 +94,18 @@ pub(crate) fn read_manifest(
     }
 }
 
-/// The manifest's text. It is never compressed, but someone may have compressed a whole folder.
+/// Gives the manifest's text. The recorder never compresses it, but a person may have compressed a whole folder.
 fn plain(stored: &[u8], bytes_max: u64) -> Result<Cow<'_, [u8]>, String> {
     let compression = listing::compression(stored);
     if compression != Compression::None {
-        // One byte more than allowed tells what is too long.
+        // One byte more than allowed shows that the text is too long.
         let head = decompress::head(stored, compression, usize::try_from(bytes_max).unwrap_or(usize::MAX - 1) + 1);
         return if head.len() as u64 > bytes_max { Err(too_long(bytes_max)) } else { Ok(Cow::Owned(head)) };
     }
     if stored.len() as u64 > bytes_max { Err(too_long(bytes_max)) } else { Ok(Cow::Borrowed(stored)) }
 }
 
-/// Values in a JSON text at most: each but the first follows one of these characters.
+/// Gives the most values that a JSON text can have: each value except the first follows one of these characters.
 fn value_count(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':')).count()
 }

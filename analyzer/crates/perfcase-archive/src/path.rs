@@ -1,11 +1,11 @@
-//! Which member paths are accepted.
+//! Decides which member paths are accepted.
 
-/// Longest accepted path.
+/// The longest accepted path, in bytes.
 const PATH_BYTES_MAX: usize = 1024;
 
-/// A member's path as written, made plain (`./a/b` is `a/b`), or why it is refused. Members are
-/// never unpacked to disk under these names; paths that could leave a folder are refused all the
-/// same, because reports, tables and other tools repeat them.
+/// Normalizes a member's path (`./a/b` becomes `a/b`), or says why it is refused. Members are never unpacked to disk
+/// under these names. Paths that could leave a folder are refused nevertheless, because reports, tables and other tools
+/// repeat them.
 pub(crate) fn check(raw: &[u8]) -> Result<String, &'static str> {
     let text = std::str::from_utf8(raw).map_err(|_| "its path is not UTF-8")?;
     if text.len() > PATH_BYTES_MAX {
@@ -31,7 +31,7 @@ pub(crate) fn check(raw: &[u8]) -> Result<String, &'static str> {
     Ok(parts.join("/"))
 }
 
-/// The path without the suffix of its compression.
+/// Gives the path without the suffix of its compression.
 pub(crate) fn without_suffix(path: &str) -> &str {
     for suffix in [".zst", ".gz"] {
         if let Some(stem) = path.strip_suffix(suffix)

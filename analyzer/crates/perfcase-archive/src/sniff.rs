@@ -1,8 +1,8 @@
-//! What some bytes are, by their content. Names are never trusted: people rename recordings.
+//! Says what some bytes are, by their content. Names are never trusted: people rename recordings.
 
 use serde::Serialize;
 
-/// What a file's first bytes say it is.
+/// The format of a file by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sniffed {
@@ -22,19 +22,19 @@ pub enum Sniffed {
     PerfScript,
     /// perfcase's stream of /proc snapshots.
     ProcSnapshots,
-    /// A copy of /proc/stat: what is beside it are copies of /proc, too.
+    /// A copy of /proc/stat: the files beside it are copies of /proc too.
     ProcStat,
     /// Anything else.
     Unknown,
 }
 
-/// How many first bytes [`sniff`] wants to see.
+/// The number of first bytes that [`sniff`] needs.
 pub(crate) const HEAD_BYTES: usize = 4096;
 
-/// Lines above the counters of `perf stat` that are looked at.
+/// The most lines above the counters of `perf stat` that are read.
 const BANNER_LINES: usize = 40;
 
-/// Says what `head`, the first bytes of a file, is.
+/// Gives the format of a file by `head`, its first bytes.
 pub fn sniff(head: &[u8]) -> Sniffed {
     // Magic numbers: RFC 8878 section 3.1.1 (and skippable frames), RFC 1952 section 2.3.1,
     // linux/tools/perf/Documentation/perf.data-file-format.txt, trace-cmd.dat.v6(5).
@@ -75,11 +75,11 @@ fn sniff_text(head: &[u8]) -> Sniffed {
         Some(line) if is_perf_script_line(line) => Sniffed::PerfScript,
         Some(line) if is_bare_sample(line) && next.is_some_and(is_frame) => Sniffed::PerfScript,
         Some(line) if is_bare_sample_with_address(line) => Sniffed::PerfScript,
-        // Below a banner, or the command that was typed.
+        // Below a banner, or below the command that was typed.
         Some(_) if head.split(|&b| b == b'\n').take(BANNER_LINES).any(|line| is_perf_stat_line(line.trim_ascii())) => {
             Sniffed::PerfStat
         }
-        // The header is longer than what is looked at.
+        // The header is longer than `head`.
         None if head.starts_with(b"# ========\n# captured on") => Sniffed::PerfScript,
         // A run of `perf stat` that was killed before its first interval.
         None if started => Sniffed::PerfStat,
@@ -107,23 +107,23 @@ fn is_number(word: &[u8]) -> bool {
     !word.is_empty() && word.iter().all(u8::is_ascii_digit)
 }
 
-/// A line of counters: JSON with a counter value, or separated fields of which an early one is a
-/// count (`1.0017,CPU0,1009328716,,cycles,…`) or a reason there is none.
+/// A line of counters: JSON with a counter value, or separated fields with a count among the first ones
+/// (`1.0017,CPU0,1009328716,,cycles,…`) or the reason why there is none.
 fn is_perf_stat_line(line: &[u8]) -> bool {
     if line.starts_with(b"{") {
         return find(line, b"\"counter-value\"") || find(line, b"\"metric-value\"");
     }
     [b',', b';', b'\t', b'|', b':', b' '].into_iter().any(|separator| {
         let fields: Vec<&[u8]> = line.split(|&b| b == separator).map(<[u8]>::trim_ascii).take(24).collect();
-        // After value, unit and event: how long the counter ran in ns, and its share with two digits.
+        // After value, unit and event: the time for which the counter ran in ns, and its share with two digits.
         let has_times = fields.windows(2).skip(3).any(|pair| is_number(pair[0]) && is_percent(pair[1]));
-        // Words are separated by spaces in any text: there the figure comes first.
+        // Words are separated by spaces in any text: then the figure must come first.
         let most = if separator == b' ' { 1 } else { 4 };
         has_times && fields.iter().take(most).any(|field| is_count(field))
     })
 }
 
-/// What `perf stat` prints for people; above it may stand what the command printed.
+/// The text that `perf stat` prints for people. The output of the command may be above it.
 fn is_perf_stat_text(head: &[u8]) -> bool {
     let is_interval_header = |line: &[u8]| {
         let line = line.strip_prefix(b"#").unwrap_or_default().trim_ascii();
@@ -162,7 +162,8 @@ fn is_event(word: &[u8]) -> bool {
     word.len() > 1 && word.ends_with(b":") && !word[0].is_ascii_digit()
 }
 
-/// The first line of a sample with the fields left out that find it: `comm tid [period] event:`, `comm tid [cpu] seconds.fraction:`.
+/// The first line of a sample without the fields that identify it: `comm tid [period] event:`,
+/// `comm tid [cpu] seconds.fraction:`.
 fn is_bare_sample(line: &[u8]) -> bool {
     let words = words(line);
     let last = words.last().copied().unwrap_or_default();
@@ -178,7 +179,7 @@ fn is_bare_sample_with_address(line: &[u8]) -> bool {
     event > 0 && is_id(words[event - 1]) && is_address(address) && line.ends_with(b")")
 }
 
-/// A line of a callchain: an address, and what lies there.
+/// A line of a callchain: an address, and what is there.
 fn is_frame(line: &[u8]) -> bool {
     line.starts_with(b"\t") && words(line).len() > 1 && words(line).first().is_some_and(|word| is_address(word))
 }

@@ -6,7 +6,7 @@ use crate::limits::Limits;
 use crate::path;
 
 pub(crate) const BLOCK: u64 = 512;
-/// Longest path a GNU or pax long-name record may give.
+/// The longest path in a GNU or pax long-name record, in bytes.
 const LONG_NAME_BYTES_MAX: u64 = 4096;
 
 /// A regular file in a tar.
@@ -14,14 +14,14 @@ const LONG_NAME_BYTES_MAX: u64 = 4096;
 pub(crate) struct Entry {
     /// Its checked path.
     pub path: String,
-    /// Where its bytes start.
+    /// The offset of its bytes.
     pub offset: u64,
-    /// How many of them there are; fewer than stated in a truncated archive.
+    /// The number of its bytes; fewer than stated in a truncated archive.
     pub len: u64,
 }
 
-/// Whether a block is a tar header: its checksum holds (ustar magic is not asked for: old tars
-/// have none, but a stray match of an octal checksum over 512 bytes does not happen by chance).
+/// Tells whether a block is a tar header, by its checksum. The ustar magic is not necessary, because old tars have
+/// none; an octal checksum over 512 bytes does not match by chance.
 pub(crate) fn is_header(block: &[u8]) -> bool {
     let Some(stated) = octal(&block[148..156]) else {
         return false;
@@ -31,7 +31,7 @@ pub(crate) fn is_header(block: &[u8]) -> bool {
     stated == sum && block[0] != 0
 }
 
-/// Walks a tar and lists its regular files, with problems for the rest.
+/// Walks a tar. Lists its regular files, and reports problems for the rest.
 pub(crate) fn walk(bytes: &[u8], limits: &Limits) -> (Vec<Entry>, Vec<Issue>) {
     let mut walk = Walk { bytes, limits, at: 0, long_name: None, entries: Vec::new(), problems: Vec::new() };
     while walk.step() {}
@@ -48,7 +48,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// One header and its data; false at the end.
+    /// Reads one header and its data; false at the end.
     fn step(&mut self) -> bool {
         let total = self.bytes.len() as u64;
         if self.at + BLOCK > total {
@@ -131,14 +131,14 @@ impl Walk<'_> {
         self.problems.push(Issue::error(kind, message).at(self.at));
     }
 
-    /// The end marker, behind which there are zeros and nothing else; or zeros that stand where members were.
+    /// Checks the end: an end marker, which only zeros follow, or zeros in the place of members.
     fn end(&mut self) -> bool {
         let rest = &self.bytes[self.at as usize..];
         let is_more = rest.chunks(BLOCK as usize).any(|block| !is_zero(block));
         is_more && self.resync()
     }
 
-    /// The file ends where a header or the end marker should be.
+    /// Reports that the file ends where a header or the end marker should be.
     fn cut(&mut self, total: u64) {
         let problem = Issue::error("truncated", "the archive has no end marker: it was cut")
             .at(total)
@@ -146,7 +146,7 @@ impl Walk<'_> {
         self.problems.push(problem);
     }
 
-    /// Skips damage to the next header, if there is one.
+    /// Skips damage up to the next header; false where there is none.
     fn resync(&mut self) -> bool {
         let start = self.at;
         let blocks = self.bytes[start as usize..].chunks_exact(BLOCK as usize);
@@ -167,7 +167,7 @@ fn is_zero(block: &[u8]) -> bool {
     block.iter().all(|&byte| byte == 0)
 }
 
-/// `prefix/name` of a header.
+/// Gives `prefix/name` of a header.
 fn name(block: &[u8]) -> Vec<u8> {
     let is_posix = &block[257..263] == b"ustar\0";
     let mut full = Vec::new();
@@ -189,7 +189,7 @@ fn gnu_long_name(data: &[u8]) -> Option<Vec<u8>> {
     (data.len() as u64 <= LONG_NAME_BYTES_MAX).then(|| text(data).to_vec())
 }
 
-/// `path` of a pax header: records of `<length> <key>=<value>\n`.
+/// Gives `path` of a pax header: records of `<length> <key>=<value>\n`.
 fn pax_path(mut data: &[u8]) -> Option<Vec<u8>> {
     let mut found = None;
     while let Some(space) = data.iter().take(20).position(|&b| b == b' ') {
@@ -203,7 +203,7 @@ fn pax_path(mut data: &[u8]) -> Option<Vec<u8>> {
     found
 }
 
-/// An octal field, ended by NUL or space.
+/// Reads an octal field, which NUL or space ends.
 fn octal(field: &[u8]) -> Option<u64> {
     let digits = field.trim_ascii_start();
     let end = digits.iter().position(|b| !(b'0'..=b'7').contains(b)).unwrap_or(digits.len());
@@ -214,7 +214,7 @@ fn octal(field: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(&digits[..end]).ok()?, 8).ok()
 }
 
-/// An octal or base-256 field.
+/// Reads an octal or base-256 field.
 fn number(field: &[u8]) -> Option<u64> {
     if field[0] != 0x80 {
         return octal(field);

@@ -16,21 +16,21 @@ use crate::columns::{Bounded as _, ListOf, Numbers, SymbolBuilder};
 pub trait Table {
     /// The table's name.
     fn name(&self) -> &str;
-    /// Rows that are waiting to be written.
+    /// Gives the number of rows that wait to be written.
     fn len(&self) -> usize;
-    /// True when no row is waiting.
+    /// Tells whether no row waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Quantities so far that were beyond what one can be.
+    /// Gives the number of quantities so far that were beyond the bound of a quantity.
     fn bounded_count(&self) -> u64 {
         0
     }
-    /// Hands over the waiting rows, a column at a time, in the order of the specification.
+    /// Takes the waiting rows, column by column, in the order of the specification.
     fn take(&mut self) -> Vec<ArrayRef>;
 }
 
-/// A table, as its TOML file says.
+/// A table, as its TOML file describes it.
 #[derive(Debug)]
 pub struct TableSpec {
     /// Its name: the file's stem.
@@ -43,10 +43,10 @@ pub struct TableSpec {
     pub columns: &'static [ColumnSpec],
 }
 
-/// A column, as its TOML file says.
+/// A column, as its TOML file describes it.
 #[derive(Debug)]
 pub struct ColumnSpec {
-    /// Its name; a number carries its unit last.
+    /// Its name. The name of a number ends with the unit.
     pub name: &'static str,
     /// Its type, in the words of the TOML files.
     pub kind: &'static str,
@@ -55,7 +55,7 @@ pub struct ColumnSpec {
 }
 
 impl ColumnSpec {
-    /// The Arrow type.
+    /// Gives the Arrow type.
     pub fn data_type(&self) -> DataType {
         match self.kind {
             "i8" => DataType::Int8,
@@ -79,25 +79,25 @@ impl ColumnSpec {
     }
 }
 
-/// The Arrow type of a list column.
+/// Gives the Arrow type of a list column.
 pub fn list_of(element: DataType) -> DataType {
     DataType::List(Arc::new(Field::new("item", element, false)))
 }
 
 impl TableSpec {
-    /// The Arrow schema.
+    /// Gives the Arrow schema.
     pub fn schema(&self) -> Schema {
         let field = |c: &ColumnSpec| Field::new(c.name, c.data_type(), c.nullable);
         Schema::new(self.columns.iter().map(field).collect::<Vec<_>>())
     }
 
-    /// The table of that name.
+    /// Finds the table of that name; `None` where there is none.
     pub fn find(name: &str) -> Option<&'static TableSpec> {
         SPECS.binary_search_by(|spec| spec.name.cmp(name)).ok().map(|index| &SPECS[index])
     }
 }
 
-/// A batch of a table out of its columns, in the order of its specification.
+/// Makes a batch of a table from its columns, in the order of its specification.
 pub fn batch(table: &str, columns: Vec<ArrayRef>) -> Result<RecordBatch, ArrowError> {
     let schema = TableSpec::find(table).map(TableSpec::schema).unwrap_or_else(Schema::empty);
     RecordBatch::try_new(Arc::new(schema), columns)

@@ -1,6 +1,6 @@
-//! Arrow batches to Parquet files, one file a table, on threads of their own.
+//! Writes Arrow batches to Parquet files, one file for each table, on its own threads.
 //!
-//! Encoding costs about as much as decoding, so they run side by side; the channels between them are short, which
+//! Encoding takes about as much time as decoding, so they run side by side. The channels between them are short, which
 //! bounds the memory. A table always goes to the same thread, so that its rows stay in order.
 
 use std::collections::BTreeMap;
@@ -18,21 +18,21 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
-/// Batches that may wait for one thread.
+/// The most batches that may wait for one thread.
 const QUEUE_LENGTH: usize = 8;
-/// Threads that encode.
+/// The number of threads that encode.
 const THREADS: usize = 2;
-/// Files that one thread keeps open. A capture may have a table for each of a thousand tracepoints, and a process often
-/// may open no more than 1,024 files.
+/// The most files that one thread keeps open. A capture may have a table for each of a thousand tracepoints, and a
+/// process often may open at most 1,024 files.
 const OPEN_FILES: usize = 128;
 
-/// Makes a batch on the writer's thread: columns from rows that were only collected.
+/// Makes a batch on the writer's thread: columns from rows that were only collected before.
 pub type Build = Box<dyn FnOnce() -> Result<RecordBatch, ArrowError> + Send>;
 
 /// The sending side.
 pub struct Writer {
     threads: Vec<Encoder>,
-    /// Which thread has which table, in the order of their first rows.
+    /// The thread of each table. The tables get their threads in the order of their first rows.
     tables: BTreeMap<String, usize>,
 }
 
@@ -41,7 +41,7 @@ struct Encoder {
     thread: JoinHandle<Result<BTreeMap<String, u64>, WriteError>>,
 }
 
-/// Why a table could not be written.
+/// The reason why a table could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The file system refused.
@@ -49,7 +49,7 @@ pub enum WriteError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error of the file system.
         source: std::io::Error,
     },
     /// The Parquet encoder refused.
@@ -57,7 +57,7 @@ pub enum WriteError {
     Parquet {
         /// The table.
         table: String,
-        /// What it said.
+        /// The error of the encoder.
         source: ParquetError,
     },
     /// A writer's thread is gone.
@@ -66,7 +66,7 @@ pub enum WriteError {
 }
 
 impl Writer {
-    /// Starts the threads. Files appear in `directory`, which exists.
+    /// Starts the threads. They write files in `directory`, which must exist.
     pub fn start(directory: &Path) -> Writer {
         let start = |_| {
             let (sender, receiver) = sync_channel(QUEUE_LENGTH);
@@ -86,10 +86,10 @@ impl Writer {
         encoder.sender.send((table.to_string(), build)).map_err(|_| WriteError::Stopped)
     }
 
-    /// Waits for the last byte; gives the rows of each table.
+    /// Waits until everything is written. Gives the number of rows of each table.
     pub fn finish(self) -> Result<BTreeMap<String, u64>, WriteError> {
         let mut counts = BTreeMap::new();
-        // All channels close first: the threads finish side by side.
+        // All channels close first, so that the threads finish side by side.
         let threads: Vec<_> = self.threads.into_iter().map(|encoder| encoder.thread).collect();
         for thread in threads {
             counts.extend(thread.join().map_err(|_| WriteError::Stopped)??);
@@ -98,7 +98,7 @@ impl Writer {
     }
 }
 
-/// A table's file, which is opened again where it was closed between two writes.
+/// The file of a table. It is opened again if it was closed between two writes.
 struct TableFile {
     path: PathBuf,
     file: Option<File>,
@@ -159,10 +159,10 @@ fn write_all(directory: &Path, receiver: Receiver<(String, Build)>) -> Result<BT
     Ok(counts)
 }
 
-/// zstd level 1 everywhere. Wide integers as differences: they are times and counts. Narrow ones as they are: they are
-/// keys, of which zstd makes as little as a dictionary would, without hashing each. Names keep their dictionaries. Least
-/// and greatest values are kept of times only: queries ask for a window of time, almost never for a range of something
-/// else.
+/// zstd level 1 for all columns. Wide integers are stored as differences: they are times and counts. Narrow integers
+/// are stored as they are: they are keys, and zstd makes them as small as a dictionary would, without a hash of each.
+/// Names keep their dictionaries. Least and greatest values are kept only for times: queries ask for a window of time,
+/// and almost never for a range of something else.
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
@@ -196,7 +196,7 @@ mod tests {
         Box::new(move || RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![number; 3])) as _)]))
     }
 
-    /// Files below a folder that this process has open.
+    /// Gives the number of files below a folder that this process has open.
     fn open_below(folder: &Path) -> usize {
         let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
         links.filter(|link| std::fs::read_link(link.path()).is_ok_and(|file| file.starts_with(folder))).count()

@@ -1,4 +1,4 @@
-//! Many objects at once, on all CPUs.
+//! Names the addresses of many objects at once, on all CPUs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,12 +8,12 @@ use crate::names::{At, Name, names};
 use crate::objects::{Missing, Object, Objects};
 use crate::placement::Placement;
 
-/// Addresses of one object that want names.
+/// The addresses of one object that need names.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The object's path.
     pub path: Vec<u8>,
-    /// Its build id.
+    /// Its build ID.
     pub build_id: Option<Vec<u8>>,
     /// What the addresses are.
     pub placement: Placement,
@@ -21,15 +21,15 @@ pub struct Wanted {
     pub addresses: Vec<At>,
 }
 
-/// What became of a [`Wanted`].
+/// The result for a [`Wanted`].
 pub struct Named {
     /// The file that was used.
     pub object: Result<Arc<Object>, Missing>,
-    /// A name or the reason for none, for each address.
+    /// For each address a name, or the reason why there is none.
     pub names: Vec<Result<Name, &'static str>>,
 }
 
-/// Names the addresses of many objects, in the order of `wanted`.
+/// Names the addresses of many objects. The results have the order of `wanted`.
 pub fn name_all(objects: &Objects, wanted: &[Wanted]) -> Vec<Named> {
     let results: Vec<Mutex<Option<Named>>> = wanted.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
@@ -52,7 +52,7 @@ pub fn name_all(objects: &Objects, wanted: &[Wanted]) -> Vec<Named> {
         });
     }
     let took = results.into_iter().map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner));
-    // A thread always fills the places it took.
+    // A thread always fills the places that it took.
     took.map(|named| named.unwrap_or(Named { object: Err(Missing::NotInCapture), names: Vec::new() })).collect()
 }
 
@@ -61,8 +61,8 @@ fn name_one(objects: &Objects, one: &Wanted) -> Named {
     let object = objects.find(&one.path, one.build_id.as_deref());
     let names = match &object {
         Err(missing) => none(missing.reason()),
-        // The libraries that read ELF and DWARF are tested against damage; should one panic all the same, an object
-        // without names is what that costs.
+        // The libraries that read ELF and DWARF are tested against damage. If one of them panics nevertheless, the only
+        // loss is an object without names.
         Ok(object) => catch_unwind(AssertUnwindSafe(|| names(object, &one.placement, &one.addresses)))
             .unwrap_or_else(|_| none("no symbol table")),
     };

@@ -1,22 +1,23 @@
-//! Build ids: what says that two files are the same build.
+//! Build IDs, which say whether two files are the same build.
 
 use object::{Object as _, ObjectSection as _};
 
-/// A build id. perf's older records pad one to 20 bytes with zeros, so zeros at its end do not tell two apart.
+/// A build ID. Older records of perf pad it to 20 bytes with zeros, so two build IDs that differ only in zeros at the
+/// end are equal.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct BuildId(Box<[u8]>);
 
-/// Longest one that is taken for one: GNU ld's are 16 or 20 bytes, others' at most 64.
+/// The longest accepted build ID, in bytes: those of GNU ld have 16 or 20 bytes, others at most 64.
 const MOST_BYTES: usize = 64;
 
 impl BuildId {
-    /// A build id; `None` for nothing and for zeros only, which perf writes where it knows none.
+    /// Makes a build ID; `None` for no bytes and for zeros only, which perf writes where it knows no build ID.
     pub fn new(bytes: &[u8]) -> Option<BuildId> {
         let length = bytes.iter().rposition(|&byte| byte != 0)? + 1;
         (length <= MOST_BYTES).then(|| BuildId(bytes[..length].into()))
     }
 
-    /// From hexadecimal digits.
+    /// Reads hexadecimal digits; `None` where they are no build ID.
     pub fn from_hex(text: &[u8]) -> Option<BuildId> {
         if text.is_empty() || !text.len().is_multiple_of(2) || text.len() > 2 * MOST_BYTES {
             return None;
@@ -27,7 +28,8 @@ impl BuildId {
         BuildId::new(&bytes)
     }
 
-    /// Its lengths in use, as hexadecimal digits: files are named by the whole id, whose zeros at the end are gone here.
+    /// Gives hexadecimal digits for each length in use: files are named by the whole build ID, and this type has lost
+    /// the zeros at its end.
     pub(crate) fn hex_forms(&self) -> Vec<String> {
         let hex: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut forms = vec![hex.clone()];
@@ -38,13 +40,13 @@ impl BuildId {
     }
 }
 
-/// The build id in a file's own notes.
+/// Gives the build ID in the notes of a file; `None` where it has none.
 pub fn of_file(bytes: &[u8]) -> Option<BuildId> {
     let file = object::File::parse(bytes).ok()?;
     if let Ok(Some(id)) = file.build_id() {
         return BuildId::new(id);
     }
-    // Notes that the library does not reach (a section of another type, say).
+    // The library does not find every note (for example in a section of another type).
     let id = file.section_by_name(".note.gnu.build-id")?.data().ok()?.get(16..)?;
     BuildId::new(id)
 }

@@ -1,4 +1,4 @@
-//! Files that distributions store compressed, as kernel modules are.
+//! Files that distributions store compressed, such as kernel modules.
 
 use std::io::Read as _;
 
@@ -6,10 +6,11 @@ use perfcase_archive::Content;
 
 use crate::xz;
 
-/// Most bytes that one may unpack to.
+/// The most bytes that a file may unpack to.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The file's bytes, unpacked if it is .gz, .xz or .zst; `None` for damage and for what would be too large.
+/// Gives the file's bytes, unpacked if it is .gz, .xz or .zst; `None` for damage and for a file that would be too
+/// large.
 pub(crate) fn unpacked(content: Content) -> Option<Content> {
     let bytes = match content[..] {
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => xz::unpack(&content)?,

@@ -1,4 +1,4 @@
-//! Directories of object and debug files that the user gave, in the layouts that there are.
+//! Directories of object and debug files that the user gave, in the known layouts.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -14,21 +14,21 @@ use crate::build_id::{self, BuildId};
 use crate::compressed;
 use crate::objects::Missing;
 
-/// Most bytes that a compressed archive of debug files may unpack to.
+/// The most bytes that a compressed archive of debug files may unpack to.
 const MOST_ARCHIVE_BYTES: u64 = 8 << 30;
 
-/// Entries of a folder of the user that are looked at.
+/// The most entries of a user's folder that are read.
 const MOST_ENTRIES: usize = 10_000;
 
-/// A file and what to call it.
+/// A file and its name in messages.
 pub(crate) type Found = (Content, String);
 
-/// Why a place for object files cannot be used.
+/// The reason why a place for object files cannot be used.
 #[derive(Debug)]
 pub struct Unusable {
     /// What is wrong, for people.
     pub message: String,
-    /// This machine failed, not the file: no room to unpack it, no right to read it.
+    /// Whether this machine failed and not the file: it has no room to unpack the file, or no right to read it.
     pub is_of_this_machine: bool,
 }
 
@@ -39,7 +39,7 @@ impl Unusable {
 }
 
 impl From<std::io::Error> for Unusable {
-    /// What is damaged has no number of the system's.
+    /// An error about damage has no error number of the system.
     fn from(error: std::io::Error) -> Unusable {
         let is_of_this_machine = error.raw_os_error().is_some() && error.kind() != std::io::ErrorKind::NotFound;
         Unusable { message: error.to_string(), is_of_this_machine }
@@ -48,14 +48,15 @@ impl From<std::io::Error> for Unusable {
 
 /// One `--debug-dir`.
 pub(crate) enum DebugDir {
-    /// A folder: looked into when something is asked for.
+    /// A folder. It is searched when a file is needed.
     Folder(PathBuf),
-    /// A file, or the files of an archive, by their own build ids; lists of kernels' symbols by the ids of their paths.
+    /// A file, or the files of an archive, by their own build IDs. Lists of kernels' symbols are kept by the build IDs
+    /// in their paths.
     Files { by_build_id: HashMap<BuildId, Vec<Found>>, kernels: HashMap<BuildId, Found> },
 }
 
 impl DebugDir {
-    /// Opens a directory, an ELF file or an archive of such (`perf archive`).
+    /// Opens a directory, an ELF file or an archive of ELF files (`perf archive`).
     pub(crate) fn open(path: &Path) -> Result<DebugDir, Unusable> {
         let metadata = std::fs::metadata(path)?;
         if metadata.is_dir() {
@@ -88,7 +89,7 @@ impl DebugDir {
             for member in &archive.members {
                 let content = match archive.read(member) {
                     Ok(content) => content,
-                    // Files that this machine has no room for are not missing in the archive.
+                    // A file that this machine has no room for is not missing in the archive.
                     Err(error) => match fault(&error) {
                         Some(why) => return Err(why),
                         None => continue,
@@ -108,7 +109,7 @@ impl DebugDir {
         }
     }
 
-    /// The object itself.
+    /// Finds the object itself.
     pub(crate) fn object(&self, path: &[u8], build_id: Option<&BuildId>) -> Result<Found, Missing> {
         let folder = match self {
             DebugDir::Folder(folder) => folder,
@@ -144,8 +145,8 @@ impl DebugDir {
         }
     }
 
-    /// A kernel: its `vmlinux` where distributions put it, or the copy of its own list that `perf buildid-cache` and
-    /// `perf archive` keep, which states no build id and lies below it.
+    /// Finds a kernel: its `vmlinux` at the places of the distributions, or the copy of its symbol list that
+    /// `perf buildid-cache` and `perf archive` keep. That list states no build ID, but its path has it.
     pub(crate) fn kernel(&self, id: &BuildId) -> Option<Found> {
         let folder = match self {
             DebugDir::Folder(folder) => folder,
@@ -176,7 +177,8 @@ impl DebugDir {
         })
     }
 
-    /// What was stripped from the object. `main` is the object, where there is one.
+    /// Finds the debug file with the parts that were stripped from the object. `main` is the object, where there is
+    /// one.
     pub(crate) fn debug_file(&self, path: &[u8], build_id: Option<&BuildId>, main: Option<&Content>) -> Option<Found> {
         let own = main.and_then(|main| build_id::of_file(main));
         let build_id = build_id.or(own.as_ref());
@@ -200,7 +202,7 @@ impl DebugDir {
                 }
             }
         }
-        // Debian keeps those of kernel modules by their paths alone.
+        // Debian stores the debug files of kernel modules only by their paths.
         for suffix in [&b""[..], b".debug"] {
             let place = below(folder, &[b"usr/lib/debug/", path, suffix].concat());
             if let Some(found) = place.zip(build_id).and_then(|(place, id)| of_build(&place, id)) {
@@ -212,8 +214,8 @@ impl DebugDir {
 }
 
 impl DebugDir {
-    /// What several objects share of their debug information (dwz), by its build id: where debug files are, or where the
-    /// link says, whose path may be relative to the debug file.
+    /// Finds the debug information that several objects share (dwz), by its build ID. It is where debug files are, or
+    /// at the path in the link, which may be relative to the debug file.
     pub(crate) fn shared(&self, link: &[u8], id: &BuildId) -> Option<Content> {
         let folder = match self {
             DebugDir::Folder(folder) => folder,
@@ -230,7 +232,7 @@ impl DebugDir {
         by_id.or_else(by_path).map(|(content, _)| content)
     }
 
-    /// All .dwo files of an object in one: it has no build id, its units have ids.
+    /// Finds the package with all .dwo files of an object. It has no build ID, but its units have ids.
     pub(crate) fn package(&self, path: &[u8], build_id: Option<&BuildId>) -> Option<Content> {
         let DebugDir::Folder(folder) = self else { return None };
         let name = [path, b".dwp"].concat();
@@ -241,7 +243,7 @@ impl DebugDir {
         places.find_map(|place| Content::map_file(&below(folder, &place)?).ok())
     }
 
-    /// The folder, where it is one.
+    /// Gives the folder; `None` where this is no folder.
     pub(crate) fn folder(&self) -> Option<&Path> {
         match self {
             DebugDir::Folder(folder) => Some(folder),
@@ -250,8 +252,8 @@ impl DebugDir {
     }
 }
 
-/// A file that the object's .gnu_debuglink names: beside it, in `.debug` or below `usr/lib/debug`; of its build id, or,
-/// where it has none, with the checksum that the link states.
+/// Finds the file that the object's .gnu_debuglink names: beside the object, in `.debug` or below `usr/lib/debug`. It
+/// must have the object's build ID, or, where the object has none, the checksum that the link states.
 fn linked(folder: &Path, path: &[u8], main: &Content, build_id: Option<&BuildId>) -> Option<Found> {
     let file = object::File::parse(&main[..]).ok()?;
     let (name, checksum) = file.gnu_debuglink().ok()??;
@@ -271,7 +273,7 @@ fn linked(folder: &Path, path: &[u8], main: &Content, build_id: Option<&BuildId>
     })
 }
 
-/// Entries of a folder whose names begin so, in the order of their names.
+/// Gives the entries of a folder whose names begin with `start`, in the order of their names.
 pub(crate) fn files_named(folder: &Path, start: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST_ENTRIES).flatten();
     let fits = |entry: &std::fs::DirEntry| entry.file_name().as_bytes().starts_with(start.as_bytes());
@@ -280,7 +282,8 @@ pub(crate) fn files_named(folder: &Path, start: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The kernel that a list belongs to, by the path that it has in a cache: `…/<build id>/kallsyms`.
+/// Gives the build ID of the kernel that a list belongs to, by the path of the list in a cache:
+/// `…/<build id>/kallsyms`.
 fn of_kernel_list(path: &str) -> Option<BuildId> {
     let mut parts = path.rsplit('/');
     let (name, id, above) = (parts.next()?, parts.next()?, parts.next()?);
@@ -292,13 +295,13 @@ fn of_kernel_list(path: &str) -> Option<BuildId> {
     }
 }
 
-/// The file at `path` if it is of that build.
+/// Gives the file at `path` if it has that build ID.
 fn of_build(path: &Path, build_id: &BuildId) -> Option<Found> {
     let content = Content::map_file(path).ok()?;
     (build_id::of_file(&content).as_ref() == Some(build_id)).then(|| (content, path.display().to_string()))
 }
 
-/// A recorded path below a folder, if it stays there: no `..`, and no link that leads out.
+/// Gives a recorded path below a folder, if it stays there: it has no `..`, and no link leads out of the folder.
 pub(crate) fn below(folder: &Path, recorded: &[u8]) -> Option<PathBuf> {
     let recorded = Path::new(OsStr::from_bytes(recorded));
     let mut file = folder.to_path_buf();
@@ -313,7 +316,7 @@ pub(crate) fn below(folder: &Path, recorded: &[u8]) -> Option<PathBuf> {
     (real.starts_with(root) && real.is_file()).then_some(file)
 }
 
-/// Whether a file has its program's text, which files of debug information alone have not.
+/// Tells whether a file has the code of its program. Files with only debug information do not have it.
 pub(crate) fn has_code(bytes: &[u8]) -> bool {
     use object::ObjectSection as _;
     let Ok(file) = object::File::parse(bytes) else { return false };

@@ -1,12 +1,12 @@
-//! Names of C++ and Rust functions as people write them: as perf prints them, without parameters and hashes.
+//! Names of C++ and Rust functions as people write them: in the form that perf prints, without parameters and hashes.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Longest name that is written, in bytes: a mangled name of a few bytes can stand for one without end.
+/// The longest name that is written, in bytes: a mangled name of a few bytes can stand for an endless one.
 const MOST_BYTES: usize = 16 << 10;
 
-/// The name as people write it; names that are not mangled, or cannot be read, stay as they are.
+/// Gives the name as people write it. A name that is not mangled, or that cannot be read, is unchanged.
 pub fn demangle(name: &str) -> Cow<'_, str> {
     let is_mangled = ["_Z", "__Z", "_R", "__R"].iter().any(|prefix| name.starts_with(prefix));
     if !is_mangled || name.len() > MOST_BYTES {
@@ -19,7 +19,7 @@ pub fn demangle(name: &str) -> Cow<'_, str> {
             Err(_) => Cow::Borrowed(name),
         };
     }
-    // A compiler's suffix of a part of a function (.cold, .part.0) is no part of the mangled name.
+    // A compiler's suffix for a part of a function (.cold, .part.0) does not belong to the mangled name.
     let whole = name.split_once('.').map_or(name, |(whole, _)| whole);
     cpp(whole).map_or(Cow::Borrowed(name), Cow::Owned)
 }
@@ -32,13 +32,14 @@ fn cpp(name: &str) -> Option<String> {
     Some(as_perf_writes(without_qualifier(&text.0)))
 }
 
-/// A member function's `const` stands behind its parameters, and goes with them; a conversion's type may end in one too.
+/// Removes the `const` of a member function, which is behind its parameters and is removed with them. The type of a
+/// conversion may also end in `const`.
 fn without_qualifier(name: &str) -> &str {
     let is_conversion = name.rsplit("::").next().is_some_and(|last| last.starts_with("operator "));
     name.strip_suffix(" const").filter(|_| !is_conversion).unwrap_or(name)
 }
 
-/// Numbers as template arguments in the form that perf's demangler gives them: `4u` for `(unsigned int)4`. And no comma
+/// Gives numbers as template arguments in the form of perf's demangler: `4u` for `(unsigned int)4`. Removes the comma
 /// before an empty pack of arguments.
 fn as_perf_writes(name: &str) -> String {
     const TYPES: [(&str, &str); 6] = [

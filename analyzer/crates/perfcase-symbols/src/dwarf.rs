@@ -1,4 +1,4 @@
-//! Inlined functions and source lines, where an object has its debug information.
+//! Inlined functions and source lines, for objects with debug information.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -11,22 +11,22 @@ use object::{Object as _, ObjectSection as _};
 use crate::demangle::demangle;
 use crate::guard::{Guard, Guarded};
 
-/// Most bytes that the compressed sections of an object may unpack to, all together, for each of their bytes: debug
-/// information compresses to a fifth or so.
+/// The most bytes that all compressed sections of an object together may unpack to, for each of their bytes: debug
+/// information compresses to about a fifth.
 const MOST_RATIO: u64 = 32;
-/// What they may unpack to however small they are.
+/// The bytes that they may always unpack to, even if they are small.
 const LEAST_ROOM_BYTES: u64 = 16 << 20;
-/// Inlined functions at one address that are listed.
+/// The most inlined functions at one address that are listed.
 const MOST_INLINED: usize = 64;
 
-/// A function at an address and the line in it.
+/// A function at an address, and the line in it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Place {
-    /// Its name, where the debug information has it.
+    /// Its name; `None` where the debug information does not have it.
     pub function: Option<String>,
-    /// Source file.
+    /// The source file.
     pub file: Option<String>,
-    /// Line.
+    /// The line.
     pub line: Option<u32>,
 }
 
@@ -34,14 +34,14 @@ pub struct Place {
 pub(crate) struct Dwarf<'a> {
     sections: Sections<'a>,
     endian: gimli::RunTimeEndian,
-    /// What it shares with other programs.
+    /// The debug information that it shares with other programs.
     shared: Option<Sections<'a>>,
     /// Its .dwo files by the ids of their units.
     split: HashMap<u64, Sections<'a>>,
     package: Option<gimli::DwarfPackageSections<Cow<'a, [u8]>>>,
-    /// Bytes of all sections.
+    /// The size of all sections, in bytes.
     section_bytes: u64,
-    /// A section is not among them: it is damaged, or would unpack to too much.
+    /// A section is missing here, because it is damaged or would unpack to too many bytes.
     is_incomplete: bool,
     guard: Guard,
 }
@@ -55,7 +55,7 @@ impl<'a> Dwarf<'a> {
         Dwarf::named(file, |id| Some(id.name()))
     }
 
-    /// The same of a .dwo file.
+    /// Does the same for a .dwo file.
     pub(crate) fn load_split(file: &object::File<'a>) -> Option<Dwarf<'a>> {
         Dwarf::named(file, gimli::SectionId::dwo_name)
     }
@@ -85,20 +85,20 @@ impl<'a> Dwarf<'a> {
         self.is_incomplete |= room.is_refused.get();
     }
 
-    /// Takes the sections of another file to these.
+    /// Adds the bytes of another file's sections to these, and gives its sections.
     fn join(&mut self, other: Dwarf<'a>) -> Sections<'a> {
         self.section_bytes = self.section_bytes.saturating_add(other.section_bytes);
         self.is_incomplete |= other.is_incomplete;
         other.sections
     }
 
-    /// True where parts of it may lie in .dwo files.
+    /// Tells whether parts of it may be in .dwo files.
     pub(crate) fn may_be_split(&self) -> bool {
         use gimli::Section as _;
         !self.sections.debug_addr.borrow(|bytes| self.reader(bytes)).reader().is_empty()
     }
 
-    /// Adds what other programs share with this one.
+    /// Adds the debug information that other programs share with this one.
     pub(crate) fn add_shared(&mut self, file: &object::File<'a>) {
         self.shared = Dwarf::load(file).map(|shared| self.join(shared));
     }
@@ -126,12 +126,12 @@ impl<'a> Dwarf<'a> {
         Guarded::new(bytes, self.endian, &self.guard)
     }
 
-    /// Hands what gimli makes of the sections to `look`.
+    /// Calls `look` with gimli's form of the sections.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&gimli::Dwarf<Reader<'_>>) -> R) -> R {
         look(&self.sections.borrow(|bytes| self.reader(bytes)))
     }
 
-    /// Hands the parsed information to `look`.
+    /// Calls `look` with the parsed information.
     pub(crate) fn with<R>(&self, look: impl FnOnce(&Lines<'_>) -> R) -> Option<R> {
         self.guard.start(self.section_bytes);
         let dwarf = self.sections.borrow_with_sup(self.shared.as_ref(), |bytes| self.guarded(bytes));
@@ -142,7 +142,7 @@ impl<'a> Dwarf<'a> {
     }
 }
 
-/// What the compressed sections of one file may unpack to.
+/// The bytes that the compressed sections of one file may unpack to.
 struct Room {
     left_bytes: Cell<u64>,
     taken_bytes: Cell<u64>,
@@ -176,7 +176,7 @@ impl Room {
     }
 }
 
-/// Debug information that can be asked.
+/// Debug information for queries.
 pub(crate) struct Lines<'s> {
     context: addr2line::Context<Guarded<'s>>,
     package: Option<gimli::DwarfPackage<Guarded<'s>>>,
@@ -184,8 +184,8 @@ pub(crate) struct Lines<'s> {
 }
 
 impl<'s> Lines<'s> {
-    /// What is at an address, the innermost inlined function first; the last is the function itself. Also whether that is
-    /// all: what is damaged or beyond the bounds is left out.
+    /// Gives the functions at an address, the innermost inlined function first and the function itself last. Also tells
+    /// whether that is all: damaged parts and parts beyond the bounds are left out.
     pub(crate) fn at(&self, address: u64) -> (Vec<Place>, bool) {
         let mut places = Vec::new();
         let mut lookup = self.context.find_frames(address);
@@ -213,7 +213,7 @@ impl<'s> Lines<'s> {
         (places, is_all)
     }
 
-    /// The unit that a program has in a .dwo or .dwp file: only ever the one of the id that the program states.
+    /// Gives the unit that a program has in a .dwo or .dwp file: only the unit with the id that the program states.
     fn split_unit(&self, load: &addr2line::SplitDwarfLoad<Guarded<'s>>) -> Option<Arc<gimli::Dwarf<Guarded<'s>>>> {
         if let Some(package) = &self.package
             && let Ok(Some(unit)) = package.find_cu(load.dwo_id, &load.parent)

@@ -1,5 +1,5 @@
-//! Files that runtimes write of the code that they generate, where people keep them: `perf-PID.map` and `jit-PID.dump` beside
-//! a recording, or in a directory of the user as they lay on the host.
+//! Files that runtimes write about the code that they generate, where people keep them: `perf-PID.map` and
+//! `jit-PID.dump` beside a recording, or in a directory of the user in the layout of the host.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use perfcase_archive::Content;
 
 use crate::debug_dir::{below, files_named};
 
-/// Where these files are below a folder: as they are, in a copy of the host's /tmp.
+/// The places of these files below a folder: in the folder itself, or in a copy of the host's /tmp.
 const PLACES: [&str; 2] = ["", "tmp"];
-/// Where perf's agents put jitdumps: a folder for each process below it.
+/// The places where perf's agents write jitdumps: below them is a folder for each process.
 const AGENTS: [&str; 2] = [".debug/jit", "jit"];
 
-/// The files of one folder by the process that wrote them.
+/// The files of one folder, by the process that wrote them.
 #[derive(Default)]
 pub(crate) struct Generated {
     maps: BTreeMap<i32, PathBuf>,
@@ -21,7 +21,7 @@ pub(crate) struct Generated {
 }
 
 impl Generated {
-    /// Looks for them in a folder; a link that leads out of it is left alone.
+    /// Finds the files in a folder. A link that leads out of the folder is not followed.
     pub(crate) fn find(folder: &Path) -> Generated {
         let mut found = Generated::default();
         let agents = AGENTS.iter().flat_map(|place| files_named(&folder.join(place), ""));
@@ -43,13 +43,13 @@ impl Generated {
         }
     }
 
-    /// The map of a process's generated code, and what to call it.
+    /// Gives the map of a process's generated code, and its name for messages.
     pub(crate) fn map(&self, pid: i32) -> Option<(Content, String)> {
         let file = self.maps.get(&pid)?;
         Some((Content::map_file(file).ok()?, file.display().to_string()))
     }
 
-    /// The jitdumps, and what to call each.
+    /// Gives the jitdumps, and the name of each for messages.
     pub(crate) fn dumps(&self) -> impl Iterator<Item = (Content, String)> + '_ {
         self.dumps.values().filter_map(|file| Some((Content::map_file(file).ok()?, file.display().to_string())))
     }

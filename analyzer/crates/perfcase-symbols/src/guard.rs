@@ -1,32 +1,34 @@
-//! A reader of debug information that stops before the stack is used up, and before it has read the same bytes again and again.
+//! A reader of debug information. It stops before the stack is used up, and before it has read the same bytes too
+//! often.
 //!
 //! addr2line calls itself once for each level of inlined functions, and a small file can have any number of levels. Any
-//! number of functions can share one list of ranges or one string, which is read for each of them. What goes beyond the
-//! bounds is damaged, like information that ends early.
+//! number of functions can share one list of ranges or one string, which is read for each of them. Information beyond
+//! the bounds counts as damaged, like information that ends early.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use addr2line::gimli::{self, Reader, ReaderOffsetId, Result, RunTimeEndian};
 
-/// Stack for one look-up. Threads have 2 MiB; 60 levels, more than any compiler makes, take some 50 KiB.
+/// The stack for one look-up, in bytes. Threads have 2 MiB. 60 levels, more than any compiler makes, take about 50 KiB.
 const MOST_STACK_BYTES: usize = 512 << 10;
-/// How often each byte may be read, on average. Naming every address of libpython or of a Go server reads half of them once.
+/// The bound of reads for each byte, on average. To name every address of libpython or of a Go server reads half of the
+/// bytes once.
 const MOST_READS: u64 = 16;
-/// Bytes that may be read however small an object is.
+/// The bytes that may always be read, even if an object is small.
 const LEAST_READ_BYTES: u64 = 16 << 20;
 
-/// What look-ups in one object may use.
+/// The stack and the bytes that look-ups in one object may use.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
-    /// The lowest address that the stack may reach: stacks grow downwards on every machine that Linux runs on.
+    /// The lowest address that the stack may reach. Stacks grow downwards on every machine that Linux runs on.
     floor: AtomicUsize,
-    /// Bytes that may still be read.
+    /// The bytes that may still be read.
     left: AtomicU64,
 }
 
 impl Guard {
-    /// For look-ups that are made from here, in sections of so many bytes.
+    /// Begins look-ups from here on the stack, in sections of so many bytes.
     pub(crate) fn start(&self, section_bytes: u64) {
         self.floor.store(stack_address().saturating_sub(MOST_STACK_BYTES), Relaxed);
         self.left.store(section_bytes.saturating_mul(MOST_READS).saturating_add(LEAST_READ_BYTES), Relaxed);
@@ -34,7 +36,7 @@ impl Guard {
 
     #[inline]
     fn read(&self, count: usize) -> Result<()> {
-        // One thread asks; the numbers are atomic because gimli shares its readers in an Arc.
+        // Only one thread reads. The numbers are atomic because gimli shares its readers in an Arc.
         let left = self.left.load(Relaxed).checked_sub(count as u64).ok_or(gimli::Error::TooManyIterations)?;
         self.left.store(left, Relaxed);
         Ok(())
@@ -47,7 +49,7 @@ fn stack_address() -> usize {
     std::ptr::from_ref(std::hint::black_box(&here)).addr()
 }
 
-/// Bytes of a section.
+/// The bytes of a section.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guarded<'s> {
     bytes: gimli::EndianSlice<'s, RunTimeEndian>,
@@ -64,7 +66,7 @@ impl Reader for Guarded<'_> {
     type Endian = RunTimeEndian;
     type Offset = usize;
 
-    /// Each entry begins with a number of this kind: who reads one level deeper comes here.
+    /// Each entry begins with a number of this kind, so every deeper level comes here.
     #[inline]
     fn read_uleb128(&mut self) -> Result<u64> {
         if stack_address() < self.guard.floor.load(Relaxed) {

@@ -2,16 +2,17 @@
 
 /// Symbols of the recorded kernel and its modules, sorted by address.
 ///
-/// If an address has several names, the first of them counts: the kernel lists weak names, names of the linker script
-/// and those with more underscores later (scripts/kallsyms.c), and prints the first itself, in traces as in its log. perf
-/// 6.1 has a rule of its own (`choose_best_symbol`) but gives all names but the last no length, so that the last remains.
+/// If an address has several names, the first one counts. The kernel lists weak names, names of the linker script and
+/// names with more underscores later (scripts/kallsyms.c), and it prints the first one itself, in traces and in its
+/// log. perf 6.1 has its own rule (`choose_best_symbol`), but it gives a length only to the last name, so that the last
+/// one remains.
 pub struct Kallsyms {
     symbols: Vec<Symbol>,
-    /// Where the symbols are that recordings place the kernel by.
+    /// The addresses of the symbols by which recordings place the kernel.
     anchors: Vec<(&'static str, u64)>,
 }
 
-/// Symbols whose address in memory a recording of perf states, to tell where the kernel was loaded.
+/// Symbols whose address in memory a recording of perf states. They show where the kernel was loaded.
 pub(crate) const ANCHORS: [&str; 2] = ["_text", "_stext"];
 
 struct Symbol {
@@ -20,7 +21,7 @@ struct Symbol {
     is_module: bool,
 }
 
-/// As perf ends what nothing follows: the last symbol of the kernel, and of the modules.
+/// Gives the end of a symbol that no other follows, as perf does: the last symbol of the kernel, and of the modules.
 fn end_of_last(start: u64) -> u64 {
     (start | 4095).saturating_add(4097)
 }
@@ -28,8 +29,8 @@ fn end_of_last(start: u64) -> u64 {
 impl Kallsyms {
     /// Parses the text of /proc/kallsyms.
     ///
-    /// Only text symbols (types t, T, w, W) name code. `None` when there is none, or when every address is 0:
-    /// the kernel hides addresses from readers without privilege (kptr_restrict).
+    /// Only text symbols (types t, T, w, W) name code. `None` when there is none, or when every address is 0: the
+    /// kernel hides addresses from readers without privilege (kptr_restrict).
     pub fn parse(text: &str) -> Option<Kallsyms> {
         let mut symbols: Vec<Symbol> = Vec::new();
         let mut anchors = Vec::new();
@@ -52,19 +53,19 @@ impl Kallsyms {
         Some(Kallsyms { symbols, anchors })
     }
 
-    /// Where `_text` or `_stext` is.
+    /// Gives the address of `_text` or `_stext`; `None` where the list does not have it.
     pub(crate) fn anchor(&self, name: &str) -> Option<u64> {
         self.anchors.iter().find(|(anchor, _)| *anchor == name).map(|(_, address)| *address)
     }
 
-    /// The kernel's own symbol that covers an address, without those of modules.
+    /// Finds the kernel's own symbol that covers an address, without the symbols of modules.
     pub(crate) fn find_in_kernel(&self, address: u64) -> Option<(&str, u64)> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= address);
         let is_module = self.symbols.get(after.checked_sub(1)?)?.is_module;
         if is_module { None } else { self.find(address) }
     }
 
-    /// The symbol that covers an address, and the distance from its start in bytes.
+    /// Finds the symbol that covers an address, and the distance from its start in bytes.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= address);
         let symbol = self.symbols.get(after.checked_sub(1)?)?;
@@ -74,7 +75,7 @@ impl Kallsyms {
     }
 }
 
-/// Mapping symbols of the ARM ABI ($x, $d) mark kinds of bytes, not functions.
+/// Tells whether this is a mapping symbol of the ARM ABI ($x, $d), which marks kinds of bytes and no functions.
 fn is_marker(name: &str) -> bool {
     name.starts_with('$') || name.starts_with(".L")
 }

@@ -1,6 +1,6 @@
-//! Names for addresses and callers of stacks, from object files that came with the capture or that the user gave.
+//! Names for addresses and callers of stacks, from object files in the capture or from the user.
 //!
-//! An object is found by its build id and never used when that differs: a wrong name is worse than none.
+//! An object is found by its build ID. An object with another build ID is never used: a wrong name is worse than none.
 
 mod batch;
 pub mod build_id;

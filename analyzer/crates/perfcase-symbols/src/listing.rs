@@ -6,13 +6,13 @@ use perfcase_archive::{ArchiveError, Capture, MemberKind};
 
 use crate::build_id::BuildId;
 
-/// Lines that are read: a bound for hostile input.
+/// The most lines that are read: a bound for hostile input.
 const MOST_LINES: usize = 1 << 20;
 
-/// What a file of `symbols/` is.
+/// The kind of a file in `symbols/`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
-    /// An ELF file, whole or its tables only.
+    /// An ELF file, complete or only its tables.
     Elf,
     /// The tables of an ELF file's separate debug file.
     Debug,
@@ -26,37 +26,38 @@ pub enum Kind {
     Other,
 }
 
-/// A line.
+/// A line of the listing.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Its name below `symbols/`; `None` where it was not bundled.
+    /// Its name below `symbols/`; `None` where the recorder did not bundle it.
     pub member: Option<String>,
     /// What it is.
     pub kind: Kind,
-    /// Its build id.
+    /// Its build ID.
     pub build_id: Option<BuildId>,
-    /// Its path as perf saw it.
+    /// Its path as perf recorded it.
     pub path: Vec<u8>,
     /// The process that it belongs to.
     pub pid: Option<i32>,
-    /// Why it was not bundled.
+    /// The reason why it was not bundled.
     pub reason: Option<String>,
 }
 
-/// All lines.
+/// All lines of the listing.
 #[derive(Default)]
 pub struct Listing {
-    /// In the file's order.
+    /// The lines in the order of the file.
     pub entries: Vec<Entry>,
     by_path: HashMap<Vec<u8>, Vec<usize>>,
     by_build_id: HashMap<BuildId, Vec<usize>>,
 }
 
 impl Listing {
-    /// Reads the listing of a capture. One without a listing has what its members' names say.
+    /// Reads the listing of a capture. For a capture without a listing, the names of its members say what they are.
     ///
     /// # Errors
-    /// When this machine cannot read it; a listing that is not there, or that this user may not read, is none.
+    /// When this machine cannot read it. A listing that is missing, or that this user may not read, counts as no
+    /// listing.
     pub fn read(capture: &Capture) -> Result<Listing, ArchiveError> {
         let mut listing = Listing::default();
         let listed = match capture.member("symbols/objects.tsv").map(|member| capture.read(member)).transpose() {
@@ -89,7 +90,8 @@ impl Listing {
         self.entries.push(entry);
     }
 
-    /// Entries that may be of an object: of its build first, then of its path.
+    /// Gives the numbers of the entries that may belong to an object: those with its build ID first, then those with
+    /// its path.
     pub fn candidates(&self, path: &[u8], build_id: Option<&BuildId>) -> impl Iterator<Item = usize> + '_ {
         let same_build = build_id.and_then(|id| self.by_build_id.get(id)).into_iter().flatten();
         same_build.chain(self.by_path.get(path).into_iter().flatten()).copied()
@@ -126,7 +128,7 @@ fn kind_of(name: &[u8]) -> Kind {
     }
 }
 
-/// What a member is whose listing is lost.
+/// Describes a member by its name, for a capture whose listing is lost.
 fn by_name(member: &str) -> Option<Entry> {
     let (folder, name) = member.split_once('/').unwrap_or((member, ""));
     let pid = name.split('-').next().and_then(|pid| pid.parse().ok());
@@ -143,7 +145,7 @@ fn by_name(member: &str) -> Option<Entry> {
     Some(Entry { member: Some(member.to_string()), kind, build_id, path, pid, reason: None })
 }
 
-/// Undoes `\011`, `\012` and `\134`.
+/// Replaces `\011`, `\012` and `\134` by their characters.
 fn unescape(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -10,27 +10,27 @@ use crate::placement::{Layout, Placement};
 use crate::symtab::{Function, Symtab};
 use crate::xz;
 
-/// What an address is.
+/// The name of an address.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Name {
     /// The function, demangled.
     pub symbol: String,
-    /// Distance from its start in bytes, where its start is known.
+    /// The distance from its start in bytes; `None` where its start is not known.
     pub offset_bytes: Option<u64>,
-    /// What told it: symtab, dynsym, minidebuginfo, plt, dwarf, kallsyms.
+    /// The source of the name: symtab, dynsym, minidebuginfo, plt, dwarf, kallsyms.
     pub source: &'static str,
-    /// Source file of the address.
+    /// The source file of the address.
     pub file: Option<String>,
-    /// Line.
+    /// The line.
     pub line: Option<u32>,
-    /// Functions that were inlined into it here, the innermost first.
+    /// The functions that were inlined into it here, the innermost first.
     pub inlined: Vec<Place>,
-    /// Debug information is there, and is damaged or beyond the bounds: lines and inlined functions may be missing.
+    /// There is debug information, but it is damaged or beyond the bounds: lines and inlined functions may be missing.
     pub is_incomplete: bool,
 }
 
 impl Name {
-    /// Whether it tells the place in the source, too.
+    /// Tells whether the place in the source is known too.
     pub fn has_source(&self) -> bool {
         self.file.is_some() || !self.inlined.is_empty()
     }
@@ -40,12 +40,12 @@ impl Name {
 pub const INCOMPLETE: &str =
     "the debug information is damaged or too large to read: source lines and inlined functions are missing";
 
-/// An address that wants a name.
+/// An address that needs a name.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct At {
-    /// What the object's [`Placement`] says that it is.
+    /// The address. The object's [`Placement`] says what it is.
     pub address: u64,
-    /// It is where a call returns to: the call is in the byte before it, and may be the last of its function.
+    /// Whether a call returns to this address. The call is in the byte before it, and may be the last of its function.
     pub is_return: bool,
 }
 
@@ -55,12 +55,12 @@ impl From<u64> for At {
     }
 }
 
-/// Functions that stand as return addresses on the stack and were not called: what handlers return to (glibc, musl, the
-/// kernel's vDSO), and what a context of makecontext() does.
+/// Functions that are return addresses on the stack and were not called: those to which handlers return (glibc, musl,
+/// the kernel's vDSO), and the one to which a context of makecontext() returns.
 const NOT_CALLED: [&str; 5] =
     ["__restore_rt", "__restore", "__kernel_rt_sigreturn", "__kernel_sigreturn", "__start_context"];
 
-/// Names for addresses of an object, or why there is none, in their order.
+/// Names the addresses of an object, in their order. An error says why an address has no name.
 pub fn names<A: Copy + Into<At>>(
     object: &Object,
     placement: &Placement,
@@ -106,8 +106,8 @@ pub fn names<A: Copy + Into<At>>(
             let At { address, is_return } = at.into();
             let before = u64::from(is_return);
             let call = layout.virtual_address(address.wrapping_sub(before))?;
-            // The kernel's callchains do not tell callers from what an interrupt stopped. Where no function is, one that
-            // ends there called another that does not return.
+            // The kernel's callchains do not distinguish a caller from an interrupted place. If there is no function at
+            // the address, the function that ends there called one that does not return.
             let place = call.wrapping_add(before);
             let is_behind =
                 layout.is_kernel() && symtab.find(place).is_none() && symtab.find(place.wrapping_sub(1)).is_some();
@@ -125,7 +125,7 @@ pub fn names<A: Copy + Into<At>>(
     }
 }
 
-/// The same from a copy of the kernel's own list, which may be of another boot of that kernel.
+/// Does the same with a copy of the kernel's symbol list, which may be from another boot of that kernel.
 fn listed<A: Copy + Into<At>>(bytes: &[u8], placement: &Placement, addresses: &[A]) -> Vec<Result<Name, &'static str>> {
     let list = std::str::from_utf8(bytes).ok().and_then(Kallsyms::parse);
     let Placement::Kernel { symbol, address } = placement else {
@@ -156,7 +156,7 @@ fn one(
     let place = address.wrapping_sub(u64::from(was_called));
     let (mut inlined, is_all) = lines.map_or((Vec::new(), true), |lines| lines.at(place));
     let outer = inlined.pop().unwrap_or_default();
-    // Without a name an inlined function tells nobody anything.
+    // An inlined function without a name is of no use.
     inlined.retain(|place| place.function.is_some());
     let (symbol, start, source) = match (symtab.find(place), outer.function) {
         (Some(function), _) => (function.name, Some(function.address), function.source),

@@ -1,4 +1,4 @@
-//! Which file holds the code of a mapped object.
+//! Finds the file with the code of a mapped object.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,35 +12,35 @@ use crate::generated::Generated;
 use crate::listing::{Kind, Listing};
 use crate::split::{self, Parts};
 
-/// A file that holds symbols, unwind tables or both of one mapped object.
+/// A file with symbols, unwind tables or both of one mapped object.
 pub struct Object {
     /// Its bytes.
     pub bytes: Content,
-    /// Where it was found: the capture's member, or the user's directory.
+    /// The place where it was found: the capture's member, or the user's directory.
     pub origin: String,
-    /// A file of the same build that holds what was stripped from this one.
+    /// A file of the same build with the parts that were stripped from this one.
     pub debug: Option<Content>,
-    /// Where the rest of its debug information may be.
+    /// The places where the rest of its debug information may be.
     pub parts: Parts,
 }
 
-/// The path of a kernel, as recordings have it.
+/// The path of a kernel in recordings.
 const KERNEL: &[u8] = b"[kernel.kallsyms]";
 
-/// Stands behind the name of a file of the user that may be of another build.
+/// The text behind the name of a user's file that may be another build.
 const BY_PATH: &str = " (by its path: the recording has no build id)";
 
-/// Why there is no file for an object.
+/// The reason why there is no file for an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Missing {
-    /// Neither the capture nor a directory of the user has it.
+    /// Neither the capture nor a directory of the user has a file.
     NotInCapture,
-    /// There is a file of that path, but it is another build.
+    /// There is a file at that path, but it is another build.
     BuildIdMismatch,
 }
 
 impl Missing {
-    /// As `frame.missing_reason` has it.
+    /// Gives the word for `frame.missing_reason`.
     pub fn reason(self) -> &'static str {
         match self {
             Missing::NotInCapture => "file not in capture",
@@ -49,7 +49,7 @@ impl Missing {
     }
 }
 
-/// The folder that a recording without a manifest lies in, or is.
+/// Gives the folder of a recording without a manifest, or the recording itself if it is a folder.
 fn folder_of(capture: &Capture) -> Option<PathBuf> {
     let path = capture.path();
     match capture.kind {
@@ -60,28 +60,28 @@ fn folder_of(capture: &Capture) -> Option<PathBuf> {
 }
 
 type Found = Result<Arc<Object>, Missing>;
-/// A path and a build.
+/// A path and a build ID.
 type Key = (Vec<u8>, Option<BuildId>);
 
-/// All object files of one capture: its own members and what the user's directories hold.
+/// All object files of one capture: its own members and the files in the user's directories.
 ///
-/// Nothing is read before it is asked for, and nothing but these is read at all.
+/// A file is read only when it is needed, and no other files are read.
 #[derive(Default)]
 pub struct Objects {
     capture: Option<Arc<Capture>>,
     listing: Listing,
     dirs: Vec<DebugDir>,
-    /// Files for generated code: those in the directories, then those beside the recording.
+    /// Files for generated code: first those in the directories, then those beside the recording.
     generated: Vec<Generated>,
     found: Mutex<HashMap<Key, Found>>,
     fault: Mutex<Option<ArchiveError>>,
 }
 
 impl Objects {
-    /// The objects of a capture, and those below directories (or in files) that the user gave, in this order.
+    /// Opens the objects of a capture, and those below directories (or in files) that the user gave, in this order.
     ///
     /// # Errors
-    /// The first of `debug_dirs` that cannot be read, and why.
+    /// The first of `debug_dirs` that cannot be read, and the reason.
     pub fn new(capture: Option<Arc<Capture>>, debug_dirs: &[PathBuf]) -> Result<Objects, (PathBuf, Unusable)> {
         let (listing, fault) = match capture.as_deref().map(Listing::read).transpose() {
             Ok(listing) => (listing.unwrap_or_default(), None),
@@ -95,11 +95,10 @@ impl Objects {
         Ok(Objects { capture, listing, dirs, generated, found: Mutex::default(), fault: Mutex::new(fault) })
     }
 
-    /// The names that a process's runtime wrote of its generated code, and where they are from; else the reason that the
-    /// recorder gives for none.
+    /// Gives the names that a process's runtime wrote for its generated code, and where they are from.
     ///
     /// # Errors
-    /// The reason, where there is one.
+    /// The reason that the recorder gives for missing names; `None` where it gives none.
     pub fn perf_map(&self, pid: i32) -> Result<(Content, String), Option<&str>> {
         let mut entries = self.listing.entries.iter();
         let listed = entries.find(|entry| entry.kind == Kind::PerfMap && entry.pid == Some(pid));
@@ -109,22 +108,22 @@ impl Objects {
         found.ok_or(listed.and_then(|entry| entry.reason.as_deref()))
     }
 
-    /// The jitdumps that are no members of the capture.
+    /// Gives the jitdumps that are no members of the capture.
     pub fn jitdumps(&self) -> Vec<(Content, String)> {
         self.generated.iter().flat_map(Generated::dumps).collect()
     }
 
-    /// True when no object can be found: neither the capture nor the user brought any.
+    /// Tells whether no object can be found, because neither the capture nor the user has any.
     pub fn is_empty(&self) -> bool {
         self.listing.entries.is_empty() && self.dirs.is_empty()
     }
 
-    /// True when the user gave directories or files.
+    /// Tells whether the user gave directories or files.
     pub fn has_dirs(&self) -> bool {
         !self.dirs.is_empty()
     }
 
-    /// The file of a mapped object, by the build id that the recording states of it; without one by its path.
+    /// Finds the file of a mapped object by the build ID that the recording states, or by its path if it states none.
     ///
     /// # Errors
     /// [`Missing`] says why there is none.
@@ -169,7 +168,7 @@ impl Objects {
         });
         let debug = debug.or_else(|| self.kept_debug_file(object.as_ref()?, build_id));
         let object = match (object, debug) {
-            // A list of the kernel's symbols says less than the kernel without its code.
+            // A list of the kernel's symbols says less than a kernel file without its code.
             (Some(object), Some((bytes, origin))) if !object.bytes.starts_with(b"\x7fELF") => {
                 Object { bytes, origin, debug: None, parts: Parts::default() }
             }
@@ -180,7 +179,7 @@ impl Objects {
         Ok(Object { parts: self.parts(&object, path, build_id), ..object })
     }
 
-    /// Only the user's directories have them.
+    /// Finds the parts of an object's debug information. Only the user's directories have them.
     fn parts(&self, object: &Object, path: &[u8], build_id: Option<&BuildId>) -> Parts {
         if self.dirs.is_empty() {
             return Parts::default();
@@ -197,7 +196,7 @@ impl Objects {
         }
     }
 
-    /// The capture's own file.
+    /// Finds the capture's own file.
     fn member_of(&self, path: &[u8], build_id: Option<&BuildId>) -> Result<Object, Missing> {
         let entries = &self.listing.entries;
         let is_object = |kind: Kind| matches!(kind, Kind::Elf | Kind::Vdso);
@@ -211,21 +210,21 @@ impl Objects {
         if build_id.is_none()
             && fitting.any(|other| of_build(&other) && other.build_id != entry.build_id && other.member.is_some())
         {
-            // Two builds of one path, and the recording does not say which was mapped.
+            // The capture has two builds with this path, and the recording does not say which one was mapped.
             return Err(Missing::NotInCapture);
         }
         let member = entry.member.as_deref().unwrap_or_default();
         let bytes = self.read(member).ok_or(Missing::NotInCapture)?;
-        // The listing is a hint; what the file says of itself counts.
+        // The listing is only a hint. The build ID in the file counts.
         match (build_id, build_id::of_file(&bytes)) {
             (Some(wanted), Some(own)) if own != *wanted => Err(Missing::BuildIdMismatch),
-            // A build that has an id and a file without one are not the same build.
+            // An object with a build ID and a file without one are not the same build.
             (Some(_), None) => Err(Missing::BuildIdMismatch),
             _ => Ok(Object { bytes, origin: format!("symbols/{member}"), debug: None, parts: Parts::default() }),
         }
     }
 
-    /// The symbols that the host had in a file of its own.
+    /// Finds the symbols that the host had in a separate file.
     fn kept_debug_file(&self, object: &Object, build_id: Option<&BuildId>) -> Option<(Content, String)> {
         let id = build_id.cloned().or_else(|| build_id::of_file(&object.bytes))?;
         let mut of_build = self.listing.candidates(b"", Some(&id)).map(|index| &self.listing.entries[index]);
@@ -234,7 +233,7 @@ impl Objects {
         Some((bytes, format!("symbols/{member}")))
     }
 
-    /// A file of the capture's `symbols/`.
+    /// Reads a file of the capture's `symbols/`; `None` where it is missing or cannot be read.
     pub fn read(&self, member: &str) -> Option<Content> {
         let capture = self.capture.as_deref()?;
         match capture.read(capture.member(&format!("symbols/{member}"))?) {
@@ -246,20 +245,20 @@ impl Objects {
         }
     }
 
-    /// Takes why this machine could not read a file of the capture that is there: names that are missing for that are no
-    /// loss of the capture.
+    /// Takes the error that kept this machine from reading an existing file of the capture: names that are missing for
+    /// this reason are no loss of the capture.
     pub fn fault(&self) -> Option<ArchiveError> {
         self.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// What the recorder says about an object that it did not bundle.
+    /// Gives what the recorder says about an object that it did not bundle.
     pub fn left_out(&self, path: &[u8], build_id: Option<&[u8]>) -> Option<&str> {
         let build_id = build_id.and_then(BuildId::new);
         let mut fitting = self.listing.candidates(path, build_id.as_ref()).map(|index| &self.listing.entries[index]);
         fitting.find_map(|entry| entry.reason.as_deref())
     }
 
-    /// What the capture lists of its symbol files.
+    /// Gives the capture's listing of its symbol files.
     pub fn listing(&self) -> &Listing {
         &self.listing
     }

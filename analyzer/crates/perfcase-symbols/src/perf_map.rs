@@ -1,19 +1,19 @@
-//! `/tmp/perf-<pid>.map`: names that a runtime wrote of the code that it generated.
+//! `/tmp/perf-<pid>.map`: names that a runtime wrote for the code that it generated.
 
 use std::collections::BTreeMap;
 
-/// Lines that are read: a bound for hostile input.
+/// The most lines that are read: a bound for hostile input.
 const MOST_LINES: usize = 1 << 23;
 
 /// The functions of one process's generated code.
 pub struct PerfMap {
-    /// By start: size, and where the name is.
+    /// By start address: the size in bytes, and the name.
     functions: BTreeMap<u64, (u64, String)>,
 }
 
 impl PerfMap {
-    /// Reads lines of `start size name`, numbers in hexadecimal; a name may hold spaces. If lines have the same
-    /// start, the last one counts: the runtime appends.
+    /// Reads lines of `start size name`, with hexadecimal numbers. A name may contain spaces. If lines have the same
+    /// start, the last one counts, because the runtime appends.
     pub fn parse(text: &[u8]) -> PerfMap {
         let mut functions = BTreeMap::new();
         for line in text.split(|&byte| byte == b'\n').take(MOST_LINES) {
@@ -28,9 +28,9 @@ impl PerfMap {
         PerfMap { functions }
     }
 
-    /// The function that covers an address, and the distance from its start in bytes.
+    /// Finds the function that covers an address, and the distance from its start in bytes.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
-        // A few back: code that was replaced by a shorter function lies under it.
+        // Looks a few functions back: replaced code may lie under a shorter function.
         let mut below = self.functions.range(..=address).rev().take(16);
         below.find_map(|(start, (size, name))| (address - start < *size).then_some((name.as_str(), address - start)))
     }

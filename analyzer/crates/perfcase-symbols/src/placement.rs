@@ -1,36 +1,36 @@
-//! From recorded addresses to those of an object's file.
+//! Converts recorded addresses to the addresses of an object's file.
 
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
 
 use crate::relocatable;
 
-/// What the addresses of an object are that a capture has.
+/// The meaning of the addresses that a capture has for an object.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Placement {
     /// Offsets in its file.
     #[default]
     File,
-    /// Addresses in memory, of a kernel module.
+    /// Addresses in memory of a kernel module.
     Module {
-        /// Where its first section of code is.
+        /// The address of its first section of code.
         text: u64,
     },
-    /// Addresses in memory, of a kernel: at each boot it may be loaded elsewhere.
+    /// Addresses in memory of a kernel, which each boot may load at another address.
     Kernel {
         /// One of its symbols, `_text` or `_stext`.
         symbol: String,
-        /// Where that was.
+        /// The address of that symbol in memory.
         address: u64,
     },
 }
 
-/// How addresses become those that the symbols of a file have.
+/// How recorded addresses become the addresses of the symbols in a file.
 pub(crate) enum Layout {
     /// By the program headers.
     Segments(Vec<Segment>),
-    /// By the one section of a module whose place is known: where it was, and its size in bytes.
+    /// By the only section of a module whose place is known: its address and its size in bytes.
     Section(Option<(u64, u64)>),
-    /// By what is added to each.
+    /// By a number that is added to each address.
     Shift(Option<u64>),
 }
 
@@ -58,7 +58,7 @@ impl Layout {
         matches!(self, Layout::Section(_))
     }
 
-    /// The address that symbols and debug information have for a recorded one.
+    /// Gives the address that symbols and debug information have for a recorded address.
     pub(crate) fn virtual_address(&self, address: u64) -> Result<u64, &'static str> {
         match self {
             Layout::Segments(segments) => virtual_address(segments, address),
@@ -73,7 +73,7 @@ impl Layout {
     }
 }
 
-/// A loaded part of a file: offset in it, size in it, address.
+/// A loaded part of a file: offset and size in the file, and address.
 pub(crate) struct Segment {
     offset: u64,
     size: u64,
@@ -93,8 +93,9 @@ fn segments(file: &object::File<'_>) -> Vec<Segment> {
             let (offset, size) = segment.file_range();
             let is_code = segment.permissions().executable();
             let (offset, size) = match size {
-                // A file of debug information alone: its offsets are not the program's. GNU ld puts code at the same
-                // distance from the start in the file as in memory; other linkers do not, and nothing tells the offset.
+                // In a file with only debug information the offsets are not those of the program. GNU ld puts code at
+                // the same distance from the start in the file and in memory. Other linkers do not, and nothing shows
+                // the offset.
                 0 if is_code && !is_lld() => (segment.address().wrapping_sub(base), segment.size()),
                 _ => (offset, size),
             };
@@ -105,11 +106,11 @@ fn segments(file: &object::File<'_>) -> Vec<Segment> {
     segments
 }
 
-/// The address of a byte of the file, by the program headers: code first, for a page at the seam of two segments is
-/// mapped by both.
+/// Gives the address of a byte of the file by the program headers. Code comes first, because a page at the seam of two
+/// segments is mapped by both.
 fn virtual_address(segments: &[Segment], offset: u64) -> Result<u64, &'static str> {
     let exact = segments.iter().find(|s| offset.checked_sub(s.offset).is_some_and(|into| into < s.size));
-    // What is mapped beyond a segment's end is the rest of its last page.
+    // The mapping behind the end of a segment is the rest of its last page.
     let page = 4095u64;
     let in_page =
         || segments.iter().find(|s| offset >= s.offset & !page && offset < s.offset.saturating_add(s.size) | page);

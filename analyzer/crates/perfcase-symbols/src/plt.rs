@@ -1,15 +1,15 @@
-//! Entries of the procedure linkage table: `name@plt`, as perf calls them.
+//! Entries of the procedure linkage table, with perf's names: `name@plt`.
 
 use object::read::SymbolIndex;
 use object::{Architecture, Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _};
 
-/// Entries of a table that are named: a bound for hostile input.
+/// The most entries of a table that are named: a bound for hostile input.
 const MOST_ENTRIES: usize = 1 << 20;
 
 /// Calls `add(address, size, name)` for every entry. The n-th relocation of .rela.plt is the n-th entry.
 pub(crate) fn entries(file: &object::File<'_>, mut add: impl FnMut(u64, u64, Vec<u8>)) {
     let Some(symbols) = file.dynamic_symbol_table() else { return };
-    // With .plt.sec, calls go there; it has no header.
+    // If there is a .plt.sec, calls go to it. It has no header.
     let second = file.section_by_name(".plt.sec");
     let Some(plt) = second.as_ref().map_or_else(|| file.section_by_name(".plt"), |_| file.section_by_name(".plt.sec"))
     else {

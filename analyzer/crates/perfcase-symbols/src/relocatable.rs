@@ -1,23 +1,23 @@
 //! Kernel modules: relocatable files, whose sections the kernel lays out when it loads them (`layout_sections` of
-//! kernel/module/main.c). What is recorded of a module is one address: that of its first section of code.
+//! kernel/module/main.c). A recording has only one address of a module: that of its first section of code.
 
 use object::elf;
 use object::{Object as _, ObjectKind, ObjectSection as _, SectionIndex};
 
-/// The section at a module's address.
+/// The section at the address of a module.
 #[derive(Clone, Copy)]
 pub(crate) struct Text {
     pub index: SectionIndex,
     pub size: u64,
 }
 
-/// Whether the file is laid out when it is loaded.
+/// Tells whether the file is laid out when it is loaded.
 pub(crate) fn is(file: &object::File<'_>) -> bool {
     file.kind() == ObjectKind::Relocatable
 }
 
-/// `.text`, where it is what the kernel puts first: before every other section of code but those of the initialization,
-/// which lie elsewhere. The linkage tables of aarch64 become code only then.
+/// Gives `.text`, if the kernel puts it first: before every other section of code except those of the initialization,
+/// which are at another place. The linkage tables of aarch64 become code only at that time.
 pub(crate) fn text(file: &object::File<'_>) -> Option<Text> {
     let is_first = |section: &object::Section<'_, '_>| {
         let name = section.name().unwrap_or_default();

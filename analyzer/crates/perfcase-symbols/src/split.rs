@@ -11,27 +11,27 @@ use perfcase_archive::Content;
 use crate::debug_dir::below;
 use crate::dwarf::{Dwarf, Reader};
 
-/// Files of split debug information of one object.
+/// The most files of split debug information of one object.
 const MOST_FILES: usize = 1 << 16;
 
-/// Where the rest of an object's debug information may be.
+/// The places where the rest of an object's debug information may be.
 #[derive(Clone, Default)]
 pub struct Parts {
-    /// What it shares with other programs: by the build id that it states.
+    /// The debug information that it shares with other programs, by the build ID that it states.
     pub shared: Option<Content>,
-    /// All its .dwo files in one. Each unit in it has the id that the program states.
+    /// A package with all its .dwo files. Each unit in it has the id that the program states.
     pub package: Option<Content>,
-    /// Folders that may have .dwo files: below the path where the compiler put them, or by their names alone.
+    /// Folders that may have .dwo files: below the path where the compiler put them, or directly by their names.
     pub folders: Arc<[PathBuf]>,
 }
 
 impl Parts {
-    /// True where no .dwo file could be found.
+    /// Tells whether no .dwo file could be found.
     pub(crate) fn has_no_split(&self) -> bool {
         self.package.is_none() && self.folders.is_empty()
     }
 
-    /// The .dwo files that a program's debug information names, with the ids that it states of them.
+    /// Finds the .dwo files that a program's debug information names, with the ids that it states for them.
     pub(crate) fn files(&self, dwarf: &Dwarf<'_>) -> Vec<(u64, Content)> {
         if self.folders.is_empty() {
             return Vec::new();
@@ -75,7 +75,7 @@ fn names(dwarf: &gimli::Dwarf<Reader<'_>>) -> Vec<Name> {
     found
 }
 
-/// The id of a .dwo file's unit.
+/// Gives the id of a .dwo file's unit.
 fn id_of(content: &Content) -> Option<u64> {
     let file = object::File::parse(&content[..]).ok()?;
     Dwarf::load_split(&file)?.look(|dwarf| {
@@ -84,7 +84,8 @@ fn id_of(content: &Content) -> Option<u64> {
     })
 }
 
-/// The build id of what an object's debug information shares with others, and the path it has for it.
+/// Gives the path and the build ID of the debug information that an object shares with others, as the object states
+/// them.
 pub(crate) fn link(content: &Content) -> Option<(Vec<u8>, Vec<u8>)> {
     let file = object::File::parse(&content[..]).ok()?;
     let (path, id) = file.gnu_debugaltlink().ok()??;

@@ -1,4 +1,4 @@
-//! Functions of an ELF file by address, chosen among aliases as perf chooses.
+//! Functions of an ELF file by address. Among aliases the choice is that of perf.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,16 +9,16 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTab
 use crate::demangle::demangle;
 use crate::relocatable;
 
-/// Symbols that are looked at before the one that starts next below an address: nested ones are rare.
+/// The most start addresses at or below an address that are checked, the nearest first: nested symbols are rare.
 const MOST_NESTED: usize = 16;
 
-/// Symbols of one file: a bound for hostile input.
+/// The most symbols of one file: a bound for hostile input.
 const MOST_SYMBOLS: usize = 1 << 24;
 
 struct Symbol<'a> {
     address: u64,
     end: u64,
-    /// Its type and binding, as ELF has them.
+    /// Its type and binding, as in ELF.
     kind: u8,
     binding: u8,
     name: Cow<'a, [u8]>,
@@ -33,26 +33,26 @@ pub(crate) struct Function {
     pub source: &'static str,
 }
 
-/// Functions of one or several symbol tables, by address.
+/// The functions of one or several symbol tables, by address.
 #[derive(Default)]
 pub(crate) struct Symtab<'a> {
     symbols: Vec<Symbol<'a>>,
-    /// Where the function ends that is chosen among those that start at an address, and what it is.
+    /// By start address: the end of the function that is chosen among those that start there, and the function.
     names: HashMap<u64, (u64, Option<Function>)>,
     is_sorted: bool,
-    /// Whether there was a .symtab at all.
+    /// Whether there was any .symtab.
     pub has_symtab: bool,
-    /// Whether there was a .dynsym at all.
+    /// Whether there was any .dynsym.
     pub has_dynsym: bool,
 }
 
 impl<'a> Symtab<'a> {
-    /// Adds the tables of a file. `source` is what names from its .symtab are said to come from.
+    /// Adds the tables of a file. `source` is the stated source of the names from its .symtab.
     pub(crate) fn add(&mut self, file: &object::File<'a>, source: &'static str) {
         let mut text: HashMap<usize, bool> =
             file.sections().map(|section| (section.index().0, is_code(&section))).filter(|(_, is)| *is).collect();
         if relocatable::is(file) {
-            // Addresses are those within a section.
+            // The addresses are relative to a section.
             let only = relocatable::text(file).map(|text| text.index.0);
             text.retain(|index, _| Some(*index) == only);
         }
@@ -111,7 +111,7 @@ impl<'a> Symtab<'a> {
             }
             let mut address = symbol.address();
             if machine == Arm && kind == elf::STT_FUNC {
-                // The lowest bit says that the function is Thumb code.
+                // The lowest bit marks Thumb code.
                 address &= !1;
             }
             let end = address.saturating_add(symbol.size());
@@ -124,7 +124,7 @@ impl<'a> Symtab<'a> {
         self.symbols.is_empty()
     }
 
-    /// Sorts; a symbol without a size reaches to the next one.
+    /// Sorts the symbols. A symbol without a size reaches to the next one.
     fn prepare(&mut self) {
         self.symbols.sort_by_key(|symbol| symbol.address);
         for index in 0..self.symbols.len() {
@@ -137,7 +137,7 @@ impl<'a> Symtab<'a> {
         self.is_sorted = true;
     }
 
-    /// The function that covers an address of the file's own address space.
+    /// Finds the function that covers an address of the file's own address space.
     pub(crate) fn find(&mut self, address: u64) -> Option<Function> {
         if !self.is_sorted {
             self.prepare();
@@ -147,11 +147,11 @@ impl<'a> Symtab<'a> {
             let start = self.symbols.get(after.checked_sub(1)?)?.address;
             let first = self.symbols[..after].partition_point(|symbol| symbol.address < start);
             let group = &self.symbols[first..after];
-            // Chosen once: any number of symbols may have one address.
+            // The choice is made once, because any number of symbols may have one address.
             let (end, named) = self.names.entry(start).or_insert_with(|| {
                 let Some(best) = group.iter().reduce(|a, b| better(a, b)) else { return (0, None) };
                 let name = demangle(&String::from_utf8_lossy(&best.name)).into_owned();
-                // The best may be shorter than another: the chosen one alone counts, as in perf.
+                // The best one may be shorter than another. Only the chosen one counts, as in perf.
                 (best.end, Some(Function { name, address: start, source: best.source }))
             });
             if address < *end {
@@ -163,8 +163,8 @@ impl<'a> Symtab<'a> {
     }
 }
 
-/// Which of two names of one address perf prefers: one with a size, with a type, not weak, global, with fewer
-/// underscores before it, longer; else the first.
+/// Gives the name that perf prefers of two names of one address: one with a size, with a type, not weak, global, with
+/// fewer underscores at the start, longer; otherwise the first.
 fn better<'s, 'a>(a: &'s Symbol<'a>, b: &'s Symbol<'a>) -> &'s Symbol<'a> {
     let rank = |s: &Symbol<'_>| {
         let has_size = s.end > s.address;
@@ -185,7 +185,7 @@ fn better<'s, 'a>(a: &'s Symbol<'a>, b: &'s Symbol<'a>) -> &'s Symbol<'a> {
     }
 }
 
-/// Mapping symbols of the ARM ABI ($a, $d, $t, $x) mark kinds of bytes, not functions.
+/// Tells whether this is a mapping symbol of the ARM ABI ($a, $d, $t, $x), which marks kinds of bytes and no functions.
 fn is_marker(name: &[u8]) -> bool {
     matches!(name, [b'$', b'a' | b'd' | b't' | b'x'] | [b'$', b'a' | b'd' | b't' | b'x', b'.', ..])
 }

@@ -1,14 +1,15 @@
-//! `.gnu_debugdata`: a small ELF file, compressed as .xz.
+//! `.gnu_debugdata`: a small ELF file that is compressed as .xz.
 
-/// Most bytes that are unpacked: real ones are a few hundred kilobytes.
+/// The most bytes that are unpacked: real files have a few hundred kilobytes.
 const MOST_BYTES: usize = 256 << 20;
-/// Most bytes for each byte of the stream, behind the first few: symbols compress to a fifth or so.
+/// The most bytes for each byte of the stream, after the first few: symbols compress to about a fifth.
 const MOST_RATIO: usize = 64;
 const LEAST_BYTES: usize = 4 << 20;
 
-/// Unpacks an .xz stream of LZMA2 blocks; `None` for damage, other filters, and what would be too large.
+/// Unpacks an .xz stream of LZMA2 blocks; `None` for damage, for other filters, and for a stream that would unpack to
+/// too many bytes.
 ///
-/// The container is walked here, because LZMA2's chunks say beforehand how much they unpack to.
+/// This function walks the container itself, because the chunks of LZMA2 say in advance how many bytes they unpack to.
 pub(crate) fn unpack(stream: &[u8]) -> Option<Vec<u8>> {
     let most = stream.len().saturating_mul(MOST_RATIO).clamp(LEAST_BYTES, MOST_BYTES);
     let mut out = Vec::new();
@@ -36,7 +37,7 @@ pub(crate) fn unpack(stream: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// One filter, LZMA2 (id 0x21); sizes may be stated before it.
+/// Tells whether there is only one filter, LZMA2 (id 0x21). Sizes may be stated before it.
 fn is_plain_lzma2(header: &[u8]) -> bool {
     let flags = header.get(1).copied().unwrap_or(0xff);
     let mut at = 2;
@@ -49,7 +50,7 @@ fn is_plain_lzma2(header: &[u8]) -> bool {
     flags & 3 == 0 && header.get(at) == Some(&0x21)
 }
 
-/// Bytes of a block's chunks, with their end mark, and what they unpack to.
+/// Gives the bytes of a block's chunks with their end mark, and the number of bytes that they unpack to.
 fn chunks(data: &[u8]) -> Option<(usize, usize)> {
     let (mut at, mut unpacked) = (0usize, 0usize);
     loop {

@@ -1,4 +1,5 @@
-//! Archives that arrive: each member is compared with its checksum once, and nothing is said of what is still to come.
+//! Archives that arrive: each member is compared with its checksum once, and nothing is said about members that are
+//! still to come.
 
 use crate::common::{entry, file, header, kinds, manifest, tar, zst};
 use perfcase_archive::{Checked, check};

@@ -1,4 +1,4 @@
-//! Archives that are damaged or made to harm: what can be read is read, the rest is a problem.
+//! Archives that are damaged or made to harm: everything readable is read, and the rest is a problem.
 
 use crate::common::{entry, file, header, kinds, manifest, tar, zst};
 use crate::scale::scaled;
@@ -106,7 +106,7 @@ fn zeros_do_not_hide_the_members_behind_them() {
         assert_eq!(damaged.byte_offset, Some(first.len() as u64));
         assert_eq!(capture.members.iter().map(|member| &*member.path).collect::<Vec<_>>(), ["a", "b"]);
     }
-    // The end marker may be longer, as tar pads its records; what is no tar behind it is said.
+    // The end marker may be longer, because tar pads its records. Other bytes behind it are reported.
     let padded = [tar(std::slice::from_ref(&first)), vec![0; 9000]].concat();
     assert_eq!(kinds(&open(&padded).problems), ["no_manifest"]);
     assert_eq!(kinds(&open(&[padded, b"more".to_vec()].concat()).problems), ["damaged_header", "no_manifest"]);
@@ -125,7 +125,7 @@ fn many_small_bombs_are_one() {
     let contents: Vec<_> = capture.members.iter().map(read).collect();
     assert_eq!(contents.iter().map(|content| content.len()).sum::<usize>(), 5 << 20);
     assert_eq!(contents.iter().filter(|content| kinds(content.problems()) == ["limit"]).count(), 16);
-    // To read one again takes no more.
+    // To read a member again takes no more.
     assert_eq!(capture.members.iter().map(|member| read(member).len()).max(), Some(8 + (1 << 20)));
 }
 

@@ -1,4 +1,4 @@
-//! What `Capture::open` makes of good captures of every form.
+//! The results of `Capture::open` for good captures of every form.
 
 use crate::common::{entry, file, gz, kinds, manifest, tar, zst};
 use perfcase_archive::{ArchiveError, Capture, CaptureKind, Compression, Limits, MemberKind, Severity};

@@ -1,8 +1,8 @@
 //! Requests to block devices: queued, merged, issued, requeued, completed.
 //!
-//! The events name a request by its device and first sector only, and both change on its way: a merge before the first
-//! sector moves it, a completion in parts leaves the rest further on. So what waits is found by the range that an issue
-//! covers, and what is under way by where its rest begins.
+//! The events name a request only by its device and first sector, and both change on the way: a merge before the first
+//! sector moves it, and after a completion in parts the rest begins at a later sector. So a request that waits is found
+//! by the range of sectors that an issue covers, and a request under way by the first sector of its rest.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use hashbrown::HashMap;
 use crate::model::{NO_TIME, Utid};
 use crate::tables::{BlockIoRow, Tables};
 
-/// Where requests without a place on the device are kept: flushes and commands. The kernel says sector 0 when it issues
-/// them and the highest number when they complete.
+/// The place of requests without a place on the device: flushes and commands. The kernel says sector 0 when it issues
+/// them, and the highest number when they complete.
 const NO_PLACE: u64 = u64::MAX;
-/// Requests that may have become one (the kernel's limit of segments): a bound for hostile input.
+/// The most requests that may have become one (the kernel's limit of segments): a bound for hostile input.
 const MOST_MERGED: usize = 256;
 
-/// Which of a request's events it is.
+/// The step of a request that an event reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum BlockStep {
-    /// Put on the device's queue.
+    /// The request was put on the device's queue.
     Queued,
-    /// While queued, it became a part of the request before it.
+    /// While it was queued, the request became a part of the request before it.
     Merged,
-    /// Given to the device.
+    /// The request was given to the device.
     Issued,
-    /// Taken back from the device, to be issued again.
+    /// The request was taken back from the device, and will be issued again.
     Requeued,
-    /// Done, or a part of it.
+    /// The request, or a part of it, is done.
     Completed,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum BlockStep {
 pub(crate) struct BlockEvent {
     pub clock_ns: i64,
     pub step: BlockStep,
-    /// The kernel's dev_t: major in the high 12 bits, minor in the low 20.
+    /// The kernel's dev_t: the major number in the high 12 bits, the minor number in the low 20.
     pub device: u32,
     pub sector: u64,
     pub sector_count: u64,
@@ -57,7 +57,7 @@ impl BlockEvent {
         (self.device, if self.has_place() { self.sector } else { NO_PLACE })
     }
 
-    /// The first sector after it.
+    /// Gives the first sector after the request.
     fn end(&self) -> u64 {
         self.sector.saturating_add(self.sector_count)
     }
@@ -69,12 +69,12 @@ pub(crate) struct Request {
     queued: i64,
     issued: i64,
     completed: i64,
-    /// Sectors that have not completed.
+    /// The number of sectors that have not completed.
     rest: u64,
     merge_count: u32,
     requeue_count: u32,
     completion_count: u32,
-    /// It was merged into another one; its row is the other's.
+    /// The request was merged into another one, whose row stands for both.
     is_merged: bool,
     is_ambiguous: bool,
     rwbs: Box<[u8]>,
@@ -99,7 +99,7 @@ impl Request {
         }
     }
 
-    /// Adds its row. `start` is the clock's reading at `ts_ns` 0.
+    /// Adds the row of the request. `start` is the clock's reading in ns at `ts_ns` 0.
     pub(crate) fn write(&self, start: i64, tables: &mut Tables) {
         let ts = |clock_ns: i64| (clock_ns != NO_TIME).then(|| clock_ns.saturating_sub(start));
         let between = |from: i64, to: i64| (from != NO_TIME && to != NO_TIME).then(|| to.saturating_sub(from));
@@ -128,7 +128,7 @@ impl Request {
         });
     }
 
-    /// When it was first heard of.
+    /// Gives the time when it was issued to the device; without a known issue, when it was queued or completed.
     fn first(&self) -> i64 {
         [self.issued, self.queued, self.completed].into_iter().find(|&t| t != NO_TIME).unwrap_or(self.event.clock_ns)
     }
@@ -149,7 +149,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Number of events.
+    /// Gives the number of events.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -174,13 +174,13 @@ impl Block {
         let key = request.event.key();
         request.queued = request.event.clock_ns;
         match self.waiting.get_mut(&key) {
-            // Inserted again after it was taken back from the device.
+            // The request was queued again after it was taken back from the device.
             Some(back) if back.requeue_count > 0 => back.queued = earlier(back.queued, request.queued),
             _ => self.done.extend(self.waiting.insert(key, request)),
         }
     }
 
-    /// What waits within the range is what the request is made of.
+    /// Issues a request. It consists of the requests that wait within its range of sectors.
     fn issue(&mut self, mut request: Request) {
         let event = request.event;
         let (device, first) = event.key();
@@ -200,8 +200,8 @@ impl Block {
         others.push(request);
     }
 
-    /// The request that an event is about: of several that begin at one place the one that was issued last, so that a
-    /// completion that was lost does no harm to the requests after it.
+    /// Takes the request that an event is about. If several begin at the same place, it is the one that was issued
+    /// last: then a lost completion does no harm to later requests.
     fn take(&mut self, event: &BlockEvent, rwbs: &[u8]) -> Option<Request> {
         let at = self.under_way.get_mut(&event.key())?;
         let fits = |request: &Request| !event.has_place() || event.sector_count > 0 || request.event.sector_count == 0;
@@ -216,7 +216,7 @@ impl Block {
 
     fn requeue(&mut self, back: Request) {
         let key = back.event.key();
-        // A driver may turn a request down again and again before it starts one more time.
+        // A driver may refuse a request several times before it is issued again.
         let taken = self.take(&back.event, &back.rwbs).or_else(|| self.waiting.remove(&key));
         let mut request = taken.unwrap_or(back);
         request.issued = NO_TIME;
@@ -241,14 +241,14 @@ impl Block {
             self.done.push(request);
             return;
         }
-        // The rest is still under way, further on.
+        // The rest is still under way, and begins at a later sector.
         let others = self.under_way.entry((event.device, event.end())).or_default();
         request.is_ambiguous |= !others.is_empty();
         others.iter_mut().for_each(|other| other.is_ambiguous = true);
         others.push(request);
     }
 
-    /// Every request: those that are done, and those that the capture's end cut.
+    /// Gives every request: those that are done, and those that the end of the capture cut.
     pub(crate) fn settled(mut self) -> Vec<Request> {
         self.done.extend(self.waiting.into_values());
         self.done.extend(self.under_way.into_values().flatten());
@@ -259,7 +259,8 @@ impl Block {
     }
 }
 
-/// What the kernel's flags ask for (blk_fill_rwbs): after an F for a flush that comes first, the first letter says it.
+/// Gives the operation that the kernel's flags ask for (blk_fill_rwbs). The first letter says it, or the letter after
+/// an F, which is a flush before the operation.
 fn operation(rwbs: &[u8]) -> &'static [u8] {
     let after = match rwbs {
         [b'F', b'F', ..] => return b"flush",

@@ -1,10 +1,10 @@
-//! Hand-made events of requests, with the requests that they are.
+//! Events of requests made by hand, and the requests that they describe.
 
 use super::*;
 
 const DEVICE: u32 = 254 << 20;
 
-/// Feeds (time, step, sector, sectors); flags R.
+/// Feeds (time, step, sector, sectors) with the flags R.
 fn fed(events: &[(i64, BlockStep, u64, u64)]) -> Block {
     let mut block = Block::default();
     for &(clock_ns, step, sector, sector_count) in events {
@@ -29,7 +29,7 @@ fn feed(block: &mut Block, clock_ns: i64, step: BlockStep, sector: u64, count: u
     block.event(event, rwbs, b"dd");
 }
 
-/// (queued, issued, completed, sector, sectors) of each request; -1 for a time that is not known.
+/// (queued, issued, completed, sector, sectors) of each request; -1 for an unknown time.
 fn times(block: Block) -> Vec<(i64, i64, i64, u64, u64)> {
     let known = |t: i64| if t == NO_TIME { -1 } else { t };
     let row = |r: Request| (known(r.queued), known(r.issued), known(r.completed), r.event.sector, r.event.sector_count);
@@ -59,7 +59,7 @@ fn requests_that_merged_are_one_since_the_first_was_queued() {
 
 #[test]
 fn a_merge_before_the_first_sector_moves_the_request() {
-    // Queued at 108; a bio of 8 sectors is put before it, of which no event tells.
+    // Queued at sector 108. A bio of 8 sectors is put before it, and no event reports that.
     let block = fed(&[(1, Queued, 108, 8), (4, Issued, 100, 16), (9, Completed, 100, 16)]);
     assert_eq!(times(block), [(1, 4, 9, 100, 16)]);
 }
@@ -132,7 +132,7 @@ fn a_flush_has_no_place() {
 
 #[test]
 fn the_end_of_a_write_with_flushes_ends_no_other_request() {
-    // As jbd2 commits: the data have completed, flushes follow, then the whole completes with 0 sectors.
+    // As jbd2 commits: the data complete, flushes follow, then the whole request completes with 0 sectors.
     let block = fed(&[
         (1, Issued, 100, 8),
         (2, Completed, 100, 8),

@@ -1,4 +1,4 @@
-//! What other sources know of the switches that one recorded: callchains, and whose they were.
+//! What other sources know about the switches of one source: callchains, and the threads that were followed.
 
 use std::collections::HashMap;
 use std::io::Result;
@@ -12,9 +12,10 @@ use crate::model::Utid;
 struct Moments(HashMap<Utid, Vec<(i64, u32)>>);
 
 impl Moments {
-    /// Two handlers of one event read the clock this far apart at most, unless something takes the CPU away between them.
+    /// The most ns between the clock readings of two handlers of one event, if nothing takes the CPU away between them.
     const APART_NS: u64 = 10_000;
-    /// This far if the thread does nothing else of the kind meanwhile: a guest's host may take the CPU away for that long.
+    /// The most ns between them if the thread does nothing else of this kind meanwhile: the host of a virtual machine
+    /// may take the CPU away for that long.
     const FAR_NS: i64 = 10_000_000;
 
     fn add(&mut self, utid: Utid, moment: (i64, u32)) {
@@ -35,7 +36,8 @@ impl Moments {
         best.filter(|&&(moment, _)| moment.abs_diff(at) <= Self::APART_NS).map_or(NONE, |&(_, stack)| stack)
     }
 
-    /// The one nearest to a thread's switch, `at`: after it came, before it comes again.
+    /// Gives the callchain nearest to a thread's switch at `at`: after the thread got the CPU (`came`), and before it
+    /// gets one again (`comes`). `NONE` where there is none.
     fn between(&self, utid: Utid, came: i64, at: i64, comes: i64) -> u32 {
         let Some(moments) = self.0.get(&utid) else { return NONE };
         let first = moments.partition_point(|&(moment, _)| moment < came.max(at.saturating_sub(Self::FAR_NS)));
@@ -45,30 +47,30 @@ impl Moments {
     }
 }
 
-/// Which moment of a thread a callchain was taken at, where the event itself says nothing of who came or was woken.
+/// The moment of a thread at which a callchain was taken, for events that do not say which thread came or was woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// It leaves a CPU.
+    /// The thread leaves a CPU.
     Switch,
-    /// It wakes another thread.
+    /// The thread wakes another thread.
     Wakeup,
-    /// It has left a CPU before, at a time that the sample has as its data.
+    /// The thread left a CPU earlier, at the time that the sample has as its data.
     Past,
 }
 
-/// Callchains of some switches and wakeups, without the switches themselves: samples of `context-switches`, and what
-/// perfcase-record takes of waits within a budget.
+/// Callchains of some switches and wakeups, without the switches themselves: samples of `context-switches`, and the
+/// callchains of waits that perfcase-record takes within a budget.
 #[derive(Default)]
 pub(crate) struct SampledStacks {
     switches: Moments,
     wakeups: Moments,
     count: usize,
-    /// An event of a recording has them: the rows of `thread_state` wait for them.
+    /// An event of a recording has such callchains: the rows of `thread_state` wait for them.
     pub are_to_come: bool,
 }
 
 impl SampledStacks {
-    /// An untrusted file may hold any number; these take half a gigabyte.
+    /// The most callchains: they take half a gigabyte. An untrusted file may have any number.
     const MOST: usize = 1 << 25;
 
     pub(crate) fn add(&mut self, moment: Moment, utid: Utid, clock_ns: i64, stack: u32) {
@@ -79,7 +81,8 @@ impl SampledStacks {
         }
     }
 
-    /// None if there are none. `of_some`: of so many threads only some were recorded.
+    /// Gives the callchains for the intervals of another source; `None` if there are none. `of_some` is the number of
+    /// threads, where only some of them were recorded.
     pub(super) fn into_borrowed(self, of_some: Option<usize>) -> Option<Borrowed> {
         let SampledStacks { mut switches, mut wakeups, count, .. } = self;
         if count == 0 {
@@ -87,33 +90,33 @@ impl SampledStacks {
         }
         switches.sort();
         wakeups.sort();
-        // The first switch of each thread has its callchain.
+        // The first switch of each followed thread has its callchain.
         let followed = of_some.map(|count| (0..count).map(|utid| switches.0.contains_key(&(utid as Utid))).collect());
         Some(Borrowed { runs: switches, wakers: wakeups, followed, ..Borrowed::default() })
     }
 }
 
-/// What is taken from other sources.
+/// What the chosen source takes from other sources.
 #[derive(Default)]
 pub(super) struct Borrowed {
-    /// By the thread that left a CPU.
+    /// Callchains by the thread that left a CPU.
     runs: Moments,
-    /// By the thread that was woken.
+    /// Callchains by the thread that was woken.
     wakes: Moments,
-    /// By the thread that woke another.
+    /// Callchains by the thread that woke another.
     wakers: Moments,
-    /// Whether each thread was followed; none: all were.
+    /// Whether each thread was followed; `None` when all were.
     followed: Option<Vec<bool>>,
     /// The callchain with which each thread left a CPU.
     left: HashMap<Utid, u32>,
 }
 
 impl Borrowed {
-    /// The callchains of switches and wakeups. Both sources record the same moment on the same clock, one handler after the
-    /// other.
+    /// Takes the callchains of switches and wakeups of another source. Both sources record the same moment on the same
+    /// clock, one handler after the other.
     ///
     /// # Errors
-    /// When what was put aside cannot be read.
+    /// When the intervals that wait in a file cannot be read.
     pub(super) fn from(other: &Sched) -> Result<Borrowed> {
         let (mut runs, mut wakes) = (Moments::default(), Moments::default());
         other.each_block(|intervals| {
@@ -133,16 +136,18 @@ impl Borrowed {
 
     /// Also leaves out the threads that the other source never saw leave a CPU.
     ///
-    /// A recording of some threads by both: perf records these threads only, ftrace also what it switches from and to
-    /// where they come and go. Nobody knows what those others did in between.
+    /// This is for a recording of some threads by both sources. perf records only these threads. ftrace also records
+    /// the threads before and after them, at the switches to them and away from them. What those other threads did in
+    /// between is unknown.
     pub(super) fn threads_of(self, other: &Sched, thread_count: usize) -> Borrowed {
         let followed = (0..thread_count).map(|utid| utid != 0 && other.has_left(utid as Utid)).collect();
         Borrowed { followed: Some(followed), ..self }
     }
 
-    /// Completes intervals, which come in the order in which they were recorded.
+    /// Completes intervals. They come in the order in which they were recorded.
     pub(super) fn complete(&mut self, intervals: &mut Vec<Interval>) {
-        // The intervals of one thread lie in the order of time. From the last to the first it is known when each comes again.
+        // The intervals of one thread are in the order of time. The loop goes from the last to the first, so it knows
+        // when the thread gets a CPU again.
         let mut comes: HashMap<Utid, i64> = HashMap::new();
         for run in intervals.iter_mut().rev().filter(|interval| interval.is_run() && interval.utid != 0) {
             let next = comes.insert(run.utid, run.start).unwrap_or(i64::MAX);
@@ -154,7 +159,8 @@ impl Borrowed {
             if interval.is_run() {
                 self.left.insert(interval.utid, interval.stack);
             } else if interval.stack == NONE {
-                // The first one's run was not recorded; what ends at the capture's end may be before the run in which it began.
+                // The run before a thread's first wait was not recorded. A wait that the end of the capture ends may
+                // come before the run in which it began.
                 let left = self.left.get(&interval.utid).copied();
                 interval.stack = left.unwrap_or_else(|| self.runs.nearest(interval.utid, interval.start));
             }
@@ -176,7 +182,8 @@ mod tests {
     use super::super::sched::{Switch, WakeKind, Wakeup};
     use super::*;
 
-    /// Thread 1 leaves the CPU at 100, 2 wakes it at 200, it comes at 210 and leaves at 300.
+    /// Thread 1 leaves the CPU at 100 µs. Thread 2 wakes it at 200 µs. It gets the CPU at 210 µs and leaves it at 300
+    /// µs.
     fn a_wait() -> Sched {
         let mut sched = Sched::default();
         let mut switch = |clock_ns, prev, next| {
@@ -195,7 +202,7 @@ mod tests {
         sched
     }
 
-    /// The stacks of thread, state and waker that the wait gets.
+    /// Gives the thread, state, callchain and waker's callchain of each interval.
     fn completed(add: impl Fn(&mut SampledStacks), of_some: Option<usize>) -> Vec<(Utid, State, u32, u32)> {
         let mut stacks = SampledStacks::default();
         add(&mut stacks);
@@ -214,7 +221,7 @@ mod tests {
         let add = |stacks: &mut SampledStacks| {
             stacks.add(Moment::Switch, 1, 100_900, 7);
             stacks.add(Moment::Wakeup, 2, 199_100, 8);
-            // Another thread's, and one too far away.
+            // One callchain is of another thread, and one is too far away.
             stacks.add(Moment::Switch, 3, 210_000, 9);
             stacks.add(Moment::Switch, 1, 20_320_000, 10);
             stacks.add(Moment::Wakeup, 1, 200_000, 11);

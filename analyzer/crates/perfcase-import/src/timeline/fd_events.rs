@@ -1,11 +1,12 @@
-//! Which system calls tell something new of a descriptor. Most only repeat what an earlier call told: of a million reads from a
-//! socket the first says that the descriptor is open. What a descriptor was from when to when (the view `fd_history`) follows
-//! from the calls that are chosen here as it would from all.
+//! Finds the system calls that say something new about a descriptor. Most calls only repeat an earlier one: the first
+//! of a million reads from a socket already says that the descriptor is open. The view `fd_history` says what a
+//! descriptor was and when. It gives the same answer from the calls that are chosen here as from all calls.
 //!
-//! More may be chosen than need be, never fewer: a call repeats another one only if it is the same call of the same thread on
-//! the same number with the same outcome, and nothing that made or ended a descriptor of this number has ended in between, in
-//! any process. Calls come in the order in which they ended. A close counts from its end; a call that another thread made on
-//! the number after it began, and that did not fail, had the descriptor that was being closed.
+//! More calls than necessary may be chosen, but never fewer. A call repeats another one only if it is the same call of
+//! the same thread on the same number with the same outcome, and no call that made or ended a descriptor of this number
+//! has ended in between, in any process. Calls come in the order in which they ended. A close counts from its end: a
+//! call that another thread made on the number after the close began, and that did not fail, had the descriptor that
+//! was being closed.
 
 use hashbrown::HashMap;
 
@@ -13,15 +14,15 @@ use crate::model::Utid;
 use crate::syscall_names::{Call, FdRole};
 
 const EBADF: i64 = 9;
-/// Commands of fcntl, and of ioctl, that `fd_history` looks at: F_DUPFD, F_SETFD, F_DUPFD_CLOEXEC; FIONCLEX, FIOCLEX.
+/// The commands of fcntl, and of ioctl, that `fd_history` uses: F_DUPFD, F_SETFD, F_DUPFD_CLOEXEC; FIONCLEX, FIOCLEX.
 const FCNTL_COMMANDS: [u32; 3] = [0, 2, 1030];
 const IOCTL_COMMANDS: [u32; 2] = [21584, 21585];
-/// Descriptors from here on are taken for one: when one of them changes, all of them may have.
+/// Descriptors from this number on count as one: when one of them changes, all of them may have changed.
 const FDS_MAX: usize = 1 << 16;
-/// Calls that are remembered. When there are more, all are forgotten, so that some are chosen once more.
+/// The most calls that are remembered. When there are more, all are forgotten, so that some calls are chosen once more.
 const SEEN_MAX: usize = 1 << 20;
 
-/// A call, as far as it matters here.
+/// A call, with the facts that are necessary here.
 pub(super) struct FdCall<'a> {
     pub utid: Utid,
     pub of: &'a Call,
@@ -29,11 +30,11 @@ pub(super) struct FdCall<'a> {
     pub args: &'a [u64],
     /// `None` when it did not return.
     pub ret: Option<i64>,
-    /// When it began and ended, as far as that is known.
+    /// When the call began and ended, in ns, as far as that is known.
     pub at: (i64, i64),
 }
 
-/// A change of the descriptors of one number, or of any: which one it was, and when.
+/// A change of the descriptor of one number, or of any number: its turn and its time in ns.
 #[derive(Clone, Copy)]
 struct Change {
     turn: u64,
@@ -50,11 +51,11 @@ enum Outcome {
     Unknown,
 }
 
-/// What the calls so far have told.
+/// What the calls so far have shown.
 pub(super) struct FdEvents {
     turn: u64,
     of_any: Change,
-    /// By descriptor.
+    /// The changes by descriptor.
     of_one: Vec<Change>,
     /// The turn in which a call was first made.
     seen: HashMap<(Utid, i32, i64, Outcome), u64>,
@@ -67,7 +68,7 @@ impl Default for FdEvents {
 }
 
 impl FdEvents {
-    /// Whether the call tells something new.
+    /// Tells whether the call says something new.
     pub(super) fn tells(&mut self, call: &FdCall<'_>) -> bool {
         let fd = call.of.fd_of(call.args);
         let has_succeeded = call.ret.is_some_and(|ret| ret >= 0);
@@ -82,7 +83,7 @@ impl FdEvents {
         true
     }
 
-    /// The descriptor, or with `None` any, is another one from now on.
+    /// Notes that the descriptor, or any descriptor with `None`, is another one from now on.
     fn change(&mut self, fd: Option<i64>, ns: i64) {
         self.turn += 1;
         let change = Change { turn: self.turn, ns };
@@ -115,7 +116,7 @@ impl FdEvents {
         if before.is_some_and(|turn| turn >= latest.turn) {
             return false;
         }
-        // One that began before the change may have had the old descriptor.
+        // A call that began before the change may have had the old descriptor.
         if call.at.0 > latest.ns {
             self.seen.insert(key, self.turn);
         }
@@ -127,7 +128,7 @@ fn slot(fd: i64) -> usize {
     usize::try_from(fd).unwrap_or(FDS_MAX).min(FDS_MAX)
 }
 
-/// Whether a command of fcntl or ioctl makes a descriptor, or says whether it outlives an exec.
+/// Tells whether a command of fcntl or ioctl makes a descriptor, or says whether a descriptor stays open after an exec.
 fn changes(call: &FdCall<'_>) -> bool {
     let commands: &[u32] = if call.of.name == "ioctl" { &IOCTL_COMMANDS } else { &FCNTL_COMMANDS };
     call.args.get(1).is_some_and(|&command| commands.contains(&(command as u32)))

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use crate::model::{NameId, Utid};
 
-/// Stands for what is not known.
+/// The value of a number that is not known.
 pub(super) const NONE: u32 = u32::MAX;
-/// Intervals that are held in memory before they are put aside: 16 MiB.
+/// The most intervals in memory before they move to a file: 16 MiB.
 pub(crate) const BLOCK: usize = 1 << 18;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,9 +42,10 @@ impl State {
         State::Dead,
     ];
 
-    /// The kernel's bits (fs/proc/array.c, include/linux/sched.h since 4.14): the lowest set bit of TASK_REPORT
-    /// counts. None of them: the thread could have run on. Whether the kernel took the CPU in the middle (0x100) or at
-    /// a point where the thread offered it (0: cond_resched, sched_yield), it counts as an involuntary switch.
+    /// Gives the state by the kernel's bits (fs/proc/array.c, include/linux/sched.h since 4.14): the lowest set bit of
+    /// TASK_REPORT counts. Without such a bit the thread could have run on. This counts as an involuntary switch,
+    /// whether the kernel took the CPU in the middle (0x100) or at a point where the thread offered it (0:
+    /// cond_resched, sched_yield).
     pub(super) fn of(bits: i64) -> State {
         match bits & 0xff {
             0 => State::Preempted,
@@ -77,15 +78,15 @@ impl State {
     }
 }
 
-/// A row of `thread_state`, small: there are millions.
+/// A row of `thread_state`. It is small, because there are millions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Interval {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// For a sleep that a wakeup ended: when the thread got a CPU; else [`NO_TIME`].
+    /// When the thread got a CPU, for a sleep that a wakeup ended; otherwise [`NO_TIME`].
     pub(super) ran: i64,
     pub(super) utid: Utid,
-    /// Its name when it left the CPU: the end of a run, the beginning of a wait.
+    /// The thread's name when it left the CPU: at the end of a run, or at the beginning of a wait.
     pub(super) name: NameId,
     pub(super) cpu: u32,
     pub(super) stack: u32,
@@ -104,13 +105,13 @@ impl Interval {
         matches!(self.state, State::Running | State::Idle)
     }
 
-    /// When the thread was woken, for an interval that has a waker.
+    /// Gives the time when the thread was woken, for an interval that has a waker.
     pub(super) fn woken(&self) -> i64 {
         if self.state == State::Runnable { self.start } else { self.end }
     }
 }
 
-/// Bytes of an interval in a file.
+/// The size of an interval in a file, in bytes.
 const BYTES: usize = 3 * 8 + 8 * 4 + 4;
 
 impl Interval {
@@ -160,17 +161,17 @@ impl Interval {
     }
 }
 
-/// Intervals that were put aside: two sources may have recorded the same, and only the end tells which one is used. They lie in
-/// a file without a name, which is gone with this process.
+/// Intervals that wait in a file. Two sources may have recorded the same intervals, and only the end shows which source
+/// is used. The file has no name, and is gone when this process ends.
 #[derive(Default)]
 pub(super) struct Aside {
     file: Option<File>,
-    /// Number of intervals in each block.
+    /// The number of intervals in each block.
     counts: Vec<usize>,
 }
 
 impl Aside {
-    /// Adds a block. The file is made in `folder`.
+    /// Adds a block. The first block makes the file in `folder`.
     pub(super) fn push(&mut self, folder: &Path, intervals: &[Interval]) -> Result<()> {
         let bytes: Vec<u8> = intervals.iter().flat_map(Interval::bytes).collect();
         if self.file.is_none() {
@@ -181,12 +182,12 @@ impl Aside {
         Ok(())
     }
 
-    /// The blocks, in the order in which they came.
+    /// Gives the blocks, in the order in which they came.
     pub(super) fn blocks(&self) -> impl Iterator<Item = Result<Vec<Interval>>> {
         read(self.file.as_ref(), &self.counts)
     }
 
-    /// The same, for good.
+    /// Gives the same blocks, for the last time.
     pub(super) fn into_blocks(self) -> impl Iterator<Item = Result<Vec<Interval>>> {
         let mut at = 0;
         self.counts.into_iter().map(move |count| block(self.file.as_ref(), &mut at, count))

@@ -1,7 +1,7 @@
-//! What happened between events: who ran and who waited, which system calls and disk requests took how long.
+//! What happened between events: which threads ran and which waited, and how long system calls and disk requests took.
 //!
-//! Each source has timelines of its own, so that an event which two sources recorded counts once; at the end one
-//! source is chosen for each table.
+//! Each source has its own timelines, so that an event that two sources recorded counts once. At the end one source is
+//! chosen for each table.
 
 pub(crate) mod block;
 mod borrow;
@@ -36,25 +36,26 @@ pub(crate) struct Timeline {
 
 #[derive(Default)]
 pub(crate) struct Timelines {
-    /// The one source that can have switches: its rows need not wait until a source is chosen.
+    /// The only source that can have switches: its rows need not wait until a source is chosen.
     pub only_sched: Option<SourceId>,
     /// The same for system calls.
     pub only_syscall: Option<SourceId>,
-    /// Sources of /proc whose first snapshot has not ended: it may tell that calls until then were those of programs of 32 bits.
+    /// Sources of /proc whose first snapshot has not ended. It may show that the calls before it were those of 32-bit
+    /// programs.
     pub awaited: Vec<SourceId>,
-    /// Only some threads were recorded: a command, processes, a control group. perf then sees switches away from these
-    /// threads and none to them; ftrace, by its list of pids, sees both.
+    /// Only some threads were recorded: those of a command, of processes or of a control group. perf then sees switches
+    /// away from these threads and none to them. ftrace sees both, by its list of pids.
     pub is_of_some_threads: bool,
-    /// What the chosen source may lack.
+    /// The callchains that the chosen source may lack.
     pub sampled: SampledStacks,
     sources: Vec<Timeline>,
-    /// Architecture of the recorded host, as uname -m prints it: names the system calls.
+    /// The architecture of the recorded host, as uname -m prints it. It decides the names of the system calls.
     machine: Option<String>,
     is_x86: bool,
     names: Option<Arc<Names>>,
 }
 
-/// The source that each table is made from.
+/// The source of each table.
 #[derive(Default)]
 pub(crate) struct Chosen {
     pub sched: Option<SourceId>,
@@ -62,12 +63,12 @@ pub(crate) struct Chosen {
     pub block: Option<SourceId>,
 }
 
-/// What a source is chosen by.
+/// The figures by which a source is chosen.
 #[derive(Default)]
 struct Quality {
-    /// Whether it saw both sides of its events.
+    /// Whether the source saw both sides of its events.
     has_both_sides: bool,
-    /// The share of runs of which nothing says when they began, in twentieths: sources of the same events differ a little.
+    /// The share of runs whose beginning is not known, in twentieths: sources of the same events differ a little.
     doubtful: u64,
     count: u64,
     has_wakeups: bool,
@@ -84,27 +85,27 @@ impl Timelines {
         &mut self.sources[index]
     }
 
-    /// Sets the architecture, as uname -m prints it; a first word stays.
+    /// Sets the architecture, as uname -m prints it. Only the first call has an effect.
     pub(crate) fn set_machine(&mut self, machine: &str) {
         let machine = self.machine.get_or_insert_with(|| machine.to_string());
         self.is_x86 = machine == "x86_64";
     }
 
-    /// Whether execve returns as it does on x86.
+    /// Tells whether execve returns as it does on x86.
     #[inline]
     pub(crate) fn is_x86(&self) -> bool {
         self.is_x86
     }
 
-    /// The names of the recorded architecture's system calls.
+    /// Gives the names of the recorded architecture's system calls.
     pub(crate) fn names(&mut self) -> Arc<Names> {
         let machine = self.machine.as_deref();
         self.names.get_or_insert_with(|| Arc::new(syscall_names::table(machine))).clone()
     }
 
-    /// Choose among sources that recorded the same events. First the one that saw threads both leave a CPU and come
-    /// to it; then the one that lost the fewest events, and with those the beginnings of the fewest runs; then the one with
-    /// wakeups, then the one with callchains, then the one with more events.
+    /// Chooses among sources that recorded the same events. First comes the source that saw threads both leave a CPU
+    /// and get one. Then the source that lost the fewest events, and among those the one that lacks the beginnings of
+    /// the fewest runs. Then the source with wakeups, then the one with callchains, then the one with more events.
     pub(crate) fn chosen(&self, events: &crate::model::events::EventsView<'_>) -> Chosen {
         let pick = |only: Option<SourceId>, quality: &dyn Fn(SourceId, &Timeline) -> Quality| {
             let sources = self
@@ -130,10 +131,10 @@ impl Timelines {
         }
     }
 
-    /// Another source of the same switches, with callchains, if the chosen one has none.
+    /// Gives another source of the same switches that has callchains, where the chosen source has none.
     fn with_stacks(&self, chosen: SourceId) -> Option<&sched::Sched> {
         let has_stacks = |timeline: &&Timeline| timeline.sched.quality().has_stacks;
-        // The chosen one's own timeline has been taken out: the caller holds it.
+        // The caller has taken out the timeline of the chosen source, and holds it.
         self.sources
             .iter()
             .enumerate()
@@ -143,12 +144,13 @@ impl Timelines {
             .map(|of| &of.sched)
     }
 
-    /// Puts intervals aside, in a file of the folder, that wait until a source is chosen; gives why that failed.
+    /// Moves intervals that wait for the choice of a source to a file in the folder. Gives the error if that failed.
     pub(crate) fn put_aside(&mut self, folder: &Path) -> Option<std::io::Error> {
         self.sources.iter_mut().find_map(|timeline| timeline.sched.put_aside(folder).err())
     }
 
-    /// Takes the rows of `thread_state` out of the chosen source. `start`: the clock's reading at `ts_ns` 0, `end`: the last one.
+    /// Takes the rows of `thread_state` from the chosen source. `start` is the clock's reading in ns at `ts_ns` 0,
+    /// `end` the last reading. Fails when intervals that wait in a file cannot be read.
     pub(crate) fn take_states(
         &mut self,
         source: SourceId,
@@ -170,7 +172,8 @@ impl Timelines {
         Ok(sched.into_blocks(start, other))
     }
 
-    /// Calls of a program that turned out to have 32 bits get the names of its convention.
+    /// Gives the calls of 32-bit programs the names of their convention. It may become known late that a program has 32
+    /// bits.
     pub(crate) fn make_compat(&mut self, is_of: impl Fn(Utid) -> bool) {
         for timeline in &mut self.sources {
             timeline.syscalls.make_compat(&is_of);
@@ -178,7 +181,7 @@ impl Timelines {
     }
 }
 
-/// Writes what the names and values of system calls mean.
+/// Writes the meaning of the names and values of system calls.
 pub(crate) fn write_definitions(names: &Names, tables: &mut Tables) {
     for (abi, number, name, form) in names.each() {
         tables.syscall_definition.push(SyscallDefinitionRow {

@@ -1,10 +1,11 @@
 //! Thread states from context switches and wakeups.
 //!
-//! An interval of a thread is written when the thread next leaves a CPU, which settles when it had come: the time
-//! since the CPU's previous switch belongs to the thread that leaves now, whichever one that switch named. That is the
-//! arithmetic of perf sched timehist. Where the switch is missing that put the thread there, it is an upper bound: the thread
-//! came no earlier than it had left a CPU before, or than it was woken. Until then the CPU was idle, if its
-//! last switch was to the idle task; else it is not known what it did.
+//! An interval of a thread is written when the thread next leaves a CPU. Only then it is settled when the thread got
+//! the CPU: the time since the CPU's previous switch belongs to the thread that leaves now, even if that switch named
+//! another thread. perf sched timehist computes it in the same way. If the switch that put the thread there is missing,
+//! this time is an upper bound: the thread got the CPU no earlier than it left a CPU before, and no earlier than it was
+//! woken. Until then the CPU was idle if its last switch was to the idle task; otherwise it is unknown what the CPU
+//! did.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,10 +21,10 @@ use crate::order;
 use crate::tables::{self, Table, ThreadStateRow, ThreadStateTable};
 use crate::writer::Build;
 
-/// CPUs that are followed: a bound for hostile input.
+/// The most CPUs that are followed: a bound for hostile input.
 const MOST_CPUS: u32 = 1 << 16;
 
-/// The idle task's name: the first one there is.
+/// The idle task's name, which is the first name of all.
 const IDLE_NAME: NameId = 0;
 
 /// A context switch.
@@ -39,7 +40,7 @@ pub(crate) struct Switch {
     pub stack: Option<u32>,
 }
 
-/// Which event told of a wakeup.
+/// The event that reported a wakeup.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum WakeKind {
     /// sched_waking: in the waker's context, before the thread is put on a run queue.
@@ -62,7 +63,7 @@ pub(crate) struct Wakeup {
     pub stack: Option<u32>,
 }
 
-/// What is known of a thread that is not, or not yet, known to have left its CPU again.
+/// What is known about a thread, as long as it is not known to have left its CPU again.
 #[derive(Clone, Copy)]
 struct Thread {
     out: i64,
@@ -93,7 +94,7 @@ const UNKNOWN: Thread = Thread {
 };
 
 impl Thread {
-    /// The interval, with who ended it.
+    /// Gives the interval with the waker that ended it.
     fn woke(&self, interval: Interval) -> Interval {
         let Thread { waker, waker_name, waker_cpu, waker_stack, .. } = *self;
         Interval { waker, waker_name, waker_cpu, waker_stack, ..interval }
@@ -103,22 +104,22 @@ impl Thread {
 #[derive(Default)]
 pub(crate) struct Sched {
     threads: Vec<Thread>,
-    /// Time of the last switch of each CPU, and the thread that it put there.
+    /// The time of each CPU's last switch, and the thread that it put there.
     cpus: Vec<Option<(i64, Utid)>>,
     intervals: Vec<Interval>,
-    /// Intervals before these.
+    /// The intervals before these, in a file.
     aside: Aside,
     switches: u64,
-    /// Runs of which neither a switch nor a wakeup says when they began.
+    /// The number of runs whose beginning neither a switch nor a wakeup shows.
     doubtful: u64,
     wakeups: u64,
     has_stacks: bool,
-    /// The source records sched_waking: it comes first and knows the waker, so sched_wakeup adds nothing.
+    /// The source records sched_waking. It comes first and knows the waker, so sched_wakeup adds nothing.
     has_waking: bool,
 }
 
 impl Sched {
-    /// What the source is chosen by, but what only others know.
+    /// Gives the figures by which the source is chosen, except those that only others know.
     pub(super) fn quality(&self) -> Quality {
         Quality {
             doubtful: self.doubtful * 20 / self.switches.max(1),
@@ -129,12 +130,12 @@ impl Sched {
         }
     }
 
-    /// Whether a thread was seen to leave a CPU.
+    /// Tells whether a thread was seen to leave a CPU.
     pub(super) fn has_left(&self, utid: Utid) -> bool {
         self.threads.get(utid as usize).is_some_and(|thread| thread.out != NO_TIME)
     }
 
-    /// Puts intervals aside, into a file, when there are many: they wait until a source is chosen.
+    /// Moves intervals to a file when there are many, because they wait until a source is chosen.
     pub(crate) fn put_aside(&mut self, folder: &Path) -> std::io::Result<()> {
         if self.intervals.len() >= BLOCK {
             self.aside.push(folder, &self.intervals)?;
@@ -143,7 +144,7 @@ impl Sched {
         Ok(())
     }
 
-    /// Hands over all intervals, a block at a time.
+    /// Gives all intervals to `look`, block by block.
     pub(super) fn each_block(&self, mut look: impl FnMut(&[Interval])) -> std::io::Result<()> {
         for block in self.aside.blocks() {
             look(&block?);
@@ -169,7 +170,7 @@ impl Sched {
             return;
         }
         let thread = self.thread(wakeup.woken);
-        // The first wakeup ends the sleep; later ones find the thread awake.
+        // The first wakeup ends the sleep. Later wakeups find the thread awake.
         if thread.woken == NO_TIME {
             thread.woken = wakeup.clock_ns;
             thread.woken_name = wakeup.woken_name;
@@ -222,7 +223,8 @@ impl Sched {
                 is_open: false,
             };
             if expected == 0 && start > since {
-                // Where one switch is missing it is the one from the idle task: some machines trace none of a CPU's.
+                // If one switch is missing, it is the switch from the idle task: on some CPUs of some machines none of
+                // these is traced.
                 let (state, next_state) = (State::Idle, State::Running);
                 self.intervals.push(Interval {
                     start: since,
@@ -247,8 +249,8 @@ impl Sched {
         };
     }
 
-    /// Writes what the thread did from when it left its CPU until `came`, when it got one again or the capture ended.
-    /// `is_bound`: it came then at the earliest, so nothing is known of a wait for the CPU.
+    /// Writes what the thread did from when it left its CPU until `came`, when it got a CPU again or the capture ended.
+    /// `is_bound` means that it got the CPU at `came` at the earliest, so nothing is known about a wait for the CPU.
     fn settle_wait(&mut self, utid: Utid, came: i64, is_bound: bool, is_open: bool) {
         let thread = *self.thread(utid);
         let wait = |start: i64, end: i64, state: State| Interval {
@@ -294,8 +296,8 @@ impl Sched {
         }
     }
 
-    /// What was under way when the capture ended, or when the thread exited: a recording of some threads does not have the
-    /// switch that takes a dead thread off its CPU.
+    /// Writes what was under way when the capture ended, or when the thread exited: a recording of some threads does
+    /// not have the switch that takes a dead thread off its CPU.
     pub(crate) fn settle_open(
         &mut self,
         end: i64,
@@ -304,9 +306,9 @@ impl Sched {
     ) {
         let end_after =
             |utid: Utid, since: i64| exit_of(utid).filter(|&exit| exit > since).map_or(end, |exit| exit.min(end));
-        // Where each thread was put on a CPU and has not been seen since to leave one. More than one place: a switch was
-        // lost, or the CPUs' recordings ended one after the other. A CPU may also still name a thread that ran elsewhere
-        // later: nothing is known of how long it ran here.
+        // The CPUs on which each thread was put and which it was not seen to leave since. There are several if a switch
+        // was lost, or if the recordings of the CPUs ended one after the other. A CPU may also still name a thread that
+        // later ran on another CPU: it is unknown how long the thread ran here.
         let mut places: HashMap<Utid, Vec<(i64, u32)>> = HashMap::new();
         for (cpu, &last) in self.cpus.iter().enumerate() {
             let Some((since, utid)) = last else { continue };
@@ -352,7 +354,8 @@ impl Sched {
         }
     }
 
-    /// Takes the settled intervals, if there are at least `least`: their rows are made where they are written.
+    /// Takes the settled intervals, if there are at least `least`; otherwise `None`. The thread that writes them makes
+    /// their rows.
     pub(crate) fn settled(&mut self, start: i64, least: usize) -> Option<Build> {
         if self.intervals.len() < least.max(1) {
             return None;
@@ -365,7 +368,7 @@ impl Sched {
         }))
     }
 
-    /// All that is left, a block at a time, with what another source knows of it.
+    /// Gives everything that is left, block by block, completed by what another source knows.
     pub(super) fn into_blocks(self, start: i64, mut other: Option<Borrowed>) -> impl Iterator<Item = Build> {
         let last = (!self.intervals.is_empty()).then_some(self.intervals);
         self.aside.into_blocks().chain(last.map(Ok)).map(move |block| -> Build {
@@ -382,7 +385,7 @@ impl Sched {
     }
 }
 
-/// Rows of `thread_state`, in this order.
+/// Makes rows of `thread_state`, in this order.
 fn rows(intervals: &[Interval], order: &[u32], start: i64) -> Result<RecordBatch, ArrowError> {
     let mut table = ThreadStateTable::default();
     let known = |number: u32| (number != NONE).then_some(number);

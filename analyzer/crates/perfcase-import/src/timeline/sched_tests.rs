@@ -1,4 +1,4 @@
-//! Hand-made switches and wakeups with the intervals that follow from them by definition.
+//! Switches and wakeups made by hand, and the intervals that follow from them by definition.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn wake(sched: &mut Sched, clock_ns: i64, kind: WakeKind, woken: Utid, waker: Ut
     });
 }
 
-/// (thread, state, start, end), closed intervals only.
+/// (thread, state, start, end) of closed intervals only.
 fn closed(sched: &Sched) -> Vec<(Utid, State, i64, i64)> {
     let closed = sched.intervals.iter().filter(|interval| !interval.is_open);
     closed.map(|i| (i.utid, i.state, i.start, i.end)).collect()
@@ -153,7 +153,7 @@ fn a_run_whose_end_was_lost_is_not_open_when_the_thread_was_seen_later() {
     // The switches of CPU 0 are lost from here on. The thread runs on CPU 1, and sleeps when the capture ends.
     switch(&mut sched, 10, 1, 2, S, 1);
     switch(&mut sched, 20, 1, 1, S, 0);
-    // This one is put on CPU 2, then, while that CPU's switches are lost, on CPU 3, where the end finds it.
+    // Thread 3 is put on CPU 2. While that CPU's switches are lost, it is put on CPU 3, where it is at the end.
     wake(&mut sched, 25, WakeKind::Wakeup, 3, 1);
     switch(&mut sched, 30, 2, 0, 0, 3);
     switch(&mut sched, 60, 3, 0, 0, 3);
@@ -177,7 +177,7 @@ fn what_a_thread_did_last_is_open_until_it_exits() {
     let mut sched = Sched::default();
     switch(&mut sched, 0, 0, 2, S, 1);
     switch(&mut sched, 5, 1, 3, S, 0);
-    // 1 exited on CPU 0, 3 somewhere unseen; 2 lives.
+    // Thread 1 exited on CPU 0, thread 3 at an unseen place. Thread 2 lives.
     sched.settle_open(100, |utid| (utid != 2).then_some(40), |utid| utid);
     let open: Vec<_> =
         sched.intervals.iter().filter(|i| i.utid != 0).map(|i| (i.utid, i.state, i.start, i.end)).collect();

@@ -14,10 +14,10 @@ use crate::writer::Build;
 
 const NONE: u32 = u32::MAX;
 
-/// What the kernel shows as the number when it has forgotten it: on return from a signal handler.
+/// The number that the kernel shows when it has forgotten the call: on return from a signal handler.
 const FORGOTTEN: i64 = -1;
 
-/// execve as x86 shows it when it returns into the new program: by the new program's convention.
+/// execve as x86 shows it when it returns into the new program: its number in the new program's convention.
 const X86_EXECVE: i64 = 59;
 const I386_EXECVE: i64 = 11;
 
@@ -28,7 +28,7 @@ enum Pairing {
     EnterOnly,
 }
 
-/// What the edges of the capture cut off.
+/// The part of a call that an edge of the capture cut off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Edge {
     None,
@@ -36,19 +36,19 @@ enum Edge {
     End,
 }
 
-/// An entry, as a tracepoint tells it.
+/// An entry, as a tracepoint reports it.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub number: i64,
     pub args: [u64; 6],
-    /// How many of them the tracepoint has.
+    /// The number of arguments that the tracepoint has.
     pub arg_count: u8,
     pub is_compat: bool,
-    /// From a tracepoint of this one call, not from raw_syscalls.
+    /// The entry is from a tracepoint of this one call, not from raw_syscalls.
     pub is_typed: bool,
 }
 
-/// A return, as a tracepoint tells it.
+/// A return, as a tracepoint reports it.
 #[derive(Clone, Copy)]
 pub(crate) struct Return {
     pub number: i64,
@@ -61,13 +61,13 @@ pub(crate) struct Return {
 struct Call {
     entered: i64,
     exited: i64,
-    /// The thread's latest entry before the exit, of whatever call: what perf trace counts from.
+    /// The thread's latest entry before the exit, of any call. perf trace counts from it.
     latest_entry: i64,
     number: i64,
     ret: i64,
     args: [u64; 6],
     utid: Utid,
-    /// The thread's name when it made the call; when it returned, where that is all that is known.
+    /// The thread's name when it made the call, or when it returned if only that is known.
     name: NameId,
     cpu: u32,
     stack: u32,
@@ -79,7 +79,7 @@ struct Call {
 }
 
 impl Call {
-    /// When it was made; when it returned, where that is all that is known.
+    /// Gives the time when the call was made, or when it returned if only that is known.
     fn begin(&self) -> i64 {
         if self.entered == NO_TIME { self.exited } else { self.entered }
     }
@@ -90,9 +90,9 @@ struct Thread {
     pending: Option<Call>,
     latest_entry: Option<i64>,
     has_returned: bool,
-    /// Entries and returns without one before.
+    /// The number of entries, and of returns without an entry before.
     call_count: u64,
-    /// An argument or a result did not fit into 32 bits: so its program has 64.
+    /// An argument or a result did not fit into 32 bits, so the thread's program has 64 bits.
     is_wide: bool,
 }
 
@@ -101,15 +101,15 @@ pub(crate) struct Syscalls {
     threads: Vec<Thread>,
     calls: Vec<Call>,
     count: u64,
-    /// raw_syscalls events were seen: those of single calls, recorded beside, tell the same a second time.
+    /// raw_syscalls events were seen. Events of single calls that were recorded too report the same a second time.
     has_raw_enter: bool,
     has_raw_exit: bool,
-    /// For the writer's thread, which makes the rows of all calls in the order in which they are handed over.
+    /// For the writer's thread, which makes the rows of all calls in the order in which it gets them.
     fd_events: Arc<Mutex<FdEvents>>,
 }
 
 impl Syscalls {
-    /// Number of entries and exits.
+    /// Gives the number of entries and exits.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -161,7 +161,8 @@ impl Syscalls {
         }
     }
 
-    /// `is_x86` tells how a successful execve shows itself: the answer is then whether the new program has 32 bits.
+    /// Adds a return. `is_x86` says how a successful execve returns. If the return shows it, the answer is whether the
+    /// new program has 32 bits; otherwise `None`.
     #[inline]
     pub(crate) fn exit(
         &mut self,
@@ -221,13 +222,13 @@ impl Syscalls {
         }
     }
 
-    /// Whether the tracepoint of the single call has just told this return.
+    /// Tells whether the tracepoint of the single call has just reported this return.
     fn typed_return_of(&self, utid: Utid, number: i64, ret: i64) -> bool {
         let last = self.calls.last();
         last.is_some_and(|call| call.is_typed && (call.utid, call.number, call.ret) == (utid, number, ret))
     }
 
-    /// The calls of these threads, those that are not written yet, are calls of a program of 32 bits.
+    /// Marks the calls of these threads that are not written yet as calls of a 32-bit program.
     pub(crate) fn make_compat(&mut self, is_of: impl Fn(Utid) -> bool) {
         let pending = self.threads.iter_mut().filter_map(|thread| thread.pending.as_mut());
         for call in self.calls.iter_mut().chain(pending).filter(|call| is_of(call.utid)) {
@@ -235,20 +236,21 @@ impl Syscalls {
         }
     }
 
-    /// For each thread that made calls: their number, and whether one of them shows that its program has 64 bits.
+    /// Gives, for each thread that made calls, their number and whether one of them shows that its program has 64 bits.
     pub(crate) fn widths(&self) -> impl Iterator<Item = (Utid, u64, bool)> {
         let threads = self.threads.iter().zip(0..).filter(|(thread, _)| thread.call_count > 0);
         threads.map(|(thread, utid)| (utid, thread.call_count, thread.is_wide))
     }
 
-    /// Entries whose return is not in the capture.
+    /// Settles the entries whose return is not in the capture.
     pub(crate) fn settle_open(&mut self) {
         for thread in &mut self.threads {
             self.calls.extend(thread.pending.take().map(|call| Call { edge: Edge::End, ..call }));
         }
     }
 
-    /// Takes the settled calls, if there are at least `least`: their rows are made where they are written.
+    /// Takes the settled calls, if there are at least `least`; otherwise `None`. The thread that writes them makes
+    /// their rows.
     pub(crate) fn settled(&mut self, start: i64, least: usize, names: Arc<Names>) -> Option<Build> {
         if self.calls.len() < least.max(1) {
             return None;
@@ -262,7 +264,8 @@ impl Syscalls {
         }))
     }
 
-    /// All that is left, in blocks that are made one after the other: together they would need as much memory again.
+    /// Gives everything that is left, in blocks that are made one after the other: together they would need as much
+    /// memory again.
     pub(crate) fn into_blocks(self, start: i64, names: Arc<Names>) -> impl Iterator<Item = Build> {
         let calls = self.calls;
         let order = order::by_time(calls.len(), |row| calls[row].begin());
@@ -274,7 +277,8 @@ impl Syscalls {
     }
 }
 
-/// For each call whether it tells something new of a descriptor, in the order in which they ended.
+/// Tells for each call whether it says something new about a descriptor. The calls are in the order in which they
+/// ended.
 fn fd_events(known: &Mutex<FdEvents>, calls: &[Call], names: &Names) -> Vec<bool> {
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let told = calls.iter().map(|call| {
@@ -289,8 +293,8 @@ fn fd_events(known: &Mutex<FdEvents>, calls: &[Call], names: &Names) -> Vec<bool
     told.collect()
 }
 
-/// Whether a call returns under another number than it was made: after execve x86 shows the number that execve has in the
-/// new program's convention; after a return from a signal handler the kernel shows none.
+/// Tells whether a call returns under another number than it was made. After execve x86 shows the number of execve in
+/// the new program's convention. After a return from a signal handler the kernel shows no number.
 #[cold]
 fn returned_as(call: &Call, number: i64, ret: i64, is_x86: bool) -> bool {
     let is_exec = || match call.is_compat {
@@ -300,7 +304,7 @@ fn returned_as(call: &Call, number: i64, ret: i64, is_x86: bool) -> bool {
     number == FORGOTTEN || (is_x86 && ret == 0 && matches!(number, X86_EXECVE | I386_EXECVE) && is_exec())
 }
 
-/// Rows of `syscall`, in this order.
+/// Makes rows of `syscall`, in this order.
 fn rows(
     calls: &[Call],
     fd_events: &[bool],
@@ -315,7 +319,7 @@ fn rows(
         let call = &calls[row as usize];
         let has_exit = call.exited != NO_TIME;
         let is_strict = call.pairing == Pairing::Strict;
-        // perf trace: 0 without an earlier entry; the time must be after it, not at it.
+        // As perf trace: 0 without an earlier entry. The exit must be after the entry, not at the same time.
         let perf = if call.latest_entry != NO_TIME { call.exited.saturating_sub(call.latest_entry).max(0) } else { 0 };
         let (abi, of) = names.get(call.number, call.is_compat);
         let args = &call.args[..call.arg_count as usize];

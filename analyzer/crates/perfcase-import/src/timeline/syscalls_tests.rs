@@ -1,4 +1,4 @@
-//! Hand-made entries and returns with the calls that they are.
+//! Entries and returns made by hand, and the calls that they describe.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn execve_returns_by_the_convention_of_the_new_program() {
     calls.enter((1, 0), 30, &record(), compat);
     let back = Return { number: 59, ret: 0, is_compat: true, is_typed: false };
     assert_eq!(calls.exit((1, 0), 40, &record(), back, true), Some(false), "and the next one 64 again");
-    // execveat shows itself as execve.
+    // execveat returns as execve.
     enter(&mut calls, 1, 50, 322);
     assert_eq!(exit(&mut calls, 1, 60, 59, 0), Some(false));
     let expected = [(59, 10, 20), (11, 30, 40), (322, 50, 60)].map(|(n, a, b)| (n, a, b, true, Edge::None));
@@ -84,7 +84,7 @@ fn a_return_without_a_number_ends_the_call_under_way() {
 fn a_call_that_two_tracepoints_tell_of_is_one() {
     let typed = Entry { is_typed: true, arg_count: 3, ..entry(0) };
     let returned = Return { number: 0, ret: 4, is_compat: false, is_typed: true };
-    // The tracepoint of the call first, then raw_syscalls: in the kernel either may be.
+    // The tracepoint of the call comes first, then raw_syscalls. In the kernel either may be first.
     let mut calls = Syscalls::default();
     calls.enter((1, 0), 10, &record(), typed);
     enter(&mut calls, 1, 11, 0);
@@ -97,7 +97,7 @@ fn a_call_that_two_tracepoints_tell_of_is_one() {
     calls.settle_open();
     assert_eq!(all(&calls), [(0, 11, 20, true, Edge::None), (0, 31, 40, true, Edge::None)]);
     assert_eq!(calls.count(), 4);
-    // Alone they are the whole story.
+    // Without raw_syscalls these events are complete.
     let mut calls = Syscalls::default();
     calls.enter((1, 0), 10, &record(), typed);
     calls.exit((1, 0), 20, &record(), returned, true);

@@ -13,25 +13,25 @@ use super::{perf_text, trace_text};
 /// Why a capture's events cannot be printed.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureTextError {
-    /// The archive.
+    /// The archive failed.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The printer.
+    /// The printer failed.
     #[error(transparent)]
     Print(#[from] PrintError),
-    /// No member holds events.
+    /// No member has events.
     #[error("the capture holds no events: neither a perf.data nor a trace")]
     NoEvents,
 }
 
-/// What is printed as one piece.
+/// What is printed in one piece.
 enum Part<'a> {
     Perf(&'a Member),
     Trace(&'a Member),
     Raw(Vec<&'a Member>),
 }
 
-/// Prints all events of a capture that `options` select. Where several members hold events, a line `# <member>` stands
+/// Prints all events of a capture that `options` select. If several members have events, a line `# <member>` comes
 /// before each.
 pub fn print(
     capture: &Capture,

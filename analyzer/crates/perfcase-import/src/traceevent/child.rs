@@ -1,13 +1,15 @@
-//! The process that prints: requests on its input, answers on its output, libtraceevent between them.
+//! The process that prints. It reads requests from its input, lets libtraceevent print, and writes answers to its
+//! output.
 //!
-//! Its parent limits its memory and processor time (`perfcase.case.eventprinter` does); it may crash at any record.
+//! The parent limits its memory and processor time (`perfcase.case.eventprinter` does). It may crash at any record.
 
 use std::io::{self, Read, Write};
 
 use super::printer::Printer;
 use super::protocol::{Answer, Request};
 
-/// Answers requests until the input ends. An error is one of the streams'; what a request did wrong is an answer.
+/// Answers requests until the input ends. An error is an error of the streams. A request that fails gets an answer that
+/// says why.
 pub fn run(input: &mut impl Read, output: &mut impl Write) -> io::Result<()> {
     let mut printer = None;
     while let Some(request) = Request::receive(input)? {

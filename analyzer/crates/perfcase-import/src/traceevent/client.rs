@@ -1,5 +1,5 @@
-//! The side that outlives the child: sends requests ahead, takes answers in order, and when the child dies or hangs
-//! names the request that did it, starts a new child and goes on behind it.
+//! The side that outlives the child. It sends requests ahead and takes answers in order. When the child dies or hangs,
+//! it names the request that caused it, starts a new child, and continues after that request.
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use super::protocol::{Answer, Request};
 
-/// Bytes of requests that may wait for an answer. A pipe holds 64 KiB: writing never blocks on a child that hangs.
+/// The most bytes of requests that may wait for an answer. A pipe takes 64 KiB, so a write never blocks on a child that
+/// hangs.
 const WINDOW_BYTES: usize = 32 << 10;
-/// Requests that may wait for an answer.
+/// The most requests that may wait for an answer.
 const WINDOW_REQUESTS: usize = 256;
-/// Deaths after which nothing more is tried.
+/// The number of deaths after which nothing more is tried.
 const MOST_DEATHS: u32 = 100;
 
-/// Why nothing can be printed any more.
+/// The reason why nothing more can be printed.
 #[derive(Debug, thiserror::Error)]
 pub enum PrintError {
     /// The child could not be started.
@@ -30,24 +31,24 @@ pub enum PrintError {
     Deaths {
         /// How many times.
         deaths: u32,
-        /// What it was asked when it died last.
+        /// The request at which it died last.
         cause: String,
     },
 }
 
-/// Both ends of a running child, and how to end it.
+/// Both ends of a running child, and the way to end it.
 pub struct Link {
     /// Its input.
     pub input: Box<dyn Write + Send>,
     /// Its output.
     pub output: Box<dyn Read + Send>,
-    /// Ends it, whatever it does; called once.
+    /// Ends the child, whatever it does. It is called once.
     pub end: Box<dyn FnOnce() + Send>,
 }
 
 /// Starts children.
 pub trait Spawn {
-    /// Starts one.
+    /// Starts one child.
     fn spawn(&mut self) -> io::Result<Link>;
 }
 
@@ -71,13 +72,13 @@ impl Spawn for CommandLine {
     }
 }
 
-/// A request and what its sender knows it by; requests of the client's own have no tag.
+/// A request and the tag by which its sender knows it. Requests of the client itself have no tag.
 struct Waiting<T> {
     request: Request,
     tag: Option<T>,
 }
 
-/// What became of a tagged request: its text (empty for requests that have none), or why there is none.
+/// The outcome of a tagged request: its text (empty for requests that have none), or the reason why there is none.
 pub(super) type Outcome = Result<String, String>;
 
 struct Running {
@@ -94,12 +95,12 @@ impl Drop for Running {
     }
 }
 
-/// Talks to one child after the other.
+/// Talks to one child after another.
 pub(super) struct Client<'a, T> {
     spawn: &'a mut dyn Spawn,
     deadline: Duration,
     running: Option<Running>,
-    /// What a new child must be told first: setup, names, formats.
+    /// What a new child gets first: setup, names, formats.
     base: Vec<Request>,
     waiting: VecDeque<Waiting<T>>,
     waiting_bytes: usize,
@@ -107,12 +108,12 @@ pub(super) struct Client<'a, T> {
 }
 
 impl<'a, T> Client<'a, T> {
-    /// `base` begins with a [`Request::Setup`]. `deadline` is for each answer.
+    /// Begins without a child. `base` begins with a [`Request::Setup`]. `deadline` is the time for each answer.
     pub(super) fn new(spawn: &'a mut dyn Spawn, deadline: Duration, base: Vec<Request>) -> Client<'a, T> {
         Client { spawn, deadline, running: None, base, waiting: VecDeque::new(), waiting_bytes: 0, deaths: 0 }
     }
 
-    /// Sends a request; meanwhile hands on what became of earlier ones.
+    /// Sends a request, and meanwhile hands on the outcomes of earlier requests.
     pub(super) fn send(
         &mut self,
         request: Request,
@@ -121,7 +122,7 @@ impl<'a, T> Client<'a, T> {
     ) -> Result<(), PrintError> {
         let size = request.size();
         if self.waiting.len() >= WINDOW_REQUESTS || self.waiting_bytes + size > WINDOW_BYTES {
-            // Down to half: requests leave in batches.
+            // Waits until half is left, so that requests leave in batches.
             while !self.waiting.is_empty()
                 && (self.waiting.len() > WINDOW_REQUESTS / 2 || self.waiting_bytes + size > WINDOW_BYTES / 2)
             {
@@ -142,14 +143,14 @@ impl<'a, T> Client<'a, T> {
         Ok(())
     }
 
-    /// Writes the newest request. A child that is dead is noticed where its answer is awaited.
+    /// Writes the newest request. A dead child is noticed when its answer is awaited.
     fn deliver_last(&mut self) {
         if let (Some(running), Some(last)) = (&mut self.running, self.waiting.back()) {
             let _ = last.request.send(&mut running.input);
         }
     }
 
-    /// Takes the answer to the oldest request, with a new child where there is none.
+    /// Takes the answer to the oldest request. Starts a new child if there is none.
     fn take_one(&mut self, taken: &mut dyn FnMut(T, Outcome)) -> Result<(), PrintError> {
         if self.running.is_none() {
             self.start()?;
@@ -174,7 +175,7 @@ impl<'a, T> Client<'a, T> {
         Ok(())
     }
 
-    /// Starts a child, tells it the base, and then all that waits.
+    /// Starts a child, sends it the base, and then all requests that wait.
     fn start(&mut self) -> Result<(), PrintError> {
         loop {
             let mut running = self.open()?;
@@ -189,7 +190,8 @@ impl<'a, T> Client<'a, T> {
                 Err(Refusal::Library(why)) => return Err(PrintError::Library(why)),
                 Err(Refusal::Died(index)) => {
                     drop(running);
-                    // Names and formats are of use, not of need: without the one that kills, others print.
+                    // Names and formats are useful, but not necessary: without the one that kills the child, others
+                    // print.
                     let cause = self.base[index].cause();
                     self.count_death(&cause)?;
                     if index == 0 {
@@ -217,7 +219,7 @@ impl<'a, T> Client<'a, T> {
         Ok(Running { input: BufWriter::with_capacity(WINDOW_BYTES, link.input), answers, end: Some(link.end) })
     }
 
-    /// The oldest request ended the child.
+    /// Notes that the oldest request ended the child; gives the outcome of that request.
     fn died(&mut self, how: &str) -> Result<Outcome, PrintError> {
         self.running = None;
         let cause = self.waiting.front().map(|waiting| waiting.request.cause()).unwrap_or_default();
@@ -237,13 +239,13 @@ impl<'a, T> Client<'a, T> {
 enum Refusal {
     /// The setup failed: there is no library.
     Library(String),
-    /// The child died of the base's request of that number.
+    /// The child died at the request of that number in the base.
     Died(usize),
 }
 
 fn tell_base(running: &mut Running, base: &[Request], deadline: Duration) -> Result<(), Refusal> {
     for (index, request) in base.iter().enumerate() {
-        // A dead child is told by the missing answer.
+        // A dead child is noticed by the missing answer.
         let _ = request.send(&mut running.input);
         let _ = running.input.flush();
         match running.answers.recv_timeout(deadline) {
@@ -256,7 +258,7 @@ fn tell_base(running: &mut Running, base: &[Request], deadline: Duration) -> Res
 }
 
 impl Request {
-    /// In words, for messages.
+    /// Names the request in words, for messages.
     fn cause(&self) -> String {
         match self {
             Request::Setup(_) => "its setup".to_owned(),

@@ -1,4 +1,4 @@
-//! A child that dies or hangs where it is told to, in place of libtraceevent.
+//! A child that dies or hangs at chosen requests, in place of libtraceevent.
 
 use std::io;
 use std::net::Shutdown;
@@ -12,7 +12,7 @@ use super::protocol::{Answer, Request};
 const DIES: u8 = 0xdd;
 const HANGS: u8 = 0xaa;
 
-/// Answers a record with its time; dies or hangs at a record or text that begins with one of the bytes above.
+/// Answers a record with its time. Dies or hangs at a record or text that begins with one of the bytes above.
 fn fake_child(stream: UnixStream, started: usize, starts_broken: bool) {
     let mut input = stream.try_clone().unwrap();
     let mut output = stream;
@@ -71,7 +71,7 @@ fn record(ts: u64, first: u8) -> Request {
     Request::Record { ts, cpu: 0, data: vec![first; 8], following: None }
 }
 
-/// Sends the requests, tagged with their places; gives the outcomes in the order they came.
+/// Sends the requests, tagged with their places. Gives the outcomes in the order in which they came.
 fn outcomes(fake: &mut Fake, base: Vec<Request>, requests: Vec<Request>) -> Result<Vec<(usize, Outcome)>, PrintError> {
     let mut client = Client::new(fake, Duration::from_millis(300), base);
     let mut found = Vec::new();

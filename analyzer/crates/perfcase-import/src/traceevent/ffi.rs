@@ -1,5 +1,5 @@
-//! The functions of libtraceevent that are used, found at run time. Names and structures are those of
-//! `traceevent/event-parse.h` of libtraceevent 1.7 (the interface is kept stable by its soname).
+//! The functions of libtraceevent that perfcase uses. They are found at run time. Names and structures are those of
+//! `traceevent/event-parse.h` of libtraceevent 1.7. The library's soname keeps this interface stable.
 
 use std::ffi::{c_char, c_int, c_long, c_longlong, c_ulong, c_ulonglong, c_void};
 
@@ -9,7 +9,7 @@ use super::LIBRARY_VARIABLE;
 
 const SONAME: &str = "libtraceevent.so.1";
 
-/// `struct tep_record`: one event as the library wants it.
+/// `struct tep_record`: one event in the form that the library takes.
 #[repr(C)]
 pub(super) struct TepRecord {
     pub(super) ts: c_ulonglong,
@@ -31,7 +31,7 @@ pub(super) struct TraceSeq {
     pub(super) buffer_size: u32,
     pub(super) len: u32,
     pub(super) read_position: u32,
-    /// 0 while all went well.
+    /// 0 as long as nothing failed.
     pub(super) state: c_int,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct TepField {
     pub(super) flags: c_ulong,
 }
 
-/// The beginning of `struct tep_event`, which is all that is read.
+/// The beginning of `struct tep_event`. Nothing else of it is read.
 #[cfg(test)]
 #[repr(C)]
 pub(super) struct TepEvent {
@@ -112,12 +112,12 @@ functions! {
 
 const _: () = assert!(size_of::<c_long>() == size_of::<usize>());
 
-/// Loads the library. The message says which file was tried and what to install.
+/// Loads the library. An error says which file was tried and what to install.
 pub(super) fn load() -> Result<Functions, String> {
     let named = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty());
     let path = named.unwrap_or_else(|| SONAME.into());
-    // Global: the plugins that the library loads find its functions that way.
-    // SAFETY: the library's initialisers do nothing that this process minds.
+    // Global, because the plugins that the library loads find its functions in that way.
+    // SAFETY: the library's initialisers do nothing that harms this process.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) };
     library.and_then(Functions::find).map_err(|error| {
         format!(

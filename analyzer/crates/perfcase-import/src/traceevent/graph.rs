@@ -1,5 +1,5 @@
-//! Function graphs and kernel stacks: the events that trace-cmd prints by code of its own, not by their print format.
-//! What the lines look like was read off `trace-cmd report` (3.1.6).
+//! Function graphs and kernel stacks. trace-cmd prints these events by its own code, not by their print format. The
+//! lines here look like those of `trace-cmd report` (3.1.6).
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use perfcase_decode::ftrace::events::CommonFields;
 
 use super::printer::Record;
 
-/// Columns by which a call is indented for each call above it.
+/// The number of columns by which a call is indented for each call above it.
 const INDENT: usize = 2;
 
 /// A number in a record: offset and size in bytes.
@@ -30,14 +30,14 @@ struct Exit {
     rettime: Place,
 }
 
-/// Where the fields of these events are.
+/// The places of the fields of these events.
 pub(super) struct GraphFields {
     common: CommonFields,
     big_endian: bool,
     long_size: usize,
     entry: Option<Entry>,
     exit: Option<Exit>,
-    /// Number of the `kernel_stack` event and where its addresses begin.
+    /// The number of the `kernel_stack` event, and the offset where its addresses begin.
     stack: Option<(u32, usize)>,
 }
 
@@ -48,7 +48,7 @@ impl GraphFields {
         GraphFields { common, big_endian, long_size, entry: None, exit: None, stack: None }
     }
 
-    /// Notes the format if it is one of these events'.
+    /// Notes the format if it is that of one of these events.
     pub(super) fn learn(&mut self, format: &EventFormat) {
         let place = |name: &str| format.field(name).map(|f| (f.offset as usize, f.size as usize));
         let id = format.id;
@@ -76,7 +76,7 @@ impl GraphFields {
         Some(if self.big_endian { bytes.iter().fold(0, fold) } else { bytes.iter().rev().fold(0, fold) })
     }
 
-    /// The return of the call, if the record behind it is that.
+    /// Gives the return of the call, if the next record is that return.
     fn leaf<'a>(&self, record: &Record<'a>, entry: Entry) -> Option<&'a [u8]> {
         let (exit, next) = (self.exit?, record.following?);
         let same = self.common.id(next)? == exit.id
@@ -86,14 +86,14 @@ impl GraphFields {
     }
 }
 
-/// Whether the record is a call whose return is the record behind it: then they share one line.
+/// Tells whether the record is a call whose return is the next record: then they share one line.
 pub(super) fn is_leaf(fields: &GraphFields, record: &[u8], following: &[u8]) -> bool {
     let record = &Record { ts: 0, cpu: 0, data: record, following: Some(following) };
     let is_entry = |entry: &Entry| fields.common.id(record.data) == Some(entry.id);
     fields.entry.filter(is_entry).is_some_and(|entry| fields.leaf(record, entry).is_some())
 }
 
-/// The text of a record of these events; None for every other, and for one that is too short.
+/// Gives the text of a record of these events; `None` for every other event, and for a record that is too short.
 pub(super) fn text(
     fields: &GraphFields,
     id: u32,
@@ -133,11 +133,11 @@ fn stack_text(fields: &GraphFields, record: &[u8], offset: usize, function: &dyn
 }
 
 fn indent(depth: u64) -> String {
-    // A depth beyond any stack is damage: the line stays short.
+    // A depth that no stack has is damage: the line stays short.
     " ".repeat(depth.min(200) as usize * INDENT)
 }
 
-/// Overhead mark, duration and the bar before the function's name.
+/// Gives the overhead mark, the duration, and the bar before the function's name.
 fn duration(fields: &GraphFields, exit: Exit, record: &[u8]) -> Option<String> {
     let ns = fields.number(record, exit.rettime)?.wrapping_sub(fields.number(record, exit.calltime)?);
     let mark = match ns {

@@ -1,11 +1,11 @@
-//! Events as text, by libtraceevent: the library that perf and trace-cmd print with.
+//! Events as text, by libtraceevent, the library with which perf and trace-cmd print.
 //!
-//! libtraceevent is LGPL. It is loaded with dlopen when it is needed, so any build of it with the same interface takes
-//! its place: `libtraceevent.so.1` of the system, or the file that `PERFCASE_LIBTRACEEVENT` names.
+//! libtraceevent is LGPL. It is loaded with dlopen when it is necessary, so any build with the same interface can
+//! replace it: `libtraceevent.so.1` of the system, or the file that `PERFCASE_LIBTRACEEVENT` names.
 //!
-//! It crashes on some damaged formats and hangs on some damaged records, so only a child process calls it:
-//! [`child`] is that process, [`client`] the side that feeds it and outlives it. [`trace_text`] and [`perf_text`] make
-//! the lines of `trace-cmd report` and `perf script` of what it answers.
+//! It crashes on some damaged formats and hangs on some damaged records, so only a child process calls it. [`child`] is
+//! that process. [`client`] is the side that feeds it and outlives it. [`trace_text`] and [`perf_text`] turn its
+//! answers into the lines of `trace-cmd report` and `perf script`.
 
 pub mod capture_text;
 pub mod child;
@@ -22,5 +22,5 @@ mod protocol;
 mod tests;
 pub mod trace_text;
 
-/// Environment variable with the path of the library to load.
+/// The environment variable with the path of the library to load.
 pub const LIBRARY_VARIABLE: &str = "PERFCASE_LIBTRACEEVENT";

@@ -5,11 +5,11 @@ use std::time::Duration;
 /// Which events to print, and how long the printer may take for one.
 #[derive(Debug, Clone)]
 pub struct PrintOptions {
-    /// Only this event: `sched_switch` or `sched:sched_switch`.
+    /// Only this event: `sched_switch` or `sched:sched_switch`; `None` for all events.
     pub event: Option<String>,
-    /// At most so many events.
+    /// The most events to print; `None` for no limit.
     pub limit: Option<u64>,
-    /// Time for one answer of the child; then it is ended and the record reported.
+    /// The time for one answer of the child. After it the child is ended, and the record is reported.
     pub deadline: Duration,
 }
 
@@ -35,18 +35,18 @@ impl PrintOptions {
 /// What is printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Printed {
-    /// A line, without its end. It may hold line ends of its own (a kernel stack).
+    /// A line, without its line end. It may contain line ends (a kernel stack).
     Line(String),
     /// Something could not be printed.
     Problem {
-        /// Where in the file.
+        /// The byte offset in the file; `None` where it is not known.
         offset: Option<u64>,
-        /// What and why.
+        /// What could not be printed, and why.
         message: String,
     },
 }
 
-/// Takes what is printed; false: enough.
+/// Takes what is printed. Returns false when it wants no more.
 pub type Sink<'a> = dyn FnMut(Printed) -> bool + 'a;
 
 /// A sink, and whether it wants more.

@@ -1,5 +1,5 @@
-//! The lines of `perf script` for the tracepoints of a perf.data, as its options `-G` (no callchains) and
-//! `-F comm,tid,cpu,time,event,trace` give them. What they look like was read off perf 6.1.
+//! The lines of `perf script` for the tracepoints of a perf.data, as it prints them with `-G` (no callchains) and
+//! `-F comm,tid,cpu,time,event,trace`. The lines look like those of perf 6.1.
 
 use std::cell::RefCell;
 
@@ -19,22 +19,22 @@ use super::protocol::Request;
 /// Why a perf.data has no lines.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfTextError {
-    /// It is no perf.data.
+    /// The file is no perf.data.
     #[error("{0}")]
     Unreadable(String),
-    /// The printer.
+    /// The printer failed.
     #[error(transparent)]
     Print(#[from] PrintError),
 }
 
-/// What the outcome of a request belongs to.
+/// The subject of a request, to which its outcome belongs.
 enum Tag {
     Format,
     Event { head: String, offset: u64 },
 }
 
-/// Prints a perf.data's tracepoints in the order of time, until `sink` says false. `kallsyms` is that of the recorded
-/// host; without it addresses stay numbers.
+/// Prints the tracepoints of a perf.data in the order of time, until `sink` returns false. `kallsyms` is that of the
+/// recorded host. Without it addresses stay numbers.
 pub fn print(
     file: &[u8],
     kallsyms: Option<&[u8]>,
@@ -106,7 +106,7 @@ fn base(recording: &Recording, kallsyms: Option<&[u8]>) -> Vec<Request> {
     base
 }
 
-/// A tracepoint of the recording that is to be printed.
+/// A tracepoint of the recording that is selected.
 struct Known<'a> {
     name: String,
     system: &'a str,
@@ -117,9 +117,9 @@ struct Known<'a> {
 /// Makes the heads of lines.
 struct Script<'a> {
     recording: &'a Recording,
-    /// By the event's place in the recording.
+    /// The tracepoints by the event's place in the recording; `None` for an event that is not printed.
     known: Vec<Option<Known<'a>>>,
-    /// perf evens the events' names out to the longest one.
+    /// perf pads the names of events to the longest one.
     name_width: usize,
     names: Names,
 }
@@ -148,7 +148,7 @@ impl<'a> Script<'a> {
         Script { recording, known, name_width, names: Names::default() }
     }
 
-    /// The format where the child does not know it, the line up to the event's text, and the record to print.
+    /// Gives the format if the child does not know it yet, the line up to the event's text, and the record to print.
     fn sample(&mut self, header: RecordHeader, body: &[u8]) -> Option<(Option<Request>, String, Request)> {
         let index = self.recording.events.of_record(header, body)?;
         let known = self.known.get_mut(index)?.as_mut()?;
@@ -177,7 +177,7 @@ fn system_of<'a>(recording: &'a Recording, text: &str) -> Option<&'a str> {
     formats.iter().find(|(_, other)| std::ptr::eq(other.as_str(), text)).map(|(system, _)| system.as_str())
 }
 
-/// The threads' names at the current time.
+/// The names of the threads at the current time.
 #[derive(Default)]
 struct Names {
     by_tid: HashMap<i32, String>,

@@ -1,4 +1,4 @@
-//! A libtraceevent handle with a safe face. It still may crash or hang in the library: use it in [`super::child`].
+//! A safe interface to a libtraceevent handle. The library may still crash or hang: use it in [`super::child`].
 
 use std::ffi::{CStr, CString, c_int};
 use std::mem::MaybeUninit;
@@ -9,23 +9,23 @@ use hashbrown::HashMap;
 use perfcase_decode::format::EventFormat;
 use perfcase_decode::ftrace::events::CommonFields;
 
-// How tep_print_event takes what to print: strings by these names, numbers by these values.
+// What tep_print_event can print: strings have these names, numbers have these values.
 const COMM: &CStr = c"COMM";
 const INFO: &CStr = c"INFO";
 const PID: c_int = 1;
 const TIME: c_int = 2;
 const CPU: c_int = 3;
 
-/// How a capture was recorded, and how its events shall be printed.
+/// How a capture was recorded, and how its events are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Setup {
     pub(super) big_endian: bool,
-    /// The kernel's word in bytes.
+    /// The size of the kernel's word, in bytes.
     pub(super) long_size: u8,
     pub(super) style: Style,
 }
 
-/// Whose lines are printed.
+/// The tool whose lines are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// Whole lines of `trace-cmd report`, with the library's plugins.
@@ -34,7 +34,7 @@ pub(super) enum Style {
     Perf,
 }
 
-/// One event to print. `following` is the return of the call that it is, where they share a line.
+/// One event to print. If it is a call that shares a line with its return, `following` is that return.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record<'a> {
     pub(super) ts: u64,
@@ -84,7 +84,7 @@ impl Printer {
         })
     }
 
-    /// Makes an event known.
+    /// Adds the format of an event, whose records can then be printed.
     pub(super) fn add_format(&mut self, system: &str, text: &str) -> Result<(), String> {
         let format = EventFormat::parse(system, text).map_err(|error| error.to_string())?;
         let c_system = c_text(system.as_bytes());
@@ -123,7 +123,7 @@ impl Printer {
         unsafe { (self.functions.tep_parse_printk_formats)(self.tep, text.as_ptr()) };
     }
 
-    /// The name of the function at exactly or around an address.
+    /// Gives the name of the function at or around an address; `None` where it is unknown.
     pub(super) fn function(&self, address: u64) -> Option<String> {
         // SAFETY: the answer is null or a string of the library that lives until the next call.
         unsafe {
@@ -132,9 +132,9 @@ impl Printer {
         }
     }
 
-    /// The record's text: a line of `trace-cmd report`, or the last part of one of `perf script`.
+    /// Gives the record's text: a line of `trace-cmd report`, or the last part of a line of `perf script`.
     pub(super) fn print(&mut self, record: Record) -> Result<String, String> {
-        // The library reads fields of a record that is too short from behind it: zeros stand there.
+        // If a record is too short, the library reads fields behind its end: zeros are there.
         let mut padded = Vec::with_capacity(record.data.len() + 4096);
         padded.extend_from_slice(record.data);
         padded.resize(record.data.len() + 4096, 0);
@@ -174,13 +174,13 @@ impl Printer {
         };
         let info = info.strip_suffix('\n').unwrap_or(&info);
         Ok(match self.setup.style {
-            // trace-cmd evens names shorter than 20 characters out.
+            // trace-cmd pads names that are shorter than 20 characters.
             Style::TraceCmd => format!("{head} {:<22}{info}", format!("{name}: ")),
             Style::Perf => info.to_owned(),
         })
     }
 
-    /// The library's own reading of an event's fields, for the test that compares it with ours.
+    /// Gives the fields of an event as the library reads them, for the test that compares them with ours.
     #[cfg(test)]
     pub(super) fn fields(&self, id: u32) -> Option<Vec<super::tests::FieldFacts>> {
         // SAFETY: the event and its lists belong to the handle and end in null.
@@ -211,7 +211,7 @@ impl Drop for Printer {
     }
 }
 
-/// A `trace_seq` that is freed.
+/// A `trace_seq` that is freed at the end.
 struct Text<'a> {
     seq: TraceSeq,
     functions: &'a Functions,
@@ -245,7 +245,7 @@ impl Drop for Text<'_> {
     }
 }
 
-/// The bytes up to the first NUL, with one.
+/// Gives the bytes up to the first NUL, and a NUL.
 fn c_text(bytes: &[u8]) -> CString {
     CString::new(bytes.split(|b| *b == 0).next().unwrap_or_default()).unwrap_or_default()
 }

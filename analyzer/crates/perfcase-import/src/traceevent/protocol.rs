@@ -1,12 +1,12 @@
-//! What the two processes say to each other: messages of a 32-bit little-endian length, one byte of kind and a body.
-//! The child answers each request with one answer, in order; so the first request without an answer is the one that
-//! it died of.
+//! The messages between the two processes: a 32-bit little-endian length, one byte of kind, and a body. The child
+//! answers each request with one answer, in order. So the first request without an answer is the one at which the child
+//! died.
 
 use std::io::{self, ErrorKind, Read, Write};
 
 use super::printer::{Record, Setup, Style};
 
-/// Longest message. /proc/kallsyms of a large kernel is some 20 MB.
+/// The longest message, in bytes. /proc/kallsyms of a large kernel has about 20 MB.
 const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
 /// What the parent asks for.
@@ -20,7 +20,7 @@ pub(super) enum Request {
     Comms(Vec<u8>),
     Kallsyms(Vec<u8>),
     PrintkFormats(Vec<u8>),
-    /// `following`: the return of the call that the record is, where they share a line.
+    /// `following` is the return of the call that the record is, if they share a line.
     Record {
         ts: u64,
         cpu: u32,
@@ -32,11 +32,11 @@ pub(super) enum Request {
 /// What the child answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Understood.
+    /// The request was understood.
     Done,
     /// A record's text.
     Text(String),
-    /// This request could not be met; the child goes on.
+    /// The request failed. The child continues.
     Failed(String),
 }
 
@@ -48,11 +48,11 @@ fn send(output: &mut impl Write, kind: u8, parts: &[&[u8]]) -> io::Result<()> {
     for part in parts {
         message.extend_from_slice(part);
     }
-    // In one write: what was answered before a crash has left the process.
+    // In one write, so that an answer before a crash has left the process.
     output.write_all(&message)
 }
 
-/// None at the end of the stream between two messages.
+/// Reads a message; `None` when the stream ends between two messages.
 fn receive(input: &mut impl Read) -> io::Result<Option<(u8, Vec<u8>)>> {
     let mut length = [0; 4];
     match input.read_exact(&mut length) {
@@ -129,7 +129,7 @@ impl Request {
         })
     }
 
-    /// About how many bytes [`Request::send`] writes.
+    /// Gives the number of bytes that [`Request::send`] writes, roughly.
     pub(super) fn size(&self) -> usize {
         32 + match self {
             Request::Setup(_) => 0,
@@ -139,7 +139,7 @@ impl Request {
         }
     }
 
-    /// The record to print, of a [`Request::Record`].
+    /// Gives the record to print; `None` for a request that is no [`Request::Record`].
     pub(super) fn record(&self) -> Option<Record<'_>> {
         match self {
             Request::Record { ts, cpu, data, following } => {

@@ -1,5 +1,5 @@
-//! Our reading of event formats against libtraceevent's, field by field. The formats are valid, so the library may be
-//! called in this process.
+//! Compares our reading of event formats with that of libtraceevent, field by field. The formats are valid, so this
+//! process may call the library.
 
 use std::ffi::CStr;
 
@@ -28,15 +28,15 @@ pub(super) struct FieldFacts {
     is_array: bool,
     is_dynamic: bool,
     is_relative: bool,
-    /// libtraceevent calls every array of one-byte types a string; we only those of `char`.
+    /// libtraceevent calls every array of one-byte types a string; we call only arrays of `char` strings.
     is_bytes: bool,
-    /// Bytes of an element of an array of integers whose length is written as a number.
+    /// The size in bytes of one element, for an array of integers whose length is written as a number.
     element_size: Option<u32>,
 }
 
 impl FieldFacts {
     /// # Safety
-    /// The field's texts are those of a living handle.
+    /// The field's texts must belong to a living handle.
     pub(super) unsafe fn of(field: &TepField, is_common: bool) -> FieldFacts {
         // SAFETY: as the caller says.
         let name = unsafe { CStr::from_ptr(field.name) }.to_str().unwrap().to_owned();
@@ -84,7 +84,7 @@ impl FieldFacts {
     }
 }
 
-/// Compares all formats; `(formats, fields, fields whose element sizes were compared)`.
+/// Compares all formats. Gives `(formats, fields, fields whose element sizes were compared)`.
 fn compare(formats: &[(String, String)], what: &str) -> (usize, usize, usize) {
     let setup = Setup { big_endian: false, long_size: 8, style: Style::Perf };
     let mut printer = Printer::new(setup).expect("libtraceevent is installed where the tests run");
@@ -121,7 +121,8 @@ fn fields_are_those_of_libtraceevent_on_the_captures() {
 
 #[test]
 fn fields_are_those_of_libtraceevent_on_this_machine() {
-    // Without tracefs, or without the right to read it, there is nothing here to compare: the bundle above always is.
+    // Without tracefs, or without the right to read it, there is nothing to compare here. The bundle above is always
+    // there.
     let Ok(systems) = std::fs::read_dir("/sys/kernel/tracing/events") else { return };
     let mut formats = Vec::new();
     for system in systems.flatten() {

@@ -14,13 +14,13 @@ use super::output::{Output, PrintOptions, Printed, Sink};
 use super::printer::{Setup, Style};
 use super::protocol::Request;
 
-/// What the outcome of a request belongs to.
+/// The subject of a request, to which its outcome belongs.
 enum Tag {
     Format,
     Event { prefix: String, offset: u64 },
 }
 
-/// Prints a capture's events in order, until `sink` says false.
+/// Prints the events of a capture in order, until `sink` returns false.
 pub fn print<B: Deref<Target = [u8]> + Clone>(
     events: Events<B>,
     options: &PrintOptions,
@@ -71,7 +71,7 @@ struct Known {
 }
 
 impl Known {
-    /// The format for the child, the first time.
+    /// Gives the format for the child, the first time only.
     fn introduce(&mut self) -> Option<(Request, Tag)> {
         if std::mem::replace(&mut self.is_sent, true) {
             return None;
@@ -87,7 +87,7 @@ struct Report<'a, B> {
     common: CommonFields,
     known: HashMap<u32, Known>,
     graph: GraphFields,
-    /// Width of the instances' names; 0 where there are none.
+    /// The width of the instances' names; 0 where there are none.
     name_width: usize,
     printed: u64,
 }
@@ -112,7 +112,7 @@ impl<'a, B: Deref<Target = [u8]> + Clone> Report<'a, B> {
         Report { events, options, common, known, graph, name_width, printed: 0 }
     }
 
-    /// `cpus=<n>`, as trace-cmd begins.
+    /// Gives `cpus=<n>`, the first line of trace-cmd.
     fn first_line(&self) -> String {
         let capture = &self.events.capture;
         let highest = capture.buffers.iter().flat_map(|b| &b.cpus).map(|cpu| cpu.cpu + 1).max();
@@ -135,7 +135,7 @@ impl<'a, B: Deref<Target = [u8]> + Clone> Report<'a, B> {
         base
     }
 
-    /// The requests of the next event that is selected, and the problems met on the way; None at the end.
+    /// Gives the requests of the next selected event, and the problems before it; `None` at the end.
     fn next_event(&mut self) -> Option<(Requests, Vec<Printed>)> {
         if self.options.is_reached(self.printed) {
             return None;
@@ -174,7 +174,7 @@ impl<'a, B: Deref<Target = [u8]> + Clone> Report<'a, B> {
         Some((requests, problems))
     }
 
-    /// Takes the next record too, where it is the return of the call in `data`.
+    /// Takes the next record too, if it is the return of the call in `data`.
     fn take_return(&mut self, index: usize, data: &[u8]) -> Option<Vec<u8>> {
         let (_, next) = self.events.merge.peek()?;
         let record = self.events.merge.stream(next).record();
@@ -184,7 +184,7 @@ impl<'a, B: Deref<Target = [u8]> + Clone> Report<'a, B> {
         Some(returned)
     }
 
-    /// Where there are instances, every line begins with the name of its buffer.
+    /// Gives the first part of a line: where there are instances, every line begins with the name of its buffer.
     fn buffer_prefix(&self, index: usize) -> String {
         match (self.name_width, self.events.buffer(index).name.as_str()) {
             (0, _) => String::new(),

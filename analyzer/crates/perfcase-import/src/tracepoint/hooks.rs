@@ -1,4 +1,4 @@
-//! Tracepoints that tell more than their own row: who runs, which thread wakes which, which calls and
+//! Tracepoints that say more than their own row: which thread runs, which thread wakes which, and which calls and
 //! requests are under way.
 
 use perfcase_decode::format::state_bits::OldBits;
@@ -8,14 +8,14 @@ use super::plan::IntField;
 use crate::model::until_nul;
 use crate::timeline::{BlockStep, WakeKind};
 
-/// A fixed-size name in a payload: offset and size in bytes.
+/// A name of fixed size in a payload: offset and size in bytes.
 pub(crate) type TextField = (usize, usize);
 
-/// Where the arguments of a system call are.
+/// The place of a system call's arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Args {
     offset: usize,
-    /// Bytes of one argument.
+    /// The size of one argument, in bytes.
     width: usize,
     pub(crate) count: u8,
     is_big_endian: bool,
@@ -28,7 +28,7 @@ pub(crate) enum Hook {
         prev: Side,
         next: Side,
         prev_state: IntField,
-        /// The layout of the state's bits, if it is that of a kernel before 4.14.
+        /// The layout of the state's bits, if the kernel is older than 4.14; otherwise `None`.
         old_bits: Option<OldBits>,
     },
     Wakeup {
@@ -43,7 +43,7 @@ pub(crate) enum Hook {
     Exit {
         pid: IntField,
     },
-    /// A program was executed: the thread is called by its file then (begin_new_exec in fs/exec.c).
+    /// A program was executed. The thread then has the name of the program's file (begin_new_exec in fs/exec.c).
     Exec {
         pid: IntField,
         filename: Located,
@@ -66,7 +66,7 @@ pub(crate) enum Hook {
         step: BlockStep,
         fields: BlockFields,
     },
-    /// The function tracer: what was called, and the return address in its caller.
+    /// The function tracer: the function that was called, and the return address in its caller.
     Call {
         function: IntField,
         caller: IntField,
@@ -95,7 +95,7 @@ fn text_field(format: &EventFormat, name: &str) -> Option<TextField> {
     matches!(field.kind, FieldKind::CharArray).then_some((field.offset as usize, field.size as usize))
 }
 
-/// Characters of a thread's name: TASK_COMM_LEN without its NUL (include/linux/sched.h).
+/// The most characters of a thread's name: TASK_COMM_LEN without its NUL (include/linux/sched.h).
 pub(crate) const COMM_MAX: usize = 15;
 
 /// A text that follows the fixed part of a record.
@@ -103,7 +103,7 @@ pub(crate) const COMM_MAX: usize = 15;
 pub(crate) struct Located {
     at: usize,
     is_big_endian: bool,
-    /// What its offset counts from.
+    /// The place from which its offset counts, in bytes.
     base: usize,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn text(payload: &[u8], (offset, size): TextField) -> &[u8] {
 }
 
 impl Hook {
-    /// What the event of this format tells. An event that lacks a field it should have tells nothing.
+    /// Gives what an event of this format says. An event that lacks a field that it should have says nothing.
     pub(crate) fn of(format: &EventFormat, is_big_endian: bool, old_bits: Option<OldBits>) -> Hook {
         Hook::find(format, is_big_endian, old_bits).unwrap_or(Hook::None)
     }
@@ -207,7 +207,7 @@ impl Hook {
         })
     }
 
-    /// True where another table holds everything that the event's own would.
+    /// Tells whether another table has everything that the event's own table would have.
     #[inline]
     pub(crate) fn replaces_table(&self) -> bool {
         matches!(self, Hook::SysEnter { is_typed: false, .. } | Hook::SysExit { is_typed: false, .. })
@@ -219,12 +219,13 @@ pub(crate) fn pid_of(field: IntField, payload: &[u8]) -> Option<i32> {
     field.read(payload).and_then(|pid| i32::try_from(pid).ok()).filter(|&pid| pid >= 0)
 }
 
-/// The arguments of a tracepoint of one call: the fields behind the number, each as wide as a register.
+/// Gives the place of the arguments in a tracepoint of one call: the fields after the number, each as wide as a
+/// register.
 fn typed_args(format: &EventFormat, is_big_endian: bool) -> Args {
     let fields = format.fields.iter().filter(|field| !field.is_common);
     let fields: Vec<_> = fields.filter(|field| !matches!(field.name.as_str(), "__syscall_nr" | "nr")).collect();
     let (offset, width) = fields.first().map_or((0, 0), |first| (first.offset as usize, first.size as usize));
-    // Newer kernels add what a pointer points to behind the arguments, as data of variable size.
+    // Newer kernels add the target of a pointer after the arguments, as data of variable size.
     let is_next = |&(index, field): &(usize, &&perfcase_decode::format::Field)| {
         field.offset as usize == offset + index * width && field.size as usize == width
     };
@@ -232,7 +233,7 @@ fn typed_args(format: &EventFormat, is_big_endian: bool) -> Args {
     Args { offset, width, count, is_big_endian }
 }
 
-/// The arguments; a 32-bit kernel's are 4 bytes wide.
+/// Reads the arguments. Those of a 32-bit kernel are 4 bytes wide.
 #[inline]
 pub(crate) fn read_args(payload: &[u8], Args { offset, width, count, is_big_endian }: Args) -> [u64; 6] {
     let mut args = [0; 6];

@@ -1,4 +1,5 @@
-//! Tracepoint payloads: decoded by the formats in the file into one typed table an event, and handed to the timelines.
+//! Tracepoint payloads. They are decoded by the formats in the file into one typed table for each event, and given to
+//! the timelines.
 
 pub(crate) mod hooks;
 pub(crate) mod plan;
@@ -15,17 +16,17 @@ use hooks::Hook;
 use plan::{IntField, Plan};
 use table::EventTable;
 
-/// Key of an event format that a source recorded.
+/// The key of an event format that a source recorded.
 pub type TracepointId = u32;
 
-/// Tables that tracepoints may make: a bound for hostile input.
+/// The most tables that tracepoints may make: a bound for hostile input.
 const MOST_TABLES: usize = 4096;
 
 pub(crate) struct Definition {
     pub(crate) source: SourceId,
-    /// The event's table and how to fill it; `None` where another table holds everything that it would.
+    /// The event's table and how to fill it; `None` where another table has everything that this table would have.
     pub(crate) own: Option<(usize, Plan)>,
-    /// Shared, since what it calls needs the whole session.
+    /// Shared, because its calls need the whole session.
     pub(crate) hook: Rc<Hook>,
     pub(crate) common_pid: Option<IntField>,
     pub(crate) short_count: u64,
@@ -39,13 +40,13 @@ pub(crate) struct Tracepoints {
 }
 
 impl Tracepoints {
-    /// Rows that wait, of each table with at least `least` of them.
+    /// Takes the waiting rows of each table that has at least `least` of them.
     pub(crate) fn take(&mut self, least: usize) -> Vec<(String, Build)> {
         let full = self.tables.iter_mut().filter(|table| table.len() >= least && table.is_wanted());
         full.map(|table| (table.name().to_string(), table.take())).collect()
     }
 
-    /// Makes sure that the tables with a specification exist, though no event filled them.
+    /// Makes sure that the tables with a specification exist, even if no event filled them.
     pub(crate) fn complete(&mut self) {
         for spec in crate::tables::SPECS.iter().filter(|spec| spec.is_tracepoint) {
             if !self.by_name.contains_key(spec.name) {
@@ -54,7 +55,7 @@ impl Tracepoints {
         }
     }
 
-    /// The columns, with their types in SQL, of every table that has others than the schema says.
+    /// Gives the columns and their SQL types of every table whose columns differ from those of the schema.
     pub(crate) fn other_columns(&self) -> BTreeMap<String, Vec<(String, &'static str)>> {
         let columns = |table: &EventTable| table.columns().map(|(name, of)| (name.to_string(), of)).collect();
         let is_other = |table: &&EventTable| {
@@ -67,10 +68,10 @@ impl Tracepoints {
         tables.map(|table| (table.name().to_string(), columns(table))).collect()
     }
 
-    /// The table of an event. Two systems may have events of one name, and an event may be named as another table:
-    /// those are prefixed with their system.
+    /// Gives the table of an event. Two systems may have events of one name, and an event may have the name of another
+    /// table: the names of such tables begin with the system.
     pub(crate) fn table(&mut self, event: &str, system: &str) -> usize {
-        // A name becomes a file's name: nothing of it but letters, digits and underscores is kept.
+        // The name becomes a file's name: only letters, digits and underscores are kept.
         let clean = |text: &str| -> String {
             let text = if text.is_empty() { "unnamed" } else { text };
             text.chars().take(200).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()

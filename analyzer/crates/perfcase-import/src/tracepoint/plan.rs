@@ -1,14 +1,14 @@
-//! How to read the fields of one event: compiled once from its format, run for every record.
+//! How to read the fields of one event. It is compiled once from the event's format, and runs for every record.
 
 use perfcase_decode::format::state_bits::OldBits;
 use perfcase_decode::format::{EventFormat, Field, FieldKind, LocElem};
 
 use super::table::{ColumnKind, EventTable};
 
-/// Elements of one array that are kept: a bound, since dynamic arrays say their own length.
+/// The most elements of one array that are kept: a bound, because dynamic arrays give their own length.
 const MOST_ELEMENTS: usize = 4096;
 
-/// An integer at a fixed place of the payload.
+/// An integer at a fixed place in the payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntField {
     offset: usize,
@@ -18,7 +18,7 @@ pub(crate) struct IntField {
 }
 
 impl IntField {
-    /// The field of that name, if it is an integer.
+    /// Finds the field of that name; `None` if it is missing or not an integer.
     pub(crate) fn find(format: &EventFormat, name: &str, is_big_endian: bool) -> Option<IntField> {
         let field = format.fields.iter().find(|field| field.name == name)?;
         matches!(field.kind, FieldKind::Int).then(|| IntField::new(field, is_big_endian))
@@ -29,7 +29,7 @@ impl IntField {
         IntField { offset, size, is_signed: field.is_signed, is_big_endian }
     }
 
-    /// The value, or `None` where the payload is too short. Unsigned 64-bit values keep their bits.
+    /// Reads the value; `None` where the payload is too short. Unsigned 64-bit values keep their bits.
     #[inline]
     pub(crate) fn read(self, payload: &[u8]) -> Option<i64> {
         let bytes = payload.get(self.offset..self.offset + self.size as usize)?;
@@ -37,7 +37,7 @@ impl IntField {
     }
 }
 
-/// An integer of 1, 2, 4 or 8 bytes; of any other size the low bytes.
+/// Reads an integer of 1, 2, 4 or 8 bytes. If it has another size, reads the low bytes.
 #[inline]
 pub(crate) fn integer(bytes: &[u8], is_signed: bool, is_big_endian: bool) -> i64 {
     macro_rules! read {
@@ -75,7 +75,7 @@ enum Read {
         offset: usize,
         size: usize,
     },
-    /// A 32-bit word that says where the data is: offset in the low half, length in the high half.
+    /// A 32-bit word with the place of the data: offset in the low half, length in the high half.
     Located {
         offset: usize,
         is_relative: bool,
@@ -98,7 +98,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Finds or makes a column of the table for each field but the common ones. `old_bits`: of sched_switch.
+    /// Finds or makes a column of the table for each field except the common ones. `old_bits` is for sched_switch.
     pub(crate) fn compile(
         format: &EventFormat,
         is_big_endian: bool,
@@ -118,7 +118,7 @@ impl Plan {
         Plan { steps, is_big_endian, old_bits }
     }
 
-    /// Reads every field into the table's current row. False when the payload was too short for one.
+    /// Reads every field into the table's current row. Gives false when the payload was too short for one.
     #[inline]
     pub(crate) fn read(&self, payload: &[u8], table: &mut EventTable) -> bool {
         let mut is_whole = true;
@@ -163,7 +163,7 @@ impl Plan {
     }
 }
 
-/// The bytes of a field; one of size 0 is a flexible array, which reaches to the end of the record.
+/// Gives the bytes of a field. A field of size 0 is a flexible array, which reaches to the end of the record.
 #[inline]
 fn part(payload: &[u8], offset: usize, size: usize) -> Option<&[u8]> {
     if size == 0 { payload.get(offset..) } else { payload.get(offset..offset + size) }

@@ -1,4 +1,4 @@
-//! The table of one event: columns are found by name, so that formats of several kernels and files can share it.
+//! The table of one event. Its columns are found by name, so that formats of several kernels and files can share it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::model::until_nul;
 use crate::tables::TableSpec;
 use crate::writer::Build;
 
-/// Columns of one event that are kept: a bound for hostile formats.
+/// The most columns of one event that are kept: a bound for hostile formats.
 const MOST_COLUMNS: usize = 512;
 
 /// What a field of a format becomes.
@@ -45,7 +45,7 @@ impl ColumnKind {
 }
 
 enum Values {
-    /// Integers of every width, narrowed when the batch is made.
+    /// Integers of every width. They are narrowed when the batch is made.
     Int(Numbers<Int64Type>),
     Signed(ListOf<Int64Type>),
     Unsigned(ListOf<UInt64Type>),
@@ -127,11 +127,11 @@ struct Column {
     name: String,
     data_type: DataType,
     values: Values,
-    /// Rows with a value so far; behind the table's count when the current row has none yet.
+    /// The number of rows with a value so far. It is less than the table's count when the current row has no value yet.
     rows: usize,
 }
 
-/// Columns that every event's table begins with.
+/// The columns with which the table of every event begins.
 const COMMON: [(&str, DataType, bool); 5] = [
     ("ts_ns", DataType::Int64, false),
     ("cpu", DataType::UInt32, true),
@@ -166,12 +166,12 @@ impl EventTable {
         &self.name
     }
 
-    /// True for the table of an event of this system, or one that no event has used yet.
+    /// Tells whether this is the table of an event of this system, or one that no event has used yet.
     pub(crate) fn is_of(&self, system: &str) -> bool {
         self.system.is_empty() || self.system == system
     }
 
-    /// False for an event that the schema does not describe and that did not occur: it has no table.
+    /// Gives false for an event that the schema does not describe and that did not occur: it has no table.
     pub(crate) fn is_wanted(&self) -> bool {
         self.rows > 0 || self.schema.is_some() || TableSpec::find(&self.name).is_some()
     }
@@ -186,8 +186,8 @@ impl EventTable {
         self.columns.len() - 1
     }
 
-    /// The column of a field, made when it is new. Once rows were written the columns are fixed: a field that only a
-    /// later format has goes nowhere (usize::MAX).
+    /// Gives the column of a field, and makes it if it is new. The columns are fixed once rows were written: then a
+    /// field that only a later format has gets no column (usize::MAX).
     pub(crate) fn column(&mut self, field: &str, kind: ColumnKind) -> usize {
         let is_common = COMMON.iter().any(|(name, ..)| name.eq_ignore_ascii_case(field));
         let name = if is_common { format!("field_{field}") } else { field.to_string() };
@@ -197,7 +197,7 @@ impl EventTable {
         if self.schema.is_some() || self.columns.len() >= MOST_COLUMNS {
             return usize::MAX;
         }
-        // In rows that wait already it is NULL: `cell` and `take` fill up.
+        // It is NULL in the rows that already wait: `cell` and `take` fill them.
         self.add(&name, kind.data_type())
     }
 
@@ -213,7 +213,7 @@ impl EventTable {
         self.int(3, i64::from(source));
     }
 
-    /// Columns that the row's format does not have are NULL.
+    /// Ends the row. Columns that the row's format does not have are NULL.
     #[inline]
     pub(crate) fn end_row(&mut self) {
         let rows = self.rows;
@@ -227,7 +227,7 @@ impl EventTable {
         let rows = self.rows;
         let column = self.columns.get_mut(column)?;
         if column.rows + 1 != rows {
-            // A second value for the row (two fields of one name) has no place.
+            // A second value for the row (two fields with the same name) is dropped.
             if column.rows >= rows {
                 return None;
             }
@@ -272,12 +272,12 @@ impl EventTable {
         }
     }
 
-    /// The names of the columns, in order, and their types in SQL.
+    /// Gives the names of the columns, in order, and their SQL types.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.columns.iter().map(|column| (column.name.as_str(), sql_type(&column.data_type)))
     }
 
-    /// The waiting rows, to be made a batch on another thread. From the first call on the columns are fixed.
+    /// Takes the waiting rows, to make a batch of them on another thread. From the first call on the columns are fixed.
     pub(crate) fn take(&mut self) -> Build {
         let schema = self.schema.get_or_insert_with(|| {
             let nullable =
@@ -297,7 +297,7 @@ impl EventTable {
 }
 
 impl Column {
-    /// The values of so many rows; the next ones begin with room for as many.
+    /// Takes the values of so many rows. The next values begin with room for as many.
     fn take(&mut self, rows: usize) -> (Values, DataType) {
         self.fill(rows);
         self.rows = 0;

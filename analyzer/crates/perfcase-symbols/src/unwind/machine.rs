@@ -1,4 +1,4 @@
-//! Registers: as perf numbers them and as DWARF does.
+//! Registers, by the numbers of perf and by those of DWARF.
 
 /// An architecture whose stacks can be unwound.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -9,8 +9,8 @@ pub enum Machine {
     Aarch64,
 }
 
-/// DWARF numbers of x86_64 (psABI, table 3.36) in the order of arch/x86/include/uapi/asm/perf_regs.h; 16 is the return
-/// address, flags and segments have no place here.
+/// The DWARF numbers of x86_64 (psABI, table 3.36) in the order of arch/x86/include/uapi/asm/perf_regs.h. 16 is the
+/// return address. Flags and segments have no place here.
 const X86_64: [Option<u8>; 24] = {
     let mut numbers = [None; 24];
     let general: [u8; 9] = [0, 3, 2, 1, 4, 5, 6, 7, 16];
@@ -26,13 +26,13 @@ const X86_64: [Option<u8>; 24] = {
     }
     numbers
 };
-/// Where this crate keeps aarch64's program counter: DWARF's number for it (AADWARF64) is 32.
+/// The place of aarch64's program counter in this crate: DWARF's number for it (AADWARF64) is 32.
 const AARCH64_PC: u8 = 32;
-/// Registers that have a place.
+/// The number of registers that have a place.
 const PLACES: usize = 33;
 
 impl Machine {
-    /// The machine of an ELF header's e_machine.
+    /// Gives the machine for the e_machine of an ELF header; `None` for other machines.
     pub(crate) fn of_elf(number: u16) -> Option<Machine> {
         match number {
             62 => Some(Machine::X86_64),
@@ -41,7 +41,7 @@ impl Machine {
         }
     }
 
-    /// The machine by `uname -m`, or as perf writes it.
+    /// Gives the machine for a name of `uname -m`, or for perf's form of it; `None` for other machines.
     pub fn of_name(name: &str) -> Option<Machine> {
         match name {
             "x86_64" => Some(Machine::X86_64),
@@ -50,7 +50,7 @@ impl Machine {
         }
     }
 
-    /// DWARF's number of a register by the number that perf's masks have for it.
+    /// Gives DWARF's number of a register for its number in perf's masks.
     fn dwarf_number(self, perf_number: u32) -> Option<u8> {
         match self {
             Machine::X86_64 => X86_64.get(perf_number as usize).copied().flatten(),
@@ -71,7 +71,7 @@ impl Machine {
     }
 }
 
-/// Values of registers by DWARF's numbers, as far as they are known.
+/// The values of registers by DWARF's numbers, as far as they are known.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
     values: [u64; PLACES],
@@ -80,8 +80,8 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// The registers of a sample: perf's mask, and a value for each of its bits from the lowest. `None` where program
-    /// counter or stack pointer are missing.
+    /// Takes the registers of a sample: perf's mask, and a value for each of its bits from the lowest. `None` where the
+    /// program counter or the stack pointer is missing.
     pub fn from_perf(machine: Machine, mask: u64, values: impl Iterator<Item = u64>) -> Option<Registers> {
         let mut registers = Registers { values: [0; PLACES], known: 0, pc: machine.pc() };
         let numbers = (0..64).filter(|number| mask >> number & 1 == 1);
@@ -94,12 +94,12 @@ impl Registers {
         (has(registers.pc) && has(machine.stack_pointer())).then_some(registers)
     }
 
-    /// The program counter.
+    /// Gives the program counter.
     pub fn pc(&self) -> u64 {
         self.values[usize::from(self.pc)]
     }
 
-    /// The stack pointer; where it is not known, the least that it can be.
+    /// Gives the stack pointer. Where it is not known, gives its lowest possible value.
     pub fn stack_pointer(&self, machine: Machine) -> u64 {
         self.values[usize::from(machine.stack_pointer())]
     }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn registers_get_the_numbers_of_dwarf() {
-        // perf's order: ax bx cx dx si di bp sp ip flags cs ss r8..r15, without the other segments.
+        // perf's order is: ax bx cx dx si di bp sp ip flags cs ss r8..r15, without the other segments.
         let values = (0..20).map(|index| 100 + index);
         let registers = Registers::from_perf(Machine::X86_64, 0xff_0fff, values).unwrap();
         let dwarf: Vec<u64> = (0..17).map(|number| registers.get(number).unwrap()).collect();

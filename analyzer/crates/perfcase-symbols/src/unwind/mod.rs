@@ -1,7 +1,7 @@
-//! Callers of a sampled thread, from its registers and a copy of its stack.
+//! Finds the callers of a sampled thread, from its registers and a copy of its stack.
 //!
-//! The call frame information of DWARF 5 (section 6.4) and of the LSB (.eh_frame, .eh_frame_hdr) tells for every
-//! instruction where the caller's registers are. Nothing of the object's code is read, so tables without text suffice.
+//! The call frame information of DWARF 5 (section 6.4) and of the LSB (.eh_frame, .eh_frame_hdr) says for every
+//! instruction where the caller's registers are. The object's code is not read, so tables without the code are enough.
 
 mod machine;
 mod rule;
@@ -15,59 +15,59 @@ pub use machine::{Machine, Registers};
 use rule::{Rule, Rules};
 pub use tables::Tables;
 
-/// The key of an object, which the caller gives out.
+/// The key of an object. The caller assigns it.
 pub type ObjectId = u32;
 
-/// Frames of one stack; deeper ones are cut. perf prints 127 by default.
+/// The most frames of one stack. Deeper ones are cut. perf prints 127 by default.
 pub const MAX_FRAMES: usize = 1024;
-/// Rules that are kept; then all are forgotten. A profile needs some thousands.
+/// The most rules that are kept. When there are more, all are forgotten. A profile needs some thousands.
 const MAX_RULES: usize = 1 << 16;
 
-/// Below are no mappings (vm.mmap_min_addr): what looks like a return address is another number.
+/// There are no mappings below this address (vm.mmap_min_addr): a return address below it is another number.
 const FIRST_PAGE_BYTES: u64 = 4096;
 
-/// Why a stack has no further frame.
+/// The reason why a stack has no further frame.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum End {
-    /// It is the first function of the thread.
+    /// The frame is the first function of the thread.
     Complete,
     /// The copy of the stack does not reach further.
     StackCopyEnded,
-    /// There is no file of this object.
+    /// There is no file for this object.
     NoFile(ObjectId),
     /// The file of this object has no unwind information for the address.
     NoInformation(ObjectId),
-    /// The unwind information of this object is damaged, or needs what is not known.
+    /// The unwind information of this object is damaged, or needs a value that is not known.
     Damaged(ObjectId),
     /// No mapping of the process covers the address.
     NotMapped,
-    /// The caller would lie further down the stack, or be the same frame again.
+    /// The caller would be further down the stack, or be the same frame again.
     NoProgress,
-    /// There are more than [`MAX_FRAMES`].
+    /// There are more frames than [`MAX_FRAMES`].
     TooDeep,
 }
 
-/// What is mapped where in the process, and the tables of what is mapped.
+/// The mappings of the process, and the unwind tables of the mapped objects.
 pub trait Space {
-    /// The object at an address and the address's offset in its file.
+    /// Gives the object at an address, and the offset of the address in the object's file.
     fn place(&self, address: u64) -> Option<(ObjectId, u64)>;
-    /// True where code may run.
+    /// Tells whether code may run at an address.
     fn is_code(&self, address: u64) -> bool;
-    /// The tables of an object, asked for once; `None` without a file.
+    /// Gives the tables of an object; `None` without a file. It is called once for each object.
     fn tables(&self, object: ObjectId) -> Option<Tables>;
 }
 
-/// The copy of the stack.
+/// A copy of the stack.
 #[derive(Clone, Copy, Debug)]
 pub struct StackCopy<'a> {
-    /// Address of the first byte.
+    /// The address of the first byte.
     pub start: u64,
-    /// The bytes, upwards.
+    /// The bytes, at rising addresses.
     pub bytes: &'a [u8],
 }
 
 impl StackCopy<'_> {
-    /// The word at an address.
+    /// Gives the word at an address; `None` where the copy does not have it.
     pub(crate) fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
         let bytes = self.bytes.get(at..at.checked_add(8)?)?;
@@ -75,12 +75,13 @@ impl StackCopy<'_> {
     }
 }
 
-/// How one stack was unwound.
+/// The result of unwinding one stack.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Outcome {
-    /// Why it ends.
+    /// The reason why the stack ends.
     pub end: End,
-    /// Callers found by frame pointers, in code that no table describes: likely, not certain.
+    /// The number of callers that were found by frame pointers, in code that no table describes. They are likely, but
+    /// not certain.
     pub guessed_count: u32,
 }
 
@@ -89,7 +90,7 @@ enum Loaded {
     Tables(Box<Tables>),
 }
 
-/// Unwinds stacks; keeps what it learned of objects and instructions.
+/// Unwinds stacks. Keeps what it learned about objects and instructions.
 #[derive(Default)]
 pub struct Unwinder {
     objects: HashMap<ObjectId, Loaded>,
@@ -97,19 +98,19 @@ pub struct Unwinder {
     rules: Rules,
 }
 
-/// A frame whose caller is wanted.
+/// A frame whose caller is to be found.
 #[derive(Clone, Copy)]
 struct Frame {
     /// An address within the instruction that runs or calls.
     address: u64,
-    /// The instruction at the address itself is next, as in the sampled frame: registers may not be saved yet.
+    /// The instruction at the address itself comes next, as in the sampled frame: registers may not be saved yet.
     is_exact: bool,
 }
 
 impl Unwinder {
-    /// Addresses of the frames, innermost first, are added to `frames`: the sampled address, of every caller the last
-    /// byte of its call instruction, as perf prints them, and of what a handler returns to its first byte, as no call
-    /// precedes it.
+    /// Adds the addresses of the frames to `frames`, the innermost first: the sampled address, and for every caller the
+    /// last byte of its call instruction, as perf prints them. For a function that a handler returns to, it is the
+    /// first byte, because there is no call before it.
     pub fn unwind(
         &mut self,
         machine: Machine,
@@ -173,8 +174,8 @@ impl Unwinder {
         }
         let caller = strip(machine, caller, space);
         let above = registers.stack_pointer(machine);
-        // A handler may run on a stack of its own: only there does a caller lie anywhere. A function that has saved
-        // nothing yet shares the place with its caller.
+        // A handler may run on its own stack: only there the caller may be anywhere. A function that has saved nothing
+        // yet has the same place as its caller.
         let has_advanced = above > below || (frame.is_exact && above == below && caller != frame.address);
         if !is_signal && !has_advanced {
             return Err(End::NoProgress);
@@ -183,7 +184,7 @@ impl Unwinder {
         Ok(Frame { address, is_exact: is_signal })
     }
 
-    /// The return address of a frame, and whether the frame is a signal's.
+    /// Gives the return address of a frame, and whether the frame is that of a signal.
     fn by_table(
         &mut self,
         machine: Machine,
@@ -207,7 +208,7 @@ impl Unwinder {
         Ok((caller, rule.is_signal))
     }
 
-    /// True for the byte before the code that handlers return to, and for its first byte.
+    /// Tells whether this is the byte before the code that handlers return to, or the first byte of that code.
     fn is_sigreturn(&self, object: ObjectId, offset: u64) -> bool {
         let Some(Loaded::Tables(tables)) = self.objects.get(&object) else { return false };
         [offset, offset.wrapping_add(1)].iter().any(|offset| tables.has_code(*offset, &rule::SIGRETURN_AARCH64))
@@ -238,8 +239,8 @@ impl Unwinder {
     }
 }
 
-/// A return address without the signature that pointer authentication puts into its upper bits. How many bits an
-/// address has depends on the kernel: the most under which it is mapped.
+/// Gives a return address without the signature that pointer authentication puts into its upper bits. The number of
+/// bits of an address depends on the kernel: it is the largest number under which the address is mapped.
 fn strip(machine: Machine, address: u64, space: &impl Space) -> u64 {
     let is_mapped = |address: u64| space.is_code(address.wrapping_sub(1));
     if machine != Machine::Aarch64 || address >> 36 == 0 || is_mapped(address) {

@@ -1,4 +1,4 @@
-//! How to get from one frame to its caller: a row of the table, made small enough to keep.
+//! The way from one frame to its caller: a row of the table, small enough to keep.
 
 use gimli::{
     CfaRule, Encoding, Evaluation, EvaluationResult, FrameDescriptionEntry, RegisterRule, UnwindTableRow, Value,
@@ -8,16 +8,18 @@ use super::machine::{Machine, Registers};
 use super::tables::{Bytes, Form, Tables};
 use super::{End, ObjectId, StackCopy};
 
-/// AArch64's pseudo register RA_SIGN_STATE (AADWARF64) and everything beyond the registers that are kept.
+/// Registers from this number on are not kept: AArch64's pseudo register RA_SIGN_STATE (AADWARF64), and everything
+/// beyond.
 const REGISTERS_KEPT: u16 = 33;
-/// `mov x8, #139` (rt_sigreturn), `svc #0`: where aarch64's kernel lets handlers return to. It has no table, on purpose:
-/// unwinders know it by its instructions (arch/arm64/kernel/vdso/sigreturn.S).
+/// `mov x8, #139` (rt_sigreturn), `svc #0`: the code that handlers return to on aarch64's kernel. It intentionally has
+/// no table: unwinders recognize its instructions (arch/arm64/kernel/vdso/sigreturn.S).
 pub(crate) const SIGRETURN_AARCH64: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
-/// AArch64's register of the return address.
+/// AArch64's register with the return address.
 const LINK_REGISTER: u16 = 30;
-/// How far above the stack pointer a frame pointer may lie to be believed where no table says that it is one.
+/// The largest distance in bytes from the stack pointer up to a frame pointer, in code where no table confirms the
+/// frame pointer.
 const MAX_GUESSED_FRAME_BYTES: u64 = 1 << 14;
-/// Operations of one DWARF expression before it counts as endless; real ones have ten.
+/// The most operations of one DWARF expression before it counts as endless: real expressions have ten.
 const MAX_OPERATIONS: u32 = 1000;
 const ENCODING: Encoding = Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 };
 
@@ -52,20 +54,20 @@ pub(crate) struct Rule {
     first: u32,
     count: u16,
     return_register: u16,
-    /// There is no return address: the thread's first function.
+    /// There is no return address: this is the thread's first function.
     is_first: bool,
-    /// The frame is a signal's: its "caller" was interrupted, anywhere.
+    /// The frame is that of a signal: its "caller" was interrupted, at any instruction.
     pub is_signal: bool,
 }
 
-/// Where the registers of all rules are saved, one rule after the other.
+/// The places where the registers of all rules are saved, one rule after another.
 #[derive(Default)]
 pub(crate) struct Rules {
     saved: Vec<(u16, Saved)>,
     context: gimli::UnwindContext<usize>,
 }
 
-/// Why a value cannot be had.
+/// The reason why a value is not available.
 #[derive(Clone, Copy)]
 enum Fault {
     NotInCopy,
@@ -77,7 +79,7 @@ impl Rules {
         self.saved.clear();
     }
 
-    /// The rule of an address of an object.
+    /// Gives the rule for an address of an object.
     pub(crate) fn find(&mut self, tables: &Tables, object: ObjectId, address: u64) -> Result<Rule, End> {
         let Rules { saved, context } = self;
         let first = saved.len();
@@ -94,7 +96,7 @@ impl Rules {
         }
     }
 
-    /// The return address of a frame, and the caller's registers.
+    /// Gives the return address of a frame, and the caller's registers.
     pub(crate) fn apply(
         &self,
         rule: &Rule,
@@ -130,15 +132,17 @@ impl Rules {
                     Err(fault) => Err(fault),
                 };
             }
-            // What a function saves lies below its caller's stack pointer. A table that has the return address above it (that
-            // of glibc's code which binds functions) leaves out what was pushed before the first instruction.
+            // The registers that a function saves are below its caller's stack pointer. If a table has the return
+            // address above it (that of glibc's code which binds functions), the table leaves out the registers that
+            // were pushed before the first instruction.
             let is_above = tables.machine() == Machine::Aarch64 && register == rule.return_register && !rule.is_signal;
             if let (true, Saved::AtCfa(offset @ 0..)) = (is_above, place) {
                 let above = cfa.wrapping_add_signed(offset).wrapping_add(8);
                 registers.set(tables.machine().stack_pointer().into(), above);
             }
-            // A register that cannot be had matters only if a caller's rule needs it. At a function's end tables go on
-            // naming the places of registers that were popped already: what lies below the stack pointer is back.
+            // A register that is not available matters only if a caller's rule needs it. At the end of a function,
+            // tables still name the places of registers that were popped already: a register whose place is below the
+            // stack pointer has its old value again.
             let is_back = |offset: i64| cfa.wrapping_add_signed(offset) < callee.stack_pointer(tables.machine());
             match value {
                 Ok(Some(value)) => registers.set(register, value),
@@ -195,7 +199,7 @@ impl Frame<'_> {
         self.stack.word(address).ok_or(Fault::NotInCopy)
     }
 
-    /// The caller's value of a register; `None` where the table says that there is none.
+    /// Gives the caller's value of a register; `None` where the table says that there is none.
     fn value(&self, place: Saved, cfa: u64) -> Result<Option<u64>, Fault> {
         let value = match place {
             Saved::Undefined => return Ok(None),
@@ -243,8 +247,9 @@ impl Frame<'_> {
     }
 }
 
-/// What a signal interrupted on aarch64: the registers that the kernel saved on the stack (struct rt_sigframe of
-/// arch/arm64/kernel/signal.c: siginfo 128 bytes, 176 of struct ucontext, the fault's address, x0 to x30, sp, pc).
+/// Gives what a signal interrupted on aarch64: the registers that the kernel saved on the stack (struct rt_sigframe of
+/// arch/arm64/kernel/signal.c: siginfo 128 bytes, 176 bytes of struct ucontext, the fault's address, x0 to x30, sp,
+/// pc).
 pub(crate) fn interrupted_aarch64(registers: &Registers, stack: StackCopy<'_>) -> Option<(u64, Registers)> {
     let saved = registers.get(Machine::Aarch64.stack_pointer().into())?.checked_add(128 + 176 + 8)?;
     let mut interrupted = *registers;
@@ -254,10 +259,10 @@ pub(crate) fn interrupted_aarch64(registers: &Registers, stack: StackCopy<'_>) -
     Some((stack.word(saved.checked_add(32 * 8)?)?, interrupted))
 }
 
-/// The caller of a frame in code that no table describes.
+/// Finds the caller of a frame in code that no table describes.
 ///
-/// An object whose tables leave the place out has linkage stubs and small assembly there (`is_bare`): on aarch64 the
-/// return address is in its register. Everything else may keep frame pointers.
+/// If the tables of an object leave the place out, linkage stubs and small assembly are there (`is_bare`): on aarch64
+/// the return address is in its register. All other code may keep frame pointers.
 pub(crate) fn without_table(
     machine: Machine,
     registers: &mut Registers,
@@ -278,7 +283,7 @@ pub(crate) fn without_table(
     registers.set(stack_pointer, frame.checked_add(16)?);
     if machine == Machine::Aarch64 {
         registers.set(LINK_REGISTER, caller);
-        // The pair lies at the lower end of the frame there: how far it goes on above is not known.
+        // The pair is at the lower end of the frame there: it is unknown how far the frame reaches above it.
         registers.forget(stack_pointer);
     }
     Some(caller)

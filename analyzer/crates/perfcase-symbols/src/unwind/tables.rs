@@ -14,12 +14,12 @@ use super::machine::Machine;
 
 pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// A compressed .debug_frame larger than this is left alone.
+/// A compressed .debug_frame with more decompressed bytes is not used.
 const MAX_DECOMPRESSED_BYTES: u64 = 256 << 20;
-/// A function's instructions beyond this are damage: real ones need some kilobytes at most.
+/// More bytes of instructions for one function are damage: real functions need some kilobytes at most.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
 
-/// Which of the two forms of call frame information.
+/// The form of call frame information.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Form {
     Eh,
@@ -29,7 +29,7 @@ pub(crate) enum Form {
 struct Section {
     bytes: Content,
     address: u64,
-    /// Start addresses and offsets of entries, sorted, where the file has no table of them.
+    /// The start addresses and offsets of entries, sorted; `None` where the file has its own table of them.
     index: Option<Box<[(u64, u32)]>>,
 }
 
@@ -46,7 +46,7 @@ pub struct Tables {
     machine: Machine,
     segments: Vec<Segment>,
     eh: Option<Section>,
-    /// .eh_frame_hdr and its address, where its table serves.
+    /// .eh_frame_hdr and its address, if its table can be used.
     hdr: Option<(Content, u64)>,
     debug: Option<Section>,
     text: u64,
@@ -54,8 +54,8 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Reads the headers of a 64-bit little-endian ELF file; `None` for everything else. `debug` is a file of the same
-    /// build with what was stripped from it.
+    /// Reads the headers of a 64-bit little-endian ELF file; `None` for all other files. `debug` is a file of the same
+    /// build with the parts that were stripped from it.
     pub fn parse(file: &Content, debug: Option<&Content>) -> Option<Tables> {
         let elf: Elf<'_> = ElfFile64::parse(&file[..]).ok()?;
         let machine = Machine::of_elf(elf.elf_header().e_machine(elf.endian()).0)?;
@@ -79,7 +79,7 @@ impl Tables {
         let debug = debug.map(|bytes| Section { bytes, address: 0, index: None });
         let mut tables = Tables { file: file.clone(), machine, segments, eh, hdr, debug, text, got };
         if tables.hdr_table_is_usable() {
-            // The file's own table serves.
+            // The file's own table is used.
         } else if let Some(index) = tables.eh_section().map(|section| index(&section, &tables.bases())) {
             tables.hdr = None;
             tables.eh.as_mut()?.index = Some(index);
@@ -90,13 +90,13 @@ impl Tables {
         Some(tables)
     }
 
-    /// The architecture of the code.
+    /// Gives the architecture of the code.
     pub(crate) fn machine(&self) -> Machine {
         self.machine
     }
 
-    /// The address that the ELF file has for the code at a file offset. Code comes first, as the page in which one
-    /// segment ends and the next begins is mapped for both.
+    /// Gives the address that the ELF file has for the code at a file offset. Code comes first, because the page in
+    /// which one segment ends and the next begins is mapped for both.
     pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         let within = |segment: &&Segment| offset.checked_sub(segment.offset).is_some_and(|at| at < segment.size);
         let code = self.segments.iter().filter(|segment| segment.is_code).find(within);
@@ -104,7 +104,7 @@ impl Tables {
         Some((offset - segment.offset).wrapping_add(segment.address))
     }
 
-    /// True where the file has these bytes at an offset.
+    /// Tells whether the file has these bytes at an offset.
     pub(crate) fn has_code(&self, offset: u64, code: &[u8]) -> bool {
         let at = usize::try_from(offset).unwrap_or(usize::MAX);
         self.file.get(at..).is_some_and(|rest| rest.starts_with(code))
@@ -118,7 +118,7 @@ impl Tables {
         Some(&section.bytes)
     }
 
-    /// Bytes of a DWARF expression within a section.
+    /// Gives the bytes of a DWARF expression in a section.
     pub(crate) fn expression(&self, form: Form, range: Range<usize>) -> Option<Bytes<'_>> {
         self.bytes(form)?.get(range).map(|bytes| EndianSlice::new(bytes, LittleEndian))
     }
@@ -154,7 +154,7 @@ impl Tables {
         self.eh.is_some() && self.offset_by_hdr(entry).is_some()
     }
 
-    /// Where .eh_frame_hdr says that the entry of an address is.
+    /// Gives the offset at which .eh_frame_hdr says that the entry of an address is.
     fn offset_by_hdr(&self, address: u64) -> Option<usize> {
         let (bytes, _) = self.hdr.as_ref()?;
         let bases = self.bases();
@@ -164,9 +164,9 @@ impl Tables {
         table.pointer_to_offset(pointer).ok().map(|offset| offset.0)
     }
 
-    /// Calls `take` with the row of the table for an address, its entry and which section it is in.
+    /// Calls `take` with the row of the table for an address, its entry, and the section that it is in.
     ///
-    /// `None` where no entry covers the address, an error for one that is damaged.
+    /// Gives `None` where no entry covers the address, and an error for a damaged entry.
     pub(crate) fn row<T>(
         &self,
         context: &mut UnwindContext<usize>,
@@ -196,7 +196,7 @@ impl Tables {
 
 type Elf<'a> = ElfFile64<'a, object::LittleEndian>;
 
-/// A section as it lies in the file; `None` for one that the file only names.
+/// Gives a section as it is in the file; `None` for a section that the file only names.
 fn plain(file: &Content, elf: &Elf<'_>, name: &str) -> Option<(Content, u64)> {
     let section = elf.section_by_name(name)?;
     let (start, size) = section.file_range()?;
@@ -237,14 +237,14 @@ fn entry_row<'a, S: UnwindSection<Bytes<'a>>, T>(
     }
 }
 
-/// The entries of a section by their first addresses; what lies behind damage is not found.
+/// Gives the entries of a section by their first addresses. Entries behind damage are not found.
 fn index<'a, S: UnwindSection<Bytes<'a>>>(section: &S, bases: &BaseAddresses) -> Box<[(u64, u32)]> {
     let mut found = Vec::new();
     let mut entries = section.entries(bases);
     let mut last_cie = None;
     while let Ok(Some(entry)) = entries.next() {
         let gimli::CieOrFde::Fde(partial) = entry else { continue };
-        // Most entries follow their CIE: it is parsed once for all of them.
+        // Most entries follow their CIE, so it is parsed once for all of them.
         let at = partial.cie_offset();
         let fde = partial.parse(|section, bases, offset| match &last_cie {
             Some((known, cie)) if *known == offset => Ok(gimli::CommonInformationEntry::clone(cie)),

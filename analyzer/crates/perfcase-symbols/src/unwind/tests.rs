@@ -1,4 +1,4 @@
-//! Stacks worked out by hand, over ELF files that are put together here.
+//! Stacks that were worked out by hand, over ELF files that are built here.
 
 use super::*;
 use crate::scale::scaled;
@@ -6,7 +6,7 @@ use perfcase_archive::Content;
 
 const EH_FRAME: u64 = 0x3000;
 const STACK: u64 = 0x7000_0000;
-/// Where the object is mapped, and its code's offset in the file.
+/// The address at which the object is mapped, and the offset of its code in the file.
 const BASE: u64 = 0x5555_0000_0000;
 
 // Call frame instructions (DWARF 5, 7.24).
@@ -37,7 +37,7 @@ fn entry(id: u32, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// .eh_frame (or .debug_frame) of functions: each with a CIE of its own, absolute addresses of 8 bytes.
+/// Makes .eh_frame (or .debug_frame) of functions. Each function has its own CIE and absolute addresses of 8 bytes.
 fn frames(machine: Machine, functions: &[Function], is_eh: bool) -> Vec<u8> {
     let mut section = Vec::new();
     for function in functions {
@@ -60,7 +60,7 @@ fn frames(machine: Machine, functions: &[Function], is_eh: bool) -> Vec<u8> {
     section
 }
 
-/// An ELF file with code at 0x1000, which is not in the file, and one section.
+/// Makes an ELF file with code at 0x1000, which is not in the file, and one section.
 fn elf(machine: Machine, name: &str, section: &[u8]) -> Vec<u8> {
     let number: u16 = if machine == Machine::X86_64 { 62 } else { 183 };
     let strings = [b"\0", name.as_bytes(), b"\0.shstrtab\0"].concat();
@@ -144,7 +144,7 @@ fn callers_are_the_calls_and_not_where_they_return() {
 
 #[test]
 fn the_row_of_the_instruction_counts() {
-    // Before the first push, the return address is on top.
+    // Before the first push, the return address is on top of the stack.
     let (frames, outcome) = unwind(Machine::X86_64, x86_64(BASE + 0x1003, STACK, 0), Some(three(true)), &THREE[2..]);
     assert_eq!((frames, outcome.end), (vec![0x1003, 0x110f, 0x121f], End::Complete));
 }
@@ -165,7 +165,7 @@ fn without_tables_only_frame_pointers_lead_on() {
         unwind(Machine::X86_64, registers, None, &THREE),
         (vec![0x1010], Outcome { end: End::NoFile(0), guessed_count: 0 })
     );
-    // Between functions, and in code of which no file tells.
+    // Between functions, and in code that no file describes.
     let registers = x86_64(BASE + 0x1f00, STACK, 0);
     assert_eq!(unwind(Machine::X86_64, registers, Some(three(true)), &THREE).1.end, End::NoInformation(0));
     let stack = [9, STACK + 25, BASE + 0x3100, 0, 0, BASE + 0x1220];
@@ -181,7 +181,8 @@ fn without_tables_only_frame_pointers_lead_on() {
 
 #[test]
 fn what_a_signal_interrupted_is_where_it_was() {
-    // The handler's frame leads to 0x1100 itself, the first instruction of a function: one byte less is another one.
+    // The handler's frame leads to 0x1100 itself, the first instruction of a function: one byte before it is another
+    // function.
     let functions = [
         Function { is_signal: true, ..function(0x1000, &[]) },
         function(0x1100, &[]),
@@ -210,7 +211,7 @@ fn signatures_of_return_addresses_are_taken_off() {
 
 #[test]
 fn a_register_that_was_popped_is_back() {
-    // The leaf has popped rbp, of which its table still says CFA-16; its caller's frame counts from rbp.
+    // The leaf has popped rbp, but its table still says CFA-16. Its caller's frame counts from rbp.
     let functions =
         [function(0x1000, &[OFFSET | 6, 2]), function(0x1100, &[DEF_CFA, 6, 16]), function(0x1200, &[UNDEFINED, 16])];
     let file = elf(Machine::X86_64, ".eh_frame", &frames(Machine::X86_64, &functions, true));
@@ -226,7 +227,7 @@ fn a_handler_of_aarch64_returns_to_code_without_a_table() {
     file.resize(0x1f00, 0);
     file.extend(rule::SIGRETURN_AARCH64);
     let mut stack = vec![0; 72];
-    // x0 is word 39 of the signal's frame, x30 word 69, then the stack pointer and where it was.
+    // x0 is word 39 of the signal's frame, x30 is word 69. The stack pointer and the interrupted place follow.
     stack[69] = BASE + 0x1204;
     stack[70] = STACK + 72 * 8;
     stack[71] = BASE + 0x1000;
@@ -241,8 +242,9 @@ fn a_handler_of_aarch64_returns_to_code_without_a_table() {
 
 #[test]
 fn after_a_guess_the_stack_pointer_of_aarch64_is_not_known() {
-    // Generated code with a frame pointer; its caller's table counts from the stack pointer, so that only the frame
-    // pointer leads on. 16 bytes above the pair of generated code nothing is where the table would have it.
+    // Generated code with a frame pointer. The table of its caller counts from the stack pointer, so only the frame
+    // pointer leads further. 16 bytes above the pair of the generated code there is nothing where the table would have
+    // it.
     let saves = [DEF_CFA_OFFSET, 32, OFFSET | 29, 4, OFFSET | 30, 3];
     let functions = [function(0x1100, &saves), function(0x1200, &[UNDEFINED, 30])];
     let file = elf(Machine::Aarch64, ".eh_frame", &frames(Machine::Aarch64, &functions, true));
@@ -260,8 +262,8 @@ fn after_a_guess_the_stack_pointer_of_aarch64_is_not_known() {
 
 #[test]
 fn what_was_pushed_before_the_first_instruction_belongs_to_the_frame() {
-    // glibc's code that binds functions: the PLT has pushed two registers, of which the table says only that the return
-    // address is one. Its caller keeps 32 bytes.
+    // glibc's code that binds functions. The PLT has pushed two registers, and the table says only that one of them is
+    // the return address. Its caller keeps 32 bytes.
     const OFFSET_EXTENDED_SF: u8 = 0x11;
     let saves = [DEF_CFA_OFFSET, 32, OFFSET | 29, 4, OFFSET | 30, 3];
     let binding = function(0x1000, &[DEF_CFA_OFFSET, 16, OFFSET_EXTENDED_SF, 30, 0x7f]);
@@ -276,7 +278,7 @@ fn what_was_pushed_before_the_first_instruction_belongs_to_the_frame() {
 
 #[test]
 fn endless_tables_and_stacks_end() {
-    // DW_OP_skip -3, again and again.
+    // DW_OP_skip -3, repeated without end.
     let functions = [function(0x1000, &[DEF_CFA_EXPRESSION, 3, 0x2f, 0xfd, 0xff])];
     let file = elf(Machine::X86_64, ".eh_frame", &frames(Machine::X86_64, &functions, true));
     let registers = x86_64(BASE + 0x1010, STACK, 0);

@@ -1,4 +1,4 @@
-//! Every integration test of this crate, in one program: linked once.
+//! All integration tests of this crate in one program, which is linked once.
 
 mod names;
 mod objects;

@@ -1,4 +1,4 @@
-//! Names of addresses, against nm and addr2line.
+//! Names of addresses, compared with nm and addr2line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn name(object: &Object, offset: u64) -> Result<Name, &'static str> {
     names(object, &Placement::File, &[offset]).remove(0)
 }
 
-/// Address, size, name of the functions in code.
+/// Gives address, size and name of the functions in code.
 fn nm(folder: &Path, flags: &str, file: &str) -> Vec<(u64, u64, String)> {
     let text = run(folder, &format!("nm -S {flags} {file}"));
     let hex = |word: &str| u64::from_str_radix(word, 16).ok();
@@ -42,7 +42,7 @@ fn nm(folder: &Path, flags: &str, file: &str) -> Vec<(u64, u64, String)> {
     text.lines().filter_map(line).collect()
 }
 
-/// Offset in the file of an address of its code.
+/// Gives the offset in the file of an address of its code.
 fn offset(folder: &Path, file: &str, address: u64) -> u64 {
     let text = run(folder, &format!("readelf -lW {file}"));
     let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
@@ -95,7 +95,7 @@ fn inlined_functions_and_lines_are_addr2lines() {
     run(root.path(), "objcopy --compress-debug-sections=zlib-gnu pie zdebug");
     for file in ["pie", "packed", "zdebug"] {
         let object = object(&root.path().join(file));
-        // Newer binutils do not read the oldest form of compression, which changes no address.
+        // Newer binutils do not read the oldest form of compression. Compression changes no address.
         let oracle = if file == "zdebug" { "pie" } else { file };
         let mut deepest = 0;
         for (start, size, symbol) in nm(root.path(), "", file).iter().filter(|(.., name)| name.contains("work")) {
@@ -147,7 +147,7 @@ fn what_was_stripped_and_where_it_may_be() {
     let found = name(&stripped, offset).unwrap();
     assert_eq!((found.symbol.as_str(), found.source), ("plain", "symtab"));
     assert!(found.line.is_some());
-    // The debug file alone, as debuginfod gives it.
+    // Only the debug file, as debuginfod gives it.
     assert_eq!(name(&object(&root.path().join("pie.debug")), offset).unwrap().symbol, "plain");
     run(
         root.path(),
@@ -181,7 +181,7 @@ fn other_machines() {
     assert_eq!(name(&object(&root.path().join("arm")), offset(root.path(), "arm", *address)).unwrap().symbol, "inner");
 }
 
-/// A small generator: the same bytes each time.
+/// Makes pseudo-random numbers: the same bytes each time.
 fn noise(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *seed >> 33
@@ -226,7 +226,7 @@ fn a_bomb_in_the_debug_data_is_not_unpacked() {
     assert!(started.elapsed().as_secs() < 5);
 }
 
-/// A function whose debug information says that so many functions are inlined in it, each in the one before.
+/// Builds a function whose debug information says that so many functions are inlined in it, each in the one before.
 fn nested(folder: &Path, levels: usize) -> Object {
     let entry = ".uleb128 3\n.string \"inner\"\n.quad f\n.quad 16\n";
     let (entries, ends) = (entry.repeat(levels), ".uleb128 0\n".repeat(levels));
@@ -257,7 +257,7 @@ fn inlined_functions_without_end_do_not_use_up_the_stack() {
     }
 }
 
-/// So many functions, all with the same list of so many ranges, or with the same name of so many letters.
+/// Builds so many functions. All have the same list of so many ranges, or the same name of so many letters.
 fn shared(folder: &Path, functions: usize, ranges: usize, letters: usize) -> Object {
     let list = ".byte 6\n.quad f, f + 16\n".repeat(ranges);
     let name = "x".repeat(letters);
@@ -327,7 +327,7 @@ fn one_address_may_have_any_number_of_names() {
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
 }
 
-/// Address of the first symbol of a file.
+/// Gives the address of the first symbol of a file.
 fn nm_address(folder: &Path, file: &str) -> u64 {
     u64::from_str_radix(run(folder, &format!("nm {file}")).split_whitespace().next().unwrap(), 16).unwrap()
 }

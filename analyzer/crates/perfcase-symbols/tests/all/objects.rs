@@ -1,4 +1,4 @@
-//! Which file is taken for an object, and above all which is not.
+//! Which file is used for an object, and above all which file is not.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use perfcase_symbols::{Missing, Object, Objects};
 const ID: [u8; 20] = [0xab; 20];
 const HEX: &str = "abababababababababababababababababababab";
 
-/// `prog` and `prog.debug` of build ID, and `other` of another build.
+/// Builds `prog` and `prog.debug` with the build ID `ID`, and `other`, which is another build.
 fn build(folder: &Path) {
     write(folder, "a.c", "int main(void) { return 0; }\n");
     run(folder, &format!("gcc -g -Wl,--build-id=0x{HEX} -o prog a.c && objcopy --only-keep-debug prog prog.debug"));
@@ -69,12 +69,12 @@ fn another_build_is_never_used() {
     assert_eq!(found(&objects, "/opt/prog", Some(&ID)).err(), Some(Missing::BuildIdMismatch));
     assert_eq!(found(&objects, "/opt/none", Some(&ID)).err(), Some(Missing::NotInCapture));
     assert!(found(&objects, "/opt/prog", Some(&[0xcd])).is_ok());
-    // Nothing says which build it was: the exact path is all there is, and that is said.
+    // Nothing says which build it was. Only the exact path is known, and the result says so.
     assert!(
         found(&objects, "/opt/prog", None).unwrap().origin.ends_with("(by its path: the recording has no build id)")
     );
     assert!(!found(&objects, "/opt/prog", Some(&[0xcd])).unwrap().origin.contains("by its path"));
-    // A file without a build id is not the build that has one.
+    // A file without a build ID is not the build that has one.
     run(root.path(), "cp bare d/opt/prog");
     assert_eq!(found(&given(&root.path().join("d")), "/opt/prog", Some(&ID)).err(), Some(Missing::BuildIdMismatch));
 }
@@ -148,11 +148,11 @@ fn members_of_the_capture() {
     let objects = Objects::new(Some(capture), &[]).ok().unwrap();
     assert_eq!(found(&objects, "/opt/prog", Some(&ID)).unwrap().origin, format!("symbols/elf/{HEX}"));
     assert!(found(&objects, "/opt/prog", None).is_ok());
-    // The host's debug file of the same build comes with it, no other.
+    // The host's debug file of the same build comes with it, and no other debug file.
     assert!(found(&objects, "/opt/prog", Some(&ID)).unwrap().debug.is_some());
     assert!(found(&objects, "/opt/other", Some(&[0xcd])).unwrap().debug.is_none());
     assert!(found(&objects, "/usr/lib/debug/x", Some(&ID)).unwrap().origin.starts_with("symbols/elf/"));
-    // Found by its build, wherever it was mapped from.
+    // It is found by its build ID, whatever path it was mapped from.
     assert!(found(&objects, "/proc/7/exe", Some(&ID)).is_ok());
     assert_eq!(found(&objects, "/opt/prog", Some(&[1])).err(), Some(Missing::NotInCapture));
     assert_eq!(found(&objects, "/opt/liar", Some(&[0xee])).err(), Some(Missing::BuildIdMismatch));

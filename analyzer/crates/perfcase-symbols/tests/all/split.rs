@@ -1,5 +1,5 @@
-//! Debug information outside the program: .dwo, .dwp, and what dwz shares. The same program with all of it within tells
-//! what to find.
+//! Debug information outside the program: .dwo, .dwp, and the information that dwz shares. The same program with all
+//! debug information inside it gives the expected result.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn found(dir: &Path) -> Arc<Object> {
     Objects::new(None, &[dir.to_path_buf()]).ok().unwrap().find(PATH.as_bytes(), None).unwrap()
 }
 
-/// The names of every fourth byte of the code, which is the same in all.
+/// Gives the names of every fourth byte of the code, which is the same in all programs.
 fn all(object: &Object) -> Vec<Result<Name, &'static str>> {
     names(object, &Placement::File, &(0x1000..0x3000).step_by(4).collect::<Vec<_>>())
 }
@@ -35,13 +35,13 @@ fn inlined(names: &[Result<Name, &'static str>]) -> usize {
     names.iter().flatten().filter(|name| !name.inlined.is_empty()).count()
 }
 
-/// Packs one .dwo file of DWARF 5 (section 7.3.5), which binutils' dwp cannot: its sections, the units' behind some other
-/// bytes, and an index that says where in them the unit is.
+/// Packs one .dwo file of DWARF 5 (section 7.3.5), which binutils' dwp cannot pack: its sections, with the unit's
+/// sections behind some other bytes, and an index that says where the unit is in them.
 fn pack(folder: &Path, dwo: &str, package: &str) {
     const OTHER_BYTES: usize = 24;
     run(folder, &format!("cp {dwo} one.dwo && objcopy --dump-section .debug_info.dwo=info one.dwo"));
     let info = std::fs::read(folder.join("info")).unwrap();
-    // The unit's head: length, version 5, kind DW_UT_split_compile, address size, abbreviations, id.
+    // The beginning of the unit: length, version 5, kind DW_UT_split_compile, address size, abbreviations, id.
     assert_eq!(info[4..7], [5, 0, 5]);
     let id = u64::from_le_bytes(info[12..20].try_into().unwrap());
     let sections = run(folder, "readelf -SW one.dwo");
@@ -55,7 +55,8 @@ fn pack(folder: &Path, dwo: &str, package: &str) {
     let parts: Vec<(u32, u32)> = parts.collect();
     assert!(parts.len() >= 4, "{parts:?}");
     let count = parts.len() as u32;
-    // Version, columns, units, slots; the slots' ids, and the row of each: the lowest bit of the id chooses the slot.
+    // Version, columns, units, slots; then the slots' ids, and the row of each slot. The lowest bit of the id chooses
+    // the slot.
     let mut index: Vec<u8> = [5, count, 1, 2].iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
     let at = (id & 1) as usize;
     for slot in 0..2 {
@@ -89,7 +90,7 @@ fn dwo_and_dwp_files_tell_what_the_program_would() {
         assert!(inlined(&wanted) > 5);
         build(root.path(), &format!("bare{version}/opt/prog"), &format!("-gdwarf-{version} -gsplit-dwarf"));
         assert_eq!(inlined(&all(&found(&dir("bare")))), 0, "the program alone does not know");
-        // By the file's name alone, and below the folder in which the compiler ran.
+        // By the name of the file alone, and below the folder in which the compiler ran.
         let below = root.path().strip_prefix("/").unwrap().display();
         for (kind, place) in [("flat", String::new()), ("tree", format!("{below}/bare{version}/opt"))] {
             run(root.path(), &format!("mkdir -p {kind}{version}/opt {kind}{version}/{place}"));
@@ -108,7 +109,7 @@ fn dwo_and_dwp_files_tell_what_the_program_would() {
         }
         assert_eq!(all(&found(&dir("packed"))), wanted, "dwp of DWARF {version}");
         if version == 5 {
-            // The index says of another unit that it is here.
+            // The index says that another unit is here.
             let mut index = std::fs::read(root.path().join("cu_index")).unwrap();
             index[16..32].iter_mut().step_by(8).for_each(|byte| *byte ^= 2);
             std::fs::write(root.path().join("cu_index"), index).unwrap();
@@ -116,7 +117,7 @@ fn dwo_and_dwp_files_tell_what_the_program_would() {
             assert_eq!(inlined(&all(&found(&dir("packed")))), 0);
         }
     }
-    // A unit that the program does not mean is not taken, though its file has the name.
+    // A unit that the program does not mean is not used, even if its file has the right name.
     write(root.path(), "a.cpp", &SOURCE.replace("y * 2", "y + y"));
     build(root.path(), "other/opt/prog", "-gdwarf-5 -gsplit-dwarf");
     run(root.path(), "rm flat5/*.dwo; for f in bare5/opt/*.dwo; do cp other/opt/*.dwo flat5/$(basename $f); done");
@@ -143,7 +144,7 @@ fn what_dwz_shares_is_found_by_its_build_id() {
          mkdir shared/.build-id/$first && cp common shared/.build-id/$first/$(echo $id | cut -c 3-).debug",
     );
     assert_eq!(all(&found(&root.path().join("shared"))), wanted);
-    // Another build of it is none.
+    // Another build of it is not used.
     run(root.path(), "rm -r shared/.build-id; mkdir -p shared/.dwz; cp whole/opt/prog shared/.dwz/common");
     assert_eq!(all(&found(&root.path().join("shared"))), without);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-/// A file of those bytes in a folder that is removed with the returned guard.
+/// Writes a file of those bytes into a folder. The folder is removed with the returned guard.
 pub fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
@@ -13,7 +13,7 @@ pub fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// A ustar header block and the padded data.
+/// Makes a ustar header block and the padded data.
 pub fn entry(path: &str, flag: u8, data: &[u8]) -> Vec<u8> {
     let mut block = header(path, flag, format!("{:011o}\0", data.len()).as_bytes());
     block.extend_from_slice(data);
@@ -21,7 +21,7 @@ pub fn entry(path: &str, flag: u8, data: &[u8]) -> Vec<u8> {
     block
 }
 
-/// A header with any size field.
+/// Makes a header with any size field.
 pub fn header(path: &str, flag: u8, size: &[u8]) -> Vec<u8> {
     let mut block = vec![0u8; 512];
     block[..path.len()].copy_from_slice(path.as_bytes());
@@ -35,14 +35,14 @@ pub fn header(path: &str, flag: u8, size: &[u8]) -> Vec<u8> {
     block
 }
 
-/// Entries with the end marker.
+/// Joins entries and adds the end marker.
 pub fn tar(entries: &[Vec<u8>]) -> Vec<u8> {
     let mut out = entries.concat();
     out.resize(out.len() + 1024, 0);
     out
 }
 
-/// A manifest of version `version` whose members are those stored files.
+/// Makes a manifest of version `version` with those stored files as members.
 pub fn manifest(version: &str, members: &[(&str, &[u8])]) -> Vec<u8> {
     let members: Vec<String> = members
         .iter()
@@ -68,7 +68,7 @@ pub fn gz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// The kinds of a capture's problems, sorted.
+/// Gives the kinds of a capture's problems, sorted.
 pub fn kinds(problems: &[perfcase_archive::Issue]) -> Vec<&'static str> {
     let mut kinds: Vec<_> = problems.iter().map(|p| p.kind).collect();
     kinds.sort_unstable();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Runs a tool in a folder; a test that cannot build its input fails.
+/// Runs a tool in a folder. A test that cannot build its input fails.
 pub fn run(folder: &Path, line: &str) -> String {
     let output = Command::new("sh").arg("-ec").arg(line).current_dir(folder).output().expect("sh");
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
