@@ -1,3 +1,3 @@
--- step_ts: when a step begins; the first one with the recording
+-- step_ts: when a step begins; the first one begins with the recording
 -- takes: step, step_ns, start_ns
 greatest($step * $step_ns, $start_ns)

@@ -1,3 +1,3 @@
--- total_period_or_zero: the sum of what the samples stand for that a condition holds for, as @total_period; 0 if there is none
+-- total_period_or_zero: the sum of what the samples that meet a condition stand for, as @total_period; 0 if there are none
 -- takes: period, condition
 TRY_CAST(coalesce(sum($period) FILTER ($condition), 0) AS UBIGINT)

@@ -2,20 +2,20 @@
 -- grain: a source of the capture
 -- source: source, import_issue, capture, proc_system, pmc_interval, view_coverage
 -- caveat: lost_count is what the kernel and the tools report; damage is in import_issue with its place
--- diff no: its figures are among what makes two captures comparable, which diff says first
+-- diff no: its figures are among the things that make two captures comparable; diff says these first
 -- column source: the source's name
 -- as in source: kind, status
 -- column is_present: true when records were imported from it
 -- as in source: event_count, lost_count
 -- column lost_ratio [ratio]: lost_count as a share of lost and imported together
 -- as in source: clock, first_ts_ns, last_ts_ns
--- column coverage_ratio [ratio]: the time between them as a share of the capture
--- column longest_gap_ns [ns]: of snapshots and counters, the longest time between two readings: what happened in it is only known in sum
+-- column coverage_ratio [ratio]: the time from first_ts_ns to last_ts_ns as a share of the capture
+-- column longest_gap_ns [ns]: the longest time between two readings of snapshots or counters: only the sum over this time is known
 -- column warning_count [count]: warnings in import_issue
 -- column error_count [count]: errors in import_issue
 -- column feeds: the tables that were made from it
 -- column empty_views: the views that have no rows because it is missing; another source may fill some of them
--- column meaning: what the above means for the figures
+-- column meaning: what the state of the source means for the figures
 -- column remedy: what would give more
 WITH reading AS (
   SELECT DISTINCT source_id, ts_ns FROM proc_system

@@ -1,4 +1,4 @@
--- finding: what is wrong, by every rule of schema/findings: what each fired for, most severe first
+-- finding: the problems that the rules of schema/findings found in the capture, most severe first
 -- grain: a rule and a thing that it fired for
 -- source: finding_rule
 -- caveat: a rule without a row did not fire, or could not be judged: finding_coverage says which
@@ -7,7 +7,7 @@
 -- column severity: critical, warning or note
 -- column subject: what it is about: a thread, a device, a control group, a CPU, the whole host
 -- column message: the figures, in a sentence
--- column score: share of the time or capacity that is lost, from 0 to 1: orders the findings of one severity
+-- column score: share of the time or capacity that is lost, from 0 to 1; findings of one severity are ordered by it
 -- as in finding_rule: title, means, next, evidence
 WITH fired AS (
 @fired

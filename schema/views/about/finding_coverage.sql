@@ -3,10 +3,10 @@
 -- source: contended_cache_line, cpu_frequency, cpu_summary, cpu_utilization, disk_utilization, finding_rule, machine_config,
 --   memory_growth, microarchitecture, pmcarch, proc_vmstat, ready_time_by_cgroup, stack_weight, tcp_activity,
 --   view_coverage
--- diff no: perfcase findings on both says what could not be judged
+-- diff no: perfcase findings says for each capture what could not be judged
 -- as in finding_rule: finding, title
--- column is_judged: true where the capture has what the rule looks at: where it did not fire, all is well
--- column missing: what it lacks
+-- column is_judged: true if the capture has what the rule looks at; if such a rule did not fire, it found no problem
+-- column missing: what the capture lacks for this rule
 -- as in view_coverage: reason, how, remedy
 WITH enough AS (
 @enough

@@ -1,14 +1,14 @@
--- recorded_span: from when to when the rows of a table were recorded: the length that rates and shares of time are taken of
+-- recorded_span: when the recording of a table's rows began and ended; rates and shares of time are relative to this length
 -- grain: a table of what happened: thread_state, syscall, block_io, sample
 -- source: capture, source
 -- caveat: sources do not begin at the same moment, and may end before the capture does, or some ms after it: each source has its own first and last moment
--- caveat: a table without a source of its own has the span of all sources of the others together; without any of them the capture's
+-- caveat: a table without a source of its own has the span of all sources of the other tables together; if there are none, the span of the capture
 -- diff no: it says what a share is a share of, not what the machine did
 -- column table_name: the table
--- column source_id: the source that its rows are of; NULL where none is known
--- column start_ts_ns [ns]: when recording began; at the capture's beginning at the earliest
+-- column source_id: the source of its rows; NULL if none is known
+-- column start_ts_ns [ns]: when recording began, but not before the beginning of the capture
 -- column end_ts_ns [ns]: when it ended
--- column duration_ns [ns]: from the one to the other; NULL where nothing was recorded
+-- column duration_ns [ns]: time from start_ts_ns to end_ts_ns; NULL if nothing was recorded
 WITH part AS (
   SELECT 'thread_state' AS table_name, source_id, since_ts_ns, until_ts_ns FROM source WHERE is_timeline
   UNION ALL

@@ -8,7 +8,7 @@
 -- diff weight: 0.1
 -- as in recorder_process: process, pid, phase
 -- column cpu_ns [ns]: CPU time, user and kernel together
--- column cpu_ratio [ratio]: cpu_ns as a share of one CPU over the capture; NULL for what came before or after it
+-- column cpu_ratio [ratio]: cpu_ns as a share of one CPU over the capture; NULL for work before or after the capture
 -- as in recorder_process: user_ns, system_ns, resident_max_bytes, read_bytes, write_bytes, output_bytes, event_count
 SELECT
   p.process, p.pid, p.phase,

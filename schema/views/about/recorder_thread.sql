@@ -1,7 +1,7 @@
--- recorder_thread: the threads of the recorder itself, which findings and the report leave out, and which come last in views with an order
+-- recorder_thread: the threads of the recorder itself; findings and the report leave them out, and ordered views list them last
 -- grain: a thread of the recorder
 -- source: thread, process, recorder_process
--- caveat: short-lived helpers of its shell script that were never listed as processes of the recorder are not among them
+-- caveat: it lacks short-lived helpers of the shell script that were never listed as processes of the recorder
 -- diff no: names, no figures
 -- keys: utid, tid, upid, pid
 -- as in thread: comm

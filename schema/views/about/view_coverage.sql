@@ -5,10 +5,10 @@
 -- caveat: if there are several ways to fill a view, the one that lacks the least is shown
 -- diff no: diff says which views one of the captures lacks
 -- as in requirement: view_name, kind
--- column is_fed: true when all tables have rows that it needs
+-- column is_fed: true if all tables that it needs have rows
 -- column missing_tables: the tables without rows that it needs
--- column sources: the recorder's sources that fill these tables; of one that is fed, those it comes from
--- column reason: what the capture says of these sources: why they are missing, degraded or without such records
+-- column sources: the recorder's sources that fill these tables; if it is fed, the sources that it comes from
+-- column reason: what the capture says about these sources: why they are missing, degraded or without such records
 -- as in recording: how
 -- column remedy: what would make those sources available on the recorded host
 WITH rows_of AS (

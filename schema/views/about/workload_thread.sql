@@ -1,7 +1,7 @@
--- workload_thread: the threads that the capture is about: not the idle task, not the recorder, and of a recording of some processes only theirs
+-- workload_thread: the threads that the capture is about: without the idle task and the recorder; if only some processes were recorded, only their threads
 -- grain: a thread
 -- source: thread, recorder_thread, proc_command
--- caveat: a recording of some processes meets strangers, of which it knows no more than a switch (followed_state); such threads have no known process
+-- caveat: a recording of some processes also sees context switches of other threads, and nothing else of them (followed_state); such threads have no known process
 -- diff no: names, no figures
 -- keys: utid, tid, upid, pid
 -- as in thread: comm

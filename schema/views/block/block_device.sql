@@ -1,7 +1,7 @@
 -- block_device: the names of block devices and partitions
 -- grain: a device
 -- source: proc_disk
--- caveat: a number that had two names while it was recorded has the last one
+-- caveat: if a device number had two names during the recording, the last one is shown
 -- diff no: names, no figures
 -- column device: major,minor, as block_io has it
 -- column device_name: its name in /proc/diskstats, if that was recorded

@@ -1,8 +1,8 @@
 -- block_latency: how long requests to block devices took, from issue to completion, as a histogram
 -- grain: a device, an operation and a power-of-two range of microseconds
 -- source: block_io, block_device
--- caveat: requests without both ends in the capture are left out; the wait in the queue before the issue is not in it (block_io.queue_ns)
--- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
+-- caveat: requests without both ends in the capture are left out; the wait in the queue before the issue is not included (see block_io.queue_ns)
+-- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread may run. Record the whole host to get latencies
 -- caveat: the ranges are those of biolatency: 0 to 1 µs, 2 to 3, 4 to 7, … whole microseconds, rounded down
 -- diff by: device_name, operation
 -- diff sum: latency_total_ns, request_count
@@ -13,11 +13,11 @@
 -- as in block_io: device
 -- as in block_device: device_name
 -- as in block_io: operation
--- column bucket_min_ns [ns]: the range begins here
--- column bucket_max_ns [ns]: and ends before this
+-- column bucket_min_ns [ns]: the range begins at this value
+-- column bucket_max_ns [ns]: the range ends before this value
 -- column request_count [count]: requests
--- column latency_total_ns [ns]: their time
--- column latency_max_ns [ns]: the longest of them
+-- column latency_total_ns [ns]: sum of the latencies of these requests
+-- column latency_max_ns [ns]: the longest latency
 WITH request AS (
   SELECT device, operation, latency_ns, length(bin(greatest(latency_ns, 0) // 1000 | 1)) - 1 AS power
   FROM block_io

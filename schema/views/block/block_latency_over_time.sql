@@ -1,12 +1,12 @@
--- block_latency_over_time: what each block device did in each interval: requests, their latency, how many were under way
+-- block_latency_over_time: what each block device did in each interval: requests, their latency, and how many were in flight
 -- grain: an interval and a device that had a request at any time
 -- source: block_io, block_device, recorded_span
 -- caveat: a request belongs to the interval that it completed in, as in iostat; latencies are of requests whose issue is known
--- caveat: depth and busy time are of requests whose completion is in the capture; the others are in open_count, by their issue
--- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
--- caveat: latency is that of the last issue: where a device did not answer and the kernel asked again, the wait is in request_max_ns
--- caveat: an average hides the worst: read latency_max_ns beside it, and kernel_log for what the device said at that time
--- caveat: intervals are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
+-- caveat: depth and busy time count only requests whose completion is in the capture; the others are in open_count of the interval in which they were issued
+-- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread may run. Record the whole host to get latencies
+-- caveat: latency counts from the last issue: if a device did not answer and the kernel issued the request again, the whole wait is in request_max_ns
+-- caveat: an average hides the slowest requests: also look at latency_max_ns, and in kernel_log for messages of the device at that time
+-- caveat: intervals are 1 s long; SET VARIABLE interval_ns = 100000000 makes them 0.1 s long
 -- diff by: device_name
 -- diff sum: request_count, read_bytes, write_bytes, error_count
 -- diff mean: latency_avg_ns by request_count, queue_avg_ns by request_count, in_flight_avg_count, busy_ratio
@@ -17,22 +17,22 @@
 -- keys: ts_ns, interval_ns
 -- as in block_io: device
 -- as in block_device: device_name
--- column request_count [count]: requests that completed in it
--- column read_bytes [bytes]: what they read
--- column write_bytes [bytes]: what they wrote
+-- column request_count [count]: requests that completed in the interval
+-- column read_bytes [bytes]: bytes that they read
+-- column write_bytes [bytes]: bytes that they wrote
 -- column latency_avg_ns [ns]: mean time from issue to completion
--- column latency_p50_ns [ns]: half of them took no longer
--- column latency_p99_ns [ns]: 99 of 100 took no longer
--- column latency_max_ns [ns]: the slowest
--- column queue_avg_ns [ns]: mean wait in the queue before, of those that were queued
--- column request_max_ns [ns]: the longest from queued (or issued, where it went straight to the device) to completed: with all tries
--- column requeue_count [count]: times that the kernel took one back to ask again
--- column in_flight_avg_count [count]: requests under way at the device, weighted by time
--- column in_flight_max_count [count]: most at once
--- column busy_ns [ns]: time with at least one under way
--- column busy_ratio [ratio]: as a share of the interval
+-- column latency_p50_ns [ns]: median: half of the requests took no longer
+-- column latency_p99_ns [ns]: 99th percentile: 99 of 100 requests took no longer
+-- column latency_max_ns [ns]: time of the slowest request
+-- column queue_avg_ns [ns]: mean wait in the queue before the issue, of the requests that were queued
+-- column request_max_ns [ns]: the longest time from queued (or issued, if it went straight to the device) to completed, with all tries
+-- column requeue_count [count]: times that the kernel took a request back to issue it again
+-- column in_flight_avg_count [count]: mean number of requests in flight at the device, weighted by time
+-- column in_flight_max_count [count]: most requests in flight at once
+-- column busy_ns [ns]: time with at least one request in flight
+-- column busy_ratio [ratio]: busy_ns as a share of the interval
 -- column error_count [count]: requests that completed with an error
--- column open_count [count]: requests that were issued in it and whose completion is not in the capture: at the end still under way, or not seen
+-- column open_count [count]: requests that were issued in the interval and whose completion is not in the capture: in flight at its end, or the completion was not seen
 WITH request AS (
   SELECT device, issued_ts_ns, completed_ts_ns, latency_ns, queue_ns, operation, size_bytes, error,
     completed_ts_ns - coalesce(queued_ts_ns, issued_ts_ns) AS total_ns, requeue_count

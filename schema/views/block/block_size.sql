@@ -1,18 +1,18 @@
 -- block_size: how large requests to block devices were, as a histogram
--- grain: a name of threads that issued them, an operation and a power-of-two range of bytes
+-- grain: the name of the threads that issued them, an operation and a power-of-two range of bytes
 -- source: block_io
--- caveat: the name is of the thread that issued the request to the device, as in bitesize: for writes often a kernel thread, not who wrote
--- caveat: a flush moves no bytes: it is in the range from 0
+-- caveat: the name is that of the thread that issued the request to the device, as in bitesize; for writes this is often a kernel thread, not the thread that wrote
+-- caveat: a flush moves no bytes: it counts in the range that begins at 0
 -- diff by: comm, operation
 -- diff sum: request_bytes, request_count
 -- diff median: bucket_min_bytes by request_count
 -- diff weight: 0.6
 -- chart histograms 5: Sizes of block requests: request_count as requests by comm, operation
 -- as in block_io: comm, operation
--- column bucket_min_bytes [bytes]: the range begins here
--- column bucket_max_bytes [bytes]: and ends before this
+-- column bucket_min_bytes [bytes]: the range begins at this value
+-- column bucket_max_bytes [bytes]: the range ends before this value
 -- column request_count [count]: requests issued
--- column request_bytes [bytes]: their sizes added up
+-- column request_bytes [bytes]: sum of the sizes of these requests
 WITH request AS (
   SELECT comm, operation, size_bytes, CASE size_bytes WHEN 0 THEN -1 ELSE length(bin(size_bytes)) - 1 END AS power
   FROM block_io

@@ -1,21 +1,21 @@
 -- block_summary: how many requests each block device got, how many failed, and how long they took
 -- grain: a device and an operation
 -- source: block_io, block_device
--- caveat: times are those of the requests with both ends in the capture, from issue to completion; the wait in the queue before the issue is queue_total_ns
--- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread runs. Latencies need a recording of the whole host
--- diff no: block_latency is compared, with the middle of its distribution
+-- caveat: times are those of the requests with both ends in the capture, from issue to completion; the wait in the queue before the issue is in queue_total_ns
+-- caveat: a recording of some processes sees few completions: they come in interrupts, while any thread may run. Record the whole host to get latencies
+-- diff no: block_latency is compared, by the median of its distribution
 -- column device: major,minor
--- column device_name: its name, where /proc/diskstats was recorded
+-- column device_name: its name, if /proc/diskstats was recorded
 -- column operation: read, write, discard, flush, zone, other
--- column request_count [count]: requests of which the capture has an event
--- column completed_count [count]: those whose completion is known
--- column failed_count [count]: those that completed with an error
--- column request_bytes [bytes]: their size
--- column timed_count [count]: requests with both ends in the capture: their times follow
+-- column request_count [count]: requests with an event in the capture
+-- column completed_count [count]: requests whose completion is known
+-- column failed_count [count]: requests that completed with an error
+-- column request_bytes [bytes]: sum of the sizes of these requests
+-- column timed_count [count]: requests with both ends in the capture: the times are theirs
 -- column latency_total_ns [ns]: time from issue to completion
--- column latency_avg_ns [ns]: the mean
--- column latency_max_ns [ns]: the longest
--- column queue_total_ns [ns]: time of these requests in the queue before the issue, where that is known
+-- column latency_avg_ns [ns]: mean time from issue to completion
+-- column latency_max_ns [ns]: longest time from issue to completion
+-- column queue_total_ns [ns]: time of these requests in the queue before the issue, if that is known
 SELECT
   r.device, n.device_name, r.operation, count(*) AS request_count, count(r.error) AS completed_count, count(*) FILTER (r.error <> 0) AS failed_count,
   @total(r.size_bytes) AS request_bytes, count(r.latency_ns) AS timed_count, @total(r.latency_ns) AS latency_total_ns,

@@ -1,8 +1,8 @@
--- disk_summary: each disk over the whole capture: its reads and writes, how long they took and queued, and how those that found it idle did
--- grain: a disk that completed reads or writes; partitions are left out where their disk is there, as iostat -x does
+-- disk_summary: each disk over the whole capture: its reads and writes, how long they took and waited in the queue, and how long those took that found the disk idle
+-- grain: a disk that completed reads or writes; a partition is left out if its disk is listed, as iostat -x does
 -- source: disk_utilization, block_io, block_device
 -- caveat: means are those that iostat -xz shows for one interval as long as the capture; disk_utilization has the intervals, and the partitions
--- caveat: the counters are the host's, the block events those that were recorded: traced_count beside request_count shows how many are missing
+-- caveat: the counters cover the whole host, the block events only what was recorded: compare traced_count with request_count to see how many are missing
 -- caveat: device-mapper and md devices have rows of their own beside the disks below them
 -- diff by: device
 -- diff sum: request_count, busy_ns
@@ -19,19 +19,19 @@
 -- as in disk_utilization: read_bytes_per_s, write_bytes_per_s
 -- column await_ns [ns]: mean time of a read or write, in the queue and in the disk
 -- column read_await_ns [ns]: mean time of a read (r_await); NULL without one
--- column read_await_max_ns [ns]: read_await_ns of the interval in which it was the longest
+-- column read_await_max_ns [ns]: the largest read_await_ns of an interval
 -- column write_await_ns [ns]: mean time of a write (w_await); NULL without one
--- column write_await_max_ns [ns]: write_await_ns of the interval in which it was the longest
+-- column write_await_max_ns [ns]: the largest write_await_ns of an interval
 -- column queue_avg_count [count]: mean number of requests in the queue and in the disk (aqu-sz)
--- column queue_max_count [count]: that of the interval in which it was the largest
--- column in_flight_count [count]: mean number of reads and writes under way while any was; NULL where the disk was never busy
--- column busy_ns [ns]: time with a request under way
--- column busy_ratio [ratio]: its share of the time between the snapshots (%util)
+-- column queue_max_count [count]: the largest mean number of such requests in an interval
+-- column in_flight_count [count]: mean number of reads and writes in flight while the disk was busy; NULL if it never was
+-- column busy_ns [ns]: time with a request in flight
+-- column busy_ratio [ratio]: busy_ns as a share of the time between the snapshots (%util)
 -- column busy_max_ratio [ratio]: busy_ratio of the busiest interval
--- column traced_count [count]: reads and writes of block_io; NULL without
--- column traced_p50_ns [ns]: half of those took this long or longer, in the queue and in the disk
--- column alone_count [count]: those of them that found the disk idle
--- column alone_ns [ns]: mean time that the disk took for these
+-- column traced_count [count]: reads and writes in block_io; NULL without any
+-- column traced_p50_ns [ns]: median time of the traced requests, in the queue and in the disk
+-- column alone_count [count]: traced requests that found the disk idle
+-- column alone_ns [ns]: mean time that the disk took for a traced request that found it idle
 WITH disk AS (
   -- sda1 is of sda, nvme0n1p1 of nvme0n1.
   SELECT device, regexp_replace(device, '([a-z])[0-9]+$|([0-9])p[0-9]+$', '\1\2') AS whole, @total(interval_ns) AS duration_ns,

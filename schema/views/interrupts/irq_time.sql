@@ -1,23 +1,23 @@
 -- irq_time: how much time each CPU spent in handlers of device interrupts and in soft interrupts
 -- grain: a CPU and an interrupt of one kind, number and name
 -- source: irq_handler_entry, irq_handler_exit, softirq_entry, softirq_exit, source, capture
--- caveat: the time of a handler includes what interrupted it: a soft interrupt that a device interrupt broke into counts that one's time too
--- caveat: on x86 the local timer and interrupts between CPUs are no events of this kind (irq_vectors) and are not in it
--- caveat: a recording of some processes sees only what came while their threads ran
--- caveat: where two sources recorded the events, those of the one with more of them count
+-- caveat: the time of a handler includes what interrupted it: if a device interrupt breaks into a soft interrupt, its time counts for the soft interrupt, too
+-- caveat: on x86 the local timer and the interrupts between CPUs are other events (irq_vectors) and are not included
+-- caveat: a recording of some processes sees only the interrupts that came while their threads ran
+-- caveat: if two sources recorded the events, the source with more of them counts
 -- diff by: kind, name
 -- diff sum: duration_total_ns, handler_count
 -- diff max: duration_max_ns
 -- diff per cpu: duration_total_ns
 -- column kind: irq (a handler of a device interrupt) or softirq
 -- keys: cpu
--- column number: the interrupt's number; of a softirq its vector
--- column name: the device that asked for it; of a softirq its name
+-- column number: the interrupt's number; for a softirq its vector
+-- column name: the device that requested the interrupt; for a softirq its name
 -- column handler_count [count]: handlers with both ends in the capture
--- column duration_total_ns [ns]: time in them
--- column duration_ratio [ratio]: as a share of the time in which they were recorded: of this CPU's time
--- column duration_avg_ns [ns]: mean
--- column duration_max_ns [ns]: the longest
+-- column duration_total_ns [ns]: time in these handlers
+-- column duration_ratio [ratio]: duration_total_ns as a share of this CPU's time while these events were recorded
+-- column duration_avg_ns [ns]: mean time in a handler
+-- column duration_max_ns [ns]: longest time in a handler
 -- column duration_max_ts_ns [ns]: when the longest began
 -- column open_count [count]: entries without an end, and ends without an entry: cut by the capture's edge, or lost
 WITH event AS (

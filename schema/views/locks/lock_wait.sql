@@ -1,8 +1,8 @@
 -- lock_wait: which locks threads waited for, where, how long, who held them and who ended the waits
 -- grain: a lock (a futex of a process, or a kernel lock), a name of the process, a name of waiting threads, their callchain, a holder's and a waker's name
 -- source: lock_wait_event, thread, thread_name, process_name, stack_folded, recorder_thread
--- caveat: an idle worker waits for a futex as well (a condition variable): only where there is a holder, a lock was contended
--- caveat: how the holder is known, and when it cannot be, is in lock_wait_event, which has each wait
+-- caveat: an idle worker waits for a futex, too (a condition variable): a lock was contended only where there is a holder
+-- caveat: lock_wait_event has each wait, and says how the holder is known and when it cannot be known
 -- caveat: calls that did not wait, because the word had changed, are in changed_count only
 -- caveat: kernel locks need lock:contention_begin and contention_end (perfcase record --with locks, Linux 5.19 and later)
 -- diff by: kind, lock_type, process, comm, holder_comm
@@ -17,18 +17,18 @@
 -- column process: its name when the waits began
 -- keys: comm
 -- column stack: where they waited, root first, frames separated by semicolons
--- column holder_comm: name of the threads that held the lock, where it can be known
+-- column holder_comm: name of the threads that held the lock, if it can be known
 -- as in lock_wait_event: holder_how
 -- column waker_comm: name of the threads that ended the waits, if the capture says
 -- column wait_count [count]: waits that ended in the capture
--- column wait_total_ns [ns]: their time
--- column wait_avg_ns [ns]: mean
--- column wait_max_ns [ns]: the longest
--- column wait_max_ts_ns [ns]: when the longest began
--- column timeout_count [count]: those that ended by a timeout
--- column changed_count [count]: calls that did not wait
+-- column wait_total_ns [ns]: time of these waits
+-- column wait_avg_ns [ns]: mean time of a wait
+-- column wait_max_ns [ns]: the longest wait
+-- column wait_max_ts_ns [ns]: when the longest wait began
+-- column timeout_count [count]: waits that ended by a timeout
+-- column changed_count [count]: calls that did not wait because the word had changed
 -- column open_count [count]: waits that the end of the capture cut
--- column open_ns [ns]: their time so far
+-- column open_ns [ns]: time of these waits until the end of the capture
 -- as in lock_wait_event: lock_address
 -- keys: stack_id
 WITH wait AS (

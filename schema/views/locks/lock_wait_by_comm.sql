@@ -1,13 +1,13 @@
--- lock_wait_by_comm: which locks threads of a name waited for, and who held them and ended the waits, whatever their callchains
+-- lock_wait_by_comm: which locks the threads of a name waited for, who held them and who ended the waits, over all callchains
 -- grain: a lock (a futex of a process, or a kernel lock), a name of waiting threads, a holder's and a waker's name
 -- source: lock_wait, recorder_thread
--- caveat: an idle worker waits for a futex as well (a condition variable): only where there is a holder, a lock was contended
+-- caveat: an idle worker waits for a futex, too (a condition variable): a lock was contended only where there is a holder
 -- caveat: lock_wait has the callchains, and more caveats
 -- diff no: lock_wait is compared
 -- as in lock_wait: kind, lock
--- column upid: the process of a futex; NULL of a kernel lock, which processes share
+-- column upid: the process of a futex; NULL for a kernel lock, which processes share
 -- keys: pid
--- column comm: name of the threads that waited, when they began to
+-- column comm: name of the waiting threads when the wait began
 -- as in lock_wait: holder_comm, waker_comm, wait_count, wait_total_ns, wait_max_ns
 WITH told AS (
   SELECT * REPLACE (CASE WHEN kind = 'futex' THEN upid END AS upid, CASE WHEN kind = 'futex' THEN pid END AS pid)

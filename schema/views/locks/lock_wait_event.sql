@@ -1,14 +1,14 @@
 -- lock_wait_event: each wait for a futex and for a contended lock of the kernel, with who ended it and who held the lock where that can be known
 -- grain: a wait
 -- source: syscall, thread, followed_state, contention_begin, contention_end, capture
--- caveat: a futex is any word that threads wait on: a mutex, a condition variable, a thread's end; only for a lock is there a holder
--- caveat: holder_how says how the holder is known. word: the futex word holds its thread id (robust mutexes, and musl's recursive ones). unlock: it unlocked a priority-inheriting futex. mutex: it woke the waiter with a futex call on the address of a mutex: every wait there expects the value 2 (glibc's, Rust's and Go's locked and waited for), and a thread that had waited there woke others there later, as who unlocks does and who waits for a condition does not. exit: the word is the id of a thread that ended during the wait (join). released: it woke the waiter of a kernel mutex. Everywhere else it is NULL
--- caveat: ids in a futex word are those of the process's own pid namespace: in a container the holder by word is mostly not found
+-- caveat: a futex is any word that threads wait on: a mutex, a condition variable, a thread's end. Only a lock has a holder
+-- caveat: holder_how says how the holder is known. word: the futex word holds its thread id (robust mutexes, and musl's recursive ones). unlock: it unlocked a priority-inheriting futex. mutex: it woke the waiter with a futex call on the address of a mutex. An address is taken for that of a mutex if every wait there expects the value 2 (locked and waited for, in glibc, Rust and Go), and a thread that had waited there woke others there later: a thread that unlocks does so, a thread that waits for a condition does not. exit: the word is the id of a thread that ended during the wait (join). released: it woke the waiter of a kernel mutex. In all other cases holder_how is NULL
+-- caveat: ids in a futex word are those of the process's own pid namespace: in a container the holder is mostly not found by word
 -- caveat: a futex shared between processes is matched within a process only
--- caveat: for kernel locks, a second beginning before the end (a mutex that spins first) belongs to the first, as in perf lock contention
+-- caveat: a kernel lock may have a second contention_begin before its end (a mutex that spins first): it belongs to the same wait, as in perf lock contention
 -- diff no: events; lock_wait adds them up
 -- column ts_ns [ns]: when the wait began: the entry of the call, or contention_begin
--- column duration_ns [ns]: how long; for an open wait until the end of the capture
+-- column duration_ns [ns]: length of the wait; an open wait counts until the end of the capture
 -- column kind: futex or kernel
 -- column utid: the thread that waited
 -- keys: upid
@@ -17,8 +17,8 @@
 -- column result: woken, timeout, interrupted, changed (did not wait: the word had changed), acquired, failed, open
 -- column waker_utid: the thread that ended the wait; NULL for a timeout and if the capture does not say
 -- column waker_how: scheduler (from the wakeup of its last sleep in the call) or futex call (the last wake of that address)
--- column holder_utid: the thread that held the lock when the wait ended; word: when it began
--- column holder_how: how that is known
+-- column holder_utid: the thread that held the lock when the wait ended; if holder_how is word, when the wait began
+-- column holder_how: how the holder is known
 -- keys: stack_id
 WITH ending AS (
   SELECT max(duration_ns) AS end_ns FROM capture

@@ -1,24 +1,24 @@
 -- allocation_by_stack: which callchains make a process's memory grow: address space that it asked for and gave back, pages that it touched, pages that the kernel gave it
--- grain: a process and a name that it had (where it is not known, a name of threads), a kind of growth and a callchain
+-- grain: a process and a name that it had (if the process is not known, a name of threads), a kind of growth and a callchain
 -- source: syscall, sample, perf_event, mm_page_alloc, rss_stat, thread, thread_name, thread_name_span, process_name, stack_folded, page_size, recorder_thread
 -- caveat: it has what was recorded: calls by perf record -g -e 'syscalls:sys_enter_brk,syscalls:sys_exit_brk' and their like of mmap, munmap, mremap (or raw_syscalls); faults by perfcase-record --with page-faults, or -e page-faults -c 1; pages by kmem:mm_page_alloc and kmem:rss_stat. The stack is NULL where no callchain was recorded
 -- caveat: kinds overlap: memory is first asked for, then touched. Do not add them up
--- caveat: malloc keeps what is freed: shrunk_bytes are what it gave back to the kernel; madvise(MADV_DONTNEED), which gives pages back and keeps the addresses, is not counted
--- caveat: brk tells a growth from the second call on that has a known break: after brk(0), which programs begin with, where returns were recorded (sys_exit_brk)
--- caveat: calls that failed are left out; of a call without a recorded return it is not known, and it counts
--- caveat: a page fault counts as one page, a huge page's too; samples of faults count for their period
--- caveat: rss_stat: newer kernels (since 6.2) count in batches for each CPU and tell a change some pages late; changes of another process's memory are left out
+-- caveat: malloc keeps freed memory: shrunk_bytes is only what it gave back to the kernel. madvise(MADV_DONTNEED), which gives pages back and keeps the addresses, is not counted
+-- caveat: for brk, growth is known from the second call with a known break: after brk(0), which programs begin with, if returns were recorded (sys_exit_brk)
+-- caveat: failed calls are left out; if the return of a call was not recorded, it may have failed, and it counts
+-- caveat: a page fault counts as one page, even on a huge page; samples of faults count for their period
+-- caveat: rss_stat: newer kernels (since 6.2) count in batches for each CPU and report a change some pages late; changes of another process's memory are left out
 -- diff by: process, kind, stack
 -- diff sum: grown_bytes, shrunk_bytes, event_count
 -- diff weight: 0.6
 -- keys: upid, pid
--- column process: its name then; where the process is not known, the threads'
+-- column process: its name then; if the process is not known, the threads' name
 -- column kind: brk, mmap (anonymous memory), mmap of a file, munmap, mremap; page-faults or what the event is called; mm_page_alloc; rss_stat of anonymous, file or shared pages
 -- column stack: the callchain, root first, separated by semicolons; NULL where none was recorded
 -- column event_count [count]: calls, faults, allocations or changes
--- column grown_bytes [bytes]: what they added; NULL where it is not known (the page size, the first break)
--- column shrunk_bytes [bytes]: what they took away
--- column grown_ratio [ratio]: grown_bytes as a share of all that the process grew by this kind
+-- column grown_bytes [bytes]: bytes that they added; NULL if that is not known (the page size, the first break)
+-- column shrunk_bytes [bytes]: bytes that they took away
+-- column grown_ratio [ratio]: grown_bytes as a share of the process's whole growth of this kind
 WITH called AS (
   SELECT s.ts_ns, s.exit_ts_ns, t.upid, s.utid, s.stack_id, s.name, s.args, s.ret, p.page_size_bytes AS page_bytes
   FROM syscall AS s

@@ -1,16 +1,16 @@
 -- memory_fragmentation: how much of the free memory lies in blocks that are large enough for a huge page
 -- grain: a snapshot × node × zone
 -- source: proc_free_block, proc_memory, page_size
--- caveat: where much is free and little of it in large blocks, who needs a large one waits until the kernel has moved pages together (compaction), or does without
--- caveat: huge_free_bytes and fragmented_ratio are NULL where no meminfo says how large a huge page is; no row without the size of a page
+-- caveat: if much memory is free but little of it in large blocks, a thread that needs a large block waits until the kernel has moved pages together (compaction), or does without it
+-- caveat: huge_free_bytes and fragmented_ratio are NULL if no meminfo says how large a huge page is; without the page size there are no rows
 -- diff by: zone
 -- diff level: free_bytes, huge_free_bytes
 -- diff mean: fragmented_ratio by free_bytes
 -- keys: ts_ns, snapshot
 -- as in proc_free_block: node, zone
--- column free_bytes [bytes]: its free memory
--- column huge_free_bytes [bytes]: the part of it in blocks of a huge page or larger
--- column fragmented_ratio [ratio]: free_bytes without huge_free_bytes as a share of it: the kernel's unusable index for a huge page
+-- column free_bytes [bytes]: free memory of the zone
+-- column huge_free_bytes [bytes]: the part of free_bytes in blocks of a huge page or larger
+-- column fragmented_ratio [ratio]: free_bytes less huge_free_bytes, as a share of free_bytes: the kernel's unusable index for a huge page
 WITH huge_page AS (
   SELECT max(huge_page_size_bytes) AS size FROM proc_memory
 ), block AS (

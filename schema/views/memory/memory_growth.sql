@@ -1,31 +1,31 @@
--- memory_growth: whose memory grows: size at the first and last snapshot, and the straight line through all of them
--- grain: a process that two snapshots or more saw
+-- memory_growth: which processes grow in memory: size at the first and last snapshot, and the straight line through all snapshots
+-- grain: a process that is in two or more snapshots
 -- source: proc_process, proc_thread, thread, process_name, recorder_thread
 -- caveat: a slope from a few seconds says little about an hour: look at fit_ratio, snapshot_count and duration_ns; a warm-up looks like a leak
--- caveat: resident memory includes shared pages; pss_bytes divides them among their users, and anonymous memory is what malloc grows. allocation_by_stack says which stacks make a process grow, where system calls or page faults were recorded
+-- caveat: resident memory includes shared pages; pss_bytes divides them among their users, and anonymous memory is what malloc grows. allocation_by_stack says which stacks make a process grow, if system calls or page faults were recorded
 -- caveat: fit_ratio is 1 for a size that never changed
 -- diff by: comm
 -- diff sum: resident_grown_bytes
 -- diff level: swap_last_bytes
 -- diff weight: 0.4
 -- keys: upid, pid
--- column comm: its name at the last of them
+-- column comm: its name at the last snapshot
 -- column snapshot_count [count]: snapshots with its resident memory
--- column duration_ns [ns]: between the first and the last of them
--- column resident_first_bytes [bytes]: resident memory at the first
--- column resident_last_bytes [bytes]: at the last
--- column resident_max_bytes [bytes]: the most in any
--- column resident_grown_bytes [bytes]: what it has more at the last than at the first; negative when it has less
--- column resident_bytes_per_h [bytes/h]: slope of the line through all of them
+-- column duration_ns [ns]: time between the first and the last of these snapshots
+-- column resident_first_bytes [bytes]: resident memory at the first snapshot
+-- column resident_last_bytes [bytes]: resident memory at the last snapshot
+-- column resident_max_bytes [bytes]: the most resident memory in any snapshot
+-- column resident_grown_bytes [bytes]: resident_last_bytes less resident_first_bytes; negative if the process shrank
+-- column resident_bytes_per_h [bytes/h]: slope of the line through all snapshots
 -- column fit_ratio [ratio]: how much of the variation of resident memory the line explains (R²)
 -- column anon_first_bytes [bytes]: resident anonymous memory at its first snapshot
--- column anon_last_bytes [bytes]: at its last
--- column anon_bytes_per_h [bytes/h]: slope of its line
--- column anon_fit_ratio [ratio]: R² of its line
--- column pss_first_bytes [bytes]: proportional share at its first snapshot
--- column pss_last_bytes [bytes]: at its last
--- column pss_bytes_per_h [bytes/h]: slope of its line
--- column pss_fit_ratio [ratio]: R² of its line
+-- column anon_last_bytes [bytes]: resident anonymous memory at its last snapshot
+-- column anon_bytes_per_h [bytes/h]: slope of the line of anonymous memory
+-- column anon_fit_ratio [ratio]: R² of the line of anonymous memory
+-- column pss_first_bytes [bytes]: proportional share of memory (PSS) at its first snapshot
+-- column pss_last_bytes [bytes]: proportional share of memory (PSS) at its last snapshot
+-- column pss_bytes_per_h [bytes/h]: slope of the line of the proportional share
+-- column pss_fit_ratio [ratio]: R² of the line of the proportional share
 -- column swap_last_bytes [bytes]: swapped out at the last snapshot
 WITH seen AS (
   SELECT source_id, snapshot, upid, ts_ns, resident_bytes, coalesce(resident_anon_bytes, anonymous_bytes) AS anon_bytes,

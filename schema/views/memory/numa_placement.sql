@@ -1,17 +1,17 @@
 -- numa_placement: on which NUMA nodes each process has its memory, and where it ran meanwhile
 -- grain: a snapshot × process × node on which it has memory or ran
 -- source: proc_numa, followed_state, thread, process_name, cpu_node
--- caveat: read where it was asked for (perfcase-record --numa-maps); resident memory of all mappings, of file pages that others map as well
--- caveat: on_cpu_ns is of the whole capture, the same for every snapshot; NULL where switches were not recorded or the CPUs' nodes are not known
--- caveat: memory on one node and time on another is remote access if that is the memory in use: this view cannot show which is
+-- caveat: recorded on request only (perfcase-record --numa-maps); it is the resident memory of all mappings, including file pages that other processes map, too
+-- caveat: on_cpu_ns covers the whole capture and is the same for every snapshot; NULL if switches were not recorded or the CPUs' nodes are not known
+-- caveat: if a process has memory on one node and runs on another, its accesses are remote only if it uses that memory: this view cannot show which memory is in use
 -- diff by: comm, node
 -- diff level: resident_bytes, on_cpu_ns
 -- as in proc_numa: ts_ns, snapshot, upid, pid
--- column comm: its name then
+-- column comm: its name at the snapshot
 -- as in proc_numa: node, resident_bytes
 -- column resident_ratio [ratio]: resident_bytes as a share of its resident memory on all nodes
 -- column on_cpu_ns [ns]: time its threads ran on CPUs of the node
--- column on_cpu_ratio [ratio]: on_cpu_ns as a share of the time they ran at all
+-- column on_cpu_ratio [ratio]: on_cpu_ns as a share of the time that they ran on any CPU
 WITH ran AS (
   SELECT t.upid, n.node, @total(s.duration_ns) AS on_cpu_ns
   FROM followed_state AS s

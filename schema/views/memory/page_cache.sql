@@ -1,13 +1,13 @@
 -- page_cache: how often reads of files were served from memory, from the best source that the capture has
 -- grain: an interval
 -- source: function_hit, function, stack, frame, writeback_dirty_folio, page_cache_event, proc_vmstat, proc_memory, page_size, recorded_span
--- caveat: method says what the figures are made from; the best of those that the capture has is taken, and hits are NULL where it cannot tell them
+-- caveat: method says what the figures are made from: the best method that the capture allows; hits are NULL if the method cannot tell them
 -- caveat: function profile and function trace: the arithmetic of Brendan Gregg's cachestat (perf-tools and bcc, 2014): accesses = calls of mark_page_accessed less mark_buffer_dirty, misses = add_to_page_cache_lru less account_page_dirtied, hits = accesses less misses; in newer kernels folio_mark_accessed, filemap_add_folio and folio_account_dirtied. A function that was not recorded counts as not called, a large folio counts once
 -- caveat: function trace: of ftrace's function tracer, or perf's ftrace:function (trace-cmd record -p function -l folio_mark_accessed -l filemap_add_folio -l folio_account_dirtied -l mark_buffer_dirty); where folio_account_dirtied is inlined, writeback:writeback_dirty_folio stands for it, as in bcc's cachestat
 -- caveat: filemap: misses are pages that came into the cache and that the thread did not make dirty within a second (a write needs no read); read ahead counts as a miss. Hits need mm_filemap_get_pages
--- caveat: vmstat: misses are all pages read from block devices, also past the cache (O_DIRECT) and for other uses; it cannot tell hits, and knows pages that came back soon after they had been dropped (refault_pages)
--- caveat: hits are accesses less misses, not below 0, as in cachestat: read ahead may add more than is read
--- caveat: intervals of function trace and filemap are one second long; SET VARIABLE interval_ns = 100000000 makes them a tenth
+-- caveat: vmstat: misses are all pages read from block devices, including reads that bypass the cache (O_DIRECT) and other uses; it cannot tell hits, but it knows pages that came back soon after they had been dropped (refault_pages)
+-- caveat: hits are accesses less misses, not below 0, as in cachestat: read-ahead may bring in more pages than are read
+-- caveat: intervals of function trace and filemap are 1 s long; SET VARIABLE interval_ns = 100000000 makes them 0.1 s long
 -- diff by: method
 -- diff sum: hit_count, miss_count, dirty_count, refault_pages, miss_bytes
 -- diff level: cache_bytes, buffers_bytes

@@ -1,18 +1,18 @@
 -- page_cache_event: what happened to pages of files in the page cache
 -- grain: an event of the cache: pages that came in, left, were looked up by a read or a page fault, or became dirty
 -- source: mm_filemap_add_to_page_cache, mm_filemap_delete_from_page_cache, mm_filemap_get_pages, mm_filemap_fault, writeback_dirty_folio
--- caveat: if there are several sources, the one with the most additions counts. One with lookups or faults of pages and no addition is taken for one in which every page was there: record filemap:* together
--- caveat: a long read looks its pages up in steps, each from where the last one ended to the read's end: page_count is up to the next step, when that comes within a second
--- caveat: writeback_dirty_folio tells the inode only, not its file system
+-- caveat: if several sources have such events, the one with the most additions counts. If a source has lookups or page faults but no additions, every page counts as present: record filemap:* together
+-- caveat: a long read looks up its pages in steps, each from the end of the last step to the end of the read: page_count counts up to the next step, if that follows within a second
+-- caveat: writeback_dirty_folio has only the inode, not the file system
 -- diff no: events; page_cache and working_set add them up
 -- keys: ts_ns
 -- as in mm_filemap_add_to_page_cache: utid
 -- column action: added, removed, looked_up, faulted, dirtied
 -- column device: file system, as major,minor; NULL for dirtied
 -- column inode: the file
--- column first_page: first page of the file that it is about, counted from 0
+-- column first_page: first page of the file that the event is about, counted from 0
 -- column page_count [count]: pages
--- column is_written: of an addition: the same thread made it dirty within a second, so it was written, not read; NULL where that was not recorded
+-- column is_written: for an addition: true if the same thread made the page dirty within a second, so it was written, not read; NULL if that was not recorded
 WITH event_source AS (
   SELECT source_id
   FROM (

@@ -1,11 +1,11 @@
 -- page_size: the recorded machine's page size, if the capture says
 -- grain: the capture; no row where the size is not known
 -- source: capture, proc_memory, proc_vmstat
--- caveat: a bare folder of /proc does not say it: it follows from the free memory in bytes (meminfo) and in pages (vmstat)
+-- caveat: a bare folder of /proc does not state the page size: it follows from the free memory in bytes (meminfo) and in pages (vmstat)
 -- caveat: on x86_64 and s390x it is always 4096
--- diff no: it is among what makes two captures comparable
--- column page_size_bytes [bytes]: bytes of a page
--- column is_stated: the capture states it; false where it follows from other figures
+-- diff no: it is one of the things that make two captures comparable
+-- column page_size_bytes [bytes]: size of a page
+-- column is_stated: true if the capture states it; false if it follows from other figures
 WITH stated AS (
   SELECT max(page_size_bytes)::BIGINT AS size, max(machine) AS machine FROM capture HAVING count(*) > 0
 ), counted AS (

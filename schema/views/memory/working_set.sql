@@ -1,29 +1,29 @@
 -- working_set: which files each process read through the page cache, against the size of the cache
--- grain: a process and a name that it had (where it is not known, a name of threads) and a file
+-- grain: a process and a name that it had (if the process is not known, a name of threads) and a file
 -- source: page_cache_event, fd_call, thread, thread_name_span, process_name, proc_memory, page_size, block_device, recorder_thread
 -- caveat: needs filemap events (perfcase record --with page-cache); without mm_filemap_get_pages reads that the cache served are not seen
--- caveat: a path is that of the descriptor in whose reads and writes most of the file's pages were touched, as its process names it
--- caveat: the extent is the end of the part of the file that was touched: the file may be larger
--- caveat: the process is the one that ran when the page came in: read ahead and writeback may work for another
--- caveat: cache_bytes is the most that the cache of files held at a snapshot; what other files take leaves less
+-- caveat: path is that of the descriptor whose reads and writes touched most of the file's pages, as its process names it
+-- caveat: extent is where the touched part of the file ends: the file may be larger
+-- caveat: the process is the one that ran when the page came in: read-ahead and writeback may work for another process
+-- caveat: cache_bytes is the largest size of the file cache at a snapshot; other files in the cache leave less room
 -- diff by: process, path
 -- diff sum: looked_up_pages, read_pages, written_pages, reread_pages, removed_pages
 -- diff weight: 0.7
 -- keys: upid, pid
--- column process: its name when its threads touched the file; where the process is not known, the threads'
+-- column process: its name when its threads touched the file; if the process is not known, the threads' name
 -- column device: the file system, as major,minor
 -- column inode: the file: find -inum shows its name on the recorded host
--- column path: its path, where a read or write of a descriptor that a snapshot named touched it; NULL where none did
--- column block_device: where it is no file but a block device that was read itself (a file system reads what describes its files there): its name
+-- column path: path of the file, if a read or write of a descriptor that a snapshot named touched it; NULL if none did
+-- column block_device: name of the block device, if no file but the device itself was read (a file system reads its metadata there)
 -- column looked_up_pages [pages]: pages that reads and page faults asked the cache for; NULL where lookups were not recorded
 -- column read_pages [pages]: pages that came into the cache to be read
 -- column written_pages [pages]: pages that came into the cache to be written
--- column reread_pages [pages]: the part of read_pages that this process had brought in before, in this capture: they had been dropped
+-- column reread_pages [pages]: the part of read_pages that this process had already brought in during this capture: they had been dropped in between
 -- column removed_pages [pages]: pages of the file that left the cache while the process ran
--- column extent_pages [pages]: the end of the last page touched: the file is at least so large; of a block device a place on it
+-- column extent_pages [pages]: end of the last page touched: the file is at least this large; for a block device a position on it
 -- column read_bytes [bytes]: read_pages in bytes; NULL where the page size is not known
 -- column extent_bytes [bytes]: extent_pages in bytes
--- column cache_bytes [bytes]: the page cache, at most
+-- column cache_bytes [bytes]: the largest size of the page cache
 -- column extent_ratio [ratio]: extent_bytes as a share of cache_bytes; above 1 the file does not fit
 -- column exceeds_cache: true when the file does not fit the page cache; NULL for a block device
 WITH cache AS (

@@ -2,19 +2,19 @@
 -- grain: a snapshot × socket × descriptor that holds it
 -- source: proc_socket, process_name
 -- caveat: it has the sockets of every network namespace that a recorded process is in; unless the whole host was recorded, only sockets that a recorded process has open
--- caveat: recv_queue_bytes of a listening socket is the number of connections that wait to be accepted, send_queue_bytes how many may
+-- caveat: for a listening socket, recv_queue_bytes is the number of connections that wait to be accepted, send_queue_bytes how many may wait
 -- caveat: counts are totals since the connection began; retransmit_ratio is a share of the segments that it sent
 -- diff by: comm, protocol, state
 -- diff level: recv_queue_bytes, send_queue_bytes
 -- diff mean: rtt_ns
 -- as in proc_socket: ts_ns, snapshot, netns_inode, upid, pid
--- column comm: its name then
+-- column comm: its name at the snapshot
 -- as in proc_socket: fd, family, protocol, state
 -- column local: address and port, or the name of a unix socket
 -- column peer: address and port of the other end
 -- as in proc_socket: inode
--- column recv_queue_bytes [bytes]: received and not yet read by the process: the process is slow
--- column send_queue_bytes [bytes]: sent and not yet acknowledged: the network or the other end is slow
+-- column recv_queue_bytes [bytes]: bytes received that the process has not read yet: many bytes mean that the process is slow
+-- column send_queue_bytes [bytes]: bytes sent that are not acknowledged yet: many bytes mean that the network or the other end is slow
 -- as in proc_socket: recv_buffer_bytes, send_buffer_bytes, drop_count, rtt_ns, rttvar_ns, rtt_min_ns, rto_ns, retransmit_count, segment_sent_count
 -- column retransmit_ratio [ratio]: retransmit_count as a share of segment_sent_count
 -- as in proc_socket: lost_count, unacknowledged_count, congestion_window_count, mss_bytes, sent_bytes, received_bytes, delivery_rate_bytes_per_s,

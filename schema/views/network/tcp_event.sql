@@ -1,7 +1,7 @@
--- tcp_event: what tracepoints say of TCP connections: the round-trip time at each received segment, and retransmissions
+-- tcp_event: what tracepoints say about TCP connections: the round-trip time at each received segment, and retransmissions
 -- grain: a received segment (tcp_probe) or a retransmission (tcp_retransmit_skb)
 -- source: tcp_probe, tcp_retransmit_skb
--- caveat: where two sources recorded the events, those of the one with more of them count
+-- caveat: if two sources recorded the events, the source with more of them counts
 -- diff no: events; tcp_latency adds them up
 -- keys: ts_ns
 -- column event: received or retransmitted

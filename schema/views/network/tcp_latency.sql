@@ -1,36 +1,36 @@
 -- tcp_latency: each TCP connection's round-trip time, retransmissions and queues, from snapshots of sockets and from tracepoints
 -- grain: a connection (its two ends) in a network namespace
 -- source: proc_socket, tcp_event, process_name
--- caveat: round-trip times are the kernel's smoothed ones (srtt), also of the last segments before a snapshot; rtt_min_ns is the least single one it remembers
--- caveat: without tcp_probe (perfcase record --with tcp) there is one reading a snapshot; connections between snapshots are seen by tracepoints only, without process and namespace
--- caveat: an end of a connection within the host is a row of its own
--- caveat: retransmissions by tracepoint are those of the capture; snapshots know the total since the connection began as well
+-- caveat: round-trip times are the kernel's smoothed ones (srtt), also of the last segments before a snapshot; rtt_min_ns is the smallest single one that the kernel remembers
+-- caveat: without tcp_probe (perfcase record --with tcp) there is one reading per snapshot; a connection that lived between two snapshots is seen by tracepoints only, without its process and namespace
+-- caveat: each end of a connection within the host has a row of its own
+-- caveat: retransmissions by tracepoint are those of the capture; snapshots also know the total since the connection began
 -- diff by: process, peer_address
 -- diff sum: rtt_count, retransmit_count, sent_bytes, received_bytes
 -- diff mean: rtt_avg_ns by rtt_count
 -- diff max: rtt_max_ns
 -- diff weight: 0.75
 -- column netns_inode: network namespace; NULL where only tracepoints know the connection
--- column upid: the process that holds the socket; of several, the first
+-- column upid: the process that holds the socket; if several do, the first
 -- keys: pid
 -- column process: its name at the last snapshot that has the connection
 -- as in tcp_event: local_address, local_port, peer_address, peer_port
 -- column state: as ss prints it, at the last snapshot
 -- column rtt_count [count]: readings of the round-trip time
--- column rtt_avg_ns [ns]: their mean
--- column rtt_p99_ns [ns]: 99 of 100 readings were no longer
--- column rtt_max_ns [ns]: the longest
--- column rtt_max_ts_ns [ns]: when that was read
--- column rtt_min_ns [ns]: the least round-trip time in the kernel's window, of all snapshots
+-- column rtt_avg_ns [ns]: mean round-trip time
+-- column rtt_p99_ns [ns]: 99th percentile: 99 of 100 readings were no longer
+-- column rtt_max_ns [ns]: the longest round-trip time
+-- column rtt_max_ts_ns [ns]: when the longest round-trip time was read
+-- column rtt_min_ns [ns]: smallest round-trip time in the kernel's window, over all snapshots
 -- column rttvar_max_ns [ns]: the largest mean deviation
 -- column retransmit_count [count]: segments sent again in the capture; NULL if neither two snapshots nor tracepoints show it
 -- column connection_retransmit_count [count]: segments sent again since the connection began
--- column lost_count [count]: most segments taken for lost at a snapshot
+-- column lost_count [count]: most segments that counted as lost at a snapshot
 -- column send_queue_max_bytes [bytes]: most bytes sent and not yet acknowledged at a snapshot
 -- column recv_queue_max_bytes [bytes]: most bytes received and not yet read at a snapshot: the process is slow to read
 -- column sent_bytes [bytes]: bytes sent between the first and the last snapshot
--- column received_bytes [bytes]: bytes received between them
--- column receiver_limited_ns [ns]: time between them that the other end's window was the limit
+-- column received_bytes [bytes]: bytes received between the first and the last snapshot
+-- column receiver_limited_ns [ns]: time between the first and the last snapshot in which the other end's window was the limit
 WITH socket AS (
   -- A socket that several descriptors hold is one.
   SELECT netns_inode, local_address, local_port, peer_address, peer_port, source_id, snapshot,

@@ -1,25 +1,25 @@
--- critical_path: a thread's wall time, moment by moment: it ran, it waited for a CPU, or it waited for the thread that would wake it, and what that one did meanwhile
+-- critical_path: a thread's wall time, moment by moment: it ran, it waited for a CPU, or it waited for its waker, and what the waker did meanwhile
 -- grain: a segment of the thread's wall time; they follow each other without a gap and sum to it exactly
 -- source: followed_state, thread, thread_name, thread_time, capture
--- caveat: SET VARIABLE critical_path_utid = 7 chooses the thread; the one with the most time on a CPU if it is not set
+-- caveat: SET VARIABLE critical_path_utid = 7 chooses the thread; by default, it is the one with the most time on a CPU
 -- caveat: wall time is from the thread's creation or the capture's beginning to its end or the capture's
--- caveat: wakers are followed over at most 20 threads: SET VARIABLE critical_path_depth = 50
--- caveat: a waker that an interrupt borrowed looks like the one who was waited for; the idle task as waker (a device, a timer) is not followed: the segment is the sleep
+-- caveat: wakers are followed over at most 20 threads; SET VARIABLE critical_path_depth = 50 changes that
+-- caveat: if an interrupt did the wakeup, the thread that it interrupted looks like the waker; the idle task as waker (a device, a timer) is not followed: the segment is the sleep
 -- diff no: the path of one thread in one recording; off_wake adds such waits up by name
 -- keys: ts_ns
--- column duration_ns [ns]: how long it was
+-- column duration_ns [ns]: length of the segment
 -- keys: utid, tid, comm
 -- column segment: running; runnable (it waited for a CPU); waiting (it slept); unknown (no event shows it)
 -- column state: the thread's state in detail, as in thread_state; unknown
--- column waker_utid: waiting: the thread that woke it in the end
--- column waker_tid: its thread id
--- column waker_comm: its name then
--- column on_utid: whose doing the time was: the thread itself, its waker, that one's waker, …
--- column on_tid: its thread id
--- column on_comm: its name then
+-- column waker_utid: for a waiting segment: the thread that woke it in the end
+-- column waker_tid: the waker's thread id
+-- column waker_comm: the waker's name then
+-- column on_utid: the thread that the time is due to: the thread itself, its waker, the waker's waker, …
+-- column on_tid: thread id of the thread in on_utid
+-- column on_comm: name of the thread in on_utid then
 -- column on_state: what that thread did: running, runnable, a sleep whose waker is not known or is the idle task, unknown
--- column on_cpu: the CPU that it ran on or had left
--- column depth: how many wakers away that thread is; 0 is the chosen one
+-- column on_cpu: the CPU that this thread ran on or had left
+-- column depth: how many wakers away this thread is; 0 is the chosen one
 -- column stack_id: the callchain that the chosen thread left its CPU with
 -- column on_stack_id: the callchain that the thread in on_utid left its CPU with
 WITH RECURSIVE edge AS (

@@ -2,7 +2,7 @@
 -- grain: a name of threads, a state and the callchain that they left the CPU with
 -- source: off_cpu_by_stack, thread_time, recorder_thread
 -- caveat: the idle task, the recorder's threads and threads that the capture never saw running are left out; off_cpu_by_stack has each thread
--- caveat: only intervals whose both ends are in the capture count
+-- caveat: only intervals with both ends in the capture count
 -- diff no: off_cpu_by_stack is compared, by the same names
 -- column comm: the threads' name when they left the CPU
 -- as in off_cpu_by_stack: state

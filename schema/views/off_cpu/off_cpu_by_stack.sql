@@ -1,7 +1,7 @@
 -- off_cpu_by_stack: where threads were when they left the CPU, and how long they stayed away
 -- grain: a thread, a name that it had, a state and the callchain that it left the CPU with
 -- source: followed_state, thread, thread_name, stack_folded, recorder_thread
--- caveat: only intervals whose both ends are in the capture count
+-- caveat: only intervals with both ends in the capture count
 -- caveat: stack is NULL where switches were recorded without callchains: short waits that came too often (--stacks long)
 -- diff by: comm, state, stack
 -- diff sum: off_cpu_ns, off_cpu_count

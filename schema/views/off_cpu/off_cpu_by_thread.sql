@@ -1,14 +1,14 @@
 -- off_cpu_by_thread: how long each thread was off the CPU, by the state it was in
 -- grain: a thread, a name that it had, and a state
 -- source: followed_state, thread, thread_name, recorder_thread
--- caveat: only intervals whose both ends are in the capture count; what the capture's edges cut is in open_ns
+-- caveat: only intervals with both ends in the capture count; what the capture's edges cut is in open_ns
 -- caveat: the wait time of perf sched timehist is the sum over all states of a thread
 -- diff by: comm, state
 -- diff sum: off_cpu_ns, off_cpu_count
 -- diff max: off_cpu_max_ns
 -- diff weight: 0.6
 -- keys: utid, tid, pid, comm
--- column state: what it was: sleeping, disk_sleep, runnable (woken, waiting for a CPU), runnable_preempted, …
+-- column state: the thread's state: sleeping, disk_sleep, runnable (woken, waiting for a CPU), runnable_preempted, …
 -- column off_cpu_ns [ns]: time in this state
 -- column off_cpu_count [count]: how many times
 -- column off_cpu_max_ns [ns]: the longest time

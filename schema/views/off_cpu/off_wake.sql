@@ -9,14 +9,14 @@
 -- diff weight: 0.6
 -- column comm: name of the threads that slept, when they fell asleep
 -- column stack: their callchain, root first, frames separated by semicolons
--- column waker_comm: name of the threads that woke them: the thread that ran on the waker's CPU, which an interrupt may have borrowed
+-- column waker_comm: name of the threads that woke them: the thread that ran on the waking CPU, even if it was only interrupted by what did the wakeup
 -- column waker_stack: the wakers' callchain, root first
--- column off_cpu_ns [ns]: time from leaving the CPU to being back on one
--- column sleep_count [count]: how many sleeps
+-- column off_cpu_ns [ns]: time from leaving the CPU until the thread is on a CPU again
+-- column sleep_count [count]: number of sleeps
 -- column sleep_ns [ns]: the part of off_cpu_ns before the wakeup
 -- column off_cpu_max_ns [ns]: the longest time off the CPU
--- column stack_id: the sleepers' callchain's key
--- column waker_stack_id: the wakers' callchain's key
+-- column stack_id: key of the sleepers' callchain
+-- column waker_stack_id: key of the wakers' callchain
 SELECT
   x.comm, f.folded AS stack, x.waker_comm, w.folded AS waker_stack,
   x.off_cpu_ns, x.sleep_count, x.sleep_ns, x.off_cpu_max_ns, x.stack_id, x.waker_stack_id

@@ -1,5 +1,5 @@
--- off_wake_by_comm: threads of which name slept, and threads of which name woke them, whatever their callchains
--- grain: a name of sleeping threads, whether they are the kernel's, and a name of wakers
+-- off_wake_by_comm: threads of which name slept, and threads of which name woke them, over all callchains
+-- grain: a name of sleeping threads, whether they are kernel threads, and a name of wakers
 -- source: off_wake, recorder_thread
 -- caveat: the waker of a wakeup by an interrupt is the interrupted thread: swapper if the CPU was idle
 -- caveat: sleeps whose wakeup is not in the capture have a NULL waker; off_wake has the callchains

@@ -1,25 +1,25 @@
--- wakeup_chain: who woke a thread, who had woken that one meanwhile, and so on: the chain that ended a wait
+-- wakeup_chain: which thread ended a wait, which thread had woken that one meanwhile, and so on
 -- grain: a step of the chain of a wait, from the wakeup that ended it back to the wait's beginning
 -- source: followed_state, thread, thread_name, recorder_thread
--- caveat: each thread's longest sleep, if no variable is set; SET VARIABLE wakeup_chain_min_ns = 1000000 shows all sleeps from 1 ms, SET VARIABLE wakeup_chain_utid = 7 those of one thread
--- caveat: a chain has at most 10 steps: SET VARIABLE wakeup_chain_depth = 50; the last step holds what remains
+-- caveat: by default, each thread's longest sleep; SET VARIABLE wakeup_chain_min_ns = 1000000 shows all sleeps from 1 ms, SET VARIABLE wakeup_chain_utid = 7 those of one thread
+-- caveat: a chain has at most 10 steps (SET VARIABLE wakeup_chain_depth = 50 changes that); the last step holds what remains
 -- caveat: the waker is the thread that ran on the waking CPU; in an interrupt that is the thread that was interrupted, often the idle task (utid 0)
 -- diff no: chains of single waits; off_wake adds them up by name
 -- keys: utid, tid, pid, comm, ts_ns
--- column wait_ns [ns]: how long it was, until the wakeup
+-- column wait_ns [ns]: length of the wait, until the wakeup
 -- column depth: 1 is the wakeup that ended the wait, 2 the one that let its waker run, …
--- column woken_utid: who was woken in this step
+-- column woken_utid: the thread that was woken in this step
 -- column woken_tid: its thread id
 -- column woken_comm: its name when it fell asleep
 -- column woken_state: what it was doing: sleeping, disk_sleep, …
--- column woken_sleep_ns [ns]: how long
+-- column woken_sleep_ns [ns]: how long it had been in that state
 -- column woken_stack_id: the callchain that it slept with
--- column waker_utid: who woke it; NULL where nobody is known: the chain ends there
+-- column waker_utid: the thread that woke it; NULL if it is not known: the chain ends there
 -- column waker_tid: its thread id
 -- column waker_comm: its name then
 -- as in followed_state: waker_cpu, waker_stack_id
--- column wake_ts_ns [ns]: when
--- column held_ns [ns]: the part of the wait between the step before in time (or the wait's beginning) and this wakeup: the waker's share; those of a chain sum to wait_ns
+-- column wake_ts_ns [ns]: when it was woken
+-- column held_ns [ns]: the part of the wait from the wakeup before (or the wait's beginning) to this wakeup: the waker's share; the parts of a chain add up to wait_ns
 -- column held_ratio [ratio]: held_ns as a share of wait_ns
 WITH RECURSIVE setting AS (
   SELECT getvariable('wakeup_chain_utid')::BIGINT AS utid, getvariable('wakeup_chain_min_ns')::BIGINT AS min_ns,

@@ -1,11 +1,11 @@
 -- cgroup_activity: what each control group used: CPU, memory, storage, tasks; and where its limits or the host kept it waiting
 -- grain: an interval between two snapshots × control group
 -- source: proc_cgroup_stat
--- caveat: a group's figures are of the groups below it as well (of version 1: where its memory hierarchy is on, as it is by default): do not add a group to its parent
--- caveat: version 1 has a hierarchy for each controller: groups of the same path are shown as one, as container managers make them. It has no pressure, no number of requests, no user and system time here
+-- caveat: a group's figures include those of the groups below it (in version 1 if its memory hierarchy is on, which is the default): do not add a group to its parent
+-- caveat: version 1 has a hierarchy for each controller: groups with the same path are shown as one, because container managers create them so. For version 1 there is no pressure, no number of requests, no user and system time
 -- caveat: the recorder copies the files of the groups of recorded processes and of those above; a group that is new in a snapshot has its first row with the next one
 -- caveat: a counter that goes backwards is unknown in that interval: the group was removed and created again
--- caveat: io is what the block devices did for the group, a request to a device-mapper or md device and those that it becomes are counted at each; a device that appears in a group's statistics counts from 0
+-- caveat: io is what the block devices did for the group. A request to a device-mapper or md device counts there, and again at each device below it; a device that is new in a group's statistics counts from 0
 -- diff by: cgroup
 -- diff sum: cpu_ns, throttled_ns, throttled_count, memory_limit_hit_count, oom_kill_count, read_bytes, write_bytes, cpu_pressure_ns, memory_pressure_ns, io_pressure_ns
 -- diff level: memory_bytes, task_count
@@ -15,39 +15,39 @@
 -- keys: ts_ns, interval_ns
 -- column cgroup: its path, without the name of a version 1 controller; / is the root
 -- column cpu_ns [ns]: CPU time
--- column cpu_ratio [ratio]: cpu_ns as a share of one CPU: may be more than 1
+-- column cpu_ratio [ratio]: cpu_ns as a share of one CPU; it may be more than 1
 -- column user_ns [ns]: the part in user mode
 -- column system_ns [ns]: the part in the kernel
 -- column cpu_limit_ratio [ratio]: CPU time that it may use as a share of one CPU (quota over period); NULL: no limit
 -- column cpu_limit_used_ratio [ratio]: cpu_ratio as a share of cpu_limit_ratio
 -- column period_count [count]: periods of its quota in which it wanted to run
--- column throttled_count [count]: those in which the quota was used up
+-- column throttled_count [count]: periods in which the quota was used up
 -- column throttled_period_ratio [ratio]: throttled_count as a share of period_count
 -- column throttled_ns [ns]: time that the quota kept it from running, on all CPUs together
--- column throttled_ratio [ratio]: throttled_ns as a share of the interval: may be more than 1
+-- column throttled_ratio [ratio]: throttled_ns as a share of the interval; it may be more than 1
 -- column memory_bytes [bytes]: memory at the end, page cache included
--- column memory_limit_bytes [bytes]: the most it may have; NULL: no limit
+-- column memory_limit_bytes [bytes]: the most memory it may have; NULL: no limit
 -- column memory_limit_used_ratio [ratio]: memory_bytes as a share of memory_limit_bytes
--- column anon_bytes [bytes]: the anonymous part of it
--- column file_bytes [bytes]: the page cache in it
+-- column anon_bytes [bytes]: the anonymous part of memory_bytes
+-- column file_bytes [bytes]: the page cache in memory_bytes
 -- column memory_limit_hit_count [count]: times that its limit made it reclaim memory
--- column oom_kill_count [count]: its processes that were killed by the OOM killer
+-- column oom_kill_count [count]: processes of the group that the OOM killer killed
 -- column read_bytes [bytes]: bytes read from block devices
--- column write_bytes [bytes]: bytes written to them
+-- column write_bytes [bytes]: bytes written to block devices
 -- column read_bytes_per_s [bytes/s]: read_bytes per second
 -- column write_bytes_per_s [bytes/s]: write_bytes per second
 -- column read_count [count]: requests to read
 -- column write_count [count]: requests to write
 -- column task_count [count]: tasks (processes and threads) at the end
--- column task_limit_count [count]: how many it may have; NULL: no limit
+-- column task_limit_count [count]: how many tasks it may have; NULL: no limit
 -- column cpu_pressure_ns [ns]: time in which some of its tasks waited for a CPU (PSI some)
 -- column cpu_pressure_ratio [ratio]: cpu_pressure_ns as a share of the interval
 -- column memory_pressure_ns [ns]: time in which some of its tasks waited for memory
 -- column memory_pressure_ratio [ratio]: memory_pressure_ns as a share of the interval
--- column memory_pressure_full_ns [ns]: time in which all of its tasks that had work did
+-- column memory_pressure_full_ns [ns]: time in which all of its tasks that had work waited for memory
 -- column io_pressure_ns [ns]: time in which some of its tasks waited for input or output
 -- column io_pressure_ratio [ratio]: io_pressure_ns as a share of the interval
--- column io_pressure_full_ns [ns]: time in which all of its tasks that had work did
+-- column io_pressure_full_ns [ns]: time in which all of its tasks that had work waited for input or output
 WITH seen AS (
   -- What the names of both versions mean; times in ns. A value of 2^62 and more is how version 1 shows no limit.
   SELECT source_id, snapshot, ts_ns, cgroup AS hierarchy, regexp_replace(cgroup, '^[^/]*:', '') AS cgroup, name,

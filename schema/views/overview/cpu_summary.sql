@@ -1,11 +1,11 @@
 -- cpu_summary: what each CPU spent its time on over the whole capture, as the averages of mpstat -P ALL
 -- grain: a CPU, and a row `all` for the CPUs together
 -- source: cpu_utilization
--- caveat: shares of sums, not means of the intervals' shares; cpu_utilization has the intervals
--- caveat: a CPU whose counters did not move at all is idle, as mpstat has it
+-- caveat: ratios are made of sums, they are not means of the intervals' ratios; cpu_utilization has the intervals
+-- caveat: a CPU whose counters did not change counts as idle, as in mpstat
 -- diff no: cpu_utilization is compared, with the noise of its intervals
 -- as in cpu_utilization: cpu, busy_ns
--- column busy_ratio [ratio]: its share of cpu_ns, and so on
+-- column busy_ratio [ratio]: busy_ns as a share of cpu_ns; the other ratios likewise
 -- column busy_max_ratio [ratio]: busy_ratio of the busiest interval
 -- column user_ns [ns]: in user mode, guests not included
 -- column user_ratio [ratio]: in user mode
@@ -21,11 +21,11 @@
 -- as in cpu_utilization: softirq_ratio
 -- column steal_ns [ns]: not given by the hypervisor
 -- as in cpu_utilization: steal_ratio
--- column steal_max_ratio [ratio]: steal_ratio of the interval with the largest
+-- column steal_max_ratio [ratio]: the largest steal_ratio of an interval
 -- as in cpu_utilization: guest_ns, guest_ratio, guest_nice_ns, guest_nice_ratio
 -- column idle_ns [ns]: idle, iowait not included
 -- column idle_ratio [ratio]: idle
--- column cpu_ns [ns]: all of them together
+-- column cpu_ns [ns]: sum of all these times
 WITH total AS (
   SELECT cpu, max(busy_ratio) AS busy_max_ratio, max(steal_ratio) AS steal_max_ratio,
     @total(busy_ns) AS busy, @total(user_ns) AS "user", @total(nice_ns) AS nice, @total(system_ns) AS system, @total(iowait_ns) AS iowait,

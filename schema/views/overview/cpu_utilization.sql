@@ -2,9 +2,9 @@
 -- grain: an interval between two snapshots × CPU, and a row `all` for the CPUs together
 -- source: proc_cpu
 -- caveat: the kernel counts in ticks (10 ms with 100 ticks a second): shares of short intervals are coarse
--- caveat: iowait is idle time too, and unreliable: the kernel lets it go backwards. A counter that goes backwards counts as unchanged, and the row `all` adds up the CPUs' own figures
--- caveat: idle and iowait of a CPU that was offline start again from 0: they count from there where that fits into the interval (mpstat does so always, and shows nonsense after a small step back)
--- caveat: a CPU whose counters did not move at all is idle, as mpstat has it
+-- caveat: iowait is idle time, too, and unreliable: the kernel lets it go backwards. A counter that goes backwards counts as unchanged, and the row `all` adds up the CPUs' own figures
+-- caveat: idle and iowait of a CPU that was offline start again from 0: they count from 0 if that fits into the interval (mpstat always does so, and shows wrong values after a small step back)
+-- caveat: a CPU whose counters did not change counts as idle, as in mpstat
 -- diff by: -
 -- diff mean: busy_ratio, user_ratio, system_ratio, iowait_ratio, irq_ratio, softirq_ratio, steal_ratio
 -- diff where: cpu = 'all'
@@ -23,14 +23,14 @@
 -- column guest_nice_ratio [ratio]: running guests at low priority
 -- column idle_ratio [ratio]: idle, iowait not included
 -- column busy_ratio [ratio]: everything but idle, iowait and steal
--- column user_ns [ns]: the absolute of user_ratio, and so on
+-- column user_ns [ns]: user_ratio in ns; the other times likewise
 -- column nice_ns [ns]: in user mode at low priority
 -- as in proc_cpu: system_ns, iowait_ns, irq_ns, softirq_ns, steal_ns
 -- column guest_ns [ns]: running guests
 -- column guest_nice_ns [ns]: running guests at low priority
 -- column idle_ns [ns]: idle
 -- column busy_ns [ns]: everything but idle, iowait and steal
--- column cpu_ns [ns]: all of them together: what the ratios are shares of
+-- column cpu_ns [ns]: sum of all these times: the ratios are shares of it
 WITH counter AS (
   -- user and nice hold the guests' time as well.
   SELECT source_id, snapshot, ts_ns, cpu,

@@ -1,9 +1,9 @@
 -- disk_utilization: what each disk did, as iostat -xz prints it
 -- grain: an interval between two snapshots × block device; none for devices that were never used since boot
 -- source: proc_disk
--- caveat: partitions and the devices below device-mapper and md have rows of their own: their sums count a request twice
--- caveat: util_ratio says how long at least one request was in flight. A device that serves many at a time (SSD, RAID) can do more at 1; and a request that takes long from before the interval can lift it above 1
--- caveat: a device that appears counts from 0, as does one whose counters start again; times wrap at 2^32 ms, counts of 32-bit kernels at 2^32, and are taken on from there
+-- caveat: partitions and the devices below device-mapper and md have rows of their own: a sum over all rows counts a request twice
+-- caveat: util_ratio says how long at least one request was in flight. A device that serves many requests at a time (SSD, RAID) can do more even at 1; a long request that began before the interval can lift it above 1
+-- caveat: a device that appears, or whose counters start again, counts from 0; times wrap at 2^32 ms, counts of 32-bit kernels at 2^32, and go on correctly from there
 -- diff by: device
 -- diff sum: read_count, write_count, discard_count, flush_count, read_bytes, write_bytes
 -- diff mean: util_ratio, queue_length, read_await_ns by read_count, write_await_ns by write_count, request_size_bytes by read_count + write_count
@@ -22,9 +22,9 @@
 -- column read_merge_per_s [1/s]: reads merged into others (rrqm/s)
 -- column write_merge_per_s [1/s]: writes merged into others (wrqm/s)
 -- column discard_merge_per_s [1/s]: discards merged into others (drqm/s)
--- column read_merge_ratio [ratio]: of all reads, those that were merged (%rrqm)
--- column write_merge_ratio [ratio]: of all writes, those that were merged (%wrqm)
--- column discard_merge_ratio [ratio]: of all discards, those that were merged (%drqm)
+-- column read_merge_ratio [ratio]: merged reads as a share of all reads (%rrqm)
+-- column write_merge_ratio [ratio]: merged writes as a share of all writes (%wrqm)
+-- column discard_merge_ratio [ratio]: merged discards as a share of all discards (%drqm)
 -- column read_await_ns [ns]: mean time of a read, in the queue and in the device (r_await); NULL without one
 -- column write_await_ns [ns]: mean time of a write (w_await)
 -- column discard_await_ns [ns]: mean time of a discard (d_await)
@@ -36,7 +36,7 @@
 -- column queue_length [count]: mean number of requests in the queue and in the device (aqu-sz)
 -- column in_flight_count [count]: requests in flight at the end of the interval
 -- column util_ratio [ratio]: share of the interval with a request in flight (%util)
--- column busy_ns [ns]: the absolute of util_ratio
+-- column busy_ns [ns]: util_ratio in ns
 -- column read_count [count]: reads completed in the interval
 -- column write_count [count]: writes completed in the interval
 -- column discard_count [count]: discards completed in the interval
@@ -44,9 +44,9 @@
 -- column read_bytes [bytes]: read in the interval
 -- column write_bytes [bytes]: written in the interval
 -- column discard_bytes [bytes]: discarded in the interval
--- column read_merge_count [count]: the absolute of read_merge_ratio
--- column write_merge_count [count]: the absolute of write_merge_ratio
--- column discard_merge_count [count]: the absolute of discard_merge_ratio
+-- column read_merge_count [count]: reads merged into others, in the interval
+-- column write_merge_count [count]: writes merged into others, in the interval
+-- column discard_merge_count [count]: discards merged into others, in the interval
 WITH snapshot_before AS (
   SELECT source_id, snapshot, lag(snapshot) OVER w AS before, ts_ns - lag(ts_ns) OVER w AS interval_ns
   FROM (SELECT source_id, snapshot, max(ts_ns) AS ts_ns FROM proc_disk GROUP BY source_id, snapshot)

@@ -2,12 +2,12 @@
 -- grain: a level, the most severe first; none if the log was not recorded
 -- source: kernel_log
 -- caveat: kernel_log has the messages
--- diff no: most messages are of the time before the capture: their number says how long the host was up
+-- diff no: most messages are older than the capture: their number says how long the host was up
 -- column level: emerg, alert, crit, err, warn, notice, info, debug
 -- column message_count [count]: messages of this level
--- column in_capture_count [count]: those of them that were logged while the capture was recorded
+-- column in_capture_count [count]: messages of this level that were logged while the capture was recorded
 -- column severe_count [count]: messages of this level or a more severe one
--- column severe_in_capture_count [count]: those of them that were logged while the capture was recorded
+-- column severe_in_capture_count [count]: messages of this level or a more severe one that were logged while the capture was recorded
 WITH level (place, level) AS (
   VALUES (0, 'emerg'), (1, 'alert'), (2, 'crit'), (3, 'err'), (4, 'warn'), (5, 'notice'), (6, 'info'), (7, 'debug')
 ), counted AS (

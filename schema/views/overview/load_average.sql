@@ -1,8 +1,8 @@
 -- load_average: load averages beside the number of CPUs, as uptime prints them
 -- grain: a snapshot of /proc/loadavg
 -- source: proc_load, proc_cpu, capture
--- caveat: Linux counts threads in uninterruptible sleep too: a high load is not always a want of CPU
--- caveat: the averages decay over minutes: they look back beyond the start of the capture
+-- caveat: Linux counts threads in uninterruptible sleep, too: a high load does not always mean that CPU is short
+-- caveat: the averages decay over minutes: they also cover time before the start of the capture
 -- diff by: -
 -- diff mean: load_per_cpu, load_1min, runnable_count, thread_count
 -- diff apart: load_per_cpu, thread_count
@@ -11,7 +11,7 @@
 -- as in proc_load: ts_ns, load_1min, load_5min, load_15min, runnable_count, thread_count
 -- column cpu_count [count]: CPUs online at this moment
 -- column load_per_cpu [count]: load_1min divided by cpu_count; above 1, threads had to wait, or slept uninterruptibly
--- column trend: rising, falling or steady: load_1min beside load_15min; steady if they differ by a tenth of it or less
+-- column trend: rising, falling or steady: load_1min compared with load_15min; steady if they differ by a tenth of load_15min or less
 WITH online AS (
   SELECT source_id, snapshot, count(DISTINCT cpu) AS cpu_count
   FROM proc_cpu

@@ -1,9 +1,9 @@
 -- memory: what memory was used for, as free prints it, and what the kernel keeps
 -- grain: a snapshot
 -- source: proc_memory
--- caveat: a column is NULL where the kernel does not say. available (Linux 3.14) is an estimate of what programs can get without swapping
--- caveat: used is what free of procps 4 prints: total without available; where the kernel has no estimate, total without free, buffers and cache
--- caveat: where the estimate is larger than the memory there is (a container's meminfo), available is what is free, as free has it
+-- caveat: a column is NULL if the kernel does not show it. available (Linux 3.14) is an estimate of what programs can get without swapping
+-- caveat: used is what free of procps 4 prints: total without available; if the kernel has no estimate, total without free, buffers and cache
+-- caveat: if the estimate is larger than the memory (a container's meminfo), available is the free memory, as in free
 -- diff by: -
 -- diff mean: available_bytes, used_bytes, free_bytes, cache_bytes, anon_bytes, slab_bytes, dirty_bytes, writeback_bytes, swap_used_bytes, committed_bytes, page_tables_bytes
 -- diff apart: available_bytes, swap_used_bytes
@@ -29,7 +29,7 @@
 -- column committed_bytes [bytes]: memory promised to programs
 -- as in proc_memory: commit_limit_bytes
 -- column huge_page_total_count [count]: huge pages set aside
--- column huge_page_free_count [count]: those not in use
+-- column huge_page_free_count [count]: huge pages not in use
 -- as in proc_memory: huge_page_size_bytes
 -- column anon_huge_bytes [bytes]: anonymous memory in transparent huge pages
 SELECT

@@ -1,25 +1,25 @@
 -- net_summary: what each network interface carried and lost over the whole capture, as the averages of sar -n DEV,EDEV
 -- grain: an interface that carried or lost a packet
 -- source: net_utilization
--- caveat: the interfaces of the network namespace that the recorder ran in, not those of containers
--- caveat: a mean hides bursts: read the busiest interval beside it; net_utilization has all intervals
+-- caveat: it has the interfaces of the network namespace that the recorder ran in, not those of containers
+-- caveat: a mean hides bursts: also look at the busiest interval; net_utilization has all intervals
 -- diff no: net_utilization is compared, with the noise of its intervals
 -- column interface: its name
 -- column duration_ns [ns]: the time between the snapshots that saw it
 -- column rx_packet_count [count]: packets received
 -- column tx_packet_count [count]: packets sent
--- column packet_count [count]: both together
+-- column packet_count [count]: packets received and sent
 -- as in net_utilization: rx_packet_per_s, tx_packet_per_s
--- column rx_bytes [bytes]: received
--- column tx_bytes [bytes]: sent
--- column link_bytes [bytes]: both together
+-- column rx_bytes [bytes]: bytes received
+-- column tx_bytes [bytes]: bytes sent
+-- column link_bytes [bytes]: bytes received and sent
 -- as in net_utilization: rx_bytes_per_s, tx_bytes_per_s
--- column util_ratio [ratio]: share of the link's speed in use (%ifutil), over the time in which the speed is known; NULL without
+-- column util_ratio [ratio]: share of the link's speed in use (%ifutil), over the time in which the speed is known; NULL if it is never known
 -- column util_max_ratio [ratio]: util_ratio of the busiest interval
 -- column error_count [count]: packets that were received with an error or could not be sent
--- column error_max_count [count]: the most of them in an interval
--- column drop_count [count]: packets that were dropped, received or to be sent
--- column drop_max_count [count]: the most of them in an interval
+-- column error_max_count [count]: most packets with such an error in an interval
+-- column drop_count [count]: packets that were dropped, both received ones and those to be sent
+-- column drop_max_count [count]: most dropped packets in an interval
 SELECT
   interface, @total(interval_ns) AS duration_ns,
   @total(rx_packet_count) AS rx_packet_count, @total(tx_packet_count) AS tx_packet_count, @total(rx_packet_count::HUGEINT + tx_packet_count) AS packet_count,

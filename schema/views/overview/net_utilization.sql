@@ -1,9 +1,9 @@
 -- net_utilization: what each network interface carried, as sar -n DEV,EDEV prints it
 -- grain: an interval between two snapshots × interface
 -- source: proc_net_dev, proc_net_link
--- caveat: the interfaces of the network namespace that the recorder ran in, not those of containers
--- caveat: an interface that appears counts from 0, as does one whose counters start again; 32-bit counters wrap at 2^32 and are taken on from there
--- caveat: the use of a link is of what it can carry in one direction if it is full duplex, of both directions together if not, or if that is unknown
+-- caveat: it has the interfaces of the network namespace that the recorder ran in, not those of containers
+-- caveat: an interface that appears, or whose counters start again, counts from 0; 32-bit counters wrap at 2^32 and go on correctly from there
+-- caveat: util_ratio is for the busier direction if the link is full duplex; if it is half duplex, or if that is unknown, it is for both directions together
 -- diff by: interface
 -- diff sum: rx_packet_count, tx_packet_count, rx_bytes, tx_bytes, rx_error_count, tx_error_count, rx_drop_count, tx_drop_count
 -- diff mean: util_ratio
@@ -29,7 +29,7 @@
 -- column rx_fifo_error_per_s [1/s]: overruns of the receive queue (rxfifo/s)
 -- column tx_fifo_error_per_s [1/s]: overruns of the send queue (txfifo/s)
 -- column util_ratio [ratio]: share of the link's speed in use (%ifutil); NULL where the speed is unknown
--- column speed_bits_per_s [bits/s]: the link's speed: what util_ratio is a share of
+-- column speed_bits_per_s [bits/s]: the link's speed: util_ratio is a share of it
 -- column rx_packet_count [count]: packets received in the interval
 -- column tx_packet_count [count]: packets sent in the interval
 -- column rx_bytes [bytes]: received in the interval

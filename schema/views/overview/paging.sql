@@ -1,9 +1,9 @@
 -- paging: paging, faults and reclaim, as sar -B prints them, refaults and swapping beside them
 -- grain: an interval between two snapshots
 -- source: proc_vmstat
--- caveat: page_in and page_out are all of the block devices' input and output, not only that of page faults
--- caveat: pages of the kernel's size; efficiency is steal over scan: low means that reclaim looks at many pages to get few
--- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval; one that the kernel does not have is NULL
+-- caveat: page_in and page_out count all input and output of the block devices, not only that of page faults
+-- caveat: pages have the kernel's page size; efficiency is steal over scan: a low value means that reclaim looks at many pages to get few
+-- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval; a counter that the kernel does not have is NULL
 -- diff by: -
 -- diff sum: page_in_bytes, page_out_bytes, fault_count, major_fault_count, scan_pages, steal_pages, refault_pages, oom_kill_count
 -- diff apart: page_in_bytes, page_out_bytes, fault_count, scan_pages
@@ -15,9 +15,9 @@
 -- column major_fault_per_s [1/s]: page faults that had to read (majflt/s)
 -- column free_pages_per_s [pages/s]: pages given back (pgfree/s)
 -- column scan_kswapd_pages_per_s [pages/s]: pages looked at by kswapd (pgscank/s)
--- column scan_direct_pages_per_s [pages/s]: pages looked at by threads that wanted memory: they wait meanwhile (pgscand/s)
+-- column scan_direct_pages_per_s [pages/s]: pages looked at by threads that needed memory and waited for it meanwhile (pgscand/s)
 -- column steal_pages_per_s [pages/s]: pages reclaimed (pgsteal/s)
--- column reclaim_ratio [ratio]: pages reclaimed as a share of those looked at (%vmeff); NULL when none was
+-- column reclaim_ratio [ratio]: pages reclaimed as a share of those looked at (%vmeff); NULL if none was looked at
 -- column refault_file_pages_per_s [pages/s]: file pages read again soon after they were evicted: the cache is too small
 -- column refault_anon_pages_per_s [pages/s]: anonymous pages swapped in again soon after they were evicted
 -- column swap_in_pages_per_s [pages/s]: pages swapped in
@@ -26,8 +26,8 @@
 -- column page_out_bytes [bytes]: written to block devices in the interval
 -- column fault_count [count]: page faults in the interval
 -- column major_fault_count [count]: page faults that had to read, in the interval
--- column minor_fault_count [count]: page faults that had not
--- column scan_pages [pages]: pages looked at: what reclaim_ratio is a share of
+-- column minor_fault_count [count]: page faults that did not have to read, in the interval
+-- column scan_pages [pages]: pages looked at in the interval: reclaim_ratio is a share of them
 -- column steal_pages [pages]: pages reclaimed in the interval
 -- column refault_pages [pages]: pages evicted too early, in the interval
 -- column oom_kill_count [count]: processes killed by the OOM killer, in the interval

@@ -1,7 +1,7 @@
 -- pressure: how long threads could not continue because CPU, memory or input/output was short, or because of interrupts
 -- grain: an interval between two snapshots × resource
 -- source: proc_pressure
--- caveat: the kernel counts the time in which at least one thread waited, not how many did; full of the CPU is always 0 for the whole host
+-- caveat: the kernel counts the time in which at least one thread waited, not how many threads waited; full of the CPU is always 0 for the whole host
 -- caveat: a kernel without pressure stall information (psi=1, CONFIG_PSI) has no rows
 -- diff by: resource
 -- diff mean: some_ratio, full_ratio
@@ -10,15 +10,15 @@
 -- keys: ts_ns, interval_ns
 -- as in proc_pressure: resource
 -- column some_ratio [ratio]: share of the interval in which at least one thread waited
--- column full_ratio [ratio]: share of the interval in which all that were not idle waited; NULL where the kernel does not count that
--- column some_ns [ns]: the absolute of some_ratio
--- column full_ns [ns]: the absolute of full_ratio
+-- column full_ratio [ratio]: share of the interval in which all threads that were not idle waited; NULL if the kernel does not count that
+-- column some_ns [ns]: some_ratio in ns
+-- column full_ns [ns]: full_ratio in ns
 -- column some_avg10_ratio [ratio]: the kernel's own average over 10 s, at the end of the interval
--- column some_avg60_ratio [ratio]: over 60 s
--- column some_avg300_ratio [ratio]: over 300 s
+-- column some_avg60_ratio [ratio]: the kernel's own average over 60 s
+-- column some_avg300_ratio [ratio]: the kernel's own average over 300 s
 -- column full_avg10_ratio [ratio]: the kernel's own average over 10 s, at the end of the interval
--- column full_avg60_ratio [ratio]: over 60 s
--- column full_avg300_ratio [ratio]: over 300 s
+-- column full_avg60_ratio [ratio]: the kernel's own average over 60 s
+-- column full_avg300_ratio [ratio]: the kernel's own average over 300 s
 WITH pair AS (
   SELECT *, lag(total_ns) OVER w AS before_ns, ts_ns - lag(ts_ns) OVER w AS interval_ns
   FROM proc_pressure

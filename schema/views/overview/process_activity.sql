@@ -2,9 +2,9 @@
 -- grain: an interval between two snapshots × process that was in the later one
 -- source: proc_process, proc_thread, thread, process_name, capture
 -- caveat: CPU time is counted in ticks (10 ms with 100 ticks a second) and adjusted to the exact total: the split into user and system time is an estimate
--- caveat: CPU time, faults and storage are the process's own totals, ended threads included; where a capture has no files of processes they are sums over its threads. Switches and run_queue_ns are always sums over the threads that a snapshot saw: what a thread did after its last snapshot is not in them. Without files of threads the switches are those of /proc/PID/status where the process has one thread, else unknown. (pidstat -w without -t shows the main thread's switches only.)
--- caveat: a process that started since the last snapshot counts from its start, known to a tick
--- caveat: bytes read and written are storage's; what the page cache answered is in read_char_bytes of proc_process
+-- caveat: CPU time, faults and storage are the process's own totals, ended threads included; if a capture has no files of processes, they are sums over its threads. Switches and run_queue_ns are always sums over the threads that a snapshot saw: what a thread did after its last snapshot is not included. Without files of threads, the switches are those of /proc/PID/status if the process has one thread, else unknown. (pidstat -w without -t shows the main thread's switches only.)
+-- caveat: a process that started since the last snapshot counts from its start, which is known to one tick
+-- caveat: bytes read and written are those of storage; what the page cache answered is in read_char_bytes of proc_process
 -- diff by: comm
 -- diff sum: cpu_ns, run_queue_ns, block_delay_ns, major_fault_count, minor_fault_count, read_bytes, write_bytes, voluntary_switch_count, involuntary_switch_count
 -- diff level: resident_bytes, thread_count
@@ -12,14 +12,14 @@
 -- plot: intervals cpu_ratio, run_queue_ratio, resident_bytes, read_bytes_per_s, write_bytes_per_s by pid, comm
 -- keys: ts_ns, interval_ns, upid, pid
 -- column comm: its name at the end of the interval
--- column user_ratio [ratio]: CPU time in user mode as a share of one CPU: may be more than 1
+-- column user_ratio [ratio]: CPU time in user mode as a share of one CPU; it may be more than 1
 -- column system_ratio [ratio]: CPU time in the kernel as a share of one CPU
--- column cpu_ratio [ratio]: both together
+-- column cpu_ratio [ratio]: user_ratio and system_ratio together
 -- column user_ns [ns]: CPU time in user mode, guests included
 -- column system_ns [ns]: CPU time in the kernel
--- column cpu_ns [ns]: both together
--- column run_queue_ns [ns]: time its threads waited for a CPU, added up
--- column run_queue_ratio [ratio]: run_queue_ns as a share of the interval: may be more than 1
+-- column cpu_ns [ns]: user_ns and system_ns together
+-- column run_queue_ns [ns]: time its threads waited for a CPU, all threads together
+-- column run_queue_ratio [ratio]: run_queue_ns as a share of the interval; it may be more than 1
 -- as in proc_process: block_delay_ns, minor_fault_count, major_fault_count
 -- column minor_fault_per_s [1/s]: minor_fault_count per second
 -- column major_fault_per_s [1/s]: major_fault_count per second

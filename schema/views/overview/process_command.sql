@@ -1,16 +1,16 @@
--- process_command: what each recorded process was started as: command line, control group, parent, as ps -ef shows it
--- grain: a process, since when it was seen to be so: a program that it executes, another control group
+-- process_command: how each recorded process was started: command line, control group, parent, as ps -ef shows it
+-- grain: a process, from the time at which it was first seen with this program and control group
 -- source: proc_command, process, process_name
--- caveat: looked at at a lower rate than the other snapshots: a process that lives shortly has no row, a change has the time at which it was seen
+-- caveat: these files are read at a lower rate than the other snapshots: a short-lived process has no row, and a change has the time at which it was seen
 -- caveat: arguments are joined by spaces and cut at 4 KiB; kernel threads have none
 -- diff no: names, no figures
--- column ts_ns [ns]: when it was first seen so
--- column until_ts_ns [ns]: when it was first seen otherwise; NULL: it was not
+-- column ts_ns [ns]: when this was first seen
+-- column until_ts_ns [ns]: when something else was first seen; NULL: never
 -- keys: upid, pid
--- column comm: its name when it was first seen so
+-- column comm: its name when this was first seen
 -- as in process: parent_upid
--- column parent_pid: its process id
--- column parent_comm: its name then
+-- column parent_pid: the parent's process id
+-- column parent_comm: the parent's name then
 -- as in process: start_ts_ns, end_ts_ns
 -- as in proc_command: command_line, cgroup
 SELECT

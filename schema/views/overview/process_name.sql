@@ -1,12 +1,12 @@
--- process_name: what each process was called, and from when to when: the names of its main thread
--- grain: a process and a name, for as long as it had it
+-- process_name: the names of each process over time: those of its main thread
+-- grain: a process and a name, for the time that it had this name
 -- source: process, thread, thread_name
--- caveat: a name counts from when the capture saw it: from the exec or the change where that was recorded, else from the first event or snapshot that had it
--- caveat: names without times: it has the first and the last of a thread; sample.name_id says which one a sample had
+-- caveat: a name counts from the moment that the capture saw it: from the exec or the change if that was recorded, else from the first event or snapshot with this name
+-- caveat: if names have no times, a thread has its first and its last name only; sample.name_id says which one a sample had
 -- diff no: names, no figures
 -- keys: upid, pid
--- column since_ts_ns [ns]: from when on; what it was called first holds for the time before as well: the least number there is
--- column until_ts_ns [ns]: the last moment; of the last name the greatest number there is
+-- column since_ts_ns [ns]: when the name began; the first name also holds for the time before, so it has the smallest number there is
+-- column until_ts_ns [ns]: the last moment with this name; the last name has the largest number there is
 -- column name: the name; NULL if the capture does not say
 SELECT p.upid, p.pid,
   CASE WHEN lag(n.ts_ns) OVER w IS NULL THEN -9223372036854775808 ELSE n.ts_ns END AS since_ts_ns,

@@ -1,7 +1,7 @@
 -- tcp_activity: what TCP did on the whole host, as sar -n TCP,ETCP prints it, and what listening sockets refused
 -- grain: an interval between two snapshots
 -- source: proc_net_counter
--- caveat: the network namespace that the recorder ran in, IPv4 and IPv6 together: containers have counters of their own
+-- caveat: it counts the network namespace that the recorder ran in, IPv4 and IPv6 together; containers have counters of their own
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval
 -- diff by: -
 -- diff sum: active_open_count, passive_open_count, in_segment_count, out_segment_count, retransmit_count, listen_overflow_count, listen_drop_count
@@ -20,13 +20,13 @@
 -- column out_reset_per_s [1/s]: resets sent (orsts/s)
 -- column timeout_per_s [1/s]: retransmission timers that expired (TCPTimeouts)
 -- column listen_overflow_per_s [1/s]: connections refused because the accept queue was full (ListenOverflows)
--- column listen_drop_per_s [1/s]: connection requests dropped by listening sockets, for whatever reason (ListenDrops)
+-- column listen_drop_per_s [1/s]: connection requests dropped by listening sockets, for any reason (ListenDrops)
 -- column retransmit_ratio [ratio]: segments sent again as a share of those sent
 -- column established_count [count]: connections that were open at the end of the interval
 -- column active_open_count [count]: connections opened by this host, in the interval
 -- column passive_open_count [count]: connections accepted in the interval
 -- column in_segment_count [count]: segments received in the interval
--- column out_segment_count [count]: segments sent in the interval: what retransmit_ratio is a share of
+-- column out_segment_count [count]: segments sent in the interval: retransmit_ratio is a share of them
 -- column retransmit_count [count]: segments sent again in the interval
 -- column timeout_count [count]: retransmission timers that expired in the interval
 -- column listen_overflow_count [count]: connections refused because the accept queue was full, in the interval

@@ -1,7 +1,7 @@
 -- tcp_summary: what TCP did on the whole host over the whole capture, as the averages of sar -n TCP,ETCP, and what listening sockets refused
 -- grain: the capture, if two snapshots are in it
 -- source: tcp_activity
--- caveat: the network namespace that the recorder ran in, IPv4 and IPv6 together: containers have counters of their own
+-- caveat: it counts the network namespace that the recorder ran in, IPv4 and IPv6 together; containers have counters of their own
 -- caveat: tcp_activity has the intervals
 -- diff no: tcp_activity is compared, with the noise of its intervals
 -- column duration_ns [ns]: the time between the first and the last snapshot
@@ -14,11 +14,11 @@
 -- column retransmit_count [count]: segments sent again
 -- as in tcp_activity: retransmit_per_s
 -- column retransmit_ratio [ratio]: retransmit_count as a share of out_segment_count
--- column retransmit_max_ratio [ratio]: retransmit_ratio of the interval with the largest
+-- column retransmit_max_ratio [ratio]: the largest retransmit_ratio of an interval
 -- column timeout_count [count]: retransmission timers that expired
 -- column listen_overflow_count [count]: connections refused because the accept queue was full
--- column listen_drop_count [count]: connection requests dropped by listening sockets, for whatever reason: these among them
--- column listen_drop_max_count [count]: the most of them in an interval
+-- column listen_drop_count [count]: connection requests dropped by listening sockets, for any reason: those in listen_overflow_count are among them
+-- column listen_drop_max_count [count]: most dropped connection requests in an interval
 SELECT
   @total(interval_ns) AS duration_ns,
   @total(active_open_count) AS active_open_count, @total(passive_open_count) AS passive_open_count,

@@ -1,8 +1,8 @@
 -- thread_census: how many threads of each process have which name and state, as ps -T -o stat,comm | sort | uniq -c counts them
 -- grain: a snapshot × process × name × state
 -- source: proc_thread, thread, process_name
--- caveat: a state is that of a moment: a thread that runs now and then is mostly seen asleep. What it is over time: off_cpu_by_thread, from events
--- caveat: a sleeping thread that has not run is looked at in each fourth snapshot: until then one that was woken and waits for a CPU still counts as sleeping
+-- caveat: a state is that of a moment: a thread that runs now and then is mostly seen asleep. off_cpu_by_thread has the states over time, from events
+-- caveat: a sleeping thread that has not run is read in every fourth snapshot only: until then, a thread that was woken and waits for a CPU still counts as sleeping
 -- caveat: wait_channel needs a kernel that shows it (CONFIG_STACKTRACE and root)
 -- diff by: process, comm, state_name
 -- diff level: thread_count

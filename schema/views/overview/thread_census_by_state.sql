@@ -1,7 +1,7 @@
 -- thread_census_by_state: how many threads there were in each state, all processes together
 -- grain: a snapshot × state
 -- source: thread_census, proc_load
--- caveat: a recording of some processes has only their threads: host_thread_count beside seen_thread_count says how many others there were
+-- caveat: a recording of some processes has only their threads: compare host_thread_count with seen_thread_count to see how many others there were
 -- caveat: a state is that of a moment: a thread that runs now and then is mostly seen asleep
 -- diff no: thread_census is compared, by process and name
 -- plot: intervals thread_count by state_name
@@ -12,8 +12,8 @@
 -- as in thread_census: state_name
 -- column thread_count [count]: threads in this state
 -- column seen_thread_count [count]: threads of this snapshot in all states
--- column host_thread_count [count]: threads that the host had then, by /proc/loadavg
--- column is_partial: whether these are more than twice as many: the capture then has only some processes
+-- column host_thread_count [count]: threads that the host had then, according to /proc/loadavg
+-- column is_partial: true if host_thread_count is more than twice seen_thread_count: the capture then has only some processes
 WITH counted AS (
   SELECT min(ts_ns) AS ts_ns, snapshot, state, state_name, bool_or(is_last) AS is_last, @total(thread_count) AS thread_count
   FROM thread_census

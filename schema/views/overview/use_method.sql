@@ -1,8 +1,8 @@
 -- use_method: utilization, saturation and errors of every resource, over the whole capture and in its worst interval
 -- grain: a figure of a resource
 -- source: cpu_summary, scheduler_summary, memory_summary, vm_summary, pressure, disk_summary, block_summary, net_summary, tcp_summary, kernel_log
--- caveat: a resource without a row of a kind is not known to be idle or free of errors: the capture does not say (view_coverage names what is missing)
--- caveat: a mean hides bursts: read the worst interval beside it
+-- caveat: a resource without a row of a kind may still be busy or have errors: the capture does not say (view_coverage names what is missing)
+-- caveat: a mean hides bursts: also look at the worst interval
 -- caveat: disks and interfaces that were not used in the capture are left out
 -- diff no: figures of other views, which are compared there
 -- column resource: cpu, memory, swap, disk, network
@@ -10,10 +10,10 @@
 -- column kind: utilization, saturation or errors
 -- column metric: what the figure says
 -- column value: the figure over the whole capture; errors and drops are counts
--- column worst_value: the same of the interval in which it was the largest; NULL where it is not known by intervals
+-- column worst_value: the largest value of an interval; NULL if the figure is not known for each interval
 -- column unit: the unit of both: ratio is a share from 0 to 1
--- column absolute_value: a share in absolute terms (busy time, used memory); of errors, drops and refusals, the events that they were among
--- column absolute_unit: its unit
+-- column absolute_value: what a share amounts to (busy time, used memory); for errors, drops and refusals, the number of all events that they are part of
+-- column absolute_unit: the unit of absolute_value
 -- column view_name: the view or table that it comes from
 WITH figure AS (
   SELECT 1 AS place, 'cpu' AS resource, NULL AS instance, 'utilization' AS kind, 'busy' AS metric,

@@ -1,8 +1,8 @@
 -- vm_activity: run queue, memory, swap, block input and output, interrupts, switches and CPU, as vmstat prints them
 -- grain: an interval between two snapshots
 -- source: proc_system, proc_memory, proc_vmstat, cpu_utilization, page_size
--- caveat: runnable and blocked are counts of the moment at the end of the interval. The recorder itself is one of the runnable
--- caveat: vmstat's us holds usr and nice, its sy holds sys, irq and soft: so do user_ratio and system_ratio here. Time in guests is apart (gu of newer versions; procps 4.0.2 leaves it out, and its row does not add up to 100)
+-- caveat: runnable and blocked are counts at the end of the interval. The recorder itself is one of the runnable threads
+-- caveat: user_ratio is vmstat's us, which holds usr and nice; system_ratio is its sy, which holds sys, irq and soft. Time in guests is separate (gu of newer versions; procps 4.0.2 leaves it out, and its row does not add up to 100)
 -- caveat: what the kernel counts in pages is NULL if their size is unknown
 -- caveat: a counter that goes backwards and did not wrap at 2^32 is unknown in that interval
 -- diff by: -
@@ -32,12 +32,12 @@
 -- column iowait_ratio [ratio]: idle with a request in flight (wa)
 -- column steal_ratio [ratio]: not given by the hypervisor (st)
 -- column guest_ratio [ratio]: running guests (gu)
--- column user_ns [ns]: the absolute of user_ratio, over all CPUs
--- column system_ns [ns]: the absolute of system_ratio
--- column idle_ns [ns]: the absolute of idle_ratio
--- column iowait_ns [ns]: the absolute of iowait_ratio
--- column steal_ns [ns]: the absolute of steal_ratio
--- column guest_ns [ns]: the absolute of guest_ratio
+-- column user_ns [ns]: user_ratio in ns, over all CPUs
+-- column system_ns [ns]: system_ratio in ns, over all CPUs
+-- column idle_ns [ns]: idle_ratio in ns, over all CPUs
+-- column iowait_ns [ns]: iowait_ratio in ns, over all CPUs
+-- column steal_ns [ns]: steal_ratio in ns, over all CPUs
+-- column guest_ns [ns]: guest_ratio in ns, over all CPUs
 -- column swap_in_bytes [bytes]: swapped in, in the interval
 -- column swap_out_bytes [bytes]: swapped out, in the interval
 -- column block_in_bytes [bytes]: read from block devices in the interval

@@ -1,26 +1,26 @@
 -- vm_summary: switches, interrupts, swapping and reclaim of the whole host over the whole capture, and their worst interval
 -- grain: the capture, if two snapshots are in it
 -- source: vm_activity, paging
--- caveat: runnable and blocked are counts of moments: the largest that a snapshot saw. The recorder itself is one of the runnable
+-- caveat: runnable and blocked are counts of moments: the largest that a snapshot saw. The recorder itself is one of the runnable threads
 -- caveat: vm_activity and paging have the intervals
 -- diff no: vm_activity and paging are compared, with the noise of their intervals
 -- column duration_ns [ns]: the time between the first and the last snapshot
 -- column runnable_max_count [count]: the most threads that ran or waited for a CPU
 -- column blocked_max_count [count]: the most threads that waited for input or output
 -- column context_switch_count [count]: context switches
--- column context_switch_per_s [1/s]: per second
--- column context_switch_max_per_s [1/s]: per second of the interval with the most
+-- column context_switch_per_s [1/s]: context switches per second
+-- column context_switch_max_per_s [1/s]: the most context switches per second in an interval
 -- column interrupt_count [count]: interrupts
--- column interrupt_per_s [1/s]: per second
--- column interrupt_max_per_s [1/s]: per second of the interval with the most
+-- column interrupt_per_s [1/s]: interrupts per second
+-- column interrupt_max_per_s [1/s]: the most interrupts per second in an interval
 -- column fork_count [count]: processes and threads created
--- column swap_bytes [bytes]: swapped in and out
--- column swap_bytes_per_s [bytes/s]: per second
--- column swap_max_bytes_per_s [bytes/s]: per second of the interval with the most
--- column scan_direct_pages_per_s [pages/s]: pages looked at by threads that wanted memory, per second; NULL where the kernel does not count them
--- column scan_direct_max_pages_per_s [pages/s]: per second of the interval with the most
+-- column swap_bytes [bytes]: bytes swapped in and out
+-- column swap_bytes_per_s [bytes/s]: bytes swapped in and out per second
+-- column swap_max_bytes_per_s [bytes/s]: the most bytes swapped in and out per second in an interval
+-- column scan_direct_pages_per_s [pages/s]: pages looked at by threads that needed memory, per second; NULL if the kernel does not count them
+-- column scan_direct_max_pages_per_s [pages/s]: the most pages looked at by threads that needed memory, per second in an interval
 -- column oom_kill_count [count]: processes killed by the OOM killer
--- column oom_kill_max_count [count]: the most of them in an interval
+-- column oom_kill_max_count [count]: most processes killed by the OOM killer in an interval
 WITH activity AS (
   SELECT 1 AS whole, @total(interval_ns) AS duration_ns, max(runnable_count) AS runnable_max_count, max(blocked_count) AS blocked_max_count,
     @total(context_switch_count) AS context_switch_count, @rate(context_switch_count, interval_ns) AS context_switch_per_s,

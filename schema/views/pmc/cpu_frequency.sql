@@ -1,10 +1,10 @@
 -- cpu_frequency: how fast each CPU ran, and how busy it was at its actual and at its base clock (%RUN and %USED)
 -- grain: an interval of perf stat × CPU (or core, socket, thread, or everything, as it was counted)
 -- source: pmc_event, proc_cpu, capture
--- caveat: run_ratio (%RUN) is the share of time that the CPU was not idle; used_ratio (%USED) = run_ratio × effective / base clock: below run_ratio the CPU was slowed down (power management), above it it ran in turbo
+-- caveat: run_ratio (%RUN) is the share of time that the CPU was not idle; used_ratio (%USED) = run_ratio × effective / base clock: if it is below run_ratio, the CPU was slowed down (power management); if it is above, the CPU ran in turbo
 -- caveat: method says how effective_ghz was found: aperf/mperf, cycles/ref-cycles (both × base clock, as PerfSpect's metric_CPU operating frequency), cycles/busy time of /proc/stat, or cycles/task-clock as perf stat prints GHz; the last counts idle time as well where all CPUs were counted (-a), since task-clock then never stops
--- caveat: base_ghz is what msr/tsc/ counted in the interval, else what the CPU's model name says (@ 2.50GHz); without both the figures that need it are NULL
--- caveat: busy time of /proc/stat comes in ticks of 10 ms: effective_ghz is NULL where it is below 50 ms
+-- caveat: base_ghz is what msr/tsc/ counted in the interval, else what the CPU's model name says (@ 2.50GHz); if neither is known, the figures that need it are NULL
+-- caveat: busy time of /proc/stat comes in ticks of 10 ms: effective_ghz is NULL if busy time is below 50 ms
 -- caveat: events limited to user mode are not used
 -- caveat: in a virtual machine the counters may be synthetic
 -- diff by: -
@@ -16,8 +16,8 @@
 -- column reference_cycles [count]: the same time in cycles of the base clock (ref-cycles or mperf)
 -- column busy_ns [ns]: time that the CPU was not idle
 -- column effective_ghz [GHz]: the clock it ran at while it was busy
--- column base_ghz [GHz]: the clock that the CPU is sold with, at which its time stamp counter runs
--- column run_ratio [ratio]: busy_ns as a share of the interval (%RUN); of an aggregate, the CPUs that were busy on average
+-- column base_ghz [GHz]: the nominal clock of the CPU, at which its time stamp counter runs
+-- column run_ratio [ratio]: busy_ns as a share of the interval (%RUN); for an aggregate, the mean number of busy CPUs
 -- column used_ratio [ratio]: the work done as a share of what the base clock allows (%USED)
 -- column method: how effective_ghz was found
 WITH counted AS (

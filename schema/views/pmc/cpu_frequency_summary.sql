@@ -2,15 +2,15 @@
 -- grain: a CPU (or core, socket, thread, or everything, as it was counted)
 -- source: cpu_frequency
 -- caveat: the clock is the mean over the time that the CPU was busy; cpu_frequency has the intervals, and more caveats
--- caveat: an interval with cycles/task-clock, which may count idle time, is left out of the clock where another method is known for that CPU
+-- caveat: an interval with cycles/task-clock, which may count idle time, does not count for the clock if another method is known for that CPU
 -- diff no: cpu_frequency is compared, with the noise of its intervals
 -- column cpu: the CPU; or the core, socket, node or thread; or all
 -- as in cpu_frequency: effective_ghz
--- column base_ghz [GHz]: the clock that it is sold with
+-- column base_ghz [GHz]: the nominal clock of the CPU
 -- column busy_ns [ns]: time that it was not idle
 -- column run_ratio [ratio]: busy_ns as a share of the intervals in which it is known (%RUN)
 -- as in cpu_frequency: used_ratio
--- column method: how effective_ghz was found; several where the intervals of effective_ghz differ
+-- column method: how effective_ghz was found; several methods if they differ between intervals
 WITH clocked AS (
   SELECT *, coalesce(cpu::VARCHAR, aggregate, 'all') AS name,
     -- For counts without busy time (cycles / task-clock), the time at that clock is what the cycles took.

@@ -21,19 +21,19 @@
 -- column dtlb_misses [count]: data loads that needed a page walk
 -- column itlb_misses [count]: fetches that needed a page walk
 -- column branch_misses [count]: branches that were mispredicted
--- column machine_clears [count]: times that the pipeline was emptied, for memory ordering (false sharing), self-modifying code, …
--- column memory_ordering_clears [count]: those for memory ordering
+-- column machine_clears [count]: times that the pipeline was emptied because of memory ordering (false sharing), self-modifying code, …
+-- column memory_ordering_clears [count]: machine clears for memory ordering
 -- column l1d_loads_pki [1/1000 instructions]: l1d_loads per thousand instructions, and so on
--- column l1d_misses_pki [1/1000 instructions]: l1d_misses
--- column l2_misses_pki [1/1000 instructions]: l2_misses
+-- column l1d_misses_pki [1/1000 instructions]: l1d_misses per thousand instructions
+-- column l2_misses_pki [1/1000 instructions]: l2_misses per thousand instructions
 -- column llc_misses_pki [1/1000 instructions]: llc_misses
--- column dtlb_misses_pki [1/1000 instructions]: dtlb_misses
--- column itlb_misses_pki [1/1000 instructions]: itlb_misses
--- column branch_misses_pki [1/1000 instructions]: branch_misses
--- column machine_clears_pki [1/1000 instructions]: machine_clears
--- column memory_ordering_clears_pki [1/1000 instructions]: memory_ordering_clears
--- column frontend_stall_ratio [ratio]: cycles in which the front end delivered nothing, of all cycles
--- column backend_stall_ratio [ratio]: cycles in which the back end took nothing, of all cycles
+-- column dtlb_misses_pki [1/1000 instructions]: dtlb_misses per thousand instructions
+-- column itlb_misses_pki [1/1000 instructions]: itlb_misses per thousand instructions
+-- column branch_misses_pki [1/1000 instructions]: branch_misses per thousand instructions
+-- column machine_clears_pki [1/1000 instructions]: machine_clears per thousand instructions
+-- column memory_ordering_clears_pki [1/1000 instructions]: memory_ordering_clears per thousand instructions
+-- column frontend_stall_ratio [ratio]: share of all cycles in which the front end delivered nothing
+-- column backend_stall_ratio [ratio]: share of all cycles in which the back end took nothing
 -- as in top_down: slots, frontend_bound_ratio, bad_speculation_ratio, retiring_ratio, backend_bound_ratio, smt_contention_ratio
 -- column top_down_method: which method of top_down; NULL without top-down
 WITH alias (event, metric, rank) AS (

@@ -1,8 +1,8 @@
--- pmc_event: perf stat's counters under one name each, one value an interval and CPU
+-- pmc_event: perf stat's counters, each event under one name, with one value per interval and CPU
 -- grain: an interval × event × what it was counted on (a CPU, a core, a thread, everything)
 -- source: pmc_interval
--- caveat: an event that stands in several groups was counted several times: the mean of these
--- caveat: if a source has counts of user mode, kernel mode and all modes, only the widest is here; the same for control groups: the whole machine where it was counted, else every group that was asked for
+-- caveat: an event in several groups was counted several times: its count is the mean of these
+-- caveat: if a source has counts of user mode, kernel mode and all modes, only the widest is here; likewise for control groups: the whole machine if it was counted, else every group that was asked for
 -- diff by: event, unit, cgroup
 -- diff sum: count
 -- diff weight: 0.3

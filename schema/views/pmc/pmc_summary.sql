@@ -1,12 +1,12 @@
 -- pmc_summary: cycles, instructions, branches and last-level cache over the whole capture, from the architectural CPU counters
 -- grain: the capture, if such counters are in it
 -- source: pmcarch
--- caveat: ratios of sums, not means of the intervals' ratios, which weigh idle intervals like busy ones; pmcarch has the intervals, and more caveats
--- caveat: a ratio is of the intervals in which both of its counters are known
+-- caveat: ratios are made of sums; they are not means of the intervals' ratios, in which idle intervals would weigh as much as busy ones. pmcarch has the intervals, and more caveats
+-- caveat: a ratio covers only the intervals in which both of its counters are known
 -- diff no: pmcarch is compared, with the noise of its intervals
 -- column interval_count [count]: intervals of perf stat
 -- column since_ts_ns [ns]: when the first began
--- column duration_ns [ns]: their length together; NULL for a total whose length nobody said
+-- column duration_ns [ns]: sum of their lengths; NULL for a total of unknown length
 -- as in pmcarch: cycles, instructions, ipc, branches, branch_misses, branch_miss_ratio, llc_references, llc_misses, llc_hit_ratio
 -- column llc_misses_pki [1/1000 instructions]: llc_misses per thousand instructions
 SELECT

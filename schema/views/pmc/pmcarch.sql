@@ -21,7 +21,7 @@
 -- column branch_misses [count]: those that were mispredicted
 -- column branch_miss_ratio [ratio]: branch_misses / branches
 -- column llc_references [count]: accesses to the last-level cache
--- column llc_misses [count]: those that it did not hold
+-- column llc_misses [count]: accesses that it did not hold
 -- column llc_hit_ratio [ratio]: 1 - llc_misses / llc_references
 WITH named AS (
   -- cycles, cycles:u, cpu_core/cycles/u

@@ -5,8 +5,8 @@
 -- diff no: software_events is compared, with the noise of its intervals
 -- column event: the event's name
 -- as in software_events: unit
--- column count [count]: how many there were
--- column duration_ns [ns]: the time in which they were counted; NULL for a total whose length nobody said
+-- column count [count]: number of these events
+-- column duration_ns [ns]: the time in which they were counted; NULL for a total of unknown length
 -- column count_per_s [1/s]: count per second of that time (for clocks: seconds per second)
 -- as in software_events: running_ratio
 SELECT event, unit, sum(count) AS count, @total_where(interval_ns, count IS NOT NULL) AS duration_ns,

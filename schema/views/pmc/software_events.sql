@@ -2,7 +2,7 @@
 -- grain: an interval of perf stat × event
 -- source: pmc_event
 -- caveat: CPUs, cores and threads are added up. perf's own "/sec" divides by the time of task-clock, which with -a is that of all CPUs together; count_per_s here divides by the interval
--- caveat: where only user mode was counted (page-faults:u), so it is here; an event that was not counted in an interval is NULL, not 0
+-- caveat: if only user mode was counted (page-faults:u), the figures are for user mode; an event that was not counted in an interval is NULL, not 0
 -- caveat: task-clock and cpu-clock count time: their count_per_s is the number of CPUs used (with -a: the number of CPUs there are)
 -- diff by: event
 -- diff sum: count
@@ -10,7 +10,7 @@
 -- plot: intervals count_per_s by event
 -- as in pmc_event: ts_ns, interval_ns, event
 -- column unit: the unit of count: NULL for plain counts, ns for clocks
--- column count [count]: how many there were, on everything that was counted
+-- column count [count]: number of these events, on everything that was counted
 -- column count_per_s [1/s]: count per second of the interval (for clocks: seconds per second)
 -- column running_ratio [ratio]: the lowest share of the time that one of its counters ran; below 1 count is an estimate
 WITH event AS (

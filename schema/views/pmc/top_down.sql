@@ -16,7 +16,7 @@
 -- keys: source_id
 -- as in pmc_event: ts_ns, interval_ns
 -- column method: perf_metrics, topdown_slots, slot_events, raw_events, arm or zen
--- column slots [count]: issue slots of the interval: what the shares are of
+-- column slots [count]: issue slots of the interval: the ratios are shares of them
 -- column frontend_bound_ratio [ratio]: slots left empty because the front end did not deliver
 -- column bad_speculation_ratio [ratio]: slots of instructions that did not retire, and of recovery from them
 -- column retiring_ratio [ratio]: slots of instructions that retired

@@ -1,20 +1,20 @@
 -- address_profile: where the samples of each event were taken, by instruction, with the cycles per instruction there
 -- grain: an event × instruction address
 -- source: sample, perf_event, frame, frame_label
--- caveat: as perf annotate, but without the instructions' text: the address is the one in the object (for most programs that of objdump -d), or the kernel's own
+-- caveat: like perf annotate, but without the instructions' text: the address is the one in the object (for most programs that of objdump -d), or the kernel's own
 -- caveat: cycles, instructions and cpi need samples of both events, in one group (perf record -e '{cycles,instructions}:S') or side by side. They are estimates from the samples: of an address with few samples cpi says little. Interrupt-based samples lie some instructions behind the one that caused them; use :pp where the CPU has it
 -- diff no: addresses are of one build and one run; function_profile compares by name
 -- column event: the event's name
--- column symbol: the function; without a name the object and the address in it
+-- column symbol: the function; if it has no name, the object and the address in it
 -- as in frame_label: dso, address
 -- column symbol_offset_bytes [bytes]: its distance from the function's start; NULL for a function without a name
 -- as in frame_label: is_kernel
 -- column sample_count [count]: samples of the event at the address
 -- column period: what these samples stand for, in the event's unit
--- column event_ratio [ratio]: period as a share of all of the event
--- column symbol_ratio [ratio]: period as a share of the function's: perf annotate's percent; NULL for a function without a name
+-- column event_ratio [ratio]: period as a share of the event's whole period
+-- column symbol_ratio [ratio]: period as a share of the function's whole period: perf annotate's percent; NULL for a function without a name
 -- column cycles [count]: cycles that the samples of cycles at the address stand for; NULL without such samples in the capture
--- column instructions [count]: the same of instructions
+-- column instructions [count]: instructions that the samples of instructions at the address stand for; NULL without such samples in the capture
 -- column cpi [cycles/instruction]: cycles / instructions: cycles per instruction; NULL where one of them has no samples here
 WITH at_address AS (
   SELECT s.event_id, s.frame_id, count(*) AS samples, sum(coalesce(s.period, 1)) AS period

@@ -6,16 +6,16 @@
 -- diff by: event, from_symbol, to_symbol
 -- diff sum: branch_count, mispredicted_count
 -- column event: the event's name
--- column from_symbol: the function of the branch; without a name the object and the address in it
--- column from_dso: its object
+-- column from_symbol: the function of the branch; if it has no name, the object and the address in it
+-- column from_dso: the object of from_symbol
 -- column from_address: the branch's address within the object
--- column to_symbol: the function it went to
--- column to_dso: its object
+-- column to_symbol: the function that the branch went to
+-- column to_dso: the object of to_symbol
 -- column to_address: the address it went to, within the object
 -- column branch_count [count]: times that it is in a branch stack
 -- column mispredicted_count [count]: times that the CPU had predicted something else; NULL where the CPU does not say
 -- column mispredicted_ratio [ratio]: mispredicted_count as a share of those with a prediction
--- column event_ratio [ratio]: branch_count as a share of all of the event's
+-- column event_ratio [ratio]: branch_count as a share of all branches of the event
 -- column gap_avg_cycles [cycles]: mean cycles since the branch before; NULL where the CPU does not say
 -- column abort_count [count]: times that it aborted a transaction
 -- column type: conditional, unconditional, indirect, call, indirect call, return, system call, …; NULL where the CPU does not say

@@ -1,11 +1,11 @@
 -- cache_line_access: who touches which place of a cache line, from sampled loads and stores
 -- grain: a cache line × offset in it × function × thread name
 -- source: memory_access, frame_label, thread, thread_name
--- caveat: what contended_cache_line says of it holds here: filter by line_address
+-- caveat: the caveats of contended_cache_line hold here, too; filter by line_address
 -- diff no: addresses are of one run; contended_cache_line compares by function
 -- column line_address: first address of the line
 -- column pid: the process; NULL for an address of the kernel
--- column offset_bytes [bytes]: distance of the data from it
+-- column offset_bytes [bytes]: distance of the data from line_address
 -- column symbol: the function of the instruction
 -- column comm: the threads' name
 -- column access_count [count]: samples

@@ -1,9 +1,9 @@
 -- call_path: the callchains around each function: those of its callers and those of what it calls
 -- grain: a direction, an event, a function and a path from it
 -- source: stack_weight
--- caveat: if a function is in a callchain more than once, the occurrence nearest to the end that the path leads away from counts: the leaf for callers, the root for callees
--- caveat: callers and callees are its two halves; filter by direction and symbol
--- diff no: paths upwards and downwards of every function; function_profile compares the functions
+-- caveat: if a function is in a callchain more than once, only one occurrence counts: for callers the one nearest to the leaf, for callees the one nearest to the root
+-- caveat: the views callers and callees are its two halves; filter by direction and symbol
+-- diff no: paths up and down from every function; function_profile compares the functions
 -- column direction: callers or callees
 -- as in stack_weight: event
 -- column symbol: the function
@@ -12,8 +12,8 @@
 -- column name: the name at this depth
 -- column weight: what the samples with this path stand for, in the event's unit (ns for cpu-clock)
 -- column sample_count [count]: samples with this path
--- column self_weight: of callers the part that was sampled in the function itself, of callees in the one at this depth
--- column weight_ratio [ratio]: weight as a share of all of the function's weight
+-- column self_weight: for callers, the part of weight that was sampled in the function itself; for callees, in the function at this depth
+-- column weight_ratio [ratio]: weight as a share of the function's whole weight
 WITH chain AS (
   SELECT 'callers' AS direction, event, list_reverse(labels) AS labels, sample_count, period FROM stack_weight
   UNION ALL

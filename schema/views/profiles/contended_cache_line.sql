@@ -1,19 +1,19 @@
 -- contended_cache_line: cache lines that threads fight over, from sampled loads and stores
 -- grain: a cache line
 -- source: memory_access, frame_label, thread, thread_name
--- caveat: needs memory samples (perf c2c record, perf mem record) of a machine with a PMU that offers them; without, there are no rows
+-- caveat: needs memory samples (perf c2c record, perf mem record) of a machine with a PMU that offers them; without them there are no rows
 -- caveat: samples without a data address, and those that do not say what they did, are left out. Lines are virtual addresses of one process (of the kernel: of all)
 -- caveat: a line has 64 bytes: SET VARIABLE cache_line_bytes = 128 for others
--- caveat: is_false_sharing is a guess: hitm loads, stores, and threads that touched different offsets but no offset together. Threads that write the same offset share it truly
+-- caveat: is_false_sharing is a guess: hitm loads, stores, and threads that touched different offsets but no common offset. Threads that write the same offset share it truly
 -- diff by: symbols
 -- diff sum: hitm_count, access_count, peer_count
 -- diff weight: 0.9
 -- column line_address: first address of the line
 -- column pid: the process; NULL for an address of the kernel
 -- column hitm_count [count]: loads that found the line modified in another core's cache
--- column hitm_ratio [ratio]: hitm_count as a share of that of all lines
--- column local_hitm_count [count]: those where the other core is on the same socket
--- column remote_hitm_count [count]: those where it is on another socket
+-- column hitm_ratio [ratio]: hitm_count as a share of the hitm_count of all lines
+-- column local_hitm_count [count]: hitm loads where the other core is on the same socket
+-- column remote_hitm_count [count]: hitm loads where the other core is on another socket
 -- column peer_count [count]: loads that another core's cache answered, on CPUs that do not say hitm
 -- column access_count [count]: samples on the line
 -- column load_count [count]: loads

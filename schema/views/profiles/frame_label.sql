@@ -3,10 +3,10 @@
 -- source: frame, dso
 -- diff no: names, no figures
 -- keys: frame_id
--- column label: the function's name; without one the object (its build id where known) and the address in it
+-- column label: the function's name; if it has none, the object (its build id where known) and the address in it
 -- column dso: the object's short name; [unknown] where no mapping covers the address
 -- as in frame: is_kernel, address
--- column unnamed_address: the same, for frames without a name; NULL for those with one
+-- column unnamed_address: the address of a frame without a name; NULL for a frame with a name
 SELECT
   f.frame_id,
   coalesce(

@@ -2,7 +2,7 @@
 -- grain: an event and a function
 -- source: sample, perf_event, frame_label, stack_entry
 -- caveat: total counts a sample once for a function, however often the function is in its callchain (recursion)
--- caveat: ratios are shares of the event's period (time, or counted events), as perf report's overhead; self and total are in samples and in periods beside them
+-- caveat: ratios are shares of the event's period (time, or counted events), as in perf report's overhead; self and total are also there in samples and in periods
 -- caveat: without callchains total equals self
 -- caveat: an inlined function has total but no self: its samples are the self of the function that it was inlined into, as perf report counts them
 -- diff by: event, symbol, dso
@@ -10,7 +10,7 @@
 -- diff where: event NOT IN (SELECT name FROM perf_event WHERE type = 'tracepoint')
 -- diff weight: 0.8
 -- column event: the event's name
--- column symbol: the function; without a name the object and the address in it
+-- column symbol: the function; if it has no name, the object and the address in it
 -- as in frame_label: dso, is_kernel
 -- column is_idle: whether an idle CPU is sampled in this function of the kernel: its share says how idle the CPUs were, not where time goes
 -- column address: the address within the object, for a function without a name; NULL for one with a name
@@ -18,8 +18,8 @@
 -- column total_count [count]: samples taken in the function or in what it called
 -- column self_period: what these self samples stand for, in the event's unit (ns for cpu-clock)
 -- column total_period: what these total samples stand for
--- column self_ratio [ratio]: self_period as a share of all of the event
--- column total_ratio [ratio]: total_period as a share of all of the event
+-- column self_ratio [ratio]: self_period as a share of the event's whole period
+-- column total_ratio [ratio]: total_period as a share of the event's whole period
 WITH weight AS (
   SELECT event_id, frame_id, stack_id, count(*) AS samples, @total_period(coalesce(period, 1)) AS period
   FROM sample

@@ -3,7 +3,7 @@
 -- source: sample, sample_detail, perf_event
 -- caveat: the bits are those of union perf_mem_data_src in the kernel's include/uapi/linux/perf_event.h; what a CPU does not report is NULL
 -- caveat: hitm counts as perf c2c does: a local one is a load that hit the last-level cache where another core had the line modified, a remote one a load from another socket's cache that had it modified; peer is the same for CPUs that do not say whether the line was modified (Arm)
--- caveat: samples are a choice of the accesses, often only of those slower than a threshold (ldlat)
+-- caveat: samples are only some of the accesses, often only those slower than a threshold (ldlat)
 -- diff no: events; contended_cache_line adds them up
 -- as in sample: sample_id, ts_ns, cpu, utid, name_id
 -- column event: the event's name

@@ -2,11 +2,11 @@
 -- grain: an event × callchain × mapped object
 -- source: sample, sample_detail, perf_event, stack, stack_folded, frame_label, dso
 -- caveat: from samples of page-faults, minor-faults, major-faults or the exceptions:page_fault_* tracepoints; mapped needs their addresses (perf record -d)
--- caveat: mapped is what perf saw mapped at the address: data mappings are recorded with -d only, and heaps that grow by brk show as [heap] only where that mapping was there before
+-- caveat: mapped is what perf saw mapped at the address: data mappings are recorded with -d only, and a heap that grows by brk shows as [heap] only if that mapping was there before
 -- diff by: event, symbol, mapped
 -- diff sum: fault_count
 -- column event: the event's name
--- column symbol: the function that faulted; without a name the object and the address in it
+-- column symbol: the function that faulted; if it has no name, the object and the address in it
 -- as in frame_label: dso
 -- column stack: the callchain, root first, separated by semicolons; the function alone where no callchain was recorded
 -- column mapped: the object that the faulting address belongs to: a file, [heap], [stack], anonymous memory; [unknown] where no mapping covers it; NULL where the address was not recorded

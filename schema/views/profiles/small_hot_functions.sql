@@ -8,16 +8,16 @@
 -- column symbol: the function
 -- column self_count [count]: samples taken in the function itself
 -- column self_period: what they stand for, in the event's unit (ns for cpu-clock)
--- column self_ratio [ratio]: self_period as a share of all of the event
+-- column self_ratio [ratio]: self_period as a share of the event's whole period
 -- column total_period: what the samples in the function or below it stand for
--- column total_ratio [ratio]: total_period as a share of all of the event
--- column caller_count [count]: distinct functions that called it, of the samples in itself
+-- column total_ratio [ratio]: total_period as a share of the event's whole period
+-- column caller_count [count]: distinct functions that called it, in its self samples
 -- column path_count [count]: distinct paths from the root to it
 -- column top_caller: the caller with the most of its self time; NULL where it is the root
 -- column top_caller_ratio [ratio]: the share of its self time under that caller
 -- column top_path_period: self time under the most frequent path
 -- column top_path_ratio [ratio]: top_path_period as a share of the function's self time
--- column top_path_event_ratio [ratio]: top_path_period as a share of all of the event: the most that one place of the call tree shows
+-- column top_path_event_ratio [ratio]: top_path_period as a share of the event's whole period: the most that one place of the call tree shows
 -- column scattered_period: self_period without top_path_period
 WITH path AS (
   SELECT event, labels[len(labels)] AS symbol, labels[len(labels) - 1] AS caller, labels, sum(sample_count) AS samples,

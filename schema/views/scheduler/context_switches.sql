@@ -1,7 +1,7 @@
 -- context_switches: how often each process's threads left a CPU, per second of the capture, and whether they wanted to
 -- grain: a second of the capture, a process and a name that it had
 -- source: sched_switch, thread, process_name, source, recorded_span
--- caveat: the first and the last second are usually cut short: switch_per_s divides by the part of it that switches were recorded in
+-- caveat: the first and the last second are usually cut short: switch_per_s divides by the part of the second in which switches were recorded
 -- caveat: the idle task is left out
 -- diff by: process
 -- diff sum: involuntary_count, voluntary_count
@@ -11,8 +11,8 @@
 -- column process: the process's name then
 -- column voluntary_count [count]: switches of threads that went to sleep
 -- column involuntary_count [count]: switches of threads that still wanted to run
--- column switch_count [count]: both together
--- column switch_per_s [1/s]: both together, per second
+-- column switch_count [count]: voluntary_count and involuntary_count together
+-- column switch_per_s [1/s]: switches per second
 WITH bounds AS (
   SELECT max(start_ts_ns) AS start_ns, max(end_ts_ns) AS end_ns FROM recorded_span WHERE table_name = 'thread_state'
 ), switches AS (

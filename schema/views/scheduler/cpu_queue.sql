@@ -1,15 +1,15 @@
 -- cpu_queue: what each CPU did and how many threads waited for it, at every moment
--- grain: a stretch of time in which nothing of this changed, on one CPU
+-- grain: a stretch of time on one CPU in which none of this changed
 -- source: followed_state, run_queue_stretch
--- caveat: a CPU is known from its first switch, or from the first thread that waits for it; where it neither idles nor runs a thread, nobody knows
--- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it
+-- caveat: a CPU is known from its first switch, or from the first thread that waits for it; if it neither runs a thread nor is idle, its state is not known
+-- caveat: without sched_migrate_task, a whole wait counts for the CPU on which it ended
 -- diff no: stretches of time; run_queue_length adds them up
 -- keys: ts_ns
 -- as in run_queue_stretch: duration_ns
 -- keys: cpu
--- column waiting_count [count]: threads in its run queue that wait: the one that runs is not among them
--- column is_running: it runs a thread
--- column is_idle: it runs the idle task
+-- column waiting_count [count]: threads that wait in its run queue, without the one that runs
+-- column is_running: true if it runs a thread
+-- column is_idle: true if it runs the idle task
 WITH change AS (
   SELECT cpu, unnest([{ts_ns: ts_ns, change: 1}, {ts_ns: ts_ns + duration_ns, change: -1}], recursive := true),
     'waiting' AS what

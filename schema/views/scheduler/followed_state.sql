@@ -1,7 +1,7 @@
--- followed_state: what each thread did, of the threads that the recording followed: thread_state without strangers
+-- followed_state: what each thread did that the recording followed: thread_state without the threads of other processes
 -- grain: an interval of a thread in one state
 -- source: thread_state, thread, proc_command
--- caveat: a recording of some processes sees a stranger only where it leaves its CPU to one of theirs or takes it over; what it did in between is not known, and the table would call it running. Strangers have no known process; where no process was looked at (a bare perf.data or trace.dat) nobody is taken for one
+-- caveat: a recording of some processes sees a thread of another process (a stranger) only when it leaves its CPU to a recorded thread or takes it over; what it did in between is not known, and the table would call it running. Strangers have no known process; if no process was looked at (a bare perf.data or trace.dat), no thread counts as a stranger
 -- diff no: intervals; thread_time adds them up
 -- as in thread_state: ts_ns, duration_ns, utid, name_id, state, cpu, next_state, stack_id, waker_utid, waker_name_id, waker_cpu, waker_stack_id,
 --   run_queue_ns, is_ambiguous, is_open

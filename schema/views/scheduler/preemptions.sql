@@ -1,22 +1,22 @@
 -- preemptions: which thread took the CPU from which, how often, and what that cost
 -- grain: a pair of a thread that left its CPU while it could have run on, and the thread that came next there, each under a name that it had
 -- source: followed_state, thread, thread_name, recorder_thread
--- caveat: leaving includes offering the CPU: cond_resched and sched_yield are no preemptions in the kernel's narrow sense, but the thread waits all the same
--- caveat: where the next switch on the CPU was lost, who came is unknown: by_utid is NULL
--- caveat: the last wait of a thread may have been cut by the end of the capture: it counts, until there
+-- caveat: a thread that offers its CPU also counts: cond_resched and sched_yield are no preemptions in the kernel's strict sense, but the thread waits all the same
+-- caveat: if the next switch on the CPU was lost, the thread that came is unknown: by_utid is NULL
+-- caveat: the last wait of a thread may have been cut by the end of the capture: it counts up to that end
 -- diff by: comm, by_comm
 -- diff sum: lost_ns, preemption_count
 -- diff max: lost_max_ns
 -- diff weight: 0.4
 -- keys: utid, tid, pid, comm
--- column by_utid: the capture's own key of the thread that came
+-- column by_utid: the capture's own key of the thread that came next
 -- column by_tid: its thread id
 -- column by_pid: its process id
 -- column by_comm: its name when its own run ended
--- column preemption_count [count]: how many times
--- column lost_ns [ns]: time until the thread ran again, all times together
--- column lost_max_ns [ns]: the longest of them
--- column by_on_cpu_ns [ns]: how long the other thread ran there each time it came, all times together
+-- column preemption_count [count]: number of preemptions
+-- column lost_ns [ns]: total time until the thread ran again
+-- column lost_max_ns [ns]: the longest time until the thread ran again
+-- column by_on_cpu_ns [ns]: total time that the other thread ran there each time it came
 WITH on_cpu AS (
   SELECT utid, name_id, ts_ns + duration_ns AS end_ns, next_state, is_open,
     lead(utid) OVER w AS by_utid, lead(name_id) OVER w AS by_name_id, lead(duration_ns) OVER w AS by_ns, lead(is_ambiguous) OVER w AS is_doubtful,

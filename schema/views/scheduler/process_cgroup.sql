@@ -2,12 +2,12 @@
 -- grain: a process × control group that it was in
 -- source: proc_command, process
 -- caveat: from files that are read at a lower rate than the other snapshots: a change has the time at which it was seen
--- caveat: a process that ended before it was looked at is taken to be in the group of the process that forked it, as it is unless it was moved (a service that has just been started is moved by who started it)
+-- caveat: if a process ended before it was looked at, it counts in the group of the process that forked it: that is right if it was not moved (a service that has just been started is moved by the process that started it)
 -- diff no: names, no figures
 -- keys: upid
--- column since_ts_ns [ns]: from when on; what was seen first holds for the time before as well: the least number there is
+-- column since_ts_ns [ns]: when it was first seen in the group; the first group also holds for the time before, so it has the smallest number there is
 -- as in proc_command: cgroup
--- column is_inherited: true when it is that of the process's nearest ancestor that was looked at
+-- column is_inherited: true if the group is that of the process's nearest ancestor that was looked at
 WITH RECURSIVE known AS (
   SELECT upid, cgroup, CASE WHEN row_number() OVER w = 1 THEN -9223372036854775808 ELSE ts_ns END AS since_ts_ns
   FROM proc_command

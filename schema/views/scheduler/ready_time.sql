@@ -1,10 +1,10 @@
 -- ready_time: how long the threads of each process waited for a CPU, as a share of wall time (%RDY), with steal beside it
 -- grain: an interval of the capture and a process
 -- source: followed_state, thread, process_name, process_cgroup, proc_cpu, recorded_span, recorder_thread
--- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
--- caveat: times of all threads together: a process with several threads can be over 1
--- caveat: the control group is the one that the process was last seen in before the interval's end; of one that was not looked at, that of its nearest ancestor that was (process_cgroup). ready_time_by_cgroup adds up
--- caveat: steal is the whole machine's, from /proc/stat, in ticks; between two snapshots it is taken as spread evenly; NULL where no snapshots cover the interval
+-- caveat: intervals are 1 s long; SET VARIABLE interval_ns = 100000000 makes them 0.1 s long
+-- caveat: times are sums over all threads: the ratios of a process with several threads can be over 1
+-- caveat: the control group is the last one that the process was seen in before the interval's end; if the process was not looked at, the group is that of its nearest ancestor that was (process_cgroup). ready_time_by_cgroup adds up by group
+-- caveat: steal is that of the whole machine, from /proc/stat, in ticks; it is spread evenly between two snapshots, and NULL if no snapshots cover the interval
 -- diff by: process
 -- diff sum: ready_ns, on_cpu_ns, steal_ns
 -- diff level: thread_count

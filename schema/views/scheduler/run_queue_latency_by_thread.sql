@@ -2,7 +2,7 @@
 -- grain: a thread that waited for a CPU, and a name that it had
 -- source: run_queue_wait, recorder_thread
 -- caveat: a wait begins with a wakeup, or when the thread left its CPU while it could have run on; it ends when it runs
--- caveat: only waits whose both ends are in the capture count; what the end of the capture cut is in open_ns
+-- caveat: only waits with both ends in the capture count; what the end of the capture cut is in open_ns
 -- caveat: percentiles are waits that occurred (the smallest wait that is not shorter than this share of the waits)
 -- diff by: comm
 -- diff sum: wait_total_ns, wait_count
@@ -14,9 +14,9 @@
 -- column woken_count [count]: how many of them followed a wakeup
 -- column preempted_count [count]: how many followed a switch that the thread did not ask for
 -- column wait_total_ns [ns]: all waits together
--- column wait_avg_ns [ns]: their mean
--- column wait_p50_ns [ns]: half of the waits are not longer
--- column wait_p99_ns [ns]: 99 % of the waits are not longer
+-- column wait_avg_ns [ns]: mean wait
+-- column wait_p50_ns [ns]: median: half of the waits are not longer
+-- column wait_p99_ns [ns]: 99th percentile: 99 % of the waits are not longer
 -- column wait_max_ns [ns]: the longest wait
 -- column wait_max_ts_ns [ns]: when the longest wait began
 -- column woken_wait_total_ns [ns]: the part of wait_total_ns that follows a wakeup

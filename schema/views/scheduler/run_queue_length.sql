@@ -1,9 +1,9 @@
 -- run_queue_length: how many threads waited for each CPU, over time (runqlen)
 -- grain: an interval of the capture and a CPU
 -- source: cpu_queue, recorded_span
--- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
+-- caveat: intervals are 1 s long; SET VARIABLE interval_ns = 100000000 makes them 0.1 s long
 -- caveat: the thread that runs is not counted, only those that wait
--- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it
+-- caveat: without sched_migrate_task, a whole wait counts for the CPU on which it ended
 -- diff by: -
 -- diff mean: waiting_avg_count by known_ns, queued_ratio by known_ns
 -- diff max: waiting_max_count
@@ -12,9 +12,9 @@
 -- chart timeline 1 instead: CPU, by switches: busy_ratio by cpu
 -- chart timeline 2: Run queue: waiting_avg_count as waiting by cpu
 -- keys: ts_ns, interval_ns, cpu
--- column waiting_avg_count [count]: waiting threads, weighted with time over known_ns
--- column waiting_max_count [count]: the most at any moment
--- column waiting_ns [ns]: waiting times of all threads together, within the interval
+-- column waiting_avg_count [count]: mean number of waiting threads, weighted by time, over known_ns
+-- column waiting_max_count [count]: most waiting threads at any moment
+-- column waiting_ns [ns]: waiting time of all threads together, within the interval
 -- column queued_ns [ns]: time in which at least one thread waited
 -- column queued_ratio [ratio]: queued_ns as a share of known_ns
 -- column busy_ns [ns]: time in which the CPU ran a thread

@@ -1,15 +1,15 @@
 -- run_queue_stretch: every wait for a CPU, cut where the thread was moved from one CPU's run queue to another's
 -- grain: a stretch of a wait in the run queue of one CPU
 -- source: run_queue_wait, followed_state, sched_migrate_task, thread, source
--- caveat: moves are known where sched_migrate_task was recorded; without it a whole wait counts for the CPU that ended it, and an open one for the CPU that the thread left
--- caveat: a recording of some threads misses the moves that others make: where the last known queue is not that of the CPU that the thread got, the last stretch has no CPU
+-- caveat: moves are known if sched_migrate_task was recorded; without it a whole wait counts for the CPU on which it ended, and an open one for the CPU that the thread left
+-- caveat: a recording of some threads misses the moves that other threads make: if the last known run queue is not that of the CPU that the thread got, the last stretch has no CPU
 -- diff no: stretches of time; run_queue_length and ready_time add them up
 -- keys: ts_ns
--- column duration_ns [ns]: how long it was
+-- column duration_ns [ns]: length of the stretch
 -- keys: utid
--- column cpu: the CPU whose run queue it was in; NULL where nothing tells, or where a move at an unknown moment must have come
+-- column cpu: the CPU whose run queue it was in; NULL if that is not known, or if the thread must have been moved at an unknown moment
 -- as in run_queue_wait: state
--- column is_last: it is the stretch that the wait ended in
+-- column is_last: true if the wait ended in this stretch
 WITH span AS (
   -- A thread id may be used again: the thread that had it last.
   SELECT utid, tid, coalesce(start_ts_ns, -9223372036854775807) AS since_ts_ns FROM thread WHERE utid <> 0

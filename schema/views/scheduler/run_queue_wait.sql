@@ -2,17 +2,17 @@
 -- grain: a wait: from a wakeup, or from losing the CPU, until the thread runs
 -- source: followed_state, thread, thread_name
 -- caveat: a wait after a wakeup begins with sched_waking where it was recorded, else with sched_wakeup, which comes some µs later
--- caveat: where switches were lost the wait ends with the first switch that is known on its CPU, as perf sched timehist has it
+-- caveat: if switches were lost, the wait ends with the first known switch on its CPU, as in perf sched timehist
 -- diff no: events; run_queue_latency_by_thread adds them up
 -- keys: ts_ns
--- column wait_ns [ns]: how long it was; of an open one, until the capture ended
+-- column wait_ns [ns]: length of the wait; an open wait counts until the end of the capture
 -- keys: utid, tid, pid
 -- column comm: the thread's name when it left its CPU or, if new, was woken
 -- column state: runnable (after a wakeup) or runnable_preempted (it left its CPU while it could have run on)
 -- column left_cpu: the CPU that it ran on before; NULL when that was before the capture
 -- column cpu: the CPU that it got; NULL for an open wait
--- column waker_utid: who woke it; NULL where nobody is known, and for threads that lost their CPU
--- column is_open: the capture ended before the wait did
+-- column waker_utid: the thread that woke it; NULL if it is not known, and for threads that lost their CPU
+-- column is_open: true if the capture ended before the wait did
 WITH step AS (
   SELECT
     ts_ns, duration_ns, utid, name_id, state, cpu, is_open,

@@ -5,8 +5,8 @@
 -- diff no: thread_time and unclaimed_cpu are compared
 -- column on_cpu_ns [ns]: time that threads ran
 -- column run_queue_ns [ns]: time that threads could run and waited for a CPU
--- column run_queue_ratio [ratio]: run_queue_ns as a share of both
--- column cpu_ns [ns]: time of all CPUs that is known: busy and idle
+-- column run_queue_ratio [ratio]: run_queue_ns as a share of on_cpu_ns and run_queue_ns together
+-- column cpu_ns [ns]: known time of all CPUs, busy and idle
 -- as in unclaimed_cpu: unclaimed_ns
 -- column unclaimed_ratio [ratio]: unclaimed_ns as a share of cpu_ns
 WITH queue AS (

@@ -1,13 +1,13 @@
 -- slow_wakeups: waits for a CPU that were longer than a threshold, and who ran instead (runqslower)
 -- grain: a wait for a CPU
 -- source: run_queue_wait, followed_state, thread, thread_name, recorder_thread
--- caveat: SET VARIABLE slow_wakeup_ns = 1000000 shows waits from 1 ms; from 10 ms if it is not set, as runqslower
--- caveat: waits that the end of the capture cut are shown if they are already long enough; nobody is known to have run instead
+-- caveat: it shows waits from 10 ms, as runqslower does; SET VARIABLE slow_wakeup_ns = 1000000 shows waits from 1 ms
+-- caveat: waits that the end of the capture cut are shown if they are already long enough; for them it is not known which thread ran instead
 -- caveat: the idle task (utid 0) in a blocker column means that the CPU was idle meanwhile: the thread waited elsewhere, or the wakeup was slow
 -- diff no: events; run_queue_latency_by_thread adds them up
 -- as in run_queue_wait: ts_ns, wait_ns, utid, tid, pid, comm, state, cpu, waker_utid
--- column waker_tid: its thread id
--- column waker_comm: its name then
+-- column waker_tid: the waker's thread id
+-- column waker_comm: the waker's name then
 -- column previous_utid: the thread that ran on this CPU right before
 -- column previous_tid: its thread id
 -- column previous_comm: its name then

@@ -1,20 +1,20 @@
--- thread_lane: what each thread did over a stretch of time, no finer than a screen shows
--- grain: a thread and a bucket: what began there and was shorter than a bucket, together; or what began there and was longer, alone
+-- thread_lane: what each thread did over a stretch of time, only as fine as a screen can show
+-- grain: a thread and a bucket: all intervals that began there and were shorter than a bucket, together; or one interval that began there and was longer
 -- source: followed_state, thread, capture
--- caveat: SET VARIABLE start_ns, end_ns and buckets say which stretch, in how many buckets; the whole capture in 1,000 if they are not set
--- caveat: what was longer than a bucket is exact; within a bucket the parts are known, not their order
+-- caveat: SET VARIABLE start_ns, end_ns and buckets choose the stretch and the number of buckets; by default, the whole capture in 1,000 buckets
+-- caveat: an interval longer than a bucket is exact; within a bucket the parts are known, but not their order
 -- caveat: an interval that crosses the stretch's edges is cut there
 -- diff no: a picture of intervals; thread_time adds them up
 -- keys: utid, tid, pid
 -- as in thread: comm
--- column ts_ns [ns]: when the first of them began
--- column duration_ns [ns]: from there to the end of the last
+-- column ts_ns [ns]: when the first of these intervals began
+-- column duration_ns [ns]: time from there to the end of the last interval
 -- column state: the state that took most of it
--- column interval_count [count]: how many intervals
+-- column interval_count [count]: number of intervals
 -- column running_ns [ns]: time on a CPU
--- column runnable_ns [ns]: time of waiting for one
+-- column runnable_ns [ns]: time it waited for a CPU
 -- column sleeping_ns [ns]: time asleep, idle kernel threads (idle_sleep) too
--- column disk_sleep_ns [ns]: time asleep without being interruptible
+-- column disk_sleep_ns [ns]: time in uninterruptible sleep
 -- column other_ns [ns]: time in other states: the idle task's, stopped, traced, parked, …
 WITH asked AS (
   SELECT

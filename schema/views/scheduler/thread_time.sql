@@ -1,16 +1,16 @@
 -- thread_time: how long each thread ran, waited for a CPU and slept
 -- grain: a thread that was seen in a context switch, and a name that it had
 -- source: followed_state, thread, thread_name, recorder_thread
--- caveat: only intervals whose both ends are in the capture count, as perf sched timehist -s counts them; what the capture's edges cut is in the open_ columns
--- caveat: ambiguous_on_cpu_ns is the part of on_cpu_ns where the switch is missing that put the thread on the CPU, so that another thread may have run in it; perf has such a run begin at the CPU's previous switch, here it begins no earlier than the thread had left another CPU or was woken
--- caveat: a run counts for the name that the thread had at its end: what ran between an exec and the switch before it is in the new name
+-- caveat: only intervals with both ends in the capture count, as perf sched timehist -s counts them; what the capture's edges cut is in the open_ columns
+-- caveat: ambiguous_on_cpu_ns is the part of on_cpu_ns for which the switch is missing that put the thread on the CPU: another thread may have run in it. perf lets such a run begin at the CPU's previous switch; here it begins no earlier than the thread had left another CPU or was woken
+-- caveat: a run counts for the name that the thread had at the end of the run: the time between an exec and the switch before it counts for the new name
 -- diff by: comm
 -- diff sum: on_cpu_ns, run_queue_ns, sleep_ns, disk_sleep_ns
 -- diff weight: 0.7
 -- keys: utid, tid, pid, comm
 -- column on_cpu_ns [ns]: time on a CPU
 -- column run_queue_ns [ns]: time it could run and waited for a CPU: after a wakeup, or preempted
--- column active_ns [ns]: time it ran or could have run: both together
+-- column active_ns [ns]: time it ran or could have run: on_cpu_ns and run_queue_ns together
 -- column sleep_ns [ns]: time it slept interruptibly, or was stopped, traced or parked
 -- column disk_sleep_ns [ns]: time it slept uninterruptibly: usually storage, or a kernel lock
 -- column on_cpu_ratio [ratio]: on_cpu_ns as a share of the four times together

@@ -1,9 +1,9 @@
 -- unclaimed_cpu: CPUs that were idle while threads waited in the run queues of others (cpuunclaimed)
 -- grain: an interval of the capture
 -- source: cpu_queue, recorded_span
--- caveat: SET VARIABLE interval_ns = 100000000 makes intervals of 0.1 s; they are 1 s long if it is not set
--- caveat: a thread that waits for the very CPU that is idle, which happens for some µs after each wakeup, is no unclaimed CPU; affinity (taskset, cpusets) can forbid what would seem possible here
--- caveat: without sched_migrate_task a whole wait counts for the CPU that ended it, which hides what was pulled from another queue
+-- caveat: intervals are 1 s long; SET VARIABLE interval_ns = 100000000 makes them 0.1 s long
+-- caveat: an idle CPU is not unclaimed if the thread waits for this same CPU, as it does for some µs after each wakeup; affinity (taskset, cpusets) can forbid what would seem possible here
+-- caveat: without sched_migrate_task, a whole wait counts for the CPU on which it ended, which hides threads that were pulled from another queue
 -- diff by: -
 -- diff sum: unclaimed_ns
 -- diff mean: unclaimed_ratio
@@ -13,7 +13,7 @@
 -- column busy_ns [ns]: CPU time that threads ran
 -- column idle_ns [ns]: CPU time that was idle
 -- column queued_ns [ns]: time that threads waited behind another thread, all threads together
--- column unclaimed_ns [ns]: CPU time that was idle while as many threads waited behind others: what they could have had
+-- column unclaimed_ns [ns]: CPU time that was idle while as many threads waited behind others: these threads could have used it
 -- column unclaimed_ratio [ratio]: unclaimed_ns as a share of busy_ns and idle_ns together
 -- column wall_ns [ns]: time in which at least one CPU was unclaimed
 WITH setting AS @steps('thread_state'), cut AS (

@@ -6,7 +6,7 @@
 -- as in syscall: ts_ns, exit_ts_ns, duration_ns, utid, name_id
 -- keys: upid
 -- as in syscall: name, fd, ret, errno
--- column since_ts_ns [ns]: since when the descriptor was this; NULL when before the capture or not known
+-- column since_ts_ns [ns]: when the descriptor became this; NULL if that was before the capture or is not known
 -- as in fd_history: kind, target, local, peer
 WITH call AS (
   SELECT s.ts_ns, s.exit_ts_ns, s.duration_ns, s.utid, s.name_id, t.upid, s.name, s.fd, s.ret, s.errno

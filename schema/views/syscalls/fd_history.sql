@@ -1,20 +1,20 @@
 -- fd_history: what each descriptor of each process was, and from when to when
 -- grain: a descriptor of a process while it was the same thing
 -- source: syscall, thread, process, proc_fd, proc_socket
--- caveat: made of the snapshots of /proc/PID/fd and of the calls in the trace that make and close descriptors; a snapshot also tells of the time before it, back to the call that made the descriptor
--- caveat: pipe and socketpair leave their numbers in memory: that they made a descriptor is inferred where it was not open before, is used or listed after, and only one such call came in between; of a number that was never seen before the neighbour tells (the lowest free ones are taken). Else, and of what SCM_RIGHTS brings, only what a snapshot or the use tells is known
--- caveat: what execve closes is known of descriptors whose close-on-exec flag the capture has seen, here or in the parent
+-- caveat: made from the snapshots of /proc/PID/fd and from the calls in the trace that make and close descriptors; a snapshot also holds for the time before it, back to the call that made the descriptor
+-- caveat: pipe and socketpair write their descriptors to memory, which the trace does not have. A descriptor is taken for one of theirs if it was not open before, is used or listed after, and only one such call came in between; for a number that was never seen before, its neighbour decides (the kernel takes the lowest free numbers). For all others, and for descriptors that SCM_RIGHTS brings, only what a snapshot or the use tells is known
+-- caveat: execve's closing of descriptors is known only if the capture has seen their close-on-exec flag, here or in the parent
 -- caveat: a path is known from a snapshot only: the trace has its address, not its text
 -- diff no: names, no figures
 -- keys: upid, pid, fd
--- column ts_ns [ns]: since when; NULL when it was there before the capture
--- column end_ts_ns [ns]: until when; NULL when nothing in the capture ended it
+-- column ts_ns [ns]: when it began; NULL if it was there before the capture
+-- column end_ts_ns [ns]: when it ended; NULL if nothing in the capture ended it
 -- column kind: file, device, socket, pipe, memfd, eventfd, eventpoll, timerfd, signalfd, inotify, io_uring, …; NULL when not known
--- column target: what /proc says it is: a path, socket:[INODE], …; without a snapshot what the call that made it tells
+-- column target: what /proc says it is: a path, socket:[INODE], …; without a snapshot, what the call that made it tells
 -- as in proc_fd: inode
 -- column local: a socket's own address and port, or its path
 -- column peer: the other end's address and port, or its path; NULL when not known
--- column label: the same in one word, as strace -yy writes it behind the descriptor: a path, TCP:[LOCAL->PEER], UNIX-STREAM:[INODE->PEER], anon_inode:[eventfd]; NULL when not known
+-- column label: what it is in one word, as strace -yy writes it after the descriptor: a path, TCP:[LOCAL->PEER], UNIX-STREAM:[INODE->PEER], anon_inode:[eventfd]; NULL when not known
 -- column opened_by: the call that made it; NULL when that is not in the capture
 -- column known_from: snapshot, call (the one that made it), use (calls that only such descriptors allow; a pipe or socketpair that can only have been made then); NULL when nothing is known
 -- column end_known_from: what ended it: close, close_range, exec (close-on-exec), replaced (dup2 over it), made_again (the number was given again, its end was not seen), snapshot (something else was seen), exit (of the process); NULL without an end

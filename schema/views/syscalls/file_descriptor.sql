@@ -1,22 +1,22 @@
 -- file_descriptor: what each process has open, as lsof prints it
 -- grain: a snapshot × process × descriptor
 -- source: proc_fd, proc_socket, proc_limit, process_name
--- caveat: listed at a lower rate than the other snapshots; what was opened and closed between two of them is in syscall, when system calls were recorded
+-- caveat: descriptors are listed at a lower rate than the other snapshots; if a descriptor was opened and closed between two of them, only syscall has it, if system calls were recorded
 -- caveat: it has the recorded processes only; 20,000 descriptors in a snapshot at most
 -- diff by: comm
 -- diff max: open_count, open_ratio
 -- diff weight: 0.6
 -- as in proc_fd: ts_ns, snapshot, upid, pid
--- column comm: the process's name then
+-- column comm: the process's name at the snapshot
 -- as in proc_fd: fd, kind, target
--- column is_deleted: whether the file has no name any more: its space is given back when it is closed
+-- column is_deleted: true if the file was deleted: its space is freed when the descriptor is closed
 -- as in proc_fd: inode
 -- as in proc_socket: protocol, state
--- column local: of a socket: address and port, or its name
--- column peer: of a socket: address and port of the other end
--- column holder_count [count]: of a socket or pipe: descriptors of all recorded processes that are this same one
+-- column local: for a socket: address and port, or its name
+-- column peer: for a socket: address and port of the other end
+-- column holder_count [count]: for a socket or pipe: descriptors of all recorded processes that refer to it
 -- column open_count [count]: open descriptors of the process
--- column limit_count [count]: how many it may have (soft limit); NULL: not read, or unlimited
+-- column limit_count [count]: how many descriptors it may have (soft limit); NULL: not read, or unlimited
 -- column open_ratio [ratio]: open_count as a share of limit_count
 WITH socket AS (
   SELECT source_id, snapshot, upid, fd, any_value(protocol) AS protocol, any_value(state) AS state,

@@ -1,8 +1,8 @@
--- peer_wait: on which other ends (a connection's peer, a pipe, a file) each thread spent the time of its blocking calls
--- grain: another end, a thread that waited for it under a name, a call and how the one was attributed to the other
+-- peer_wait: which other ends (a connection's peer, a pipe, a file) each thread waited for in its blocking calls, and how long
+-- grain: another end, a thread that waited for it, a name that the thread had, a call, and how the call was attributed to the other end
 -- source: fd_history, syscall, thread, thread_name, recorder_thread
--- caveat: poll, select and epoll_wait wait for many descriptors: where they returned one that is ready, the descriptor that the thread uses in its next call takes their time (attributed_by is next_call); else it stays with the epoll descriptor, or with nothing known
--- caveat: the time of a call, not only of its sleep: a read from the page cache counts as well
+-- caveat: poll, select and epoll_wait wait for many descriptors: if they returned one that is ready, their time counts for the descriptor that the thread uses in its next call (attributed_by is next_call); else it counts for the epoll descriptor, or for nothing known
+-- caveat: the whole time of a call counts, not only its sleep: a read from the page cache counts, too
 -- caveat: several descriptors with the same other end are one row; fds lists them
 -- diff by: comm, name, kind, peer
 -- diff sum: wait_ns, call_count
@@ -13,12 +13,12 @@
 -- as in fd_history: kind
 -- keys: utid, tid, pid, comm
 -- as in syscall: name
--- column attributed_by: descriptor (the call's own), next_call (the one that it uses next) or none
+-- column attributed_by: descriptor (that of the call itself), next_call (that of the thread's next call) or none
 -- column call_count [count]: calls that returned
--- column wait_ns [ns]: their time
--- column wait_avg_ns [ns]: the mean
--- column wait_max_ns [ns]: the longest
--- column fds: the descriptors
+-- column wait_ns [ns]: time of these calls
+-- column wait_avg_ns [ns]: mean time of a call
+-- column wait_max_ns [ns]: the longest call
+-- column fds: the descriptors with this other end
 WITH poll AS (
   FROM (VALUES ('poll'), ('ppoll'), ('ppoll_time64'), ('select'), ('_newselect'), ('pselect6'), ('pselect6_time64'),
     ('epoll_wait'), ('epoll_pwait'), ('epoll_pwait2')) AS poll (name)

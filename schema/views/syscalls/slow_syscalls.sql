@@ -1,9 +1,9 @@
 -- slow_syscalls: the system calls that took long, longest first
--- grain: a call of at least slow_syscall_ns (SET VARIABLE slow_syscall_ns = …; 10,000,000 ns unless it is set)
+-- grain: a call of at least slow_syscall_ns (SET VARIABLE slow_syscall_ns = …; 10,000,000 ns by default)
 -- source: syscall, thread, thread_name, source, stack_folded, recorder_thread
 -- caveat: for a call that the capture's edge cuts (cut_at), known_ns is the part that was recorded: it took at least that
--- caveat: exit and exit_group, which never return, are not here; a call that its thread's end cut lasts until then
--- caveat: most long calls are waits for work, as of a server in epoll_wait: long is not bad
+-- caveat: exit and exit_group, which never return, are not here; a call that was cut by the end of its thread lasts until then
+-- caveat: most long calls are waits for work, such as those of a server in epoll_wait: a long call is not always a problem
 -- diff no: events; syscall_summary adds them up
 -- as in syscall: ts_ns
 -- column known_ns [ns]: how long it took, or the part of it within the capture

@@ -2,15 +2,15 @@
 -- grain: a turn on a socket of a process: one write or several without a read between them, then the first read
 -- source: syscall, thread, thread_name, process_name, proc_fd, proc_socket
 -- caveat: at a server's end the answer is the next request: gap_ns is the client's pause; is_client distinguishes the ends
--- caveat: requests that go out before the answer to an earlier one has come (pipelining, HTTP/2) make one turn; gap_ns then counts from the last write
--- caveat: writes that nothing answers within the capture are not here
--- caveat: a descriptor is taken for a socket that a snapshot says is one, or that socket, accept or connect made or used
+-- caveat: if requests go out before the answer to an earlier one has come (pipelining, HTTP/2), they make one turn; gap_ns then counts from the last write
+-- caveat: writes without an answer in the capture are left out
+-- caveat: a descriptor counts as a socket if a snapshot says so, or if socket, accept or connect made or used it
 -- diff by: process, peer, is_client
 -- diff sum: write_count, write_bytes, gap_ns
 -- diff weight: 0.8
 -- column ts_ns [ns]: when the last write returned
 -- column answer_ts_ns [ns]: when the first read after it returned
--- column gap_ns [ns]: from the one to the other
+-- column gap_ns [ns]: time from ts_ns to answer_ts_ns
 -- keys: upid, pid
 -- column process: its name when the answer was read
 -- column utid: the thread that read the answer
@@ -18,11 +18,11 @@
 -- column comm: the thread's name when the answer was read
 -- column writer_utid: the thread that wrote last
 -- keys: fd
--- column since_ts_ns [ns]: since when the descriptor is this; NULL: before the capture, or not known
+-- column since_ts_ns [ns]: when the descriptor became this socket; NULL: before the capture, or not known
 -- column family: inet, inet6, unix, …; NULL when not known
 -- column local: its own address; NULL when not known
 -- column peer: the other end's address; NULL when not known
--- column is_client: whether this end opened the connection: it called connect or accept in the capture, listens on one of the two ports, or only one of the ports is below 32768 (Linux takes others for connections that go out); NULL when none of these tells
+-- column is_client: whether this end opened the connection: it called connect or accept in the capture, listens on one of the two ports, or only one of the ports is below 32768 (Linux uses other ports for outgoing connections); NULL if none of these tells
 -- column write_count [count]: writes in a row before the answer
 -- column write_bytes [bytes]: bytes of these writes
 -- column write_last_bytes [bytes]: bytes of the last of them

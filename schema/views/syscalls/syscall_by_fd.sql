@@ -1,8 +1,8 @@
 -- syscall_by_fd: on which descriptors each thread made which calls, and what the descriptors were
 -- grain: a thread, a name that it had, a call, a descriptor and what it was
 -- source: fd_call, thread, thread_name, recorder_thread
--- caveat: if a call has several descriptors (dup2, sendfile, epoll_ctl), the first is meant; poll and select name theirs in memory and are not here, but peer_wait has them
--- caveat: what a descriptor is comes from fd_history: NULL is not known
+-- caveat: if a call has several descriptors (dup2, sendfile, epoll_ctl), the first is meant; poll and select have theirs in memory and are not here, but peer_wait has them
+-- caveat: fd_history says what a descriptor is: NULL means that it is not known
 -- diff by: comm, name, kind, target
 -- diff sum: duration_total_ns, call_count, error_count, moved_bytes
 -- diff max: duration_max_ns
@@ -11,11 +11,11 @@
 -- as in fd_call: name, fd, kind, target, local, peer
 -- column call_count [count]: calls that were entered within the capture
 -- column error_count [count]: how many of them returned an error
--- column duration_total_ns [ns]: their time, of those with both ends in the capture
--- column duration_avg_ns [ns]: the mean of these
--- column duration_max_ns [ns]: the longest
+-- column duration_total_ns [ns]: time of the calls with both ends in the capture
+-- column duration_avg_ns [ns]: mean time of these calls
+-- column duration_max_ns [ns]: the longest time of these calls
 -- column moved_bytes [bytes]: bytes that calls which read or write moved; NULL for other calls
--- column open_count [count]: how many had not returned when the capture ended
+-- column open_count [count]: how many of them had not returned when the capture ended
 SELECT
   c.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, c.name, c.fd, c.kind, c.target, c.local, c.peer,
   count(*) AS call_count,

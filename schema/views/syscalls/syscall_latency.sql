@@ -6,12 +6,12 @@
 -- chart histograms 3: System calls: call_count as calls by name, comm
 -- keys: comm
 -- as in syscall: name
--- column bucket_min_ns [ns]: the range begins here: 0, 2, 4, 8, …
--- column bucket_max_ns [ns]: and ends before this: 2, 4, 8, 16, …
+-- column bucket_min_ns [ns]: the range begins at this value: 0, 2, 4, 8, …
+-- column bucket_max_ns [ns]: the range ends before this value: 2, 4, 8, 16, …
 -- column call_count [count]: how many calls
 -- column error_count [count]: how many of them returned a negative value
--- column latency_total_ns [ns]: these calls together
--- column latency_max_ns [ns]: the longest of them
+-- column latency_total_ns [ns]: time of these calls together
+-- column latency_max_ns [ns]: the longest of these calls
 WITH call AS (
   SELECT coalesce(n.comm, t.comm) AS comm, s.name, s.duration_ns, s.ret,
     -- length(bin(n)) is exact where log2 rounds.

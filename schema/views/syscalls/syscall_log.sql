@@ -2,12 +2,12 @@
 -- grain: a system call
 -- source: syscall, syscall_definition, syscall_value, fd_history, thread, thread_name, capture
 -- caveat: what pointers point to is not recorded: paths, buffers and structures are addresses
--- caveat: what a descriptor is stands behind it where fd_history knows it at that time
--- caveat: a call whose return or entry is not in the capture reads <unfinished ...> or <... resumed>; cut_at says whether the capture's edge is why
--- caveat: lines stand in the order of entries; relative_ns counts from the entry on the line before, of whatever thread
+-- caveat: a descriptor is followed by what it is, if fd_history knows that for this time
+-- caveat: a call whose return or entry is not in the capture reads <unfinished ...> or <... resumed>; cut_at says whether the edge of the capture is the reason
+-- caveat: lines are in the order of entries; relative_ns counts from the entry on the line before, which may be of another thread
 -- diff no: events; syscall_summary adds them up
 -- as in syscall: ts_ns
--- column relative_ns [ns]: since the line before (strace -r); NULL on the first
+-- column relative_ns [ns]: time since the line before (strace -r); NULL on the first line
 -- column time_of_day: UTC, to the microsecond (strace -tt); NULL where the capture has no anchor to wall time
 -- keys: utid, tid, pid
 -- column comm: the thread's name when the call ended, else when it began

@@ -2,8 +2,8 @@
 -- grain: a thread, a name that it had, and a system call
 -- source: syscall, thread, thread_name, recorder_thread
 -- caveat: a call counts where its entry and its own return are in the capture; what the capture's edges or lost events cut is in open_count and return_count
--- caveat: the perf_ columns are those of perf trace -s: every return counts, so that of a fork both the parent's and the child's, and its time runs from the thread's latest known entry, whatever call that was; 0 where there is none
--- caveat: nothing tells that a program has 32 bits if it ran before a bare trace.dat began: its calls have the names that their numbers have for programs of 64 bits, and import_issue counts such calls (syscall_abi_unknown)
+-- caveat: the perf_ columns are those of perf trace -s: every return counts, so a fork counts for the parent and for the child. Its time runs from the thread's latest known entry, whatever call that was; it is 0 if there is none
+-- caveat: if a program has 32 bits and ran before a bare trace.dat began, nothing tells that: its calls have the names that their numbers have for 64-bit programs, and import_issue counts such calls (syscall_abi_unknown)
 -- diff by: comm, name
 -- diff sum: duration_total_ns, call_count, error_count
 -- diff mean: duration_avg_ns by call_count
@@ -12,11 +12,11 @@
 -- keys: utid, tid, pid, comm
 -- as in syscall: name
 -- column call_count [count]: calls with both ends in the capture
--- column error_count [count]: those of them that returned a negative value
+-- column error_count [count]: how many of them returned a negative value
 -- column duration_total_ns [ns]: time in these calls
--- column duration_min_ns [ns]: the shortest
--- column duration_avg_ns [ns]: the mean
--- column duration_max_ns [ns]: the longest
+-- column duration_min_ns [ns]: the shortest of these calls
+-- column duration_avg_ns [ns]: mean time of a call
+-- column duration_max_ns [ns]: the longest of these calls
 -- column duration_stddev_ns [ns]: standard deviation (n - 1)
 -- column open_count [count]: entries without a return in the capture
 -- column return_count [count]: returns without an entry: a new thread's return from the call that made it, and what the capture's beginning or lost events cut
