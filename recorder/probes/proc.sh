@@ -27,6 +27,7 @@ probe_proc_ready() {
 	source_is_up proc && return
 	source_gave_up proc
 	source_is proc missing "the sampler ended: $(source_last_words proc)"
+	rm -rf "$staging/proc" # as with the other sources: what is called missing has no files
 }
 
 probe_proc_stop() { :; }

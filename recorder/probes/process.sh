@@ -27,6 +27,7 @@ probe_process_ready() {
 	source_is_up process && return
 	source_gave_up process
 	source_is process missing "the sampler of details ended: $(source_last_words process)"
+	rm -rf "$staging/process"
 }
 
 probe_process_stop() { :; }

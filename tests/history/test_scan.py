@@ -53,7 +53,7 @@ def test_the_banded_figures_are_named_with_their_hosts(store: Path) -> None:
     found = scan(load([store]).captures, views, lambda *_: None)
     # Cycles and instructions are per second: the even and the odd captures have the same of these.
     assert [(each.view, each.measure, each.unit) for each in found.banded] == [
-        ("pmcarch", "ipc", "ratio"), ("pmcarch", "cycles", "count per s"),
+        ("pmcarch", "ipc", "instructions/cycle"), ("pmcarch", "cycles", "count per s"),
     ]  # fmt: skip
     ipc, cycles = found.banded
     assert (ipc.split.low_count, ipc.split.high_count, ipc.high_hosts) == (6, 2, ("node-0", "node-4"))

@@ -56,6 +56,21 @@ def start(shell: str, folder: Path, *options: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
+def test_a_source_that_is_missing_has_no_files(shell: str, tmp_path: Path) -> None:
+    """A signal can end the wait for a sampler that has written already: the capture calls it missing."""
+    late = tmp_path / "helper"
+    late.write_text(f'#!/bin/sh\n[ "$1" != ready ] || {{ sleep 0.5; exit 1; }}\nexec {helper()} "$@"\n')
+    late.chmod(0o755)
+    done = run(shell, "-o", tmp_path / "x.perfcase", "--", "true", PERFCASE_HELPER=str(late))
+    assert done.returncode == 0, done.stderr
+    capture = Capture.read(tmp_path / "x.perfcase")
+    capture.check()
+    missing = {source["name"] for source in capture.manifest["sources"] if source["status"] == "missing"}
+    assert missing >= {"proc", "process"}
+    assert not [name for name in capture.names if name.startswith(("proc/", "process/"))]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 def test_a_signal_while_the_members_are_listed(shell: str, tmp_path: Path) -> None:
     """The manifest is written once more then: what it has of the first time is no member."""
     slow = tmp_path / "helper"
