@@ -100,3 +100,8 @@ def test_the_command_adds_up(case: Path) -> None:
     refused = perfcase("view", "block_size", case, "--by", "device")
     assert (refused.returncode, refused.stderr) == (
         2, "perfcase: --by device: no such column: device (it has comm, operation)\n")  # fmt: skip
+    # An @ of the user's is DuckDB's: its absolute value, or text.
+    absolute = succeed(
+        "view", "block_size", case, "--by", "-", "--where", "@(-1) = 1 AND comm <> '@nothing(x)'", "-f", "csv"
+    )
+    assert absolute == succeed("view", "block_size", case, "--by", "-", "-f", "csv")

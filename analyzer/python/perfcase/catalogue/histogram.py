@@ -12,6 +12,7 @@ from perfcase.catalogue.views import load_views
 from perfcase.errors import PerfcaseError
 
 RANK = "rank"
+_ROWS = "rows_of_the_view"
 
 
 def keys_of(view: View | None, by: str) -> tuple[Histogram, tuple[str, ...]]:
@@ -53,11 +54,12 @@ def added_up(how: Histogram, keys: Sequence[str], rows: str) -> str:
     shown += [f"{name} AS {quote(f'below_{name}{unit}')}" for name in below]
     sql = (
         f"WITH bucket AS (SELECT {''.join(f'{name}, ' for name in named)}{is_all} AS is_all, {low} AS low, {high} AS high,"
-        f" @total({count}) AS n FROM ({rows}) GROUP BY GROUPING SETS ({sets})),"
+        f" @total({count}) AS n FROM ({_ROWS}) GROUP BY GROUPING SETS ({sets})),"
         f" grown AS (SELECT *, sum(n) OVER (PARTITION BY {group} ORDER BY low) AS reached,"
         f" sum(n) OVER (PARTITION BY {group}) AS total FROM bucket),"
         f" ranked AS (SELECT *, dense_rank() OVER (ORDER BY is_all DESC, {', '.join(['total DESC', *named])}) - 1 AS {RANK}"
         f" FROM grown), ending AS (SELECT {RANK}, {ends} FROM ranked GROUP BY {RANK})"
         f" SELECT {', '.join(shown)} FROM ranked JOIN ending USING ({RANK}) ORDER BY {RANK}, low"
     )
-    return expand(sql, "a histogram added up")
+    # What a user wrote is put in last: an @ in it is not a part of the kit.
+    return expand(sql, "a histogram added up").replace(_ROWS, rows)
