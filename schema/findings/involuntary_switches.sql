@@ -24,7 +24,7 @@ WITH threshold AS (
 SELECT
   'warning' AS severity, format('{} ({})', o.name, coalesce(o.pid::VARCHAR, '?')) AS subject,
   format('{:,} of its {:,} switches were involuntary ({:.1f} %), one every {:.1f} µs of its {:.2f} s of CPU time',
-    o.forced::BIGINT, o.switches::BIGINT, 100 * o.forced / o.switches, o.on_cpu_ns / o.forced / 1e3, o.on_cpu_ns / 1e9) AS message,
+    @whole(o.forced), @whole(o.switches), 100 * o.forced / o.switches, o.on_cpu_ns / o.forced / 1e3, o.on_cpu_ns / 1e9) AS message,
   -- A switch costs about 5 µs with what it does to the caches.
   least(1.0, 5000 * o.forced / o.on_cpu_ns)::DOUBLE AS score
 FROM of_process AS o

@@ -32,7 +32,7 @@ WITH threshold AS (
   FROM full_queue
   HAVING count(*) > 0
 ), both_told AS (
-  SELECT coalesce(max(overflow_count), 0)::BIGINT AS overflow_count, coalesce(max(passive_count), 0)::BIGINT AS passive_count,
+  SELECT @whole(coalesce(max(overflow_count), 0)) AS overflow_count, @whole(coalesce(max(passive_count), 0)) AS passive_count,
     max(interval_count) AS interval_count, max(text) AS text, coalesce(max(queue_count), 0) AS queue_count
   FROM (
     SELECT overflow_count, passive_count, interval_count, NULL AS text, NULL AS queue_count FROM counted

@@ -29,7 +29,7 @@ WITH threshold AS (
 SELECT
   'warning' AS severity, 'all CPUs' AS subject,
   format('{:,} of {:,} accesses missed the last-level cache: {:.1f} % hits, {:.1f} misses per thousand instructions, {:.2f} instructions a cycle',
-    t.misses::BIGINT, t.refs::BIGINT, 100 * t.hit_ratio, t.misses_pki, t.instructions / t.cycles) AS message,
+    @whole(t.misses), @whole(t.refs), 100 * t.hit_ratio, t.misses_pki, t.instructions / t.cycles) AS message,
   greatest(0.0, least(1.0, 1 - t.hit_ratio))::DOUBLE AS score
 FROM told AS t
 CROSS JOIN threshold AS h

@@ -72,8 +72,8 @@ SELECT
   @severity(g.hours_left <= h.critical_h, g.hours_left <= h.warning_h) AS severity,
   format('{} ({})', coalesce(g.name, '?'), g.pid) AS subject,
   format('{} memory went from {} to {} in {:.1f} s ({} snapshots, R² {:.3f}): {} an hour{}',
-    CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, format_bytes(g.first_bytes::BIGINT), format_bytes(g.last_bytes::BIGINT),
-    g.length_ns / 1e9, g.snapshots, g.fit, format_bytes(g.bytes_per_h::BIGINT),
+    CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, format_bytes(@whole(g.first_bytes)), format_bytes(@whole(g.last_bytes)),
+    g.length_ns / 1e9, g.snapshots, g.fit, format_bytes(@whole(g.bytes_per_h)),
     CASE WHEN g.hours_left < 1000 THEN format('; at this rate {} is full in {:.2f} h', CASE WHEN g.is_limited THEN 'its control group' ELSE 'the memory' END, g.hours_left) ELSE '' END) AS message,
   coalesce(least(1.0, (g.last_bytes - g.first_bytes) / nullif(g.memory_bytes, 0)), 0.0)::DOUBLE AS score
 FROM growing AS g

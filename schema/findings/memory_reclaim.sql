@@ -42,10 +42,10 @@ SELECT
   END AS severity,
   'memory' AS subject,
   concat_ws('; ',
-    CASE WHEN t.is_killed THEN CASE t.kills WHEN 1 THEN '1 process was' ELSE t.kills::BIGINT || ' processes were' END || ' killed by the OOM killer' END,
+    CASE WHEN t.is_killed THEN CASE t.kills WHEN 1 THEN '1 process was' ELSE @whole(t.kills) || ' processes were' END || ' killed by the OOM killer' END,
     format('in {:.1f} s threads scanned {} in direct reclaim, {} were swapped in and {} out', t.s,
-      format_bytes(coalesce(t.scanned_bytes, 0)::BIGINT), format_bytes(coalesce(t.in_bytes, 0)::BIGINT),
-      format_bytes(coalesce(t.out_bytes, 0)::BIGINT)),
+      format_bytes(@whole(coalesce(t.scanned_bytes, 0))), format_bytes(@whole(coalesce(t.in_bytes, 0))),
+      format_bytes(@whole(coalesce(t.out_bytes, 0)))),
     CASE WHEN t.some_ratio IS NOT NULL THEN format('some thread waited for memory {:.2f} s ({:.1f} %)', t.some_ns / 1e9, 100 * t.some_ratio) END
   ) AS message,
   coalesce(t.some_ratio, 0.05)::DOUBLE AS score

@@ -80,7 +80,7 @@ SELECT
   @severity(f.asleep_ratio >= h.critical_ratio, true) AS severity,
   format('{} threads of {} ({})', f.comms, p.name, f.pid) AS subject,
   format('{} of {} threads waited for {}: {:.2f} s of their {:.2f} s, {:.1f} %, in {} waits of {:.1f} ms on average',
-    f.waiting_count, f.thread_count, f.thing, f.wait_ns / 1e9, f.life_ns / 1e9, 100 * f.asleep_ratio, f.wait_count::BIGINT,
+    f.waiting_count, f.thread_count, f.thing, f.wait_ns / 1e9, f.life_ns / 1e9, 100 * f.asleep_ratio, @whole(f.wait_count),
     f.wait_ns / f.wait_count / 1e6) AS message,
   least(1, f.asleep_ratio)::DOUBLE AS score
 FROM found AS f

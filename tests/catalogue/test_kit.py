@@ -58,6 +58,8 @@ def value(expression: str) -> object:
         *((f"@below({percent}, e, r, 100) FROM (VALUES (2, 5), (4, 99), (8, 100)) AS t (e, r)", end)
           for percent, end in ((0, 2), (5, 2), (6, 4), (50, 4), (99, 4), (100, 8))),
         ("@below(50, e, r, 1) FROM (VALUES (2, NULL)) AS t (e, r)", None),
+        ("@product(3, 4096)", 12288), (f"@product({LARGEST}, 2)", None), (f"@product(-{LARGEST}, {LARGEST})", None), ("@product(NULL, 2)", None),
+        ("@whole(2.5::DOUBLE)", 2), ("@whole(1e300)", LARGEST - 1023), ("@whole(-'infinity'::DOUBLE)", 1023 - LARGEST), ("@whole(NULL)", None),
     ],
 )  # fmt: skip
 def test_a_part_gives(expression: str, wanted: object) -> None:

@@ -46,7 +46,7 @@ WITH called AS (
       WHEN 'munmap' THEN -(args[2]::HUGEINT)
       WHEN 'mremap' THEN args[3]::HUGEINT - args[2]::HUGEINT
       -- The kernel gives whole pages.
-      ELSE (args[2]::HUGEINT + coalesce(page_bytes, 1) - 1) // coalesce(page_bytes, 1) * coalesce(page_bytes, 1)
+      ELSE (args[2]::HUGEINT + greatest(page_bytes, 1) - 1) // greatest(page_bytes, 1) * greatest(page_bytes, 1)
     END
   FROM called
   WHERE name <> 'brk'

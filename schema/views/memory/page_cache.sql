@@ -147,7 +147,7 @@ WITH setting AS (
 ), by_counter AS (
   SELECT lag(c.ts_ns) OVER line AS ts_ns, c.ts_ns AS end_ns, 'vmstat' AS method, 4 AS priority,
     NULL AS access_count,
-    (c.kib_read - lag(c.kib_read) OVER line) * 1024 // p.page_size_bytes AS miss_count,
+    (c.kib_read - lag(c.kib_read) OVER line)::HUGEINT * 1024 // nullif(p.page_size_bytes, 0) AS miss_count,
     c.dirtied - lag(c.dirtied) OVER line AS dirty_count,
     c.refaulted - lag(c.refaulted) OVER line AS refault_pages
   FROM counter AS c
@@ -165,13 +165,13 @@ WITH setting AS (
 )
 SELECT
   b.ts_ns, b.end_ns - b.ts_ns AS interval_ns, b.method,
-  CASE WHEN b.access_count IS NOT NULL THEN greatest(b.access_count - b.miss_count, 0) END::BIGINT AS hit_count,
+  TRY_CAST(CASE WHEN b.access_count IS NOT NULL THEN greatest(b.access_count - b.miss_count, 0) END AS BIGINT) AS hit_count,
   -- The accesses are the limit: read ahead may have added more. least() takes NULL for no bound.
-  least(b.miss_count, b.access_count)::BIGINT AS miss_count,
-  b.dirty_count::BIGINT AS dirty_count,
+  TRY_CAST(least(b.miss_count, b.access_count) AS BIGINT) AS miss_count,
+  TRY_CAST(b.dirty_count AS BIGINT) AS dirty_count,
   CASE WHEN b.access_count > 0 THEN greatest(b.access_count - b.miss_count, 0) / b.access_count END AS hit_ratio,
   b.refault_pages::BIGINT AS refault_pages,
-  (least(b.miss_count, b.access_count) * p.page_size_bytes)::BIGINT AS miss_bytes,
+  @product(least(b.miss_count, b.access_count), p.page_size_bytes) AS miss_bytes,
   m.buffers_bytes, m.cached_bytes AS cache_bytes
 FROM best AS b
 LEFT JOIN page_size AS p ON true

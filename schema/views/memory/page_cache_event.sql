@@ -37,7 +37,7 @@ WITH event_source AS (
   SELECT count(*) > 0 AS dirtying FROM dirtied
 ), event AS (
   SELECT a.ts_ns, a.utid, 'added' AS action, a.s_dev, a.i_ino AS inode, a.index AS first_page,
-    1::BIGINT << coalesce(a."order", 0) AS page_count,
+    1::BIGINT << least(coalesce(a."order", 0), 30) AS page_count,
     CASE WHEN t.dirtying THEN coalesce(d.ts_ns - a.ts_ns <= 1000000000, false) END AS is_written
   FROM mm_filemap_add_to_page_cache AS a
   JOIN event_source USING (source_id)
@@ -45,7 +45,7 @@ WITH event_source AS (
   ASOF LEFT JOIN dirtied AS d
     ON d.utid IS NOT DISTINCT FROM a.utid AND d.ino = a.i_ino AND d.index = a.index AND d.ts_ns >= a.ts_ns
   UNION ALL
-  SELECT r.ts_ns, r.utid, 'removed', r.s_dev, r.i_ino, r.index, 1::BIGINT << coalesce(r."order", 0), NULL
+  SELECT r.ts_ns, r.utid, 'removed', r.s_dev, r.i_ino, r.index, 1::BIGINT << least(coalesce(r."order", 0), 30), NULL
   FROM mm_filemap_delete_from_page_cache AS r
   JOIN event_source USING (source_id)
   UNION ALL

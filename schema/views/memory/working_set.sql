@@ -64,7 +64,7 @@ WITH cache AS (
     @total_or_zero(page_count, action = 'added' AND is_written) AS written,
     @total_or_zero(page_count, action = 'added' AND NOT coalesce(is_written, false) AND nth > 1) AS reread,
     @total_or_zero(page_count, action = 'removed') AS removed,
-    max(first_page + page_count)::HUGEINT AS extent
+    max(first_page::HUGEINT + page_count) AS extent
   FROM page
   GROUP BY upid, pid, process, device, inode
 )
@@ -73,7 +73,7 @@ SELECT
   CASE WHEN t.lookups THEN f.looked_up END AS looked_up_pages,
   f.read AS read_pages, f.written AS written_pages, f.reread AS reread_pages, f.removed AS removed_pages,
   f.extent AS extent_pages,
-  f.read * s.page_size_bytes AS read_bytes,
+  @product(f.read, s.page_size_bytes) AS read_bytes,
   f.extent * s.page_size_bytes AS extent_bytes,
   c.cache_bytes,
   f.extent * s.page_size_bytes / nullif(c.cache_bytes, 0) AS extent_ratio,

@@ -80,7 +80,7 @@ WITH seen AS (
       WHEN name = 'io.pressure.full.total' THEN 'io_pressure_full'
     END AS field,
     CASE
-      WHEN name LIKE '%\_usec' ESCAPE '\' OR name LIKE '%.total' THEN 1000 * value
+      WHEN name LIKE '%\_usec' ESCAPE '\' OR name LIKE '%.total' THEN @product(value, 1000)
       WHEN name = 'cpu.cfs_quota_us' AND value < 0 OR value >= 4611686018427387904 THEN NULL
       ELSE value
     END AS value

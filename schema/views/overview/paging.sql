@@ -64,7 +64,7 @@ WITH counter AS (
   GROUP BY source_id, snapshot, ts_ns, interval_ns, name
 ), flat AS (
   SELECT source_id, snapshot, ts_ns, interval_ns,
-    1024 * max(n) FILTER (name = 'pgpgin') AS page_in, 1024 * max(n) FILTER (name = 'pgpgout') AS page_out,
+    @product((max(n) FILTER (name = 'pgpgin')), 1024) AS page_in, @product((max(n) FILTER (name = 'pgpgout')), 1024) AS page_out,
     max(n) FILTER (name = 'pgfault') AS fault, max(n) FILTER (name = 'pgmajfault') AS major_fault,
     max(n) FILTER (name = 'pgfree') AS freed,
     max(n) FILTER (name = 'scan_kswapd') AS scan_kswapd, max(n) FILTER (name = 'scan_direct') AS scan_direct,
@@ -85,7 +85,7 @@ SELECT
   @per_second(scan_kswapd, interval_ns) AS scan_kswapd_pages_per_s,
   @per_second(scan_direct, interval_ns) AS scan_direct_pages_per_s,
   @per_second(steal, interval_ns) AS steal_pages_per_s,
-  @ratio(steal, scan_kswapd + scan_direct + coalesce(scan_other, 0)) AS reclaim_ratio,
+  @ratio(steal, scan_kswapd::HUGEINT + scan_direct + coalesce(scan_other, 0)) AS reclaim_ratio,
   @per_second(refault_file, interval_ns) AS refault_file_pages_per_s,
   @per_second(refault_anon, interval_ns) AS refault_anon_pages_per_s,
   @per_second(swap_in, interval_ns) AS swap_in_pages_per_s,
@@ -95,9 +95,9 @@ SELECT
   fault AS fault_count,
   major_fault AS major_fault_count,
   fault - major_fault AS minor_fault_count,
-  scan_kswapd + scan_direct + coalesce(scan_other, 0) AS scan_pages,
+  TRY_CAST(scan_kswapd::HUGEINT + scan_direct + coalesce(scan_other, 0) AS BIGINT) AS scan_pages,
   steal AS steal_pages,
-  coalesce(refault_file + refault_anon, refault_file) AS refault_pages,
+  TRY_CAST(coalesce(refault_file::HUGEINT + refault_anon, refault_file) AS BIGINT) AS refault_pages,
   oom_kill AS oom_kill_count
 FROM flat
 ORDER BY flat.ts_ns, source_id

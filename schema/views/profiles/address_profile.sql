@@ -46,11 +46,11 @@ WITH at_address AS (
   LEFT JOIN counters AS b USING (frame_id)
 )
 SELECT event, label AS symbol, dso, address, symbol_offset_bytes, is_kernel, samples AS sample_count,
-  period::UBIGINT AS period,
+  TRY_CAST(period AS UBIGINT) AS period,
   period / sum(period) OVER (PARTITION BY event_id) AS event_ratio,
   CASE WHEN symbol IS NOT NULL THEN period / sum(period) OVER (PARTITION BY event_id, symbol, dso, is_kernel) END
     AS symbol_ratio,
-  cycles::UBIGINT AS cycles, instructions::UBIGINT AS instructions,
+  TRY_CAST(cycles AS UBIGINT) AS cycles, TRY_CAST(instructions AS UBIGINT) AS instructions,
   @ratio(cycles, instructions) AS cpi
 FROM described
 ORDER BY event, described.period DESC, dso, address, label, is_kernel, event_id

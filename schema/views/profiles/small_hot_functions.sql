@@ -32,7 +32,7 @@ WITH path AS (
   GROUP BY ALL
 ), self AS (
   SELECT event, symbol, @total(samples) AS self_count, @total_period(period) AS self_period, count(*) AS path_count,
-    max(period)::UBIGINT AS top_path_period
+    TRY_CAST(max(period) AS UBIGINT) AS top_path_period
   FROM path
   GROUP BY ALL
 ), total AS (

@@ -7,7 +7,7 @@
 -- column node: the node that it belongs to
 WITH part AS (
   -- The kernel knows of 8,192 CPUs at most: what a damaged capture says beyond that is not made into rows.
-  SELECT regexp_extract(key, 'node(\d+)', 1)::INTEGER AS node, unnest(string_split(value, ',')[1:1024]) AS cpus
+  SELECT TRY_CAST(regexp_extract(key, 'node(\d+)', 1) AS INTEGER) AS node, unnest(string_split(value, ',')[1:1024]) AS cpus
   FROM machine_fact
   WHERE regexp_matches(key, '^numa\.node\d{1,6}\.cpus$') AND regexp_matches(value, '^\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*$')
 )

@@ -14,7 +14,7 @@ WITH span AS (
   -- A thread id may be used again: the thread that had it last.
   SELECT utid, tid, coalesce(start_ts_ns, -9223372036854775807) AS since_ts_ns FROM thread WHERE utid <> 0
 ), move AS (
-  SELECT m.ts_ns, n.utid, m.dest_cpu::UINTEGER AS cpu
+  SELECT m.ts_ns, n.utid, TRY_CAST(m.dest_cpu AS UINTEGER) AS cpu
   FROM (
     SELECT ts_ns, pid, dest_cpu FROM sched_migrate_task JOIN source AS o USING (source_id) WHERE o.is_timeline
   ) AS m

@@ -53,7 +53,7 @@ WITH call AS (
   JOIN named AS m USING (name)
   WHERE c.ret >= 0 AND c.exit_ts_ns IS NOT NULL
 ), made AS (
-  SELECT upid, ret::INTEGER AS fd, exit_ts_ns AS ts_ns, NULL AS closed_by, name AS opened_by, kind, target,
+  SELECT upid, TRY_CAST(ret AS INTEGER) AS fd, exit_ts_ns AS ts_ns, NULL AS closed_by, name AS opened_by, kind, target,
     CASE WHEN name LIKE 'dup%' OR name LIKE 'fcntl%' THEN fd END AS from_fd, is_cloexec
   FROM maker
   WHERE name NOT IN ('pipe', 'pipe2', 'socketpair')
@@ -127,7 +127,7 @@ WITH call AS (
 ), pair_fd AS (
   SELECT upid, fd, ts_ns, NULL AS closed_by, name AS opened_by, pair_kind AS kind, target, NULL AS from_fd, is_cloexec
   FROM (
-    SELECT *, max(fd) OVER both_ends - min(fd) OVER both_ends AS distance, count(*) OVER both_ends AS end_count,
+    SELECT *, (max(fd) OVER both_ends)::BIGINT - min(fd) OVER both_ends AS distance, count(*) OVER both_ends AS end_count,
       bool_or(was_not_open) OVER both_ends AS is_certain
     FROM candidate
     WHERE kind IN ('', pair_kind)

@@ -42,7 +42,7 @@ WITH call AS (
   JOIN thread AS t USING (utid)
   WHERE t.upid IS NOT NULL AND s.exit_ts_ns IS NOT NULL AND s.is_fd_event IS NOT FALSE
 ), born AS (
-  SELECT upid, ret::INTEGER AS fd, exit_ts_ns AS since_ts_ns,
+  SELECT upid, TRY_CAST(ret AS INTEGER) AS fd, exit_ts_ns AS since_ts_ns,
     CASE name WHEN 'socket' THEN
       CASE args[1] WHEN 1 THEN 'unix' WHEN 2 THEN 'inet' WHEN 10 THEN 'inet6' WHEN 16 THEN 'netlink' WHEN 17 THEN 'packet'
         ELSE 'family ' || args[1] END

@@ -67,8 +67,8 @@ WITH form AS (
 ), descriptor AS (
   SELECT u.id, u.position, CASE WHEN u.ts_ns < h.to_ts_ns THEN h.label END AS label
   FROM (
-    SELECT id, position, upid, ts_ns, word::INTEGER AS fd FROM argument WHERE kind = 'f' AND word <= 2147483647
-    UNION ALL SELECT id, position, upid, ts_ns, word::INTEGER FROM returned WHERE kind = 'f' AND ret >= 0
+    SELECT id, position, upid, ts_ns, TRY_CAST(word AS INTEGER) AS fd FROM argument WHERE kind = 'f'
+    UNION ALL SELECT id, position, upid, ts_ns, TRY_CAST(word AS INTEGER) FROM returned WHERE kind = 'f' AND ret >= 0
   ) AS u
   ASOF JOIN history AS h ON h.upid = u.upid AND h.fd = u.fd AND u.ts_ns >= h.from_ts_ns
 ), value_text AS (

@@ -129,8 +129,10 @@ def with_rules(views: Mapping[str, View], rules: Mapping[str, Rule]) -> dict[str
 
 
 def fired(rule: Rule) -> str:
-    """Return the SELECT of a rule, with its name."""
-    return f"SELECT {literal(rule.name)} AS finding, {', '.join(COLUMNS)} FROM (\n{rule.sql}\n)"
+    """Return the SELECT of a rule, with its name. A message in which a figure is unknown is one of these words."""
+    message = "coalesce(message, 'its figures are not known') AS message"
+    columns = ", ".join(message if column == "message" else column for column in COLUMNS)
+    return f"SELECT {literal(rule.name)} AS finding, {columns} FROM (\n{rule.sql}\n)"
 
 
 def enough(rule: Rule) -> str:
