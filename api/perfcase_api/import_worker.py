@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from perfcase.case import database, query, store
-from perfcase.case.kept import have_findings
 from perfcase.errors import PerfcaseError
+from perfcase.report.writer import prepare
 from perfcase_api import sandbox
 
 _REPORT_INTERVAL_S = 0.1
@@ -45,12 +45,12 @@ def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
     try:
         # The server's name of the capture, which its tables have as well: the folder that the file is in.
         imported = store.open_case(file, folder / "case", progress, options={"capture_id": file.parent.name})
-        say({"phase": "findings", "records": 0})
+        say({"phase": "findings and report", "records": 0})
         row = store.table_row(imported.folder, "capture", _COLUMNS) or (None,) * 7
         names = ("host", "kernel", "started_ns", "duration_ns", "remark", "ticket")
         labels = (row[6] or "").split(",")
         with query.connect(imported.folder) as connection:
-            have_findings(connection)
+            prepare(connection)
             found = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
         say({"capture": dict(zip(names, row[:6], strict=True)), "labels": labels, "findings": found})
     except PerfcaseError as error:

@@ -33,8 +33,8 @@ OWN = tuple(
 
 
 def environment() -> dict[str, str]:
-    """Return what such a process gets of the server's environment: where code is and where the cache is, no secrets."""
-    kept = {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME") if name in os.environ}
+    """Return what such a process gets of the server's environment: where code and the cache are, and how much memory a question may take: no secrets."""
+    kept = {name: os.environ[name] for name in ("HOME", "XDG_CACHE_HOME", "PERFCASE_MEMORY") if name in os.environ}
     path = os.pathsep.join(path for path in sys.path if path)
     return {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONPATH": path, **kept}
 

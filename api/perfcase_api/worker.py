@@ -94,7 +94,7 @@ def _work() -> None:
     if "import" in job:
         _import(job)
         return
-    tempfile.tempdir = job["scratch"]
+    tempfile.tempdir = os.environ["TMPDIR"] = job["scratch"]
     is_fenced = sandbox.fence([Path(path) for path in job["readable"]] + [*sandbox.OWN], Path(job["scratch"]))
     sandbox.limit(
         memory_bytes=job["memory_bytes"],

@@ -15,6 +15,9 @@ from perfcase.case.scope import Scope
 from perfcase.case.sharing import FINDINGS
 from perfcase.case.window import open_scope, open_window
 from perfcase.catalogue.rules import load_rules
+from perfcase.cli.import_command import keep_answers
+from perfcase.report.writer import VIEWS
+from tests.support.cli import succeed
 from tests.support.imports import SAMPLES, imported
 
 SAMPLE = SAMPLES / "d-nagle" / "tcp.perfcase"
@@ -44,7 +47,7 @@ def answers(case: store.Case) -> list[list[tuple]]:
 
 
 def files(case: store.Case) -> list[Path]:
-    return sorted((case.folder / "kept").glob("*.parquet"))
+    return sorted(path for view in FINDINGS for path in (case.folder / "kept").glob(f"*-{view}.parquet"))
 
 
 def fake(case: store.Case) -> None:
@@ -75,6 +78,54 @@ def test_what_is_kept_is_what_the_views_say(name: str, tmp_path: Path) -> None:
         described = [connection.execute(f"DESCRIBE {view}").fetchall() for view in FINDINGS]
         kept.have_findings(connection)
         assert [connection.execute(f"DESCRIBE {view}").fetchall() for view in FINDINGS] == described
+
+
+@pytest.mark.parametrize("name", ["d-nagle/tcp", "x86_64-scheduling/x", "e-page-cache/larger", "aarch64-counters/x"])
+def test_the_views_of_the_report_are_the_same_when_they_are_kept(name: str, tmp_path: Path) -> None:
+    """Rows, their order, and types; and all of them are kept, by the command that imports."""
+    folder = tmp_path / "a.case"
+    shutil.copytree(imported(SAMPLES / f"{name}.perfcase").folder, folder, ignore=shutil.ignore_patterns("kept"))
+    with query.connect(folder) as connection:
+        of_views = {view: ask(connection, view) for view in VIEWS}
+    keep_answers(store.open_case(folder))
+    assert {path.name.partition("-")[2] for path in (folder / "kept").iterdir()} == {
+        f"{view}.parquet" for view in (*VIEWS, *FINDINGS)
+    }
+    with query.connect(folder) as connection:
+        for view in VIEWS:
+            kept.recall_view(connection, view)
+        made = {
+            name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()
+        }
+        assert made == set(VIEWS)
+        for view in VIEWS:
+            assert ask(connection, view) == of_views[view], view
+
+
+def ask(connection: query.duckdb.DuckDBPyConnection, view: str) -> tuple[list[tuple], list[tuple]]:
+    described = [row[:2] for row in connection.execute(f"DESCRIBE {view}").fetchall()]
+    return described, connection.execute(f"FROM {view}").fetchall()
+
+
+def test_a_view_of_many_rows_is_not_kept(case: store.Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(case.folder / "kept")
+    monkeypatch.setattr(kept, "_ROWS_MAX", 3)
+    with query.connect(case.folder) as connection:
+        kept.have_views(connection, ["thread_time", "cpu_summary"])
+        assert connection.execute("SELECT count(*) > 3 FROM thread_time").fetchone() == (True,)
+    assert not [*(case.folder / "kept").glob("*-thread_time.parquet")]
+    assert [*(case.folder / "kept").glob("*-cpu_summary.parquet")]
+
+
+def test_the_report_reads_what_is_kept(case: store.Case) -> None:
+    keep_answers(case)
+    (path,) = (case.folder / "kept").glob("*-scheduler_summary.parquet")
+    with query.duckdb.connect() as writer:
+        writer.from_parquet(str(path).replace("[", "[[]").replace("*", "[*]")).create("one")
+        writer.execute("UPDATE one SET unclaimed_ns = 4242000000000")
+        writer.execute("COPY one TO ? (FORMAT parquet)", [str(path)])
+    assert "4,242 s" in succeed("report", case.folder)
+    assert "4,242 s" not in succeed("report", case.folder, "--only", "window=0s..1s")
 
 
 def test_the_second_question_is_answered_by_what_is_kept(case: store.Case) -> None:

@@ -40,14 +40,6 @@ def test_the_findings_are_the_same(sample: str) -> None:
     assert answers[0][0]
 
 
-def test_of_a_large_capture_little_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "_ROWS_MAX", 1)
-    with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:
-        sharing.share(connection, load_views())
-        made = [name for (name,) in connection.execute(TEMPORARY).fetchall()]
-        assert made == ["fd_call", "fd_history", "socket_answer", "view_coverage"]
-
-
 def test_a_table_of_many_rows_stays_in_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read once stays there, too, but not what is asked for twice."""
     with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:

@@ -1,7 +1,7 @@
 """What an imported folder keeps of what was asked of the whole of it: ``kept/<version>-<name>``.
 
-The findings are made of all rules, which read nearly all views, and a diff reads half of the views: to work them out takes longer than all
-else about a capture. So the first query keeps them for the next. A part of a capture, or another parameter of a view,
+The findings are made of all rules, which read nearly all views, and the report and a diff read half of the views: to work them out takes
+longer than all else about a capture. So the first query, or the import, keeps them for the next. A part of a capture, or another parameter of a view,
 has answers of its own: they are worked out each time. A folder that may not be written, or a disk that is full, keeps nothing.
 """
 
@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +22,7 @@ from typing import Any
 import perfcase
 from perfcase.case import query
 from perfcase.case.database import views_hash
-from perfcase.case.sharing import FINDINGS, share_findings
+from perfcase.case.sharing import FINDINGS, share, share_findings
 from perfcase.case.wholeness import KEPT
 from perfcase.catalogue.schema import literal, quote
 from perfcase.catalogue.views import load_views, parameters
@@ -30,6 +30,8 @@ from perfcase.lazy import duckdb
 
 _SIZE_MAX = 8 << 20
 """Bytes of a value: of more, to read it takes as long as to ask."""
+_ROWS_MAX = 100_000
+"""Rows of a view that is kept."""
 _MADE_BY = (
     "case/coverage.py",
     "case/exact.py",
@@ -148,8 +150,12 @@ def _code_hash() -> str:
 def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
     """Prepare the views of the findings for queries: from the cache, else as temporary tables."""
     kept = kept_of(connection, FINDINGS)
-    if kept and _show(connection, kept):
-        return
+    # What fired and what could be judged are of one working out: both or none.
+    if kept and all(kept.has(f"{view}.parquet") for view in FINDINGS):
+        if all(_show(connection, kept, view) for view in FINDINGS):
+            return
+        for view in FINDINGS:
+            connection.execute(f"DROP TABLE IF EXISTS temp.{quote(view)}")
     try:
         share_findings(connection)
     except duckdb.InterruptException:
@@ -159,33 +165,57 @@ def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
         return
     if kept:
         with suppress(OSError, duckdb.Error):
-            _keep_findings(connection, kept)
+            _keep(connection, kept, FINDINGS)
 
 
-def _show(connection: duckdb.DuckDBPyConnection, kept: Kept) -> bool:
-    """Put what is kept before the views of the same names. Return whether all of it is there and can be read."""
-    if not all(kept.has(f"{view}.parquet") for view in FINDINGS):
-        return False
+def have_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> None:
+    """Prepare views for queries: from the cache, else as temporary tables, each worked out once; the cache then has those of
+    few rows. A view that cannot be worked out is left to its reader, who says so."""
+    kept = kept_of(connection, views)
+    new = [view for view in views if not (kept and kept.has(f"{view}.parquet") and _show(connection, kept, view))]
+    # Twice: what is asked for once would stay a view.
+    share(connection, [*new, *new])
+    if kept and new:
+        with suppress(OSError, duckdb.Error):
+            _keep(connection, kept, [view for view in new if _is_short(connection, view)])
+
+
+def recall_view(connection: duckdb.DuckDBPyConnection, view: str) -> None:
+    """Prepare one view for queries, if the cache has it."""
+    folder = query.whole(connection)
+    if folder and view in load_views() and any((folder / KEPT).glob(f"*-{view}.parquet")):
+        kept = kept_of(connection, [view])
+        if kept and kept.has(f"{view}.parquet"):
+            _show(connection, kept, view)
+
+
+def _show(connection: duckdb.DuckDBPyConnection, kept: Kept, view: str) -> bool:
+    """Put what is kept before the view of the same name. Return whether it can be read."""
+    path = literal(str(kept.path(f"{view}.parquet")))
+    columns = ", ".join(quote(column.name) for column in load_views()[view].columns)
     try:
-        for view in FINDINGS:
-            path = literal(str(kept.path(f"{view}.parquet")))
-            columns = ", ".join(quote(column.name) for column in load_views()[view].columns)
-            connection.execute(
-                f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS SELECT {columns} FROM read_parquet({path})"
-            ).fetchall()
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS SELECT {columns} FROM read_parquet({path})"
+        ).fetchall()
     except duckdb.Error as error:
         if isinstance(error, duckdb.InterruptException):
             raise
-        for view in FINDINGS:
-            connection.execute(f"DROP TABLE IF EXISTS temp.{quote(view)}")
         return False
     return True
 
 
-def _keep_findings(connection: duckdb.DuckDBPyConnection, kept: Kept) -> None:
-    names = [f"{view}.parquet" for view in FINDINGS]
+def _is_short(connection: duckdb.DuckDBPyConnection, view: str) -> bool:
+    """Return whether a view was worked out, and its rows are worth a file."""
+    found = connection.execute(
+        f"SELECT estimated_size FROM duckdb_tables() WHERE temporary AND table_name = {literal(view)}"
+    ).fetchall()
+    return bool(found) and found[0][0] <= _ROWS_MAX
+
+
+def _keep(connection: duckdb.DuckDBPyConnection, kept: Kept, views: Sequence[str]) -> None:
+    names = [f"{view}.parquet" for view in views]
     with kept.replacing(names) as working, duckdb.connect() as writer:
-        for view, name in zip(FINDINGS, names, strict=True):
+        for view, name in zip(views, names, strict=True):
             writer.register("answer", query.ArrowStream(connection.sql(f"FROM {quote(view)}")))
             writer.execute(f"COPY (FROM answer) TO {literal(str(working / name))} (FORMAT parquet)")
             writer.unregister("answer")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfcase.case import exact
+from perfcase.case import budget, exact
 from perfcase.case.wholeness import KEPT
 from perfcase.catalogue.schema import literal
 from perfcase.errors import PerfcaseError
@@ -89,10 +89,20 @@ def _lock(connection: duckdb.DuckDBPyConnection, folders: Iterable[Path], sharer
     # A pattern of files is held against them as it is written.
     allowed = {*tables, *map(glob.escape, tables), *(str(folder / KEPT) for folder in folders)}
     connection.execute(f"SET allowed_directories = [{', '.join(map(literal, sorted(allowed)))}]")
-    connection.execute("SET temp_directory = ''")
     tune(connection, sharers)
+    _give_room(connection)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
+
+
+def _give_room(connection: duckdb.DuckDBPyConnection) -> None:
+    """Limit the memory of a connection, and say where it may put what does not fit."""
+    memory = budget.memory_bytes(thread_count(connection))
+    connection.execute(f"SET memory_limit = '{memory}B'")
+    spilled = budget.spill_folder()
+    connection.execute(f"SET temp_directory = {literal(spilled)}")
+    if spilled:
+        connection.execute(f"SET max_temp_directory_size = '{budget.disk_bytes(spilled)}B'")
 
 
 def thread_count(connection: duckdb.DuckDBPyConnection) -> int:
@@ -250,5 +260,8 @@ def _sql_error(error: duckdb.Error) -> PerfcaseError:
     text = str(error).split("\n\nLINE")[0].split("\nLINE ")[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = lines[0] if lines else "the query failed"
-    kind = "environment" if isinstance(error, (duckdb.OutOfMemoryException, duckdb.IOException)) else "sql"
+    if isinstance(error, duckdb.OutOfMemoryException):
+        remedy = "ask for less, such as --only window=10s..20s, or give it more: --memory 2G"
+        return PerfcaseError("environment", "the question needs more memory than it may take", remedy)
+    kind = "environment" if isinstance(error, duckdb.IOException) else "sql"
     return PerfcaseError(kind, first, " ".join(lines[1:])[:300] or None)

@@ -1,7 +1,7 @@
 """Works out once what several views are made from.
 
 DuckDB puts the SELECT of a view into each SELECT that names it, as often as it is named, and plans every copy: of a small
-capture that takes longer than to answer.
+capture that takes longer than to answer. What is larger than the memory that a question may take, DuckDB puts into a file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,10 @@ from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.lazy import duckdb
 
-_ALWAYS = ("fd_history", "fd_call", "socket_answer", "view_coverage")
-"""Views that are shared in captures of every size: they take long to answer, or are asked for often."""
 _NEVER = ("stack_weight",)
 """Its rows are long: the names of all functions of each callchain."""
 FINDINGS = ("finding", "finding_coverage")
 """Views that are made of all rules."""
-_ROWS_MAX = 2_000_000
-"""In a larger capture a copy takes memory, and planning is little of the time."""
 _TABLE_ROWS_MAX = 200_000
 """A table of more rows stays in its file: what is asked of it takes longer than to plan it, and a copy takes memory."""
 
@@ -35,15 +31,16 @@ def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
     them: such a table stands before a view of its name, until ``forget``. Parameters of views are those that are set now."""
     tables, views = _read_often(load_views(), Counter([*wanted]))
     shared = [*_short(connection, tables), *views]
-    if not _is_small(connection):
-        shared = [name for name in views if name in _ALWAYS]
     there = _shared(connection)
     for name in shared:
         if name in there:
             continue
-        # What cannot be worked out is left to its readers, who say so.
-        with suppress(duckdb.Error):
+        try:
             connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS FROM {quote(name)}").fetchall()
+        except duckdb.Error as error:
+            # What cannot be worked out is left to its readers, who say so.
+            if isinstance(error, duckdb.InterruptException):
+                raise
 
 
 def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
@@ -110,12 +107,3 @@ def _short(connection: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> list
     with suppress(duckdb.Error):
         rows = dict(connection.execute("FROM table_rows").fetchall())
     return [name for name in tables if rows.get(name, _TABLE_ROWS_MAX + 1) <= _TABLE_ROWS_MAX]
-
-
-def _is_small(connection: duckdb.DuckDBPyConnection) -> bool:
-    rows = 0
-    for table in ("sample", "syscall", "thread_state"):
-        with suppress(duckdb.Error):
-            # All is fetched: a result that is not at its end keeps the connection from what comes next.
-            rows = max(rows, *connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0])
-    return rows <= _ROWS_MAX

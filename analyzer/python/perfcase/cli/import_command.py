@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from perfcase.case import store
+from perfcase.case import query, store
 from perfcase.cli.common import DebugDirOption, import_progress
 from perfcase.errors import PerfcaseError
-from perfcase.lazy import rich
+from perfcase.lazy import duckdb, rich
 from perfcase.terminal import render
 from perfcase.text import plural, safe
 
@@ -34,11 +35,15 @@ def command(
         typer.Option(metavar="FILE", help="The /proc/kallsyms of the recorded kernel, for captures without one."),
     ] = None,
     debug_dir: DebugDirOption = None,
+    tables_only: Annotated[
+        bool, typer.Option("--tables-only", help="Do not work out the findings and the report in advance.")
+    ] = False,
 ) -> None:
     """Import captures into Parquet tables, and a case.duckdb that the stock duckdb can open.
 
     The output lists the tables with their row counts, and what was lost or damaged. Other commands import when necessary. Use
-    this command to choose the folder, or to import in advance.
+    this command to choose the folder, or to import in advance. It also works out the findings and the report, and keeps
+    them in the folder, so that they are there at once.
 
     Example: perfcase import incident.perfcase -o /tmp/incident && duckdb /tmp/incident/case.duckdb
     """
@@ -47,7 +52,19 @@ def command(
         out = target_folder(file, output, several=len(files) > 1)
         with import_progress(file.name) as progress:
             case = store.open_case(file, out, progress, force=force, options=options, debug_dirs=debug_dir or ())
+            if not tables_only:
+                progress("findings and report", sum(case.info["tables"].values()))
+                keep_answers(case)
         print_case(render.console(), case)
+
+
+def keep_answers(case: store.Case) -> None:
+    """Keep the findings and the report in the folder. What cannot be worked out or kept is left to those who ask for it."""
+    # Loaded here: the core has read the capture meanwhile.
+    from perfcase.report.writer import prepare
+
+    with suppress(duckdb.Error, PerfcaseError), query.connect(case.folder) as connection:
+        prepare(connection)
 
 
 def target_folder(file: Path, output: Path | None, *, several: bool) -> Path | None:

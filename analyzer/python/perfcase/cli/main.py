@@ -23,6 +23,8 @@ COMMANDS = (
     "tables", "events", "info", "history", "attach", "serve",
 )  # fmt: skip
 """Every command is perfcase/cli/<name>_command.py with a function ``command``."""
+_WITHOUT_CAPTURE = ("record", "views", "serve")
+"""Commands that ask no capture anything."""
 
 _FIRST_STEPS = """
 Record a host, copy the file away, ask any question about it.
@@ -54,9 +56,13 @@ def build_app(commands: Sequence[str] = COMMANDS, listed: Sequence[str] = ()) ->
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
     )
     app.callback(invoke_without_command=True)(_root)
+    if commands:
+        # Loaded here: the list of commands needs none of it.
+        from perfcase.cli import options
     for name in commands:
         module = import_module(f"perfcase.cli.{name}_command")
-        app.command(name, context_settings=getattr(module, "CONTEXT_SETTINGS", None))(module.command)
+        command = module.command if name in _WITHOUT_CAPTURE else options.with_memory(module.command)
+        app.command(name, context_settings=getattr(module, "CONTEXT_SETTINGS", None))(command)
     for name in listed:
         app.command(name, help=_docstring(name))(lambda: None)
     return app

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from perfcase.case import budget
 from perfcase.operations.request import REQUIRED, BaseRequest, Field, fields_of
 
 
@@ -31,6 +33,35 @@ def from_request(command: Callable[..., Any]) -> Callable[..., Any]:
 
     called.__doc__ = command.__doc__
     called.__module__ = command.__module__
+    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] - typer asks for it
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
+
+
+def with_memory(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with the option --memory, for itself and for the processes that it starts."""
+    own = inspect.signature(command, eval_str=True)
+    info = typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="How much memory a question may take, such as 2G. What does not fit goes to files in the user's cache, or in TMPDIR. "
+        "Default: 400M, and 64M more for each CPU beyond four.",
+        callback=lambda size: size and str(budget.parsed(size)),
+        envvar=budget.MEMORY,
+        show_default=False,
+        show_envvar=True,
+    )
+    kind = inspect.Parameter.KEYWORD_ONLY
+    memory = inspect.Parameter("memory", kind, default=None, annotation=Annotated[str | None, info])
+
+    def called(**given: object) -> object:
+        if size := given.pop("memory"):
+            os.environ[budget.MEMORY] = str(size)
+        return command(**given)
+
+    called.__doc__ = command.__doc__
+    called.__module__ = command.__module__
+    parameters = [p.replace(kind=kind) for p in own.parameters.values()] + [memory]
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined] - typer asks for it
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return called

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from perfcase.case.coverage import why_empty
-from perfcase.case.kept import have_findings
+from perfcase.case.kept import have_findings, recall_view
 from perfcase.case.opening import Opened
 from perfcase.case.sharing import FINDINGS
 from perfcase.catalogue.histogram import RANK, added_up, keys_of
@@ -102,6 +102,8 @@ def run(request: Request, case: Opened) -> Result:
     _set(connection, name, request.settings)
     if name in FINDINGS:
         have_findings(connection)
+    else:
+        recall_view(connection, name)
     sql = f"SELECT * FROM {quote(name)}"
     if request.where:
         sql += f" WHERE ({request.where}\n)"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
-from perfcase.case.sharing import share
+from perfcase.case.kept import have_findings, have_views
 from perfcase.lazy import duckdb
 from perfcase.report import (
     checklist,
@@ -34,16 +34,13 @@ SECTIONS = (
 )  # fmt: skip
 """What is wrong; what it is; the first 60 seconds; utilization, saturation, errors; drilling down; how far to trust it."""
 
-_SHARED = (
-    "cpu_summary",
-    "disk_summary",
-    "memory_summary",
-    "net_summary",
-    "scheduler_summary",
-    "tcp_summary",
-    "vm_summary",
-)
-"""Views that both the checklist and ``use_method`` read, and some the sections below."""
+VIEWS = (
+    "view_coverage", "use_method", "cpu_summary", "disk_summary", "memory_summary", "net_summary", "scheduler_summary", "tcp_summary",
+    "vm_summary", "process_summary", "thread_time", "run_queue_latency", "run_queue_latency_by_thread", "off_cpu_by_comm",
+    "off_cpu_by_stack", "off_wake_by_comm", "lock_wait_by_comm", "syscall_summary", "profile_summary", "page_cache_summary", "block_summary",
+    "irq_time", "cpu_frequency_summary", "pmc_summary",
+)  # fmt: skip
+"""Views that sections read, of those that take time or that several read: they are worked out once, and kept with the capture."""
 
 
 def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: str) -> None:
@@ -53,12 +50,19 @@ def write_report(connection: duckdb.DuckDBPyConnection, console: Console, file: 
         printer.section(section)
 
 
+def prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """Work out what the findings and the report show, and keep it with the capture: the next question for them is answered at once."""
+    have_findings(connection)
+    have_views(connection, VIEWS)
+
+
 def sections(connection: duckdb.DuckDBPyConnection, *, in_full: bool = False) -> Iterator[Section]:
     """Yield all sections; ``in_full``: the findings with what they mean and what to look at next."""
-    # Nearly all of them ask view_coverage why they have nothing to say.
-    share(connection, ["view_coverage", "view_coverage", *_SHARED, "use_method"])
     page = Page(connection)
     for section in SECTIONS:
+        if section is SECTIONS[1]:
+            # After the findings: a reader has these to read meanwhile.
+            have_views(connection, VIEWS)
         if not page.has_view(getattr(section, "VIEW", "data_quality")):
             continue
         page.heading(section.TITLE, section.__name__.rpartition(".")[2])
