@@ -30,7 +30,7 @@ help:
 	@sed -n '1,4s/^# //p' Makefile
 	@echo 'make setup      build everything into .venv; PROFILE=release for the speed of a release'
 	@echo 'make lint       rustfmt, clippy, ruff, prettier, shellcheck, cargo-deny (make check and make test begin with it)'
-	@echo 'make bench      speed of the import, of naming and of flame graphs against perf, on a large capture that it records'
+	@echo 'make bench      speed and memory of import and answers against perf, on large captures that it records; LONG=1: up to 20 GB'
 	@echo 'make bless      write the golden files and the generated docs again (look at the diff)'
 	@echo 'make docs       docs/, the types of the page and lines of recorder/proc.list, from schema/ and the routes'
 	@echo 'make recorder   recorder/build/dist: the recorder in one file, and its Debian packages; needs compilers for x86_64 and aarch64'
@@ -72,7 +72,7 @@ $(SPEEDSCOPE):
 
 bench: export PROFILE := release
 bench: setup-tests
-	$(PYTHON) analyzer/benches/run.py
+	$(PYTHON) analyzer/benches/suite.py $(if $(LONG),--long) --json build/bench.json --doc docs/benchmarks.md
 	$(PYTHON) analyzer/benches/symbols.py
 	$(PYTHON) analyzer/benches/naming.py
 	$(PYTHON) analyzer/benches/flamegraph.py

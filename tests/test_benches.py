@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import lzma
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,37 @@ def test_names_of_many_addresses() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("100,000 addresses in 300 objects named in ")
+
+
+def test_the_suite_writes_a_table_and_json(tmp_path: Path) -> None:
+    """On a small recording in the place of a large one. It runs nine commands."""
+    small = lzma.decompress((CAPTURES / "aarch64" / "offcpu.data.xz").read_bytes())
+    (tmp_path / "sockets.data").write_bytes(small)
+    done = subprocess.run(
+        [sys.executable, BENCHES / "suite.py", "--captures", "sockets", "--parts", "import,answers,peers", "--runs", "1", "--json", tmp_path / "x.json", "--doc", tmp_path / "x.md"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PERFCASE_BENCH_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "x.json").read_text())
+    rows = {row["what"]: row for row in told["rows"]}
+    assert {"import, tables only", "findings, kept", "report, worked out", "perf trace -s"} <= set(rows)
+    assert rows["import, tables only"]["output_bytes"] > 10_000
+    assert all(row["best"]["cpu_s"] > 0 and row["best"]["anonymous_max_bytes"] > 1_000_000 for row in rows.values())
+    document = (tmp_path / "x.md").read_text()
+    assert (
+        document.startswith("# Benchmarks\n")
+        and "| command | time | CPU time | memory | writes | x perf trace -s | MB/s |" in document
+    )
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+    wrong = subprocess.run(
+        [sys.executable, BENCHES / "suite.py", "--captures", "x"], capture_output=True, text=True, check=False
+    )
+    assert wrong.returncode == 2
+    assert "no capture x: there are 50MB, 350MB" in wrong.stderr
+
+
+def test_conversations_end() -> None:
+    subprocess.run([sys.executable, BENCHES / "conversations.py", "20", "3"], check=True, timeout=60)
 
 
 def test_flame_graphs_at_the_server_and_in_a_browser(tmp_path: Path) -> None:

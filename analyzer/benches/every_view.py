@@ -1,0 +1,31 @@
+"""Ask every view of an imported folder for all its rows, and write the seconds of each as JSON: ``every_view.py CASE FILE``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from perfcase.case import query
+from perfcase.catalogue.schema import quote
+from perfcase.catalogue.views import load_views
+
+_BATCH_ROWS = 10_000
+
+
+def main() -> None:
+    """Each view has a connection of its own: nothing is shared between them."""
+    seconds = {}
+    for name in load_views():
+        with query.connect(Path(sys.argv[1])) as connection:
+            begin = time.monotonic()
+            rows = connection.execute(f"SELECT * FROM {quote(name)}")
+            while rows.fetchmany(_BATCH_ROWS):
+                pass
+            seconds[name] = time.monotonic() - begin
+    Path(sys.argv[2]).write_text(json.dumps(seconds))
+
+
+if __name__ == "__main__":
+    main()
