@@ -2,7 +2,7 @@
 
     python analyzer/benches/suite.py [--captures NAME,…] [--parts PART,…] [--long] [--runs N] [--json FILE] [--doc FILE]
 
-Each recording is imported, asked and read by its peers in the same run. Of several runs the best counts: noise only ever adds time. Nothing is asserted:
+Each recording is imported, asked and read by its peers in the same run. The best of several runs counts, because noise only adds time. Nothing is asserted:
 the table shows a ratio to one peer and to the recording's size. A row of memory has the peak of what is in no file, for all processes together.
 """
 
@@ -173,7 +173,7 @@ def document(rows: list[Row], about: dict[str, str]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "`make bench` measures this and writes it: one run, nothing else at work. Of several runs the best counts.",
+        "`make bench` measures this and writes it: one run, nothing else at work. The best of several runs counts.",
         "",
     ]
     lines += [f"- {name}: {text}" for name, text in about.items()]
