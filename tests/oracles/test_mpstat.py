@@ -14,6 +14,10 @@ import pytest
 
 from perfcase.case import store
 
+pytestmark = pytest.mark.skipif(
+    None in map(shutil.which, ("mpstat", "unshare")),
+    reason="no mpstat to compare with, or no namespace: install sysstat and util-linux",
+)
 MODES = 10  # user nice system idle iowait irq softirq steal guest guest_nice
 SCRIPT = """
 mount --bind "$1/live" /proc/stat || exit 77
@@ -78,10 +82,6 @@ def perfcase(
     return {row[0]: [100 * cell for cell in row[1:]] for row in rows}
 
 
-@pytest.mark.skipif(
-    shutil.which("mpstat") is None, reason="sysstat is not installed: there is no mpstat to compare with"
-)
-@pytest.mark.skipif(shutil.which("unshare") is None, reason="util-linux is not installed: no namespace")
 def test_every_share_is_mpstats(tmp_path: Path) -> None:
     rng = random.Random(5)
     # mpstat looks at the CPUs that this machine has: more of them in /proc/stat are ignored.
@@ -104,10 +104,6 @@ def test_every_share_is_mpstats(tmp_path: Path) -> None:
             assert ours[cpu] == pytest.approx(shares, abs=0.00501), f"{folder.name}: CPU {cpu}"
 
 
-@pytest.mark.skipif(
-    shutil.which("mpstat") is None, reason="sysstat is not installed: there is no mpstat to compare with"
-)
-@pytest.mark.skipif(shutil.which("unshare") is None, reason="util-linux is not installed: no namespace")
 def test_a_capture_of_several_intervals_is_one_of_mpstats(tmp_path: Path) -> None:
     rng = random.Random(7)
     cpu_count = int(subprocess.run(["nproc", "--all"], capture_output=True, text=True, check=True).stdout)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from perfcase.case.inspection import (
 )
 from perfcase.case.opening import Opened
 from perfcase.operations.request import BaseRequest
-from perfcase.operations.result import writing
+from perfcase.terminal import render
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +44,7 @@ class Result:
 
     def write(self, output: Path | None = None) -> None:
         """Write it: see ``perfcase.operations.result.Result``."""
-        if output is None:
-            sys.stdout.write(self.text)
-            return
-        with writing(output) as partial:
-            partial.write_text(self.text, encoding="utf-8")
+        render.write_text(self.text, output)
 
 
 def run(_request: Request, case: Opened) -> Result:

@@ -59,11 +59,7 @@ class Text:
 
     def write(self, output: Path | None = None) -> None:
         """Write it: see ``Result``."""
-        if output is None:
-            sys.stdout.write(self.text)
-            return
-        with writing(output) as partial:
-            partial.write_text(self.text, encoding="utf-8")
+        render.write_text(self.text, output)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,8 +9,8 @@ from typing import Annotated, Literal
 from perfcase.case.opening import Opened
 from perfcase.errors import PerfcaseError
 from perfcase.operations.request import BaseRequest, Option
-from perfcase.operations.result import writing
 from perfcase.summary import write_html, write_markdown
+from perfcase.terminal import render
 
 Form = Literal["html", "md"]
 USUAL: Form = "md"
@@ -51,11 +50,7 @@ class Result:
 
     def write(self, output: Path | None = None) -> None:
         """Write it: see ``perfcase.operations.result.Result``."""
-        if output is None:
-            sys.stdout.buffer.write(self.text.encode(errors="replace"))
-            return
-        with writing(output) as partial:
-            partial.write_text(self.text, encoding="utf-8", errors="replace")
+        render.write_text(self.text, output)
 
 
 def run(request: Request, case: Opened) -> Result:

@@ -70,7 +70,8 @@ def page(output: Path | None) -> Iterator[rich.console.Console]:
 
 
 def write_text(text: str, output: Path | None) -> None:
-    """Write text that is whole already."""
+    """Write text that is whole already. A character that UTF-8 does not have becomes a question mark."""
+    text = text.encode(errors="replace").decode()
     if output is None:
         sys.stdout.write(safe_lines(text) if sys.stdout.isatty() else text)
         return
