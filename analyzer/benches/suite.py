@@ -51,7 +51,11 @@ class Row:
     figures: dict[str, float] | None = None
 
 
-PARTS = ("import", "answers", "views", "diff", "peers")
+PARTS = ("import", "answers", "views", "diff", "peers", "limits")
+
+
+READ = "cat (the file from the page cache)"
+PROFILE = "profile of the import"
 
 
 def rows_of(capture: Capture, runs: int, parts: Collection[str]) -> Iterator[Row]:
@@ -67,6 +71,7 @@ def rows_of(capture: Capture, runs: int, parts: Collection[str]) -> Iterator[Row
             "views": lambda: iter([_every_view(capture, case)]),
             "diff": lambda: _diffs(capture, case, place / "b.case", runs),
             "peers": lambda: _peers(capture, file, place / "peer.out", runs),
+            "limits": lambda: _limits(capture, file, place, runs),
         }
         for part in PARTS:
             if part in parts:
@@ -114,6 +119,33 @@ def _peers(capture: Capture, file: Path, output: Path, runs: int) -> Iterator[Ro
             command = [word.format(file=file, out=output) for word in PEERS[name]]
             yield _row(capture, name, lambda command=command: measure(command), runs if name == capture.unit else 1)
             output.unlink(missing_ok=True)
+
+
+def _limits(capture: Capture, file: Path, place: Path, runs: int) -> Iterator[Row]:
+    """Measure what no import can be faster than, and where the import's CPU time goes: perfcase reads its own profile."""
+    yield _row(capture, READ, lambda: measure(["cat", file]), runs)
+    profile, case = place / "profile.data", place / "profiled.case"
+    command = [PERFCASE, "import", "--tables-only", "--force", file, "-o", case]
+    run = measure(["perf", "record", "-q", "-F", "1999", "-g", "-k", "CLOCK_MONOTONIC", "-o", profile, "--", *command])
+    asked = [
+        PERFCASE,
+        "view",
+        "function_profile",
+        profile,
+        "--debug-dir",
+        "/",
+        "--order",
+        "self_ratio DESC",
+        "-n",
+        "12",
+        "-f",
+        "json",
+    ]
+    told = subprocess.run([str(word) for word in asked], capture_output=True, text=True, check=True).stdout
+    figures = {f"{row['symbol']} ({row['dso']})": row["self_ratio"] for row in json.loads(told)}
+    yield Row(capture.name, PROFILE, run, run.wall_s, 1, None, figures)
+    for name, ratio in figures.items():
+        print(f"{'':10}{ratio:8.1%} {name}")
 
 
 def _row(capture: Capture, what: str, run: Callable[[], Run], count: int, size: Path | None = None) -> Row:
@@ -202,10 +234,12 @@ def _table(capture: Capture, rows: list[Row]) -> list[str]:
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
+        if row.what == PROFILE:
+            continue
         best = row.best
         output = f"{row.output_bytes / 1e6:.1f} MB" if row.output_bytes else ""
         ratio = f"{best.wall_s / unit_s:.2f}" if unit_s else ""
-        rate = f"{size / 1e6 / best.wall_s:,.0f}" if row.what.startswith("import") or row.what in PEERS else ""
+        rate = f"{size / 1e6 / best.wall_s:,.0f}" if row.what.startswith("import") or row.what in (READ, *PEERS) else ""
         what = row.what
         if row.figures:
             (_, median_s), (slowest, slowest_s) = row.figures.items()
@@ -215,6 +249,10 @@ def _table(capture: Capture, rows: list[Row]) -> list[str]:
         lines.append(
             f"| {what} | {best.wall_s:.2f} s | {best.cpu_s:.2f} s | {best.anonymous_max_bytes / 1e6:,.0f} MB | {output} | {ratio} | {rate} |"
         )
+    for row in rows:
+        if row.what == PROFILE:
+            lines += ["", "The import's CPU time by function, from a profile that perfcase read:", ""]
+            lines += [f"- {ratio:.1%} `{name}`" for name, ratio in (row.figures or {}).items()]
     return [*lines, ""]
 
 

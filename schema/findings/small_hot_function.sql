@@ -19,7 +19,7 @@ WITH threshold AS (
   SELECT v.name AS event, sum(coalesce(s.period, 1)) AS period
   FROM sample AS s
   JOIN perf_event AS v USING (event_id)
-  WHERE coalesce(s.utid, 1) <> 0
+  WHERE coalesce(s.utid, 1) <> 0 AND v.name SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
   GROUP BY v.name
 ), program AS (
   SELECT label FROM frame_label GROUP BY label HAVING NOT bool_or(is_kernel) AND bool_and(unnamed_address IS NULL)

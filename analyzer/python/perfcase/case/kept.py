@@ -184,7 +184,13 @@ def recall_view(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     """Prepare one view for queries, if the cache has it."""
     folder = query.whole(connection)
     if folder and view in load_views() and any((folder / KEPT).glob(f"*-{view}.parquet")):
-        kept = kept_of(connection, [view])
+        recall_views(connection, [view])
+
+
+def recall_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> None:
+    """Prepare those of the views for queries that the cache has."""
+    kept = kept_of(connection, views)
+    for view in views:
         if kept and kept.has(f"{view}.parquet"):
             _show(connection, kept, view)
 

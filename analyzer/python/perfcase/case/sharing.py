@@ -7,12 +7,12 @@ capture that takes longer than to answer. What is larger than the memory that a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import cache
 
 from perfcase.case.window import is_cut
-from perfcase.catalogue.rules import enough, fired, judged, load_rules, sorted_findings
+from perfcase.catalogue.rules import Rule, enough, fired, judged, load_rules, sorted_findings
 from perfcase.catalogue.schema import literal, quote
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, with_dependencies
@@ -29,7 +29,12 @@ _TABLE_ROWS_MAX = 200_000
 def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
     """Make temporary tables of what is read more than once for the ``wanted`` tables and views, each as often as it is among
     them: such a table stands before a view of its name, until ``forget``. Parameters of views are those that are set now."""
-    tables, views = _read_often(load_views(), Counter([*wanted]))
+    _share(connection, Counter([*wanted]), load_rules().values())
+
+
+def _share(connection: duckdb.DuckDBPyConnection, wanted: Counter[str], rules: Collection[Rule]) -> None:
+    """``rules``: those that the views of the findings are made of."""
+    tables, views = _read_often(load_views(), wanted, rules)
     shared = [*_short(connection, tables), *views]
     there = _shared(connection)
     for name in shared:
@@ -50,9 +55,9 @@ def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
     Raises:
         duckdb.Error: a rule cannot be worked out.
     """
-    share(connection, FINDINGS)
     connection.execute("CREATE OR REPLACE TEMP TABLE view_coverage AS FROM view_coverage").fetchall()
     fed = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'finding' AND is_fed").fetchall()
+    _share(connection, Counter(FINDINGS), [rule for rule in load_rules().values() if (rule.name,) in fed])
     for table in (
         "fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE)",
         "enough (finding VARCHAR, is_enough BOOLEAN)",
@@ -89,12 +94,14 @@ def _has_time(name: str) -> bool:
     return any(is_cut(table) for table in read - views.keys())
 
 
-def _read_often(views: dict[str, View], wanted: Counter[str]) -> tuple[list[str], list[str]]:
+def _read_often(views: dict[str, View], wanted: Counter[str], rules: Collection[Rule]) -> tuple[list[str], list[str]]:
     """Return tables, and views in the order in which they are made from each other."""
-    rules = [rule.view() for rule in load_rules().values()] if wanted.keys() & set(FINDINGS) else []
-    closure = with_dependencies(views, [*wanted, *(name for rule in rules for name in rule.sources)])
+    asked = [rule.view() for rule in rules] if wanted.keys() & set(FINDINGS) else []
+    # The findings read what their rules read, and no rule more than those.
+    names = [name for name in wanted if name != "finding"] + [name for rule in asked for name in rule.sources]
+    closure = with_dependencies(views, names)
     # The view of what could be judged reads tables and views besides those of the rules.
-    readers = [view for name, view in closure.items() if name != "finding"] + rules
+    readers = [view for name, view in closure.items() if name != "finding"] + asked
     reads = Counter(wanted)
     reads.update(name for reader in readers for name in {*reader.sources})
     often = {name for name, count in reads.items() if count > 1 and name not in (*FINDINGS, *_NEVER)}

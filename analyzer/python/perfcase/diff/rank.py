@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from perfcase.case.kept import Kept, kept_of
+from perfcase.case.kept import Kept, kept_of, recall_views
 from perfcase.case.sharing import forget, share
 from perfcase.case.span import recorded_in
 from perfcase.case.window import move, open_window
@@ -146,6 +146,7 @@ def on_both(a: Side, b: Side, work: Callable[[Side], _T]) -> tuple[_T, _T]:
 
 def _collect(side: Side, views: Mapping[str, View], names: list[str]) -> list[Collected]:
     asked = [name for name in names if not is_kept(side.connection, views[name])]
+    recall_views(side.connection, with_dependencies(views, asked) if asked else ())
     share(side.connection, (each for name in asked for each in (*reads(views[name]), *recorded_in(name))))
     return [collect(side.connection, views[name]) for name in names]
 
