@@ -40,6 +40,18 @@ def test_the_findings_are_the_same(sample: str) -> None:
     assert answers[0][0]
 
 
+def test_what_only_rules_read_that_cannot_fire_is_not_worked_out() -> None:
+    """The capture has no block requests."""
+    with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:
+        sharing.share(connection, sharing.FINDINGS)
+        all_of_them = {name for (name,) in connection.execute(TEMPORARY).fetchall()}
+    with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:
+        sharing.share_findings(connection)
+        made = {name for (name,) in connection.execute(TEMPORARY).fetchall()}
+    assert {"block_device", "block_io"} <= all_of_them - made
+    assert {"socket_answer", "workload_thread", *sharing.FINDINGS} <= made
+
+
 def test_a_table_of_many_rows_stays_in_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read once stays there, too, but not what is asked for twice."""
     with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:

@@ -11,6 +11,7 @@ import pytest
 from perfcase.case import kept, query, store
 from perfcase.case.scope import Part
 from perfcase.catalogue.views import load_views
+from perfcase.cli.import_command import keep_answers
 from perfcase.diff import collect as collecting
 from perfcase.diff import rank as ranking
 from perfcase.diff.collect import Collected, Figure, collect, is_kept, read_kept, to_keep
@@ -42,6 +43,17 @@ def compared(cases: Cases, part: Part | None = None, per: str | None = None) -> 
 
 def kept_in(case: store.Case) -> list[str]:
     return sorted(path.name.partition("-")[2] for path in (case.folder / "kept").glob("*"))
+
+
+def test_a_diff_of_captures_that_keep_the_report_says_the_same(cases: Cases) -> None:
+    with opened_sides(*cases, None, None) as sides:
+        wanted = rank(*sides)
+    assert wanted.lines
+    for case in cases:
+        shutil.rmtree(case.folder / "kept")
+        keep_answers(case)
+    with opened_sides(*cases, None, None) as sides:
+        assert rank(*sides) == wanted
 
 
 def no_question(*_: object) -> None:

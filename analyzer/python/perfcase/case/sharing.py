@@ -6,6 +6,7 @@ capture that takes longer than to answer. What is larger than the memory that a 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -57,7 +58,11 @@ def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
     """
     connection.execute("CREATE OR REPLACE TEMP TABLE view_coverage AS FROM view_coverage").fetchall()
     fed = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'finding' AND is_fed").fetchall()
-    _share(connection, Counter(FINDINGS), [rule for rule in load_rules().values() if (rule.name,) in fed])
+    rules = [rule for rule in load_rules().values() if (rule.name,) in fed]
+    # What a rule asks to see whether it can judge, it reads besides its sources.
+    words = {word for rule in rules for word in re.findall(r"\w+", rule.judged_when or "")}
+    asked = [name for name in load_views() if name in words]
+    _share(connection, Counter(["finding", *asked]), rules)
     for table in (
         "fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE)",
         "enough (finding VARCHAR, is_enough BOOLEAN)",
