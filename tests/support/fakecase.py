@@ -14,7 +14,10 @@ import duckdb
 from perfcase.case import database
 from perfcase.case.wholeness import DATABASE
 from perfcase.catalogue.schema import load_tables, quote
+from perfcase.catalogue.views import load_views, with_dependencies
+from tests.support import viewtest
 from tests.support.alone import BUILD, alone
+from tests.support.run_queue import derive
 
 
 def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) -> Path:
@@ -25,16 +28,35 @@ def make_case(folder: Path, rows: Mapping[str, Sequence[Mapping[str, object]]]) 
             shutil.copyfile(table, folder / "tables" / table.name)
     for table, filled in rows.items():
         put(folder, table, filled)
+    derived = _derive(folder, {table: {*filled[0]} for table, filled in rows.items() if filled})
     database.write(folder, {})
     info = {
         "files": {DATABASE: (folder / DATABASE).stat().st_size},
         "views": database.views_hash(),
-        "tables": {name: len(rows.get(name, ())) for name in load_tables()},
+        "tables": {name: len(rows.get(name, ())) or derived.get(name, 0) for name in load_tables()},
         "other_columns": {},
         "issues": [],
     }
     (folder / "import.json").write_text(json.dumps(info))
     return folder
+
+
+def _derive(folder: Path, given: Mapping[str, set[str]]) -> dict[str, int]:
+    """Fills what the importer would make of the given rows. The number of rows of each table that it filled."""
+    counts: dict[str, int] = {}
+    if "thread_state" not in given:
+        return counts
+    views = with_dependencies(load_views(), ["followed_state", "run_queue_stretch"])
+    with viewtest.database(frozenset(views.values())).cursor() as connection:
+        connection.begin()
+        for table in given:
+            path = folder / "tables" / f"{table}.parquet"
+            connection.execute(f"INSERT INTO {quote(table)} FROM read_parquet($1)", [str(path)])
+        for table in derive(connection, given):
+            connection.table(table).write_parquet(str(folder / "tables" / f"{table}.parquet"))
+            counts[table] = len(connection.table(table))
+        connection.rollback()
+    return counts
 
 
 def put(folder: Path, table: str, rows: Sequence[Mapping[str, object]]) -> None:

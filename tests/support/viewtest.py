@@ -15,6 +15,7 @@ from perfcase.case import query
 from perfcase.catalogue.schema import load_catalogue, load_tables, quote
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import create_view, in_dependency_order, load_views
+from tests.support.run_queue import derive
 
 _KEYWORD = re.compile(r"(case|input|query|rows)\b\s*(.*)")
 _INPUT = re.compile(r"(\w+)\s*\((.*)\)", re.DOTALL)
@@ -188,6 +189,7 @@ def filled(
         connection.begin()
         try:
             fill(connection, case, reverse)
+            derive(connection, {entry.table: entry.columns for entry in case.inputs})
             yield connection
         finally:
             connection.rollback()

@@ -23,6 +23,8 @@ struct TableToml {
     // tables use it.
     #[serde(rename = "window")]
     _window: String,
+    #[serde(rename = "derived")]
+    _derived: Option<String>,
     #[serde(rename = "ended")]
     _ended: Option<String>,
     #[serde(default, rename = "events")]

@@ -1,6 +1,6 @@
 -- run_queue_length: how many threads waited for each CPU, over time (runqlen)
 -- grain: an interval of the capture and a CPU
--- source: cpu_queue, recorded_span
+-- source: cpu_level, recorded_span
 -- caveat: intervals are 1 s long; SET VARIABLE interval_ns = 100000000 makes them 0.1 s long
 -- caveat: the thread that runs is not counted, only those that wait
 -- caveat: without sched_migrate_task, a whole wait counts for the CPU on which it ended
@@ -23,7 +23,7 @@
 -- column known_ns [ns]: the part of the interval in which the CPU's state is known
 WITH setting AS @steps('thread_state'), cut AS (
   SELECT q.*, s.step_ns, s.start_ns, s.end_ns, @cut(q.ts_ns, q.ts_ns + q.duration_ns, s.step_ns) AS step
-  FROM cpu_queue AS q
+  FROM cpu_level AS q
   CROSS JOIN setting AS s
 ), part AS (
   SELECT @step_ts(step, step_ns, start_ns) AS ts_ns,
@@ -34,9 +34,9 @@ WITH setting AS @steps('thread_state'), cut AS (
 )
 SELECT
   ts_ns, interval_ns, cpu,
-  sum(waiting_count * ns) / sum(ns) AS waiting_avg_count,
-  max(waiting_count) AS waiting_max_count,
-  @total(waiting_count * ns) AS waiting_ns,
+  sum(waiting_count::HUGEINT * ns) / sum(ns) AS waiting_avg_count,
+  max(waiting_count)::BIGINT AS waiting_max_count,
+  @total(waiting_count::HUGEINT * ns) AS waiting_ns,
   @total_or_zero(ns, waiting_count > 0) AS queued_ns,
   coalesce(sum(ns) FILTER (waiting_count > 0), 0) / sum(ns) AS queued_ratio,
   @total_or_zero(ns, is_running) AS busy_ns,

@@ -13,22 +13,11 @@
 -- column cpu: the CPU that it got; NULL for an open wait
 -- column waker_utid: the thread that woke it; NULL if it is not known, and for threads that lost their CPU
 -- column is_open: true if the capture ended before the wait did
-WITH step AS (
-  SELECT
-    ts_ns, duration_ns, utid, name_id, state, cpu, is_open,
-    lead(state) OVER w = 'running' AS is_run_next, lead(cpu) OVER w AS next_cpu, coalesce(waker_utid, lag(waker_utid) OVER w) AS waker_utid
-  FROM followed_state
-  WHERE utid <> 0
-  -- By the ends: a run whose beginning is doubtful may seem to begin before the wait that precedes it.
-  WINDOW w AS (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state = 'running')
-)
 SELECT
   s.ts_ns, s.duration_ns AS wait_ns, s.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, s.state, s.cpu AS left_cpu,
-  CASE WHEN s.is_run_next AND NOT s.is_open THEN s.next_cpu END AS cpu,
-  CASE WHEN s.state = 'runnable' THEN s.waker_utid END AS waker_utid,
-  s.is_open
-FROM step AS s
+  s.ran_cpu AS cpu, s.woken_by_utid AS waker_utid, s.is_open
+FROM followed_state AS s
 JOIN thread AS t USING (utid)
 LEFT JOIN thread_name AS n ON n.name_id = s.name_id
-WHERE s.state IN ('runnable', 'runnable_preempted')
+WHERE s.state IN ('runnable', 'runnable_preempted') AND s.utid <> 0
 ORDER BY s.ts_ns, s.utid

@@ -1,6 +1,6 @@
 -- unclaimed_cpu: CPUs that were idle while threads waited in the run queues of others (cpuunclaimed)
 -- grain: an interval of the capture
--- source: cpu_queue, recorded_span
+-- source: cpu_level, unclaimed_level, recorded_span
 -- caveat: intervals are 1 s long; SET VARIABLE interval_ns = 100000000 makes them 0.1 s long
 -- caveat: an idle CPU is not unclaimed if the thread waits for this same CPU, as it does for some µs after each wakeup; affinity (taskset, cpusets) can forbid what would seem possible here
 -- caveat: without sched_migrate_task, a whole wait counts for the CPU on which it ended, which hides threads that were pulled from another queue
@@ -18,49 +18,41 @@
 -- column wall_ns [ns]: time in which at least one CPU was unclaimed
 WITH setting AS @steps('thread_state'), cut AS (
   SELECT q.*, s.step_ns, @cut(q.ts_ns, q.ts_ns + q.duration_ns, s.step_ns) AS step
-  FROM cpu_queue AS q
+  FROM cpu_level AS q
   CROSS JOIN setting AS s
 ), part AS (
-  SELECT step, cpu,
-    greatest(ts_ns, step * step_ns) AS ts_ns, least(ts_ns + duration_ns, (step + 1) * step_ns) AS end_ns,
-    is_running, is_idle AND NOT is_running AS is_idle,
-    -- The one that is next on an idle CPU is on its way.
-    CASE WHEN is_running THEN waiting_count ELSE greatest(waiting_count - 1, 0) END AS queued,
-    CASE WHEN is_idle AND NOT is_running AND waiting_count = 0 THEN 1 ELSE 0 END AS free
+  SELECT step, cpu, is_running, is_idle AND NOT is_running AS is_idle,
+    least(ts_ns + duration_ns, (step + 1) * step_ns) - greatest(ts_ns, step * step_ns) AS ns,
+    -- The thread that is next on an idle CPU is on its way.
+    CASE WHEN is_running THEN waiting_count ELSE greatest(waiting_count::BIGINT - 1, 0) END AS queued
   FROM cut
-), moment AS (
-  SELECT step, ts_ns, sum(free) AS free, sum(queued) AS queued
-  FROM (
-    SELECT step, ts_ns, free, queued FROM part
-    UNION ALL
-    SELECT step, end_ns, -free, -queued FROM part
-  )
-  GROUP BY step, ts_ns
-), level AS (
-  SELECT step, lead(ts_ns) OVER w - ts_ns AS ns, sum(free) OVER w AS free, sum(queued) OVER w AS queued
-  FROM moment
-  WINDOW w AS (PARTITION BY step ORDER BY ts_ns)
-), unclaimed AS (
-  SELECT step, @total(least(free, queued) * ns) AS unclaimed_ns,
-    @total_or_zero(ns, free > 0 AND queued > 0) AS wall_ns
-  FROM level
-  WHERE ns > 0
-  GROUP BY step
 ), total AS (
   SELECT step, count(DISTINCT cpu) AS cpu_count,
-    @total_or_zero(end_ns - ts_ns, is_running) AS busy_ns,
-    @total_or_zero(end_ns - ts_ns, is_idle) AS idle_ns,
-    @total(queued * (end_ns - ts_ns)) AS queued_ns
+    @total_or_zero(ns, is_running) AS busy_ns,
+    @total_or_zero(ns, is_idle) AS idle_ns,
+    @total(queued::HUGEINT * ns) AS queued_ns
   FROM part
+  GROUP BY step
+), unclaimed_cut AS (
+  SELECT q.*, s.step_ns, @cut(q.ts_ns, q.ts_ns + q.duration_ns, s.step_ns) AS step
+  FROM unclaimed_level AS q
+  CROSS JOIN setting AS s
+), unclaimed AS (
+  SELECT step, sum(cpu_count::HUGEINT * ns) AS unclaimed_ns, sum(ns) AS wall_ns
+  FROM (
+    SELECT step, cpu_count, least(ts_ns + duration_ns, (step + 1) * step_ns) - greatest(ts_ns, step * step_ns) AS ns
+    FROM unclaimed_cut
+  )
   GROUP BY step
 )
 SELECT
   @step_ts(t.step, s.step_ns, s.start_ns) AS ts_ns,
   @step_interval(t.step, s.step_ns, s.start_ns, s.end_ns) AS interval_ns,
-  t.cpu_count, t.busy_ns, t.idle_ns, t.queued_ns, u.unclaimed_ns,
-  @ratio(u.unclaimed_ns, t.busy_ns + t.idle_ns) AS unclaimed_ratio,
-  u.wall_ns
+  t.cpu_count, t.busy_ns, t.idle_ns, t.queued_ns,
+  TRY_CAST(coalesce(u.unclaimed_ns, 0) AS BIGINT) AS unclaimed_ns,
+  @ratio(TRY_CAST(coalesce(u.unclaimed_ns, 0) AS BIGINT), t.busy_ns + t.idle_ns) AS unclaimed_ratio,
+  TRY_CAST(coalesce(u.wall_ns, 0) AS BIGINT) AS wall_ns
 FROM total AS t
-JOIN unclaimed AS u USING (step)
+LEFT JOIN unclaimed AS u USING (step)
 CROSS JOIN setting AS s
 ORDER BY t.step

@@ -43,6 +43,8 @@ WINDOWS: Mapping[str, str | None] = {
     "event": "ts_ns >= {start} AND ts_ns < {end}",
     "sample": "sample_id IN (SELECT sample_id FROM sample)",
     "last": "ts_ns < {end} AND (ts_ns >= {start} OR snapshot = (SELECT max(snapshot) FROM ({rows}) WHERE ts_ns <= {start}))",
+    # As the table's ``derived`` makes them of the other tables in the window.
+    "derived": "true",
     "name": None,
     "whole": None,
 }
@@ -162,7 +164,8 @@ def _cut(connection: duckdb.DuckDBPyConnection, is_window: bool, chosen: Iterabl
     ).fetchall()
     connection.begin()
     for name, sql, columns in found:
-        if name in empty:
+        # A part may have a row of a derived table where the whole has none.
+        if name in empty and _window(name, columns) != "derived":
             continue
         shown = _shown(name, _body(sql), columns, is_window, chosen)
         if shown:
@@ -180,6 +183,8 @@ def _shown(table: str, body: str, columns: Sequence[str], is_window: bool, kept:
 
     ``kept``: columns that the scope chooses by. A row without a time is in no window, and stays where none was asked for.
     """
+    if (found := load_tables().get(table)) and found.derived:
+        return found.derived
     names = set(columns)
     window = _window(table, names)
     changed = _changed(table, columns) if is_window else {}

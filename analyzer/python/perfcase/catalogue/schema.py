@@ -74,6 +74,8 @@ class Table:
     ended: str | None = None
     """SQL: whether what the row tells of ended in the window."""
     events: tuple[Events, ...] = ()
+    derived: str | None = None
+    """SQL: how a part of a capture makes its rows, as the import makes those of the whole."""
 
 
 def package_data(name: str) -> Path:
@@ -171,6 +173,7 @@ def parse_table(path: Path) -> Table:
             path=path,
             window=doc["window"],
             ended=doc.get("ended"),
+            derived=doc.get("derived"),
             events=tuple(Events(**events) for events in doc.get("events", ())),
         )
     except (KeyError, TypeError) as error:

@@ -28,6 +28,15 @@ impl Session {
         let utid = tid.map(|tid| if tid == 0 { 0 } else { self.model.threads.find_or_create(clock, tid, record.pid) });
         match *hook {
             Hook::Wakeup { pid, comm, kind } => self.on_wakeup(source, record, utid, pid, comm, kind),
+            Hook::Move { pid, cpu } => {
+                // A move does not make a thread known: the idle task's number is that of no thread.
+                let moved =
+                    pid_of(pid, payload).and_then(|pid| self.model.threads.of_tid(pid)).filter(|&utid| utid != 0);
+                if let Some(moved) = moved {
+                    let cpu = cpu.read(payload).and_then(|cpu| u32::try_from(cpu).ok());
+                    self.timelines.of(source).sched.moved(clock, moved, cpu);
+                }
+            }
             Hook::SysEnter { number, args, is_typed } => {
                 if let (Some(utid), Some(number)) = (utid, number.read(payload)) {
                     let is_compat = self.is_compat(utid);

@@ -7,10 +7,9 @@ impl Session {
     /// Writes final rows in blocks while events come in, if only one source can have them.
     pub(crate) fn stream_timelines(&mut self, least: usize) {
         let start = self.start_ns();
-        if self.timelines.only_sched.is_none() {
-            let failed = self.timelines.put_aside(&self.sink.folder);
-            failed.into_iter().for_each(|error| self.sink.fail(error));
-        } else if let Some(source) = self.timelines.only_sched
+        let failed = self.timelines.put_aside(&self.sink.folder);
+        failed.into_iter().for_each(|error| self.sink.fail(error));
+        if let Some(source) = self.timelines.only_sched
             && let Some(build) = self.timelines.of(source).sched.settled(start, least)
         {
             self.sink.write_later("thread_state", build);
@@ -25,7 +24,7 @@ impl Session {
         }
     }
 
-    /// Writes `thread_state`, `syscall` and `block_io` from the chosen sources.
+    /// Writes `thread_state` with the CPUs' levels, `syscall` and `block_io` from the chosen sources.
     pub(crate) fn write_timelines(&mut self) {
         let chosen = self.timelines.chosen(&self.model.events.view());
         let start = self.start_ns();
@@ -33,7 +32,10 @@ impl Session {
         let names = self.timelines.names();
         if let Some(source) = chosen.sched {
             match self.timelines.take_states(source, (start, end), &self.model.threads) {
-                Ok(builds) => builds.for_each(|build| self.sink.write_later("thread_state", build)),
+                Ok((states, levels)) => {
+                    states.for_each(|build| self.sink.write_later("thread_state", build));
+                    levels.for_each(|(table, build)| self.sink.write_later(table, build));
+                }
                 Err(error) => self.sink.fail(error),
             }
         }

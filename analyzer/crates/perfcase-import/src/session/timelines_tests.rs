@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::Record;
 use crate::session::SourceId;
-use crate::timeline::interval::BLOCK;
+use crate::timeline::aside::BLOCK;
 use crate::timeline::sched::Sched;
 use crate::timeline::{Entry, Return, Switch, WakeKind, Wakeup};
 

@@ -144,6 +144,11 @@ impl Borrowed {
         Borrowed { followed: Some(followed), ..self }
     }
 
+    /// Tells whether a thread was followed.
+    pub(super) fn has_followed(&self, utid: Utid) -> bool {
+        self.followed.as_ref().is_none_or(|followed| followed.get(utid as usize).copied().unwrap_or(false))
+    }
+
     /// Completes intervals. They come in the order in which they were recorded.
     pub(super) fn complete(&mut self, intervals: &mut Vec<Interval>) {
         // The intervals of one thread are in the order of time. The loop goes from the last to the first, so it knows
@@ -170,8 +175,8 @@ impl Borrowed {
                 interval.waker_stack = if by_woken == NONE { by_waker() } else { by_woken };
             }
         }
-        if let Some(followed) = &self.followed {
-            intervals.retain(|interval| followed.get(interval.utid as usize).copied().unwrap_or(false));
+        if self.followed.is_some() {
+            intervals.retain(|interval| self.has_followed(interval.utid));
         }
     }
 }

@@ -1,16 +1,10 @@
-//! An interval of a thread, and intervals that wait in a file.
+//! An interval of a thread.
 
-use std::fs::File;
-use std::io::{Error, ErrorKind, Result, Write as _};
-use std::os::unix::fs::FileExt as _;
-use std::path::Path;
-
-use crate::model::{NameId, Utid};
+use super::aside::Stored;
+use crate::model::{NO_TIME, NameId, Utid};
 
 /// The value of a number that is not known.
 pub(super) const NONE: u32 = u32::MAX;
-/// The most intervals in memory before they move to a file: 16 MiB.
-pub(crate) const BLOCK: usize = 1 << 18;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum State {
@@ -94,6 +88,10 @@ pub(super) struct Interval {
     pub(super) waker_name: NameId,
     pub(super) waker_cpu: u32,
     pub(super) waker_stack: u32,
+    /// For a wait for a CPU: the thread that woke it, the CPU in whose run queue it began, and the CPU that it got.
+    pub(super) woken_by: u32,
+    pub(super) queue_cpu: u32,
+    pub(super) ran_cpu: u32,
     pub(super) state: State,
     pub(super) next_state: State,
     pub(super) is_ambiguous: bool,
@@ -101,6 +99,28 @@ pub(super) struct Interval {
 }
 
 impl Interval {
+    /// An interval about which nothing is known but its thread.
+    pub(super) const UNKNOWN: Interval = Interval {
+        start: 0,
+        end: 0,
+        ran: NO_TIME,
+        utid: NONE,
+        name: NONE,
+        cpu: NONE,
+        stack: NONE,
+        waker: NONE,
+        waker_name: NONE,
+        waker_cpu: NONE,
+        waker_stack: NONE,
+        woken_by: NONE,
+        queue_cpu: NONE,
+        ran_cpu: NONE,
+        state: State::Running,
+        next_state: State::Running,
+        is_ambiguous: false,
+        is_open: false,
+    };
+
     pub(super) fn is_run(&self) -> bool {
         matches!(self.state, State::Running | State::Idle)
     }
@@ -111,103 +131,71 @@ impl Interval {
     }
 }
 
-/// The size of an interval in a file, in bytes.
-const BYTES: usize = 3 * 8 + 8 * 4 + 4;
+/// The bytes of the times and numbers of an interval in a file.
+const NUMBERS_AT: usize = 3 * 8;
+const STATES_AT: usize = NUMBERS_AT + 11 * 4;
 
-impl Interval {
-    fn bytes(&self) -> [u8; BYTES] {
-        let mut bytes = [0; BYTES];
+impl Stored for Interval {
+    const BYTES: usize = STATES_AT + 4;
+
+    fn put(&self, bytes: &mut [u8]) {
         for (place, time) in bytes.chunks_exact_mut(8).zip([self.start, self.end, self.ran]) {
             place.copy_from_slice(&time.to_le_bytes());
         }
-        let numbers =
-            [self.utid, self.name, self.cpu, self.stack, self.waker, self.waker_name, self.waker_cpu, self.waker_stack];
-        for (place, number) in bytes[24..].chunks_exact_mut(4).zip(numbers) {
+        let numbers = [
+            self.utid,
+            self.name,
+            self.cpu,
+            self.stack,
+            self.waker,
+            self.waker_name,
+            self.waker_cpu,
+            self.waker_stack,
+            self.woken_by,
+            self.queue_cpu,
+            self.ran_cpu,
+        ];
+        for (place, number) in bytes[NUMBERS_AT..].chunks_exact_mut(4).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
-        bytes[56..].copy_from_slice(&[
+        bytes[STATES_AT..].copy_from_slice(&[
             self.state as u8,
             self.next_state as u8,
             self.is_ambiguous.into(),
             self.is_open.into(),
         ]);
-        bytes
     }
 
-    fn of(bytes: &[u8]) -> Result<Interval> {
+    fn of(bytes: &[u8]) -> Option<Interval> {
         let time = |index: usize| bytes[8 * index..][..8].try_into().map(i64::from_le_bytes);
-        let number = |index: usize| bytes[24 + 4 * index..][..4].try_into().map(u32::from_le_bytes);
-        let state = |at: usize| State::ALL.get(usize::from(bytes[at])).copied();
-        let read = || {
-            Some(Interval {
-                start: time(0).ok()?,
-                end: time(1).ok()?,
-                ran: time(2).ok()?,
-                utid: number(0).ok()?,
-                name: number(1).ok()?,
-                cpu: number(2).ok()?,
-                stack: number(3).ok()?,
-                waker: number(4).ok()?,
-                waker_name: number(5).ok()?,
-                waker_cpu: number(6).ok()?,
-                waker_stack: number(7).ok()?,
-                state: state(56)?,
-                next_state: state(57)?,
-                is_ambiguous: bytes[58] != 0,
-                is_open: bytes[59] != 0,
-            })
-        };
-        read().ok_or_else(|| Error::new(ErrorKind::InvalidData, "intervals that were put aside are damaged"))
+        let number = |index: usize| bytes[NUMBERS_AT + 4 * index..][..4].try_into().map(u32::from_le_bytes);
+        let state = |at: usize| State::ALL.get(usize::from(bytes[STATES_AT + at])).copied();
+        Some(Interval {
+            start: time(0).ok()?,
+            end: time(1).ok()?,
+            ran: time(2).ok()?,
+            utid: number(0).ok()?,
+            name: number(1).ok()?,
+            cpu: number(2).ok()?,
+            stack: number(3).ok()?,
+            waker: number(4).ok()?,
+            waker_name: number(5).ok()?,
+            waker_cpu: number(6).ok()?,
+            waker_stack: number(7).ok()?,
+            woken_by: number(8).ok()?,
+            queue_cpu: number(9).ok()?,
+            ran_cpu: number(10).ok()?,
+            state: state(0)?,
+            next_state: state(1)?,
+            is_ambiguous: bytes[STATES_AT + 2] != 0,
+            is_open: bytes[STATES_AT + 3] != 0,
+        })
     }
-}
-
-/// Intervals that wait in a file. Two sources may have recorded the same intervals, and only the end shows which source
-/// is used. The file has no name, and is gone when this process ends.
-#[derive(Default)]
-pub(super) struct Aside {
-    file: Option<File>,
-    /// The number of intervals in each block.
-    counts: Vec<usize>,
-}
-
-impl Aside {
-    /// Adds a block. The first block makes the file in `folder`.
-    pub(super) fn push(&mut self, folder: &Path, intervals: &[Interval]) -> Result<()> {
-        let bytes: Vec<u8> = intervals.iter().flat_map(Interval::bytes).collect();
-        if self.file.is_none() {
-            self.file = Some(tempfile::tempfile_in(folder)?);
-        }
-        self.file.iter_mut().try_for_each(|file| file.write_all(&bytes))?;
-        self.counts.push(intervals.len());
-        Ok(())
-    }
-
-    /// Gives the blocks, in the order in which they came.
-    pub(super) fn blocks(&self) -> impl Iterator<Item = Result<Vec<Interval>>> {
-        read(self.file.as_ref(), &self.counts)
-    }
-
-    /// Gives the same blocks, for the last time.
-    pub(super) fn into_blocks(self) -> impl Iterator<Item = Result<Vec<Interval>>> {
-        let mut at = 0;
-        self.counts.into_iter().map(move |count| block(self.file.as_ref(), &mut at, count))
-    }
-}
-
-fn read<'a>(file: Option<&'a File>, counts: &'a [usize]) -> impl Iterator<Item = Result<Vec<Interval>>> + 'a {
-    let mut at = 0;
-    counts.iter().map(move |&count| block(file, &mut at, count))
-}
-
-fn block(file: Option<&File>, at: &mut u64, count: usize) -> Result<Vec<Interval>> {
-    let mut bytes = vec![0; count * BYTES];
-    file.map_or(Ok(()), |file| file.read_exact_at(&mut bytes, *at))?;
-    *at += bytes.len() as u64;
-    bytes.chunks_exact(BYTES).map(Interval::of).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::aside::Aside;
     use super::*;
 
     #[test]
@@ -224,6 +212,9 @@ mod tests {
             waker_name: 6,
             waker_cpu: 7,
             waker_stack: u32::MAX - 1,
+            woken_by: 8,
+            queue_cpu: 9,
+            ran_cpu: 10,
             state: State::ALL[seed as usize % State::ALL.len()],
             next_state: State::ALL[(seed as usize + 1) % State::ALL.len()],
             is_ambiguous: seed.is_multiple_of(2),
@@ -235,8 +226,8 @@ mod tests {
         assert_eq!(aside.blocks().count(), 0);
         blocks.iter().for_each(|block| aside.push(folder.path(), block).unwrap());
         assert_eq!(folder.path().read_dir().unwrap().count(), 0, "the file has no name");
-        assert_eq!(aside.blocks().collect::<Result<Vec<_>>>().unwrap(), blocks);
-        assert_eq!(aside.into_blocks().collect::<Result<Vec<_>>>().unwrap(), blocks);
+        assert_eq!(aside.blocks().collect::<std::io::Result<Vec<_>>>().unwrap(), blocks);
+        assert_eq!(aside.into_blocks().collect::<std::io::Result<Vec<_>>>().unwrap(), blocks);
     }
 
     #[test]

@@ -3,10 +3,12 @@
 //! Each source has its own timelines, so that an event that two sources recorded counts once. At the end one source is
 //! chosen for each table.
 
+pub(crate) mod aside;
 pub(crate) mod block;
 mod borrow;
 mod fd_events;
-pub(crate) mod interval;
+mod interval;
+mod queue;
 pub(crate) mod sched;
 pub(crate) mod syscalls;
 
@@ -43,6 +45,9 @@ pub(crate) struct Timelines {
     /// Sources of /proc whose first snapshot has not ended. It may show that the calls before it were those of 32-bit
     /// programs.
     pub awaited: Vec<SourceId>,
+    /// Some process was looked at: then a thread without a known process is a stranger, which the views leave out
+    /// (followed_state).
+    pub has_commands: bool,
     /// Only some threads were recorded: those of a command, of processes or of a control group. perf then sees switches
     /// away from these threads and none to them. ftrace sees both, by its list of pids.
     pub is_of_some_threads: bool,
@@ -144,21 +149,29 @@ impl Timelines {
             .map(|of| &of.sched)
     }
 
-    /// Moves intervals that wait for the choice of a source to a file in the folder. Gives the error if that failed.
+    /// Moves what waits for the choice of a source, or for the end, to files in the folder. Gives the error if that
+    /// failed.
     pub(crate) fn put_aside(&mut self, folder: &Path) -> Option<std::io::Error> {
-        self.sources.iter_mut().find_map(|timeline| timeline.sched.put_aside(folder).err())
+        let is_streamed = self.only_sched.is_some();
+        self.sources.iter_mut().find_map(|Timeline { sched, .. }| {
+            let intervals = if is_streamed { Ok(()) } else { sched.put_aside(folder) };
+            intervals.and_then(|()| sched.queue_mut().put_aside(folder, aside::BLOCK)).err()
+        })
     }
 
-    /// Takes the rows of `thread_state` from the chosen source. `start` is the clock's reading in ns at `ts_ns` 0,
-    /// `end` the last reading. Fails when intervals that wait in a file cannot be read.
+    /// Takes the rows of `thread_state` from the chosen source, and what becomes of the CPUs' queues. `start` is the
+    /// clock's reading in ns at `ts_ns` 0, `end` the last reading. Fails when intervals that wait in a file cannot be
+    /// read.
     pub(crate) fn take_states(
         &mut self,
         source: SourceId,
         (start, end): (i64, i64),
         threads: &Threads,
-    ) -> std::io::Result<impl Iterator<Item = Build> + use<>> {
+    ) -> std::io::Result<(impl Iterator<Item = Build> + use<>, impl Iterator<Item = (&'static str, Build)> + use<>)>
+    {
         let mut sched = std::mem::take(&mut self.of(source).sched);
         sched.settle_open(end, |utid| threads.end_of(utid), |utid| threads.name_of(utid));
+        let queue = sched.take_queue();
         let of_some = self.is_of_some_threads;
         let thread_count = threads.all.len();
         let sampled = std::mem::take(&mut self.sampled);
@@ -169,7 +182,15 @@ impl Timelines {
             })?,
             None => sampled.into_borrowed(of_some.then_some(thread_count)),
         };
-        Ok(sched.into_blocks(start, other))
+        let is_counted: Vec<bool> = (0..thread_count)
+            .map(|utid| {
+                let is_stranger = self.has_commands && threads.all[utid].upid.is_none();
+                !is_stranger && other.as_ref().is_none_or(|other| other.has_followed(utid as Utid))
+            })
+            .collect();
+        let levels = queue.levels(move |utid| is_counted.get(utid as usize).copied().unwrap_or(true));
+        let levels = levels.flat_map(move |levels| queue::builds(levels, start));
+        Ok((sched.into_blocks(start, other), levels))
     }
 
     /// Gives the calls of 32-bit programs the names of their convention. It may become known late that a program has 32

@@ -14,15 +14,17 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
 use super::Quality;
+use super::aside::{Aside, BLOCK};
 use super::borrow::Borrowed;
-use super::interval::{Aside, BLOCK, Interval, NONE, State};
+use super::interval::{Interval, NONE, State};
+use super::queue::Queue;
 use crate::model::{NO_TIME, NameId, Utid};
 use crate::order;
 use crate::tables::{self, Table, ThreadStateRow, ThreadStateTable};
 use crate::writer::Build;
 
 /// The most CPUs that are followed: a bound for hostile input.
-const MOST_CPUS: u32 = 1 << 16;
+pub(super) const MOST_CPUS: u32 = 1 << 16;
 
 /// The idle task's name, which is the first name of all.
 const IDLE_NAME: NameId = 0;
@@ -108,7 +110,9 @@ pub(crate) struct Sched {
     cpus: Vec<Option<(i64, Utid)>>,
     intervals: Vec<Interval>,
     /// The intervals before these, in a file.
-    aside: Aside,
+    aside: Aside<Interval>,
+    /// What the CPUs did meanwhile.
+    queue: Queue,
     switches: u64,
     /// The number of runs whose beginning neither a switch nor a wakeup shows.
     doubtful: u64,
@@ -133,6 +137,29 @@ impl Sched {
     /// Tells whether a thread was seen to leave a CPU.
     pub(super) fn has_left(&self, utid: Utid) -> bool {
         self.threads.get(utid as usize).is_some_and(|thread| thread.out != NO_TIME)
+    }
+
+    /// Notes that a thread was moved to the run queue of another CPU; `None` if the event names none.
+    #[inline]
+    pub(crate) fn moved(&mut self, clock_ns: i64, utid: Utid, cpu: Option<u32>) {
+        self.queue.moved(clock_ns, utid, cpu);
+    }
+
+    /// Adds an interval.
+    #[inline]
+    fn push(&mut self, mut interval: Interval) {
+        self.queue.add(&mut interval);
+        self.intervals.push(interval);
+    }
+
+    /// Gives what the CPUs did.
+    pub(super) fn queue_mut(&mut self) -> &mut Queue {
+        &mut self.queue
+    }
+
+    /// Takes what the CPUs did.
+    pub(super) fn take_queue(&mut self) -> Queue {
+        std::mem::take(&mut self.queue)
     }
 
     /// Moves intervals to a file when there are many, because they wait until a source is chosen.
@@ -203,30 +230,25 @@ impl Sched {
                     start = since.max(thread.out).max(thread.woken).min(switch.clock_ns);
                 }
                 self.doubtful += u64::from(is_missing && start == since);
-                self.settle_wait(switch.prev, start, is_missing && start > since, false);
+                self.settle_wait(switch.prev, start, is_missing && start > since, Some(switch.cpu));
             }
             let run = Interval {
                 start,
                 end: switch.clock_ns,
-                ran: NO_TIME,
                 utid: switch.prev,
                 name: switch.prev_name,
                 cpu: switch.cpu,
                 stack,
-                waker: NONE,
-                waker_name: NONE,
-                waker_cpu: NONE,
-                waker_stack: NONE,
                 state: if switch.prev == 0 { State::Idle } else { State::Running },
                 next_state: state,
                 is_ambiguous: expected != switch.prev || start > since,
-                is_open: false,
+                ..Interval::UNKNOWN
             };
             if expected == 0 && start > since {
                 // If one switch is missing, it is the switch from the idle task: on some CPUs of some machines none of
                 // these is traced.
                 let (state, next_state) = (State::Idle, State::Running);
-                self.intervals.push(Interval {
+                self.push(Interval {
                     start: since,
                     end: start,
                     utid: 0,
@@ -237,7 +259,7 @@ impl Sched {
                     ..run
                 });
             }
-            self.intervals.push(run);
+            self.push(run);
         }
         *self.thread(switch.prev) = Thread {
             out: switch.clock_ns,
@@ -249,26 +271,25 @@ impl Sched {
         };
     }
 
-    /// Writes what the thread did from when it left its CPU until `came`, when it got a CPU again or the capture ended.
-    /// `is_bound` means that it got the CPU at `came` at the earliest, so nothing is known about a wait for the CPU.
-    fn settle_wait(&mut self, utid: Utid, came: i64, is_bound: bool, is_open: bool) {
+    /// Writes what the thread did from when it left its CPU until `came`, when it got `ran_cpu`, or when the capture
+    /// ended (`None`). `is_bound` means that it got the CPU at `came` at the earliest, so nothing is known about a wait
+    /// for the CPU.
+    fn settle_wait(&mut self, utid: Utid, came: i64, is_bound: bool, ran_cpu: Option<u32>) {
         let thread = *self.thread(utid);
-        let wait = |start: i64, end: i64, state: State| Interval {
+        let interval = |start: i64, end: i64, state: State| Interval {
             start,
             end,
-            ran: NO_TIME,
             utid,
             name: thread.out_name,
             cpu: thread.out_cpu,
             stack: thread.out_stack,
-            waker: NONE,
-            waker_name: NONE,
-            waker_cpu: NONE,
-            waker_stack: NONE,
             state,
-            next_state: State::Running,
-            is_ambiguous: false,
-            is_open,
+            is_open: ran_cpu.is_none(),
+            ..Interval::UNKNOWN
+        };
+        let wait = |start: i64, state: State| {
+            let woken_by = if state == State::Runnable { thread.waker } else { NONE };
+            Interval { woken_by, ran_cpu: ran_cpu.unwrap_or(NONE), ..interval(start, came, state) }
         };
         let woken = (thread.woken != NO_TIME && thread.woken <= came).then_some(thread.woken);
         let out = (thread.out != NO_TIME && thread.out <= came).then_some(thread.out);
@@ -276,21 +297,21 @@ impl Sched {
         match (out, woken) {
             (Some(_), _) if thread.out_state == State::Dead => {}
             (Some(out), Some(woken)) if is_bound && !wants_cpu && woken > out => {
-                self.intervals.push(thread.woke(wait(out, woken, thread.out_state)));
+                self.push(thread.woke(interval(out, woken, thread.out_state)));
             }
             _ if is_bound => {}
-            (Some(out), _) if wants_cpu => self.intervals.push(wait(out, came, thread.out_state)),
+            (Some(out), _) if wants_cpu => self.push(wait(out, thread.out_state)),
             (Some(out), Some(woken)) => {
-                let ran = if is_open { NO_TIME } else { came };
-                let sleep = wait(out, woken.max(out), thread.out_state);
-                self.intervals.push(Interval { ran, is_open: false, ..thread.woke(sleep) });
-                self.intervals.push(wait(woken.max(out), came, State::Runnable));
+                let ran = if ran_cpu.is_none() { NO_TIME } else { came };
+                let sleep = interval(out, woken.max(out), thread.out_state);
+                self.push(Interval { ran, is_open: false, ..thread.woke(sleep) });
+                self.push(wait(woken.max(out), State::Runnable));
             }
-            (Some(out), None) => self.intervals.push(wait(out, came, thread.out_state)),
+            (Some(out), None) => self.push(interval(out, came, thread.out_state)),
             // A new thread, or one that slept since before the capture: only the wait for a CPU is known.
             (None, Some(woken)) => {
-                let wait = Interval { name: thread.woken_name, ..wait(woken, came, State::Runnable) };
-                self.intervals.push(thread.woke(wait));
+                let wait = Interval { name: thread.woken_name, ..wait(woken, State::Runnable) };
+                self.push(thread.woke(wait));
             }
             (None, None) => {}
         }
@@ -321,35 +342,29 @@ impl Sched {
         for &utid in &running {
             let Some(mut runs) = places.remove(&utid) else { continue };
             runs.sort_unstable();
-            if let (Some(&(since, _)), true) = (runs.first(), utid != 0) {
-                self.settle_wait(utid, since, false, false);
+            if let (Some(&(since, cpu)), true) = (runs.first(), utid != 0) {
+                self.settle_wait(utid, since, false, Some(cpu));
             }
             for (index, &(since, cpu)) in runs.iter().enumerate() {
                 // A thread is on one CPU at a time, the idle task on all of them.
                 let next = runs.get(index + 1).filter(|_| utid != 0);
-                self.intervals.push(Interval {
+                self.push(Interval {
                     start: since,
                     end: next.map_or_else(|| end_after(utid, since), |&(next, _)| next),
-                    ran: NO_TIME,
                     utid,
                     name: name_of(utid),
                     cpu,
-                    stack: NONE,
-                    waker: NONE,
-                    waker_name: NONE,
-                    waker_cpu: NONE,
-                    waker_stack: NONE,
                     state: if utid == 0 { State::Idle } else { State::Running },
-                    next_state: State::Running,
                     is_ambiguous: next.is_some(),
                     is_open: true,
+                    ..Interval::UNKNOWN
                 });
             }
         }
         for utid in 1..self.threads.len() as Utid {
             if running.binary_search(&utid).is_err() {
                 let came = end_after(utid, self.threads[utid as usize].out);
-                self.settle_wait(utid, came, false, true);
+                self.settle_wait(utid, came, false, None);
             }
         }
     }
@@ -405,6 +420,9 @@ fn rows(intervals: &[Interval], order: &[u32], start: i64) -> Result<RecordBatch
             waker_name_id: known(interval.waker_name),
             waker_cpu: known(interval.waker_cpu),
             waker_stack_id: known(interval.waker_stack),
+            woken_by_utid: known(interval.woken_by),
+            queue_cpu: known(interval.queue_cpu),
+            ran_cpu: known(interval.ran_cpu),
             run_queue_ns: (interval.ran != NO_TIME).then(|| interval.ran.saturating_sub(interval.end)),
             is_ambiguous: interval.is_ambiguous,
             is_open: interval.is_open,

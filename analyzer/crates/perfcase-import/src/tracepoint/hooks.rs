@@ -36,6 +36,11 @@ pub(crate) enum Hook {
         comm: Option<TextField>,
         kind: WakeKind,
     },
+    /// A thread was moved to the run queue of another CPU.
+    Move {
+        pid: IntField,
+        cpu: IntField,
+    },
     Fork {
         child: IntField,
         comm: Option<TextField>,
@@ -155,6 +160,7 @@ impl Hook {
                 };
                 Hook::Wakeup { pid: int("pid")?, comm: comm("comm"), kind }
             }
+            ("sched", "sched_migrate_task") => Hook::Move { pid: int("pid")?, cpu: int("dest_cpu")? },
             ("sched", "sched_process_fork") => Hook::Fork { child: int("child_pid")?, comm: comm("child_comm") },
             ("sched", "sched_process_exit") => Hook::Exit { pid: int("pid")? },
             ("sched", "sched_process_exec") => {

@@ -188,6 +188,7 @@ impl Processes {
         if self.commands.get(&process.upid) == Some(&now) {
             return;
         }
+        session.timelines.has_commands = true;
         session.sink.tables.proc_command.push(ProcCommandRow {
             ts_ns: at.ts_ns,
             snapshot: at.snapshot,

@@ -1,0 +1,70 @@
+//! Rows that wait in a file.
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result, Write as _};
+use std::marker::PhantomData;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+/// The most rows in memory before they move to a file: 8 to 20 MiB.
+pub(crate) const BLOCK: usize = 1 << 18;
+
+/// A row that can wait in a file.
+pub(super) trait Stored: Sized {
+    /// Its size there, in bytes.
+    const BYTES: usize;
+
+    fn put(&self, bytes: &mut [u8]);
+
+    /// Reads what `put` wrote; `None` where the bytes are others.
+    fn of(bytes: &[u8]) -> Option<Self>;
+}
+
+/// Rows that wait in a file, because only the end shows what becomes of them. The file has no name, and is gone when
+/// this process ends.
+pub(super) struct Aside<T> {
+    file: Option<File>,
+    /// The number of rows in each block.
+    counts: Vec<usize>,
+    kind: PhantomData<T>,
+}
+
+impl<T> Default for Aside<T> {
+    fn default() -> Self {
+        Aside { file: None, counts: Vec::new(), kind: PhantomData }
+    }
+}
+
+impl<T: Stored> Aside<T> {
+    /// Adds a block. The first block makes the file in `folder`.
+    pub(super) fn push(&mut self, folder: &Path, rows: &[T]) -> Result<()> {
+        let mut bytes = vec![0; rows.len() * T::BYTES];
+        bytes.chunks_exact_mut(T::BYTES).zip(rows).for_each(|(place, row)| row.put(place));
+        if self.file.is_none() {
+            self.file = Some(tempfile::tempfile_in(folder)?);
+        }
+        self.file.iter_mut().try_for_each(|file| file.write_all(&bytes))?;
+        self.counts.push(rows.len());
+        Ok(())
+    }
+
+    /// Gives the blocks, in the order in which they came.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = Result<Vec<T>>> {
+        let mut at = 0;
+        self.counts.iter().map(move |&count| block(self.file.as_ref(), &mut at, count))
+    }
+
+    /// Gives the same blocks, for the last time.
+    pub(super) fn into_blocks(self) -> impl Iterator<Item = Result<Vec<T>>> {
+        let mut at = 0;
+        self.counts.into_iter().map(move |count| block(self.file.as_ref(), &mut at, count))
+    }
+}
+
+fn block<T: Stored>(file: Option<&File>, at: &mut u64, count: usize) -> Result<Vec<T>> {
+    let mut bytes = vec![0; count * T::BYTES];
+    file.map_or(Ok(()), |file| file.read_exact_at(&mut bytes, *at))?;
+    *at += bytes.len() as u64;
+    let damaged = || Error::new(ErrorKind::InvalidData, "rows that were put aside are damaged");
+    bytes.chunks_exact(T::BYTES).map(|row| T::of(row).ok_or_else(damaged)).collect()
+}
