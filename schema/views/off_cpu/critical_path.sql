@@ -34,33 +34,34 @@ WITH RECURSIVE edge AS (
 ), known AS (
   -- By the ends: a run whose beginning is doubtful may seem to begin before the wait that precedes it.
   SELECT utid, name_id, ts_ns, ts_ns + duration_ns AS end_ns, state, next_state, cpu, stack_id, waker_utid, waker_name_id,
-    lag(ts_ns + duration_ns) OVER (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state) AS before_ns
+    lag(ts_ns + duration_ns) OVER w AS before_ns, 2 * row_number() OVER w AS place
   FROM followed_state
   WHERE utid <> 0 AND duration_ns > 0
+  WINDOW w AS (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state)
 ), tile AS (
-  -- Each thread's time from edge to edge, without overlap and without a gap.
-  SELECT utid, name_id, greatest(ts_ns, coalesce(before_ns, ts_ns)) AS ts_ns, end_ns, state, cpu, stack_id, waker_utid, waker_name_id
+  -- Each thread's time from edge to edge, without overlap and without a gap. The places are in the order of time: even ones are
+  -- of what is known, odd ones of a gap before it.
+  SELECT utid, place, name_id, greatest(ts_ns, coalesce(before_ns, ts_ns)) AS ts_ns, end_ns, state, cpu, stack_id, waker_utid, waker_name_id
   FROM known
   WHERE end_ns > coalesce(before_ns, ts_ns)
   UNION ALL
-  SELECT utid, name_id, coalesce(before_ns, first_ns), ts_ns, 'unknown', NULL, NULL, NULL, NULL
+  SELECT utid, place - 1, name_id, coalesce(before_ns, first_ns), ts_ns, 'unknown', NULL, NULL, NULL, NULL
   FROM known CROSS JOIN edge
   WHERE ts_ns > coalesce(before_ns, first_ns)
   UNION ALL
-  SELECT utid, arg_max(name_id, end_ns), max(end_ns), last_ns, 'unknown', NULL, NULL, NULL, NULL
+  SELECT utid, max(place) + 1, arg_max(name_id, end_ns), max(end_ns), last_ns, 'unknown', NULL, NULL, NULL, NULL
   FROM known CROSS JOIN edge
   GROUP BY utid, last_ns
   HAVING max(end_ns) < last_ns
 ), numbered AS MATERIALIZED (
-  SELECT *, row_number() OVER (PARTITION BY utid ORDER BY ts_ns) AS place,
-    state NOT IN ('running', 'runnable', 'runnable_preempted', 'unknown', 'dead')
-      AND waker_utid <> 0 AND waker_utid <> utid AS is_followed
+  SELECT *, state NOT IN ('running', 'runnable', 'runnable_preempted', 'unknown', 'dead')
+    AND waker_utid <> 0 AND waker_utid <> utid AS is_followed
   FROM tile
 ), look AS (
   -- Each followed sleep beside the tiles of its waker: which one it begins in, and which one it ends in. (An ASOF join, which
   -- DuckDB does not take beside a recursion.)
   SELECT sleeper_utid, sleeper_place, is_end,
-    max(tile_place) OVER (PARTITION BY utid ORDER BY at_ns, turn ROWS UNBOUNDED PRECEDING) AS place
+    last_value(tile_place IGNORE NULLS) OVER (PARTITION BY utid ORDER BY at_ns, turn ROWS UNBOUNDED PRECEDING) AS place
   FROM (
     SELECT utid, ts_ns AS at_ns, 1 AS turn, place AS tile_place, NULL AS sleeper_utid, NULL AS sleeper_place, NULL AS is_end
     FROM numbered

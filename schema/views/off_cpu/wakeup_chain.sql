@@ -25,7 +25,7 @@ WITH RECURSIVE setting AS (
   SELECT getvariable('wakeup_chain_utid')::BIGINT AS utid, getvariable('wakeup_chain_min_ns')::BIGINT AS min_ns,
     coalesce(getvariable('wakeup_chain_depth'), 10)::BIGINT AS depth
 ), sleep AS MATERIALIZED (
-  SELECT row_number() OVER (ORDER BY utid, ts_ns + duration_ns, ts_ns) AS sleep_id,
+  SELECT row_number() OVER () AS sleep_id,
     utid, name_id, ts_ns, ts_ns + duration_ns AS end_ns, state, stack_id, waker_utid, waker_name_id, waker_cpu, waker_stack_id
   FROM followed_state
   WHERE state NOT IN ('running', 'idle', 'runnable', 'runnable_preempted', 'dead') AND NOT is_open AND utid <> 0
@@ -36,20 +36,22 @@ WITH RECURSIVE setting AS (
     last_value(CASE WHEN NOT is_wakeup THEN sleep_id END IGNORE NULLS) OVER w AS parent_id,
     last_value(CASE WHEN NOT is_wakeup THEN end_ns END IGNORE NULLS) OVER w AS parent_end_ns
   FROM (
-    SELECT sleep_id, false AS is_wakeup, utid, end_ns FROM sleep
+    SELECT sleep_id, false AS is_wakeup, utid, ts_ns, end_ns FROM sleep
     UNION ALL
-    SELECT sleep_id, true, waker_utid, end_ns FROM sleep WHERE waker_utid IS NOT NULL
+    SELECT sleep_id, true, waker_utid, ts_ns, end_ns FROM sleep WHERE waker_utid IS NOT NULL
   )
-  WINDOW w AS (PARTITION BY utid ORDER BY end_ns, is_wakeup, sleep_id ROWS UNBOUNDED PRECEDING)
+  WINDOW w AS (PARTITION BY utid ORDER BY end_ns, is_wakeup, ts_ns ROWS UNBOUNDED PRECEDING)
 ), link AS MATERIALIZED (
   SELECT sleep_id, end_ns, parent_id, parent_end_ns FROM look WHERE is_wakeup AND parent_id IS NOT NULL
+), longest AS (
+  -- The first of equally long ones.
+  SELECT max({ns: end_ns - ts_ns, before: -ts_ns, sleep_id: sleep_id}).sleep_id AS sleep_id FROM sleep GROUP BY utid
 ), root AS (
   SELECT s.sleep_id, s.ts_ns
   FROM sleep AS s
   CROSS JOIN setting AS x
   WHERE (x.utid IS NULL OR s.utid = x.utid) AND s.end_ns - s.ts_ns >= coalesce(x.min_ns, 0)
-  QUALIFY x.min_ns IS NOT NULL OR x.utid IS NOT NULL
-    OR row_number() OVER (PARTITION BY s.utid ORDER BY s.end_ns - s.ts_ns DESC, s.ts_ns) = 1
+    AND (x.min_ns IS NOT NULL OR x.utid IS NOT NULL OR s.sleep_id IN (SELECT sleep_id FROM longest))
 ), chain AS (
   SELECT sleep_id AS root_id, ts_ns AS since_ts_ns, 1::BIGINT AS depth, sleep_id FROM root
   UNION ALL

@@ -14,10 +14,12 @@
 -- column sample_count [count]: samples with this path
 -- column self_weight: for callers, the part of weight that was sampled in the function itself; for callees, in the function at this depth
 -- column weight_ratio [ratio]: weight as a share of the function's whole weight
-WITH chain AS (
-  SELECT 'callers' AS direction, event, list_reverse(labels) AS labels, sample_count, period FROM stack_weight
+WITH stack AS MATERIALIZED (
+  SELECT event, labels, sample_count, period FROM stack_weight
+), chain AS (
+  SELECT 'callers' AS direction, event, list_reverse(labels) AS labels, sample_count, period FROM stack
   UNION ALL
-  SELECT 'callees', event, labels, sample_count, period FROM stack_weight
+  SELECT 'callees', event, labels, sample_count, period FROM stack
 ), occurrence AS (
   SELECT *, unnest(generate_series(1, len(labels))) AS position FROM chain
 ), chosen AS (

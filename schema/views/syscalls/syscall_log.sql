@@ -26,9 +26,9 @@ WITH form AS (
     FROM form
     WHERE arguments <> ''
   )
-), call AS (
+), call AS MATERIALIZED (
   SELECT s.*, t.upid, t.tid, t.pid, t.comm AS last_comm, coalesce(special.form_id, plain.form_id) AS form_id,
-    row_number() OVER (ORDER BY s.ts_ns, s.utid, s.exit_ts_ns) AS id
+    row_number() OVER () AS id
   FROM syscall AS s
   JOIN thread AS t USING (utid)
   LEFT JOIN form AS plain ON plain.abi = s.abi AND plain.number = s.number AND plain.test_argument IS NULL
@@ -92,7 +92,11 @@ WITH form AS (
   LEFT JOIN spelled AS w USING (abi, set_name, word)
   LEFT JOIN descriptor AS d USING (id, position)
 ), arguments AS (
-  SELECT id, string_agg(text, ', ' ORDER BY position) AS arguments FROM value_text GROUP BY id
+  -- A call has six at most. To put them side by side takes a third of the time of an aggregate that sorts them.
+  SELECT id, concat_ws(', ', max(text) FILTER (position = 1), max(text) FILTER (position = 2), max(text) FILTER (position = 3),
+    max(text) FILTER (position = 4), max(text) FILTER (position = 5), max(text) FILTER (position = 6)) AS arguments
+  FROM value_text
+  GROUP BY id
 ), results AS (
   SELECT r.id,
     CASE
@@ -110,7 +114,7 @@ WITH form AS (
   SELECT max(start_realtime_ns) AS start_realtime_ns FROM capture
 ), told AS (
   SELECT
-    c.id, c.ts_ns, c.ts_ns - lag(c.ts_ns) OVER (ORDER BY c.id) AS relative_ns,
+    c.ts_ns, c.ts_ns - lag(c.ts_ns) OVER (ORDER BY c.ts_ns, c.utid, c.exit_ts_ns) AS relative_ns, c.exit_ts_ns,
     strftime(make_timestamp((n.start_realtime_ns + c.ts_ns) // 1000), '%H:%M:%S.%f') AS time_of_day,
     c.utid, c.tid, c.pid, c.last_comm, coalesce(c.exit_ts_ns, c.ts_ns) AS named_ts_ns, c.name,
     CASE WHEN c.pairing = 'exit_only' THEN '<... ' || c.name || ' resumed>)'
@@ -142,4 +146,4 @@ SELECT
     || coalesce(printf(' <%.6f>', l.duration_ns / 1e9), '') AS line
 FROM told AS l
 ASOF LEFT JOIN thread_name AS n ON n.utid = l.utid AND l.named_ts_ns >= n.ts_ns
-ORDER BY l.id
+ORDER BY l.ts_ns, l.utid, l.exit_ts_ns
