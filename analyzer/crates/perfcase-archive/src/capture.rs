@@ -45,6 +45,7 @@ pub struct Capture {
     pub problems: Vec<Issue>,
     path: PathBuf,
     archive: Option<Content>,
+    file: Option<Content>,
     limits: Limits,
     budget: Budget,
 }
@@ -64,15 +65,22 @@ impl Capture {
         if !metadata.is_file() {
             return Err(not_a_capture(path, "not a regular file"));
         }
-        let content = map_file(path)?;
+        // Not read in at once: the caller's threads read it side by side.
+        let content = Content::map_file(path).map_err(|e| ArchiveError::io(path, "open", e))?;
         if content.is_empty() {
             return Err(not_a_capture(path, "the file is empty"));
         }
         let compression = listing::compression(&content);
         match listing::sniff_stored(stored_head(&content), compression) {
-            Sniffed::Tar => Capture::open_tar(path, content, compression, limits),
+            Sniffed::Tar => {
+                let file = (compression == Compression::None).then(|| content.clone());
+                Ok(Capture { file, ..Capture::open_tar(path, content, compression, limits)? })
+            }
             Sniffed::Unknown | Sniffed::Zstd | Sniffed::Gzip => Err(not_a_capture(path, describe(&content))),
-            found => Ok(Capture::bare(path, &content, compression, found, limits)),
+            found => {
+                let bare = Capture::bare(path, &content, compression, found, limits);
+                Ok(Capture { file: Some(content), ..bare })
+            }
         }
     }
 
@@ -102,6 +110,7 @@ impl Capture {
             problems: Vec::new(),
             path: path.to_path_buf(),
             archive: None,
+            file: None,
             budget: Budget::new(limits.sum_bytes_max(stored_bytes)),
             limits,
         }
@@ -141,6 +150,7 @@ impl Capture {
             problems,
             path: path.to_path_buf(),
             archive: Some(content),
+            file: None,
             limits,
             budget,
         })
@@ -180,6 +190,7 @@ impl Capture {
             problems,
             path: path.to_path_buf(),
             archive: None,
+            file: None,
             limits,
         })
     }
@@ -187,6 +198,12 @@ impl Capture {
     /// Gives the file or folder that was opened.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Gives the bytes of the file that was opened; `None` for a folder, and for a compressed archive, whose members are
+    /// read from elsewhere. The members share these bytes: what one reader has read is in memory for all.
+    pub fn file(&self) -> Option<&Content> {
+        self.file.as_ref()
     }
 
     /// Gives the member of that path (without `.zst`/`.gz`); `None` where there is none.
@@ -222,7 +239,7 @@ impl Capture {
     /// Gives the bytes of a member as they are stored.
     pub fn stored(&self, member: &Member) -> Result<Content, ArchiveError> {
         match (&member.place, &self.archive) {
-            (Place::File(file), _) => map_file(file),
+            (Place::File(file), _) => self.file.clone().map_or_else(|| map_file(file), Ok),
             (Place::Archive { offset }, Some(archive)) => {
                 let start = usize::try_from(*offset).unwrap_or(usize::MAX);
                 let len = usize::try_from(member.stored_bytes).unwrap_or(usize::MAX);

@@ -34,7 +34,7 @@ pub struct Events {
 
 /// The place of a field if it is the same for all events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     Nowhere,
     At(usize),
     ByEvent,
@@ -125,6 +125,16 @@ impl Events {
             0 => Some(0),
             id => self.by_id(id),
         }
+    }
+
+    /// Gives the places of the times.
+    pub(super) fn time_places(&self) -> (Place, Place) {
+        (self.sample_time, self.trailer_time)
+    }
+
+    /// Tells whether each record has the same time as when the places were these, whatever came since.
+    pub(super) fn have_times_as(&self, places: (Place, Place)) -> bool {
+        places == self.time_places() && ![places.0, places.1].contains(&Place::ByEvent)
     }
 
     /// Gives the time of a record in ns; `None` where it has none.

@@ -1,15 +1,15 @@
 //! The places of a file's records, and the order of their times.
 //!
 //! perf writes one ring buffer after the other to the file, so a file has a few sorted streams that are cut into
-//! pieces. The index joins the pieces to streams and merges the streams while they are read. So it never moves millions
-//! of records.
+//! pieces. The index has only these pieces. It joins them to streams, and merges the streams while they are read: the
+//! time of a record is read again from the record. So the memory does not grow with the number of records.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Deref;
-use std::ops::Range;
 
-/// The most streams. perf writes fewer: a file with more is sorted.
+use super::recording::Recording;
+
+/// The most streams. perf writes fewer: the records of a file with more are sorted.
 const MOST_STREAMS: usize = 1024;
 
 /// One record.
@@ -21,85 +21,169 @@ pub struct Entry {
     pub(super) place: u64,
 }
 
+/// Records without a gap between them and with rising times. A record without an own time has that of the one before.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: Entry,
+    /// The place behind the last record.
+    end: u64,
+    /// Time of the last record.
+    last_time: u64,
+}
+
 /// The records of a file, in the order of the file.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Index {
-    entries: Vec<Entry>,
+    runs: Vec<Run>,
+    count: usize,
+    /// Each record is a run, so that no time is read again.
+    is_split: bool,
+    /// The last record, and the time of the record before it in its run.
+    last: Option<(Entry, Option<u64>)>,
 }
 
 impl Index {
-    /// Makes room for more records.
-    pub fn reserve(&mut self, count: usize) {
-        self.entries.reserve(count);
+    /// Begins an index that keeps the time of each record.
+    pub(super) fn of_all_times() -> Index {
+        Index { is_split: true, ..Index::default() }
     }
 
-    /// Adds a record after the others.
+    /// Adds a record of so many bytes after the others. `is_own` is false if the time is that of the record before it.
     #[inline]
-    pub fn push(&mut self, entry: Entry) {
-        self.entries.push(entry);
+    pub(super) fn push(&mut self, entry: Entry, size: u64, is_own: bool) {
+        self.count += 1;
+        let end = entry.place.saturating_add(size);
+        if let Some(run) = self.runs.last_mut()
+            && run.end == entry.place
+            && !self.is_split
+            && if is_own { entry.time >= run.last_time } else { entry.time == run.last_time }
+        {
+            self.last = Some((entry, Some(run.last_time)));
+            run.last_time = entry.time;
+            run.end = end;
+            return;
+        }
+        self.last = Some((entry, None));
+        self.runs.push(Run { first: entry, end, last_time: entry.time });
     }
 
-    /// Removes the last record.
-    pub fn pop(&mut self) -> Option<Entry> {
-        self.entries.pop()
+    /// Removes the last record if it is at this place. Only one record can be removed after each that is added.
+    pub(super) fn drop_last(&mut self, place: u64) {
+        let Some((last, before)) = self.last.take_if(|(last, _)| last.place == place) else { return };
+        self.count -= 1;
+        match (before, self.runs.last_mut()) {
+            (Some(time), Some(run)) => {
+                run.end = last.place;
+                run.last_time = time;
+            }
+            _ => drop(self.runs.pop()),
+        }
+    }
+
+    /// Gives the last record that was added.
+    pub(super) fn last(&self) -> Option<Entry> {
+        self.last.map(|(last, _)| last)
+    }
+
+    /// Gives the number of records.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Tells whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Gives the records in the order of the file.
+    pub(super) fn entries<'a>(&'a self, recording: &'a Recording, file: &'a [u8]) -> impl Iterator<Item = Entry> + 'a {
+        self.runs.iter().flat_map(move |run| {
+            let mut now = Some(run.first);
+            std::iter::from_fn(move || {
+                let entry = now?;
+                now = recording.following(file, entry, run.end);
+                Some(entry)
+            })
+        })
     }
 
     /// Gives the records in the order of time. Records of the same time are in the order of the file.
-    pub fn in_time_order(mut self) -> InTimeOrder {
+    pub fn in_time_order(self, recording: &Recording, file: &[u8]) -> InTimeOrder {
         let mut streams: Vec<Stream> = Vec::new();
-        let mut start = 0;
-        for run in self.entries.chunk_by(|a, b| a.time <= b.time) {
-            let (first, last) = (run[0].time, run[run.len() - 1].time);
-            let range = start..start + run.len();
-            start = range.end;
+        for (number, run) in self.runs.iter().enumerate() {
             // The stream with the latest end before it: the other streams can take older records.
-            let before = streams.iter_mut().filter(|stream| stream.last <= first).max_by_key(|stream| stream.last);
+            let before =
+                streams.iter_mut().filter(|stream| stream.last <= run.first.time).max_by_key(|stream| stream.last);
             match before {
                 Some(stream) => {
-                    stream.runs.push(range);
-                    stream.last = last;
+                    stream.runs.push(number);
+                    stream.last = run.last_time;
                 }
-                None => streams.push(Stream { runs: vec![range], last }),
+                None => streams.push(Stream { runs: vec![number], last: run.last_time }),
             }
             if streams.len() > MOST_STREAMS {
-                break;
+                let mut sorted: Vec<Entry> = self.entries(recording, file).collect();
+                sorted.sort_by_key(|entry| entry.time);
+                return InTimeOrder::Sorted(sorted.into_iter());
             }
         }
-        if streams.len() > MOST_STREAMS {
-            self.entries.sort_by_key(|entry| entry.time);
-            streams = vec![Stream { runs: std::iter::once(0..self.entries.len()).collect(), last: 0 }];
-        }
-        InTimeOrder::merge(self.entries, streams)
-    }
-}
-
-impl Deref for Index {
-    type Target = [Entry];
-
-    fn deref(&self) -> &[Entry] {
-        &self.entries
+        InTimeOrder::Merged(Merge::new(self.runs, streams))
     }
 }
 
 /// Pieces of the file that follow each other in time.
 struct Stream {
-    runs: Vec<Range<usize>>,
+    /// The numbers of the pieces.
+    runs: Vec<usize>,
     /// Time of the last record of the last piece.
     last: u64,
 }
 
-/// The rest of a stream.
-struct Rest {
-    now: Range<usize>,
-    runs: std::vec::IntoIter<Range<usize>>,
+/// Goes through the records in the order of time.
+pub enum InTimeOrder {
+    /// From streams.
+    Merged(Merge),
+    /// From a list.
+    Sorted(std::vec::IntoIter<Entry>),
 }
 
-/// A record's place in the order: its time, then its place in the file.
+impl InTimeOrder {
+    /// Gives the next record; `None` at the end.
+    #[inline]
+    pub fn peek(&self) -> Option<Entry> {
+        match self {
+            InTimeOrder::Merged(merge) => Some(merge.rests.get(merge.current)?.now),
+            InTimeOrder::Sorted(entries) => entries.as_slice().first().copied(),
+        }
+    }
+
+    /// Gives the next record and goes on to the one after it.
+    #[inline]
+    pub fn next(&mut self, recording: &Recording, file: &[u8]) -> Option<Entry> {
+        match self {
+            InTimeOrder::Merged(merge) => merge.next(recording, file),
+            InTimeOrder::Sorted(entries) => entries.next(),
+        }
+    }
+}
+
+/// A record's place in the order: its time, then the number of its run.
 type Key = (u64, usize);
 
-/// Goes through the records in the order of time.
-pub struct InTimeOrder {
-    entries: Vec<Entry>,
+/// The rest of a stream.
+struct Rest {
+    /// The next record.
+    now: Entry,
+    /// The number of its run.
+    run: usize,
+    /// The place behind the run.
+    end: u64,
+    later: std::vec::IntoIter<usize>,
+}
+
+/// Merges streams.
+pub struct Merge {
+    runs: Vec<Run>,
     rests: Vec<Rest>,
     /// The next record of each stream except the current one.
     waiting: BinaryHeap<Reverse<(Key, usize)>>,
@@ -108,26 +192,40 @@ pub struct InTimeOrder {
     limit: Key,
 }
 
-impl InTimeOrder {
-    fn merge(entries: Vec<Entry>, streams: Vec<Stream>) -> InTimeOrder {
-        let rests = streams.into_iter().map(|stream| {
-            let mut runs = stream.runs.into_iter();
-            Rest { now: runs.next().unwrap_or_default(), runs }
-        });
-        let rests: Vec<Rest> = rests.collect();
-        let head = |(stream, rest): (usize, &Rest)| {
-            Some(Reverse(((entries.get(rest.now.start)?.time, rest.now.start), stream)))
+impl Merge {
+    fn new(runs: Vec<Run>, streams: Vec<Stream>) -> Merge {
+        let rest = |stream: Stream| {
+            let mut later = stream.runs.into_iter();
+            let run = later.next()?;
+            let Run { first, end, .. } = *runs.get(run)?;
+            Some(Rest { now: first, run, end, later })
         };
-        let waiting = rests.iter().enumerate().filter_map(head).collect();
-        let mut order = InTimeOrder { entries, rests, waiting, current: usize::MAX, limit: (0, 0) };
+        let rests: Vec<Rest> = streams.into_iter().filter_map(rest).collect();
+        let waiting = rests.iter().enumerate().map(|(at, rest)| Reverse(((rest.now.time, rest.run), at))).collect();
+        let mut order = Merge { runs, rests, waiting, current: usize::MAX, limit: (0, 0) };
         order.choose();
         order
     }
 
-    /// Gives the next record; `None` at the end.
     #[inline]
-    pub fn peek(&self) -> Option<Entry> {
-        self.entries.get(self.rests.get(self.current)?.now.start).copied()
+    fn next(&mut self, recording: &Recording, file: &[u8]) -> Option<Entry> {
+        let rest = self.rests.get_mut(self.current)?;
+        let entry = rest.now;
+        match recording.following(file, entry, rest.end) {
+            Some(next) => rest.now = next,
+            None => match rest.later.next().and_then(|run| Some((run, self.runs.get(run)?))) {
+                Some((run, &Run { first, end, .. })) => (rest.now, rest.run, rest.end) = (first, run, end),
+                None => {
+                    self.choose();
+                    return Some(entry);
+                }
+            },
+        }
+        let key = (rest.now.time, rest.run);
+        if key > self.limit {
+            self.change_to_oldest(key);
+        }
+        Some(entry)
     }
 
     /// Goes to the stream with the oldest next record.
@@ -150,67 +248,6 @@ impl InTimeOrder {
     }
 }
 
-impl Iterator for InTimeOrder {
-    type Item = Entry;
-
-    #[inline]
-    fn next(&mut self) -> Option<Entry> {
-        let rest = self.rests.get_mut(self.current)?;
-        let entry = *self.entries.get(rest.now.start)?;
-        rest.now.start += 1;
-        if rest.now.is_empty() {
-            rest.now = rest.runs.next().unwrap_or_default();
-        }
-        if rest.now.is_empty() {
-            self.choose();
-        } else {
-            let at = rest.now.start;
-            let key = (self.entries[at].time, at);
-            if key > self.limit {
-                self.change_to_oldest(key);
-            }
-        }
-        Some(entry)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::{Entry, Index, MOST_STREAMS};
-
-    type Records = Vec<(u64, u64)>;
-
-    /// Times and places in the order of the index, and in the right order.
-    fn order(times: impl IntoIterator<Item = u64>) -> (Records, Records) {
-        let mut index = Index::default();
-        for (place, time) in times.into_iter().enumerate() {
-            index.push(Entry { time, place: place as u64 });
-        }
-        let mut sorted: Vec<_> = index.entries.iter().map(|entry| (entry.time, entry.place)).collect();
-        sorted.sort_unstable();
-        (index.in_time_order().map(|entry| (entry.time, entry.place)).collect(), sorted)
-    }
-
-    #[test]
-    fn equal_times_keep_the_order_of_the_file() {
-        let (got, want) = order([5, 3, 5, 9, 3, 0, 5, 5, 0, 9]);
-        assert_eq!(got, want);
-        assert_eq!(order([]).0, []);
-    }
-
-    #[test]
-    fn pieces_of_a_few_buffers_come_out_in_order() {
-        // Four buffers with interleaved times, which are read one after the other.
-        let round = |n: u64| (0..4u64).flat_map(move |buffer| (0..50).map(move |i| n * 200 + i * 4 + buffer));
-        let (got, want) = order((0..30).flat_map(round));
-        assert_eq!(got, want);
-    }
-
-    #[test]
-    fn what_perf_never_writes_is_sorted_too() {
-        let (got, want) = order((0..3 * MOST_STREAMS as u64).rev());
-        assert_eq!(got, want);
-        let (got, want) = order((0..20_000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40));
-        assert_eq!(got, want);
-    }
-}
+#[path = "index_tests.rs"]
+mod tests;

@@ -37,6 +37,9 @@ pub struct Recording {
     pub build_ids: Vec<BuildId>,
     /// Records of the kernel.
     pub index: Index,
+    /// Whether an event that came after a record says where the times of records before it are: the index cannot read
+    /// these times again.
+    pub(super) has_late_times: bool,
     /// User callchains that have their own records.
     pub deferred: Deferred,
     /// Records by type, all of them.
@@ -63,6 +66,7 @@ impl Recording {
             tracing: None,
             build_ids: Vec::new(),
             index: Index::default(),
+            has_late_times: false,
             deferred: Deferred::default(),
             counts: BTreeMap::new(),
             simpleperf: None,
@@ -72,17 +76,37 @@ impl Recording {
         }
     }
 
-    /// Adds a record to the index.
+    /// Adds a record of so many bytes to the index. `is_own` is false if the time is that of the record before it.
     #[inline]
-    pub fn add(&mut self, time: u64, offset: u64, is_in_arena: bool) {
-        self.index.push(Entry { time, place: if is_in_arena { offset | IN_ARENA } else { offset } });
+    pub(super) fn add(&mut self, (time, is_own): (u64, bool), (offset, is_in_arena): (u64, bool), size: u16) {
+        let place = if is_in_arena { offset | IN_ARENA } else { offset };
+        self.index.push(Entry { time, place }, size.into(), is_own);
     }
 
     /// Removes the last record of the index if it is at this place in the file.
-    pub fn drop_last(&mut self, offset: u64) {
-        if self.index.last().is_some_and(|entry| entry.place == offset) {
-            self.index.pop();
-        }
+    pub(super) fn drop_last(&mut self, offset: u64) {
+        self.index.drop_last(offset);
+    }
+
+    /// Adds an event or an id of one.
+    pub(super) fn change_events(&mut self, change: impl FnOnce(&mut Events)) {
+        let before = self.events.time_places();
+        change(&mut self.events);
+        self.has_late_times |= !self.index.is_empty() && !self.events.have_times_as(before);
+    }
+
+    /// Gives the records in the order of the file.
+    pub fn entries<'a>(&'a self, file: &'a [u8]) -> impl Iterator<Item = Entry> + 'a {
+        self.index.entries(self, file)
+    }
+
+    /// Gives the record behind this one if it begins before `end`. Without an own time it has that of this record.
+    #[inline]
+    pub(super) fn following(&self, file: &[u8], entry: Entry, end: u64) -> Option<Entry> {
+        let (header, _) = self.record(file, entry)?;
+        let place = entry.place.checked_add(header.size.into()).filter(|&place| place < end)?;
+        let (header, body) = self.record(file, Entry { place, ..entry })?;
+        Some(Entry { time: self.events.time(header, body).unwrap_or(entry.time), place })
     }
 
     /// Gives the header and the body of a record of the index.

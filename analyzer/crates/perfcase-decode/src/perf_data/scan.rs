@@ -9,6 +9,7 @@ use super::bytes::Cursor;
 use super::compressed::{Decompressor, payloads_of_2};
 use super::features::number;
 use super::header::{self, FileSections, HeaderError, PIPE_HEADER_BYTES, Section};
+use super::index::Index;
 use super::record::{HEADER_BYTES, RecordHeader, kind};
 use super::recording::{LATEST_NS, Recording, header_at, record_at};
 use super::resync;
@@ -34,10 +35,20 @@ pub fn scan_parts(file: &[u8], parts: &[&[u8]]) -> Result<Recording, HeaderError
 
 /// Does the same, and frees the memory of what was read.
 pub fn scan_within(file: &[u8], parts: &[&[u8]], behind: &mut Behind) -> Result<Recording, HeaderError> {
+    let recording = scan_once(file, parts, behind, Index::default())?;
+    if !recording.has_late_times {
+        return Ok(recording);
+    }
+    drop(recording);
+    behind.restart();
+    scan_once(file, parts, behind, Index::of_all_times())
+}
+
+fn scan_once(file: &[u8], parts: &[&[u8]], behind: &mut Behind, index: Index) -> Result<Recording, HeaderError> {
     let header = header::parse(file)?;
     let mut scanner = Scanner {
         file,
-        out: Recording::new(header.order, header.sections.is_none()),
+        out: Recording { index, ..Recording::new(header.order, header.sections.is_none()) },
         stream: None,
         last_time: 0,
         part_base: None,
@@ -243,15 +254,13 @@ impl Scanner<'_> {
     /// Reads the records from `at` to the end.
     fn walk(&mut self, file: &[u8], mut at: usize) {
         let end = file.len();
-        // Few records are small: the unused rest of this memory is never touched.
-        self.out.index.reserve((end - at.min(end)) / 64);
         let mut last = at;
         while at < end {
             if let Some(next) = self.step(file, at) {
                 last = at;
                 at = next;
                 if self.part_base.is_none() {
-                    self.behind.pass(at as u64);
+                    self.behind.pass(at as u64, (at - last) as u64);
                 }
             } else if let Some(next) = self.recover(file, last, at) {
                 last = next;
@@ -318,16 +327,16 @@ impl Scanner<'_> {
 
     #[inline]
     pub(super) fn kernel_record(&mut self, header: RecordHeader, body: &[u8], offset: u64, is_in_arena: bool) {
-        let time = match self.out.events.time(header, body) {
-            Some(time) if time < LATEST_NS => time,
-            Some(_) => return self.bad_time(offset, is_in_arena),
-            // Without a time a record keeps its place among those around it.
-            None => self.last_time,
-        };
+        let own = self.out.events.time(header, body);
+        if own.is_some_and(|time| time >= LATEST_NS) {
+            return self.bad_time(offset, is_in_arena);
+        }
+        // Without a time a record keeps its place among those around it.
+        let time = own.unwrap_or(self.last_time);
         if time != 0 {
             self.last_time = time;
         }
-        self.out.add(time, offset, is_in_arena);
+        self.out.add((time, own.is_some()), (offset, is_in_arena), header.size);
         if header.kind == kind::CALLCHAIN_DEFERRED {
             self.deferred_callchain(header, body);
         }
@@ -338,7 +347,7 @@ impl Scanner<'_> {
         let events = &self.out.events;
         let event = events.of_record(header, body).and_then(|event| events.get(event));
         let tid = event.and_then(|event| event.plan.trailer(body).pid_tid).map_or(-1, |(_, tid)| tid);
-        if let (Some(cookie), Some(&entry)) = (self.out.order.u64(body, 0), self.out.index.last()) {
+        if let (Some(cookie), Some(entry)) = (self.out.order.u64(body, 0), self.out.index.last()) {
             self.out.deferred.add(tid, cookie, entry);
         }
     }

@@ -85,7 +85,8 @@ pub fn record(out: &mut Recording, kind: u32, body: &[u8]) -> Option<()> {
         EVENT_ID => {
             let count = c.u64()?;
             for pair in c.u64s(count.checked_mul(2)?)?.iter().collect::<Vec<_>>().chunks_exact(2) {
-                out.events.add_id(pair[1], usize::try_from(pair[0]).ok()?);
+                let event = usize::try_from(pair[0]).ok()?;
+                out.change_events(|events| events.add_id(pair[1], event));
             }
         }
         TRACING_DATA => {

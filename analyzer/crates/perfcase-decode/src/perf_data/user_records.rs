@@ -68,7 +68,7 @@ pub fn add_event(out: &mut Recording, attr: Attr, ids: Vec<u64>, at: u64) {
             Issue::warning(kind, message()).at(at).hint("use a newer perfcase")
         });
     }
-    out.events.add(attr, ids);
+    out.change_events(|events| events.add(attr, ids));
 }
 
 /// Reads a header feature that has no section of its own.
@@ -130,7 +130,7 @@ fn id_index(out: &mut Recording, body: &[u8]) -> Option<()> {
     let entries = c.u64s(count.checked_mul(4)?)?;
     if out.events.list().len() == 1 {
         for id in entries.iter().step_by(4) {
-            out.events.add_id(id, 0);
+            out.change_events(|events| events.add_id(id, 0));
         }
     }
     Some(())

@@ -19,7 +19,8 @@ struct Read {
 
 fn read(file: &[u8], recording: &mut Recording) -> Read {
     let mut read = Read::default();
-    for entry in std::mem::take(&mut recording.index).in_time_order() {
+    let mut order = std::mem::take(&mut recording.index).in_time_order(recording, file);
+    while let Some(entry) = order.next(recording, file) {
         let Some((header, body)) = recording.record(file, entry) else { continue };
         if header.kind != kind::SAMPLE {
             let is_whole = record::parse(header, &mut Cursor::new(body, recording.order)).is_some();

@@ -111,8 +111,8 @@ pub fn import(
     std::fs::create_dir_all(&tables).map_err(|source| ImportError::Io { path: tables.clone(), source })?;
     // The hash reads the whole file once, while the decoders wait for the disk.
     let hashed = std::thread::spawn({
-        let (path, given) = (path.to_path_buf(), options.capture_id.clone());
-        move || given.map_or_else(|| hash(&path), Ok)
+        let (capture, given) = (capture.clone(), options.capture_id.clone());
+        move || given.map_or_else(|| hash_capture(&capture), Ok)
     });
     let mut session = Session::new(&tables, about::start_anchor(&capture).and_then(|anchor| anchor.monotonic_ns));
     session.objects = objects;
@@ -202,6 +202,18 @@ fn note_problems(session: &mut Session, member: Option<&Member>, problems: &[Iss
     }
 }
 
+/// The largest file in bytes of which all may be mapped at once.
+const MAPPED_BYTES: usize = 512 << 20;
+
+/// Gives the [`hash`] of an open capture. It uses the bytes that the decoders also read, unless they are too many: a
+/// mapped file counts as memory of this process, and decoders free what they have read.
+fn hash_capture(capture: &Capture) -> std::io::Result<String> {
+    match capture.file().filter(|file| file.len() <= MAPPED_BYTES) {
+        Some(file) => Ok(blake3::hash(file).to_hex().to_string()),
+        None => hash(capture.path()),
+    }
+}
+
 /// Gives BLAKE3 of a file in hexadecimal digits; of a folder, that of the names and contents of its files, in the order
 /// of their names.
 pub fn hash(path: &Path) -> std::io::Result<String> {
@@ -216,7 +228,6 @@ pub fn hash(path: &Path) -> std::io::Result<String> {
             hasher.update(hash(&file)?.as_bytes());
         }
     } else {
-        // The file is read and not mapped, because a mapped file would count as memory of this process.
         hasher.update_reader(std::fs::File::open(path)?)?;
     }
     Ok(hasher.finalize().to_hex().to_string())

@@ -44,7 +44,7 @@ pub fn print(
 ) -> Result<(), PerfTextError> {
     let mut recording = scan(file).map_err(|error| PerfTextError::Unreadable(error.to_string()))?;
     let output = RefCell::new(Output::new(sink));
-    let order = std::mem::take(&mut recording.index).in_time_order();
+    let mut order = std::mem::take(&mut recording.index).in_time_order(&recording, file);
     for problem in recording.problems.take() {
         output.borrow_mut().problem(problem.byte_offset, problem.message);
     }
@@ -63,7 +63,7 @@ pub fn print(
         output.borrow_mut().problem(None, nothing(options));
     }
     let mut printed = 0;
-    for entry in order {
+    while let Some(entry) = order.next(&recording, file) {
         if options.is_reached(printed) || !output.borrow().goes_on {
             break;
         }

@@ -150,7 +150,7 @@ fn counts(file: &[u8], parts: &[Vec<u8>]) -> BTreeMap<String, u64> {
     let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
     let recording = scan_parts(file, &parts).unwrap();
     let mut counts: BTreeMap<u32, u64> = recording.counts.clone();
-    for &entry in recording.index.iter() {
+    for entry in recording.entries(file) {
         *counts.entry(recording.record(file, entry).unwrap().0.kind).or_default() += 1;
     }
     counts.into_iter().map(|(number, count)| (kind::name(number).unwrap().to_string(), count)).collect()

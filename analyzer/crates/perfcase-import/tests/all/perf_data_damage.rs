@@ -61,13 +61,13 @@ impl Deref for Shared<'_> {
 
 /// Where each indexed record ends in the file; of a compressed one, where its compressed record ends.
 fn ends(recording: &Recording, file: &[u8]) -> Vec<u64> {
-    let end = |&entry| {
+    let end = |entry| {
         let start = recording.file_offset(entry);
         let at = start as usize;
         let size = u16::from_le_bytes(file[at + 6..at + 8].try_into().unwrap());
         start + u64::from(size)
     };
-    recording.index.iter().map(end).collect()
+    recording.entries(file).map(end).collect()
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn cut_anywhere() {
 fn a_cut_says_where() {
     let file = fixture("perf/file.data");
     let whole = scan(&file).unwrap();
-    let last = whole.index.iter().map(|&entry| whole.file_offset(entry)).max().unwrap();
+    let last = whole.entries(&file).map(|entry| whole.file_offset(entry)).max().unwrap();
     let cut = last as usize + 12;
     let recording = scan(&file[..cut]).unwrap();
     let list: Vec<_> = recording.problems.list().iter().map(|p| (p.kind, p.byte_offset)).collect();
@@ -148,7 +148,7 @@ fn records_around_damage_are_kept() {
             damaged[at..at + 8].fill(0xff);
             let recording = scan(&damaged).unwrap();
             let before = ends.iter().filter(|&&end| end <= at as u64).count();
-            let kept = recording.index.iter().filter(|&&entry| recording.file_offset(entry) < at as u64).count();
+            let kept = recording.entries(&damaged).filter(|&entry| recording.file_offset(entry) < at as u64).count();
             assert!(kept >= before, "{name} damaged at {at}: {kept} of {before} before it");
             let lost = whole.index.len().saturating_sub(recording.index.len());
             assert!(lost < 4, "{name} damaged at {at}: {lost} records lost");
@@ -162,8 +162,8 @@ fn hostile_counts_in_samples() {
     for name in ["file", "rich", "dwarf", "group"] {
         let file = fixture(&format!("perf/{name}.data"));
         let whole = scan(&file).unwrap();
-        let sample = |entry: &&_| whole.record(&file, **entry).unwrap().0.kind == kind::SAMPLE;
-        for &entry in whole.index.iter().filter(sample).take(20) {
+        let sample = |entry: &_| whole.record(&file, *entry).unwrap().0.kind == kind::SAMPLE;
+        for entry in whole.entries(&file).filter(sample).take(20) {
             let start = whole.file_offset(entry) as usize;
             let size = usize::from(u16::from_le_bytes(file[start + 6..start + 8].try_into().unwrap()));
             for at in (start + 8..start + size).step_by(8) {
@@ -197,8 +197,8 @@ fn a_sample_whose_type_or_size_is_damaged_is_not_lost_in_silence() {
         let file = fixture(&format!("perf/{name}.data"));
         let whole = scan(&file).unwrap();
         let before = told(&file);
-        let sample = |entry: &&_| whole.record(&file, **entry).unwrap().0.kind == kind::SAMPLE;
-        for &entry in whole.index.iter().filter(sample).skip(30).take(15) {
+        let sample = |entry: &_| whole.record(&file, *entry).unwrap().0.kind == kind::SAMPLE;
+        for entry in whole.entries(&file).filter(sample).skip(30).take(15) {
             let start = whole.file_offset(entry) as usize;
             for (byte, bit) in (0..8).map(|bit| (0, bit)).chain((0..16).map(|bit| (6 + bit / 8, bit % 8))) {
                 let mut damaged = file.clone();
@@ -277,8 +277,8 @@ fn damaged_recordings_are_imported() {
 fn an_impossible_time_costs_its_record_only() {
     let file = fixture("perf/file.data");
     let whole = scan(&file).unwrap();
-    let sample = |entry: &&_| whole.record(&file, **entry).unwrap().0.kind == kind::SAMPLE;
-    let entry = *whole.index.iter().filter(sample).nth(500).unwrap();
+    let sample = |entry: &_| whole.record(&file, *entry).unwrap().0.kind == kind::SAMPLE;
+    let entry = whole.entries(&file).filter(sample).nth(500).unwrap();
     let start = whole.file_offset(entry);
     let (header, body) = whole.record(&file, entry).unwrap();
     let event = whole.events.get(whole.events.of_record(header, body).unwrap()).unwrap();

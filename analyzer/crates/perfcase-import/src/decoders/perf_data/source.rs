@@ -44,7 +44,7 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
         in_file: Behind,
     ) -> Self {
         let (last_values, scratch) = (LastValues::default(), Scratch::default());
-        let order = std::mem::take(&mut recording.index).in_time_order();
+        let order = std::mem::take(&mut recording.index).in_time_order(&recording, &content);
         PerfSource {
             content,
             recording,
@@ -132,10 +132,11 @@ impl<C: Deref<Target = [u8]>> PerfSource<C> {
 
     /// Frees the memory of records long before this one.
     fn release(&mut self, entry: Entry) {
+        let bytes = self.recording.record(&self.content, entry).map_or(0, |(header, _)| header.size.into());
         match self.recording.arena_offset(entry) {
-            None => self.in_file.pass(self.recording.file_offset(entry)),
+            None => self.in_file.pass(self.recording.file_offset(entry), bytes),
             Some(offset) => {
-                if let Some(end) = self.in_arena.passed(offset) {
+                if let Some(end) = self.in_arena.passed(offset, bytes) {
                     self.recording.arena.release(end);
                 }
             }
@@ -171,7 +172,7 @@ impl<C: Deref<Target = [u8]>> Source for PerfSource<C> {
     }
 
     fn step(&mut self, session: &mut Session) {
-        if let Some(entry) = self.order.next() {
+        if let Some(entry) = self.order.next(&self.recording, &self.content) {
             self.decode(entry, session);
             self.release(entry);
         }

@@ -90,7 +90,7 @@ pub fn with_states_of_4_9(file: &[u8]) -> Vec<u8> {
     out[from..to].fill(b' ');
     out[from..from + old.len()].copy_from_slice(old);
     let recording = scan(file).unwrap();
-    for &entry in recording.index.iter() {
+    for entry in recording.entries(file) {
         let Some((header, body)) = recording.record(file, entry) else { continue };
         let event = recording.events.of_record(header, body).and_then(|event| recording.events.get(event));
         let Some(event) = event.filter(|event| header.kind == kind::SAMPLE && event.attr.config == u64::from(id))
