@@ -26,6 +26,12 @@ const THREADS: usize = 2;
 /// process often may open at most 1,024 files.
 const OPEN_FILES: usize = 128;
 
+/// The most rows of a group. A query reads whole groups: those that may have rows of its window or its thread. DuckDB
+/// reads groups side by side, and takes groups of about this size itself.
+const GROUP_ROWS: usize = 1 << 17;
+/// The number of threads in a group up to which their filter is exact enough. It decides the size of the filter.
+const GROUP_THREADS: u64 = 1024;
+
 /// Makes a batch on the writer's thread: columns from rows that were only collected before.
 pub type Build = Box<dyn FnOnce() -> Result<RecordBatch, ArrowError> + Send>;
 
@@ -159,23 +165,35 @@ fn write_all(directory: &Path, receiver: Receiver<(String, Build)>) -> Result<BT
     Ok(counts)
 }
 
-/// zstd level 1 for all columns. Wide integers are stored as differences: they are times and counts. Narrow integers
+/// zstd level 1 for all columns but times and durations, which it makes no smaller once they are differences. Wide integers are stored as differences: they are times and counts. Narrow integers
 /// are stored as they are: they are keys, and zstd makes them as small as a dictionary would, without a hash of each.
-/// Names keep their dictionaries. Least and greatest values are kept only for times: queries ask for a window of time,
-/// and almost never for a range of something else.
+/// Names keep their dictionaries. Least and greatest values are kept only for what rises with the rows, times and numbers
+/// of samples: queries ask for a window of time, and almost never for a range of something else. For threads there is a
+/// filter of those that a group of rows has: most threads are in few groups.
 fn properties(schema: &SchemaRef) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
         .set_statistics_enabled(EnabledStatistics::None)
-        .set_max_row_group_row_count(Some(1 << 20));
+        .set_max_row_group_row_count(Some(GROUP_ROWS));
     for field in schema.fields() {
         let path = ColumnPath::from(field.name().as_str());
-        if field.name() == "ts_ns" {
-            builder = builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::Chunk);
+        match field.name().as_str() {
+            "ts_ns" | "sample_id" => {
+                builder = builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::Chunk);
+            }
+            "utid" => {
+                builder = builder
+                    .set_column_bloom_filter_enabled(path.clone(), true)
+                    .set_column_bloom_filter_max_ndv(path.clone(), GROUP_THREADS);
+            }
+            _ => {}
         }
         if field.data_type().is_integer() {
             let is_wide = matches!(field.data_type(), DataType::Int64 | DataType::UInt64);
             let is_rising = is_wide || field.name() == "sample_id";
+            if is_wide && field.name().ends_with("_ns") {
+                builder = builder.set_column_compression(path.clone(), Compression::UNCOMPRESSED);
+            }
             let encoding = if is_rising { Encoding::DELTA_BINARY_PACKED } else { Encoding::PLAIN };
             builder = builder.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding);
         }
