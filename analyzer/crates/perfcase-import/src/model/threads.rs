@@ -52,41 +52,41 @@ impl Process {
 pub(crate) struct Threads {
     pub all: Vec<Thread>,
     pub processes: Vec<Process>,
-    by_tid: ByTid,
-    by_pid: HashMap<i32, Upid>,
+    by_tid: ById,
+    by_pid: ById,
     pub(crate) names: Vec<Name>,
 }
 
-/// The kernel's PID_MAX_LIMIT: thread ids are below it.
-const MOST_TIDS: usize = 1 << 22;
+/// The kernel's PID_MAX_LIMIT: the ids of threads and processes are below it.
+const MOST_IDS: usize = 1 << 22;
 const NONE: u32 = u32::MAX;
 
-/// The current threads by id. Every event uses this, so ids of a real kernel are an index.
+/// The keys of the current threads or processes by id. Every event uses this, so ids of a real kernel are an index.
 #[derive(Default)]
-struct ByTid {
-    direct: Vec<Utid>,
-    odd: HashMap<i32, Utid>,
+struct ById {
+    direct: Vec<u32>,
+    odd: HashMap<i32, u32>,
 }
 
-impl ByTid {
+impl ById {
     #[inline]
-    fn get(&self, tid: i32) -> Option<Utid> {
-        match self.direct.get(tid as usize) {
-            Some(&utid) => (utid != NONE).then_some(utid),
-            None => self.odd.get(&tid).copied(),
+    fn get(&self, id: i32) -> Option<u32> {
+        match self.direct.get(id as usize) {
+            Some(&key) => (key != NONE).then_some(key),
+            None => self.odd.get(&id).copied(),
         }
     }
 
-    fn insert(&mut self, tid: i32, utid: Utid) {
-        let index = tid as usize;
-        if index >= MOST_TIDS {
-            self.odd.insert(tid, utid);
+    fn insert(&mut self, id: i32, key: u32) {
+        let index = id as usize;
+        if index >= MOST_IDS {
+            self.odd.insert(id, key);
             return;
         }
         if index >= self.direct.len() {
             self.direct.resize((index + 1).next_power_of_two(), NONE);
         }
-        self.direct[index] = utid;
+        self.direct[index] = key;
     }
 }
 
@@ -100,8 +100,8 @@ impl Threads {
         let mut threads = Threads {
             all: Vec::new(),
             processes: Vec::new(),
-            by_tid: ByTid::default(),
-            by_pid: HashMap::new(),
+            by_tid: ById::default(),
+            by_pid: ById::default(),
             names: Vec::new(),
         };
         threads.create(NO_TIME, 0, Some(0));
@@ -129,15 +129,15 @@ impl Threads {
 
     /// Gives the process of that id. A new one is added.
     pub(crate) fn process(&mut self, pid: i32) -> Upid {
-        match self.by_pid.get(&pid) {
-            Some(&upid) => upid,
+        match self.by_pid.get(pid) {
+            Some(upid) => upid,
             None => self.create_process(NO_TIME, pid, None),
         }
     }
 
     /// Gives the process of that id, if it is known.
     pub(crate) fn find_process(&self, pid: i32) -> Option<Upid> {
-        self.by_pid.get(&pid).copied()
+        self.by_pid.get(pid)
     }
 
     /// Gives the current thread of that id. A new one is added.
@@ -174,9 +174,9 @@ impl Threads {
 
     /// Forgets all ids after a boot: they mean other threads and processes from now on.
     pub(crate) fn forget(&mut self) {
-        self.by_tid = ByTid::default();
+        self.by_tid = ById::default();
         self.by_tid.insert(0, 0);
-        self.by_pid.clear();
+        self.by_pid = ById::default();
         self.by_pid.insert(0, 0);
     }
 
