@@ -145,7 +145,7 @@ build() {
     [ -n "$without_page" ] || scripts/page.sh
     # What the first command of a user would otherwise wait for.
     "$venv/bin/python" -m compileall -q analyzer/python/perfcase api/perfcase_api
-    "$venv/bin/python" -c 'from perfcase.case import database; database.template()'
+    "$venv/bin/python" -c 'import sys; from pathlib import Path; from perfcase.case import database; database.ship(Path(sys.argv[1]))' analyzer/python/perfcase/_templates
 }
 
 # Beside the rest: much of that waits for the network, or keeps one CPU busy.

@@ -15,6 +15,7 @@ make --no-print-directory -s -C recorder
 scripts/recorder.sh >/dev/null
 cp -R schema recorder "$data/"
 rm -rf "$data"/recorder/build/x86_64 "$data"/recorder/build/aarch64 "$data"/recorder/build/dist/*.deb "$data"/recorder/build/dist/.lock
+.venv/bin/python -c 'import sys; from pathlib import Path; from perfcase.case import database; database.ship(Path(sys.argv[1]))' "$data/templates"
 find "$data" -name __pycache__ -prune -exec rm -rf {} +
 
 PATH="$PWD/.venv/bin:$PATH" .venv/bin/maturin build --quiet --profile "${PROFILE:-release}" --locked --out "$out"

@@ -32,6 +32,8 @@ def test_the_wheel_holds_all_that_the_package_needs(tmp_path: Path) -> None:
         }
         assert source
         assert packed == source
+    (template,) = (site / "perfcase" / "_data" / "templates").iterdir()
+    assert template.suffix == ".duckdb"
     dist = ROOT / "recorder" / "build" / "dist"
     one = {
         path.name: path.read_bytes() for path in (site / "perfcase" / "_data" / "recorder" / "build" / "dist").iterdir()

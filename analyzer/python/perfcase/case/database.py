@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,8 @@ OtherColumns = Mapping[str, Columns]
 
 ROOM = "is there space, and may this user write there?"
 
+TEMPLATES = "templates"
+"""The folder of the package with what ``ship`` made."""
 TEMPLATES_MAX = 24
 """Templates that are kept in the cache, some megabytes each."""
 _IN_USE_S = 60
@@ -66,21 +69,44 @@ def template(other_columns: OtherColumns | None = None) -> Path:
 
     It is of this schema and this DuckDB.
     """
-    return in_cache("case", _key(other_columns), lambda folder, path: _make(folder, path, other_columns or {}))
+    at_hand = template_at_hand(other_columns)
+    return at_hand or in_cache(
+        "case", _key(other_columns), lambda folder, path: _make(folder, path, other_columns or {})
+    )
 
 
 def template_at_hand(other_columns: OtherColumns | None = None) -> Path | None:
-    """Return the same database if it exists and is readable."""
-    with suppress(OSError):
-        return _found(_cache(), _stem("case", _key(other_columns)))
+    """Return the same database if it exists and is readable: in the cache, or as it came with the package."""
+    stem = _stem("case", _key(other_columns))
+    for folder in (_cache, lambda: package_data(TEMPLATES)):
+        with suppress(OSError, PerfcaseError):
+            if found := _found(folder(), stem):
+                return found
     return None
 
 
+def ship(folder: Path) -> None:
+    """Make the database of the schema in a folder that comes with the package, so that no first import waits for it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = _stem("case", _key(None))
+    for old in set(folder.iterdir()) - {_found(folder, stem)}:
+        old.unlink()
+    _in_folder(folder, stem, lambda working, path: _make(working, path, {}))
+
+
 def _key(other_columns: OtherColumns | None) -> str:
-    # Loaded here, on the thread that prepares an import.
+    return f"{views_hash()}\0{_duckdb_version()}\0{json.dumps(other_columns or {}, sort_keys=True)}"
+
+
+@cache
+def _duckdb_version() -> str:
+    # To load importlib.metadata takes longer than all else that prepares an import, and so does DuckDB itself.
+    for place in sys.path:
+        for found in Path(place).glob("duckdb-*.dist-info"):
+            return found.stem.removeprefix("duckdb-")
     from importlib.metadata import version
 
-    return f"{views_hash()}\0{version('duckdb')}\0{json.dumps(other_columns or {}, sort_keys=True)}"
+    return version("duckdb")
 
 
 def in_cache(name: str, key: str, make: Callable[[Path, Path], None]) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +112,9 @@ def flush(folder: Path) -> None:
 
     Side by side: file systems put what is asked for at the same time into one write of their journal.
     """
+    # Loaded here: an import runs for most of its time without it.
+    from concurrent.futures import ThreadPoolExecutor
+
     files = [path for path in folder.rglob("*") if path.is_file()]
     folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
     with ThreadPoolExecutor(_SYNC_THREADS) as pool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import signal
 import sys
@@ -91,6 +92,8 @@ _root.__doc__ = f"{_FIRST_STEPS}\n{exit_code_help()}"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit."""
+    # What is loaded by now stays: no collection needs to look at it, least of all the one at the end.
+    gc.freeze()
     # A reader such as head may close the pipe. Then end without a message, as other tools do.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
