@@ -1,0 +1,115 @@
+"""How long `perfcase import --tables-only` takes for an hour of /proc at 1 Hz with 1,000 threads, and how much anonymous memory it has.
+
+    python analyzer/benches/proc.py [--seconds N] [--threads N] [--keep FILE]
+
+The snapshots are made here, as the recorder writes them (schema/README.md): each second a tenth of the threads runs and has
+all its files; the others have only schedstat, and stat in every fourth snapshot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from measure import measure
+
+PERFCASE = Path(sys.executable).with_name("perfcase")
+
+GOAL_S = 5.0
+GOAL_ANONYMOUS_BYTES = 300_000_000
+
+THREADS_OF_A_PROCESS = 20
+START_NS = 1_000_000_000_000
+MEMINFO = "".join(
+    f"{name}: {kb} kB\n" for name, kb in (("MemTotal", 65_000_000), ("MemFree", 9_000_000), ("Cached", 30_000_000))
+)
+STATUS = """Name:\tworker
+State:\tS (sleeping)
+Tgid:\t{pid}
+Pid:\t{tid}
+Uid:\t1000\t1000\t1000\t1000
+VmPeak:\t  900000 kB
+VmSize:\t  890000 kB
+VmHWM:\t   70000 kB
+VmRSS:\t   60000 kB
+RssAnon:\t   50000 kB
+RssFile:\t   10000 kB
+RssShmem:\t       0 kB
+VmSwap:\t       0 kB
+Threads:\t20
+Cpus_allowed_list:\t0-7
+voluntary_ctxt_switches:\t{switches}
+nonvoluntary_ctxt_switches:\t3
+"""
+IO = "rchar: {n}\nwchar: 2\nsyscr: {n}\nsyscw: 2\nread_bytes: 0\nwrite_bytes: 4096\ncancelled_write_bytes: 0\n"
+
+
+def snapshots(seconds: int, threads: int) -> Iterator[str]:
+    """Gives one snapshot after the other."""
+    runs = [0] * threads
+    for second in range(seconds):
+        now = START_NS + second * 1_000_000_000
+        out = [f"S {now} {now + 1_700_000_000_000_000_000} {second}\n"]
+        count = 0
+
+        def add(path: str, text: str) -> None:
+            nonlocal count
+            count += 1
+            out.append(f"F {now} {len(text)} {path}\n{text}\n")  # noqa: B023 - called in this round only
+
+        ticks = second * 100
+        cpus = "".join(f"cpu{n} {ticks} 0 {ticks} {ticks} 0 0 0 0 0 0\n" for n in ("", 0, 1, 2, 3, 4, 5, 6, 7))
+        add("/proc/stat", f"{cpus}intr {ticks}\nctxt {ticks}\nprocesses 1000\nprocs_running 1\nprocs_blocked 0\n")
+        add("/proc/loadavg", f"0.10 0.20 0.30 1/{threads} 4000\n")
+        add("/proc/meminfo", MEMINFO)
+        for number in range(threads):
+            tid = 1000 + number
+            pid = tid - number % THREADS_OF_A_PROCESS
+            folder = f"/proc/{pid}/task/{tid}"
+            has_run = second == 0 or (number + second) % 10 == 0
+            runs[number] += has_run
+            run = runs[number]
+            add(f"{folder}/schedstat", f"{run * 1_234_567} {run * 4321} {run}\n")
+            if has_run or (number + second) % 4 == 0:
+                add(
+                    f"{folder}/stat",
+                    f"{tid} (worker-{number}) S 1 {pid} {pid} 0 -1 4194304 {run} 0 0 0 {run} {run} 0 0 20 0 20 0 5000 911360000 15000"
+                    " 18446744073709551615 1 1 0 0 0 0 0 4096 0 0 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+                )
+            if has_run:
+                add(f"{folder}/status", STATUS.format(pid=pid, tid=tid, switches=run))
+                add(f"{folder}/io", IO.format(n=run * 100))
+                add(f"{folder}/wchan", "futex_wait_queue")
+        out.append(f"Z {now + 20_000_000} {second} {count} 0\n")
+        yield "".join(out)
+
+
+def main() -> None:
+    """Makes the snapshots, imports them, prints the time and the memory."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=3600)
+    parser.add_argument("--threads", type=int, default=1000)
+    parser.add_argument("--keep", type=Path, help="keep the snapshots in this file, or take them from it")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="perfcase-bench-", dir="/var/tmp") as scratch:
+        file = given.keep or Path(scratch) / "snapshots"
+        if not file.exists():
+            with file.open("w", encoding="ascii") as stream:
+                stream.writelines(snapshots(given.seconds, given.threads))
+        print(f"{given.seconds} snapshots of {given.threads} threads: {file.stat().st_size / 1e6:.0f} MB")
+        run = measure([PERFCASE, "import", "--tables-only", file, "-o", f"{scratch}/x.case"])
+    print(
+        f"perfcase import --tables-only: {run.wall_s:.2f} s, {run.cpu_s:.2f} s of CPU (goal: less than {GOAL_S:.0f} s)"
+    )
+    print(
+        f"anonymous memory: {run.anonymous_max_bytes / 1e6:.0f} MB (goal: less than {GOAL_ANONYMOUS_BYTES / 1e6:.0f} MB)"
+    )
+    if run.wall_s >= GOAL_S or run.anonymous_max_bytes >= GOAL_ANONYMOUS_BYTES:
+        print("a goal is not met")
+
+
+if __name__ == "__main__":
+    main()
