@@ -78,6 +78,7 @@ bench: setup-tests
 	$(PYTHON) analyzer/benches/naming.py
 	$(PYTHON) analyzer/benches/flamegraph.py
 	$(PYTHON) analyzer/benches/server.py
+	$(PYTHON) analyzer/benches/fleet.py
 	$(PYTHON) analyzer/benches/start.py
 
 bless: docs setup-tests

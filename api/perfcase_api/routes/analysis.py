@@ -35,7 +35,7 @@ from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
 from perfcase_api.parameters import query_of
 from perfcase_api.readings import readings
-from perfcase_api.routes.captures import CaptureId, labels_of
+from perfcase_api.routes.captures import CaptureId, labels_by_capture
 from perfcase_api.state import Here, Me, Server
 from perfcase_api.who import Who
 
@@ -220,7 +220,8 @@ async def history_(
     rows = _ready_ones(here, me, ticket)
     rows_max(here, request.limit)
     # Ticket and labels may have changed since they were recorded.
-    request = replace(request, filed=tuple((row["ticket"], tuple(labels_of(here, row["capture_id"]))) for row in rows))
+    labels = labels_by_capture(here)
+    request = replace(request, filed=tuple((row["ticket"], tuple(labels[row["capture_id"]])) for row in rows))
     if request.view and (request.measure or request.agg) and request.where is None:
         figure = reading.Request(view=request.view, measure=request.measure, agg=request.agg)
         # Figures of captures outside the selection are not computed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
@@ -251,6 +252,14 @@ def labels_of(here: Here, capture_id: str) -> list[str]:
     """Return the labels of a capture, in alphabetical order."""
     rows = here.catalogue.rows("SELECT label FROM label WHERE capture_id = ? ORDER BY label", (capture_id,))
     return [label for (label,) in rows]
+
+
+def labels_by_capture(here: Here) -> defaultdict[str, list[str]]:
+    """Return the labels of each capture that has some, in alphabetical order."""
+    found = defaultdict(list)
+    for capture_id, label in here.catalogue.rows("SELECT capture_id, label FROM label ORDER BY label"):
+        found[capture_id].append(label)
+    return found
 
 
 def described(here: Here, row: Row) -> Capture:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from perfcase import text
 from perfcase.case.coverage import why_empty
 from perfcase.case.query import Result
+from perfcase.case.rows import table_of
 from perfcase.diff import fired
 from perfcase.diff.comparable import Condition, Setting, conditions, settings
 from perfcase.diff.compare import Difference, Side
@@ -97,14 +98,9 @@ def write(found: Comparison, fmt: str, output: Path | None) -> None:
 
 def as_table(lines: Sequence[Ranked]) -> duckdb.DuckDBPyConnection:
     """Return a connection with the lines in the table ``difference``; ``ROWS`` selects them."""
-    connection = duckdb.connect(config={"threads": 1})
-    listed = ", ".join(f'"{name}" {kind}' for name, kind in COLUMNS.items())
-    connection.execute(f"CREATE TABLE difference ({listed})")
-    marks = ", ".join("?" for _ in COLUMNS)
-    if lines:
-        rows = [list(record(number, each).values()) for number, each in enumerate(lines, 1)]
-        connection.executemany(f"INSERT INTO difference VALUES ({marks})", rows)
-    return connection
+    return table_of(
+        "difference", COLUMNS, [list(record(number, each).values()) for number, each in enumerate(lines, 1)]
+    )
 
 
 def record(number: int, each: Ranked) -> dict[str, Any]:

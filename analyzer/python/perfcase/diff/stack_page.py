@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfcase.case.query import Result
+from perfcase.case.rows import table_of
 from perfcase.case.span import recorded_ns
 from perfcase.catalogue.views import load_views
 from perfcase.diff.callers import callers
@@ -93,10 +94,7 @@ def caller_rows(a: Side, b: Side, old: Profile, new: Profile, function: str, lim
 
 def callers_as_table(found: CallerRows) -> duckdb.DuckDBPyConnection:
     """Return a connection with the rows in the table ``caller``."""
-    connection = duckdb.connect(config={"threads": 1})
-    connection.execute(f"CREATE TABLE caller ({', '.join(f'{name} {kind}' for name, kind in CALLER_COLUMNS.items())})")
-    connection.executemany(f"INSERT INTO caller VALUES ({', '.join('?' for _ in CALLER_COLUMNS)})", list(found.rows))
-    return connection
+    return table_of("caller", CALLER_COLUMNS, found.rows)
 
 
 def write_callers(found: CallerRows, fmt: str, output: Path | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfcase.case import query
+from perfcase.case.rows import table_of
 from perfcase.catalogue.view import View
 from perfcase.diff.collect import Key, collect
 from perfcase.diff.compare import seconds_of
@@ -139,21 +140,12 @@ def _order(each: Banded) -> tuple:
 
 def as_table(found: Scan) -> duckdb.DuckDBPyConnection:
     """Return a connection with the rows in the table ``banded``."""
-    connection = duckdb.connect(config={"threads": 1})
-    connection.execute(f"CREATE TABLE banded ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())})")
     rows = [
         (
             each.view, each.key, each.measure, each.unit, each.split.low_count, each.split.high_count, each.split.low_median,
-            each.split.high_median, each.split.times, each.split.separation, each.split.needed, each.low_hosts, each.high_hosts,
+            each.split.high_median, each.split.times, each.split.separation, each.split.needed, list(each.low_hosts),
+            list(each.high_hosts),
         )
         for each in found.banded
     ]  # fmt: skip
-    if rows:
-        connection.executemany(
-            f"INSERT INTO banded VALUES ({', '.join('?' for _ in COLUMNS)})", [list(map(_cell, row)) for row in rows]
-        )
-    return connection
-
-
-def _cell(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
+    return table_of("banded", COLUMNS, rows)

@@ -1,7 +1,4 @@
-"""The answer as rows: a capture each, with its figure, its distance from the baseline and its band.
-
-The rows are put into a database in memory, so that every output format gets them the way it gets a view's.
-"""
+"""The answer as rows: a capture each, with its figure, its distance from the baseline and its band."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from perfcase.case.rows import table_of
 from perfcase.fleet.bands import Split, run_starts
 from perfcase.fleet.baseline import Baseline
 from perfcase.fleet.captures import Capture, SkippedCapture
@@ -121,17 +119,11 @@ def wall(realtime_ns: int | None) -> str | None:
 
 def as_table(answer: Answer, left_out: Iterable[SkippedCapture]) -> duckdb.DuckDBPyConnection:
     """Return a connection with the rows in the table ``history``; what was left out comes last."""
-    connection = duckdb.connect(config={"threads": 1})
-    columns = answer.columns()
-    connection.execute(f"CREATE TABLE history ({', '.join(f'{name} {COLUMNS[name]}' for name in columns)})")
-    rows = [_row(answer, capture, answer.bands()) for group in answer.groups().values() for capture in group]
+    bands = answer.bands()
+    rows = [_row(answer, capture, bands) for group in answer.groups().values() for capture in group]
     rows += [{"capture": entry.name, "problem": entry.reason} for entry in left_out]
-    if rows:
-        marks = ", ".join("?" for _ in columns)
-        connection.begin()
-        connection.executemany(f"INSERT INTO history VALUES ({marks})", [[row.get(c) for c in columns] for row in rows])
-        connection.commit()
-    return connection
+    columns = {name: COLUMNS[name] for name in answer.columns()}
+    return table_of("history", columns, [[row.get(name) for name in columns] for row in rows])
 
 
 def _row(answer: Answer, capture: Capture, bands: Mapping[str, tuple[str, str]]) -> dict[str, object]:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from perfcase.fleet.metric import Reading
-from perfcase.fleet.readings import read_all
-from perfcase.operations.history import Agg, Measure, ViewName, figure, loaded
+from perfcase.case import query
+from perfcase.case.store import open_case
+from perfcase.fleet.metric import Metric, Reading, read
+from perfcase.operations.history import Agg, Measure, ViewName, figure
 from perfcase.operations.request import BaseRequest
 
 
@@ -38,13 +39,16 @@ def run(request: Request, stores: Sequence[Path]) -> Result:
     """Return the figure of each capture.
 
     Raises:
-        PerfcaseError: there is no such view or column (not_found), a name is missing (usage), or it fails in all captures.
+        PerfcaseError: there is no such view or column (not_found), a name is missing (usage), or a capture cannot be read.
     """
     wanted = figure(request.view, request.measure, request.agg)
+    return Result([_read(store, wanted) if wanted else None for store in stores])
 
-    def quiet(_name: str, _number: int, _of: int) -> None:
-        pass
 
-    fleet = loaded(stores, quiet)
-    found = read_all(wanted, {capture.name: capture for capture in fleet.captures}, quiet) if wanted else {}
-    return Result([found.get(str(store)) for store in stores])
+def _read(store: Path, wanted: Metric) -> Reading:
+    folder = open_case(store).folder
+    with query.sql_errors(), query.connect(folder) as connection:
+        (duration_ns,) = connection.execute("SELECT max(try_cast(duration_ns AS BIGINT)) FROM capture").fetchone() or (
+            None,
+        )
+        return read(connection, wanted, duration_ns)
