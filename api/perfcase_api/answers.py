@@ -2,16 +2,15 @@
 
 The key of an answer is its ETag: the captures, the question, and the build of perfcase. The oldest answers are removed when there is no
 space. The answers of a capture are removed with it: the name of the file has the captures, and an answer of very many captures is removed with
-any capture. Requests for the same answer at the same time compute it once.
+any capture.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,7 +30,6 @@ class AnswerCache:
         self._bytes_max = bytes_max
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._build = f"{store.importer_id()} {database.views_hash()}"
-        self._in_work: dict[str, asyncio.Event] = {}
 
     def etag(self, captures: Sequence[str], question: Sequence[str]) -> str:
         """Return the key of an answer."""
@@ -48,27 +46,6 @@ class AnswerCache:
         with contextlib.suppress(OSError):
             os.utime(path)
         return file
-
-    def begin(self, etag: str, *, again: bool = False) -> Callable[[], None] | None:
-        """Mark an answer as being computed. Call the result when it is kept, or will not be. None if somebody else is just
-        having it worked out, but not ``again``: then that was waited for, and came to nothing."""
-        if etag in self._in_work and not again:
-            return None
-        event = self._in_work[etag] = asyncio.Event()
-
-        def end() -> None:
-            event.set()
-            if self._in_work.get(etag) is event:
-                del self._in_work[etag]
-
-        return end
-
-    async def awaited(self, etag: str, captures: Sequence[str], patience_s: float) -> BinaryIO | None:
-        """Return a kept answer, when no other request computes it any more."""
-        if in_work := self._in_work.get(etag):
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(in_work.wait(), patience_s)
-        return await asyncio.to_thread(self.find, etag, captures)
 
     def keep(self, etag: str, captures: Sequence[str], data: bytes) -> None:
         """Keep an answer, unless it is too large."""

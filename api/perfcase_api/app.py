@@ -48,7 +48,11 @@ HEADERS = {
 """The headers of every answer."""
 
 _COMPRESSED_MIN = 1024
-"""Bytes of an answer that is worth compressing."""
+"""Bytes of an answer that is worth compressing.
+
+The length of a compressed answer tells what is in it to who can have it asked often, with text of his own in it (BREACH). No answer has a
+secret to find in this way: sessions are in cookies, which other sites' pages cannot have sent; and a new token's secret is told once.
+"""
 _LEVEL = 4
 """With gzip's level 4 tables and flame graphs become a tenth; level 9 takes several times the time for little."""
 _AUDITED = ("POST", "PUT", "PATCH", "DELETE")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
@@ -13,9 +13,11 @@ from typing import Any, BinaryIO, TypeVar
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from perfcase.operations.request import BaseRequest, encode, operation_of
 from perfcase_api.errors import ApiError
+from perfcase_api.line import urgency
 from perfcase_api.state import Server
 from perfcase_api.who import Who
 
@@ -36,7 +38,6 @@ MEDIA = {
 }
 PACKED = (MEDIA["parquet"], MEDIA["binary"], MEDIA["tar"])
 """What is compressed as it is."""
-_KEPT_MAX = 32 << 20
 _PART = 64 << 10
 _POLL_S = 0.25
 """How often it is looked whether somebody still waits."""
@@ -75,8 +76,20 @@ class Question:
         return json.dumps(self.order(), sort_keys=True)
 
 
+class Held(StreamingResponse):
+    """An answer in parts, and what they come from: that is let go in every case, also if the client goes away before the first part."""
+
+    def __init__(self, stack: AsyncExitStack, parts: AsyncIterator[bytes], media: str, headers: dict[str, str]) -> None:
+        super().__init__(parts, media_type=media, headers=headers)
+        self._stack = stack
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._stack:
+            await super().__call__(scope, receive, send)
+
+
 async def ask(here: Server, who: Who, http: Request, question: Question, media: str) -> Response:
-    """Answer a question, from the cache or now.
+    """Answer a question, from the cache or now. Those who ask the same at the same time get the answer of one process.
 
     The answer streams. An error that comes after its first byte can only cut it, which a client sees: the last chunk is missing.
     """
@@ -86,39 +99,48 @@ async def ask(here: Server, who: Who, http: Request, question: Question, media: 
     headers = {"ETag": f'W/"{etag}"', "Cache-Control": "private, no-cache"}
     if f'"{etag}"' in http.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    folders = [here.uploads.case(capture_id) for capture_id in ids]
-    kept = await asyncio.to_thread(here.answers.find, etag, ids)
-    end = here.answers.begin(etag) if kept is None else None
-    if kept is None and end is None:
-        # Somebody asks the same just now: it is worked out once.
-        kept = await while_connected(http, here.answers.awaited(etag, ids, here.settings.limits.job_seconds))
-        end = here.answers.begin(etag, again=True) if kept is None else None
-    if kept is not None:
-        size = os.fstat(kept.fileno()).st_size
-        return StreamingResponse(_read(kept), media_type=media, headers={**headers, "Content-Length": str(size)})
     stack = AsyncExitStack()
 
-    async def begin() -> tuple[bytes, AsyncIterator[bytes]]:
-        job = await stack.enter_async_context(here.jobs.run(str(who.token_id), question.order(), folders))
+    async def found() -> BinaryIO | None:
+        return await asyncio.to_thread(here.answers.find, etag, ids)
+
+    async def keep(answer: bytes) -> None:
+        await asyncio.to_thread(here.answers.keep, etag, ids, answer)
+
+    async def begin() -> BinaryIO | AsyncIterator[bytes]:
+        await stack.enter_async_context(
+            here.jobs.turn(str(who.token_id), etag, urgency(http.headers.get("priority", "")))
+        )
+        # Somebody else may have asked it while this one waited.
+        if kept := await found():
+            return kept
+        folders = [here.uploads.case(capture_id) for capture_id in ids]
+        job = await stack.enter_async_context(here.jobs.answer(etag, question.order(), folders, keep))
         output = job.output()
         # The first bytes decide between an answer and an error.
-        return await anext(output, b""), output
+        return _after(await anext(output, b""), output)
 
     try:
-        first, output = await while_connected(http, begin())
+        answer = await found() or await while_connected(http, begin())
     except BaseException:
-        end()
         await stack.aclose()
         raise
-    rest = _rest(here, stack, (etag, ids), first, output, end)
-    return StreamingResponse(rest, media_type=media, headers=headers)
+    if isinstance(answer, AsyncIterator):
+        return Held(stack, answer, media, headers)
+    stack.enter_context(answer)
+    return Held(stack, _read(answer), media, {**headers, "Content-Length": str(os.fstat(answer.fileno()).st_size)})
 
 
 async def _read(kept: BinaryIO) -> AsyncIterator[bytes]:
     """Yield a kept answer in parts: a slow reader holds only one part in memory."""
-    with kept:
-        while part := kept.read(_PART):
-            yield part
+    while part := kept.read(_PART):
+        yield part
+
+
+async def _after(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for part in rest:
+        yield part
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
@@ -132,32 +154,6 @@ async def while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T
     finally:
         task.cancel()
         await asyncio.wait({task})
-
-
-async def _rest(
-    here: Server,
-    stack: AsyncExitStack,
-    key: tuple[str, list[str]],
-    first: bytes,
-    output: AsyncIterator[bytes],
-    end: Callable[[], None],
-) -> AsyncIterator[bytes]:
-    """Yield the whole output, kept on the way if it is not large."""
-    try:
-        async with stack:
-            kept: bytearray | None = bytearray(first)
-            yield first
-            async for chunk in output:
-                if kept is not None:
-                    kept += chunk
-                    if len(kept) > _KEPT_MAX:
-                        kept = None
-                        end()
-                yield chunk
-        if kept is not None:
-            await asyncio.to_thread(here.answers.keep, *key, bytes(kept))
-    finally:
-        end()
 
 
 def rows_max(here: Server, limit: int | None) -> None:

@@ -10,15 +10,17 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
+import math
 import shutil
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from perfcase.case import store
 from perfcase_api import storage
 from perfcase_api.catalogue import Catalogue
+from perfcase_api.jobs import PATIENCE
 from perfcase_api.nursery import Child, Nursery
 from perfcase_api.settings import Settings
 from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, Uploads, clean_ticket
@@ -44,20 +46,25 @@ class Imports:
         self._queue: asyncio.Queue[str] = asyncio.Queue()
         self._progress: dict[str, State] = {}
         self._changed = asyncio.Condition()
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._at_work: str | None = None
         self._process: Child | None = None
 
     def start(self) -> None:
-        """Start with the waiting imports. Redo imports of other versions, because analyses cannot write into them."""
-        for row in self._catalogue.rows("SELECT capture_id FROM capture WHERE state = 'ready'"):
+        """Start with the waiting imports. Redo imports of other versions, because analyses cannot write into them; and damaged ones, which
+        are looked for while the server answers."""
+        ready = self._catalogue.rows("SELECT capture_id FROM capture WHERE state = 'ready'")
+        for row in ready:
             if not store.is_current(self._uploads.case(row["capture_id"])):
                 self._catalogue.write(
                     "UPDATE capture SET state = 'uploaded' WHERE capture_id = ?", (row["capture_id"],)
                 )
         for row in self._catalogue.rows("SELECT capture_id FROM capture WHERE state = 'uploaded' ORDER BY uploaded_ns"):
             self._queue.put_nowait(row["capture_id"])
-        self._task = asyncio.create_task(self._work())
+        self._tasks = [
+            asyncio.create_task(self._work()),
+            asyncio.create_task(self._find_damaged([row["capture_id"] for row in ready])),
+        ]
 
     def add(self, capture_id: str) -> None:
         """Put a capture at the end of the queue."""
@@ -72,10 +79,9 @@ class Imports:
 
     async def close(self) -> None:
         """Stop; what is at work is taken up again at the next start."""
-        if self._task:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def follow(self, capture_id: str) -> AsyncIterator[State]:
         """Yield the state of an import, and each change of it until it is done."""
@@ -102,6 +108,17 @@ class Imports:
             state["reason"] = row["reason"]
         # The last message of its process stays there for a moment after the import has ended.
         return {**state, **self._progress.get(capture_id, {})} if row["state"] == "importing" else state
+
+    async def _find_damaged(self, capture_ids: Sequence[str]) -> None:
+        for capture_id in capture_ids:
+            if await asyncio.to_thread(store.is_whole, self._uploads.case(capture_id)):
+                continue
+            again = "UPDATE capture SET state = 'uploaded' WHERE capture_id = ? AND state = 'ready'"
+            with self._catalogue.writing() as db:
+                is_ours = db.execute(again, (capture_id,)).rowcount > 0
+            # It may have been deleted meanwhile, or is being imported.
+            if is_ours:
+                self._queue.put_nowait(capture_id)
 
     async def _work(self) -> None:
         while True:
@@ -144,7 +161,7 @@ class Imports:
         limits = self._settings.limits
         allowed = {
             "memory_bytes": limits.import_memory_bytes,
-            "cpu_seconds": int(limits.import_seconds * (os.cpu_count() or 1)),
+            "cpu_seconds": math.ceil(limits.import_seconds),
             "file_bytes": limits.import_file_bytes,
         }
         process = await self._nursery.child(_LINE_MAX)
@@ -154,7 +171,7 @@ class Imports:
         self._process = process
         watch = asyncio.create_task(self._watch(capture_id, process, working))
         try:
-            async with asyncio.timeout(limits.import_seconds):
+            async with asyncio.timeout(PATIENCE * limits.import_seconds):
                 async for line in process.stdout:
                     message = json.loads(line)
                     if "phase" in message:
@@ -167,7 +184,10 @@ class Imports:
                         done = message
                 code = await process.wait()
         except TimeoutError:
-            return {"error": f"the import took longer than {limits.import_seconds:g} s"}
+            seconds = limits.import_seconds
+            return {
+                "error": f"stopped after {PATIENCE * seconds:g} s, in which it used less than {seconds:g} s of CPU time"
+            }
         finally:
             if process.returncode is None:
                 process.kill()
@@ -179,6 +199,8 @@ class Imports:
         if not watch.cancelled():
             # It ended by itself: it found a reason to end the import.
             return {"error": watch.result()}
+        if done is None and code == -signal.SIGXCPU:
+            return {"error": f"stopped after {limits.import_seconds:g} s of CPU time"}
         return done or {"error": f"the import was killed (signal {-code})" if code < 0 else "the import failed"}
 
     async def _watch(self, capture_id: str, process: Child, working: Path) -> str:

@@ -12,8 +12,8 @@ import math
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,8 +22,10 @@ from perfcase.errors import EXIT_CODES
 from perfcase_api import checking
 from perfcase_api.checking import Checked
 from perfcase_api.errors import ApiError
+from perfcase_api.line import USUAL, Line
 from perfcase_api.nursery import Child, Nursery
 from perfcase_api.settings import Limits
+from perfcase_api.shared import Shared
 
 _T = TypeVar("_T")
 
@@ -31,32 +33,41 @@ _CHUNK = 1 << 16
 _STDERR_MAX = 1 << 16
 _IN_MEMORY = 1 << 20
 """Bytes of an answer that wait for their reader in memory; more go into a file."""
-_PATIENCE = 10
-"""An analysis that only waits, for a disk that does not answer, is stopped after so many times its CPU time."""
+PATIENCE = 10
+"""What only waits, for a disk that does not answer, is stopped after so many times the CPU time that it may use."""
 _CHECKS = 2
 """Uploads that are looked at at once; they do not wait for analyses."""
 _CHECK_S, _CHECK_BYTES_PER_S = 60.0, 20 << 20
 _KIND = {code: kind for kind, code in EXIT_CODES.items()}
 
 
+KEPT_BYTES_MAX = 32 << 20
+"""An answer that is larger is not kept."""
+Keep = Callable[[bytes], Awaitable[None]]
+"""Called with a whole answer, before any of its readers sees its end."""
+
+
 class Job:
-    """A running analysis. Its output comes by ``output``; a failure before the first byte is an ApiError.
+    """A running analysis. Its output comes by ``output``, to each reader from its beginning; a failure before the first byte is an ApiError.
 
     The output is taken as fast as it comes, and waits here for who reads it: the process is gone, and its place given to the next,
     however slowly a client reads.
     """
 
-    def __init__(self, process: Child, limits: Limits, scratch: Path, ended: Callable[[], None]) -> None:
+    def __init__(
+        self, process: Child, limits: Limits, scratch: Path, ended: Callable[[], None], keep: Keep | None = None
+    ) -> None:
         """Keep the process; ``ended`` is called once, when it is gone."""
         self._process = process
         self._limits = limits
-        self._deadline = asyncio.get_running_loop().time() + _PATIENCE * limits.job_seconds
+        self._deadline = asyncio.get_running_loop().time() + PATIENCE * limits.job_seconds
         self._said = asyncio.create_task(self._read_stderr())
         self._kept = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=scratch)  # noqa: SIM115 - closed by end
         self._kept_bytes = 0
         self._grown = asyncio.Event()
         self._ended = ended
-        self._taken = asyncio.create_task(self._take())
+        self._keep = keep
+        self._taken = asyncio.create_task(self._take_all())
         self._taken.add_done_callback(lambda _: self._grown.set())
 
     async def output(self) -> AsyncIterator[bytes]:
@@ -75,6 +86,17 @@ class Job:
                 self._grown.clear()
                 await self._grown.wait()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended without a whole answer."""
+        return self._taken.done() and (self._taken.cancelled() or self._taken.exception() is not None)
+
+    async def _take_all(self) -> None:
+        await self._take()
+        if self._keep is not None and self._kept_bytes <= KEPT_BYTES_MAX:
+            self._kept.seek(0)
+            await self._keep(self._kept.read())
+
     async def _take(self) -> None:
         """Take all output, then say how it ended; the process is gone afterwards."""
         try:
@@ -90,7 +112,8 @@ class Job:
             if code:
                 raise await self._failure(code)
         except TimeoutError:
-            raise _stopped(f"{_PATIENCE * self._limits.job_seconds:g} s") from None
+            seconds = self._limits.job_seconds
+            raise _stopped(f"{PATIENCE * seconds:g} s, in which it used less than {seconds:g} s of CPU time") from None
         except OSError as error:
             raise ApiError(
                 "environment", f"the answer cannot be kept: {error.strerror}", "is the disk full?"
@@ -157,8 +180,10 @@ class Jobs:
         self._slots = asyncio.Semaphore(workers)
         self._checks = asyncio.Semaphore(_CHECKS)
         self._nursery = nursery
-        self._of_user: dict[str, asyncio.Semaphore] = {}
-        self._asked = self._running = 0
+        self._of_user: dict[str, Line] = {}
+        self._asked = self._begun = self._running = 0
+        self._turns: Shared[None] = Shared()
+        self._answers: Shared[Job] = Shared()
         self._starting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -166,22 +191,42 @@ class Jobs:
         self._starting = asyncio.create_task(self._nursery.start())
 
     @asynccontextmanager
-    async def run(self, user: str, question: dict[str, Any], readable: Sequence[Path]) -> AsyncIterator[Job]:
-        """Answer a question (perfcase_api.analysing) in a process that may read these folders; it is killed when the block is left.
+    async def turn(self, user: str, key: Hashable, urgency: int = USUAL) -> AsyncIterator[None]:
+        """Wait until the user's questions before this one are answered, and sent: what a slow reader has not read yet is held for him only.
 
-        A user's next one waits until the answer is sent: what a slow reader has not read yet is held for him only.
+        Equal questions of a user, with the same ``key``, have one turn.
         """
-        mine = self._of_user.setdefault(user, asyncio.Semaphore(self._limits.jobs_per_user))
+        line = self._of_user.setdefault(user, Line(self._limits.jobs_per_user))
         self._asked += 1
         try:
-            async with mine, self._job({"analysis": question}, readable, self._slots, self._limits) as job:
-                yield job
+            async with self._turns.use((user, key), lambda: line.place(urgency)):
+                yield
         finally:
             self._asked -= 1
 
+    @asynccontextmanager
+    async def answer(
+        self, key: Hashable, question: dict[str, Any], readable: Sequence[Path], keep: Keep | None = None
+    ) -> AsyncIterator[Job]:
+        """Answer a question (perfcase_api.analysing) in a process that may read these folders. Those who ask with the same ``key``
+        while it works have the same process, which is killed when the last of them has left the block."""
+
+        def work() -> AbstractAsyncContextManager[Job]:
+            return self._job({"analysis": question}, readable, self._slots, self._limits, keep)
+
+        if (job := self._answers.at_hand(key)) and job.has_failed:
+            self._answers.forget(key)
+        async with self._answers.use(key, work) as job:
+            yield job
+
     def load(self) -> tuple[int, int]:
-        """Return how many analyses have a process, and how many wait for one, or for who reads their answer."""
+        """Return how many analyses have a process, and how many questions wait for one, or for who reads their answer."""
         return self._running, max(0, self._asked - self._running)
+
+    @property
+    def begun(self) -> int:
+        """How many analyses have had a process since the server began."""
+        return self._begun
 
     async def check(self, file: Path, begin: int, is_whole: bool) -> Checked:
         """Look at an upload from an offset on."""
@@ -202,10 +247,16 @@ class Jobs:
 
     @asynccontextmanager
     async def _job(
-        self, order: dict[str, Any], readable: Sequence[Path], slots: asyncio.Semaphore, limits: Limits
+        self,
+        order: dict[str, Any],
+        readable: Sequence[Path],
+        slots: asyncio.Semaphore,
+        limits: Limits,
+        keep: Keep | None = None,
     ) -> AsyncIterator[Job]:
         await slots.acquire()
         self._running += slots is self._slots
+        self._begun += slots is self._slots
 
         def ended() -> None:
             self._running -= slots is self._slots
@@ -216,7 +267,7 @@ class Jobs:
         except BaseException:
             ended()
             raise
-        job = Job(process, limits, self._scratch, ended)
+        job = Job(process, limits, self._scratch, ended, keep)
         scratch = tempfile.mkdtemp(dir=self._scratch)
         try:
             order = {
@@ -239,4 +290,5 @@ class Jobs:
         if self._starting is not None:
             with contextlib.suppress(ApiError):
                 await self._starting
+        await self._answers.ended()
         await self._nursery.close()

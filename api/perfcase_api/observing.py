@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import Request
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -60,7 +60,7 @@ class _Store(Collector):
     def __init__(self, here: Server) -> None:
         self._here = here
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         """Yield the figures now."""
         catalogue = self._here.catalogue
         found = {
@@ -78,8 +78,9 @@ class _Store(Collector):
         yield GaugeMetricFamily("perfcase_uploads_unfinished", "Uploads that have begun.", uploads)
         running, waiting = self._here.jobs.load()
         yield GaugeMetricFamily("perfcase_analyses_running", "Processes of analyses.", running)
+        yield CounterMetricFamily("perfcase_analyses", "Analyses that have had a process.", self._here.jobs.begun)
         yield GaugeMetricFamily(
-            "perfcase_analyses_waiting", "Analyses that wait for one, or for who reads their answer.", waiting
+            "perfcase_analyses_waiting", "Questions that wait for one, or for who reads their answer.", waiting
         )
         room = free_bytes(self._here.settings.store)
         yield GaugeMetricFamily("perfcase_store_free_bytes", "Room on the store's disk.", room)

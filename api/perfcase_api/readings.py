@@ -44,12 +44,9 @@ async def readings(
             if failures >= _FAILURES_MAX and not found:
                 return
             try:
-                figure = await _ask_figure(here, who, capture_id, question)
+                found[capture_id] = await _figure(here, who, (key, capture_id), question)
             except ApiError:
                 failures += 1
-                continue
-            found[capture_id] = figure
-            await asyncio.to_thread(_keep, here, key, capture_id, figure)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(here.settings.limits.jobs_per_user):
@@ -57,10 +54,24 @@ async def readings(
     return [found.get(row["capture_id"]) for row in captures]
 
 
-async def _ask_figure(here: Server, who: Who, capture_id: str, question: reading.Request) -> object:
-    order = Question(question, [], [capture_id]).order()
-    async with here.jobs.run(str(who.token_id), order, [here.uploads.case(capture_id)]) as job:
-        printed = b"".join([part async for part in job.output()])
+async def _figure(here: Server, who: Who, key: tuple[str, str], question: reading.Request) -> object:
+    """Return a capture's figure. Histories that ask for it at the same time get that of one process."""
+    capture_id = key[1]
+
+    async def keep(printed: bytes) -> None:
+        await asyncio.to_thread(_keep, here, *key, _read(printed))
+
+    async with here.jobs.turn(str(who.token_id), key):
+        # Somebody else may have asked for it while this one waited.
+        asked = "SELECT told FROM reading WHERE question = ? AND capture_id = ?"
+        if kept := await asyncio.to_thread(here.catalogue.row, asked, key):
+            return json.loads(kept["told"])
+        order = Question(question, [], [capture_id]).order()
+        async with here.jobs.answer(key, order, [here.uploads.case(capture_id)], keep) as job:
+            return _read(b"".join([part async for part in job.output()]))
+
+
+def _read(printed: bytes) -> object:
     try:
         (figure,) = json.loads(printed)
     except (ValueError, TypeError):
@@ -68,9 +79,9 @@ async def _ask_figure(here: Server, who: Who, capture_id: str, question: reading
     return figure
 
 
-def _keep(here: Server, key: str, capture_id: str, figure: object) -> None:
+def _keep(here: Server, question: str, capture_id: str, figure: object) -> None:
     # It may have been deleted meanwhile.
     with suppress(sqlite3.IntegrityError), here.catalogue.writing() as db:
-        row = (capture_id, key, json.dumps(figure))
+        row = (capture_id, question, json.dumps(figure))
         db.execute("INSERT OR REPLACE INTO reading (capture_id, question, told) VALUES (?, ?, ?)", row)
         db.execute("DELETE FROM reading WHERE reading_id <= (SELECT max(reading_id) FROM reading) - ?", (_KEPT_MAX,))

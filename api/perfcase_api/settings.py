@@ -35,6 +35,7 @@ class Limits:
     jobs_per_user: int = field(default_factory=lambda: max(1, (os.cpu_count() or 2) - 1))
     """At once; more wait. Below the number of processes, so that nobody keeps the others waiting."""
     import_seconds: float = 3600.0
+    """CPU time of an import, on all CPUs together; one that only waits is stopped after ten times as long."""
     import_memory_bytes: int = 24 * GIB
     """Address space of the process of an import: what it decompresses is mapped from a file."""
     import_file_bytes: int = 64 * GIB

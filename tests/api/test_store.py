@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from perfcase.case import store, wholeness
 from perfcase_api.answers import AnswerCache
 from perfcase_api.catalogue import Catalogue
 from perfcase_api.imports import Imports
@@ -23,6 +25,7 @@ from perfcase_api.storage import RESERVE_BYTES
 from perfcase_api.uploads import Uploads
 from tests.api.conftest import PERFCASE, SAMPLES, start, upload, wait_ready
 from tests.api.stores import no_check, store_with
+from tests.support.imports import imported
 
 PIPE = SAMPLES / "d-nagle" / "pipe.perfcase"
 CATALOGUE = "catalogue.sqlite3"
@@ -154,6 +157,77 @@ def test_an_import_that_makes_files_without_end(tmp_path: Path) -> None:
 
     assert "or 50 files" in asyncio.run(run())["reason"]
     assert list((uploads.captures / "a").iterdir()) == [uploads.file("a")]
+
+
+async def last_state(imports: Imports) -> dict:
+    """How the import of the capture a ends."""
+    imports.start()
+    last = [state async for state in imports.follow("a")][-1]
+    await imports.close()
+    return last
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ('sleep 1; echo \'{"error": "by itself"}\'', "by itself"),
+        ("kill -XCPU $$", "stopped after 0.3 s of CPU time"),
+        ("exec sleep 60", "stopped after 3 s, in which it used less than 0.3 s of CPU time"),
+    ],
+    ids=["it waits", "it works", "it hangs"],
+)
+def test_an_import_is_limited_in_cpu_time(tmp_path: Path, script: str, reason: str) -> None:
+    """On a busy machine it may take longer than that."""
+    settings, catalogue, uploads, nursery = store_with("a", tmp_path, script, Limits(import_seconds=0.3))
+    assert asyncio.run(last_state(Imports(settings, catalogue, uploads, nursery)))["reason"] == reason
+
+
+def test_tables_are_looked_at_while_the_server_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, catalogue, uploads, nursery = store_with("a", tmp_path, 'echo \'{"error": "imported again"}\'')
+    shutil.copytree(imported(PIPE).folder, uploads.case("a"))
+    catalogue.write("UPDATE capture SET state = 'ready'")
+    looked: list[str | None] = []
+    damage = wholeness.damage
+
+    def look(*given: object) -> str | None:
+        looked.append(damage(*given))  # type: ignore[arg-type]
+        return looked[-1]
+
+    monkeypatch.setattr(wholeness, "damage", look)
+
+    async def run() -> None:
+        whole = Imports(settings, catalogue, uploads, nursery)
+        whole.start()
+        assert looked == []
+        while not looked:
+            await asyncio.sleep(0.01)
+        await whole.close()
+        assert looked == [None]
+        assert whole.state("a") == {"state": "ready"}
+        with (uploads.case("a") / "tables" / "thread.parquet").open("r+b") as table:
+            table.truncate(100)
+        broken = Imports(settings, catalogue, uploads, nursery)
+        broken.start()
+        while broken.state("a")["state"] != "failed":
+            await asyncio.sleep(0.01)
+        assert broken.state("a")["reason"] == "imported again"
+        await broken.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [{"files": []}, {"files": {"tables/thread.parquet": "x"}}, {"files": {"tables/thread.parquet": 1 << 70}}, {"tables": {"\0": 1}},
+     {"tables": {"\ud800": 1}}],
+)  # fmt: skip
+def test_no_description_of_an_import_stops_the_server(tmp_path: Path, lie: dict) -> None:
+    """The process that wrote it read an untrusted file."""
+    case = tmp_path / "case"
+    shutil.copytree(imported(PIPE).folder, case)
+    (case / "import.json").write_text(json.dumps({**store.read_info(case), **lie}))
+    assert store.is_current(case) in (True, False)
+    assert not store.is_whole(case)
 
 
 FULL = """

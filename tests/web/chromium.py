@@ -48,6 +48,8 @@ class Page:
         self.problems: list[str] = []
         self.requests: list[str] = []
         """What was fetched, by address."""
+        self.priorities: dict[str, str | None] = {}
+        """The header that says how urgent it was, by address."""
         self.downloads = profile / "downloads"
         self.downloads.mkdir(parents=True)
         target = next(one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page")
@@ -93,6 +95,7 @@ class Page:
                 self.problems.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
             case "Network.requestWillBeSent":
                 self.requests.append(params["request"]["url"])
+                self.priorities[params["request"]["url"]] = params["request"]["headers"].get("Priority")
 
     def open(self, url: str) -> None:
         """Loads an address; a change of the part after # alone stays in the page."""

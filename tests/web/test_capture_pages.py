@@ -33,6 +33,11 @@ def test_the_overview_leads_with_what_is_wrong(page: Page, site: Site, look) -> 
     page.has("59 of 60 exchanges", ".finding")
     page.has("How far to trust it", ".quality")
     page.has("could not be judged", ".not-judged")
+    # What is at the top is answered first, and what only adds to the page last.
+    said = {address.partition("?")[0].rpartition("/")[2]: priority for address, priority in page.priorities.items()}
+    assert {name: said[name] for name in ("findings", "cpu_utilization", "data_quality", "finding_coverage")} == {
+        "findings": "u=1", "cpu_utilization": None, "data_quality": "u=5", "finding_coverage": "u=5",
+    }  # fmt: skip
     look("overview")
     page.click(".finding button", "Evidence")
     page.until("document.querySelector('.evidence .table')")

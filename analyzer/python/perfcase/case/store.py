@@ -161,14 +161,22 @@ def importer_id() -> str:
 
 
 def is_current(folder: Path) -> bool:
-    """Return whether an imported folder is as this version of perfcase makes it: its tables and its views."""
+    """Return whether an imported folder is as this version of perfcase makes it. ``is_whole`` looks at its tables."""
     try:
         info = read_info(folder)
     except PerfcaseError:
         return False
     made = (info.get("format"), info.get("perfcase_version"), info.get("views"))
     wanted = (IMPORT_FORMAT, import_core().__version__, database.views_hash())
-    return made == wanted and wholeness.damage(folder, info) is None and wholeness.has_database(folder, info)
+    return made == wanted and wholeness.has_database(folder, info)
+
+
+def is_whole(folder: Path) -> bool:
+    """Return whether the tables of an imported folder are there, as far as their sizes and ends say."""
+    try:
+        return wholeness.damage(folder, read_info(folder)) is None
+    except PerfcaseError:
+        return False
 
 
 def read_info(folder: Path) -> dict[str, Any]:
@@ -178,9 +186,14 @@ def read_info(folder: Path) -> dict[str, Any]:
         info = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PerfcaseError("input", f"{path}: cannot be read: {error}", "import the capture again") from error
-    if not isinstance(info, dict) or not isinstance(info.get("tables"), dict):
+    if not isinstance(info, dict) or not isinstance(info.get("tables"), dict) or not _are_sizes(info.get("files", {})):
         raise PerfcaseError("input", f"{path}: not written by perfcase import", "import the capture again")
     return info
+
+
+def _are_sizes(files: object) -> bool:
+    """Return whether these are sizes of files by their names: an import whose process was taken over may have written anything."""
+    return isinstance(files, dict) and all(type(size) is int and 0 <= size < 1 << 62 for size in files.values())
 
 
 def stamp(file: Path) -> dict[str, int]:

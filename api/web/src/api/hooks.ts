@@ -1,7 +1,7 @@
 /** Answers of the server as state of a component. */
 
 import { useEffect, useState } from "preact/hooks";
-import { type ApiError, get, type Query, rows, shown } from "./fetch";
+import { type ApiError, get, type Query, rows, shown, type Urgency } from "./fetch";
 import { type Row, type RowOf, type ViewName, viewPath } from "./rows";
 import type { Schema } from "./types.gen";
 
@@ -13,9 +13,9 @@ export interface Answer<T> {
   again: () => void;
 }
 
-type Fetch<T> = (path: string, query: Query, signal: AbortSignal) => Promise<T>;
+type Fetch<T> = (path: string, query: Query, signal: AbortSignal, urgency?: Urgency) => Promise<T>;
 
-function useAnswer<T>(fetch: Fetch<T>, path: string | null, query: Query): Answer<T> {
+function useAnswer<T>(fetch: Fetch<T>, path: string | null, query: Query, urgency?: Urgency): Answer<T> {
   const [state, setState] = useState<Omit<Answer<T>, "again">>({
     data: undefined,
     error: undefined,
@@ -28,7 +28,7 @@ function useAnswer<T>(fetch: Fetch<T>, path: string | null, query: Query): Answe
     const abort = new AbortController();
     // The answer before stays visible until the next is there.
     setState((before) => ({ ...before, error: undefined, loading: true }));
-    fetch(path, query, abort.signal).then(
+    fetch(path, query, abort.signal, urgency).then(
       (data) => setState({ data, error: undefined, loading: false }),
       (error) => {
         if (!abort.signal.aborted) setState({ data: undefined, error: shown(error), loading: false });
@@ -45,13 +45,18 @@ export function useGet<T>(path: string | null, query: Query = {}): Answer<T> {
 }
 
 /** The rows of a route that answers a table, with exact whole numbers. */
-export function useRows<T = Row>(path: string | null, query: Query = {}): Answer<T[]> {
-  return useAnswer<T[]>(rows, path, query);
+export function useRows<T = Row>(path: string | null, query: Query = {}, urgency?: Urgency): Answer<T[]> {
+  return useAnswer<T[]>(rows, path, query, urgency);
 }
 
 /** The rows of a view or table; without a capture nothing is asked. */
-export function useView<V extends ViewName>(captureId: string | null, view: V, query: Query = {}): Answer<RowOf<V>[]> {
-  return useRows<RowOf<V>>(captureId && viewPath(captureId, view), query);
+export function useView<V extends ViewName>(
+  captureId: string | null,
+  view: V,
+  query: Query = {},
+  urgency?: Urgency,
+): Answer<RowOf<V>[]> {
+  return useRows<RowOf<V>>(captureId && viewPath(captureId, view), query, urgency);
 }
 
 let schema: Promise<Schema> | undefined;

@@ -76,7 +76,7 @@ export default function Overview(props: CaptureProps) {
 }
 
 function Machine({ captureId }: { captureId: string }) {
-  const { data } = useView(captureId, "capture");
+  const { data } = useView(captureId, "capture", {}, "later");
   const row = data?.[0];
   if (!row) return null;
   const facts: [string, string | null][] = [
@@ -101,7 +101,7 @@ function Machine({ captureId }: { captureId: string }) {
 
 /** What a reader must know before believing a figure. */
 function Quality({ captureId, filters }: Pick<CaptureProps, "captureId" | "filters">) {
-  const { data, error } = useView(captureId, "data_quality");
+  const { data, error } = useView(captureId, "data_quality", {}, "later");
   const notices = data?.filter(
     (one) => one.status !== "available" || one.lost_count || one.error_count || one.warning_count,
   );

@@ -18,7 +18,7 @@ interface FindingsProps extends Pick<CaptureProps, "captureId" | "filters"> {
 
 /** What `Headlines` and `Findings` show: asked once. */
 export function useFindings({ captureId, filters }: Pick<CaptureProps, "captureId" | "filters">): Answer<Finding[]> {
-  return useRows<Finding>(`captures/${captureId}/findings`, filterParams(filters));
+  return useRows<Finding>(`captures/${captureId}/findings`, filterParams(filters), "first");
 }
 
 function goTo(finding: string): void {
@@ -156,10 +156,8 @@ function Step({ text, captureId, filters }: { text: string; captureId: string; f
 }
 
 function NotJudged({ captureId, filters }: { captureId: string; filters: Filters }) {
-  const { data } = useView(captureId, "finding_coverage", {
-    ...filterParams(filters),
-    where: sqlOf("finding_coverage")`NOT ${"is_judged"}`,
-  });
+  const where = sqlOf("finding_coverage")`NOT ${"is_judged"}`;
+  const { data } = useView(captureId, "finding_coverage", { ...filterParams(filters), where }, "later");
   if (!data?.length) return null;
   return (
     <details class="not-judged">

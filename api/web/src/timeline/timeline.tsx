@@ -43,10 +43,8 @@ function Charts({ shown: all, captureId, capture, filters, onFilters }: ChartsPr
     const second = useChart(captureId, place.instead ?? place.first, isEmpty && place.instead ? length : 0, scope);
     return isEmpty && second.lines?.lines.length ? second : first;
   });
-  const log = useView(captureId, "kernel_log", {
-    where: sqlOf("kernel_log")`${"level"} IN ('emerg', 'alert', 'crit', 'err', 'warn') AND ${"is_in_capture"}`,
-    limit: MESSAGES_MAX,
-  });
+  const severe = sqlOf("kernel_log")`${"level"} IN ('emerg', 'alert', 'crit', 'err', 'warn') AND ${"is_in_capture"}`;
+  const log = useView(captureId, "kernel_log", { where: severe, limit: MESSAGES_MAX }, "later");
   const marks = useMemo(
     () =>
       (log.data ?? []).map(({ ts_ns, level }) => ({
@@ -127,9 +125,8 @@ function useChart(captureId: string, drawn: Drawn<Intervals>, length: number, sc
 /** Why charts are empty, in the capture's own words, and what would fill them. */
 function Missing({ captureId, charts, isAll }: { captureId: string; charts: Drawn[]; isAll: boolean }) {
   const names = charts.map(({ view }) => view.name);
-  const { data } = useView(captureId, "view_coverage", {
-    where: sqlOf("view_coverage")`${"view_name"} IN ${names} AND ${"kind"} = 'view'`,
-  });
+  const where = sqlOf("view_coverage")`${"view_name"} IN ${names} AND ${"kind"} = 'view'`;
+  const { data } = useView(captureId, "view_coverage", { where }, "later");
   const told = new Map(data?.map((row) => [row.view_name, row]));
   return (
     <details class="timeline-missing" open={isAll}>
