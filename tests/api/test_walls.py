@@ -123,7 +123,7 @@ def test_an_analysis_reads_its_captures_only(server: Running, admin: httpx.Clien
         jobs = Jobs(1, Limits(), Nursery(captures), tmp_path / "scratch")
         try:
             question = Question(view.Request(name="thread", fmt="csv"), [asked])
-            async with jobs.run("somebody", question.order(), [captures / readable / "case"]) as job:
+            async with jobs.answer("key", question.order(), [captures / readable / "case"]) as job:
                 return b"".join([chunk async for chunk in job.output()])
         finally:
             await jobs.close()
