@@ -304,6 +304,24 @@ def test_a_template_that_was_cut_is_made_again(recorded: Recorded, cache: Path) 
     assert succeed(*ask) == first
 
 
+def test_the_first_import_of_all_takes_the_database_that_came_with_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To make it takes seconds."""
+    package, cache = tmp_path / "package", tmp_path / "cache"
+    package.mkdir()
+    shutil.copy(database.template(), package)
+    (package / "case-of-an-older-schema-3.duckdb").write_bytes(b"old")
+    database.ship(package)
+    (shipped,) = package.iterdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setattr(database, "package_data", lambda name: {database.TEMPLATES: package}[name])
+    assert database.template() == database.template_at_hand() == shipped
+    assert not cache.exists()
+    other = database.template({"event_of_mine": [("ts_ns", "BIGINT")]})
+    assert other.parent == cache / "perfcase"
+
+
 def test_the_templates_in_use_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that all others are made from is the oldest, and takes a hundred times as long to make."""
     monkeypatch.setattr(database, "TEMPLATES_MAX", 3)

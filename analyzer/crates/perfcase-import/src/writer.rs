@@ -205,8 +205,11 @@ fn properties(schema: &SchemaRef) -> WriterProperties {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{Int64Array, RecordBatch};
+    use arrow_array::{Int64Array, RecordBatch, UInt32Array};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+    use parquet::file::properties::ReaderProperties;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::file::serialized_reader::ReadOptionsBuilder;
 
     use super::*;
 
@@ -218,6 +221,35 @@ mod tests {
     fn open_below(folder: &Path) -> usize {
         let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
         links.filter(|link| std::fs::read_link(link.path()).is_ok_and(|file| file.starts_with(folder))).count()
+    }
+
+    #[test]
+    fn a_group_tells_its_times_and_its_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::start(folder.path());
+        let count = 2 * GROUP_ROWS as i64 + 5;
+        let build = move || {
+            // Each group has a thread of its own, and one that all have.
+            let thread = |row: i64| if row % 2 == 0 { 7 } else { 100 + (row / GROUP_ROWS as i64) as u32 };
+            let times = Int64Array::from_iter_values((0..count).map(|row| row * 10));
+            let threads = UInt32Array::from_iter_values((0..count).map(thread));
+            RecordBatch::try_from_iter([("ts_ns", Arc::new(times) as _), ("utid", Arc::new(threads) as _)])
+        };
+        writer.write("t", Box::new(build)).unwrap();
+        writer.finish().unwrap();
+        let file = File::open(folder.path().join("t.parquet")).unwrap();
+        let properties = ReaderProperties::builder().set_read_bloom_filter(true).build();
+        let options = ReadOptionsBuilder::new().with_reader_properties(properties).build();
+        let reader = SerializedFileReader::new_with_options(file, options).unwrap();
+        let rows: Vec<i64> = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+        assert_eq!(rows, [GROUP_ROWS as i64, GROUP_ROWS as i64, 5]);
+        for group in 0..rows.len() {
+            let found = reader.get_row_group(group).unwrap();
+            assert!(found.metadata().column(0).statistics().is_some_and(|known| known.min_bytes_opt().is_some()));
+            let filter = found.get_column_bloom_filter(1).unwrap();
+            let known: Vec<bool> = [7, 100, 101, 102].iter().map(|thread: &u32| filter.check(thread)).collect();
+            assert_eq!(known, [true, group == 0, group == 1, group == 2], "group {group}");
+        }
     }
 
     #[test]
