@@ -15,6 +15,7 @@ from perfcase.case import query
 from perfcase.catalogue.schema import load_catalogue, load_tables, quote
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import create_view, in_dependency_order, load_views
+from tests.support import descriptors
 from tests.support.run_queue import derive
 
 _KEYWORD = re.compile(r"(case|input|query|rows)\b\s*(.*)")
@@ -215,6 +216,9 @@ def fill(connection: duckdb.DuckDBPyConnection, case: Case, reverse: bool) -> No
             )
         elif tuples:
             connection.execute(f"INSERT INTO {quote(entry.table)} ({columns}) VALUES {', '.join(tuples)}")
+    given = {entry.table for entry in case.inputs}
+    if given & descriptors.INPUTS and not given & {"descriptor", "socket_turn"}:
+        descriptors.fill(connection)
 
 
 def check(case: Case, views: dict[str, View] | None = None) -> list[str]:

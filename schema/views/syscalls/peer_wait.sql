@@ -1,6 +1,6 @@
 -- peer_wait: which other ends (a connection's peer, a pipe, a file) each thread waited for in its blocking calls, and how long
 -- grain: another end, a thread that waited for it, a name that the thread had, a call, and how the call was attributed to the other end
--- source: fd_history, syscall, thread, thread_name, recorder_thread
+-- source: descriptor, syscall, thread, thread_name, recorder_thread
 -- caveat: poll, select and epoll_wait wait for many descriptors: if they returned one that is ready, their time counts for the descriptor that the thread uses in its next call (attributed_by is next_call); else it counts for the epoll descriptor, or for nothing known
 -- caveat: the whole time of a call counts, not only its sleep: a read from the page cache counts, too
 -- caveat: several descriptors with the same other end are one row; fds lists them
@@ -10,7 +10,7 @@
 -- diff max: wait_max_ns
 -- diff weight: 0.85
 -- column peer: the other end: a socket's peer, else what the descriptor is (path, inode), else its kind; NULL when nothing is known
--- as in fd_history: kind
+-- as in descriptor: kind
 -- keys: utid, tid, pid, comm
 -- as in syscall: name
 -- column attributed_by: descriptor (that of the call itself), next_call (that of the thread's next call) or none
@@ -24,8 +24,8 @@ WITH poll AS (
     ('epoll_wait'), ('epoll_pwait'), ('epoll_pwait2')) AS poll (name)
 ), polled AS (
   -- What a thread does next is asked only of threads that poll.
-  SELECT utid, name_id, duration_ns, name, fd, ts_ns, ret, lead(ts_ns) OVER calls AS next_ts_ns, lead(name) OVER calls AS next_name,
-    lead(fd) OVER calls AS next_fd
+  SELECT utid, name_id, duration_ns, name, fd, descriptor_id, ret, lead(name) OVER calls AS next_name, lead(fd) OVER calls AS next_fd,
+    lead(descriptor_id) OVER calls AS next_descriptor_id
   FROM syscall
   WHERE pairing <> 'exit_only' AND utid IN (SELECT utid FROM syscall WHERE name IN (FROM poll))
   WINDOW calls AS (PARTITION BY utid ORDER BY ts_ns, exit_ts_ns)
@@ -33,7 +33,7 @@ WITH poll AS (
 ), waiting AS (
   SELECT utid, name_id, duration_ns, name,
     CASE WHEN is_through THEN next_fd ELSE fd END AS fd,
-    CASE WHEN is_through THEN next_ts_ns ELSE ts_ns END AS used_ts_ns,
+    CASE WHEN is_through THEN next_descriptor_id ELSE descriptor_id END AS descriptor_id,
     CASE WHEN is_through THEN 'next_call' WHEN fd IS NOT NULL THEN 'descriptor' ELSE 'none' END AS attributed_by
   FROM (
     SELECT *, ret > 0 AND next_fd IS NOT NULL
@@ -42,7 +42,7 @@ WITH poll AS (
     WHERE duration_ns IS NOT NULL
   )
   UNION ALL
-  SELECT utid, name_id, duration_ns, name, fd, ts_ns, CASE WHEN fd IS NOT NULL THEN 'descriptor' ELSE 'none' END
+  SELECT utid, name_id, duration_ns, name, fd, descriptor_id, CASE WHEN fd IS NOT NULL THEN 'descriptor' ELSE 'none' END
   FROM syscall
   WHERE duration_ns IS NOT NULL AND name IN (
     'read', 'readv', 'pread64', 'preadv', 'preadv2', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg', 'accept', 'accept4',
@@ -50,11 +50,9 @@ WITH poll AS (
     'sendfile64', 'splice', 'tee', 'vmsplice', 'copy_file_range', 'fsync', 'fdatasync', 'sync_file_range', 'syncfs',
     'fallocate', 'flock', 'getdents', 'getdents64', 'io_uring_enter')
 ), attributed AS (
-  SELECT w.*, w.used_ts_ns < coalesce(h.end_ts_ns, 9223372036854775807) AS is_now,
-    CASE WHEN is_now THEN h.kind END AS kind, CASE WHEN is_now THEN coalesce(h.peer, h.target, h.kind) END AS peer
-  FROM (SELECT w.*, t.upid FROM waiting AS w JOIN thread AS t USING (utid)) AS w
-  ASOF LEFT JOIN (SELECT *, coalesce(ts_ns, -4611686018427387904) AS from_ts_ns FROM fd_history) AS h
-    ON h.upid = w.upid AND h.fd = w.fd AND w.used_ts_ns >= h.from_ts_ns
+  SELECT w.*, d.kind, coalesce(d.peer, d.target, d.kind) AS peer
+  FROM waiting AS w
+  LEFT JOIN descriptor AS d USING (descriptor_id)
 )
 SELECT
   a.peer, a.kind, a.utid, t.tid, t.pid, coalesce(n.comm, t.comm) AS comm, a.name, a.attributed_by,

@@ -1,6 +1,6 @@
 -- socket_answer: requests on sockets and their answers: what was written, and how long until the first bytes came back
 -- grain: a turn on a socket of a process: one write or several without a read between them, then the first read
--- source: syscall, thread, thread_name, process_name, proc_fd, proc_socket
+-- source: socket_turn, thread, thread_name, process_name
 -- caveat: at a server's end the answer is the next request: gap_ns is the client's pause; is_client distinguishes the ends
 -- caveat: if requests go out before the answer to an earlier one has come (pipelining, HTTP/2), they make one turn; gap_ns then counts from the last write
 -- caveat: writes without an answer in the capture are left out
@@ -8,130 +8,22 @@
 -- diff by: process, peer, is_client
 -- diff sum: write_count, write_bytes, gap_ns
 -- diff weight: 0.8
--- column ts_ns [ns]: when the last write returned
--- column answer_ts_ns [ns]: when the first read after it returned
--- column gap_ns [ns]: time from ts_ns to answer_ts_ns
+-- as in socket_turn: ts_ns, answer_ts_ns, gap_ns
 -- keys: upid, pid
 -- column process: its name when the answer was read
--- column utid: the thread that read the answer
+-- as in socket_turn: utid
 -- keys: tid
 -- column comm: the thread's name when the answer was read
--- column writer_utid: the thread that wrote last
+-- as in socket_turn: writer_utid
 -- keys: fd
--- column since_ts_ns [ns]: when the descriptor became this socket; NULL: before the capture, or not known
--- column family: inet, inet6, unix, …; NULL when not known
--- column local: its own address; NULL when not known
--- column peer: the other end's address; NULL when not known
--- column is_client: whether this end opened the connection: it called connect or accept in the capture, listens on one of the two ports, or only one of the ports is below 32768 (Linux uses other ports for outgoing connections); NULL if none of these tells
--- column write_count [count]: writes in a row before the answer
--- column write_bytes [bytes]: bytes of these writes
--- column write_last_bytes [bytes]: bytes of the last of them
--- column write_name: the call of the last write
--- column read_name: the call that read the answer
-WITH call AS (
-  SELECT t.upid, s.utid, s.name_id, s.name, s.fd, s.ret, s.ts_ns, s.exit_ts_ns,
-    s.name IN ('write', 'writev', 'send', 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'sendfile64') AS is_write,
-    s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg') AS is_read
-  FROM syscall AS s
-  JOIN thread AS t USING (utid)
-  WHERE t.upid IS NOT NULL AND s.exit_ts_ns IS NOT NULL
-), event AS (
-  -- The calls that tell what a descriptor is.
-  SELECT t.upid, s.name, s.fd, s.ret, s.args, s.ts_ns, s.exit_ts_ns
-  FROM syscall AS s
-  JOIN thread AS t USING (utid)
-  WHERE t.upid IS NOT NULL AND s.exit_ts_ns IS NOT NULL AND s.is_fd_event IS NOT FALSE
-), born AS (
-  SELECT upid, TRY_CAST(ret AS INTEGER) AS fd, exit_ts_ns AS since_ts_ns,
-    CASE name WHEN 'socket' THEN
-      CASE args[1] WHEN 1 THEN 'unix' WHEN 2 THEN 'inet' WHEN 10 THEN 'inet6' WHEN 16 THEN 'netlink' WHEN 17 THEN 'packet'
-        ELSE 'family ' || args[1] END
-    END AS family,
-    CASE WHEN name IN ('accept', 'accept4') THEN false END AS is_client,
-    name IN ('socket', 'accept', 'accept4') AS is_socket
-  FROM event
-  WHERE ret >= 0 AND (name IN ('socket', 'accept', 'accept4', 'open', 'openat', 'openat2', 'creat', 'epoll_create', 'epoll_create1',
-    'eventfd', 'eventfd2', 'signalfd', 'signalfd4', 'timerfd_create', 'memfd_create', 'inotify_init', 'inotify_init1', 'dup', 'dup2', 'dup3')
-    OR (name IN ('fcntl', 'fcntl64') AND args[2] IN (0, 1030)))
-  UNION ALL
-  SELECT upid, fd, exit_ts_ns, NULL, NULL, false FROM event WHERE name = 'close' AND ret = 0 AND fd IS NOT NULL
-  UNION ALL
-  -- What was there before anything that the capture has of it.
-  SELECT DISTINCT upid, fd, -4611686018427387904, NULL, NULL, false FROM (
-    SELECT upid, fd FROM event WHERE fd IS NOT NULL UNION ALL SELECT upid, fd FROM proc_fd
-  )
-), sign AS (
-  -- What tells of a descriptor later: a snapshot, and a connect.
-  SELECT upid, fd, ts_ns, inode, kind = 'socket' AS is_socket, false AS is_connect FROM proc_fd
-  UNION ALL
-  SELECT upid, fd, ts_ns, NULL, true, true FROM event WHERE name = 'connect' AND fd IS NOT NULL
-), told AS (
-  SELECT s.upid, s.fd, b.since_ts_ns, arg_max(s.inode, s.ts_ns) FILTER (s.is_socket) AS inode, bool_or(s.is_socket) AS is_socket,
-    bool_or(s.is_connect) AS is_connect
-  FROM sign AS s
-  ASOF JOIN born AS b ON b.upid = s.upid AND b.fd = s.fd AND s.ts_ns >= b.since_ts_ns
-  GROUP BY s.upid, s.fd, b.since_ts_ns
-), address AS (
-  -- The last snapshot in which it was connected; else the last.
-  SELECT inode, arg_max(struct_pack(family := family, local_address := local_address, local_port := local_port,
-    peer_address := peer_address, peer_port := peer_port, peer_inode := peer_inode), (peer_port > 0 OR peer_inode > 0, ts_ns, fd)) AS ends
-  FROM proc_socket
-  WHERE inode > 0
-  GROUP BY inode
-), listener AS (
-  SELECT DISTINCT local_port FROM proc_socket WHERE state = 'LISTEN' AND local_port > 0
-), socket_end AS (
-  SELECT b.upid, b.fd, b.since_ts_ns, coalesce(a.ends.family, b.family) AS family,
-    CASE WHEN a.ends.family = 'unix' THEN nullif(a.ends.local_address, '')
-      WHEN contains(a.ends.local_address, ':') THEN '[' || a.ends.local_address || ']:' || a.ends.local_port
-      ELSE a.ends.local_address || ':' || a.ends.local_port END AS local,
-    CASE WHEN a.ends.family = 'unix' THEN nullif(other.ends.local_address, '')
-      WHEN coalesce(a.ends.peer_port, 0) = 0 THEN NULL
-      WHEN contains(a.ends.peer_address, ':') THEN '[' || a.ends.peer_address || ']:' || a.ends.peer_port
-      ELSE a.ends.peer_address || ':' || a.ends.peer_port END AS peer,
-    CASE
-      WHEN NOT b.is_client THEN false
-      WHEN t.is_connect THEN true
-      WHEN mine.local_port IS NOT NULL THEN false
-      WHEN coalesce(a.ends.peer_port, 0) = 0 THEN NULL
-      WHEN theirs.local_port IS NOT NULL THEN true
-      WHEN (a.ends.local_port < 32768) <> (a.ends.peer_port < 32768) THEN a.ends.peer_port < 32768
-    END AS is_client
-  FROM born AS b
-  LEFT JOIN told AS t ON t.upid = b.upid AND t.fd = b.fd AND t.since_ts_ns = b.since_ts_ns
-  LEFT JOIN address AS a ON a.inode = t.inode
-  LEFT JOIN address AS other ON other.inode = a.ends.peer_inode
-  LEFT JOIN listener AS mine ON mine.local_port = a.ends.local_port
-  LEFT JOIN listener AS theirs ON theirs.local_port = a.ends.peer_port
-  WHERE b.is_socket OR t.is_socket
-), moved AS (
-  -- Most calls are on other descriptors: these go before anything is sorted.
-  SELECT c.upid, c.utid, c.name_id, c.fd, c.name, c.ret, c.ts_ns, c.exit_ts_ns, c.is_write, b.since_ts_ns
-  FROM (FROM call SEMI JOIN socket_end USING (upid, fd) WHERE (is_write OR is_read) AND ret > 0) AS c
-  ASOF JOIN born AS b ON b.upid = c.upid AND b.fd = c.fd AND c.ts_ns >= b.since_ts_ns
-), turn AS (
-  SELECT *, count(CASE WHEN NOT is_write THEN 1 END) OVER (
-    PARTITION BY upid, fd, since_ts_ns ORDER BY exit_ts_ns, ts_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS turn
-  FROM moved
-), answer AS (
-  SELECT upid, fd, since_ts_ns, turn,
-    arg_max(struct_pack(exit_ts_ns := exit_ts_ns, utid := utid, name := name, bytes := ret), (exit_ts_ns, ts_ns))
-      FILTER (is_write) AS written,
-    count(*) FILTER (is_write) AS write_count,
-    @total_where(ret, is_write) AS write_bytes,
-    max(struct_pack(exit_ts_ns := exit_ts_ns, name := name, utid := utid, name_id := name_id)) FILTER (NOT is_write) AS got
-  FROM turn
-  GROUP BY upid, fd, since_ts_ns, turn
-)
+-- as in socket_turn: since_ts_ns, family, local, peer, is_client
+-- as in socket_turn: write_count, write_bytes, write_last_bytes, write_name, read_name
 SELECT
-  a.written.exit_ts_ns AS ts_ns, a.got.exit_ts_ns AS answer_ts_ns, a.got.exit_ts_ns - a.written.exit_ts_ns AS gap_ns,
-  a.upid, p.pid, p.name AS process, a.got.utid AS utid, t.tid, coalesce(n.comm, t.comm) AS comm, a.written.utid AS writer_utid, a.fd,
-  nullif(a.since_ts_ns, -4611686018427387904) AS since_ts_ns, s.family, s.local, s.peer, s.is_client,
-  a.write_count, a.write_bytes, a.written.bytes AS write_last_bytes, a.written.name AS write_name, a.got.name AS read_name
-FROM answer AS a
-JOIN socket_end AS s ON s.upid = a.upid AND s.fd = a.fd AND s.since_ts_ns = a.since_ts_ns
-LEFT JOIN thread AS t ON t.utid = a.got.utid
-LEFT JOIN thread_name AS n ON n.name_id = a.got.name_id
-ASOF LEFT JOIN process_name AS p ON p.upid = a.upid AND p.since_ts_ns <= a.got.exit_ts_ns
-WHERE a.write_count > 0 AND a.got IS NOT NULL
-ORDER BY ts_ns, a.upid, a.fd
+  a.ts_ns, a.answer_ts_ns, a.gap_ns, a.upid, p.pid, p.name AS process, a.utid, t.tid, coalesce(n.comm, t.comm) AS comm, a.writer_utid, a.fd,
+  a.since_ts_ns, a.family, a.local, a.peer, a.is_client,
+  a.write_count, a.write_bytes, a.write_last_bytes, a.write_name, a.read_name
+FROM socket_turn AS a
+LEFT JOIN thread AS t USING (utid)
+LEFT JOIN thread_name AS n ON n.name_id = a.name_id
+ASOF LEFT JOIN process_name AS p ON p.upid = a.upid AND p.since_ts_ns <= a.answer_ts_ns
+ORDER BY a.ts_ns, a.upid, a.fd

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import duckdb
 import pytest
 
+from tests.support import descriptors
 from tests.support.viewtest import Case, filled
 
 EVENT_LOOP, EXECUTOR = 1, 2
@@ -49,6 +50,7 @@ def database(request: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """The capture of one kind of request."""
     with filled(Case(request)) as connection:
         fill(connection, request)
+        descriptors.fill(connection)
         yield connection
 
 

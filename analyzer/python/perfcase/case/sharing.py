@@ -19,8 +19,9 @@ from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.lazy import duckdb
 
-_NEVER = ("stack_weight",)
-"""Its rows are long: the names of all functions of each callchain."""
+_NEVER = ("stack_weight", "fd_call")
+"""The rows of the one are long: the names of all functions of each callchain. Those of the other are as many as the calls, and quickly
+made."""
 FINDINGS = ("finding", "finding_coverage")
 """Views that are made of all rules."""
 _TABLE_ROWS_MAX = 200_000

@@ -67,10 +67,12 @@ def spans(view: str) -> frozenset[str]:
     used = _tables(view)
     if view in _COUNTERS_WITH_EVENTS:
         return frozenset()
+    tables = load_tables()
+    # What was recorded is what a table is made of.
+    used |= {each for name in used & tables.keys() for each in tables[name].made_of}
     found = used & _SPANS
     if used & _OF_SAMPLES:
         found |= {"sample"}
-    tables = load_tables()
     # The import works these out from the states of threads.
     if any(tables[name].derived for name in used & tables.keys()):
         found |= {"thread_state"}

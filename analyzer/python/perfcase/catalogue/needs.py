@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, reduce
 from typing import Any
 
+from perfcase.catalogue.schema import load_tables
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import parsed, parser
 
@@ -104,7 +105,7 @@ def _relation(table: dict[str, Any], known: Mapping[str, Needs]) -> Needs:
     kind = table["type"]
     if kind == "BASE_TABLE":
         name = table["table_name"]
-        return known[name] if name in known else frozenset([frozenset([name])])
+        return known[name] if name in known else _table(name)
     if kind == "SUBQUERY":
         return _node(table["subquery"]["node"], known)
     if kind == "PIVOT":
@@ -120,6 +121,12 @@ def _relation(table: dict[str, Any], known: Mapping[str, Needs]) -> Needs:
     if joined in ("OUTER", "FULL"):
         return either((left, right))
     return both(left, right)
+
+
+def _table(name: str) -> Needs:
+    """Return the needs of a table. One that the importer makes of others may have no rows although they were recorded."""
+    found = load_tables().get(name)
+    return frozenset(frozenset([each]) for each in (found and found.made_of) or (name,))
 
 
 def _filter(condition: dict[str, Any] | None, known: Mapping[str, Needs]) -> Needs:

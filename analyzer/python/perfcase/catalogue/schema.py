@@ -73,6 +73,8 @@ class Table:
     """Which rows are in a window: a word or SQL."""
     ended: str | None = None
     """SQL: whether what the row tells of ended in the window."""
+    made_of: tuple[str, ...] = ()
+    """The tables whose rows the importer makes these from: any of them is enough."""
     events: tuple[Events, ...] = ()
     derived: str | None = None
     """SQL: how a part of a capture makes its rows, as the import makes those of the whole."""
@@ -174,6 +176,7 @@ def parse_table(path: Path) -> Table:
             window=doc["window"],
             ended=doc.get("ended"),
             derived=doc.get("derived"),
+            made_of=tuple(doc.get("made_of", ())),
             events=tuple(Events(**events) for events in doc.get("events", ())),
         )
     except (KeyError, TypeError) as error:

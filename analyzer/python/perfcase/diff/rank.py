@@ -36,8 +36,9 @@ PARTS = 4
 """Into how many windows a capture is cut to see how much a figure varies that has no intervals of its own."""
 NOISE_VIEWS_MAX = 8
 """Views for which that is done: those at the top."""
-_SLOW = "fd_history"
-"""A view that takes long however short the window is: it, and what is made from it, is not asked for in windows."""
+_BRIEF = "descriptor"
+"""A table whose things are used for a short time, as a rule: how they differ between windows says little about noise. What is
+made from it is not asked for in windows."""
 NEXT_IN_VIEW = 0.8
 """What the score of each further key of the same view is multiplied by."""
 UNKNOWN_CONFIDENCE = 0.7
@@ -233,8 +234,8 @@ def _add_noise(
     best = {
         name: max((_scored(views, each, set()).score for each in rows), default=0.0) for name, rows in found.items()
     }
-    cheap = [name for name in best if _SLOW not in with_dependencies(views, [name])]
-    without = [name for name in cheap if best[name] > 0 and not collected[name][0].has_intervals]
+    brief = {name for name in best if _BRIEF in _read(views, name)}
+    without = [name for name in best.keys() - brief if best[name] > 0 and not collected[name][0].has_intervals]
     top = sorted(without, key=lambda name: (-best[name], name))[:NOISE_VIEWS_MAX]
     if not top or a.case is None or b.case is None:
         return
@@ -242,6 +243,11 @@ def _add_noise(
     errors = on_both(a, b, lambda side: _errors(side, [views[name] for name in top], wholes[id(side)]))
     for n, name in enumerate(top):
         found[name] = differences(views[name], a, b, errors[0][n], errors[1][n])
+
+
+def _read(views: Mapping[str, View], name: str) -> set[str]:
+    """Return the tables and views that a view is made from."""
+    return {source for view in with_dependencies(views, [name]).values() for source in view.sources}
 
 
 def _errors(side: Side, views: list[View], whole: list[Collected]) -> list[Collected]:

@@ -1,7 +1,11 @@
 //! Makes rows of timelines: in blocks while events come in, and at the end from the chosen sources.
 
+use perfcase_archive::Issue;
+
 use super::Session;
+use crate::sink::BATCH_ROWS;
 use crate::timeline;
+use crate::timeline::syscalls::Syscalls;
 
 impl Session {
     /// Writes final rows in blocks while events come in, if only one source can have them.
@@ -18,9 +22,9 @@ impl Session {
             && self.timelines.awaited.is_empty()
         {
             let names = self.timelines.names();
-            if let Some(build) = self.timelines.of(source).syscalls.settled(start, least, names) {
-                self.sink.write_later("syscall", build);
-            }
+            let syscalls = &mut self.timelines.of(source).syscalls;
+            let failed = syscalls.put_aside(&self.sink.folder, least, &names).err();
+            failed.into_iter().for_each(|error| self.sink.fail(error));
         }
     }
 
@@ -39,23 +43,51 @@ impl Session {
                 Err(error) => self.sink.fail(error),
             }
         }
-        if let Some(source) = chosen.syscall {
-            let mut syscalls = std::mem::take(&mut self.timelines.of(source).syscalls);
+        let mut syscalls = chosen.syscall.map(|source| std::mem::take(&mut self.timelines.of(source).syscalls));
+        if let Some(syscalls) = &mut syscalls {
             syscalls.settle_open();
             if names.has_compat() {
-                self.report_unknown_widths(&syscalls);
+                self.report_unknown_widths(syscalls);
             }
             timeline::write_definitions(&names, &mut self.sink.tables);
-            for build in syscalls.into_blocks(start, names) {
-                self.sink.write_later("syscall", build);
-            }
         }
+        self.write_descriptors(syscalls);
         if let Some(source) = chosen.block {
             let block = std::mem::take(&mut self.timelines.of(source).block);
             for request in block.settled() {
                 request.write(start, &mut self.sink.tables);
                 self.row_added();
             }
+        }
+    }
+
+    /// Writes `descriptor`, `socket_turn` and `syscall`.
+    fn write_descriptors(&mut self, mut syscalls: Option<Syscalls>) {
+        let start = self.start_ns();
+        let (known, mut turns, is_whole) =
+            self.timelines.settle_descriptors(syscalls.as_mut(), start, &self.model.threads);
+        if !is_whole {
+            let message = "so many descriptors were opened, closed or listed that not all are followed";
+            self.issue(Issue::warning("descriptors_not_followed", message));
+        }
+        let of = std::mem::take(&mut self.timelines.descriptors);
+        for id in 0..known.history.len() {
+            known.history.each_row(&of, id, |row| self.sink.tables.descriptor.push(row));
+            self.row_added();
+        }
+        let Some(syscalls) = syscalls else { return };
+        if !turns.is_empty() {
+            let sink = &mut self.sink;
+            let read = syscalls.each_moved(&known, |call| {
+                turns.follow(call, |row| sink.tables.socket_turn.push(row));
+                if sink.is_full() {
+                    sink.flush(BATCH_ROWS / 4);
+                }
+            });
+            read.err().into_iter().for_each(|error| self.sink.fail(error));
+        }
+        for build in syscalls.into_blocks(known) {
+            self.sink.write_later("syscall", build);
         }
     }
 }

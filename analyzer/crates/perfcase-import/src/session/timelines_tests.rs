@@ -7,8 +7,8 @@ use crate::timeline::aside::BLOCK;
 use crate::timeline::sched::Sched;
 use crate::timeline::{Entry, Return, Switch, WakeKind, Wakeup};
 
-/// Calls of a source that are written while events come in.
-fn streamed(only: Option<SourceId>, awaited: &[SourceId]) -> u64 {
+/// Calls of a source that move to a file while events come in.
+fn in_a_file(only: Option<SourceId>, awaited: &[SourceId]) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let mut session = Session::new(folder.path(), Some(0));
     (session.timelines.only_syscall, session.timelines.awaited) = (only, awaited.to_vec());
@@ -20,15 +20,19 @@ fn streamed(only: Option<SourceId>, awaited: &[SourceId]) -> u64 {
         session.timelines.of(0).syscalls.exit((1, 0), 2 * time + 1, &record, back, true);
     }
     session.stream_timelines(10);
-    session.close().unwrap()["syscall"]
+    let left = session.timelines.of(0).syscalls.in_memory();
+    session.write_timelines();
+    assert_eq!(session.close().unwrap()["syscall"], 20);
+    20 - left
 }
 
 #[test]
-fn calls_wait_until_it_is_known_whose_they_are() {
-    assert_eq!(streamed(Some(0), &[]), 20);
-    assert_eq!(streamed(None, &[]), 0, "another source may have them, too");
-    assert_eq!(streamed(Some(0), &[1]), 0, "/proc may say that the program has 32 bits");
+fn calls_wait_in_memory_until_it_is_known_whose_they_are() {
+    assert_eq!(in_a_file(Some(0), &[]), 20);
+    assert_eq!(in_a_file(None, &[]), 0, "another source may have them, too");
+    assert_eq!(in_a_file(Some(0), &[1]), 0, "/proc may say that the program has 32 bits");
 }
+
 /// A thread that often switches with the idle task, in a source with callchains or in one without.
 fn switches(sched: &mut Sched, count: i64, stack: Option<u32>) {
     for number in 0..count {

@@ -6,7 +6,7 @@
 pub(crate) mod aside;
 pub(crate) mod block;
 mod borrow;
-mod fd_events;
+pub(crate) mod descriptors;
 mod interval;
 mod queue;
 pub(crate) mod sched;
@@ -15,6 +15,7 @@ pub(crate) mod syscalls;
 pub(crate) use block::{BlockEvent, BlockStep};
 use borrow::Borrowed;
 pub(crate) use borrow::{Moment, SampledStacks};
+use descriptors::{Descriptors, Facts, Process, Turns};
 pub(crate) use sched::{Switch, WakeKind, Wakeup};
 pub(crate) use syscalls::{Entry, Return};
 
@@ -23,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::model::threads::Threads;
-use crate::model::{SourceId, Utid};
+use crate::model::{NO_TIME, SourceId, Utid};
 use crate::syscall_names::{self, Names};
 use crate::tables::{SyscallDefinitionRow, SyscallValueRow, Tables};
 use crate::writer::Build;
@@ -53,6 +54,8 @@ pub(crate) struct Timelines {
     pub is_of_some_threads: bool,
     /// The callchains that the chosen source may lack.
     pub sampled: SampledStacks,
+    /// What snapshots say about descriptors.
+    pub descriptors: Descriptors,
     sources: Vec<Timeline>,
     /// The architecture of the recorded host, as uname -m prints it. It decides the names of the system calls.
     machine: Option<String>,
@@ -191,6 +194,29 @@ impl Timelines {
         let levels = queue.levels(move |utid| is_counted.get(utid as usize).copied().unwrap_or(true));
         let levels = levels.flat_map(move |levels| queue::builds(levels, start));
         Ok((sched.into_blocks(start, other), levels))
+    }
+
+    /// Works out what each descriptor was, from the calls of one source and from the snapshots. The last value is false
+    /// if something is missing, because a bound was reached.
+    pub(crate) fn settle_descriptors(
+        &mut self,
+        calls: Option<&mut syscalls::Syscalls>,
+        start: i64,
+        threads: &Threads,
+    ) -> (Arc<syscalls::RowFacts>, Turns, bool) {
+        let names = self.names();
+        let facts = calls.map_or_else(Facts::default, |calls| calls.take_facts(&names));
+        let ts = |clock_ns: i64| (clock_ns != NO_TIME).then(|| clock_ns.saturating_sub(start));
+        let processes = threads.processes.iter().map(|process| Process {
+            pid: process.pid,
+            parent: process.parent,
+            start: ts(process.start),
+            end: ts(process.end),
+        });
+        let upids: Vec<_> = threads.all.iter().map(|thread| thread.upid).collect();
+        let upid_of = |utid: u32| upids.get(utid as usize).copied().flatten();
+        let (history, turns, is_whole) = self.descriptors.settle(facts, start, processes.collect(), upid_of);
+        (Arc::new(syscalls::RowFacts { start, names, history, upids }), turns, is_whole)
     }
 
     /// Gives the calls of 32-bit programs the names of their convention. It may become known late that a program has 32

@@ -1,15 +1,17 @@
 //! System calls from raw_syscalls:sys_enter and sys_exit, or from syscalls:sys_enter_* and sys_exit_*.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
+use super::aside::{Aside, Stored};
+use super::descriptors::{Facts, FdCall, History, Moved};
 use crate::model::{NO_TIME, NameId, Record, Utid};
 use crate::order;
 use crate::syscall_names::Names;
 use crate::tables::{self, SyscallRow, SyscallTable, Table};
-use crate::timeline::fd_events::{FdCall, FdEvents};
 use crate::writer::Build;
 
 const NONE: u32 = u32::MAX;
@@ -21,7 +23,7 @@ const FORGOTTEN: i64 = -1;
 const X86_EXECVE: i64 = 59;
 const I386_EXECVE: i64 = 11;
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Pairing {
     Strict,
     ExitOnly,
@@ -57,8 +59,8 @@ pub(crate) struct Return {
     pub is_typed: bool,
 }
 
-#[derive(Clone, Copy)]
-struct Call {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Call {
     entered: i64,
     exited: i64,
     /// The thread's latest entry before the exit, of any call. perf trace counts from it.
@@ -83,6 +85,64 @@ impl Call {
     fn begin(&self) -> i64 {
         if self.entered == NO_TIME { self.exited } else { self.entered }
     }
+
+    fn args(&self) -> &[u64] {
+        &self.args[..usize::from(self.arg_count).min(6)]
+    }
+}
+
+/// Writes numbers one after the other.
+fn put_all<const N: usize>(bytes: &mut [u8], numbers: impl IntoIterator<Item = [u8; N]>) {
+    for (place, number) in bytes.chunks_exact_mut(N).zip(numbers) {
+        place.copy_from_slice(&number);
+    }
+}
+
+/// Gives the bytes of a number, by its place among numbers of this size.
+fn bytes_of<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; N]> {
+    bytes.get(N * index..)?.first_chunk().copied()
+}
+
+impl Stored for Call {
+    const BYTES: usize = 11 * 8 + 4 * 4 + 4;
+
+    fn put(&self, bytes: &mut [u8]) {
+        let (times, rest) = bytes.split_at_mut(5 * 8);
+        let (args, rest) = rest.split_at_mut(6 * 8);
+        let (numbers, rest) = rest.split_at_mut(4 * 4);
+        put_all(times, [self.entered, self.exited, self.latest_entry, self.number, self.ret].map(i64::to_le_bytes));
+        put_all(args, self.args.map(u64::to_le_bytes));
+        put_all(numbers, [self.utid, self.name, self.cpu, self.stack].map(u32::to_le_bytes));
+        let flags = u8::from(self.is_compat) | u8::from(self.is_typed) << 1;
+        put_all(rest, [[self.arg_count, self.pairing as u8, self.edge as u8, flags]]);
+    }
+
+    fn of(bytes: &[u8]) -> Option<Call> {
+        let wide = |index: usize| bytes_of(bytes, index).map(i64::from_le_bytes);
+        let number = |index: usize| bytes_of(bytes, 22 + index).map(u32::from_le_bytes);
+        let [arg_count, pairing, edge, flags] = bytes_of(bytes, 26)?;
+        let mut args = [0; 6];
+        for (index, arg) in args.iter_mut().enumerate() {
+            *arg = bytes_of(bytes, 5 + index).map(u64::from_le_bytes)?;
+        }
+        Some(Call {
+            entered: wide(0)?,
+            exited: wide(1)?,
+            latest_entry: wide(2)?,
+            number: wide(3)?,
+            ret: wide(4)?,
+            args,
+            utid: number(0)?,
+            name: number(1)?,
+            cpu: number(2)?,
+            stack: number(3)?,
+            arg_count,
+            pairing: [Pairing::Strict, Pairing::ExitOnly, Pairing::EnterOnly].get(usize::from(pairing)).copied()?,
+            edge: [Edge::None, Edge::Start, Edge::End].get(usize::from(edge)).copied()?,
+            is_compat: flags & 1 != 0,
+            is_typed: flags & 2 != 0,
+        })
+    }
 }
 
 #[derive(Clone, Default)]
@@ -104,8 +164,9 @@ pub(crate) struct Syscalls {
     /// raw_syscalls events were seen. Events of single calls that were recorded too report the same a second time.
     has_raw_enter: bool,
     has_raw_exit: bool,
-    /// For the writer's thread, which makes the rows of all calls in the order in which it gets them.
-    fd_events: Arc<Mutex<FdEvents>>,
+    /// The calls before these, in a file, and what they say about descriptors.
+    aside: Aside<Call>,
+    facts: Facts,
 }
 
 impl Syscalls {
@@ -249,48 +310,94 @@ impl Syscalls {
         }
     }
 
-    /// Takes the settled calls, if there are at least `least`; otherwise `None`. The thread that writes them makes
-    /// their rows.
-    pub(crate) fn settled(&mut self, start: i64, least: usize, names: Arc<Names>) -> Option<Build> {
-        if self.calls.len() < least.max(1) {
-            return None;
+    /// Moves the settled calls to a file in the folder if there are at least `least`: what their descriptors are shows
+    /// only at the end.
+    pub(crate) fn put_aside(&mut self, folder: &Path, least: usize, names: &Names) -> std::io::Result<()> {
+        if self.calls.len() >= least.max(1) {
+            self.note_facts(names);
+            self.aside.push(folder, &self.calls)?;
+            self.calls.clear();
         }
-        let capacity = self.calls.len();
-        let calls = std::mem::replace(&mut self.calls, Vec::with_capacity(capacity));
-        let known = self.fd_events.clone();
-        Some(Box::new(move || {
-            let fd_events = fd_events(&known, &calls, &names);
-            rows(&calls, &fd_events, &order::by_time(calls.len(), |row| calls[row].begin()), start, &names)
-        }))
+        Ok(())
     }
 
-    /// Gives everything that is left, in blocks that are made one after the other: together they would need as much
-    /// memory again.
-    pub(crate) fn into_blocks(self, start: i64, names: Arc<Names>) -> impl Iterator<Item = Build> {
+    /// Gives the number of settled calls that are not in the file.
+    #[cfg(test)]
+    pub(crate) fn in_memory(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Notes what the calls that are not in the file say about descriptors.
+    fn note_facts(&mut self, names: &Names) {
+        for call in &self.calls {
+            let (_, of) = names.get(call.number, call.is_compat);
+            if let Some(of) = of {
+                let ret = (call.exited != NO_TIME).then_some(call.ret);
+                let at = (call.begin(), if call.exited == NO_TIME { call.entered } else { call.exited });
+                self.facts.note(&FdCall { utid: call.utid, of, number: call.number, args: call.args(), ret, at });
+            }
+        }
+    }
+
+    /// Takes what all calls say about descriptors.
+    pub(super) fn take_facts(&mut self, names: &Names) -> Facts {
+        self.note_facts(names);
+        std::mem::take(&mut self.facts)
+    }
+
+    /// Gives all calls that moved bytes, in the order in which they returned.
+    pub(crate) fn each_moved(&self, with: &RowFacts, mut each: impl FnMut(&Moved)) -> std::io::Result<()> {
+        let RowFacts { start, names, upids, .. } = with;
+        let mut look = |calls: &[Call]| {
+            for call in calls.iter().filter(|call| call.ret > 0 && call.exited != NO_TIME) {
+                let (_, of) = names.get(call.number, call.is_compat);
+                let fd = of.and_then(|of| of.fd_of(call.args()));
+                let upid = upids.get(call.utid as usize).copied().flatten();
+                if let (Some(of), Some(fd), Some(upid)) = (of, fd, upid) {
+                    each(&Moved {
+                        upid,
+                        fd,
+                        utid: call.utid,
+                        name_id: call.name,
+                        name: of.name,
+                        begin: call.begin().saturating_sub(*start),
+                        end: call.exited.saturating_sub(*start),
+                        bytes: call.ret,
+                    });
+                }
+            }
+        };
+        for block in self.aside.blocks() {
+            look(&block?);
+        }
+        look(&self.calls);
+        Ok(())
+    }
+
+    /// Gives everything, in blocks that are made one after the other: together they would need much memory.
+    pub(crate) fn into_blocks(self, with: Arc<RowFacts>) -> impl Iterator<Item = Build> {
         let calls = self.calls;
         let order = order::by_time(calls.len(), |row| calls[row].begin());
-        let (known, of_all) = (self.fd_events, Arc::new(OnceLock::new()));
-        order::blocks(calls, order, move |calls, order| {
-            let fd_events = of_all.get_or_init(|| fd_events(&known, calls, &names));
-            rows(calls, fd_events, order, start, &names)
-        })
+        let of_rest = with.clone();
+        let rest = order::blocks(calls, order, move |calls, order| rows(calls, order, &of_rest));
+        let aside = self.aside.into_blocks().map(move |block| -> Build {
+            let with = with.clone();
+            Box::new(move || {
+                let calls = block?;
+                rows(&calls, &order::by_time(calls.len(), |row| calls[row].begin()), &with)
+            })
+        });
+        aside.chain(rest)
     }
 }
 
-/// Tells for each call whether it says something new about a descriptor. The calls are in the order in which they
-/// ended.
-fn fd_events(known: &Mutex<FdEvents>, calls: &[Call], names: &Names) -> Vec<bool> {
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    let told = calls.iter().map(|call| {
-        let (_, of) = names.get(call.number, call.is_compat);
-        of.is_some_and(|of| {
-            let args = &call.args[..call.arg_count as usize];
-            let ret = (call.exited != NO_TIME).then_some(call.ret);
-            let at = (call.begin(), if call.exited == NO_TIME { call.entered } else { call.exited });
-            known.tells(&FdCall { utid: call.utid, of, number: call.number, args, ret, at })
-        })
-    });
-    told.collect()
+/// What the rows of calls need besides the calls.
+pub(crate) struct RowFacts {
+    pub start: i64,
+    pub names: Arc<Names>,
+    pub history: History,
+    /// The process of each thread.
+    pub upids: Vec<Option<u32>>,
 }
 
 /// Tells whether a call returns under another number than it was made. After execve x86 shows the number of execve in
@@ -305,13 +412,8 @@ fn returned_as(call: &Call, number: i64, ret: i64, is_x86: bool) -> bool {
 }
 
 /// Makes rows of `syscall`, in this order.
-fn rows(
-    calls: &[Call],
-    fd_events: &[bool],
-    order: &[u32],
-    start: i64,
-    names: &Names,
-) -> Result<RecordBatch, ArrowError> {
+fn rows(calls: &[Call], order: &[u32], with: &RowFacts) -> Result<RecordBatch, ArrowError> {
+    let RowFacts { start, names, history, upids } = with;
     let known = |number: u32| (number != NONE).then_some(number);
     let mut table = SyscallTable::default();
     let mut unknown = String::new();
@@ -322,16 +424,18 @@ fn rows(
         // As perf trace: 0 without an earlier entry. The exit must be after the entry, not at the same time.
         let perf = if call.latest_entry != NO_TIME { call.exited.saturating_sub(call.latest_entry).max(0) } else { 0 };
         let (abi, of) = names.get(call.number, call.is_compat);
-        let args = &call.args[..call.arg_count as usize];
+        let args = call.args();
         let name = of.map(|of| of.name).unwrap_or_else(|| {
             unknown = format!("syscall_{}", call.number);
             &unknown
         });
         let errno = (has_exit && (-4095..0).contains(&call.ret)).then(|| -call.ret as i32);
         let fd = of.and_then(|of| of.fd_of(args));
+        let ts_ns = call.begin().saturating_sub(*start);
+        let upid = upids.get(call.utid as usize).copied().flatten();
         table.push(SyscallRow {
-            ts_ns: call.begin().saturating_sub(start),
-            exit_ts_ns: has_exit.then(|| call.exited.saturating_sub(start)),
+            ts_ns,
+            exit_ts_ns: has_exit.then(|| call.exited.saturating_sub(*start)),
             duration_ns: is_strict.then(|| call.exited.saturating_sub(call.entered)),
             perf_duration_ns: has_exit.then_some(perf),
             utid: call.utid,
@@ -342,7 +446,7 @@ fn rows(
             name: name.as_bytes(),
             args: (call.pairing != Pairing::ExitOnly).then_some(args),
             fd,
-            is_fd_event: fd_events[row as usize],
+            descriptor_id: upid.zip(fd).and_then(|key| history.id_at(key, ts_ns)),
             ret: has_exit.then_some(call.ret),
             errno,
             errno_name: errno.and_then(|errno| names.error(errno)).map(str::as_bytes),

@@ -129,3 +129,23 @@ fn an_argument_or_a_result_beyond_32_bits_shows_a_program_of_64() {
     let widths: Vec<_> = calls.widths().collect();
     assert_eq!(widths, [(1, 1, false), (2, 1, true), (3, 1, true), (4, 1, false)]);
 }
+
+#[test]
+fn a_call_in_a_file_comes_back() {
+    let mut calls = Syscalls::default();
+    let all = [i64::MIN, 7, i64::MAX];
+    for (seed, ret) in (1..).zip(all) {
+        let entry = Entry { args: [u64::MAX, 1, 2, 3, 4, seed], is_typed: seed == 2, ..entry(-ret.max(-5)) };
+        calls.enter((seed as u32, 9), ret.max(5), &record(), entry);
+        exit(&mut calls, seed as u32, 12, seed as i64, ret);
+    }
+    calls.settle_open();
+    assert!(calls.calls.iter().any(|call| call.edge != Edge::None));
+    for call in &calls.calls {
+        let mut bytes = [0; Call::BYTES];
+        call.put(&mut bytes);
+        assert_eq!(Call::of(&bytes).as_ref(), Some(call));
+        bytes[Call::BYTES - 3] = 3;
+        assert_eq!(Call::of(&bytes), None, "there is no such pairing");
+    }
+}

@@ -147,6 +147,8 @@ impl Processes {
                 let holder = Holder { upid: process.upid, pid: process.pid, fd: link.fd };
                 self.holders.entry(inode).or_default().push(holder);
             }
+            let key = (process.upid, link.fd);
+            session.timelines.descriptors.see(at.ts_ns, key, link.kind, &link.target, link.inode);
             session.sink.tables.proc_fd.push(ProcFdRow {
                 ts_ns: at.ts_ns,
                 snapshot: at.snapshot,

@@ -7,6 +7,7 @@ use super::process::Holder;
 use super::system::At;
 use crate::session::Session;
 use crate::tables::ProcSocketRow;
+use crate::timeline::descriptors::SeenSocket;
 
 /// The values that the rows of a list have in common.
 struct List<'a> {
@@ -40,6 +41,7 @@ impl List<'_> {
         let inode: Option<u64> = socket.number("inode").filter(|&inode| inode != 0);
         let named = self.holder(session, socket);
         let listed = inode.and_then(|inode| self.holders.get(&inode)).map(Vec::as_slice);
+        self.note(session, socket, inode);
         let held = listed.unwrap_or(named.as_slice());
         if held.is_empty() {
             self.push_held(session, socket, inode, None);
@@ -54,6 +56,23 @@ impl List<'_> {
         let (pid, fd) = (socket.number("pid")?, socket.number("fd")?);
         let utid = session.utid(self.at.ts_ns.saturating_add(session.start_ns()), pid, Some(pid));
         Some(Holder { upid: session.upid(utid, pid), pid, fd })
+    }
+
+    /// Notes the socket for the descriptors that refer to it.
+    fn note(&self, session: &mut Session, socket: &Socket<'_>, inode: Option<u64>) {
+        let (local_address, peer_address) = (socket.text("local_address"), socket.text("peer_address"));
+        session.timelines.descriptors.see_socket(&SeenSocket {
+            ts_ns: self.at.ts_ns,
+            family: socket.symbol("family").unwrap_or_default(),
+            protocol: socket.symbol("protocol").unwrap_or_default(),
+            state: socket.symbol("state").unwrap_or_default(),
+            local_address: local_address.as_deref(),
+            local_port: socket.number("local_port"),
+            peer_address: peer_address.as_deref(),
+            peer_port: socket.number("peer_port"),
+            inode,
+            peer_inode: socket.number("peer_inode").filter(|&inode: &u64| inode != 0),
+        });
     }
 
     fn push_held(&self, session: &mut Session, socket: &Socket<'_>, inode: Option<u64>, holder: Option<Holder>) {

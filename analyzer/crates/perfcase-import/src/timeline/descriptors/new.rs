@@ -1,6 +1,6 @@
 //! Finds the system calls that say something new about a descriptor. Most calls only repeat an earlier one: the first
-//! of a million reads from a socket already says that the descriptor is open. The view `fd_history` says what a
-//! descriptor was and when. It gives the same answer from the calls that are chosen here as from all calls.
+//! of a million reads from a socket already says that the descriptor is open. The calls that are chosen here tell the
+//! same about the descriptors as all calls.
 //!
 //! More calls than necessary may be chosen, but never fewer. A call repeats another one only if it is the same call of
 //! the same thread on the same number with the same outcome, and no call that made or ended a descriptor of this number
@@ -14,7 +14,7 @@ use crate::model::Utid;
 use crate::syscall_names::{Call, FdRole};
 
 const EBADF: i64 = 9;
-/// The commands of fcntl, and of ioctl, that `fd_history` uses: F_DUPFD, F_SETFD, F_DUPFD_CLOEXEC; FIONCLEX, FIOCLEX.
+/// The commands of fcntl, and of ioctl, that say something: F_DUPFD, F_SETFD, F_DUPFD_CLOEXEC; FIONCLEX, FIOCLEX.
 const FCNTL_COMMANDS: [u32; 3] = [0, 2, 1030];
 const IOCTL_COMMANDS: [u32; 2] = [21584, 21585];
 /// Descriptors from this number on count as one: when one of them changes, all of them may have changed.
@@ -23,7 +23,7 @@ const FDS_MAX: usize = 1 << 16;
 const SEEN_MAX: usize = 1 << 20;
 
 /// A call, with the facts that are necessary here.
-pub(super) struct FdCall<'a> {
+pub(in crate::timeline) struct FdCall<'a> {
     pub utid: Utid,
     pub of: &'a Call,
     pub number: i64,
@@ -52,7 +52,7 @@ enum Outcome {
 }
 
 /// What the calls so far have shown.
-pub(super) struct FdEvents {
+pub(in crate::timeline) struct Novelty {
     turn: u64,
     of_any: Change,
     /// The changes by descriptor.
@@ -61,13 +61,13 @@ pub(super) struct FdEvents {
     seen: HashMap<(Utid, i32, i64, Outcome), u64>,
 }
 
-impl Default for FdEvents {
-    fn default() -> FdEvents {
-        FdEvents { turn: 1, of_any: NEVER, of_one: Vec::new(), seen: HashMap::new() }
+impl Default for Novelty {
+    fn default() -> Novelty {
+        Novelty { turn: 1, of_any: NEVER, of_one: Vec::new(), seen: HashMap::new() }
     }
 }
 
-impl FdEvents {
+impl Novelty {
     /// Tells whether the call says something new.
     pub(super) fn tells(&mut self, call: &FdCall<'_>) -> bool {
         let fd = call.of.fd_of(call.args);
@@ -141,13 +141,13 @@ mod tests {
 
     struct Host {
         names: Names,
-        events: FdEvents,
+        novelty: Novelty,
         now: i64,
     }
 
     impl Host {
         fn new() -> Host {
-            Host { names: syscall_names::table(Some("x86_64")), events: FdEvents::default(), now: 0 }
+            Host { names: syscall_names::table(Some("x86_64")), novelty: Novelty::default(), now: 0 }
         }
 
         fn call(&mut self, utid: Utid, name: &str, args: &[u64], ret: i64) -> bool {
@@ -159,7 +159,7 @@ mod tests {
             let is_it = |(abi, _, of, _): &(&str, i64, &str, _)| (*abi, *of) == ("x86_64", name);
             let (_, number, ..) = self.names.each().find(is_it).unwrap();
             let (_, of) = self.names.get(number, false);
-            self.events.tells(&FdCall { utid, of: of.unwrap(), number, args, ret, at: (begin, self.now) })
+            self.novelty.tells(&FdCall { utid, of: of.unwrap(), number, args, ret, at: (begin, self.now) })
         }
     }
 
@@ -229,10 +229,10 @@ mod tests {
         assert!(host.call(1, "read", &[1 << 30, 0, 9], 9) && !host.call(1, "read", &[1 << 30, 0, 9], 9));
         host.call(1, "openat", &[0, 0, 0], i64::MAX);
         assert!(host.call(1, "read", &[1 << 30, 0, 9], 9), "they are taken for one");
-        assert!(host.events.of_one.len() <= FDS_MAX + 1);
+        assert!(host.novelty.of_one.len() <= FDS_MAX + 1);
         for fd in 0..=SEEN_MAX as u64 {
             host.call(1, "read", &[fd, 0, 9], 9);
         }
-        assert!(host.events.seen.len() <= SEEN_MAX);
+        assert!(host.novelty.seen.len() <= SEEN_MAX);
     }
 }

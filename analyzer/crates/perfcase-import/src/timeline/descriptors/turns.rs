@@ -1,0 +1,243 @@
+//! Requests on sockets and their answers: rows of `socket_turn`.
+//!
+//! A turn is one write or several without a read between them, then the first read. A descriptor counts as a socket if a
+//! snapshot says so, or if socket, accept or connect made or used it.
+
+use hashbrown::HashMap;
+
+use super::facts::{Deed, Fact, MAKERS};
+use super::history::{BEFORE, Key, Listed};
+use super::names::{Things, family_name};
+use super::sockets::{Sockets, bracketed};
+use crate::tables::SocketTurnRow;
+
+const NO_SOCKET: u32 = u32::MAX;
+/// Linux uses ports from this one on for outgoing connections.
+const FIRST_OUTGOING_PORT: u16 = 32768;
+
+/// A descriptor, from the call that made or closed it until the next one.
+struct Birth {
+    since: i64,
+    /// The socket that it was.
+    socket: u32,
+    written: Written,
+}
+
+/// The writes since the last read.
+#[derive(Clone, Copy, Default)]
+struct Written {
+    count: i64,
+    bytes: i64,
+    last_ts: i64,
+    last_bytes: i64,
+    last_utid: u32,
+    last_name: &'static str,
+}
+
+/// A socket's ends, and which of them opened the connection.
+struct Socket {
+    family: Option<String>,
+    local: Option<String>,
+    peer: Option<String>,
+    is_client: Option<bool>,
+}
+
+/// A call that has moved bytes. The time is that of its return, in ns since the capture's start, as the beginning.
+pub(crate) struct Moved {
+    pub upid: u32,
+    pub fd: i32,
+    pub utid: u32,
+    pub name_id: u32,
+    pub name: &'static str,
+    pub begin: i64,
+    pub end: i64,
+    pub bytes: i64,
+}
+
+/// The turns under way.
+#[derive(Default)]
+pub(crate) struct Turns {
+    /// The first birth of each descriptor that was ever a socket, and the number of its births.
+    places: HashMap<Key, (u32, u32)>,
+    births: Vec<Birth>,
+    sockets: Vec<Socket>,
+}
+
+/// What a fact or a snapshot says about a descriptor here.
+#[derive(Clone, Copy)]
+enum Sign<'a> {
+    /// Another thing has this number from now on: the fact that made or closed it, or none before the capture.
+    Born(Option<&'a Fact>),
+    Listed(Listed),
+    Connect,
+}
+
+impl Sign<'_> {
+    fn is_birth(&self) -> bool {
+        matches!(self, Sign::Born(_))
+    }
+}
+
+fn is_write(name: &str) -> bool {
+    matches!(name, "write" | "writev" | "send" | "sendto" | "sendmsg" | "sendmmsg" | "sendfile" | "sendfile64")
+}
+
+fn is_read(name: &str) -> bool {
+    matches!(name, "read" | "readv" | "recv" | "recvfrom" | "recvmsg" | "recvmmsg")
+}
+
+impl Turns {
+    pub(super) fn of(facts: &[Fact], listed: &[Listed], things: &Things, seen: &Sockets) -> Turns {
+        let mut signs: Vec<(Key, i64, Sign<'_>)> = Vec::new();
+        let returned = facts.iter().filter(|fact| fact.has_returned());
+        let mut keys: Vec<Key> =
+            returned.clone().filter(|fact| fact.fd >= 0).map(|fact| (fact.upid, fact.fd)).collect();
+        keys.extend(listed.iter().map(|listed| listed.key));
+        keys.sort_unstable();
+        keys.dedup();
+        signs.extend(keys.iter().map(|&key| (key, BEFORE, Sign::Born(None))));
+        signs.extend(listed.iter().map(|listed| (listed.key, listed.ts, Sign::Listed(*listed))));
+        for fact in returned {
+            let key = (fact.upid, fact.fd);
+            if let Some((maker, fd)) = fact.made()
+                && MAKERS[maker as usize].is_of_turns
+            {
+                signs.push(((fact.upid, fd), fact.end, Sign::Born(Some(fact))));
+            }
+            if fact.fd >= 0 && fact.deed == Deed::Close && fact.ret == 0 {
+                signs.push((key, fact.end, Sign::Born(Some(fact))));
+            }
+            if fact.fd >= 0 && fact.is_connect {
+                signs.push((key, fact.begin, Sign::Connect));
+            }
+        }
+        signs.sort_by_key(|(key, ts, sign)| (*key, *ts, !sign.is_birth()));
+        let mut turns = Turns::default();
+        for signs in signs.chunk_by(|a, b| a.0 == b.0) {
+            turns.add(signs, things, seen);
+        }
+        turns
+    }
+
+    /// Adds a descriptor, if it was ever a socket.
+    fn add(&mut self, signs: &[(Key, i64, Sign<'_>)], things: &Things, seen: &Sockets) {
+        let first = self.births.len();
+        let mut is_socket = false;
+        for signs in signs.chunk_by(|_, next| !next.2.is_birth()) {
+            let (_, since, Sign::Born(birth)) = signs[0] else { continue };
+            let socket = socket(birth, &signs[1..], things, seen);
+            is_socket |= socket.is_some();
+            let number = socket.map_or(NO_SOCKET, |socket| {
+                self.sockets.push(socket);
+                self.sockets.len() as u32 - 1
+            });
+            self.births.push(Birth { since, socket: number, written: Written::default() });
+        }
+        if is_socket {
+            self.places.insert(signs[0].0, (first as u32, (self.births.len() - first) as u32));
+        } else {
+            self.births.truncate(first);
+        }
+    }
+
+    /// Tells whether no descriptor was a socket.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Follows a call that has moved bytes. Calls come in the order of their return. Gives a row to `push` if the call
+    /// ends a turn.
+    pub(crate) fn follow(&mut self, call: &Moved, push: impl FnOnce(SocketTurnRow<'_>)) {
+        let Some(&(first, count)) = self.places.get(&(call.upid, call.fd)) else { return };
+        let births = &mut self.births[first as usize..][..count as usize];
+        let Some(index) = births.partition_point(|birth| birth.since <= call.begin).checked_sub(1) else { return };
+        let birth = &mut births[index];
+        let Some(socket) = self.sockets.get(birth.socket as usize) else { return };
+        if is_write(call.name) {
+            birth.written = Written {
+                count: birth.written.count + 1,
+                bytes: birth.written.bytes.saturating_add(call.bytes),
+                last_ts: call.end,
+                last_bytes: call.bytes,
+                last_utid: call.utid,
+                last_name: call.name,
+            };
+            return;
+        }
+        if !is_read(call.name) {
+            return;
+        }
+        let written = std::mem::take(&mut birth.written);
+        if written.count == 0 {
+            return;
+        }
+        push(SocketTurnRow {
+            ts_ns: written.last_ts,
+            answer_ts_ns: call.end,
+            gap_ns: call.end.saturating_sub(written.last_ts),
+            upid: call.upid,
+            utid: call.utid,
+            name_id: Some(call.name_id),
+            writer_utid: written.last_utid,
+            fd: call.fd,
+            since_ts_ns: (birth.since != BEFORE).then_some(birth.since),
+            family: socket.family.as_deref().map(str::as_bytes),
+            local: socket.local.as_deref().map(str::as_bytes),
+            peer: socket.peer.as_deref().map(str::as_bytes),
+            is_client: socket.is_client,
+            write_count: written.count,
+            write_bytes: written.bytes,
+            write_last_bytes: written.last_bytes,
+            write_name: written.last_name.as_bytes(),
+            read_name: call.name.as_bytes(),
+        });
+    }
+}
+
+/// Gives the socket that a descriptor was from its birth on; `None` if it was none.
+fn socket(birth: Option<&Fact>, signs: &[(Key, i64, Sign<'_>)], things: &Things, seen: &Sockets) -> Option<Socket> {
+    let maker = birth.and_then(Fact::made).map_or("", |(maker, _)| MAKERS[maker as usize].name);
+    let has_connected = signs.iter().any(|(.., sign)| matches!(sign, Sign::Connect));
+    let listed = signs.iter().filter_map(|(.., sign)| match sign {
+        Sign::Listed(listed) if things.kind_of(listed.thing) == "socket" => things.get(listed.thing),
+        _ => None,
+    });
+    let is_made = matches!(maker, "socket" | "accept" | "accept4");
+    if !is_made && !has_connected && listed.clone().next().is_none() {
+        return None;
+    }
+    let inode = listed.filter_map(|thing| thing.inode).next_back();
+    let connection = inode.and_then(|inode| seen.connections.get(&inode));
+    let family = birth.filter(|_| maker == "socket").filter(|fact| fact.has_family());
+    let family = family.map(|fact| family_name(fact.low).into_owned());
+    let port = |port: Option<u16>| port.filter(|&port| port > 0);
+    let mine = connection.and_then(|connection| connection.local_port);
+    let theirs = port(connection.and_then(|connection| connection.peer_port));
+    let is_listening = |port: Option<u16>| port.is_some_and(|port| seen.listening.contains(&port));
+    let is_client = if matches!(maker, "accept" | "accept4") {
+        Some(false)
+    } else if has_connected {
+        Some(true)
+    } else if is_listening(mine) {
+        Some(false)
+    } else if is_listening(theirs) {
+        Some(true)
+    } else {
+        let is_low = |port: u16| port < FIRST_OUTGOING_PORT;
+        mine.zip(theirs).filter(|&(mine, theirs)| is_low(mine) != is_low(theirs)).map(|(_, theirs)| is_low(theirs))
+    };
+    let Some(connection) = connection else {
+        return Some(Socket { family, local: None, peer: None, is_client });
+    };
+    let is_unix = connection.family == "unix";
+    let named = |address: &Option<String>| address.clone().filter(|address| !address.is_empty());
+    let with_port =
+        |address: &Option<String>, port: Option<u16>| Some(format!("{}:{}", bracketed(address.as_deref()?), port?));
+    let (local, peer) = if is_unix {
+        let other = connection.peer_inode.and_then(|inode| seen.connections.get(&inode));
+        (named(&connection.local_address), other.and_then(|other| named(&other.local_address)))
+    } else {
+        (with_port(&connection.local_address, connection.local_port), with_port(&connection.peer_address, theirs))
+    };
+    Some(Socket { family: Some(connection.family.clone()), local, peer, is_client })
+}

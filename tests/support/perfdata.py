@@ -1,0 +1,120 @@
+"""A perf.data of system calls, forks and exits that never happened."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ENTER, EXIT = 101, 102
+"""The numbers of the two events, which are also the keys of their samples."""
+FORMATS = {
+    "sys_enter": (
+        ENTER,
+        "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n",
+    ),
+    "sys_exit": (
+        EXIT,
+        "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n",
+    ),
+}
+COMMON = (
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+)
+# PERF_SAMPLE_TID, _TIME, _CPU, _RAW, _IDENTIFIER.
+SAMPLE_TYPE = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10 | 1 << 16
+SAMPLE_ID_ALL = 1 << 18
+TRACING_DATA, ARCH = 1, 6
+"""Features of the header."""
+
+
+@dataclass
+class Recording:
+    """Records in the order of their times, which the caller keeps."""
+
+    records: list[bytes] = field(default_factory=list)
+
+    def enter(self, ns: int, pid: int, tid: int, number: int, args: Sequence[int]) -> None:
+        """Add a call's entry. ``ns``: the time; missing arguments are 0."""
+        filled = [*args, *[0] * (6 - len(args))]
+        self._sample(ns, pid, tid, ENTER, struct.pack("<q6Q", number, *(arg % (1 << 64) for arg in filled)))
+
+    def exit(self, ns: int, pid: int, tid: int, number: int, ret: int) -> None:
+        """Add a call's return."""
+        self._sample(ns, pid, tid, EXIT, struct.pack("<qq", number, ret))
+
+    def fork(self, ns: int, pid: int, tid: int, parent_pid: int, parent_tid: int) -> None:
+        """Add the creation of a process, or of a thread where ``pid`` is its creator's."""
+        self._task(7, ns, pid, tid, parent_pid, parent_tid)
+
+    def end(self, ns: int, pid: int, tid: int) -> None:
+        """Add the end of a thread."""
+        self._task(4, ns, pid, tid, pid, tid)
+
+    def comm(self, ns: int, pid: int, tid: int, name: str) -> None:
+        """Add the name of a thread."""
+        text = name.encode() + b"\0"
+        text += bytes(-len(text) % 8)
+        self._record(3, struct.pack("<II", pid, tid) + text + _sample_id(ns, pid, tid))
+
+    def _task(self, kind: int, ns: int, pid: int, tid: int, parent_pid: int, parent_tid: int) -> None:
+        self._record(kind, struct.pack("<IIIIQ", pid, parent_pid, tid, parent_tid, ns) + _sample_id(ns, pid, tid))
+
+    def _sample(self, ns: int, pid: int, tid: int, event: int, payload: bytes) -> None:
+        raw = struct.pack("<HBBi", event, 0, 0, tid) + payload
+        size = (len(raw) + 4 + 7) // 8 * 8 - 4
+        head = struct.pack("<QIIQII", event, pid, tid, ns, 0, 0)
+        self._record(9, head + struct.pack("<I", size) + raw.ljust(size, b"\0"))
+
+    def _record(self, kind: int, body: bytes) -> None:
+        self.records.append(struct.pack("<IHH", kind, 0, 8 + len(body)) + body)
+
+    def write(self, path: Path) -> Path:
+        """Write the file."""
+        attrs, ids = b"", b""
+        ids_at = 104
+        for event in (ENTER, EXIT):
+            attrs += struct.pack("<IIQQQQQ", 2, 112, event, 1, SAMPLE_TYPE, 0, SAMPLE_ID_ALL).ljust(112, b"\0")
+            attrs += struct.pack("<QQ", ids_at + len(ids), 8)
+            ids += struct.pack("<Q", event)
+        attrs_at, data = ids_at + len(ids), b"".join(self.records)
+        data_at = attrs_at + len(attrs)
+        features = {TRACING_DATA: _tracing_data(), ARCH: struct.pack("<I", 64) + b"x86_64".ljust(64, b"\0")}
+        sections, content = b"", b""
+        content_at = data_at + len(data) + 16 * len(features)
+        for feature in features.values():
+            sections += struct.pack("<QQ", content_at + len(content), len(feature))
+            content += feature
+        flags = sum(1 << number for number in features)
+        header = (
+            b"PERFILE2" + struct.pack("<QQ", 104, 128) + struct.pack("<QQQQ", attrs_at, len(attrs), data_at, len(data))
+        )
+        header += struct.pack("<QQ", 0, 0) + struct.pack("<QQQQ", flags, 0, 0, 0)
+        path.write_bytes(header + ids + attrs + data + sections + content)
+        return path
+
+
+def _sample_id(ns: int, pid: int, tid: int) -> bytes:
+    return struct.pack("<IIQIIQ", pid, tid, ns, 0, 0, ENTER)
+
+
+def _tracing_data() -> bytes:
+    """Return what perf keeps of tracefs."""
+    page = (
+        "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+        "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"
+    )
+    out = b"\x17\x08\x44tracing0.6\0" + struct.pack("<BBI", 0, 8, 4096)
+    out += b"header_page\0" + _sized(page) + b"header_event\0" + _sized("# compressed entry header\n")
+    out += struct.pack("<I", 0) + struct.pack("<I", 1) + b"raw_syscalls\0" + struct.pack("<I", len(FORMATS))
+    for name, (number, fields) in FORMATS.items():
+        out += _sized(f'name: {name}\nID: {number}\nformat:\n{COMMON}{fields}\nprint fmt: ""\n')
+    return out + struct.pack("<IIQ", 0, 0, 0)
+
+
+def _sized(text: str) -> bytes:
+    return struct.pack("<Q", len(text)) + text.encode()
