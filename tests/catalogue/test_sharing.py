@@ -91,7 +91,7 @@ def test_what_a_window_shares_is_of_that_window() -> None:
                 if is_shared:
                     sharing.share(window, ["tcp_stalls", "socket_answer"])
                     made = window.execute(TEMPORARY).fetchall()
-                    assert made == [("process",), ("socket_answer",), ("thread",), ("thread_name",)]
+                    assert made == [("process",), ("socket_answer",), ("thread",)]
                 answers[is_shared].append(window.execute("FROM socket_answer ORDER BY ALL").fetchall())
     assert answers[0] == answers[1]
     assert answers[0][0] != answers[0][1]

@@ -102,6 +102,8 @@ class Simulation:
             if self.chance.random() < self.snapshot_ratio:
                 self.snapshot()
             thread = self.chance.choice(self.chance.choice(self.procs).threads)
+            if self.chance.random() < 0.01:
+                self.record.comm(self.tick(), thread.of.pid, thread.tid, f"name{self.chance.randrange(4)}")
             if thread.call is None:
                 self.enter(thread)
             elif self.chance.random() < 0.7:

@@ -93,13 +93,22 @@ WITH call AS (
     max(struct_pack(exit_ts_ns := exit_ts_ns, name := name, utid := utid, name_id := name_id)) FILTER (NOT is_write) AS got
   FROM turn
   GROUP BY upid, fd, since_ts_ns, turn
+), named AS (
+  -- The first name of a process also holds for the time before it; names at one time are the last of them.
+  SELECT t.upid, n.name_id, CASE WHEN row_number() OVER names = 1 THEN -4611686018427387904 ELSE n.ts_ns END AS since_ts_ns
+  FROM process AS p
+  JOIN thread AS t ON t.upid = p.upid AND t.tid = p.pid
+  JOIN thread_name AS n USING (utid)
+  WINDOW names AS (PARTITION BY t.upid ORDER BY n.ts_ns, n.name_id)
+  QUALIFY row_number() OVER names = 1 OR lead(n.ts_ns) OVER names IS DISTINCT FROM n.ts_ns
 )
 SELECT
   a.written.exit_ts_ns AS ts_ns, a.got.exit_ts_ns AS answer_ts_ns, a.got.exit_ts_ns - a.written.exit_ts_ns AS gap_ns,
-  a.upid, a.got.utid AS utid, a.got.name_id AS name_id, a.written.utid AS writer_utid, a.fd,
+  a.upid, a.got.utid AS utid, a.got.name_id AS name_id, m.name_id AS process_name_id, a.written.utid AS writer_utid, a.fd,
   nullif(a.since_ts_ns, -4611686018427387904) AS since_ts_ns, s.family, s.local, s.peer, s.is_client,
   a.write_count, a.write_bytes, a.written.bytes AS write_last_bytes, a.written.name AS write_name, a.got.name AS read_name
 FROM answer AS a
 JOIN socket_end AS s ON s.upid = a.upid AND s.fd = a.fd AND s.since_ts_ns = a.since_ts_ns
+ASOF LEFT JOIN named AS m ON m.upid = a.upid AND a.got.exit_ts_ns >= m.since_ts_ns
 WHERE a.write_count > 0 AND a.got IS NOT NULL
 ORDER BY ts_ns, a.upid, a.fd

@@ -215,7 +215,18 @@ impl Timelines {
         });
         let upids: Vec<_> = threads.all.iter().map(|thread| thread.upid).collect();
         let upid_of = |utid: u32| upids.get(utid as usize).copied().flatten();
-        let (history, turns, is_whole) = self.descriptors.settle(facts, start, processes.collect(), upid_of);
+        let (history, mut turns, is_whole) = self.descriptors.settle(facts, start, processes.collect(), upid_of);
+        if !turns.is_empty() {
+            for (id, name) in (0..).zip(&threads.names).filter(|(_, name)| name.comm.is_some()) {
+                let thread = threads.all.get(name.utid as usize);
+                if let Some((upid, tid)) = thread.and_then(|thread| Some((thread.upid?, thread.tid)))
+                    && threads.processes.get(upid as usize).is_some_and(|process| process.pid == tid)
+                {
+                    turns.add_name(upid, ts(name.since).unwrap_or(0), id);
+                }
+            }
+            turns.sort_names();
+        }
         (Arc::new(syscalls::RowFacts { start, names, history, upids }), turns, is_whole)
     }
 

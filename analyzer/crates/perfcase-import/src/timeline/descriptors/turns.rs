@@ -9,6 +9,7 @@ use super::facts::{Deed, Fact, MAKERS};
 use super::history::{BEFORE, Key, Listed};
 use super::names::{Things, family_name};
 use super::sockets::{Sockets, bracketed};
+use crate::model::NameId;
 use crate::tables::SocketTurnRow;
 
 const NO_SOCKET: u32 = u32::MAX;
@@ -61,6 +62,8 @@ pub(crate) struct Turns {
     places: HashMap<Key, (u32, u32)>,
     births: Vec<Birth>,
     sockets: Vec<Socket>,
+    /// The names of each process's main thread, with the times from when on it had them, in the order of time.
+    names: HashMap<u32, Vec<(i64, NameId)>>,
 }
 
 /// What a fact or a snapshot says about a descriptor here.
@@ -140,6 +143,23 @@ impl Turns {
         }
     }
 
+    /// Adds the names of a process. Times are in ns since the capture's start.
+    pub(crate) fn add_name(&mut self, upid: u32, since: i64, name: NameId) {
+        self.names.entry(upid).or_default().push((since, name));
+    }
+
+    /// Puts the names in the order of time.
+    pub(crate) fn sort_names(&mut self) {
+        self.names.values_mut().for_each(|names| names.sort_unstable());
+    }
+
+    /// Gives the name that a process had at a time. The first one also holds for the time before it.
+    fn name_at(&self, upid: u32, ts: i64) -> Option<NameId> {
+        let names = self.names.get(&upid)?;
+        let later = names.partition_point(|(since, _)| *since <= ts);
+        names.get(later.saturating_sub(1)).map(|(_, name)| *name)
+    }
+
     /// Tells whether no descriptor was a socket.
     pub(crate) fn is_empty(&self) -> bool {
         self.places.is_empty()
@@ -171,6 +191,7 @@ impl Turns {
         if written.count == 0 {
             return;
         }
+        let since = birth.since;
         push(SocketTurnRow {
             ts_ns: written.last_ts,
             answer_ts_ns: call.end,
@@ -178,9 +199,10 @@ impl Turns {
             upid: call.upid,
             utid: call.utid,
             name_id: Some(call.name_id),
+            process_name_id: self.name_at(call.upid, call.end),
             writer_utid: written.last_utid,
             fd: call.fd,
-            since_ts_ns: (birth.since != BEFORE).then_some(birth.since),
+            since_ts_ns: (since != BEFORE).then_some(since),
             family: socket.family.as_deref().map(str::as_bytes),
             local: socket.local.as_deref().map(str::as_bytes),
             peer: socket.peer.as_deref().map(str::as_bytes),
