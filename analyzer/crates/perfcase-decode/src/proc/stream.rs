@@ -1,6 +1,8 @@
 //! The frames of `proc/snapshots` (schema/README.md): a line for each frame, and the bytes of a file after its line.
 //! After a damage the reader continues with the next line that is a frame.
 
+use std::ops::Range;
+
 /// The longest first line of a frame in bytes: numbers and a path.
 const LINE_BYTES_MAX: usize = 8192;
 
@@ -75,6 +77,35 @@ pub struct Step<'a> {
     pub damage: Option<Damage>,
     /// Where the next frame begins.
     pub next: usize,
+}
+
+/// The place of a file that was found in the stream. Nearly all frames are files, and their lines need not be parsed again.
+pub struct FilePlace {
+    clock_ns: i64,
+    path: Range<usize>,
+    bytes: Range<usize>,
+    next: usize,
+}
+
+impl FilePlace {
+    /// Gives the place of a step of this stream; None if it is no whole file, or of another stream.
+    pub fn of(step: &Step<'_>, stream: &[u8]) -> Option<FilePlace> {
+        let Some(Frame::File { clock_ns, path, bytes }) = step.frame else { return None };
+        let place = |part: &[u8]| {
+            let start = (part.as_ptr() as usize).checked_sub(stream.as_ptr() as usize)?;
+            let place = start..start.checked_add(part.len())?;
+            (place.end <= stream.len()).then_some(place)
+        };
+        let is_whole = step.damage.is_none();
+        is_whole.then_some(FilePlace { clock_ns, path: place(path.as_bytes())?, bytes: place(bytes)?, next: step.next })
+    }
+
+    /// Gives the step again.
+    pub fn step<'a>(&self, stream: &'a [u8]) -> Option<Step<'a>> {
+        let path = std::str::from_utf8(stream.get(self.path.clone())?).ok()?;
+        let frame = Frame::File { clock_ns: self.clock_ns, path, bytes: stream.get(self.bytes.clone())? };
+        Some(Step { frame: Some(frame), damage: None, next: self.next })
+    }
 }
 
 /// Writes a snapshot of files that were all read at `clock_ns`. It has no wall-clock time.
@@ -270,5 +301,25 @@ mod tests {
             }
             all(&bytes);
         }
+    }
+
+    #[test]
+    fn the_place_of_a_whole_file_gives_its_step_again() {
+        let mut stream = Vec::new();
+        write(&mut stream, 5, 1, [("/proc/stat", &b"cpu 1"[..])]);
+        let mut at = 0;
+        let mut files = 0;
+        while let Some(step) = read(&stream, at) {
+            match FilePlace::of(&step, &stream) {
+                Some(place) => {
+                    files += 1;
+                    assert_eq!(place.step(&stream).as_ref(), Some(&step));
+                    assert!(FilePlace::of(&step, &stream[..stream.len() / 4]).is_none(), "of another stream");
+                }
+                None => assert!(!matches!(step.frame, Some(Frame::File { .. }))),
+            }
+            at = step.next;
+        }
+        assert_eq!(files, 1);
     }
 }

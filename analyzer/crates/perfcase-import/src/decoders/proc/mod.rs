@@ -7,10 +7,9 @@ mod socket;
 mod system;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use perfcase_archive::{Content, Issue};
-use perfcase_decode::proc::stream::{self, Damage, Frame, Step};
+use perfcase_decode::proc::stream::{self, Damage, Frame};
 use perfcase_decode::proc::{devices, page, thread};
 
 use crate::session::{Session, SourceId};
@@ -90,7 +89,7 @@ struct Snapshots {
     /// Its time.
     next: Option<i64>,
     /// The frame itself, if it is a complete file.
-    ahead: Option<Ahead>,
+    ahead: Option<stream::FilePlace>,
     /// The latest time: times never go back, even if a damaged line has an earlier one.
     clock_ns: i64,
     source: SourceId,
@@ -110,32 +109,6 @@ struct Snapshots {
     is_after_reboot: bool,
 }
 
-/// The places of a file that was found in the stream: nearly all frames are files, and their lines are parsed once.
-struct Ahead {
-    clock_ns: i64,
-    path: Range<usize>,
-    bytes: Range<usize>,
-    next: usize,
-}
-
-impl Ahead {
-    fn of(step: &Step<'_>, stream: &[u8]) -> Option<Ahead> {
-        let Some(Frame::File { clock_ns, path, bytes }) = step.frame else { return None };
-        let place = |part: &[u8]| {
-            let start = (part.as_ptr() as usize).checked_sub(stream.as_ptr() as usize)?;
-            Some(start..start.checked_add(part.len())?)
-        };
-        let is_whole = step.damage.is_none();
-        is_whole.then_some(Ahead { clock_ns, path: place(path.as_bytes())?, bytes: place(bytes)?, next: step.next })
-    }
-
-    fn step<'a>(&self, stream: &'a [u8]) -> Option<Step<'a>> {
-        let path = std::str::from_utf8(stream.get(self.path.clone())?).ok()?;
-        let frame = Frame::File { clock_ns: self.clock_ns, path, bytes: stream.get(self.bytes.clone())? };
-        Some(Step { frame: Some(frame), damage: None, next: self.next })
-    }
-}
-
 /// ENOENT and ESRCH: the thread ended after it was listed and before it was read.
 const VANISHED: [i32; 2] = [2, 3];
 
@@ -146,7 +119,7 @@ impl Snapshots {
         while let Some(step) = stream::read(&self.content, self.at) {
             if let Some(frame) = &step.frame {
                 self.next = Some(frame.clock_ns().max(self.clock_ns));
-                self.ahead = Ahead::of(&step, &self.content);
+                self.ahead = stream::FilePlace::of(&step, &self.content);
                 return;
             }
             self.damage.extend(step.damage.map(|damage| (self.at as u64, damage)));
