@@ -43,18 +43,23 @@ class Capture:
         """Where it lies."""
         return FOLDER / self.file
 
-    def made(self) -> Path:
-        """Return the path of the recording, made now if it is not there."""
+    def made(self) -> Path | None:
+        """Return the path of the recording, made now if it is not there; None, with a line that says so, where it cannot be made."""
         if not self.path.exists():
             FOLDER.mkdir(parents=True, exist_ok=True)
             partial = self.path.with_name(f"partial-{self.path.name}")
             command = [word.format(file=partial) for word in self.command]
-            if shutil.which(command[0]) is None:
-                sys.exit(f"bench: {command[0]} is not installed")
-            subprocess.run(
-                command, check=True, env={**os.environ, "PERFCASE_BENCH_BYTES": str(self.megabytes * 1_000_000)}
-            )
+            environment = {**os.environ, "PERFCASE_BENCH_BYTES": str(self.megabytes * 1_000_000)}
+            is_there = shutil.which(command[0]) is not None
+            if not is_there or subprocess.run(command, check=False, env=environment).returncode != 0:
+                why = "failed" if is_there else "is not installed"
+                print(f"{self.name}: cannot be recorded here: {command[0]} {why}")
+                partial.unlink(missing_ok=True)
+                return None
             partial.rename(self.path)
+            about = partial.with_name(f"{partial.name}.txt")
+            if about.exists():
+                about.rename(self.path.with_name(f"{self.path.name}.txt"))
         return self.path
 
 
@@ -67,6 +72,7 @@ _PERF = ("perf script", "perf report", "perf sched timehist", "perf trace -s", "
 CAPTURES = (
     _big("50MB", 50, _PERF),
     _big("350MB", 350, _PERF),
+    _big("1GB", 1100, ("perf script", "perf sched timehist", "perf trace -s")),
     _big("2GB", 2000, ("perf script", "perf sched timehist", "perf trace -s"), is_long=True),
     _big("20GB", 20_000, ("perf trace -s",), is_long=True),
     Capture(

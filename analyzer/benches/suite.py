@@ -61,6 +61,8 @@ PROFILE = "profile of the import"
 def rows_of(capture: Capture, runs: int, parts: Collection[str]) -> Iterator[Row]:
     """Measure these parts on one recording."""
     file = capture.made()
+    if file is None:
+        return
     with tempfile.TemporaryDirectory(prefix="bench-", dir=FOLDER) as scratch:
         place = Path(scratch)
         case = place / "a.case"
