@@ -272,17 +272,17 @@ def main() -> None:
     if unknown := set(names) - {capture.name for capture in CAPTURES}:
         parser.error(f"no capture {', '.join(sorted(unknown))}: there are {', '.join(c.name for c in CAPTURES)}")
     print(f"{'':44}{'best':>9}{'median':>9}{'cpu':>9}{'resident':>12}{'anonymous':>12}{'writes':>11}")
-    rows = [
-        row
-        for capture in CAPTURES
-        if capture.name in names
-        for row in rows_of(capture, given.runs, given.parts.split(","))
-    ]
-    about = machine()
-    if given.json:
-        given.json.write_text(json.dumps({"machine": about, "rows": [asdict(row) for row in rows]}, indent=1) + "\n")
-    if given.doc:
-        given.doc.write_text(document(rows, about))
+    about, rows = machine(), []
+    for capture in CAPTURES:
+        if capture.name in names:
+            rows += rows_of(capture, given.runs, given.parts.split(","))
+            # After each: what is measured is not lost when the next is stopped.
+            if given.json:
+                given.json.write_text(
+                    json.dumps({"machine": about, "rows": [asdict(row) for row in rows]}, indent=1) + "\n"
+                )
+            if given.doc:
+                given.doc.write_text(document(rows, about))
 
 
 if __name__ == "__main__":
