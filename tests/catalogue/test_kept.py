@@ -117,6 +117,22 @@ def test_a_view_of_many_rows_is_not_kept(case: store.Case, monkeypatch: pytest.M
     assert [*(case.folder / "kept").glob("*-cpu_summary.parquet")]
 
 
+@pytest.mark.parametrize("value", ["'\x1b[31mx'", "-1", "[1, 2]"])
+def test_the_files_of_a_stranger_do_not_break_the_report(case: store.Case, value: str) -> None:
+    """Of other types, with a severity that there is not."""
+    keep_answers(case)
+    wanted = succeed("report", case.folder)
+    for path in (case.folder / "kept").glob("*.parquet"):
+        with query.duckdb.connect() as writer:
+            writer.from_parquet(str(path).replace("[", "[[]").replace("*", "[*]")).create("one")
+            names = [row[0] for row in writer.execute("DESCRIBE one").fetchall()]
+            columns = ", ".join(f'{value} AS "{name}"' for name in names)
+            writer.execute(f"COPY (SELECT {columns}) TO ? (FORMAT parquet)", [str(path)])
+    told = succeed("report", case.folder)
+    assert "\x1b" not in told
+    assert told.split("\n\n")[0] == wanted.split("\n\n")[0], "the findings are worked out"
+
+
 def test_the_report_reads_what_is_kept(case: store.Case) -> None:
     keep_answers(case)
     (path,) = (case.folder / "kept").glob("*-scheduler_summary.parquet")

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +24,7 @@ from perfcase.case import query
 from perfcase.case.database import views_hash
 from perfcase.case.sharing import FINDINGS, share, share_findings
 from perfcase.case.wholeness import KEPT
+from perfcase.catalogue.rules import SEVERITIES
 from perfcase.catalogue.schema import literal, quote
 from perfcase.catalogue.views import load_views, parameters
 from perfcase.lazy import duckdb
@@ -43,6 +44,8 @@ _MADE_BY = (
 )
 """The modules that what is kept depends on, besides schema/."""
 _WORKING = ".working-"
+Types = Mapping[tuple[str, str], str]
+"""By view and column."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,8 @@ def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
     kept = kept_of(connection, FINDINGS)
     # What fired and what could be judged are of one working out: both or none.
     if kept and all(kept.has(f"{view}.parquet") for view in FINDINGS):
-        if all(_show(connection, kept, view) for view in FINDINGS):
+        types = _types(connection)
+        if all(_show(connection, kept, view, types) for view in FINDINGS) and not _has_fakes(connection):
             return
         for view in FINDINGS:
             connection.execute(f"DROP TABLE IF EXISTS temp.{quote(view)}")
@@ -172,7 +176,8 @@ def have_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> N
     """Prepare views for queries: from the cache, else as temporary tables, each worked out once; the cache then has those of
     few rows. A view that cannot be worked out is left to its reader, who says so."""
     kept = kept_of(connection, views)
-    new = [view for view in views if not (kept and kept.has(f"{view}.parquet") and _show(connection, kept, view))]
+    types = _types(connection) if kept else {}
+    new = [v for v in views if not (kept and kept.has(f"{v}.parquet") and _show(connection, kept, v, types))]
     # Twice: what is asked for once would stay a view.
     share(connection, [*new, *new])
     if kept and new:
@@ -190,15 +195,35 @@ def recall_view(connection: duckdb.DuckDBPyConnection, view: str) -> None:
 def recall_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> None:
     """Prepare those of the views for queries that the cache has."""
     kept = kept_of(connection, views)
+    types = _types(connection) if kept else {}
     for view in views:
         if kept and kept.has(f"{view}.parquet"):
-            _show(connection, kept, view)
+            _show(connection, kept, view, types)
 
 
-def _show(connection: duckdb.DuckDBPyConnection, kept: Kept, view: str) -> bool:
-    """Put what is kept before the view of the same name. Return whether it can be read."""
+def _has_fakes(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Return whether there are findings that no rule can have made."""
+    severities = ", ".join(map(literal, SEVERITIES))
+    asked = f"SELECT 1 FROM finding WHERE (severity IN ({severities}) AND (finding || subject || message || title) IS NOT NULL) IS NOT TRUE"
+    return bool(connection.execute(asked).fetchall())
+
+
+def _types(connection: duckdb.DuckDBPyConnection) -> Types:
+    """Return the types of the columns of all views."""
+    rows = connection.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal AND database_name <> 'temp'"
+    ).fetchall()
+    return {(view, column): kind for view, column, kind in rows}
+
+
+def _show(connection: duckdb.DuckDBPyConnection, kept: Kept, view: str, types: Types) -> bool:
+    """Put what is kept before the view of the same name. Return whether it can be read as what the view has."""
     path = literal(str(kept.path(f"{view}.parquet")))
-    columns = ", ".join(quote(column.name) for column in load_views()[view].columns)
+    names = [column.name for column in load_views()[view].columns]
+    if any((view, name) not in types for name in names):
+        return False
+    # The file of a stranger may have other types.
+    columns = ", ".join(f"{quote(name)}::{types[view, name]} AS {quote(name)}" for name in names)
     try:
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS SELECT {columns} FROM read_parquet({path})"
