@@ -119,7 +119,7 @@ def test_a_view_of_many_rows_is_not_kept(case: store.Case, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("value", ["'\x1b[31mx'", "-1", "[1, 2]"])
 def test_the_files_of_a_stranger_do_not_break_the_report(case: store.Case, value: str) -> None:
-    """Of other types, with a severity that there is not."""
+    """The kept files are replaced by others: wrong types, a severity that no rule has."""
     keep_answers(case)
     wanted = succeed("report", case.folder)
     for path in (case.folder / "kept").glob("*.parquet"):
