@@ -92,8 +92,7 @@ CAPTURES = (
     ),
     Capture(
         "trace.dat", "switches, wakeups and system calls of trace-cmd", "trace.dat",
-        ("trace-cmd", "record", "-q", "-b", "200000", "-F", "-c", "-e", "sched", "-e", "raw_syscalls", "-o", "{file}",
-         "stress-ng", "--quiet", "--switch", "2", "--switch-method", "pipe", "--switch-ops", "200000"),
+        (str(HERE / "record_trace.sh"), "{file}"),
         ("trace-cmd report",),
     ),
 )  # fmt: skip

