@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from perfcase.case import query, sharing, store
 from perfcase.case.window import move, open_window
 from perfcase.catalogue.views import load_views
+from tests.support.cli import perfcase
 from tests.support.imports import imported
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +40,37 @@ def test_the_findings_are_the_same(sample: str) -> None:
             answers.append([connection.execute(f"FROM {name}").fetchall() for name in sharing.FINDINGS])
     assert answers[0] == answers[1]
     assert answers[0][0]
+
+
+def test_a_rule_that_fails_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Such as one that needs more memory than there is. It is not judged, the command ends with its error, and nothing is kept."""
+    file = ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase"
+    folder = imported(file).folder
+    with query.connect(folder) as connection:
+        rows = connection.execute("FROM finding").fetchall()
+    broken = rows[0][0]
+    of_rule = sharing.fired
+    fails = "SELECT '', '', '', error('it takes too much') AS message, 0.0"
+    monkeypatch.setattr(sharing, "fired", lambda rule: fails if rule.name == broken else of_rule(rule))
+    with query.connect(folder) as connection:
+        assert [str(error) for error in sharing.share_findings(connection)] == [
+            "Invalid Input Error: it takes too much"
+        ]
+        assert connection.execute("FROM finding").fetchall() == [row for row in rows if row[0] != broken]
+        told = f"SELECT is_judged, missing FROM finding_coverage WHERE finding = '{broken}'"
+        assert connection.execute(told).fetchall() == [(False, "Invalid Input Error: it takes too much")]
+    place = Path(shutil.copytree(folder, tmp_path / "a.case", ignore=shutil.ignore_patterns("kept")))
+    done = perfcase("findings", place)
+    assert (done.returncode, done.stderr) == (5, "perfcase: Invalid Input Error: it takes too much\n")
+    assert f"not judged: {broken} (Invalid Input Error: it takes too much)" in " ".join(done.stdout.split())
+    assert not (place / "kept").exists()
+
+
+def test_a_full_disk_is_told_from_too_little_memory() -> None:
+    error = query.duckdb.OutOfMemoryException("Out of Memory Error: failed to offload data block of size 160.0 KiB")
+    told = query.sql_error(error)
+    assert "too little free disk space" in told.message
+    assert "TMPDIR" in str(told.hint)
 
 
 def test_what_only_rules_read_that_cannot_fire_is_not_worked_out() -> None:

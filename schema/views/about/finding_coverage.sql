@@ -6,15 +6,16 @@
 -- diff no: perfcase findings says for each capture what could not be judged
 -- as in finding_rule: finding, title
 -- column is_judged: true if the capture has what the rule looks at; if such a rule did not fire, it found no problem
--- column missing: what the capture lacks for this rule
+-- column missing: what the capture lacks for this rule, or why it cannot be worked out
 -- as in view_coverage: reason, how, remedy
 WITH enough AS (
 @enough
 )
 SELECT
-  r.finding, r.title, c.is_fed IS NOT FALSE AND e.is_enough IS TRUE AS is_judged,
+  r.finding, r.title, c.is_fed IS NOT FALSE AND e.is_enough IS TRUE AND e.failure IS NULL AS is_judged,
   CASE
     WHEN c.is_fed IS FALSE THEN 'nothing in ' || c.missing_tables
+    WHEN e.failure IS NOT NULL THEN e.failure
     WHEN e.is_enough IS NOT TRUE THEN r.not_judged
   END AS missing,
   CASE WHEN NOT c.is_fed THEN c.reason END AS reason,

@@ -27,6 +27,7 @@ from perfcase.case.wholeness import KEPT
 from perfcase.catalogue.rules import SEVERITIES
 from perfcase.catalogue.schema import literal, quote
 from perfcase.catalogue.views import load_views, parameters
+from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
 _SIZE_MAX = 8 << 20
@@ -150,26 +151,30 @@ def _code_hash() -> str:
     return digest.hexdigest()
 
 
-def have_findings(connection: duckdb.DuckDBPyConnection) -> None:
-    """Prepare the views of the findings for queries: from the cache, else as temporary tables."""
+def have_findings(connection: duckdb.DuckDBPyConnection) -> list[PerfcaseError]:
+    """Prepare the views of the findings for queries: from the cache, else as temporary tables.
+
+    Return why rules could not be worked out, which are then not judged. Findings that lack some are not kept.
+    """
     kept = kept_of(connection, FINDINGS)
     # What fired and what could be judged are of one working out: both or none.
     if kept and all(kept.has(f"{view}.parquet") for view in FINDINGS):
         types = _types(connection)
         if all(_show(connection, kept, view, types) for view in FINDINGS) and not _has_fakes(connection):
-            return
+            return []
         for view in FINDINGS:
             connection.execute(f"DROP TABLE IF EXISTS temp.{quote(view)}")
     try:
-        share_findings(connection)
+        failures = share_findings(connection)
     except duckdb.InterruptException:
         raise
-    except duckdb.Error:
-        # The query for the findings reports a rule that fails.
-        return
-    if kept:
+    except duckdb.Error as error:
+        # The query for the findings reports it, too.
+        return [query.sql_error(error)]
+    if kept and not failures:
         with suppress(OSError, duckdb.Error):
             _keep(connection, kept, FINDINGS)
+    return failures
 
 
 def have_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> None:

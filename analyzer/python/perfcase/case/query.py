@@ -252,14 +252,20 @@ def sql_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise _sql_error(error) from error
+        raise sql_error(error) from error
 
 
-def _sql_error(error: duckdb.Error) -> PerfcaseError:
+def sql_error(error: duckdb.Error) -> PerfcaseError:
     """Return DuckDB's error as ours, on one line, its hint kept apart."""
     text = str(error).split("\n\nLINE")[0].split("\nLINE ")[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = lines[0] if lines else "the query failed"
+    if isinstance(error, duckdb.OutOfMemoryException) and "offload" in first:
+        place = Path(budget.spill_folder()).parent
+        remedy = "free some, set TMPDIR to a folder with more room, or give it more memory: --memory 2G"
+        return PerfcaseError(
+            "environment", f"{place}: too little free disk space for what the question puts aside", remedy
+        )
     if isinstance(error, duckdb.OutOfMemoryException):
         remedy = "ask for less, such as --only window=10s..20s, or give it more: --memory 2G"
         return PerfcaseError("environment", "the question needs more memory than it may take", remedy)

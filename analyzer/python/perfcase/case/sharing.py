@@ -12,11 +12,13 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import cache
 
+from perfcase.case.query import sql_error
 from perfcase.case.window import is_cut
 from perfcase.catalogue.rules import Rule, enough, fired, judged, load_rules, sorted_findings
 from perfcase.catalogue.schema import literal, quote
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, with_dependencies
+from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
 _NEVER = ("stack_weight", "fd_call")
@@ -50,12 +52,15 @@ def _share(connection: duckdb.DuckDBPyConnection, wanted: Counter[str], rules: C
                 raise
 
 
-def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
+def share_findings(connection: duckdb.DuckDBPyConnection) -> list[PerfcaseError]:
     """Make temporary tables of the findings: one rule after the other, as all at once take the memory of all. A rule whose
     tables have no rows is not asked.
 
+    Return why rules could not be worked out, which are then not judged; the others are.
+
     Raises:
-        duckdb.Error: a rule cannot be worked out.
+        duckdb.InterruptException: somebody stopped it.
+        duckdb.Error: what all rules need cannot be worked out.
     """
     connection.execute("CREATE OR REPLACE TEMP TABLE view_coverage AS FROM view_coverage").fetchall()
     fed = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'finding' AND is_fed").fetchall()
@@ -66,19 +71,29 @@ def share_findings(connection: duckdb.DuckDBPyConnection) -> None:
     _share(connection, Counter(["finding", *asked]), rules)
     for table in (
         "fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE)",
-        "enough (finding VARCHAR, is_enough BOOLEAN)",
+        "enough (finding VARCHAR, is_enough BOOLEAN, failure VARCHAR)",
     ):
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}").fetchall()
+    failures = []
     for rule in load_rules().values():
-        if (rule.name,) in fed:
-            connection.execute(f"INSERT INTO fired {fired(rule)}").fetchall()
-            connection.execute(f"INSERT INTO enough {enough(rule)}").fetchall()
-        else:
-            connection.execute(f"INSERT INTO enough VALUES ({literal(rule.name)}, NULL)").fetchall()
+        failure = "NULL"
+        try:
+            if (rule.name,) in fed:
+                connection.execute(f"INSERT INTO enough {enough(rule)}").fetchall()
+                connection.execute(f"INSERT INTO fired {fired(rule)}").fetchall()
+                continue
+        except duckdb.Error as error:
+            if isinstance(error, duckdb.InterruptException):
+                raise
+            failures.append(sql_error(error))
+            failure = literal(str(failures[-1]))
+        connection.execute(f"DELETE FROM enough WHERE finding = {literal(rule.name)}").fetchall()
+        connection.execute(f"INSERT INTO enough VALUES ({literal(rule.name)}, NULL, {failure})").fetchall()
     connection.execute(f"CREATE OR REPLACE TEMP TABLE finding AS {sorted_findings('fired')}").fetchall()
     connection.execute(f"CREATE OR REPLACE TEMP TABLE finding_coverage AS {judged('enough')}").fetchall()
     for table in ("fired", "enough"):
         connection.execute(f"DROP TABLE temp.{table}").fetchall()
+    return failures
 
 
 def forget(connection: duckdb.DuckDBPyConnection) -> None:

@@ -136,8 +136,9 @@ def fired(rule: Rule) -> str:
 
 
 def enough(rule: Rule) -> str:
-    """Return the SELECT of whether a capture has enough for a rule, with its name."""
-    return f"SELECT {literal(rule.name)} AS finding, {f'({rule.judged_when})' if rule.judged_when else 'true'} AS is_enough"
+    """Return the SELECT of whether a capture has enough for a rule, with its name. A rule that fails here has no reason yet."""
+    is_enough = f"({rule.judged_when})" if rule.judged_when else "true"
+    return f"SELECT {literal(rule.name)} AS finding, {is_enough} AS is_enough, NULL::VARCHAR AS failure"
 
 
 def judged(relation: str) -> str:

@@ -34,11 +34,14 @@ def command(
 
     The output also says which rules could not be judged. docs/findings.md and the table finding_rule document the rules: the
     condition, the meaning, what to look at next. --format csv, json, arrow and parquet write the view finding; standard
-    error then says what was not judged. The exit code is 0 even if there are findings; --fail-on changes that.
+    error then says what was not judged. The exit code is 0 even if there are findings; --fail-on changes that. A rule that
+    takes more memory or disk than there is ends the command with an error, after the others.
 
     Example: perfcase findings incident.perfcase --fail-on critical
     """
     with opened(file, debug_dir, only) as case:
         found = findings.run(request, case)
         found.write(output)
+        if found.failures:
+            raise found.failures[0]
         return FOUND if fail_on is not None and found.has_fired(fail_on) else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from perfcase.case.kept import have_findings
 from perfcase.case.opening import Opened
 from perfcase.catalogue.rules import SEVERITIES
 from perfcase.catalogue.schema import literal
+from perfcase.errors import PerfcaseError
 from perfcase.operations import fields
 from perfcase.operations.request import BaseRequest, Option
 from perfcase.operations.result import Rows, say, select
@@ -29,11 +31,13 @@ class Request(BaseRequest):
 class Result(Rows):
     """The rows of the view finding, the most severe first; with ``rules`` the rows of finding_coverage."""
 
-    def __init__(self, request: Request, case: Opened) -> None:
+    def __init__(self, request: Request, case: Opened, failures: Sequence[PerfcaseError]) -> None:
         view = "finding_coverage" if request.rules else "finding"
         super().__init__(select(case.connection, f"SELECT * FROM {view}", request.limit), request.fmt, request.limit)
         self._request = request
         self._case = case
+        self.failures = failures
+        """Why rules could not be worked out. They are not judged."""
 
     def write(self, output: Path | None = None) -> None:
         """Write the rows, and on standard error which rules could not be judged. A table without a limit is a page for people instead."""
@@ -66,7 +70,6 @@ def run(request: Request, case: Opened) -> Result:
     """Return every rule that fired, with its figures; or every rule.
 
     Raises:
-        PerfcaseError: a rule fails (sql).
+        PerfcaseError: what all rules need cannot be worked out (environment, sql).
     """
-    have_findings(case.connection)
-    return Result(request, case)
+    return Result(request, case, have_findings(case.connection))

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from perfcase.case.coverage import why_empty
+from perfcase.case.query import sql_error
 from perfcase.catalogue.histogram import added_up, keys_of
 from perfcase.catalogue.schema import literal, quote
 from perfcase.catalogue.views import load_views
@@ -86,7 +87,7 @@ class Page:
         """Say why something is not here. An interrupted query is no failure: it ends the report."""
         if isinstance(error, duckdb.InterruptException):
             raise error
-        self.line(f"(cannot be worked out: {safe(str(error).splitlines()[0])})", "warning")
+        self.line(f"(cannot be worked out: {safe(str(sql_error(error)))})", "warning")
 
     def put(self, block: Block) -> None:
         """Add a block to the last section."""
