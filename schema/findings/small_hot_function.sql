@@ -11,7 +11,8 @@
 -- source: frame_label, perf_event, sample, stack_weight
 -- evidence: SELECT event, symbol, self_count, self_ratio, caller_count, path_count, top_caller, top_path_ratio FROM small_hot_functions
 --   WHERE event SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?'
--- judged when: SELECT count(*) > 0 FROM stack_weight WHERE event SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?' AND len(labels) > 1
+-- judged when: SELECT EXISTS (FROM sample JOIN perf_event USING (event_id) JOIN stack_folded USING (stack_id)
+--   WHERE name SIMILAR TO '(cpu-cycles|cycles|cpu-clock|task-clock)([:/].*)?' AND len(labels) > 1)
 -- not judged: CPU samples with callchains; perfcase-record takes them by default (perf record -g)
 WITH threshold AS (
   SELECT 0.1 AS busy_ratio, 0.25 AS warning_ratio, 50 AS samples, 10 AS paths, 0.5 AS path_ratio

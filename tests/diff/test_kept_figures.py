@@ -14,7 +14,7 @@ from perfcase.catalogue.views import load_views
 from perfcase.cli.import_command import keep_answers
 from perfcase.diff import collect as collecting
 from perfcase.diff import rank as ranking
-from perfcase.diff.collect import Collected, Figure, collect, is_kept, read_kept, to_keep
+from perfcase.diff.collect import Collected, Figure, collect, read_kept, to_keep
 from perfcase.diff.rank import Ranking, rank
 from perfcase.diff.sides import count_per, opened_sides
 from tests.support.imports import SAMPLES, imported
@@ -94,10 +94,10 @@ def test_another_parameter_has_its_own(cases: Cases) -> None:
     with query.connect(cases[0].folder) as connection:
         usual = collect(connection, view)
         connection.execute("SET VARIABLE interval_ns = 500000000")
-        assert not is_kept(connection, view)
+        assert kept.kept_of(connection, [view.name]) is None
         assert collect(connection, view) != usual
         connection.execute("RESET VARIABLE interval_ns")
-        assert is_kept(connection, view)
+        assert kept.kept_of(connection, [view.name]).has(f"{view.name}.json")
         assert collect(connection, view) == usual
 
 

@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 from perfcase.case import query, store
+from perfcase.diff.compare import Side
 from perfcase.diff.shape import SAMPLES_MIN, shape
 from perfcase.diff.sides import opened_sides
 from perfcase.diff.stack_page import compare_stacks
@@ -87,7 +88,7 @@ def recorded(sample: Callable[[str], Path]) -> Path:
 
 def test_two_random_halves_of_a_recording_have_the_same_shape(recorded: Path) -> None:
     with query.connect(recorded) as connection:
-        found = profiles(connection, connection)[0]
+        found = profiles(*[Side(connection, "x", 1, 1)] * 2)[0]
         event, unit = found.event, found.unit
         halves = [profile(connection, event, unit, f"hash(sample_id) % 2 = {half}") for half in (0, 1)]
         whole = profile(connection, event, unit, None)
@@ -194,6 +195,7 @@ def test_stacks_are_matched_by_names(two: tuple[duckdb.DuckDBPyConnection, duckd
 
 
 def test_an_event_that_only_one_has(two: tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection]) -> None:
-    assert [side.event for side in profiles(*two)] == ["cpu-clock", "cpu-clock"]
+    sides = [Side(connection, "x", 1, 1) for connection in two]
+    assert [side.event for side in profiles(*sides)] == ["cpu-clock", "cpu-clock"]
     with pytest.raises(PerfcaseError, match="no samples of an event cycles"):
-        profiles(*two, "cycles")
+        profiles(*sides, "cycles")

@@ -27,31 +27,37 @@
 -- column ambiguous_on_cpu_ns [ns]: the part of on_cpu_ns that missing switches make doubtful
 -- column open_on_cpu_ns [ns]: time on a CPU that the end of the capture cut
 -- column open_off_cpu_ns [ns]: time off the CPU that the end of the capture cut
-WITH times AS (
+WITH state AS (
+  -- Few rows of many: names, and what each state counts for, are then asked of these.
+  SELECT utid, name_id, state, next_state, is_ambiguous, is_open, sum(duration_ns) AS ns, count(*) AS number,
+    min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
+  FROM followed_state
+  WHERE state <> 'idle'
+  GROUP BY utid, name_id, state, next_state, is_ambiguous, is_open
+), times AS (
   SELECT
     s.utid, coalesce(n.comm, t.comm) AS comm, t.tid, t.pid,
-    @total_or_zero(duration_ns, state = 'running' AND NOT is_open) AS on_cpu_ns,
-    @total_or_zero(duration_ns, state IN ('runnable', 'runnable_preempted') AND NOT is_open)
+    @total_or_zero(ns, state = 'running' AND NOT is_open) AS on_cpu_ns,
+    @total_or_zero(ns, state IN ('runnable', 'runnable_preempted') AND NOT is_open)
       AS run_queue_ns,
-    @total_or_zero(duration_ns, state NOT IN ('running', 'runnable', 'runnable_preempted', 'disk_sleep') AND NOT is_open) AS sleep_ns,
-    @total_or_zero(duration_ns, state = 'disk_sleep' AND NOT is_open) AS disk_sleep_ns,
-    count(*) FILTER (state = 'running' AND NOT is_open) AS switch_count,
-    count(*) FILTER (state = 'running' AND NOT is_open AND next_state NOT IN ('runnable', 'runnable_preempted'))
+    @total_or_zero(ns, state NOT IN ('running', 'runnable', 'runnable_preempted', 'disk_sleep') AND NOT is_open) AS sleep_ns,
+    @total_or_zero(ns, state = 'disk_sleep' AND NOT is_open) AS disk_sleep_ns,
+    @total_or_zero(number, state = 'running' AND NOT is_open) AS switch_count,
+    @total_or_zero(number, state = 'running' AND NOT is_open AND next_state NOT IN ('runnable', 'runnable_preempted'))
       AS voluntary_count,
-    count(*) FILTER (state = 'running' AND NOT is_open AND next_state IN ('runnable', 'runnable_preempted'))
+    @total_or_zero(number, state = 'running' AND NOT is_open AND next_state IN ('runnable', 'runnable_preempted'))
       AS involuntary_count,
-    min(duration_ns) FILTER (state = 'running' AND NOT is_open) AS run_min_ns,
-    max(duration_ns) FILTER (state = 'running' AND NOT is_open) AS run_max_ns,
-    @total_or_zero(duration_ns, state = 'runnable' AND NOT is_open) AS run_delay_ns,
-    max(duration_ns) FILTER (state = 'runnable' AND NOT is_open) AS run_delay_max_ns,
-    @total_or_zero(duration_ns, state = 'running' AND is_ambiguous AND NOT is_open)
+    min(min_ns) FILTER (state = 'running' AND NOT is_open) AS run_min_ns,
+    max(max_ns) FILTER (state = 'running' AND NOT is_open) AS run_max_ns,
+    @total_or_zero(ns, state = 'runnable' AND NOT is_open) AS run_delay_ns,
+    max(max_ns) FILTER (state = 'runnable' AND NOT is_open) AS run_delay_max_ns,
+    @total_or_zero(ns, state = 'running' AND is_ambiguous AND NOT is_open)
       AS ambiguous_on_cpu_ns,
-    @total_or_zero(duration_ns, state = 'running' AND is_open) AS open_on_cpu_ns,
-    @total_or_zero(duration_ns, state <> 'running' AND is_open) AS open_off_cpu_ns
-  FROM followed_state AS s
+    @total_or_zero(ns, state = 'running' AND is_open) AS open_on_cpu_ns,
+    @total_or_zero(ns, state <> 'running' AND is_open) AS open_off_cpu_ns
+  FROM state AS s
   JOIN thread AS t USING (utid)
   LEFT JOIN thread_name AS n ON n.name_id = s.name_id
-  WHERE s.state <> 'idle'
   GROUP BY s.utid, t.tid, t.pid, coalesce(n.comm, t.comm)
 )
 SELECT

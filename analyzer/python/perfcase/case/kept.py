@@ -76,11 +76,17 @@ class Kept:
 
     def remember(self, name: str, value: object) -> None:
         """Keep a value that JSON can say."""
-        text = json.dumps(value)
-        if len(text) > _SIZE_MAX:
+        self.remember_all({name: value})
+
+    def remember_all(self, values: Mapping[str, object]) -> None:
+        """Keep several, by their names."""
+        texts = {f"{name}.json": json.dumps(value) for name, value in values.items()}
+        short = {name: text for name, text in texts.items() if len(text) <= _SIZE_MAX}
+        if not short:
             return
-        with suppress(OSError), self.replacing([f"{name}.json"]) as working:
-            (working / f"{name}.json").write_text(text)
+        with suppress(OSError), self.replacing(short) as working:
+            for name, text in short.items():
+                (working / name).write_text(text)
 
     @contextmanager
     def replacing(self, names: Iterable[str]) -> Iterator[Path]:
@@ -151,8 +157,8 @@ def _code_hash() -> str:
     return digest.hexdigest()
 
 
-def have_findings(connection: duckdb.DuckDBPyConnection) -> list[PerfcaseError]:
-    """Prepare the views of the findings for queries: from the cache, else as temporary tables.
+def have_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] = ()) -> list[PerfcaseError]:
+    """Prepare the views of the findings for queries: from the cache, else as temporary tables. ``later``: as in ``share_findings``.
 
     Return why rules could not be worked out, which are then not judged. Findings that lack some are not kept.
     """
@@ -165,7 +171,7 @@ def have_findings(connection: duckdb.DuckDBPyConnection) -> list[PerfcaseError]:
         for view in FINDINGS:
             connection.execute(f"DROP TABLE IF EXISTS temp.{quote(view)}")
     try:
-        failures = share_findings(connection)
+        failures = share_findings(connection, later)
     except duckdb.InterruptException:
         raise
     except duckdb.Error as error:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from functools import cache
 
-from perfcase.case.query import sql_error
+from perfcase.case.query import sql_error, whole
 from perfcase.case.window import is_cut
 from perfcase.catalogue.rules import Rule, enough, fired, judged, load_rules, sorted_findings
 from perfcase.catalogue.schema import literal, quote
@@ -24,6 +24,8 @@ from perfcase.lazy import duckdb
 _NEVER = ("stack_weight", "fd_call")
 """The rows of the one are long: the names of all functions of each callchain. Those of the other are as many as the calls, and quickly
 made."""
+_NOT_OF_THE_WHOLE = "followed_state"
+"""To copy all states takes longer than to read them for each reader; in a part, each reader would have to cut them."""
 FINDINGS = ("finding", "finding_coverage")
 """Views that are made of all rules."""
 _TABLE_ROWS_MAX = 200_000
@@ -39,6 +41,8 @@ def share(connection: duckdb.DuckDBPyConnection, wanted: Iterable[str]) -> None:
 def _share(connection: duckdb.DuckDBPyConnection, wanted: Counter[str], rules: Collection[Rule]) -> None:
     """``rules``: those that the views of the findings are made of."""
     tables, views = _read_often(load_views(), wanted, rules)
+    if whole(connection) and wanted[_NOT_OF_THE_WHOLE] < 2:
+        views = [name for name in views if name != _NOT_OF_THE_WHOLE]
     shared = [*_short(connection, tables), *views]
     there = _shared(connection)
     for name in shared:
@@ -52,9 +56,9 @@ def _share(connection: duckdb.DuckDBPyConnection, wanted: Counter[str], rules: C
                 raise
 
 
-def share_findings(connection: duckdb.DuckDBPyConnection) -> list[PerfcaseError]:
+def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] = ()) -> list[PerfcaseError]:
     """Make temporary tables of the findings: one rule after the other, as all at once take the memory of all. A rule whose
-    tables have no rows is not asked.
+    tables have no rows is not asked. ``later``: views that are asked for next, as ``share`` has them: what both read is worked out once.
 
     Return why rules could not be worked out, which are then not judged; the others are.
 
@@ -63,12 +67,12 @@ def share_findings(connection: duckdb.DuckDBPyConnection) -> list[PerfcaseError]
         duckdb.Error: what all rules need cannot be worked out.
     """
     connection.execute("CREATE OR REPLACE TEMP TABLE view_coverage AS FROM view_coverage").fetchall()
-    fed = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'finding' AND is_fed").fetchall()
-    rules = [rule for rule in load_rules().values() if (rule.name,) in fed]
+    fed = {name for (name,) in connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()}
+    rules = [rule for rule in load_rules().values() if rule.name in fed]
     # What a rule asks to see whether it can judge, it reads besides its sources.
     words = {word for rule in rules for word in re.findall(r"\w+", rule.judged_when or "")}
     asked = [name for name in load_views() if name in words]
-    _share(connection, Counter(["finding", *asked]), rules)
+    _share(connection, Counter(["finding", *asked, *(name for name in later if name in fed)]), rules)
     for table in (
         "fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE)",
         "enough (finding VARCHAR, is_enough BOOLEAN, failure VARCHAR)",
@@ -78,7 +82,7 @@ def share_findings(connection: duckdb.DuckDBPyConnection) -> list[PerfcaseError]
     for rule in load_rules().values():
         failure = "NULL"
         try:
-            if (rule.name,) in fed:
+            if rule.name in fed:
                 connection.execute(f"INSERT INTO enough {enough(rule)}").fetchall()
                 connection.execute(f"INSERT INTO fired {fired(rule)}").fetchall()
                 continue

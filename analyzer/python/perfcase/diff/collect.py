@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-from perfcase.case.kept import kept_of
+from perfcase.case.kept import kept_of, recall_views
 from perfcase.case.query import sql_errors
-from perfcase.case.span import recorded_ns, spans
+from perfcase.case.sharing import share
+from perfcase.case.span import recorded_in, recorded_ns, spans
 from perfcase.catalogue.declared import Measure
 from perfcase.catalogue.schema import quote
 from perfcase.catalogue.view import View
+from perfcase.catalogue.views import load_views, with_dependencies
 from perfcase.lazy import duckdb
 
 Key = tuple[str | None, ...]
@@ -58,22 +60,31 @@ class Collected:
         return {key[column] for key in self.rows}
 
 
-@sql_errors()
 def collect(connection: duckdb.DuckDBPyConnection, view: View) -> Collected:
     """Return what ``figures`` reads of a view, and how long what it counts was recorded. Those of a whole capture are kept."""
-    kept = kept_of(connection, [view.name])
-    if kept and (known := read_kept(kept.recall(view.name))):
-        return known
-    collected = replace(figures(connection, view), recorded_ns=recorded_ns(connection, view.name))
+    return collect_all(connection, [view])[view.name]
+
+
+@sql_errors()
+def collect_all(connection: duckdb.DuckDBPyConnection, views: Sequence[View]) -> dict[str, Collected]:
+    """Return the same of several views, by their names. What several of them are made from is worked out once."""
+    kept = kept_of(connection, [view.name for view in views])
+    known = {view.name: read_kept(kept.recall(view.name)) for view in views} if kept else {}
+    new = [view for view in views if not known.get(view.name)]
+    if len(new) > 1:
+        recall_views(connection, with_dependencies(load_views(), [view.name for view in new]))
+        share(connection, asked(new))
+    made = {
+        view.name: replace(figures(connection, view), recorded_ns=recorded_ns(connection, view.name)) for view in new
+    }
     if kept:
-        kept.remember(view.name, to_keep(collected))
-    return collected
+        kept.remember_all({name: to_keep(collected) for name, collected in made.items()})
+    return {view.name: made.get(view.name) or known[view.name] for view in views}
 
 
-def is_kept(connection: duckdb.DuckDBPyConnection, view: View) -> bool:
-    """Return whether ``collect`` needs no query."""
-    kept = kept_of(connection, [view.name])
-    return kept is not None and kept.has(f"{view.name}.json")
+def asked(views: Iterable[View]) -> list[str]:
+    """Return the tables and views that ``collect_all`` reads, each as often."""
+    return [name for view in views for name in (*reads(view), *recorded_in(view.name))]
 
 
 def to_keep(collected: Collected) -> dict[str, Any]:

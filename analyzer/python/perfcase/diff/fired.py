@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from perfcase.case.kept import have_findings
 from perfcase.case.query import sql_errors
 from perfcase.catalogue.rules import SEVERITIES
+from perfcase.catalogue.views import load_views
+from perfcase.diff.collect import asked
 from perfcase.diff.compare import Side
-from perfcase.diff.rank import on_both
+from perfcase.diff.sides import on_both
 from perfcase.lazy import rich
 from perfcase.text import safe
 
@@ -83,7 +85,8 @@ def _order(each: Change) -> tuple:
 
 @sql_errors()
 def _fired(side: Side) -> FiredBySide:
-    have_findings(side.connection)
+    # A diff asks for these, too.
+    have_findings(side.connection, asked(view for view in load_views().values() if view.diff))
     rows = side.connection.execute(_FIRED).fetchall()
     judged = side.connection.execute("SELECT finding FROM finding_coverage WHERE is_judged").fetchall()
     return {name: (title, WorstFinding(*fired)) for name, title, *fired in rows}, {name for (name,) in judged}

@@ -11,24 +11,19 @@ that scores most is a line; the others stand beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeVar
 
-from perfcase.case.kept import Kept, kept_of, recall_views
+from perfcase.case.kept import Kept, kept_of
 from perfcase.case.sharing import forget, share
-from perfcase.case.span import recorded_in
 from perfcase.case.window import move, open_window
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, with_dependencies
-from perfcase.diff.collect import Collected, Figure, Key, collect, figures, is_kept, read_kept, reads, to_keep
+from perfcase.diff.collect import Collected, Figure, Key, collect_all, figures, read_kept, reads, to_keep
 from perfcase.diff.compare import Difference, Side, differences
-from perfcase.diff.sides import SIDES
+from perfcase.diff.sides import SIDES, fed_views, on_both
 from perfcase.lazy import duckdb
-
-_T = TypeVar("_T")
 
 SIGMAS = 3.0
 """Differences of fewer standard errors are noise: with a thousand figures one in 370 is beyond that by chance alone."""
@@ -91,7 +86,7 @@ def rank(a: Side, b: Side, names: Iterable[str] | None = None) -> Ranking:
     """Compare all views that declare how, or the named ones."""
     views = load_views()
     wanted = [name for name in views if views[name].diff] if names is None else list(names)
-    fed = [_fed(side, wanted) for side in (a, b)]
+    fed = [side & {*wanted} for side in on_both(a, b, fed_views)]
     fed = [fed[0] | _without_events(a, fed[1] - fed[0]), fed[1] | _without_events(b, fed[0] - fed[1])]
     both = [name for name in wanted if name in fed[0] and name in fed[1]]
     lacking = [
@@ -100,7 +95,8 @@ def rank(a: Side, b: Side, names: Iterable[str] | None = None) -> Ranking:
         if name not in both
     ]
     found: dict[str, list[Difference]] = {}
-    collected = dict(zip(both, zip(*on_both(a, b, lambda side: _collect(side, views, both)), strict=True), strict=True))
+    of_a, of_b = on_both(a, b, lambda side: collect_all(side.connection, [views[name] for name in both]))
+    collected = {name: (of_a[name], of_b[name]) for name in both}
     for name in list(both):
         empty = [side for side, of_side in zip("AB", collected[name], strict=True) if not of_side.rows]
         if empty and (not views[name].diff.keys or len(empty) == 2):
@@ -135,30 +131,8 @@ def ranked(
     )
 
 
-def on_both(a: Side, b: Side, work: Callable[[Side], _T]) -> tuple[_T, _T]:
-    """Do the same for both sides at once; for a capture against itself once."""
-    if a.connection is b.connection:
-        both = work(a)
-        return both, both
-    with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(work, (a, b))
-    return first, second
-
-
-def _collect(side: Side, views: Mapping[str, View], names: list[str]) -> list[Collected]:
-    asked = [name for name in names if not is_kept(side.connection, views[name])]
-    recall_views(side.connection, with_dependencies(views, asked) if asked else ())
-    share(side.connection, (each for name in asked for each in (*reads(views[name]), *recorded_in(name))))
-    return [collect(side.connection, views[name]) for name in names]
-
-
 def _order(each: Ranked) -> tuple:
     return (-each.score, each.difference.view, tuple(map(str, each.difference.key)), each.difference.measure.name)
-
-
-def _fed(side: Side, names: Iterable[str]) -> set[str]:
-    rows = side.connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()
-    return {row[0] for row in rows} & set(names)
 
 
 def _without_events(side: Side, names: set[str]) -> set[str]:

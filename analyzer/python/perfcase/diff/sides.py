@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import TypeVar
 
 from perfcase.case import query
 from perfcase.case.query import sql_errors
@@ -19,8 +21,25 @@ from perfcase.diff.compare import Side
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
+_T = TypeVar("_T")
+
 SIDES = 2
 """They are asked at the same time."""
+
+
+def on_both(a: Side, b: Side, work: Callable[[Side], _T]) -> tuple[_T, _T]:
+    """Do the same for both sides at once; for a capture against itself once."""
+    if a.connection is b.connection:
+        both = work(a)
+        return both, both
+    with ThreadPoolExecutor(SIDES) as pool:
+        first, second = pool.map(work, (a, b))
+    return first, second
+
+
+def fed_views(side: Side) -> set[str]:
+    """Return the views whose tables have rows on a side."""
+    return {name for (name,) in side.connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()}
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from perfcase.diff.callers import callers
 from perfcase.diff.compare import Side, diff_view
 from perfcase.diff.page import times, value
 from perfcase.diff.shape import COUNTER_VIEWS, Shape, differing_counters, sentence, shape
+from perfcase.diff.sides import fed_views, on_both
 from perfcase.diff.stacks import Profile, pictured, profiles_in_common
 from perfcase.lazy import duckdb
 from perfcase.stacks.fetching import event_counts
@@ -125,13 +126,15 @@ class StackComparison:
 
 def compare_stacks(a: Side, b: Side) -> StackComparison | None:
     """Return the stacks of both beside each other; None where they sampled nothing in common."""
-    both = profiles_in_common(a.connection, b.connection)
+    both = profiles_in_common(a, b)
     if both is None:
         return None
     old, new = both
     found = shape(old, new)
     views = load_views()
-    differences = [each for name in COUNTER_VIEWS for each in diff_view(views[name], a, b)]
+    # Counters that only one side has do not differ.
+    fed = set.intersection(*on_both(a, b, fed_views))
+    differences = [each for name in COUNTER_VIEWS if name in fed for each in diff_view(views[name], a, b)]
     counters = tuple(
         f"{each.measure.name} {value(each, each.a_per or 0)} and {value(each, each.b_per or 0)}"
         + (f" ({times(each.ratio)})" if each.ratio else "")

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from perfcase.case.query import sql_errors
+from perfcase.diff.compare import Side
+from perfcase.diff.sides import on_both
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.stacks.fetching import (
@@ -70,33 +72,28 @@ class Profile:
 
 
 def profiles(
-    a: duckdb.DuckDBPyConnection,
-    b: duckdb.DuckDBPyConnection,
-    event: str | None = None,
-    *,
-    off_cpu: bool = False,
-    wakers: bool = False,
+    a: Side, b: Side, event: str | None = None, *, off_cpu: bool = False, wakers: bool = False
 ) -> tuple[Profile, Profile]:
     """Return the stacks of both: samples of an event that both have, or where threads left their CPUs."""
     if off_cpu:
-        return off_cpu_profile(a, wakers=wakers), off_cpu_profile(b, wakers=wakers)
+        return on_both(a, b, lambda side: off_cpu_profile(side.connection, wakers=wakers))
     if event is not None:
-        return profile(a, *choose_event(a, event)), profile(b, *choose_event(b, event))
+        return on_both(a, b, lambda side: profile(side.connection, *choose_event(side.connection, event)))
     found = profiles_in_common(a, b)
     if found is None:
-        events = " and ".join(", ".join(sampled_events(side)) or "none" for side in (a, b))
+        events = " and ".join(", ".join(sampled_events(side.connection)) or "none" for side in (a, b))
         raise PerfcaseError(
             "not_found", f"the two have no sampled event in common: {events}", "--event NAME chooses one"
         )
     return found
 
 
-def profiles_in_common(a: duckdb.DuckDBPyConnection, b: duckdb.DuckDBPyConnection) -> tuple[Profile, Profile] | None:
+def profiles_in_common(a: Side, b: Side) -> tuple[Profile, Profile] | None:
     """Return the stacks of both: samples of an event that both have; None where they sampled nothing in common."""
-    units = sampled_events(a)
-    both = sorted(units.keys() & sampled_events(b).keys())
+    units, others = on_both(a, b, lambda side: sampled_events(side.connection))
+    both = sorted(units.keys() & others.keys())
     event = sampling_event(both) or next(iter(both), None)
-    return None if event is None else (profile(a, event, units[event]), profile(b, event, units[event]))
+    return None if event is None else on_both(a, b, lambda side: profile(side.connection, event, units[event]))
 
 
 def profile(connection: duckdb.DuckDBPyConnection, event: str, unit: str, where: str | None = NOT_IDLE) -> Profile:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from perfcase.case import query
 from perfcase.case.rows import table_of
 from perfcase.catalogue.view import View
-from perfcase.diff.collect import Key, collect
+from perfcase.diff.collect import Collected, Key, collect_all
 from perfcase.diff.compare import seconds_of
 from perfcase.diff.rank import recorder_names
 from perfcase.errors import PerfcaseError
@@ -68,6 +68,7 @@ def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress)
             "usage", f"bands cannot be judged with {len(captures)} captures", f"{VALUES_MIN} are needed"
         )
     compared = [view for view in views if view.diff]
+    known = {view.name: view for view in compared}
     figures: defaultdict[tuple[str, Key, str], dict[str, float]] = defaultdict(dict)
     problems = []
     for number, capture in enumerate(captures):
@@ -77,9 +78,10 @@ def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress)
                 fed = {
                     row[0] for row in connection.execute("SELECT view_name FROM view_coverage WHERE is_fed").fetchall()
                 }
-                for view in compared:
-                    if view.name in fed:
-                        _read(connection, view, capture, figures)
+                asked = [view for view in compared if view.name in fed]
+                recorder = recorder_names(connection)
+                for name, collected in collect_all(connection, asked).items():
+                    _read(known[name], collected, capture, recorder, figures)
         except (PerfcaseError, duckdb.Error) as error:
             problems.append((capture, str(error).splitlines()[0]))
     units = {(view.name, column.name): column.unit for view in compared for column in view.columns}
@@ -100,15 +102,14 @@ def scan(captures: Sequence[Capture], views: Iterable[View], progress: Progress)
 
 
 def _read(
-    connection: duckdb.DuckDBPyConnection,
     view: View,
+    collected: Collected,
     capture: Capture,
+    recorder: set[str],
     figures: Mapping[tuple[str, Key, str], dict[str, float]],
 ) -> None:
     kinds = {measure.name: measure.kind for measure in view.diff.measures}
-    collected = collect(connection, view)
     seconds = seconds_of(collected, capture.duration_ns or 0)
-    recorder = recorder_names(connection)
     for key, row in collected.rows.items():
         # What the recorder did is no figure of the host.
         if recorder.intersection(part for part in key if part):

@@ -18,7 +18,7 @@ from perfcase.case import query
 from perfcase.case.query import Result
 from perfcase.catalogue.view import View
 from perfcase.diff import page
-from perfcase.diff.collect import Collected, Figure, Key, collect
+from perfcase.diff.collect import Collected, Figure, Key, collect_all
 from perfcase.diff.compare import AMOUNTS, Side, differences, seconds_of
 from perfcase.diff.rank import NotCompared, Ranked, Ranking, ranked, recorder_names
 from perfcase.errors import PerfcaseError
@@ -86,13 +86,15 @@ def compare_with_baseline(
         try:
             with query.connect(capture.folder) as connection:
                 fed = _fed(connection)
-                for view in views:
-                    if view.name in fed:
-                        seen[view.name].append((collect(connection, view), capture))
+                for name, collected in collect_all(connection, [view for view in views if view.name in fed]).items():
+                    seen[name].append((collected, capture))
         except (PerfcaseError, duckdb.Error) as error:
             fleet.left_out.append(SkippedCapture(capture.name, str(error).splitlines()[0]))
     fed = _fed(side.connection)
     base = Side(side.connection, "baseline", _SECOND_NS, side.cpu_count)
+    known = collect_all(
+        side.connection, [view for view in views if view.name in fed and len(seen[view.name]) >= CAPTURES_MIN]
+    )
     found = {}
     lacking = []
     for view in views:
@@ -102,7 +104,7 @@ def compare_with_baseline(
                 NotCompared(view.name, "both" if not enough and view.name not in fed else "B" if enough else "A")
             )
             continue
-        new = collect(side.connection, view)
+        new = known[view.name]
         old = _medians(view, seen[view.name], new, side)
         certain = replace(
             new, rows={key: {m: replace(f, error=0.0) for m, f in row.items()} for key, row in new.rows.items()}

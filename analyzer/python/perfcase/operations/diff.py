@@ -177,11 +177,10 @@ def run(
         return _beside_baseline(request, a, stores, progress)
     with both_sides(a, b, request.a_window, request.b_window, request.per) as (old, new):
         if request.callers:
-            stacks = profiles(
-                old.connection, new.connection, request.event, off_cpu=request.off_cpu, wakers=request.wakers
-            )
+            stacks = profiles(old, new, request.event, off_cpu=request.off_cpu, wakers=request.wakers)
             return Callers(stack_page.caller_rows(old, new, *stacks, request.callers, request.limit), request.fmt)
         is_whole = request.view is None
+        findings = changes(old, new) if is_whole else ()
         ranking = rank(old, new, None if is_whole else [request.view])
         found = page.comparison(
             old,
@@ -190,7 +189,7 @@ def run(
             request.limit,
             is_one_view=not is_whole,
             stacks=stack_page.compare_stacks(old, new) if is_whole else None,
-            findings=changes(old, new) if is_whole else (),
+            findings=findings,
             with_missing=request.fmt != "json",
         )
         return Compared(found, request.fmt)

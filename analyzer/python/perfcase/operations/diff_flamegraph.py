@@ -43,5 +43,5 @@ def run(request: Request, a: Opened, b: Opened | None = None) -> Text:
         PerfcaseError: there are no such samples, or the event of ``per`` is not on both sides (not_found).
     """
     with both_sides(a, b, request.a_window, request.b_window, request.per) as (old, new):
-        stacks = profiles(old.connection, new.connection, request.event, off_cpu=request.off_cpu, wakers=request.wakers)
+        stacks = profiles(old, new, request.event, off_cpu=request.off_cpu, wakers=request.wakers)
         return Text(stack_page.flamegraph(old, new, *stacks, as_json=request.fmt == "json"))
