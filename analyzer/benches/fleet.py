@@ -4,8 +4,8 @@
 
 It imports the captures of this repository, about 50, and fills a server's store with copies of them: hard links to their tables, each
 copy with an id, a host and a time of its own. ``--store`` keeps the store, or uses one that was kept. The figures are in ms: the wall
-time of the best of the runs, and the CPU time of the server and of its processes in this run. "new" figures are of no view that was
-asked for before; "kept" ones are asked for again, in another order.
+time of the best of the runs, and the CPU time of the server and of its processes in this run. "imported" figures are those that an
+import works out. "new" ones are of no view that was asked for before; "kept" ones are asked for again, in another order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -29,18 +29,27 @@ from server import ROOT, started
 
 import perfcase
 from perfcase.case import query, store
-from perfcase.case.kept import have_findings, kept_of_all
+from perfcase.case.kept import kept_of_all
 from perfcase.catalogue.schema import literal
+from perfcase.fleet.figures import Told, keep_all
+from perfcase.report.writer import prepare
+from perfcase_api.answers import build
 from perfcase_api.catalogue import Catalogue
 
 PERFCASE = Path(sys.executable).with_name("perfcase")
 DAY_NS = 86_400 * 10**9
 FIRST_NS = 1_767_225_600 * 10**9
 HOSTS = 40
-FIGURES = (
+IMPORTED = (
     ("thread_time", "on_cpu_ns"), ("thread_time", "switch_count"), ("cpu_utilization", "busy_ratio"), ("syscall_summary", "call_count"),
-    ("syscall_summary", "duration_total_ns"), ("thread_time", "run_delay_ns"), ("run_queue_latency", "wait_count"), ("thread_time", "run_max_ns"),
 )  # fmt: skip
+"""Figures that the import works out."""
+NEW = (
+    ("on_cpu_distribution", "run_count"),
+    ("migrations", "run_count"),
+    ("preemptions", "lost_ns"),
+    ("off_wake", "sleep_ns"),
+)
 """A run uses one of them each time it needs a figure that is new."""
 
 
@@ -52,14 +61,15 @@ def sources(folder: Path) -> list[Path]:
     return [*sorted(found), *sorted(path for path in (folder / "fleet").iterdir() if path.is_dir())]
 
 
-def imports(folder: Path, most: int | None) -> Iterator[tuple[Path, list[tuple]]]:
-    """Import each of them, and give its findings."""
+def imports(folder: Path, most: int | None) -> Iterator[tuple[Path, list[tuple], dict[str, Told]]]:
+    """Import each of them, and give its findings and figures."""
     (folder / "imported").mkdir(parents=True)
     for number, source in enumerate(sources(folder)[:most]):
         case = store.open_case(source, folder / "imported" / f"{number}.case").folder
         with query.connect(case) as connection:
-            have_findings(connection)
-            yield case, connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
+            prepare(connection)
+            findings = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
+            yield case, findings, keep_all(connection)
 
 
 def fill(place: Path, count: int, most: int | None) -> None:
@@ -69,7 +79,7 @@ def fill(place: Path, count: int, most: int | None) -> None:
         (place / "captures").mkdir(parents=True, mode=0o700)
         catalogue = Catalogue(place / "catalogue.sqlite3")
         with catalogue.writing() as db:
-            for number, (case, findings) in zip(range(count), itertools.cycle(made), strict=False):
+            for number, (case, findings, figures) in zip(range(count), itertools.cycle(made), strict=False):
                 capture_id = hashlib.sha256(f"{number}".encode()).hexdigest()
                 folder = place / "captures" / capture_id
                 folder.mkdir()
@@ -77,6 +87,8 @@ def fill(place: Path, count: int, most: int | None) -> None:
                 (folder / "original").write_bytes(b"x")
                 labels = ("canary",) if number % 10 == 0 else ()
                 add(db, number, capture_id, findings, labels)
+                rows = ((capture_id, view, build(), json.dumps(told)) for view, told in figures.items())
+                db.executemany("INSERT INTO figure (capture_id, view, build, told) VALUES (?, ?, ?, ?)", rows)
         catalogue.close()
 
 
@@ -117,9 +129,14 @@ def begun_ns(number: int) -> int:
 
 
 def forget(place: Path) -> None:
-    """Remove all that was kept of questions, except the findings."""
-    for path in [*place.glob("answers/*"), *place.glob("captures/*/case/kept/*-figures.json")]:
+    """Remove all that was kept of questions, except what imports keep."""
+    for path in place.glob("answers/*"):
         path.unlink(missing_ok=True)
+    new = tuple(f"{view}\t" for view, _ in NEW)
+    for path in place.glob("captures/*/case/kept/*-figures.jsonl"):
+        told = path.read_text().splitlines(keepends=True)
+        path.unlink()
+        path.write_text("".join(line for line in told if not line.startswith(new)))
     catalogue = Catalogue(place / "catalogue.sqlite3")
     catalogue.write("DELETE FROM reading")
     catalogue.close()
@@ -210,31 +227,38 @@ def at_routes(client: perfcase.Client, runs: int, cpu: Callable[[], float]) -> N
     ):  # fmt: skip
         measured(name, runs, lambda _, query_=query_: client.get(f"/v1/captures{query_}"), cpu)
 
-    def history(run: int, more: str) -> None:
-        view, measure = FIGURES[run % len(FIGURES)]
+    def history(run: int, more: str, figures: Sequence[tuple[str, str]] = NEW) -> None:
+        view, measure = figures[run % len(figures)]
         client.get(f"/v1/history?view={view}&measure={measure}{more}")
 
     measured("history, the captures", runs, lambda run: client.get(f"/v1/history?limit={1000 + run}"), cpu)
-    measured("history of a new figure", min(runs, len(FIGURES)), lambda run: history(run, ""), cpu)
-    measured("history of a kept figure", min(runs, len(FIGURES)), lambda run: history(run, "&by=host"), cpu)
-    measured("history, the same answer", min(runs, len(FIGURES)), lambda run: history(run, "&by=host"), cpu)
+    measured("history of an imported figure", min(runs, len(IMPORTED)), lambda run: history(run, "", IMPORTED), cpu)
+    measured("history of a new figure", min(runs, len(NEW)), lambda run: history(run, ""), cpu)
+    measured("history of a kept figure", min(runs, len(NEW)), lambda run: history(run, "&by=host"), cpu)
+    measured("history, the same answer", min(runs, len(NEW)), lambda run: history(run, "&by=host"), cpu)
 
 
 def at_command_line(place: Path, runs: int) -> None:
     """The lines of the command."""
     captures = place / "captures"
 
-    def history(run: int, *more: str) -> None:
-        view, measure = FIGURES[run % len(FIGURES)]
+    def history(run: int, *more: str, figures: Sequence[tuple[str, str]] = NEW) -> None:
+        view, measure = figures[run % len(figures)]
         printed("history", captures, "--view", view, "-m", measure, "--format", "json", *more)
 
     measured(
         "perfcase history, the captures", runs, lambda _: printed("history", captures, "--format", "json"), children_s
     )
-    measured("perfcase history of a new figure", min(runs, len(FIGURES)), history, children_s)
+    measured(
+        "perfcase history of an imported figure",
+        min(runs, len(IMPORTED)),
+        lambda run: history(run, figures=IMPORTED),
+        children_s,
+    )
+    measured("perfcase history of a new figure", min(runs, len(NEW)), history, children_s)
     measured(
         "perfcase history of a kept figure",
-        min(runs, len(FIGURES)),
+        min(runs, len(NEW)),
         lambda run: history(run, "--by", "host"),
         children_s,
     )

@@ -22,6 +22,11 @@ _MANY = "many"
 _ID_SHOWN = 32
 
 
+def build() -> str:
+    """Return what answers depend on besides the captures and the question."""
+    return f"{store.importer_id()} {database.views_hash()}"
+
+
 class AnswerCache:
     """A folder of kept answers."""
 
@@ -29,7 +34,7 @@ class AnswerCache:
         self._folder = folder
         self._bytes_max = bytes_max
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._build = f"{store.importer_id()} {database.views_hash()}"
+        self._build = build()
 
     def etag(self, captures: Sequence[str], question: Sequence[str]) -> str:
         """Return the key of an answer."""

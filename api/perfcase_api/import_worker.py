@@ -16,6 +16,7 @@ from pathlib import Path
 
 from perfcase.case import database, query, store
 from perfcase.errors import PerfcaseError
+from perfcase.fleet.figures import keep_all
 from perfcase.report.writer import prepare
 from perfcase_api import sandbox
 
@@ -52,7 +53,9 @@ def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
         with query.connect(imported.folder) as connection:
             prepare(connection)
             found = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
-        say({"capture": dict(zip(names, row[:6], strict=True)), "labels": labels, "findings": found})
+            figures = keep_all(connection)
+        capture = dict(zip(names, row[:6], strict=True))
+        say({"capture": capture, "labels": labels, "findings": found, "figures": figures})
     except PerfcaseError as error:
         say({"error": str(error)})
 

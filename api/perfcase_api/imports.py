@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from perfcase.case import store
+from perfcase.catalogue.views import load_views
 from perfcase_api import storage
+from perfcase_api.answers import build
 from perfcase_api.catalogue import Catalogue
 from perfcase_api.jobs import PATIENCE
 from perfcase_api.nursery import Child, Nursery
@@ -246,6 +248,13 @@ class Imports:
                 "INSERT INTO finding VALUES (?, ?, ?, ?, ?)", [(capture_id, *row) for row in done["findings"]]
             )
             db.executemany("INSERT OR IGNORE INTO label VALUES (?, ?)", [(capture_id, label) for label in labels])
+            db.execute("DELETE FROM figure WHERE capture_id = ?", (capture_id,))
+            told = (
+                (capture_id, view, build(), json.dumps(figures))
+                for view, figures in done["figures"].items()
+                if view in load_views()
+            )
+            db.executemany("INSERT INTO figure (capture_id, view, build, told) VALUES (?, ?, ?, ?)", told)
 
     async def _tell(self) -> None:
         async with self._changed:

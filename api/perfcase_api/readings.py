@@ -1,4 +1,5 @@
-"""The figures that a history asks captures for. They stay the same until perfcase itself changes, so each is worked out once.
+"""The figures that a history asks captures for. They stay the same until perfcase itself changes, so each is worked out once: half of them
+by the import.
 
 Every capture is asked in a process of its own: an untrusted file can affect only the process that reads it, and no other
 capture's figure, which is kept.
@@ -11,9 +12,14 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import astuple
 
+from perfcase.errors import PerfcaseError
+from perfcase.fleet.figures import read_kept
 from perfcase.operations import reading
+from perfcase.operations.history import figure
 from perfcase.operations.request import encode
+from perfcase_api.answers import build
 from perfcase_api.asking import Question
 from perfcase_api.catalogue import Row
 from perfcase_api.errors import ApiError
@@ -34,7 +40,8 @@ async def readings(
     rows = await asyncio.to_thread(
         here.catalogue.rows, "SELECT capture_id, told FROM reading WHERE question = ?", (key,)
     )
-    found = {row["capture_id"]: json.loads(row["told"]) for row in rows}
+    found = await asyncio.to_thread(_of_imports, here, question)
+    found |= {row["capture_id"]: json.loads(row["told"]) for row in rows}
     missing = iter([row["capture_id"] for row in captures if row["capture_id"] not in found and not only_kept])
     failures = 0
 
@@ -52,6 +59,22 @@ async def readings(
         for _ in range(here.settings.limits.jobs_per_user):
             group.create_task(ask())
     return [found.get(row["capture_id"]) for row in captures]
+
+
+def _of_imports(here: Server, question: reading.Request) -> dict[str, object]:
+    """Return the figure of each capture whose import has worked it out."""
+    try:
+        wanted = figure(question.view, question.measure, question.agg)
+    except PerfcaseError:
+        # A wrong question: the process that is asked says what is wrong.
+        return {}
+    if wanted is None:
+        return {}
+    rows = here.catalogue.rows(
+        "SELECT capture_id, told FROM figure WHERE view = ? AND build = ?", (wanted.view, build())
+    )
+    found = {row["capture_id"]: read_kept(json.loads(row["told"]), wanted) for row in rows}
+    return {capture_id: astuple(known) for capture_id, known in found.items() if known}
 
 
 async def _figure(here: Server, who: Who, key: tuple[str, str], question: reading.Request) -> object:

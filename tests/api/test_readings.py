@@ -14,7 +14,9 @@ import pytest
 from tests.api.conftest import SAMPLES, Running, start, upload
 from tests.support.cli import succeed
 
-QUESTION = {"view": "thread_time", "measure": "switch_count"}
+QUESTION = {"view": "on_cpu_distribution", "measure": "run_count"}
+"""No import works this view out."""
+OF_IMPORT = {"view": "thread_time", "measure": "switch_count"}
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +43,13 @@ def tell(server: Running, told: object) -> None:
 def history(client: httpx.Client, **question: str) -> list[tuple]:
     answer = client.get("/v1/history", params=question)
     assert answer.status_code == 200, answer.text
-    return [(row["row_count"], row["value"], row["value_per_s"], row["problem"]) for row in answer.json()]
+    return [(row["row_count"], row["value"], row.get("value_per_s"), row["problem"]) for row in answer.json()]
 
 
-def printed(server: Running, ids: list[str], *options: str) -> list[tuple]:
+def printed(server: Running, ids: list[str], *options: str, question: dict[str, str] = QUESTION) -> list[tuple]:
     cases = [server.store / "captures" / capture_id / "case" for capture_id in ids]
-    rows = json.loads(succeed("history", *cases, "--view=thread_time", "-m", "switch_count", *options, "--format=json"))
+    named = [f"--{name}={value}" for name, value in question.items()]
+    rows = json.loads(succeed("history", *cases, *named, *options, "--format=json"))
     return [(row["row_count"], row["value"], row["value_per_s"], row["problem"]) for row in rows]
 
 
@@ -68,12 +71,34 @@ def test_a_figure_is_kept(asked: tuple[Running, list[str]]) -> None:
             assert history(client, **QUESTION, by="host", limit=str(1000 + len(str(lie)))) == expected, lie
 
 
+def test_the_import_has_worked_out_half_of_them(asked: tuple[Running, list[str]]) -> None:
+    server, ids = asked
+    expected = printed(server, ids, question=OF_IMPORT)
+    before = kept(server)
+    with server.client() as client:
+        assert history(client, **OF_IMPORT) == expected
+        nothing = history(client, view="pmcarch", measure="ipc")
+    assert [problem.split(":")[0] for *_, problem in nothing] == ["pmcarch has no rows"] * 2
+    assert kept(server) == before
+    lies = ('"7"', "[]", '{"switch_count sum": 7}', '{"switch_count sum": ["x", 1.0, 1.0, null]}', "null")
+    for number, lie in enumerate(lies, 1):
+        with closing(sqlite3.connect(server.store / "catalogue.sqlite3")) as db, db:
+            db.execute("UPDATE figure SET told = ? WHERE view = 'thread_time'", (lie,))
+        with server.client() as client:
+            told = history(client, **OF_IMPORT, by="host", limit=str(1000 + number))
+        assert told == ([(0, None, None, "7")] * 2 if lie == '"7"' else expected), lie
+    with closing(sqlite3.connect(server.store / "catalogue.sqlite3")) as db, db:
+        db.execute("UPDATE figure SET told = '\"7\"', build = 'of another perfcase'")
+    with server.client() as client:
+        assert history(client, **OF_IMPORT, by="ticket") == expected
+
+
 def test_a_condition_of_the_users_is_asked_each_time(asked: tuple[Running, list[str]]) -> None:
     server, ids = asked
     before = kept(server)
     with server.client() as client:
-        told = history(client, **QUESTION, where="switch_count > 5")
-    assert told == printed(server, ids, "--where=switch_count > 5")
+        told = history(client, **QUESTION, where="run_count > 5")
+    assert told == printed(server, ids, "--where=run_count > 5")
     assert kept(server) == before
 
 

@@ -89,7 +89,8 @@ def test_the_views_of_the_report_are_the_same_when_they_are_kept(name: str, tmp_
         of_views = {view: ask(connection, view) for view in VIEWS}
     keep_answers(store.open_case(folder))
     assert {path.name.partition("-")[2] for path in (folder / "kept").iterdir()} == {
-        f"{view}.parquet" for view in (*VIEWS, *FINDINGS)
+        *(f"{view}.parquet" for view in (*VIEWS, *FINDINGS)),
+        "figures.jsonl",
     }
     with query.connect(folder) as connection:
         for view in VIEWS:

@@ -134,7 +134,7 @@ def test_every_figure_comes_back() -> None:
 
 
 def test_what_is_large_is_not_kept(cases: Cases, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_SIZE_MAX", 10)
+    monkeypatch.setattr(kept, "SIZE_MAX", 10)
     with query.connect(cases[0].folder) as connection:
         collect(connection, load_views()["memory"])
     assert not (cases[0].folder / "kept").exists()

@@ -13,12 +13,16 @@ import duckdb
 import pytest
 
 from perfcase.case import database, query
+from perfcase.case.kept import kept_of_all
+from perfcase.case.store import open_case
 from perfcase.catalogue.views import load_views
+from perfcase.cli.import_command import keep_answers
 from perfcase.errors import PerfcaseError
-from perfcase.fleet import captures, metric
+from perfcase.fleet import captures, figures, metric
 from perfcase.fleet.metric import Reading
 from perfcase.fleet.readings import read_all
 from tests.support.fakecase import make_case, put
+from tests.support.imports import SAMPLES, imported
 
 ON_CPU = metric.metric(load_views()["thread_time"], "on_cpu_ns", None, None)
 
@@ -83,13 +87,60 @@ def test_a_condition_of_the_users_is_asked_each_time(store: Path, asked: list) -
     assert len(asked) == 10
 
 
-@pytest.mark.parametrize("lie", ["", "[]", "{}", '{"KEY": [1, "x", null, null]}', '{"KEY": [1, 2.0]}', '{"KEY": 7}'])
+@pytest.mark.parametrize(
+    "lie", ["", "VIEW", "VIEW\t", "VIEW\t[]", "VIEW\t{}", 'VIEW\t{"KEY": [1, "x", null, null]}', 'VIEW\t{"KEY": [1, 2.0]}',
+            'VIEW\t{"KEY": 7}', "VIEW\t" + "[" * 100_000, "\0\n\t\n"],
+    ids=range(10),
+)  # fmt: skip
 def test_what_is_no_figure_is_asked_again(store: Path, asked: list, lie: str) -> None:
     before = readings(store)
-    (kept,) = (store / "2.case" / "kept").glob("*-figures.json")
-    (key,) = json.loads(kept.read_text())
-    kept.write_text(lie.replace("KEY", key))
+    (kept,) = (store / "2.case" / "kept").glob("*-figures.jsonl")
+    view, told = kept.read_text().rstrip().split("\t")
+    (key,) = json.loads(told)
+    kept.write_text(lie.replace("VIEW", view).replace("KEY", key))
     assert (readings(store), len(asked)) == (before, 6)
+    assert (readings(store), len(asked)) == (before, 6)
+
+
+def test_the_import_keeps_figures_and_asked_ones_say_the_same(store: Path, asked: list) -> None:
+    """Those of every view that an import works out, also of views without rows."""
+    case = imported(SAMPLES / "x86_64-scheduling" / "x.perfcase").folder
+    target = store / "x.case"
+    shutil.copytree(case, target, ignore=shutil.ignore_patterns("kept"))
+    keep_answers(open_case(target))
+    fleet = captures.load([target])
+    of_one = {each.name: each for each in fleet.captures}
+    ((_, capture),) = of_one.items()
+    kept = kept_of_all(target)
+    told = {view: figures.recall(kept, view) for view in load_views()}
+    assert {"thread_time", "cpu_utilization", "syscall_summary", "pmcarch", "finding"} <= {
+        view for view, known in told.items() if known
+    }
+    with query.connect(target) as connection:
+        for view, known in told.items():
+            if known is None:
+                continue
+            if isinstance(known, str):
+                assert connection.execute(f"SELECT count(*) FROM {view}").fetchall() == [(0,)], view
+            names = [column.name for column in load_views()[view].columns if column.unit][:3]
+            for wanted in [metric.metric(load_views()[view], each, None, None) for each in names]:
+                before = len(asked)
+                (found,) = read_all(wanted, of_one, lambda *_: None).values()
+                if len(asked) == before:
+                    again = metric.read(connection, wanted, capture.duration_ns)
+                    assert repr(found) == repr(again) or found.value == pytest.approx(again.value), (view, wanted)
+                else:
+                    assert wanted.measure in ("ts_ns", "interval_ns"), (view, wanted)
+
+
+def test_figures_of_one_view_leave_those_of_others(store: Path) -> None:
+    other = metric.metric(load_views()["off_cpu_by_thread"], "off_cpu_ns", None, None)
+    kept = kept_of_all(store / "0.case")
+    for wanted, value in ((ON_CPU, 1.0), (other, 2.0), (ON_CPU, 3.0)):
+        figures.keep(kept, {wanted.view: figures.to_keep({wanted: Reading(1, value, None, None)})})
+    found = [figures.read_kept(figures.recall(kept, wanted.view), wanted) for wanted in (ON_CPU, other)]
+    assert found == [Reading(1, 3.0, None, None), Reading(1, 2.0, None, None)]
+    assert figures.recall(kept, "thread") is None
 
 
 def test_a_database_for_all_answers_as_each_its_own(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

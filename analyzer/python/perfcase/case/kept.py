@@ -30,7 +30,7 @@ from perfcase.catalogue.views import load_views, parameters
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
-_SIZE_MAX = 8 << 20
+SIZE_MAX = 8 << 20
 """Bytes of a value: of more, to read it takes as long as to ask."""
 _ROWS_MAX = 100_000
 """Rows of a view that is kept."""
@@ -70,7 +70,7 @@ class Kept:
             return None
         try:
             with self.path(f"{name}.json").open("rb") as file:
-                return json.loads(file.read(_SIZE_MAX))
+                return json.loads(file.read(SIZE_MAX))
         except (OSError, ValueError, RecursionError):
             return None
 
@@ -81,12 +81,16 @@ class Kept:
     def remember_all(self, values: Mapping[str, object]) -> None:
         """Keep several, by their names."""
         texts = {f"{name}.json": json.dumps(value) for name, value in values.items()}
-        short = {name: text for name, text in texts.items() if len(text) <= _SIZE_MAX}
+        self.write({name: text.encode() for name, text in texts.items()})
+
+    def write(self, files: Mapping[str, bytes]) -> None:
+        """Keep files, by their names."""
+        short = {name: data for name, data in files.items() if len(data) <= SIZE_MAX}
         if not short:
             return
         with suppress(OSError), self.replacing(short) as working:
-            for name, text in short.items():
-                (working / name).write_text(text)
+            for name, data in short.items():
+                (working / name).write_bytes(data)
 
     @contextmanager
     def replacing(self, names: Iterable[str]) -> Iterator[Path]:

@@ -17,17 +17,22 @@ _BY_METHOD = {"page_cache": "SELECT max(ts_ns + interval_ns) - min(ts_ns) FROM p
 """A view whose intervals are of events or of counters, as a capture has them."""
 
 
-def recorded_ns(connection: duckdb.DuckDBPyConnection, view: str) -> int | None:
+def recorded_ns(
+    connection: duckdb.DuckDBPyConnection, view: str, known: dict[str, int | None] | None = None
+) -> int | None:
     """Return the time in ns in which all that a view counts was recorded: of events that of their sources (``recorded_span``), of
     counters the time between the first and the last reading.
 
-    None where nothing was recorded, and for a view of neither.
+    None where nothing was recorded, and for a view of neither. ``known`` remembers it for other views of the same events.
     """
     sql = _sql(view)
     if sql is None:
         return None
-    ((duration_ns,),) = connection.execute(sql).fetchall()
-    return duration_ns if duration_ns and duration_ns > 0 else None
+    known = {} if known is None else known
+    if sql not in known:
+        ((duration_ns,),) = connection.execute(sql).fetchall()
+        known[sql] = duration_ns if duration_ns and duration_ns > 0 else None
+    return known[sql]
 
 
 @cache

@@ -59,12 +59,15 @@ def command(
 
 
 def keep_answers(case: store.Case) -> None:
-    """Keep the findings and the report in the folder. What cannot be worked out or kept is left to those who ask for it."""
+    """Keep the findings, the report and the figures for histories in the folder. What cannot be worked out or kept is left to those who
+    ask for it."""
     # Loaded here: the core has read the capture meanwhile.
+    from perfcase.fleet.figures import keep_all
     from perfcase.report.writer import prepare
 
     with suppress(duckdb.Error, PerfcaseError), query.connect(case.folder) as connection:
         prepare(connection)
+        keep_all(connection)
 
 
 def target_folder(file: Path, output: Path | None, *, several: bool) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,6 +22,15 @@ Aggregation = Literal["sum", "level", "mean", "max", "min", "median", "count"]
 """How rows become one figure. level: added up over the rows of one time, then averaged over time."""
 
 _AMOUNT_UNITS = ("ns", "bytes", "count", "pages")
+_NUMBERS = frozenset(
+    {
+        "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE",
+    }
+)  # fmt: skip
+_TIMES = {"ts_ns", "interval_ns"}
+_OF_COLUMNS = ("level", "mean", "median")
+"""Aggregations that depend on which other columns there are."""
+_NO_FINDINGS = "there are no findings"
 
 
 @dataclass(frozen=True)
@@ -109,40 +119,86 @@ def read(connection: duckdb.DuckDBPyConnection, wanted: Metric, duration_ns: int
         have_findings(connection)
     try:
         with query.sql_errors():
-            figure = _figure(connection, wanted)
-            count, found = connection.execute(
-                f"WITH chosen AS MATERIALIZED ({rows}) SELECT count(*), ({figure})::DOUBLE FROM chosen"
-            ).fetchone()
+            (reading,) = _read(connection, [wanted], rows, duration_ns, {})
+            return reading
     except PerfcaseError:
         # BaseRequest afterwards: it takes as long as a question to a small capture.
         if connection.execute("SELECT 1 FROM duckdb_views() WHERE view_name = ?", [wanted.view]).fetchone():
             raise
         return Reading(0, None, None, f"its import has no view {wanted.view}; import it again")
-    value = found if found is not None and math.isfinite(found) else None
+
+
+@query.sql_errors()
+def read_usual(
+    connection: duckdb.DuckDBPyConnection, view: View, duration_ns: int | None, known: dict[str, int | None]
+) -> dict[Metric, Reading]:
+    """Return the number of rows of a view, and the figure of each column with a unit that ``metric`` makes without an aggregation.
+
+    ``known``: how long what other views count was recorded, for those that are asked next.
+    """
+    columns = connection.execute(f"DESCRIBE {quote(view.name)}").fetchall()
+    numbers = {name for name, kind, *_ in columns if kind in _NUMBERS}
+    names = [each.name for each in view.columns if each.unit and each.name in numbers - _TIMES]
+    wanted = [metric(view, None, "count", None), *(metric(view, name, None, None) for name in names)]
+    found: dict[Metric, Reading] = {}
+    for where in dict.fromkeys(each.where for each in wanted):
+        alike = [each for each in wanted if each.where == where]
+        rows = f"SELECT * FROM {quote(view.name)}{f' WHERE ({where})' if where else ''}"
+        found |= zip(alike, _read(connection, alike, rows, duration_ns, known), strict=True)
+    return found
+
+
+def _read(
+    connection: duckdb.DuckDBPyConnection,
+    wanted: Sequence[Metric],
+    rows: str,
+    duration_ns: int | None,
+    known: dict[str, int | None],
+) -> list[Reading]:
+    """Return metrics of the same rows."""
+    columns: set[str] = set()
+    if any(each.aggregation in _OF_COLUMNS for each in wanted):
+        columns = {name for name, *_ in connection.execute(f"DESCRIBE {quote(wanted[0].view)}").fetchall()}
+    figures = ", ".join(f"({_figure(each, columns)})::DOUBLE" for each in wanted)
+    count, *found = connection.execute(
+        f"WITH chosen AS MATERIALIZED ({rows}) SELECT count(*), {figures} FROM chosen"
+    ).fetchone()
     if not count:
-        why = _why_none(connection, wanted)
-        # Nothing of a kind that was recorded is 0 of it.
-        if why or wanted.aggregation not in ("sum", "count"):
-            return Reading(0, None, None, why)
+        why = _why_none(connection, wanted[0])
+        return [none(each, why) for each in wanted]
+    if any(each.is_per_second for each in wanted):
+        duration_ns = recorded_ns(connection, wanted[0].view, known) or duration_ns
+    return [_reading(each, count, figure, duration_ns) for each, figure in zip(wanted, found, strict=True)]
+
+
+def none(wanted: Metric, why: str | None) -> Reading:
+    """Return a metric of no rows. ``why`` there are none; None where the view has rows, and its condition left none."""
+    # Nothing of a kind that was recorded is 0 of it.
+    if (why is None and wanted.aggregation in ("sum", "count")) or (
+        why == _NO_FINDINGS and wanted.aggregation == "count"
+    ):
         return Reading(0, 0.0, 0.0 if wanted.is_per_second else None, None)
+    return Reading(0, None, None, why or "no rows match")
+
+
+def _reading(wanted: Metric, count: int, found: float | None, duration_ns: int | None) -> Reading:
+    value = found if found is not None and math.isfinite(found) else None
     if value is None:
         return Reading(count, None, None, f"{wanted.measure} is unknown in all of its {count:,} rows")
     if not wanted.is_per_second:
         return Reading(count, value, None, None)
-    duration_ns = recorded_ns(connection, wanted.view) or duration_ns
     if not duration_ns or duration_ns <= 0:
         return Reading(count, None, None, "its duration is not known, so neither is the amount per second")
     return Reading(count, value, value / (duration_ns / 1e9), None)
 
 
-def _figure(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str:
-    """Return the aggregate that makes the rows of ``chosen`` one figure."""
+def _figure(wanted: Metric, columns: Set[str]) -> str:
+    """Return the aggregate that makes the rows of ``chosen`` one figure. ``columns``: those of its view."""
     if wanted.aggregation == "count":
         return "count(*)"
     column = quote(wanted.measure or "")
-    if wanted.aggregation not in ("level", "mean", "median"):
+    if wanted.aggregation not in _OF_COLUMNS:
         return f"{wanted.aggregation}({column})"
-    columns = {row[0] for row in connection.execute(f"DESCRIBE {quote(wanted.view)}").fetchall()}
     if wanted.aggregation == "level":
         time = next((name for name in ("snapshot", "ts_ns") if name in columns), "0")
         return f"SELECT avg(total) FROM (SELECT sum({column}) AS total FROM chosen GROUP BY {time})"
@@ -160,11 +216,16 @@ def _figure(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str:
 def _why_none(connection: duckdb.DuckDBPyConnection, wanted: Metric) -> str | None:
     """Return why no rows are left; None where the view has rows and the condition left none, so that it simply did not happen."""
     if wanted.where and connection.execute(f"SELECT 1 FROM {quote(wanted.view)} LIMIT 1").fetchone():
-        return None if wanted.aggregation in ("sum", "count") else "no rows match"
+        return None
     if wanted.view == "finding":
         # Rules that had what they judge and found nothing.
         fed = connection.execute("SELECT is_fed FROM view_coverage WHERE view_name = 'finding'").fetchone()
         if fed and fed[0]:
-            return None if wanted.aggregation == "count" else "there are no findings"
-    why = why_empty(connection, wanted.view)
-    return f"{wanted.view} has no rows{f': {why}' if why else ''}"
+            return _NO_FINDINGS
+    return no_rows(connection, wanted.view)
+
+
+def no_rows(connection: duckdb.DuckDBPyConnection, view: str) -> str:
+    """Return why a view has no rows."""
+    why = why_empty(connection, view)
+    return f"{view} has no rows{f': {why}' if why else ''}"

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import astuple
 from pathlib import Path
 
 from perfcase.case import database, query, store
 from perfcase.case.kept import Kept, kept_of_all
 from perfcase.errors import PerfcaseError
-from perfcase.fleet import metric
+from perfcase.fleet import figures, metric
 from perfcase.fleet.captures import Capture, Progress
 from perfcase.fleet.metric import Reading
 from perfcase.lazy import duckdb
 
-_FIGURES, _FIGURES_MAX = "figures", 256
-"""Under which name the figures of a capture are kept, and how many: the latest."""
 _Connect = Callable[[Path], "duckdb.DuckDBPyConnection"]
 
 
@@ -38,17 +34,17 @@ def read_all(
     """
     found = {name: reading for name, reading in (given or {}).items() if name in captures}
     errors = []
-    key = hashlib.sha256(repr(wanted).encode()).hexdigest()[:16]
     kept = _kept(capture for capture in captures.values() if capture.name not in found) if wanted.is_usual else {}
     missing = []
     for capture in captures.values():
         if capture.name in found:
             continue
-        known = _usable(kept[capture.name].recall(_FIGURES)) if capture.name in kept else {}
-        if key in known:
-            found[capture.name] = Reading(*known[key])
-        else:
+        told = figures.recall(kept[capture.name], wanted.view) if capture.name in kept else None
+        known = figures.read_kept(told, wanted)
+        if known is None:
             missing.append(capture)
+        else:
+            found[capture.name] = known
     with ExitStack() as stack, duckdb.cursor() as connection:
         threads = query.thread_count(connection)
         shared = _shared(missing, stack, threads)
@@ -74,7 +70,7 @@ def read_all(
                 found[capture.name] = Reading(0, None, None, str(error))
                 continue
             if capture.name in kept:
-                _keep(kept[capture.name], key, found[capture.name])
+                figures.keep(kept[capture.name], {wanted.view: figures.to_keep({wanted: found[capture.name]})})
     if errors and len(errors) == len(found):
         raise errors[0]
     return found
@@ -87,11 +83,6 @@ def _kept(captures: Iterable[Capture]) -> dict[str, Kept]:
         with suppress(OSError):
             found[capture.name] = kept_of_all(capture.folder.resolve())
     return found
-
-
-def _keep(kept: Kept, key: str, reading: Reading) -> None:
-    latest = [*_usable(kept.recall(_FIGURES)).items()][: _FIGURES_MAX - 1]
-    kept.remember(_FIGURES, {key: [*astuple(reading)]} | dict(latest))
 
 
 def _shared(captures: Sequence[Capture], stack: ExitStack, sharers: int) -> dict[Path, _Connect]:
@@ -107,14 +98,3 @@ def _shared(captures: Sequence[Capture], stack: ExitStack, sharers: int) -> dict
         if template:
             found |= dict.fromkeys(folders, stack.enter_context(query.one_database(template, folders, sharers)))
     return found
-
-
-def _usable(value: object) -> dict[str, list]:
-    """Return figures as ``_keep`` keeps them; none of anything else."""
-    return {key: row for key, row in value.items() if is_reading(row)} if isinstance(value, dict) else {}
-
-
-def is_reading(row: object) -> bool:
-    """Return whether JSON has what a ``Reading`` is made of."""
-    kinds = (int, float | None, float | None, str | None)
-    return isinstance(row, list) and len(row) == len(kinds) and all(map(isinstance, row, kinds))

@@ -17,9 +17,10 @@ from perfcase.fleet import captures, scan, timeline
 from perfcase.fleet.bands import split
 from perfcase.fleet.baseline import baseline
 from perfcase.fleet.captures import Fleet, Progress, SkippedCapture
+from perfcase.fleet.figures import is_reading
 from perfcase.fleet.metric import Aggregation, Metric, Reading, metric
 from perfcase.fleet.page import Page, print_scan
-from perfcase.fleet.readings import is_reading, read_all
+from perfcase.fleet.readings import read_all
 from perfcase.fleet.selector import select
 from perfcase.lazy import duckdb
 from perfcase.operations import fields

@@ -1,0 +1,117 @@
+"""What an imported folder keeps for histories: the figures of its views, a line of JSON for each view.
+
+The import works out half of the views for the findings and the report, and keeps all their figures in passing; those of another view are
+kept when one of them is asked for. A line is found without reading the others: a history looks at one line of each of a thousand captures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import Any
+
+from perfcase.case.kept import SIZE_MAX, Kept, kept_of
+from perfcase.catalogue.views import load_views
+from perfcase.fleet import metric
+from perfcase.fleet.metric import Metric, Reading
+from perfcase.lazy import duckdb
+
+Told = str | dict[str, list[Any]]
+"""The figures of a view as JSON has them: by ``key_of``, the fields of a ``Reading``; or why the view has no rows, and so no figures."""
+_NAME = "figures.jsonl"
+_OF_VIEW_MAX = 256
+"""Figures that are kept of a view: the latest."""
+
+
+def work_out(connection: duckdb.DuckDBPyConnection) -> dict[str, Told]:
+    """Return the usual figures of all views that the connection has worked out, and of those that have nothing to show.
+
+    Raises:
+        duckdb.Error: the capture cannot be read.
+    """
+    made = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()}
+    rows = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'view' AND NOT is_fed").fetchall()
+    unfed = {name for (name,) in rows}
+    ((duration_ns,),) = connection.execute("SELECT max(try_cast(duration_ns AS BIGINT)) FROM capture").fetchall()
+    found: dict[str, Told] = {}
+    known: dict[str, int | None] = {}
+    for name, view in load_views().items():
+        if name in unfed:
+            found[name] = metric.no_rows(connection, name)
+        elif name in made:
+            found[name] = to_keep(metric.read_usual(connection, view, duration_ns, known))
+    return found
+
+
+def to_keep(readings: Mapping[Metric, Reading]) -> dict[str, list[Any]]:
+    """Return the figures of a view as JSON has them."""
+    return {key_of(wanted): [*astuple(reading)] for wanted, reading in readings.items()}
+
+
+def read_kept(told: object, wanted: Metric) -> Reading | None:
+    """Return a figure of what is kept of its view; None where it is not there."""
+    if isinstance(told, str):
+        return metric.none(wanted, told)
+    row = told.get(key_of(wanted)) if isinstance(told, dict) else None
+    return Reading(*row) if is_reading(row) else None
+
+
+def key_of(wanted: Metric) -> str:
+    """Return the name of a figure among those of its view."""
+    return f"{wanted.measure or ''} {wanted.aggregation}"
+
+
+def is_reading(row: object) -> bool:
+    """Return whether JSON has what a ``Reading`` is made of."""
+    kinds = (int, float | None, float | None, str | None)
+    return isinstance(row, list) and len(row) == len(kinds) and all(map(isinstance, row, kinds))
+
+
+def recall(kept: Kept, view: str) -> object:
+    """Return what is kept of a view, whatever it is; None for nothing."""
+    start = _start(view)
+    text = _text(kept)
+    at = 0 if text.startswith(start) else text.find(b"\n" + start) + 1
+    return _value(text[at + len(start) :].split(b"\n", 1)[0]) if at or text.startswith(start) else None
+
+
+def keep(kept: Kept, told: Mapping[str, Told]) -> None:
+    """Keep figures of views beside those that are kept."""
+    lines = {line.partition(b"\t")[0]: line for line in _text(kept).splitlines()}
+    for view, new in told.items():
+        before = recall(kept, view)
+        if isinstance(new, dict) and isinstance(before, dict):
+            new = dict(list((new | {key: row for key, row in before.items() if key not in new}).items())[:_OF_VIEW_MAX])
+        start = _start(view)
+        lines[start.rstrip()] = start + json.dumps(new).encode()
+    kept.write({_NAME: b"".join(line + b"\n" for line in lines.values())})
+
+
+def keep_all(connection: duckdb.DuckDBPyConnection) -> dict[str, Told]:
+    """Keep what ``work_out`` returns with the capture that the connection sees all of, and return it."""
+    told = work_out(connection)
+    if kept := kept_of(connection, told):
+        keep(kept, told)
+    return told
+
+
+def _start(view: str) -> bytes:
+    return f"{view}\t".encode()
+
+
+def _text(kept: Kept) -> bytes:
+    if not kept.has(_NAME):
+        return b""
+    try:
+        with kept.path(_NAME).open("rb") as file:
+            return file.read(SIZE_MAX)
+    except OSError:
+        return b""
+
+
+def _value(text: bytes) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
