@@ -16,6 +16,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from perfcase.operations.request import BaseRequest, encode, operation_of
+from perfcase_api.answers import AnswerCache
+from perfcase_api.catalogue import Catalogue
 from perfcase_api.errors import ApiError
 from perfcase_api.line import urgency
 from perfcase_api.state import Server
@@ -105,7 +107,7 @@ async def ask(here: Server, who: Who, http: Request, question: Question, media: 
         return await asyncio.to_thread(here.answers.find, etag, ids)
 
     async def keep(answer: bytes) -> None:
-        await asyncio.to_thread(here.answers.keep, etag, ids, answer)
+        await asyncio.to_thread(keep_answer, here.answers, here.catalogue, etag, ids, answer)
 
     async def begin() -> BinaryIO | AsyncIterator[bytes]:
         await stack.enter_async_context(
@@ -129,6 +131,15 @@ async def ask(here: Server, who: Who, http: Request, question: Question, media: 
         return Held(stack, answer, media, headers)
     stack.enter_context(answer)
     return Held(stack, _read(answer), media, {**headers, "Content-Length": str(os.fstat(answer.fileno()).st_size)})
+
+
+def keep_answer(answers: AnswerCache, catalogue: Catalogue, etag: str, ids: Sequence[str], answer: bytes) -> None:
+    """Keep an answer, if its captures are still there."""
+    answers.keep(etag, ids, answer)
+    # After it, as who deletes a capture removes its answers last: what is kept later than that is removed here.
+    for capture_id in ids:
+        if not catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
+            answers.forget(capture_id)
 
 
 async def _read(kept: BinaryIO) -> AsyncIterator[bytes]:

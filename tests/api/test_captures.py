@@ -9,6 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from perfcase_api.answers import AnswerCache
+from perfcase_api.asking import keep_answer
+from perfcase_api.catalogue import Catalogue
 from tests.api.conftest import SAMPLES, Running, start, upload, wait_ready
 
 COUNTS_CAPTURES = True
@@ -160,6 +163,19 @@ def test_what_is_no_capture_is_kept_with_the_reason(admin: httpx.Client, server:
     assert admin.delete(place).status_code == 204
     assert not (server.store / "captures" / capture["capture_id"]).exists()
     assert admin.get(place).status_code == 404
+
+
+def test_an_answer_that_comes_after_its_capture_was_deleted_is_not_kept(tmp_path: Path) -> None:
+    answers, catalogue = AnswerCache(tmp_path / "answers", 1 << 20), Catalogue(tmp_path / "catalogue.sqlite3")
+    there, gone = "a" * 64, "b" * 64
+    catalogue.write(
+        "INSERT INTO capture (capture_id, name, size_bytes, state, uploaded_ns) VALUES (?, 'x', 1, 'ready', 0)",
+        (there,),
+    )
+    for ids in ([there], [gone], [there, gone], [there] * 5 + [gone]):
+        keep_answer(answers, catalogue, "etag", ids, b"answer")
+    assert [path.name for path in (tmp_path / "answers").iterdir()] == [f"etag-{there[:32]}"]
+    catalogue.close()
 
 
 def test_nothing_is_left_of_a_deleted_capture(admin: httpx.Client, server: Running) -> None:

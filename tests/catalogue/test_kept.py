@@ -118,7 +118,7 @@ def test_a_view_of_many_rows_is_not_kept(case: store.Case, monkeypatch: pytest.M
     assert [*(case.folder / "kept").glob("*-cpu_summary.parquet")]
 
 
-@pytest.mark.parametrize("value", ["'\x1b[31mx'", "-1", "[1, 2]"])
+@pytest.mark.parametrize("value", ["'\x1b[31mx'", "-1", "[1, 2]", "NULL"])
 def test_the_files_of_a_stranger_do_not_break_the_report(case: store.Case, value: str) -> None:
     """The kept files are replaced by others: wrong types, a severity that no rule has."""
     keep_answers(case)
@@ -130,8 +130,28 @@ def test_the_files_of_a_stranger_do_not_break_the_report(case: store.Case, value
             columns = ", ".join(f'{value} AS "{name}"' for name in names)
             writer.execute(f"COPY (SELECT {columns}) TO ? (FORMAT parquet)", [str(path)])
     told = succeed("report", case.folder)
+    if value == "NULL":
+        assert told == wanted, "no section can say anything of it, so all are worked out"
+        assert succeed("report", case.folder) == wanted
     assert "\x1b" not in told
     assert told.split("\n\n")[0] == wanted.split("\n\n")[0], "the findings are worked out"
+
+
+def test_a_kept_view_whose_numbers_are_unknown_is_worked_out(case: store.Case) -> None:
+    keep_answers(case)
+    wanted = succeed("report", case.folder)
+    (path,) = (case.folder / "kept").glob("*-profile_summary.parquet")
+    kept_before = path.read_bytes()
+    with query.duckdb.connect() as writer:
+        writer.from_parquet(str(path).replace("[", "[[]").replace("*", "[*]")).create("one")
+        rows = writer.execute("DESCRIBE one").fetchall()
+        columns = ", ".join(
+            f'NULL::{kind} AS "{name}"' if kind != "VARCHAR" else f'"{name}"' for name, kind, *_ in rows
+        )
+        writer.execute(f"COPY (SELECT {columns} FROM one) TO ? (FORMAT parquet)", [str(path)])
+    assert path.read_bytes() != kept_before
+    assert succeed("report", case.folder) == wanted
+    assert succeed("report", case.folder) == wanted
 
 
 def test_the_report_reads_what_is_kept(case: store.Case) -> None:

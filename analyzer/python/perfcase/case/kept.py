@@ -193,11 +193,29 @@ def have_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> N
     kept = kept_of(connection, views)
     types = _types(connection) if kept else {}
     new = [v for v in views if not (kept and kept.has(f"{v}.parquet") and _show(connection, kept, v, types))]
+    _make_views(connection, kept, new)
+
+
+def _make_views(connection: duckdb.DuckDBPyConnection, kept: Kept | None, new: Sequence[str]) -> None:
     # Twice: what is asked for once would stay a view.
     share(connection, [*new, *new])
     if kept and new:
         with suppress(OSError, duckdb.Error):
             _keep(connection, kept, [view for view in new if _is_short(connection, view)])
+
+
+def have_views_again(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> bool:
+    """Work out views that ``have_views`` may have taken from the cache, and put them there. Return False for a part of a capture: it has no
+    cache."""
+    kept = kept_of(connection, views)
+    if not kept:
+        return False
+    for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall():
+        # Others may be made of them. The findings are checked when they are read.
+        if name not in FINDINGS:
+            connection.execute(f"DROP TABLE temp.{quote(name)}").fetchall()
+    _make_views(connection, kept, views)
+    return True
 
 
 def recall_view(connection: duckdb.DuckDBPyConnection, view: str) -> None:
@@ -243,6 +261,11 @@ def _show(connection: duckdb.DuckDBPyConnection, kept: Kept, view: str, types: T
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE {quote(view)} AS SELECT {columns} FROM read_parquet({path})"
         ).fetchall()
+        nothing = " AND ".join(f"{quote(name)} IS NULL" for name in names)
+        if connection.execute(f"SELECT 1 FROM temp.{quote(view)} WHERE {nothing} LIMIT 1").fetchall():
+            # No view has such a row.
+            connection.execute(f"DROP TABLE temp.{quote(view)}").fetchall()
+            return False
     except duckdb.Error as error:
         if isinstance(error, duckdb.InterruptException):
             raise
