@@ -15,11 +15,15 @@ from perfcase.lazy import duckdb
 class Opened:
     """An imported capture, or a part of it. The first use connects to it; ``close`` ends the connection."""
 
-    def __init__(self, case: store.Case, only: Sequence[str] = (), file: Path | None = None) -> None:
-        """Open nothing yet. ``only``: the part (perfcase.case.scope). ``file``: FILE as the user wrote it."""
+    def __init__(
+        self, case: store.Case, only: Sequence[str] = (), file: Path | None = None, *, is_counted: bool = False
+    ) -> None:
+        """Open nothing yet. ``only``: the part (perfcase.case.scope). ``file``: FILE as the user wrote it. ``is_counted``: as in
+        ``perfcase.case.query.connect``."""
         self.case = case
         self.only = tuple(only)
         self.file = file or case.folder
+        self._is_counted = is_counted
 
     def __enter__(self) -> Opened:
         return self
@@ -34,7 +38,7 @@ class Opened:
         Raises:
             PerfcaseError: the folder cannot be opened (input), ``only`` is wrong (usage) or matches nothing (not_found).
         """
-        return connect(self.case, self.only)
+        return connect(self.case, self.only, is_counted=self._is_counted)
 
     @property
     def words(self) -> str:
@@ -67,12 +71,12 @@ def open_capture(
     return Opened(store.open_case(Path(file), progress=progress, debug_dirs=places), only, Path(file))
 
 
-def connect(case: store.Case, only: Sequence[str] = ()) -> duckdb.DuckDBPyConnection:
-    """Return a connection to an imported capture, or to a part of it."""
+def connect(case: store.Case, only: Sequence[str] = (), *, is_counted: bool = False) -> duckdb.DuckDBPyConnection:
+    """Return a connection to an imported capture, or to a part of it. ``is_counted``: as in ``perfcase.case.query.connect``."""
     if not only:
-        return query.connect(case.folder)
+        return query.connect(case.folder, is_counted=is_counted)
     # Loaded here: most questions are about all of it.
     from perfcase.case.scope import resolve
     from perfcase.case.window import open_scope
 
-    return open_scope(case, resolve(lambda: query.connect(case.folder), list(only)))
+    return open_scope(case, resolve(lambda: query.connect(case.folder), list(only)), is_counted=is_counted)

@@ -27,7 +27,7 @@ from functools import cache
 from pathlib import Path
 
 from perfcase.case.database import checkpoint, in_cache, views_hash
-from perfcase.case.query import lock_down, sql_errors
+from perfcase.case.query import count, lock_down, sql_errors
 from perfcase.case.scope import Scope
 from perfcase.case.store import Case
 from perfcase.catalogue.schema import load_tables, quote
@@ -60,13 +60,14 @@ COLUMNS: Mapping[str, str] = {
 """By the word of a column's ``in_window``, what it shows."""
 
 
-def open_scope(case: Case, scope: Scope, sharers: int = 1) -> duckdb.DuckDBPyConnection:
-    """Return a connection to the tables and views of ``case`` as if it held nothing but that part of it."""
+def open_scope(case: Case, scope: Scope, sharers: int = 1, *, is_counted: bool = False) -> duckdb.DuckDBPyConnection:
+    """Return a connection to the tables and views of ``case`` as if it held nothing but that part of it. ``is_counted``: as in
+    ``perfcase.case.query.connect``."""
     if scope.part is None:
-        return _open(case, None, scope, sharers)
+        return _open(case, None, scope, sharers, is_counted=is_counted)
     start_ns = scope.part.start_ns
     end_ns = _FOREVER if scope.part.end_ns is None else scope.part.end_ns
-    connection = open_window(case, start_ns, end_ns, scope, sharers)
+    connection = _open(case, (start_ns, end_ns), scope, sharers, is_counted=is_counted)
     ((duration_ns,),) = connection.execute("SELECT duration_ns FROM capture").fetchall()
     if duration_ns <= 0 < start_ns:
         raise PerfcaseError("usage", f"{case.name}: it ends before {start_ns / 1e9:g} s")
@@ -83,7 +84,9 @@ def open_window(
     return _open(case, (start_ns, end_ns), scope or Scope(), sharers)
 
 
-def _open(case: Case, window: tuple[int, int] | None, scope: Scope, sharers: int) -> duckdb.DuckDBPyConnection:
+def _open(
+    case: Case, window: tuple[int, int] | None, scope: Scope, sharers: int, *, is_counted: bool = False
+) -> duckdb.DuckDBPyConnection:
     """Open the part. ``window``: None for the whole capture."""
     chosen = _kept(scope)
     with tempfile.TemporaryDirectory(prefix="perfcase-") as scratch:
@@ -102,6 +105,8 @@ def _open(case: Case, window: tuple[int, int] | None, scope: Scope, sharers: int
                         "SET VARIABLE capture_duration_ns = (SELECT duration_ns FROM read_parquet($1))::BIGINT", [table]
                     )
                     move(connection, *window)
+                if is_counted:
+                    count(connection)
                 lock_down(connection, folder, sharers)
         except OSError as error:
             raise PerfcaseError("environment", f"{path}: cannot be written: {error.strerror or error}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -12,9 +12,11 @@ import typer
 
 from perfcase.case import store
 from perfcase.case.opening import Opened
+from perfcase.case.query import bytes_read
 from perfcase.lazy import rich
+from perfcase.operations.result import say
 from perfcase.terminal import render
-from perfcase.text import safe
+from perfcase.text import safe, size
 
 FileArgument = Annotated[
     Path,
@@ -117,6 +119,30 @@ def open_file(file: Path, debug_dirs: list[Path] | None = None) -> store.Case:
         return store.open_case(file, progress=progress, debug_dirs=debug_dirs or ())
 
 
-def opened(file: Path, debug_dirs: list[Path] | None = None, only: list[str] | None = None) -> Opened:
-    """Open FILE or a part of it, and import it first if necessary."""
-    return Opened(open_file(file, debug_dirs), only or (), file)
+def opened(
+    file: Path, debug_dirs: list[Path] | None = None, only: list[str] | None = None, *, is_counted: bool = False
+) -> Opened:
+    """Open FILE or a part of it, and import it first if necessary. ``is_counted``: ``say_reads`` is asked for."""
+    return Opened(open_file(file, debug_dirs), only or (), file, is_counted=is_counted)
+
+
+ReadsOption = Annotated[
+    bool,
+    typer.Option(
+        "--reads",
+        help="Say on standard error how many bytes of the tables' files the query read, of how many there are.",
+    ),
+]
+
+
+def say_reads(cases: Iterable[Opened], *, is_one_query: bool = True) -> None:
+    """Say how much of the tables the last query read; nothing is known of an answer that took several."""
+    for case in cases:
+        tables = [path.stat().st_size for path in (case.case.folder / "tables").iterdir()]
+        read = bytes_read(case.connection) if is_one_query else None
+        said = (
+            "DuckDB did not count what it read"
+            if read is None
+            else f"read {size(read)} of {size(sum(tables))} in {len(tables)} tables"
+        )
+        say(f"{case.case.name}: {said}")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, OutputOption, opened
+from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, OutputOption, ReadsOption, opened, say_reads
 from perfcase.cli.options import from_request
 from perfcase.operations import sql
 
@@ -28,6 +28,7 @@ def command(
     ] = None,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
+    reads: ReadsOption = False,
 ) -> None:
     """Run a query over the tables and views, in DuckDB's SQL.
 
@@ -38,5 +39,8 @@ def command(
     if request.sql == "-":
         request = replace(request, sql=sys.stdin.read())
     with ExitStack() as stack:
-        cases = [stack.enter_context(opened(each, debug_dir, only)) for each in (file, *(also or ()))]
+        files = (file, *(also or ()))
+        cases = [stack.enter_context(opened(each, debug_dir, only, is_counted=reads)) for each in files]
         sql.run(request, *cases).write(output)
+        if reads:
+            say_reads(cases)

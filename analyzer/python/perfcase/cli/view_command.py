@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, OutputOption, opened
+from perfcase.case.sharing import FINDINGS
+from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, OutputOption, ReadsOption, opened, say_reads
 from perfcase.cli.options import from_request
 from perfcase.operations import view
 
@@ -14,6 +15,7 @@ def command(
     output: OutputOption = None,
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
+    reads: ReadsOption = False,
 ) -> None:
     """Print a view of FILE: thread_time, off_cpu_by_stack, syscall_summary, …
 
@@ -22,5 +24,7 @@ def command(
 
     Example: perfcase view off_cpu_by_stack incident.perfcase --where "comm = 'java'" --limit 10
     """
-    with opened(file, debug_dir, only) as case:
+    with opened(file, debug_dir, only, is_counted=reads) as case:
         view.run(request, case).write(output)
+        if reads:
+            say_reads([case], is_one_query=request.name not in FINDINGS)
