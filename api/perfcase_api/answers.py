@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from perfcase.case import database, store
+from perfcase_api.catalogue import Catalogue
 
 _NAMED_MAX = 4
 """Captures of an answer that its file names: more would not fit."""
@@ -78,6 +79,15 @@ class AnswerCache:
                 return
             entry.unlink(missing_ok=True)
             total -= stat.st_size
+
+
+def keep_answer(answers: AnswerCache, catalogue: Catalogue, etag: str, ids: Sequence[str], answer: bytes) -> None:
+    """Keep an answer, if its captures are still there."""
+    answers.keep(etag, ids, answer)
+    # After it, as who deletes a capture removes its answers last: what is kept later than that is removed here.
+    for capture_id in ids:
+        if not catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
+            answers.forget(capture_id)
 
 
 def _name(etag: str, captures: Sequence[str]) -> str:

@@ -159,15 +159,16 @@ def build(settings: Settings) -> Server:
     nursery = Nursery(settings.store / "captures")
     jobs = Jobs(settings.workers, settings.limits, nursery, settings.store / "scratch")
     kept = Uploads(settings, catalogue, jobs.check)
+    answers = AnswerCache(settings.store / "answers", settings.limits.cache_bytes)
     return Server(
         settings=settings,
         catalogue=catalogue,
         tokens=Tokens(catalogue),
         rates=RateLimit(settings.limits.requests_per_minute),
         uploads=kept,
-        imports=Imports(settings, catalogue, kept, nursery),
+        imports=Imports(settings, catalogue, kept, nursery, answers),
         jobs=jobs,
-        answers=AnswerCache(settings.store / "answers", settings.limits.cache_bytes),
+        answers=answers,
         provider=_provider(settings.oidc),
     )
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
 from fastapi import Request, Response
@@ -15,11 +13,10 @@ from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from perfcase.operations.request import BaseRequest, encode, operation_of
-from perfcase_api.answers import AnswerCache
-from perfcase_api.catalogue import Catalogue
+from perfcase_api.answers import keep_answer
 from perfcase_api.errors import ApiError
 from perfcase_api.line import urgency
+from perfcase_api.question import Question
 from perfcase_api.state import Server
 from perfcase_api.who import Who
 
@@ -43,39 +40,6 @@ PACKED = (MEDIA["parquet"], MEDIA["binary"], MEDIA["tar"])
 _PART = 64 << 10
 _POLL_S = 0.25
 """How often it is looked whether somebody still waits."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """A request of an operation, for some captures."""
-
-    request: BaseRequest
-    captures: Sequence[str]
-    """Their ids."""
-    stores: Sequence[str] = ()
-    """The ids of captures for a history or a baseline."""
-    only: Sequence[str] = ()
-    """The part of the captures (perfcase.case.scope)."""
-
-    def order(self) -> dict[str, Any]:
-        """Return it for perfcase_api.analysing, with folders relative to the one in which processes work."""
-        return {
-            "operation": operation_of(self.request),
-            "request": encode(self.request),
-            "captures": [f"{capture_id}/case" for capture_id in self.captures],
-            "stores": [f"{capture_id}/case" for capture_id in self.stores],
-            "only": list(self.only),
-        }
-
-    @property
-    def of(self) -> list[str]:
-        """Return the ids of all captures in it."""
-        return [*self.captures, *self.stores]
-
-    @property
-    def key(self) -> str:
-        """Return a text that identifies the question."""
-        return json.dumps(self.order(), sort_keys=True)
 
 
 class Held(StreamingResponse):
@@ -131,15 +95,6 @@ async def ask(here: Server, who: Who, http: Request, question: Question, media: 
         return Held(stack, answer, media, headers)
     stack.enter_context(answer)
     return Held(stack, _read(answer), media, {**headers, "Content-Length": str(os.fstat(answer.fileno()).st_size)})
-
-
-def keep_answer(answers: AnswerCache, catalogue: Catalogue, etag: str, ids: Sequence[str], answer: bytes) -> None:
-    """Keep an answer, if its captures are still there."""
-    answers.keep(etag, ids, answer)
-    # After it, as who deletes a capture removes its answers last: what is kept later than that is removed here.
-    for capture_id in ids:
-        if not catalogue.row("SELECT 1 FROM capture WHERE capture_id = ?", (capture_id,)):
-            answers.forget(capture_id)
 
 
 async def _read(kept: BinaryIO) -> AsyncIterator[bytes]:

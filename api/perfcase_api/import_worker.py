@@ -14,11 +14,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from perfcase.case import database, query, store
+from perfcase.case import database, store
+from perfcase.case.opening import Opened
 from perfcase.errors import PerfcaseError
 from perfcase.fleet.figures import keep_all
 from perfcase.report.writer import prepare
-from perfcase_api import sandbox
+from perfcase_api import first_page, sandbox
 
 _REPORT_INTERVAL_S = 0.1
 _COLUMNS = (
@@ -50,12 +51,14 @@ def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
         row = store.table_row(imported.folder, "capture", _COLUMNS) or (None,) * 7
         names = ("host", "kernel", "started_ns", "duration_ns", "remark", "ticket")
         labels = (row[6] or "").split(",")
-        with query.connect(imported.folder) as connection:
+        with Opened(imported) as opened:
+            connection = opened.connection
             prepare(connection)
             found = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
             figures = keep_all(connection)
+            answers = first_page.answers(imported, opened, row[3])
         capture = dict(zip(names, row[:6], strict=True))
-        say({"capture": capture, "labels": labels, "findings": found, "figures": figures})
+        say({"capture": capture, "labels": labels, "findings": found, "figures": figures, "answers": answers})
     except PerfcaseError as error:
         say({"error": str(error)})
 

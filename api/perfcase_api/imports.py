@@ -19,11 +19,12 @@ from typing import Any
 
 from perfcase.case import store
 from perfcase.catalogue.views import load_views
-from perfcase_api import storage
-from perfcase_api.answers import build
+from perfcase_api import first_page, storage
+from perfcase_api.answers import AnswerCache, build, keep_answer
 from perfcase_api.catalogue import Catalogue
 from perfcase_api.jobs import PATIENCE
 from perfcase_api.nursery import Child, Nursery
+from perfcase_api.question import Question
 from perfcase_api.settings import Settings
 from perfcase_api.uploads import LABEL_MAX, LABELS_MAX, Uploads, clean_ticket
 
@@ -40,11 +41,19 @@ WORKING = "importing"
 class Imports:
     """The queue of a server."""
 
-    def __init__(self, settings: Settings, catalogue: Catalogue, uploads: Uploads, nursery: Nursery) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        catalogue: Catalogue,
+        uploads: Uploads,
+        nursery: Nursery,
+        answers: AnswerCache | None = None,
+    ) -> None:
         self._settings = settings
         self._catalogue = catalogue
         self._uploads = uploads
         self._nursery = nursery
+        self._answers = answers
         self._queue: asyncio.Queue[str] = asyncio.Queue()
         self._progress: dict[str, State] = {}
         self._changed = asyncio.Condition()
@@ -154,6 +163,7 @@ class Imports:
                 self._failed(capture_id, str(done["error"]))
             else:
                 await asyncio.to_thread(_put_in_place, working, case)
+                await asyncio.to_thread(self._keep_answers, capture_id, done)
                 self._ready(capture_id, done)
         finally:
             await asyncio.to_thread(shutil.rmtree, working, ignore_errors=True)
@@ -255,6 +265,17 @@ class Imports:
                 if view in load_views()
             )
             db.executemany("INSERT INTO figure (capture_id, view, build, told) VALUES (?, ?, ?, ?)", told)
+
+    def _keep_answers(self, capture_id: str, done: State) -> None:
+        """Keep what the first page shows, before it can be asked for."""
+        asked = first_page.questions(done["capture"]["duration_ns"])
+        if self._answers is None or len(done["answers"]) != len(asked):
+            return
+        for request, text in zip(asked, done["answers"], strict=True):
+            if isinstance(text, str):
+                question = Question(request, [capture_id])
+                etag = self._answers.etag(question.of, [question.key])
+                keep_answer(self._answers, self._catalogue, etag, question.of, text.encode(errors="replace"))
 
     async def _tell(self) -> None:
         async with self._changed:

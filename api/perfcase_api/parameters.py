@@ -11,12 +11,10 @@ from fastapi import Path, Query
 from pydantic import Field as BodyField
 
 from perfcase.operations.request import REQUIRED, BaseRequest, Field, fields_of
+from perfcase_api.question import FORMAT, ROWS
 
 _T = TypeVar("_T", bound=BaseRequest)
 
-ROWS = 1000
-"""The default number of rows of a route, if the operation has none."""
-_FORMAT = "json"
 _LIMIT = "limit"
 
 
@@ -75,7 +73,7 @@ def _name(field: Field) -> str:
 def _default(field: Field) -> object:
     """Return the default of a route: rows as JSON, and not all of them."""
     if field.option.for_people:
-        return _FORMAT
+        return FORMAT
     if field.name == _LIMIT:
         return field.default or ROWS
     return None if field.is_many else field.default

@@ -1,0 +1,84 @@
+"""What a capture's first page asks, as api/web/src/pages/overview.tsx does. The import answers it, so that the page is there at once."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
+
+from perfcase.case import store
+from perfcase.case.opening import Opened
+from perfcase.catalogue.charts import Chart, charts
+from perfcase.catalogue.view import View
+from perfcase.catalogue.views import load_views, parameters
+from perfcase.errors import PerfcaseError
+from perfcase.lazy import duckdb
+from perfcase.operations import findings, view
+from perfcase_api.question import FORMAT, ROWS
+
+Question = view.Request | findings.Request
+
+_PAGE, _INTERVAL = "timeline", "interval_ns"
+_POINTS = 400
+_CHART_ROWS = 20_000
+_SEVERE = "level IN ('emerg', 'alert', 'crit', 'err', 'warn') AND is_in_capture"
+_MESSAGES_MAX = 200
+_BYTES_MAX = 2 << 20
+"""Text of all answers together."""
+
+
+def questions(duration_ns: int | None) -> list[Question]:
+    """Return the questions, in an order that stays the same. ``duration_ns``: of the capture; without it there is no time line."""
+    asked: list[Question] = [findings.Request(limit=ROWS, fmt=FORMAT)]
+    asked += [view.Request(name=name, limit=ROWS, fmt=FORMAT) for name in ("capture", "data_quality")]
+    if not duration_ns or duration_ns <= 0:
+        return asked
+    asked.append(view.Request(name="kernel_log", where=_SEVERE, limit=_MESSAGES_MAX, fmt=FORMAT))
+    for of, chart in _charts():
+        finely = (f"{_INTERVAL}={step(duration_ns)}",) if _INTERVAL in parameters(load_views(), of.name) else ()
+        asked.append(view.Request(name=of.name, where=chart.where, settings=finely, limit=_CHART_ROWS, fmt=FORMAT))
+    return asked
+
+
+def step(duration_ns: int) -> int:
+    """Return a round interval in ns that gives about 400 of them."""
+    scale = 10**6
+    while True:
+        for part in (1, 2, 5):
+            if part * scale * _POINTS >= duration_ns:
+                return part * scale
+        scale *= 10
+
+
+def answers(case: store.Case, opened: Opened, duration_ns: int | None) -> list[str | None]:
+    """Return the text of the answer to each question; None where there is none, or one that is long. ``opened`` has the views worked out."""
+    found: list[str | None] = []
+    room = _BYTES_MAX
+    for request in questions(duration_ns):
+        text = None
+        with suppress(PerfcaseError, duckdb.Error):
+            if isinstance(request, view.Request) and request.settings:
+                # With another interval, what is worked out is of no use.
+                with Opened(case) as other:
+                    text = _answer(request, other)
+            else:
+                text = _answer(request, opened)
+        if text is not None and len(text) > room:
+            text = None
+        room -= len(text or "")
+        found.append(text)
+    return found
+
+
+def _answer(request: Question, opened: Opened) -> str:
+    written = io.StringIO()
+    with redirect_stdout(written), redirect_stderr(io.StringIO()):
+        (findings if isinstance(request, findings.Request) else view).run(request, opened).write()
+    return written.getvalue()
+
+
+def _charts() -> Iterator[tuple[View, Chart]]:
+    for of in load_views().values():
+        for chart in charts(of):
+            if chart.page == _PAGE:
+                yield of, chart
