@@ -122,7 +122,7 @@ def test_the_import_keeps_figures_and_asked_ones_say_the_same(store: Path, asked
                 continue
             if isinstance(known, str):
                 assert connection.execute(f"SELECT count(*) FROM {view}").fetchall() == [(0,)], view
-            names = [column.name for column in load_views()[view].columns if column.unit][:3]
+            names = [column.name for column in load_views()[view].columns if column.unit][:1]
             for wanted in [metric.metric(load_views()[view], each, None, None) for each in names]:
                 before = len(asked)
                 (found,) = read_all(wanted, of_one, lambda *_: None).values()
