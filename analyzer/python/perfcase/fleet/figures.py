@@ -12,6 +12,7 @@ from dataclasses import astuple
 from typing import Any
 
 from perfcase.case.kept import SIZE_MAX, Kept, kept_of
+from perfcase.case.sharing import FINDINGS
 from perfcase.catalogue.views import load_views
 from perfcase.fleet import metric
 from perfcase.fleet.metric import Metric, Reading
@@ -89,9 +90,13 @@ def keep(kept: Kept, told: Mapping[str, Told]) -> None:
 
 
 def keep_all(connection: duckdb.DuckDBPyConnection) -> dict[str, Told]:
-    """Keep what ``work_out`` returns with the capture that the connection sees all of, and return it."""
+    """Keep what ``work_out`` returns with the capture that the connection sees all of, and return it. Findings that are not kept may lack
+    some that could not be worked out: then their figures are not kept either."""
     told = work_out(connection)
-    if kept := kept_of(connection, told):
+    kept = kept_of(connection, told)
+    if not kept or not all(kept.has(f"{view}.parquet") for view in FINDINGS):
+        told = {view: known for view, known in told.items() if view not in FINDINGS}
+    if kept:
         keep(kept, told)
     return told
 
