@@ -291,4 +291,7 @@ def sql_error(error: duckdb.Error) -> PerfcaseError:
         remedy = "ask for less, such as --only window=10s..20s, or give it more: --memory 2G"
         return PerfcaseError("environment", "the question needs more memory than it may take", remedy)
     kind = "environment" if isinstance(error, duckdb.IOException) else "sql"
-    return PerfcaseError(kind, first, " ".join(lines[1:])[:300] or None)
+    made = PerfcaseError(kind, first, " ".join(lines[1:])[:300] or None)
+    # The error that is shown may be of a damaged table: its cause tells.
+    made.__cause__ = error
+    return made
