@@ -1,4 +1,4 @@
-"""A perf.data of system calls, forks and exits that never happened."""
+"""A perf.data of system calls, switches, wakeups, forks and exits that never happened."""
 
 from __future__ import annotations
 
@@ -7,16 +7,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ENTER, EXIT = 101, 102
-"""The numbers of the two events, which are also the keys of their samples."""
+ENTER, EXIT, SWITCH, WAKING = 101, 102, 103, 104
+"""The numbers of the events, which are also the keys of their samples."""
+_TASK = "\tfield:char {0}comm[16];\toffset:{1};\tsize:16;\tsigned:0;\n\tfield:pid_t {0}pid;\toffset:{2};\tsize:4;\tsigned:1;\n"
 FORMATS = {
-    "sys_enter": (
+    ("raw_syscalls", "sys_enter"): (
         ENTER,
         "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n",
     ),
-    "sys_exit": (
+    ("raw_syscalls", "sys_exit"): (
         EXIT,
         "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n",
+    ),
+    ("sched", "sched_switch"): (
+        SWITCH,
+        _TASK.format("prev_", 8, 24)
+        + "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
+        + _TASK.format("next_", 40, 56)
+        + "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n",
+    ),
+    ("sched", "sched_waking"): (
+        WAKING,
+        _TASK.format("", 8, 24)
+        + "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n",
     ),
 }
 COMMON = (
@@ -47,6 +60,15 @@ class Recording:
         """Add a call's return."""
         self._sample(ns, pid, tid, EXIT, struct.pack("<qq", number, ret))
 
+    def switch(self, ns: int, cpu: int, before: int, state: int, after: int) -> None:
+        """Add a switch from one thread to another, which are their processes' only ones; ``state``: the kernel's bits."""
+        body = struct.pack("<16siiq", b"before", before, 120, state) + struct.pack("<16sii", b"after", after, 120)
+        self._sample(ns, before, before, SWITCH, body, cpu)
+
+    def waking(self, ns: int, cpu: int, waker: int, woken: int) -> None:
+        """Add a wakeup of a thread."""
+        self._sample(ns, waker, waker, WAKING, struct.pack("<16siii", b"woken", woken, 120, cpu), cpu)
+
     def fork(self, ns: int, pid: int, tid: int, parent_pid: int, parent_tid: int) -> None:
         """Add the creation of a process, or of a thread where ``pid`` is its creator's."""
         self._task(7, ns, pid, tid, parent_pid, parent_tid)
@@ -64,10 +86,10 @@ class Recording:
     def _task(self, kind: int, ns: int, pid: int, tid: int, parent_pid: int, parent_tid: int) -> None:
         self._record(kind, struct.pack("<IIIIQ", pid, parent_pid, tid, parent_tid, ns) + _sample_id(ns, pid, tid))
 
-    def _sample(self, ns: int, pid: int, tid: int, event: int, payload: bytes) -> None:
+    def _sample(self, ns: int, pid: int, tid: int, event: int, payload: bytes, cpu: int = 0) -> None:
         raw = struct.pack("<HBBi", event, 0, 0, tid) + payload
         size = (len(raw) + 4 + 7) // 8 * 8 - 4
-        head = struct.pack("<QIIQII", event, pid, tid, ns, 0, 0)
+        head = struct.pack("<QIIQII", event, pid, tid, ns, cpu, 0)
         self._record(9, head + struct.pack("<I", size) + raw.ljust(size, b"\0"))
 
     def _record(self, kind: int, body: bytes) -> None:
@@ -77,7 +99,7 @@ class Recording:
         """Write the file."""
         attrs, ids = b"", b""
         ids_at = 104
-        for event in (ENTER, EXIT):
+        for event, _ in FORMATS.values():
             attrs += struct.pack("<IIQQQQQ", 2, 112, event, 1, SAMPLE_TYPE, 0, SAMPLE_ID_ALL).ljust(112, b"\0")
             attrs += struct.pack("<QQ", ids_at + len(ids), 8)
             ids += struct.pack("<Q", event)
@@ -110,9 +132,13 @@ def _tracing_data() -> bytes:
     )
     out = b"\x17\x08\x44tracing0.6\0" + struct.pack("<BBI", 0, 8, 4096)
     out += b"header_page\0" + _sized(page) + b"header_event\0" + _sized("# compressed entry header\n")
-    out += struct.pack("<I", 0) + struct.pack("<I", 1) + b"raw_syscalls\0" + struct.pack("<I", len(FORMATS))
-    for name, (number, fields) in FORMATS.items():
-        out += _sized(f'name: {name}\nID: {number}\nformat:\n{COMMON}{fields}\nprint fmt: ""\n')
+    systems = sorted({system for system, _ in FORMATS})
+    out += struct.pack("<I", 0) + struct.pack("<I", len(systems))
+    for system in systems:
+        events = {name: of for (its, name), of in FORMATS.items() if its == system}
+        out += system.encode() + b"\0" + struct.pack("<I", len(events))
+        for name, (number, fields) in events.items():
+            out += _sized(f'name: {name}\nID: {number}\nformat:\n{COMMON}{fields}\nprint fmt: ""\n')
     return out + struct.pack("<IIQ", 0, 0, 0)
 
 

@@ -73,6 +73,35 @@ WHERE place = 2 OR (place = 1 AND ts_ns < end_ns)
 """
 """Each wait, cut where the thread was moved: all steps of a thread in the order of time, each with what was last known."""
 
+BURSTS = """
+WITH known AS (
+  SELECT utid, ts_ns, duration_ns, state, waker_utid, is_open, ts_ns + duration_ns AS end_ns, max(ts_ns + duration_ns) FILTER (duration_ns > 0) OVER before AS before_ns
+  FROM thread_state
+  WHERE utid <> 0
+  WINDOW before AS (
+    PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+), counted AS (
+  SELECT *, state = 'running' AND NOT coalesce(is_open, false) AND end_ns > greatest(ts_ns, coalesce(before_ns, ts_ns)) AS is_burst
+  FROM known
+), numbered AS (
+  SELECT *, count(*) FILTER (is_burst) OVER (PARTITION BY utid ORDER BY end_ns, ts_ns, state) - is_burst::INTEGER AS burst
+  FROM counted
+), run AS (
+  SELECT utid, end_ns, burst + 1 AS count FROM numbered WHERE is_burst
+)
+SELECT n.utid, n.ts_ns, n.duration_ns, n.state, n.ts_ns - n.before_ns AS gap_ns, n.burst,
+  CASE WHEN is_followed THEN coalesce(b.count, 0) END AS waker_burst,
+  CASE WHEN is_followed THEN greatest(e.count, b.count, 0) + 1 - coalesce(b.count, 0) END AS waker_burst_count
+FROM (
+  SELECT *, greatest(ts_ns, coalesce(before_ns, ts_ns)) AS from_ns,
+    state NOT IN ('running', 'runnable', 'runnable_preempted', 'dead') AND waker_utid <> 0 AND waker_utid <> utid AS is_followed
+  FROM numbered
+) AS n
+ASOF LEFT JOIN run AS b ON b.utid = n.waker_utid AND n.from_ns >= b.end_ns
+ASOF LEFT JOIN run AS e ON e.utid = n.waker_utid AND n.end_ns > e.end_ns
+"""
+"""The burst of each interval, and of its waker: by counting the runs that ended before."""
+
 QUEUE_CPUS = f"{PLACES} SELECT utid, ts_ns, queue_cpu FROM placed WHERE place = 2"
 
 
@@ -88,7 +117,8 @@ def derived(table: str) -> str:
 
 
 STATES = f"""
-SELECT s.* REPLACE (w.woken_by_utid AS woken_by_utid, q.queue_cpu AS queue_cpu, w.ran_cpu AS ran_cpu)
+SELECT s.* REPLACE (w.woken_by_utid AS woken_by_utid, q.queue_cpu AS queue_cpu, w.ran_cpu AS ran_cpu, b.gap_ns AS gap_ns,
+  b.burst AS burst, b.waker_burst AS waker_burst, b.waker_burst_count AS waker_burst_count)
 FROM thread_state AS s
 LEFT JOIN (
   SELECT utid, ts_ns, duration_ns, state, any_value(woken_by_utid) AS woken_by_utid, any_value(ran_cpu) AS ran_cpu
@@ -97,8 +127,10 @@ LEFT JOIN (
 ) AS w USING (utid, ts_ns, duration_ns, state)
 LEFT JOIN (SELECT utid, ts_ns, any_value(queue_cpu) AS queue_cpu FROM ({QUEUE_CPUS}) GROUP BY ALL) AS q
   ON q.utid = s.utid AND q.ts_ns = s.ts_ns AND w.state IS NOT NULL
+LEFT JOIN (SELECT DISTINCT ON (utid, ts_ns, duration_ns, state) * FROM ({BURSTS})) AS b
+  ON b.utid = s.utid AND b.ts_ns = s.ts_ns AND b.duration_ns = s.duration_ns AND b.state = s.state
 """
-"""thread_state with the columns that the importer fills for waits."""
+"""thread_state with the columns that the importer works out from others."""
 
 
 def derive(connection: duckdb.DuckDBPyConnection, given: Mapping[str, Collection[str]]) -> list[str]:
@@ -118,6 +150,9 @@ def derive(connection: duckdb.DuckDBPyConnection, given: Mapping[str, Collection
     return [*selects]
 
 
+HAS_WAKER = "n.utid <> 0 AND (n.waker_utid IS NULL OR n.waker_utid IN (SELECT utid FROM thread_state))"
+"""The importer also counts the bursts of wakers that a recording of some threads leaves out."""
+
 PAIRS = {
     "waits": (
         "SELECT ts_ns, duration_ns, utid, state, cpu AS left_cpu, ran_cpu, woken_by_utid, is_open FROM followed_state"
@@ -127,6 +162,10 @@ PAIRS = {
     "queue_cpu": (
         "SELECT utid, ts_ns, queue_cpu FROM followed_state WHERE state IN ('runnable', 'runnable_preempted') AND utid <> 0",
         QUEUE_CPUS,
+    ),
+    "bursts": (
+        f"SELECT utid, ts_ns, duration_ns, state, gap_ns, burst, waker_burst, waker_burst_count FROM thread_state AS n WHERE {HAS_WAKER}",
+        f"{BURSTS} WHERE {HAS_WAKER}",
     ),
     "run_queue_stretch": ("SELECT ts_ns, duration_ns, utid, cpu, state, is_last FROM run_queue_stretch", STRETCHES),
     "cpu_level": (

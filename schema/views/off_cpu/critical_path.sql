@@ -1,6 +1,6 @@
 -- critical_path: a thread's wall time, moment by moment: it ran, it waited for a CPU, or it waited for its waker, and what the waker did meanwhile
 -- grain: a segment of the thread's wall time; they follow each other without a gap and sum to it exactly
--- source: followed_state, thread, thread_name, thread_time, capture
+-- source: followed_state, thread, thread_name, capture
 -- caveat: SET VARIABLE critical_path_utid = 7 chooses the thread; by default, it is the one with the most time on a CPU
 -- caveat: wall time is from the thread's creation or the capture's beginning to its end or the capture's
 -- caveat: wakers are followed over at most 20 threads; SET VARIABLE critical_path_depth = 50 changes that
@@ -22,109 +22,128 @@
 -- column depth: how many wakers away this thread is; 0 is the chosen one
 -- column stack_id: the callchain that the chosen thread left its CPU with
 -- column on_stack_id: the callchain that the thread in on_utid left its CPU with
-WITH RECURSIVE edge AS (
-  SELECT least(0, min(s.ts_ns)) AS first_ns,
-    greatest((SELECT max(duration_ns) FROM capture), max(s.ts_ns + s.duration_ns)) AS last_ns
-  FROM followed_state AS s
-  WHERE s.utid <> 0
-), setting AS (
-  SELECT coalesce(getvariable('critical_path_utid'),
-      (SELECT utid FROM thread_time GROUP BY utid ORDER BY sum(on_cpu_ns) DESC, utid LIMIT 1))::BIGINT AS utid,
-    coalesce(getvariable('critical_path_depth'), 20)::BIGINT AS depth
-), known AS (
-  -- By the ends: a run whose beginning is doubtful may seem to begin before the wait that precedes it.
-  SELECT utid, name_id, ts_ns, ts_ns + duration_ns AS end_ns, state, next_state, cpu, stack_id, waker_utid, waker_name_id,
-    lag(ts_ns + duration_ns) OVER w AS before_ns, 2 * row_number() OVER w AS place
+WITH RECURSIVE seen AS (
+  SELECT utid, max(burst) AS burst, arg_max(name_id, ts_ns + duration_ns) AS name_id, min(ts_ns) AS ts_ns,
+    max(ts_ns + duration_ns) AS end_ns,
+    coalesce(max(ts_ns + duration_ns) = max(ts_ns + duration_ns) FILTER (next_state = 'dead'), false) AS is_dead,
+    coalesce(sum(duration_ns) FILTER (state = 'running' AND NOT is_open), 0) AS on_cpu_ns
   FROM followed_state
   WHERE utid <> 0 AND duration_ns > 0
-  WINDOW w AS (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns, state)
-), tile AS (
-  -- Each thread's time from edge to edge, without overlap and without a gap. The places are in the order of time: even ones are
-  -- of what is known, odd ones of a gap before it.
-  SELECT utid, place, name_id, greatest(ts_ns, coalesce(before_ns, ts_ns)) AS ts_ns, end_ns, state, cpu, stack_id, waker_utid, waker_name_id
-  FROM known
-  WHERE end_ns > coalesce(before_ns, ts_ns)
-  UNION ALL
-  SELECT utid, place - 1, name_id, coalesce(before_ns, first_ns), ts_ns, 'unknown', NULL, NULL, NULL, NULL
-  FROM known CROSS JOIN edge
-  WHERE ts_ns > coalesce(before_ns, first_ns)
-  UNION ALL
-  SELECT utid, max(place) + 1, arg_max(name_id, end_ns), max(end_ns), last_ns, 'unknown', NULL, NULL, NULL, NULL
-  FROM known CROSS JOIN edge
-  GROUP BY utid, last_ns
-  HAVING max(end_ns) < last_ns
-), numbered AS MATERIALIZED (
-  SELECT *, state NOT IN ('running', 'runnable', 'runnable_preempted', 'unknown', 'dead')
-    AND waker_utid <> 0 AND waker_utid <> utid AS is_followed
-  FROM tile
-), look AS (
-  -- Each followed sleep beside the tiles of its waker: which one it begins in, and which one it ends in. (An ASOF join, which
-  -- DuckDB does not take beside a recursion.)
-  SELECT sleeper_utid, sleeper_place, is_end,
-    last_value(tile_place IGNORE NULLS) OVER (PARTITION BY utid ORDER BY at_ns, turn ROWS UNBOUNDED PRECEDING) AS place
-  FROM (
-    SELECT utid, ts_ns AS at_ns, 1 AS turn, place AS tile_place, NULL AS sleeper_utid, NULL AS sleeper_place, NULL AS is_end
-    FROM numbered
-    UNION ALL
-    SELECT waker_utid, ts_ns, 2, NULL, utid, place, false FROM numbered WHERE is_followed
-    UNION ALL
-    SELECT waker_utid, end_ns, 0, NULL, utid, place, true FROM numbered WHERE is_followed
-  )
-), linked AS MATERIALIZED (
-  SELECT n.*, l.waker_first, l.waker_last
-  FROM numbered AS n
-  LEFT JOIN (
-    SELECT sleeper_utid, sleeper_place, max(place) FILTER (NOT is_end) AS waker_first, max(place) FILTER (is_end) AS waker_last
-    FROM look
-    WHERE sleeper_utid IS NOT NULL
-    GROUP BY sleeper_utid, sleeper_place
-  ) AS l ON l.sleeper_utid = n.utid AND l.sleeper_place = n.place
+  GROUP BY utid
+), chosen AS (
+  SELECT least(0, min(ts_ns)) AS first_ns, greatest((SELECT max(duration_ns) FROM capture), max(end_ns)) AS last_ns,
+    coalesce(getvariable('critical_path_utid'), arg_min(utid, {on_cpu_ns: -on_cpu_ns, utid: utid}))::BIGINT AS utid,
+    coalesce(getvariable('critical_path_depth'), 20)::BIGINT AS depth
+  FROM seen
 ), life AS (
-  SELECT t.utid,
-    coalesce(t.start_ts_ns, e.first_ns) AS ts_ns,
-    greatest(max(k.end_ns), CASE
-      WHEN max({end_ns: k.end_ns, next_state: k.next_state}).next_state = 'dead' THEN max(k.end_ns)
-      ELSE coalesce(t.end_ts_ns, e.last_ns) END) AS end_ns
-  FROM thread AS t
-  JOIN known AS k USING (utid)
-  CROSS JOIN edge AS e
-  WHERE t.utid = (SELECT utid FROM setting)
-  GROUP BY t.utid, t.start_ts_ns, t.end_ts_ns, e.first_ns, e.last_ns
-), path AS (
-  SELECT 0::BIGINT AS depth, l.place AS root, greatest(l.ts_ns, f.ts_ns) AS ts_ns, least(l.end_ns, f.end_ns) AS end_ns,
-    l.utid AS on_utid, l.name_id AS on_name_id, l.state AS on_state, l.cpu AS on_cpu, l.stack_id AS on_stack_id, l.waker_utid,
-    l.waker_first, l.waker_last
-  FROM linked AS l
-  JOIN life AS f ON f.utid = l.utid AND l.ts_ns < f.end_ns AND l.end_ns > f.ts_ns
+  -- One row, as an aggregate: so DuckDB looks for the thread's rows only.
+  SELECT any_value(c.utid) AS utid, any_value(coalesce(t.start_ts_ns, c.first_ns)) AS ts_ns,
+    any_value(CASE WHEN s.is_dead THEN s.end_ns ELSE greatest(s.end_ns, coalesce(t.end_ts_ns, c.last_ns)) END) AS end_ns
+  FROM chosen AS c
+  JOIN seen AS s USING (utid)
+  JOIN thread AS t USING (utid)
+), rest AS (
+  -- What is not known behind a thread's last interval: a gap before an interval that has no length.
+  SELECT s.utid, s.burst, s.name_id, c.last_ns AS ts_ns, c.last_ns AS end_ns, c.last_ns - s.end_ns AS gap_ns
+  FROM seen AS s
+  CROSS JOIN chosen AS c
+), own AS (
+  SELECT s.name_id, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, s.gap_ns, s.utid, s.state, s.cpu, s.stack_id, s.waker_utid,
+    s.waker_name_id, s.waker_burst, s.waker_burst_count, l.ts_ns AS from_ns, l.end_ns AS to_ns
+  FROM followed_state AS s
+  JOIN life AS l USING (utid)
+  WHERE s.duration_ns > 0
   UNION ALL
-  SELECT p.depth + 1, p.root, greatest(l.ts_ns, p.ts_ns), least(l.end_ns, p.end_ns),
-    l.utid, l.name_id, l.state, l.cpu, l.stack_id, l.waker_utid,
-    -- A waker that is asleep at the moment it wakes: its own wakeup comes too late to explain anything.
-    CASE WHEN l.end_ns <= p.end_ns THEN l.waker_first END, l.waker_last
+  SELECT r.name_id, r.ts_ns, r.end_ns, r.gap_ns, r.utid, NULL, NULL, NULL, NULL, NULL, NULL, NULL, l.ts_ns, l.end_ns
+  FROM rest AS r
+  JOIN life AS l USING (utid)
+), root AS (
+  -- The thread's time from edge to edge, without overlap and without a gap.
+  SELECT greatest(ts_ns - least(coalesce(gap_ns, 0), 0), from_ns) AS ts_ns, least(end_ns, to_ns) AS end_ns, utid, name_id, state, cpu,
+    stack_id, waker_utid, waker_name_id, waker_burst, waker_burst_count,
+    waker_burst IS NOT NULL AND waker_utid IN (SELECT utid FROM seen) AS is_followed
+  FROM own
+  WHERE least(end_ns, to_ns) > greatest(ts_ns - least(coalesce(gap_ns, 0), 0), from_ns)
+  UNION ALL
+  SELECT greatest(coalesce(ts_ns - gap_ns, first_ns), from_ns), least(ts_ns, to_ns), o.utid, name_id, 'unknown', NULL, NULL, NULL, NULL,
+    NULL, NULL, false
+  FROM own AS o
+  CROSS JOIN chosen
+  WHERE (gap_ns > 0 OR gap_ns IS NULL) AND least(ts_ns, to_ns) > greatest(coalesce(ts_ns - gap_ns, first_ns), from_ns)
+), sleep AS (
+  SELECT utid, burst, ts_ns, ts_ns + duration_ns AS end_ns, waker_utid, waker_burst, waker_burst_count
+  FROM followed_state
+  WHERE duration_ns > 0 AND waker_burst IS NOT NULL AND waker_utid IN (SELECT utid FROM seen)
+), wait AS (
+  -- Each sleep on the path, of the thread and of its wakers.
+  SELECT 0::BIGINT AS depth, state, stack_id, name_id, waker_utid, waker_name_id, ts_ns, end_ns, waker_utid AS on_utid, waker_burst,
+    waker_burst_count
+  FROM root
+  WHERE is_followed
+  UNION ALL
+  SELECT w.depth + 1, w.state, w.stack_id, w.name_id, w.waker_utid, w.waker_name_id, greatest(s.ts_ns, w.ts_ns), s.end_ns, s.waker_utid,
+    s.waker_burst, s.waker_burst_count
   FROM (
-    SELECT *, unnest(range(waker_first, waker_last + 1)) AS place
-    FROM path
-    WHERE waker_first IS NOT NULL AND depth < (SELECT depth FROM setting)
-  ) AS p
-  JOIN linked AS l ON l.utid = p.waker_utid AND l.place = p.place
-  WHERE l.ts_ns < p.end_ns AND l.end_ns > p.ts_ns
+    SELECT *, unnest(range(waker_burst, waker_burst + waker_burst_count))::UINTEGER AS burst
+    FROM wait
+    WHERE depth + 1 < (SELECT depth FROM chosen)
+  ) AS w
+  JOIN sleep AS s ON s.utid = w.on_utid AND s.burst = w.burst
+  -- A waker that is asleep at the moment it wakes: its own wakeup comes too late to explain anything.
+  WHERE s.ts_ns < w.end_ns AND s.end_ns > w.ts_ns AND s.end_ns <= w.end_ns
+), burst AS (
+  SELECT *, unnest(range(waker_burst, waker_burst + waker_burst_count))::UINTEGER AS burst
+  FROM wait
+  WHERE depth < (SELECT depth FROM chosen)
+), met AS (
+  SELECT w.depth + 1 AS depth, w.state, w.stack_id, w.name_id, w.waker_utid, w.waker_name_id, w.ts_ns AS from_ns, w.end_ns AS to_ns,
+    k.ts_ns, k.ts_ns + k.duration_ns AS end_ns, k.gap_ns, k.utid AS on_utid, k.name_id AS on_name_id, k.state AS on_state, k.cpu AS on_cpu,
+    k.stack_id AS on_stack_id, k.waker_utid AS on_waker_utid, k.waker_burst
+  FROM burst AS w
+  -- An aggregate again, so that only the wakers are read.
+  JOIN (
+    FROM followed_state
+    WHERE duration_ns > 0 AND utid IN (SELECT unnest(array_agg(DISTINCT on_utid)) FROM wait)
+  ) AS k ON k.utid = w.on_utid AND k.burst = w.burst
+  WHERE k.ts_ns + k.duration_ns > w.ts_ns AND (k.ts_ns < w.end_ns OR k.gap_ns > 0 OR k.gap_ns IS NULL)
+  UNION ALL
+  SELECT w.depth + 1, w.state, w.stack_id, w.name_id, w.waker_utid, w.waker_name_id, w.ts_ns, w.end_ns, r.ts_ns, r.end_ns, r.gap_ns, r.utid,
+    r.name_id, NULL, NULL, NULL, NULL, NULL
+  FROM burst AS w
+  JOIN rest AS r ON r.utid = w.on_utid AND r.burst = w.burst
+), part AS (
+  SELECT 0::BIGINT AS depth, state, stack_id, name_id, waker_utid, waker_name_id, ts_ns, end_ns, utid AS on_utid, name_id AS on_name_id,
+    state AS on_state, cpu AS on_cpu, stack_id AS on_stack_id
+  FROM root
+  WHERE NOT is_followed OR (SELECT depth FROM chosen) <= 0
+  UNION ALL
+  SELECT m.depth, state, stack_id, name_id, waker_utid, waker_name_id, greatest(ts_ns - least(coalesce(gap_ns, 0), 0), from_ns),
+    least(end_ns, to_ns), on_utid, on_name_id, on_state, on_cpu, on_stack_id
+  FROM met AS m
+  CROSS JOIN chosen AS c
+  WHERE least(end_ns, to_ns) > greatest(ts_ns - least(coalesce(gap_ns, 0), 0), from_ns) AND (m.depth >= c.depth OR end_ns > to_ns
+    OR waker_burst IS NULL OR on_waker_utid NOT IN (SELECT utid FROM seen))
+  UNION ALL
+  SELECT m.depth, state, stack_id, name_id, waker_utid, waker_name_id, greatest(coalesce(ts_ns - gap_ns, first_ns), from_ns),
+    least(ts_ns, to_ns), on_utid, on_name_id, 'unknown', NULL, NULL
+  FROM met AS m
+  CROSS JOIN chosen
+  WHERE (gap_ns > 0 OR gap_ns IS NULL) AND least(ts_ns, to_ns) > greatest(coalesce(ts_ns - gap_ns, first_ns), from_ns)
 )
 SELECT
-  p.ts_ns, p.end_ns - p.ts_ns AS duration_ns, r.utid, t.tid, coalesce(tn.comm, t.comm) AS comm,
-  CASE WHEN r.state IN ('running', 'unknown') THEN r.state
-    WHEN r.state IN ('runnable', 'runnable_preempted') THEN 'runnable'
+  p.ts_ns, p.end_ns - p.ts_ns AS duration_ns, t.utid, t.tid, coalesce(tn.comm, t.comm) AS comm,
+  CASE WHEN p.state IN ('running', 'unknown') THEN p.state
+    WHEN p.state IN ('runnable', 'runnable_preempted') THEN 'runnable'
     ELSE 'waiting' END AS segment,
-  r.state, r.waker_utid, w.tid AS waker_tid, coalesce(wn.comm, w.comm) AS waker_comm,
+  p.state, p.waker_utid, w.tid AS waker_tid, coalesce(wn.comm, w.comm) AS waker_comm,
   p.on_utid, o.tid AS on_tid, coalesce(n.comm, o.comm) AS on_comm, p.on_state, p.on_cpu, p.depth,
-  CASE WHEN r.state <> 'running' THEN r.stack_id END AS stack_id,
+  CASE WHEN p.state <> 'running' THEN p.stack_id END AS stack_id,
   CASE WHEN p.on_state <> 'running' THEN p.on_stack_id END AS on_stack_id
-FROM path AS p
-JOIN linked AS r ON r.utid = (SELECT utid FROM setting) AND r.place = p.root
-JOIN thread AS t ON t.utid = r.utid
+FROM part AS p
+JOIN thread AS t ON t.utid = (SELECT utid FROM chosen)
 JOIN thread AS o ON o.utid = p.on_utid
-LEFT JOIN thread AS w ON w.utid = r.waker_utid
-LEFT JOIN thread_name AS tn ON tn.name_id = r.name_id
+LEFT JOIN thread AS w ON w.utid = p.waker_utid
+LEFT JOIN thread_name AS tn ON tn.name_id = p.name_id
 LEFT JOIN thread_name AS n ON n.name_id = p.on_name_id
-LEFT JOIN thread_name AS wn ON wn.name_id = r.waker_name_id
-WHERE p.waker_first IS NULL OR p.depth >= (SELECT depth FROM setting)
+LEFT JOIN thread_name AS wn ON wn.name_id = p.waker_name_id
 ORDER BY p.ts_ns

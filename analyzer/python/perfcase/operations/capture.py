@@ -51,11 +51,11 @@ class Case:
         Raises:
             PerfcaseError: there is no such view (not_found), or a condition is wrong (sql).
         """
-        from perfcase.operations.view import Request, run
+        from perfcase.operations.view import Request, has_first, run
 
         request = _request(Request, {"name": name, **asked})
         opened = self._opened
-        if request.settings:
+        if request.settings or (request.limit and has_first(request)):
             # A parameter stays set in its connection: later operations use another one.
             opened = Opened(opened.case, opened.only, opened.file)
         return run(request, opened).relation()

@@ -21,6 +21,7 @@ from perfcase.lazy import duckdb
 from perfcase.operations import fields
 from perfcase.operations.request import BaseRequest, Option
 from perfcase.operations.result import Rows, say, select
+from perfcase.terminal.render import TABLE_ROWS_MAX
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +76,17 @@ class Result(Rows):
         super().__init__(select(connection, sql, request.limit), request.fmt, request.limit, how)
         self._connection = connection
         self._request = request
+        self._is_plotted = how is not None
 
     def write(self, output: Path | None = None) -> None:
         """Write it: see ``Rows``."""
+        request = self._request
+        if request.limit is None and request.fmt == "table" and not self._is_plotted and has_first(request):
+            _take_first(self._connection, request, TABLE_ROWS_MAX + 1)
         super().write(output)
-        if self.rows.row_count or self._request.settings:
+        if self.rows.row_count or request.settings:
             return
-        name = self._request.name
+        name = request.name
         if not self._connection.execute(f"SELECT 1 FROM {quote(name)} LIMIT 1").fetchone():
             why = why_empty(self._connection, name)
             if why:
@@ -100,6 +105,8 @@ def run(request: Request, case: Opened) -> Result:
     if name not in known:
         raise unknown("view", name, {*known, *load_views(), *load_tables()}, "perfcase views")
     _set(connection, name, request.settings)
+    if has_first(request) and request.limit:
+        _take_first(connection, request, request.limit)
     if name in FINDINGS:
         have_findings(connection)
     else:
@@ -118,6 +125,23 @@ def run(request: Request, case: Opened) -> Result:
         sql += f" OFFSET {request.offset}"
     wanted = sys.stdout.isatty() if request.plot is None else request.plot
     return Result(connection, request, sql, how if wanted and request.fmt == "table" else None)
+
+
+def has_first(request: Request) -> bool:
+    """Return whether the view finds its first rows without the others, and only these are asked for."""
+    is_all = request.limit == 0 or request.where or request.order or request.by is not None or request.settings
+    views = load_views()
+    return not is_all and request.name in views and _first(request.name) in parameters(views, request.name)
+
+
+def _take_first(connection: duckdb.DuckDBPyConnection, request: Request, count: int) -> None:
+    """Let the view find so many rows behind those that are skipped."""
+    connection.execute(f"SET VARIABLE {quote(_first(request.name))} = {request.offset + count}")
+
+
+def _first(view: str) -> str:
+    """Return the parameter by which a view finds its first rows."""
+    return f"{view}_limit"
 
 
 def _set(connection: duckdb.DuckDBPyConnection, view: str, settings: tuple[str, ...]) -> None:

@@ -47,7 +47,7 @@ export interface Columns {
   finding: { finding: string; severity: string; subject: string; message: string; score: number; title: string; means: string; next: string; evidence: string };
   finding_coverage: { finding: string; title: string; is_judged: boolean; missing: string; reason: string; how: string; remedy: string };
   finding_rule: { finding: string; title: string; condition: string; means: string; next: string; taught_by: string; evidence: string; not_judged: string };
-  followed_state: { ts_ns: Whole; duration_ns: Whole; utid: number; name_id: number; state: string; cpu: number; next_state: string; stack_id: number; waker_utid: number; waker_name_id: number; waker_cpu: number; waker_stack_id: number; run_queue_ns: Whole; woken_by_utid: number; queue_cpu: number; ran_cpu: number; is_ambiguous: boolean; is_open: boolean };
+  followed_state: { ts_ns: Whole; duration_ns: Whole; utid: number; name_id: number; state: string; cpu: number; next_state: string; stack_id: number; waker_utid: number; waker_name_id: number; waker_cpu: number; waker_stack_id: number; run_queue_ns: Whole; woken_by_utid: number; queue_cpu: number; ran_cpu: number; gap_ns: Whole; burst: number; waker_burst: number; waker_burst_count: number; is_ambiguous: boolean; is_open: boolean };
   frame: { frame_id: number; dso_id: number; address: Whole; is_kernel: boolean; symbol: string; symbol_offset_bytes: Whole; missing_reason: string; source_file: string; source_line: number; is_inlined: boolean; is_return_address: boolean; symbol_source: string };
   frame_label: { frame_id: number; label: string; dso: string; is_kernel: boolean; address: Whole; unnamed_address: Whole };
   function: { ts_ns: Whole; cpu: number; utid: number; source_id: number; stack_id: number; ip: Whole; parent_ip: Whole };
@@ -197,7 +197,7 @@ export interface Columns {
   thread_name: { name_id: number; utid: number; ts_ns: Whole; comm: string };
   thread_name_span: { utid: number; name_id: number; since_ts_ns: Whole; until_ts_ns: Whole; comm: string };
   thread_namespace: { ts_ns: Whole; utid: number; namespace: string; device: Whole; inode: Whole };
-  thread_state: { ts_ns: Whole; duration_ns: Whole; utid: number; name_id: number; state: string; cpu: number; next_state: string; stack_id: number; waker_utid: number; waker_name_id: number; waker_cpu: number; waker_stack_id: number; run_queue_ns: Whole; woken_by_utid: number; queue_cpu: number; ran_cpu: number; is_ambiguous: boolean; is_open: boolean };
+  thread_state: { ts_ns: Whole; duration_ns: Whole; utid: number; name_id: number; state: string; cpu: number; next_state: string; stack_id: number; waker_utid: number; waker_name_id: number; waker_cpu: number; waker_stack_id: number; run_queue_ns: Whole; woken_by_utid: number; queue_cpu: number; ran_cpu: number; gap_ns: Whole; burst: number; waker_burst: number; waker_burst_count: number; is_ambiguous: boolean; is_open: boolean };
   thread_time: { utid: number; tid: number; pid: number; comm: string; on_cpu_ns: Whole; run_queue_ns: Whole; active_ns: Whole; sleep_ns: Whole; disk_sleep_ns: Whole; on_cpu_ratio: number; run_queue_ratio: number; sleep_ratio: number; disk_sleep_ratio: number; switch_count: Whole; voluntary_count: Whole; involuntary_count: Whole; run_min_ns: Whole; run_max_ns: Whole; run_delay_ns: Whole; run_delay_max_ns: Whole; ambiguous_on_cpu_ns: Whole; open_on_cpu_ns: Whole; open_off_cpu_ns: Whole };
   top_down: { source_id: number; ts_ns: Whole; interval_ns: Whole; method: string; slots: Whole; frontend_bound_ratio: number; bad_speculation_ratio: number; retiring_ratio: number; backend_bound_ratio: number; smt_contention_ratio: number };
   unclaimed_cpu: { ts_ns: Whole; interval_ns: Whole; cpu_count: Whole; busy_ns: Whole; idle_ns: Whole; queued_ns: Whole; unclaimed_ns: Whole; unclaimed_ratio: number; wall_ns: Whole };
@@ -228,6 +228,7 @@ export interface Parameters {
   scheduler_summary: "interval_ns";
   slow_syscalls: "slow_syscall_ns";
   slow_wakeups: "slow_wakeup_ns";
+  syscall_log: "syscall_log_limit";
   thread_lane: "buckets" | "end_ns" | "start_ns";
   unclaimed_cpu: "interval_ns";
   use_method: "interval_ns";

@@ -79,6 +79,8 @@ pub(super) struct Interval {
     pub(super) end: i64,
     /// When the thread got a CPU, for a sleep that a wakeup ended; otherwise [`NO_TIME`].
     pub(super) ran: i64,
+    /// From the end of the thread's interval before to the beginning of this one; [`NO_TIME`] of the first one.
+    pub(super) gap: i64,
     pub(super) utid: Utid,
     /// The thread's name when it left the CPU: at the end of a run, or at the beginning of a wait.
     pub(super) name: NameId,
@@ -92,6 +94,10 @@ pub(super) struct Interval {
     pub(super) woken_by: u32,
     pub(super) queue_cpu: u32,
     pub(super) ran_cpu: u32,
+    /// The thread's burst; for a sleep that a thread ended: its burst in which the sleep began, and over how many it lasted.
+    pub(super) burst: u32,
+    pub(super) waker_burst: u32,
+    pub(super) waker_bursts: u32,
     pub(super) state: State,
     pub(super) next_state: State,
     pub(super) is_ambiguous: bool,
@@ -104,6 +110,7 @@ impl Interval {
         start: 0,
         end: 0,
         ran: NO_TIME,
+        gap: NO_TIME,
         utid: NONE,
         name: NONE,
         cpu: NONE,
@@ -115,6 +122,9 @@ impl Interval {
         woken_by: NONE,
         queue_cpu: NONE,
         ran_cpu: NONE,
+        burst: NONE,
+        waker_burst: NONE,
+        waker_bursts: NONE,
         state: State::Running,
         next_state: State::Running,
         is_ambiguous: false,
@@ -125,6 +135,11 @@ impl Interval {
         matches!(self.state, State::Running | State::Idle)
     }
 
+    /// Tells whether the thread waited for something else than a CPU.
+    pub(super) fn is_sleep(&self) -> bool {
+        !self.is_run() && !matches!(self.state, State::Runnable | State::Preempted | State::Dead)
+    }
+
     /// Gives the time when the thread was woken, for an interval that has a waker.
     pub(super) fn woken(&self) -> i64 {
         if self.state == State::Runnable { self.start } else { self.end }
@@ -132,14 +147,14 @@ impl Interval {
 }
 
 /// The bytes of the times and numbers of an interval in a file.
-const NUMBERS_AT: usize = 3 * 8;
-const STATES_AT: usize = NUMBERS_AT + 11 * 4;
+const NUMBERS_AT: usize = 4 * 8;
+const STATES_AT: usize = NUMBERS_AT + 14 * 4;
 
 impl Stored for Interval {
     const BYTES: usize = STATES_AT + 4;
 
     fn put(&self, bytes: &mut [u8]) {
-        for (place, time) in bytes.chunks_exact_mut(8).zip([self.start, self.end, self.ran]) {
+        for (place, time) in bytes.chunks_exact_mut(8).zip([self.start, self.end, self.ran, self.gap]) {
             place.copy_from_slice(&time.to_le_bytes());
         }
         let numbers = [
@@ -154,6 +169,9 @@ impl Stored for Interval {
             self.woken_by,
             self.queue_cpu,
             self.ran_cpu,
+            self.burst,
+            self.waker_burst,
+            self.waker_bursts,
         ];
         for (place, number) in bytes[NUMBERS_AT..].chunks_exact_mut(4).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
@@ -174,6 +192,7 @@ impl Stored for Interval {
             start: time(0).ok()?,
             end: time(1).ok()?,
             ran: time(2).ok()?,
+            gap: time(3).ok()?,
             utid: number(0).ok()?,
             name: number(1).ok()?,
             cpu: number(2).ok()?,
@@ -185,6 +204,9 @@ impl Stored for Interval {
             woken_by: number(8).ok()?,
             queue_cpu: number(9).ok()?,
             ran_cpu: number(10).ok()?,
+            burst: number(11).ok()?,
+            waker_burst: number(12).ok()?,
+            waker_bursts: number(13).ok()?,
             state: state(0)?,
             next_state: state(1)?,
             is_ambiguous: bytes[STATES_AT + 2] != 0,
@@ -204,6 +226,7 @@ mod tests {
             start: -i64::from(seed),
             end: i64::MAX,
             ran: i64::MIN,
+            gap: -7,
             utid: seed,
             name: 2,
             cpu: 3,
@@ -215,6 +238,9 @@ mod tests {
             woken_by: 8,
             queue_cpu: 9,
             ran_cpu: 10,
+            burst: 11,
+            waker_burst: 12,
+            waker_bursts: 13,
             state: State::ALL[seed as usize % State::ALL.len()],
             next_state: State::ALL[(seed as usize + 1) % State::ALL.len()],
             is_ambiguous: seed.is_multiple_of(2),

@@ -6,6 +6,7 @@
 pub(crate) mod aside;
 pub(crate) mod block;
 mod borrow;
+mod burst;
 pub(crate) mod descriptors;
 mod interval;
 mod queue;

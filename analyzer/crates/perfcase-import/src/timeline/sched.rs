@@ -16,6 +16,7 @@ use arrow_schema::ArrowError;
 use super::Quality;
 use super::aside::{Aside, BLOCK};
 use super::borrow::Borrowed;
+use super::burst::Bursts;
 use super::interval::{Interval, NONE, State};
 use super::queue::Queue;
 use crate::model::{NO_TIME, NameId, Utid};
@@ -113,6 +114,7 @@ pub(crate) struct Sched {
     aside: Aside<Interval>,
     /// What the CPUs did meanwhile.
     queue: Queue,
+    bursts: Bursts,
     switches: u64,
     /// The number of runs whose beginning neither a switch nor a wakeup shows.
     doubtful: u64,
@@ -149,6 +151,7 @@ impl Sched {
     #[inline]
     fn push(&mut self, mut interval: Interval) {
         self.queue.add(&mut interval);
+        self.bursts.add(&mut interval);
         self.intervals.push(interval);
     }
 
@@ -424,6 +427,10 @@ fn rows(intervals: &[Interval], order: &[u32], start: i64) -> Result<RecordBatch
             queue_cpu: known(interval.queue_cpu),
             ran_cpu: known(interval.ran_cpu),
             run_queue_ns: (interval.ran != NO_TIME).then(|| interval.ran.saturating_sub(interval.end)),
+            gap_ns: (interval.gap != NO_TIME).then_some(interval.gap),
+            burst: known(interval.burst),
+            waker_burst: known(interval.waker_burst),
+            waker_burst_count: known(interval.waker_bursts),
             is_ambiguous: interval.is_ambiguous,
             is_open: interval.is_open,
         });
