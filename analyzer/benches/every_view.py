@@ -1,6 +1,7 @@
 """Ask every view of an imported folder for all its rows, and write the seconds of each as JSON: ``every_view.py CASE FILE``.
 
-A view that needs more memory than a question may take has null.
+The views of the findings are those that the import kept, as every command shows them; each other view is worked out. One that needs
+more memory than a question may take has null.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import time
 from pathlib import Path
 
 from perfcase.case import query
+from perfcase.case.kept import have_findings
+from perfcase.case.sharing import FINDINGS
 from perfcase.catalogue.schema import quote
 from perfcase.catalogue.views import load_views
 from perfcase.lazy import duckdb
@@ -25,6 +28,8 @@ def main() -> None:
         with query.connect(Path(sys.argv[1])) as connection:
             begin = time.monotonic()
             try:
+                if name in FINDINGS:
+                    have_findings(connection)
                 rows = connection.execute(f"SELECT * FROM {quote(name)}")
                 while rows.fetchmany(_BATCH_ROWS):
                     pass

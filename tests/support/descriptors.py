@@ -10,7 +10,7 @@ import duckdb
 from perfcase.catalogue.kit import expand
 
 SQL = Path(__file__).parents[1] / "oracles" / "sql"
-HELD = ("fd_history", "socket_turn", "fd_call", "peer_wait")
+HELD = ("fd_history", "socket_turn", "fd_call", "peer_wait", "syscall_log")
 """The views and tables that are compared."""
 INPUTS = {"syscall", "proc_fd"}
 """The tables without which no descriptor is known."""
@@ -44,7 +44,7 @@ def differences(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, l
     connection.execute(f"CREATE OR REPLACE TEMP TABLE wanted_socket_turn AS {rules('socket_turn')}")
     # Before the table of this name, for the queries that follow.
     connection.execute("CREATE OR REPLACE TEMP VIEW descriptor AS FROM temp.wanted_fd_history")
-    for name in ("fd_call", "peer_wait"):
+    for name in ("fd_call", "peer_wait", "syscall_log"):
         connection.execute(f"CREATE OR REPLACE TEMP TABLE wanted_{name} AS {rules(name)}")
     found = {}
     for name in HELD:

@@ -89,7 +89,7 @@ WITH known AS (
 ), run AS (
   SELECT utid, end_ns, burst + 1 AS count FROM numbered WHERE is_burst
 )
-SELECT n.utid, n.ts_ns, n.duration_ns, n.state, n.ts_ns - n.before_ns AS gap_ns, n.burst,
+SELECT n.utid, n.ts_ns, n.duration_ns, n.state, nullif(n.ts_ns - n.before_ns, 0) AS gap_ns, n.burst,
   CASE WHEN is_followed THEN coalesce(b.count, 0) END AS waker_burst,
   CASE WHEN is_followed THEN greatest(e.count, b.count, 0) + 1 - coalesce(b.count, 0) END AS waker_burst_count
 FROM (

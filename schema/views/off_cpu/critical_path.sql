@@ -23,8 +23,9 @@
 -- column stack_id: the callchain that the chosen thread left its CPU with
 -- column on_stack_id: the callchain that the thread in on_utid left its CPU with
 WITH RECURSIVE seen AS (
-  SELECT utid, max(burst) AS burst, arg_max(name_id, ts_ns + duration_ns) AS name_id, min(ts_ns) AS ts_ns,
-    max(ts_ns + duration_ns) AS end_ns,
+  SELECT utid, min(burst) AS first_burst, arg_min(name_id, ts_ns + duration_ns) AS first_name_id, min(ts_ns) AS ts_ns,
+    min(ts_ns - greatest(coalesce(gap_ns, 0), 0)) AS begin_ns, max(burst) AS last_burst,
+    arg_max(name_id, ts_ns + duration_ns) AS last_name_id, max(ts_ns + duration_ns) AS end_ns,
     coalesce(max(ts_ns + duration_ns) = max(ts_ns + duration_ns) FILTER (next_state = 'dead'), false) AS is_dead,
     coalesce(sum(duration_ns) FILTER (state = 'running' AND NOT is_open), 0) AS on_cpu_ns
   FROM followed_state
@@ -43,8 +44,13 @@ WITH RECURSIVE seen AS (
   JOIN seen AS s USING (utid)
   JOIN thread AS t USING (utid)
 ), rest AS (
-  -- What is not known behind a thread's last interval: a gap before an interval that has no length.
-  SELECT s.utid, s.burst, s.name_id, c.last_ns AS ts_ns, c.last_ns AS end_ns, c.last_ns - s.end_ns AS gap_ns
+  -- What is not known before a thread's first interval and behind its last one: a gap before an interval that has no length.
+  SELECT s.utid, s.first_burst AS burst, s.first_name_id AS name_id, s.begin_ns AS ts_ns, s.begin_ns AS end_ns,
+    s.begin_ns - c.first_ns AS gap_ns
+  FROM seen AS s
+  CROSS JOIN chosen AS c
+  UNION ALL
+  SELECT s.utid, s.last_burst, s.last_name_id, c.last_ns, c.last_ns, c.last_ns - s.end_ns
   FROM seen AS s
   CROSS JOIN chosen AS c
 ), own AS (
@@ -65,11 +71,9 @@ WITH RECURSIVE seen AS (
   FROM own
   WHERE least(end_ns, to_ns) > greatest(ts_ns - least(coalesce(gap_ns, 0), 0), from_ns)
   UNION ALL
-  SELECT greatest(coalesce(ts_ns - gap_ns, first_ns), from_ns), least(ts_ns, to_ns), o.utid, name_id, 'unknown', NULL, NULL, NULL, NULL,
-    NULL, NULL, false
-  FROM own AS o
-  CROSS JOIN chosen
-  WHERE (gap_ns > 0 OR gap_ns IS NULL) AND least(ts_ns, to_ns) > greatest(coalesce(ts_ns - gap_ns, first_ns), from_ns)
+  SELECT greatest(ts_ns - gap_ns, from_ns), least(ts_ns, to_ns), utid, name_id, 'unknown', NULL, NULL, NULL, NULL, NULL, NULL, false
+  FROM own
+  WHERE gap_ns > 0 AND least(ts_ns, to_ns) > greatest(ts_ns - gap_ns, from_ns)
 ), sleep AS (
   SELECT utid, burst, ts_ns, ts_ns + duration_ns AS end_ns, waker_utid, waker_burst, waker_burst_count
   FROM followed_state
@@ -105,7 +109,7 @@ WITH RECURSIVE seen AS (
     FROM followed_state
     WHERE duration_ns > 0 AND utid IN (SELECT unnest(array_agg(DISTINCT on_utid)) FROM wait)
   ) AS k ON k.utid = w.on_utid AND k.burst = w.burst
-  WHERE k.ts_ns + k.duration_ns > w.ts_ns AND (k.ts_ns < w.end_ns OR k.gap_ns > 0 OR k.gap_ns IS NULL)
+  WHERE k.ts_ns + k.duration_ns > w.ts_ns AND (k.ts_ns < w.end_ns OR k.gap_ns > 0)
   UNION ALL
   SELECT w.depth + 1, w.state, w.stack_id, w.name_id, w.waker_utid, w.waker_name_id, w.ts_ns, w.end_ns, r.ts_ns, r.end_ns, r.gap_ns, r.utid,
     r.name_id, NULL, NULL, NULL, NULL, NULL
@@ -124,11 +128,10 @@ WITH RECURSIVE seen AS (
   WHERE least(end_ns, to_ns) > greatest(ts_ns - least(coalesce(gap_ns, 0), 0), from_ns) AND (m.depth >= c.depth OR end_ns > to_ns
     OR waker_burst IS NULL OR on_waker_utid NOT IN (SELECT utid FROM seen))
   UNION ALL
-  SELECT m.depth, state, stack_id, name_id, waker_utid, waker_name_id, greatest(coalesce(ts_ns - gap_ns, first_ns), from_ns),
-    least(ts_ns, to_ns), on_utid, on_name_id, 'unknown', NULL, NULL
+  SELECT m.depth, state, stack_id, name_id, waker_utid, waker_name_id, greatest(ts_ns - gap_ns, from_ns), least(ts_ns, to_ns),
+    on_utid, on_name_id, 'unknown', NULL, NULL
   FROM met AS m
-  CROSS JOIN chosen
-  WHERE (gap_ns > 0 OR gap_ns IS NULL) AND least(ts_ns, to_ns) > greatest(coalesce(ts_ns - gap_ns, first_ns), from_ns)
+  WHERE gap_ns > 0 AND least(ts_ns, to_ns) > greatest(ts_ns - gap_ns, from_ns)
 )
 SELECT
   p.ts_ns, p.end_ns - p.ts_ns AS duration_ns, t.utid, t.tid, coalesce(tn.comm, t.comm) AS comm,

@@ -151,6 +151,7 @@ SELECT
 FROM (
   SELECT t.*, t.ts_ns - lag(t.ts_ns) OVER () AS relative_ns,
     strftime(make_timestamp((n.start_realtime_ns + t.ts_ns) // 1000), '%H:%M:%S.%f') AS time_of_day
+  -- Sorted before the rest is made: a sort of whole lines takes as long as to make them.
   FROM (FROM told ORDER BY ts_ns, utid, exit_ts_ns) AS t
   CROSS JOIN anchor AS n
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -223,6 +224,19 @@ def recall_view(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     folder = query.whole(connection)
     if folder and view in load_views() and any((folder / KEPT).glob(f"*-{view}.parquet")):
         recall_views(connection, [view])
+
+
+def recall_named(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Prepare the views that a query names, if the cache has them."""
+    folder = query.whole(connection)
+    if not folder:
+        return
+    kept = {path.stem.partition("-")[2] for path in (folder / KEPT).glob("*.parquet")}
+    named = kept.intersection(re.findall(r"\w+", sql))
+    if named.intersection(FINDINGS) and kept.issuperset(FINDINGS):
+        have_findings(connection)
+    for view in sorted(named.intersection(load_views()).difference(FINDINGS)):
+        recall_view(connection, view)
 
 
 def recall_views(connection: duckdb.DuckDBPyConnection, views: Iterable[str]) -> None:

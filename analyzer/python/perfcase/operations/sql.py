@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from perfcase.case import query
+from perfcase.case.kept import recall_named
 from perfcase.case.opening import Opened
 from perfcase.operations import fields
 from perfcase.operations.request import BaseRequest, Option
@@ -46,5 +47,6 @@ def run(request: Request, case: Opened, *others: Opened) -> Rows:
         connections = [each.connection for each in (case, *others)]
         rows: query.Result = query.CombinedResult(connections, request.sql, request.limit)
     else:
+        recall_named(case.connection, request.sql)
         rows = select(case.connection, request.sql, request.limit)
     return Rows(rows, request.fmt, request.limit)

@@ -40,7 +40,7 @@ impl Bursts {
         }
         let track = self.track(utid);
         interval.burst = number(track.runs.len());
-        if track.end != NO_TIME {
+        if track.end != NO_TIME && track.end != start {
             interval.gap = start.saturating_sub(track.end);
         }
         let begin = start.max(track.end);
@@ -53,11 +53,22 @@ impl Bursts {
         if interval.is_sleep() && ![NONE, 0, utid].contains(&interval.waker) {
             // A waker without a track may have an interval yet: the one in which it is now.
             let runs = self.tracks.get(interval.waker as usize).map_or(&[][..], |waker| &waker.runs);
-            let first = runs.partition_point(|&run| run <= begin);
-            let last = first + runs[first..].partition_point(|&run| run < end);
+            let first = count(runs, |run| run <= begin);
+            let last = count(runs, |run| run < end).max(first);
             interval.waker_burst = number(first);
             interval.waker_bursts = number(last - first + 1);
         }
+    }
+}
+
+/// Counts the runs before the first that is not `earlier`. Most sleeps are short, so that it is among the last ones.
+#[inline]
+fn count(runs: &[i64], earlier: impl Fn(i64) -> bool) -> usize {
+    const NEAR: usize = 8;
+    let (far, near) = runs.split_at(runs.len().saturating_sub(NEAR));
+    match far.last() {
+        Some(&run) if !earlier(run) => far.partition_point(|&run| earlier(run)),
+        _ => far.len() + near.iter().take_while(|&&run| earlier(run)).count(),
     }
 }
 
@@ -70,6 +81,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn runs_are_counted_near_the_end_and_far_from_it() {
+        let runs: Vec<i64> = (0..40).map(|run| run * 10).collect();
+        for at in -5..410 {
+            assert_eq!(count(&runs, |run| run < at), runs.iter().filter(|&&run| run < at).count());
+        }
+        assert_eq!(count(&[], |_| true), 0);
+    }
+
+    #[test]
     fn a_sleep_knows_the_bursts_of_its_waker() {
         let mut bursts = Bursts::default();
         let mut add = |utid: Utid, start: i64, end: i64, state: State, waker: u32| {
@@ -80,7 +100,7 @@ mod tests {
         assert_eq!(add(1, 0, 10, State::Running, NONE), (0, NO_TIME, NONE, NONE));
         assert_eq!(add(1, 15, 20, State::Runnable, NONE), (1, 5, NONE, NONE));
         assert_eq!(add(1, 18, 30, State::Running, NONE), (1, -2, NONE, NONE), "it may have begun later");
-        assert_eq!(add(1, 30, 40, State::Running, NONE), (2, 0, NONE, NONE));
+        assert_eq!(add(1, 30, 40, State::Running, NONE), (2, NO_TIME, NONE, NONE));
         // 1 ran until 10, 30 and 40: what ends at the moment of a sleep's edge is not in the sleep.
         assert_eq!(add(2, 10, 30, State::Sleeping, 1), (0, NO_TIME, 1, 1));
         assert_eq!(add(3, 9, 31, State::Sleeping, 1), (0, NO_TIME, 0, 3));

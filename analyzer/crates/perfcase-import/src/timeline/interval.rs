@@ -79,7 +79,7 @@ pub(super) struct Interval {
     pub(super) end: i64,
     /// When the thread got a CPU, for a sleep that a wakeup ended; otherwise [`NO_TIME`].
     pub(super) ran: i64,
-    /// From the end of the thread's interval before to the beginning of this one; [`NO_TIME`] of the first one.
+    /// From the end of the thread's interval before to the beginning of this one; [`NO_TIME`] where it follows at once.
     pub(super) gap: i64,
     pub(super) utid: Utid,
     /// The thread's name when it left the CPU: at the end of a run, or at the beginning of a wait.
