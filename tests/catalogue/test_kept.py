@@ -174,6 +174,11 @@ def test_the_second_question_is_answered_by_what_is_kept(case: store.Case) -> No
     assert query.connect(case.folder).execute("SELECT count(*) FROM finding WHERE finding = 'kept'").fetchone() == (0,)
 
 
+def test_sql_reads_what_is_kept(case: store.Case) -> None:
+    fake(case)
+    assert "kept" in succeed("sql", case.folder, "SELECT finding FROM finding")
+
+
 def test_a_part_of_the_capture_has_its_own(case: store.Case) -> None:
     fake(case)
     with open_window(case, 0, 10**9) as window:

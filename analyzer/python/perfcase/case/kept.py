@@ -227,14 +227,21 @@ def recall_view(connection: duckdb.DuckDBPyConnection, view: str) -> None:
 
 
 def recall_named(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Prepare the views that a query names, if the cache has them."""
+    """Prepare the views that a query names, if the cache has them.
+
+    Raises:
+        PerfcaseError: what is kept of the findings is damaged, and a rule cannot be worked out (sql).
+    """
     folder = query.whole(connection)
     if not folder:
         return
-    kept = {path.stem.partition("-")[2] for path in (folder / KEPT).glob("*.parquet")}
-    named = kept.intersection(re.findall(r"\w+", sql))
-    if named.intersection(FINDINGS) and kept.issuperset(FINDINGS):
-        have_findings(connection)
+    files = {path.stem.partition("-")[2] for path in (folder / KEPT).glob("*.parquet")}
+    named = files.intersection(re.findall(r"\w+", sql))
+    if named.intersection(FINDINGS):
+        kept = kept_of(connection, FINDINGS)
+        if kept and all(kept.has(f"{view}.parquet") for view in FINDINGS):
+            for error in have_findings(connection):
+                raise error
     for view in sorted(named.intersection(load_views()).difference(FINDINGS)):
         recall_view(connection, view)
 
