@@ -215,9 +215,9 @@ impl<T: ArrowPrimitiveType> ListOf<T> {
         self.valid.append_non_null();
     }
 
-    /// Adds a list, element by element.
-    #[inline]
-    pub fn append_iter(&mut self, list: impl Iterator<Item = T::Native>) {
+    /// Adds a list, element by element, or NULL.
+    pub fn append_iter_or_null(&mut self, list: Option<impl Iterator<Item = T::Native>>) {
+        let Some(list) = list else { return self.append_null() };
         self.values.extend(list);
         self.offsets.push(self.values.len() as i32);
         self.valid.append_non_null();

@@ -9,7 +9,8 @@ use perfcase_decode::format::state_bits::OldBits;
 use super::{Session, SourceId};
 use crate::model::Record;
 use crate::tracepoint::hooks::Hook;
-use crate::tracepoint::plan::{IntField, Plan};
+use crate::tracepoint::plan::IntField;
+use crate::tracepoint::rows::Head;
 use crate::tracepoint::{Definition, TracepointId};
 
 impl Session {
@@ -22,7 +23,7 @@ impl Session {
         let hook = Rc::new(Hook::of(format, is_big_endian, old_bits));
         let own = (!hook.replaces_table()).then(|| {
             let table = points.table(&format.name, &format.system);
-            (table, Plan::compile(format, is_big_endian, old_bits, &mut points.tables[table]))
+            (table, points.tables[table].add_format(format, is_big_endian, old_bits))
         });
         let common_pid = IntField::find(format, "common_pid", is_big_endian);
         points.definitions.push(Definition { source, own, hook, common_pid, short_count: 0 });
@@ -52,11 +53,12 @@ impl Session {
         let stack = record.stack.or_else(|| self.traced_call(&hook, record.payload));
         let ts = self.ts(record.clock_ns).unwrap_or(0);
         let Some(definition) = self.tracepoints.definitions.get_mut(id as usize) else { return };
-        let Some((table, plan)) = &definition.own else { return };
-        let table = &mut self.tracepoints.tables[*table];
-        table.begin_row(ts, record.cpu, utid, source, stack);
-        if !plan.read(record.payload, table) {
-            definition.short_count += 1;
+        let Some((table, plan)) = definition.own else { return };
+        let head = Head { ts_ns: ts, cpu: record.cpu, utid, stack, source, plan };
+        let is_whole = self.tracepoints.tables[table].push(head, record.payload);
+        definition.short_count += u64::from(!is_whole);
+        for (name, build) in self.tracepoints.take_heavy(record.payload.len()) {
+            self.sink.write_later(&name, build);
         }
         self.row_added();
     }
@@ -64,7 +66,7 @@ impl Session {
     /// Reports the number of records that were shorter than their format.
     pub(crate) fn report_short_records(&mut self) {
         let short = self.tracepoints.definitions.iter().filter(|definition| definition.short_count > 0);
-        let short: Vec<_> = short.filter_map(|d| Some((d.source, d.own.as_ref()?.0, d.short_count))).collect();
+        let short: Vec<_> = short.filter_map(|d| Some((d.source, d.own?.0, d.short_count))).collect();
         for (source, table, count) in short {
             let table = self.tracepoints.tables[table].name().to_string();
             let text = format!("{count} records of {table} are shorter than their format; missing fields are NULL");

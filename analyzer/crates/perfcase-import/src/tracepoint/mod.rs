@@ -3,6 +3,7 @@
 
 pub(crate) mod hooks;
 pub(crate) mod plan;
+pub(crate) mod rows;
 pub(crate) mod table;
 
 use std::collections::BTreeMap;
@@ -13,19 +14,22 @@ use crate::tables::TableSpec;
 use crate::writer::Build;
 use hashbrown::HashMap;
 use hooks::Hook;
-use plan::{IntField, Plan};
+use plan::IntField;
 use table::EventTable;
 
 /// The key of an event format that a source recorded.
 pub type TracepointId = u32;
+
+/// The most bytes of payloads that wait. Usual payloads are much smaller before the usual number of rows is complete.
+const PAYLOAD_BYTES_HELD: usize = 32 << 20;
 
 /// The most tables that tracepoints may make: a bound for hostile input.
 const MOST_TABLES: usize = 4096;
 
 pub(crate) struct Definition {
     pub(crate) source: SourceId,
-    /// The event's table and how to fill it; `None` where another table has everything that this table would have.
-    pub(crate) own: Option<(usize, Plan)>,
+    /// The event's table and the number of its plan there; `None` where another table has everything that this table would have.
+    pub(crate) own: Option<(usize, u32)>,
     /// Shared, because its calls need the whole session.
     pub(crate) hook: Rc<Hook>,
     pub(crate) common_pid: Option<IntField>,
@@ -37,13 +41,25 @@ pub(crate) struct Tracepoints {
     pub(crate) definitions: Vec<Definition>,
     pub(crate) tables: Vec<EventTable>,
     by_name: HashMap<String, usize>,
+    payload_bytes: usize,
 }
 
 impl Tracepoints {
     /// Takes the waiting rows of each table that has at least `least` of them.
     pub(crate) fn take(&mut self, least: usize) -> Vec<(String, Build)> {
         let full = self.tables.iter_mut().filter(|table| table.len() >= least && table.is_wanted());
-        full.map(|table| (table.name().to_string(), table.take())).collect()
+        let taken = full.map(|table| {
+            self.payload_bytes -= table.payload_bytes();
+            (table.name().to_string(), table.take())
+        });
+        taken.collect()
+    }
+
+    /// Counts the bytes of a payload. Gives the waiting rows of all tables when there are too many bytes.
+    #[inline]
+    pub(crate) fn take_heavy(&mut self, bytes: usize) -> Vec<(String, Build)> {
+        self.payload_bytes += bytes;
+        if self.payload_bytes < PAYLOAD_BYTES_HELD { Vec::new() } else { self.take(1) }
     }
 
     /// Makes sure that the tables with a specification exist, even if no event filled them.

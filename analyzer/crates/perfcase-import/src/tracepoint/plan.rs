@@ -56,143 +56,163 @@ pub(crate) fn integer(bytes: &[u8], is_signed: bool, is_big_endian: bool) -> i64
     }
 }
 
+/// What the bytes of a field are.
 #[derive(Clone, Copy, Debug)]
-enum Read {
-    Int(IntField),
-    /// The state of a thread that leaves its CPU, in the bits of a kernel before 4.14.
-    OldState(IntField),
-    Text {
-        offset: usize,
-        size: usize,
-    },
-    Ints {
-        offset: usize,
-        size: usize,
-        element: usize,
-        is_signed: bool,
-    },
-    Bytes {
-        offset: usize,
-        size: usize,
-    },
-    /// A 32-bit word with the place of the data: offset in the low half, length in the high half.
-    Located {
-        offset: usize,
-        is_relative: bool,
-        as_what: Located,
-        is_signed: bool,
-    },
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Located {
+pub(super) enum Kind {
     Text,
-    Ints(usize),
+    Ints { size: usize, is_signed: bool, is_big_endian: bool },
     Bytes,
 }
 
+/// How to read a field.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Read {
+    Int(IntField),
+    /// The state of a thread that leaves its CPU, in the bits of a kernel before 4.14.
+    OldState(IntField, OldBits),
+    /// Bytes at a fixed place. A field of size 0 is a flexible array, which reaches to the end of the record.
+    At {
+        offset: usize,
+        size: usize,
+        kind: Kind,
+    },
+    /// Bytes at a place that a 32-bit word gives: offset in the low half, length in the high half.
+    Located {
+        word: IntField,
+        is_relative: bool,
+        kind: Kind,
+    },
+}
+
+impl Read {
+    /// Reads an integer; `None` where the payload is too short, or the field is none.
+    #[inline]
+    pub(super) fn int(&self, payload: &[u8]) -> Option<i64> {
+        match self {
+            Read::Int(field) => field.read(payload),
+            Read::OldState(field, bits) => Some(bits.today(field.read(payload)?)),
+            _ => None,
+        }
+    }
+
+    /// Reads a text with what follows its end.
+    #[inline]
+    pub(super) fn text<'a>(&self, payload: &'a [u8]) -> Option<&'a [u8]> {
+        self.data(payload, |kind| matches!(kind, Kind::Text))
+    }
+
+    /// Reads bytes.
+    pub(super) fn bytes<'a>(&self, payload: &'a [u8]) -> Option<&'a [u8]> {
+        self.data(payload, |kind| matches!(kind, Kind::Bytes))
+    }
+
+    /// Reads an array of integers.
+    pub(super) fn ints<'a>(&self, payload: &'a [u8]) -> Option<impl Iterator<Item = i64> + use<'a>> {
+        let (Read::At { kind, .. } | Read::Located { kind, .. }) = *self else { return None };
+        let Kind::Ints { size, is_signed, is_big_endian } = kind else { return None };
+        let elements = self.data(payload, |_| true)?.chunks_exact(size).take(MOST_ELEMENTS);
+        Some(elements.map(move |bytes| integer(bytes, is_signed, is_big_endian)))
+    }
+
+    #[inline]
+    fn data<'a>(&self, payload: &'a [u8], is_wanted: impl Fn(Kind) -> bool) -> Option<&'a [u8]> {
+        match *self {
+            Read::At { offset, size: 0, kind } if is_wanted(kind) => payload.get(offset..),
+            Read::At { offset, size, kind } if is_wanted(kind) => payload.get(offset..offset + size),
+            Read::Located { word, is_relative, kind } if is_wanted(kind) => {
+                let place = word.read(payload)? as u64;
+                let base = if is_relative { word.offset + 4 } else { 0 };
+                let (start, length) = (base + (place & 0xffff) as usize, (place >> 16) as usize);
+                payload.get(start..start + length)
+            }
+            _ => None,
+        }
+    }
+
+    /// Gives the bytes that a payload has at least if it has this field, except data that a word locates.
+    fn end(&self) -> usize {
+        match *self {
+            Read::Int(field) | Read::OldState(field, _) | Read::Located { word: field, .. } => {
+                field.offset + usize::from(field.size)
+            }
+            Read::At { offset, size, .. } => offset + size,
+        }
+    }
+}
+
+/// How to read the columns of a table from the payloads of one format.
+#[derive(Default)]
 pub(crate) struct Plan {
-    steps: Vec<(usize, Read)>,
-    is_big_endian: bool,
-    old_bits: Option<OldBits>,
+    /// By column; `None` for a column that the format does not have.
+    reads: Vec<Option<Read>>,
+    /// A payload that has all fields is at least so long, and has the data of all of these.
+    least_bytes: usize,
+    located: Vec<Read>,
 }
 
 impl Plan {
     /// Finds or makes a column of the table for each field except the common ones. `old_bits` is for sched_switch.
-    pub(crate) fn compile(
+    pub(super) fn compile(
         format: &EventFormat,
         is_big_endian: bool,
         old_bits: Option<OldBits>,
         table: &mut EventTable,
     ) -> Plan {
-        let mut steps = Vec::new();
+        let mut plan = Plan::default();
         for field in format.fields.iter().filter(|field| !field.is_common) {
-            let (read, kind) = match step(field, is_big_endian) {
-                (Read::Int(state), kind) if old_bits.is_some() && field.name == "prev_state" => {
-                    (Read::OldState(state), kind)
-                }
-                other => other,
+            let (read, kind) = step(field, is_big_endian);
+            let read = match (read, old_bits) {
+                (Read::Int(state), Some(bits)) if field.name == "prev_state" => Read::OldState(state, bits),
+                (read, _) => read,
             };
-            steps.push((table.column(&field.name, kind), read));
+            plan.least_bytes = plan.least_bytes.max(read.end());
+            plan.located.extend(matches!(read, Read::Located { .. }).then_some(read));
+            let Some(column) = table.column(&field.name, kind) else { continue };
+            if plan.reads.len() <= column {
+                plan.reads.resize(column + 1, None);
+            }
+            // A second field of the same name is dropped.
+            plan.reads[column].get_or_insert(read);
         }
-        Plan { steps, is_big_endian, old_bits }
+        plan
     }
 
-    /// Reads every field into the table's current row. Gives false when the payload was too short for one.
+    /// Tells how to read a column.
     #[inline]
-    pub(crate) fn read(&self, payload: &[u8], table: &mut EventTable) -> bool {
-        let mut is_whole = true;
-        for &(column, read) in &self.steps {
-            is_whole &= self.read_one(payload, table, column, read).is_some();
-        }
-        table.end_row();
-        is_whole
+    pub(super) fn read(&self, column: usize) -> Option<&Read> {
+        self.reads.get(column)?.as_ref()
     }
 
+    /// Tells whether the payload has every field.
     #[inline]
-    fn read_one(&self, payload: &[u8], table: &mut EventTable, column: usize, read: Read) -> Option<()> {
-        match read {
-            Read::Int(field) => table.int(column, field.read(payload)?),
-            Read::OldState(field) => {
-                let bits = field.read(payload)?;
-                table.int(column, self.old_bits.map_or(bits, |old| old.today(bits)));
-            }
-            Read::Text { offset, size } => table.text(column, part(payload, offset, size)?),
-            Read::Bytes { offset, size } => table.bytes(column, part(payload, offset, size)?),
-            Read::Ints { offset, size, element, is_signed } => {
-                self.ints(part(payload, offset, size)?, table, column, element, is_signed);
-            }
-            Read::Located { offset, is_relative, as_what, is_signed } => {
-                let word = integer(payload.get(offset..offset + 4)?, false, self.is_big_endian) as u64;
-                let base = if is_relative { offset + 4 } else { 0 };
-                let (start, length) = (base + (word & 0xffff) as usize, (word >> 16) as usize);
-                let data = payload.get(start..start + length)?;
-                match as_what {
-                    Located::Text => table.text(column, data),
-                    Located::Bytes => table.bytes(column, data),
-                    Located::Ints(element) => self.ints(data, table, column, element, is_signed),
-                }
-            }
-        }
-        Some(())
+    pub(super) fn is_whole(&self, payload: &[u8]) -> bool {
+        payload.len() >= self.least_bytes && self.located.iter().all(|read| read.data(payload, |_| true).is_some())
     }
-
-    fn ints(&self, data: &[u8], table: &mut EventTable, column: usize, element: usize, is_signed: bool) {
-        let elements = data.chunks_exact(element).take(MOST_ELEMENTS);
-        table.ints(column, elements.map(|bytes| integer(bytes, is_signed, self.is_big_endian)));
-    }
-}
-
-/// Gives the bytes of a field. A field of size 0 is a flexible array, which reaches to the end of the record.
-#[inline]
-fn part(payload: &[u8], offset: usize, size: usize) -> Option<&[u8]> {
-    if size == 0 { payload.get(offset..) } else { payload.get(offset..offset + size) }
 }
 
 fn step(field: &Field, is_big_endian: bool) -> (Read, ColumnKind) {
     let (offset, size) = (field.offset as usize, field.size as usize);
     let is_signed = field.is_signed;
+    let ints = |size: u32| Kind::Ints { size: size as usize, is_signed, is_big_endian };
     let located = |is_relative: bool, element: &LocElem| {
-        let (as_what, kind) = match element {
-            LocElem::Char => (Located::Text, ColumnKind::Text),
-            LocElem::Int { size } if matches!(size, 1 | 2 | 4 | 8) => {
-                (Located::Ints(*size as usize), ColumnKind::Ints { is_signed })
-            }
-            _ => (Located::Bytes, ColumnKind::Bytes),
+        let (kind, column) = match element {
+            LocElem::Char => (Kind::Text, ColumnKind::Text),
+            LocElem::Int { size } if matches!(size, 1 | 2 | 4 | 8) => (ints(*size), ColumnKind::Ints { is_signed }),
+            _ => (Kind::Bytes, ColumnKind::Bytes),
         };
-        (Read::Located { offset, is_relative, as_what, is_signed }, kind)
+        let word = IntField { offset, size: 4, is_signed: false, is_big_endian };
+        (Read::Located { word, is_relative, kind }, column)
     };
     match &field.kind {
         FieldKind::Int if matches!(size, 1 | 2 | 4 | 8) => {
             (Read::Int(IntField::new(field, is_big_endian)), ColumnKind::Int { size: size as u8, is_signed })
         }
-        FieldKind::CharArray => (Read::Text { offset, size }, ColumnKind::Text),
+        FieldKind::CharArray => (Read::At { offset, size, kind: Kind::Text }, ColumnKind::Text),
         FieldKind::IntArray { elem_size, .. } if matches!(elem_size, 1 | 2 | 4 | 8) => {
-            let element = *elem_size as usize;
-            (Read::Ints { offset, size, element, is_signed }, ColumnKind::Ints { is_signed })
+            (Read::At { offset, size, kind: ints(*elem_size) }, ColumnKind::Ints { is_signed })
         }
         FieldKind::DataLoc { elem } => located(false, elem),
         FieldKind::RelLoc { elem } => located(true, elem),
-        _ => (Read::Bytes { offset, size }, ColumnKind::Bytes),
+        _ => (Read::At { offset, size, kind: Kind::Bytes }, ColumnKind::Bytes),
     }
 }

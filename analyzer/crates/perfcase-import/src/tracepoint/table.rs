@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::BinaryBuilder;
-use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch};
-use arrow_buffer::NullBuffer;
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use perfcase_decode::format::EventFormat;
+use perfcase_decode::format::state_bits::OldBits;
 
-use crate::columns::{ListOf, Numbers, SymbolBuilder};
-use crate::model::until_nul;
+use super::plan::Plan;
+use super::rows::{Head, Rows};
 use crate::tables::TableSpec;
 use crate::writer::Build;
 
@@ -44,68 +43,6 @@ impl ColumnKind {
     }
 }
 
-enum Values {
-    /// Integers of every width. They are narrowed when the batch is made.
-    Int(Numbers<Int64Type>),
-    Signed(ListOf<Int64Type>),
-    Unsigned(ListOf<UInt64Type>),
-    Text(SymbolBuilder),
-    Bytes(BinaryBuilder),
-}
-
-impl Values {
-    fn new(data_type: &DataType) -> Values {
-        match data_type {
-            DataType::List(item) if *item.data_type() == DataType::Int64 => Values::Signed(ListOf::default()),
-            DataType::List(_) => Values::Unsigned(ListOf::default()),
-            DataType::Dictionary(..) => Values::Text(SymbolBuilder::default()),
-            DataType::Binary => Values::Bytes(BinaryBuilder::new()),
-            _ => Values::Int(Numbers::default()),
-        }
-    }
-
-    fn append_null(&mut self) {
-        match self {
-            Values::Int(numbers) => numbers.append_null(),
-            Values::Signed(list) => list.append_null(),
-            Values::Unsigned(list) => list.append_null(),
-            Values::Text(text) => text.append_null(),
-            Values::Bytes(bytes) => bytes.append_null(),
-        }
-    }
-
-    fn finish(&mut self, data_type: &DataType) -> ArrayRef {
-        match self {
-            Values::Int(numbers) => {
-                let (values, nulls) = numbers.take();
-                narrow(values, nulls, data_type)
-            }
-            Values::Signed(list) => Arc::new(list.finish()),
-            Values::Unsigned(list) => Arc::new(list.finish()),
-            Values::Text(text) => Arc::new(text.finish()),
-            Values::Bytes(bytes) => Arc::new(bytes.finish()),
-        }
-    }
-}
-
-fn narrow(values: Vec<i64>, nulls: Option<NullBuffer>, data_type: &DataType) -> ArrayRef {
-    macro_rules! array {
-        ($kind:ty, $native:ty) => {
-            Arc::new(PrimitiveArray::<$kind>::new(values.into_iter().map(|v| v as $native).collect(), nulls))
-        };
-    }
-    match data_type {
-        DataType::Int8 => array!(Int8Type, i8),
-        DataType::Int16 => array!(Int16Type, i16),
-        DataType::Int32 => array!(Int32Type, i32),
-        DataType::UInt8 => array!(UInt8Type, u8),
-        DataType::UInt16 => array!(UInt16Type, u16),
-        DataType::UInt32 => array!(UInt32Type, u32),
-        DataType::UInt64 => array!(UInt64Type, u64),
-        _ => array!(Int64Type, i64),
-    }
-}
-
 fn sql_type(data_type: &DataType) -> &'static str {
     match data_type {
         DataType::Int8 => "TINYINT",
@@ -123,13 +60,8 @@ fn sql_type(data_type: &DataType) -> &'static str {
     }
 }
 
-struct Column {
-    name: String,
-    data_type: DataType,
-    values: Values,
-    /// The number of rows with a value so far. It is less than the table's count when the current row has no value yet.
-    rows: usize,
-}
+/// A column: its name and its type.
+type Column = (String, DataType);
 
 /// The columns with which the table of every event begins.
 const COMMON: [(&str, DataType, bool); 5] = [
@@ -144,22 +76,26 @@ pub(crate) struct EventTable {
     name: String,
     system: String,
     columns: Vec<Column>,
-    rows: usize,
+    /// How to read the payloads of each format.
+    plans: Vec<Arc<Plan>>,
+    rows: Rows,
     schema: Option<SchemaRef>,
 }
 
 impl EventTable {
     pub(crate) fn new(name: &str, system: &str) -> EventTable {
-        let (name, system) = (name.to_string(), system.to_string());
-        let mut table = EventTable { name: name.clone(), system, columns: Vec::new(), rows: 0, schema: None };
-        for (column, data_type, _) in &COMMON {
-            table.add(column, data_type.clone());
+        let common = COMMON.iter().map(|(column, data_type, _)| (column.to_string(), data_type.clone()));
+        let spec = TableSpec::find(name).filter(|spec| spec.is_tracepoint);
+        let specified = spec.iter().flat_map(|spec| spec.columns.iter().skip(COMMON.len()));
+        let specified = specified.map(|column| (column.name.to_string(), column.data_type()));
+        EventTable {
+            name: name.to_string(),
+            system: system.to_string(),
+            columns: common.chain(specified).collect(),
+            plans: Vec::new(),
+            rows: Rows::default(),
+            schema: None,
         }
-        let spec = TableSpec::find(&name).filter(|spec| spec.is_tracepoint);
-        for column in spec.iter().flat_map(|spec| spec.columns.iter().skip(COMMON.len())) {
-            table.add(column.name, column.data_type());
-        }
-        table
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -173,108 +109,51 @@ impl EventTable {
 
     /// Gives false for an event that the schema does not describe and that did not occur: it has no table.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.rows > 0 || self.schema.is_some() || TableSpec::find(&self.name).is_some()
+        self.len() > 0 || self.schema.is_some() || TableSpec::find(&self.name).is_some()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.rows
+        self.rows.len()
     }
 
-    fn add(&mut self, name: &str, data_type: DataType) -> usize {
-        let values = Values::new(&data_type);
-        self.columns.push(Column { name: name.to_string(), data_type, values, rows: 0 });
-        self.columns.len() - 1
+    /// Gives the size of the waiting rows' payloads in bytes.
+    pub(crate) fn payload_bytes(&self) -> usize {
+        self.rows.payload_bytes()
+    }
+
+    /// Adds a format. Gives the number of its plan.
+    pub(crate) fn add_format(&mut self, format: &EventFormat, is_big_endian: bool, old_bits: Option<OldBits>) -> u32 {
+        let plan = Plan::compile(format, is_big_endian, old_bits, self);
+        self.plans.push(Arc::new(plan));
+        self.plans.len() as u32 - 1
     }
 
     /// Gives the column of a field, and makes it if it is new. The columns are fixed once rows were written: then a
-    /// field that only a later format has gets no column (usize::MAX).
-    pub(crate) fn column(&mut self, field: &str, kind: ColumnKind) -> usize {
+    /// field that only a later format has gets no column.
+    pub(super) fn column(&mut self, field: &str, kind: ColumnKind) -> Option<usize> {
         let is_common = COMMON.iter().any(|(name, ..)| name.eq_ignore_ascii_case(field));
         let name = if is_common { format!("field_{field}") } else { field.to_string() };
-        if let Some(index) = self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(&name)) {
-            return index;
+        let known = self.columns.iter().position(|(column, _)| column.eq_ignore_ascii_case(&name));
+        if known.is_none() && (self.schema.is_some() || self.columns.len() >= MOST_COLUMNS) {
+            return None;
         }
-        if self.schema.is_some() || self.columns.len() >= MOST_COLUMNS {
-            return usize::MAX;
-        }
-        // It is NULL in the rows that already wait: `cell` and `take` fill them.
-        self.add(&name, kind.data_type())
+        Some(known.unwrap_or_else(|| {
+            self.columns.push((name, kind.data_type()));
+            self.columns.len() - 1
+        }))
     }
 
+    /// Adds a row. Gives false when its payload is too short for a field.
     #[inline]
-    pub(crate) fn begin_row(&mut self, ts: i64, cpu: Option<u32>, utid: Option<u32>, source: u16, stack: Option<u32>) {
-        self.rows += 1;
-        self.int(0, ts);
-        for (column, value) in [(1, cpu), (2, utid), (4, stack)] {
-            if let Some(value) = value {
-                self.int(column, i64::from(value));
-            }
-        }
-        self.int(3, i64::from(source));
-    }
-
-    /// Ends the row. Columns that the row's format does not have are NULL.
-    #[inline]
-    pub(crate) fn end_row(&mut self) {
-        let rows = self.rows;
-        for column in self.columns.iter_mut().filter(|column| column.rows < rows) {
-            column.fill(rows);
-        }
-    }
-
-    #[inline]
-    fn cell(&mut self, column: usize) -> Option<&mut Values> {
-        let rows = self.rows;
-        let column = self.columns.get_mut(column)?;
-        if column.rows + 1 != rows {
-            // A second value for the row (two fields with the same name) is dropped.
-            if column.rows >= rows {
-                return None;
-            }
-            column.fill(rows - 1);
-        }
-        column.rows = rows;
-        Some(&mut column.values)
-    }
-
-    #[inline]
-    pub(crate) fn int(&mut self, column: usize, value: i64) {
-        match self.cell(column) {
-            Some(Values::Int(numbers)) => numbers.append_value(value),
-            Some(other) => other.append_null(),
-            None => {}
-        }
-    }
-
-    #[inline]
-    pub(crate) fn text(&mut self, column: usize, bytes: &[u8]) {
-        match self.cell(column) {
-            Some(Values::Text(text)) => text.append_value(until_nul(bytes)),
-            Some(other) => other.append_null(),
-            None => {}
-        }
-    }
-
-    pub(crate) fn bytes(&mut self, column: usize, value: &[u8]) {
-        match self.cell(column) {
-            Some(Values::Bytes(bytes)) => bytes.append_value(value),
-            Some(other) => other.append_null(),
-            None => {}
-        }
-    }
-
-    pub(crate) fn ints(&mut self, column: usize, list: impl Iterator<Item = i64>) {
-        match self.cell(column) {
-            Some(Values::Signed(signed)) => signed.append_iter(list),
-            Some(Values::Unsigned(unsigned)) => unsigned.append_iter(list.map(|v| v as u64)),
-            Some(other) => other.append_null(),
-            None => {}
-        }
+    pub(crate) fn push(&mut self, head: Head, payload: &[u8]) -> bool {
+        let is_whole = self.plans.get(head.plan as usize).is_some_and(|plan| plan.is_whole(payload));
+        self.rows.push(head, payload);
+        is_whole
     }
 
     /// Gives the names of the columns, in order, and their SQL types.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &'static str)> {
-        self.columns.iter().map(|column| (column.name.as_str(), sql_type(&column.data_type)))
+        self.columns.iter().map(|(name, data_type)| (name.as_str(), sql_type(data_type)))
     }
 
     /// Takes the waiting rows, to make a batch of them on another thread. From the first call on the columns are fixed.
@@ -282,36 +161,14 @@ impl EventTable {
         let schema = self.schema.get_or_insert_with(|| {
             let nullable =
                 |name: &str| COMMON.iter().find(|(n, ..)| *n == name).is_none_or(|(_, _, nullable)| *nullable);
-            let field = |c: &Column| Field::new(&c.name, c.data_type.clone(), nullable(&c.name));
+            let field = |(name, data_type): &Column| Field::new(name, data_type.clone(), nullable(name));
             Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
         });
-        let schema = schema.clone();
-        let rows = std::mem::take(&mut self.rows);
-        let values = self.columns.iter_mut().map(|column| column.take(rows));
-        let values: Vec<(Values, DataType)> = values.collect();
+        let (schema, plans, rows) = (schema.clone(), self.plans.clone(), self.rows.take());
         Box::new(move || {
-            let arrays = values.into_iter().map(|(mut values, data_type)| values.finish(&data_type)).collect();
+            let fields = schema.fields().iter().enumerate();
+            let arrays = fields.map(|(column, field)| rows.array(&plans, column, field.data_type())).collect();
             RecordBatch::try_new(schema, arrays)
         })
-    }
-}
-
-impl Column {
-    /// Takes the values of so many rows. The next values begin with room for as many.
-    fn take(&mut self, rows: usize) -> (Values, DataType) {
-        self.fill(rows);
-        self.rows = 0;
-        let next = match &self.values {
-            Values::Int(_) => Values::Int(Numbers::with_capacity(rows)),
-            _ => Values::new(&self.data_type),
-        };
-        (std::mem::replace(&mut self.values, next), self.data_type.clone())
-    }
-
-    fn fill(&mut self, rows: usize) {
-        while self.rows < rows {
-            self.values.append_null();
-            self.rows += 1;
-        }
     }
 }
