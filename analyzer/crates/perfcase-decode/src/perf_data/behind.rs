@@ -42,7 +42,8 @@ impl Behind {
             return None;
         }
         self.read_bytes = 0;
-        let end = offset.checked_sub(KEPT_BYTES / 2).filter(|&end| end > 0)?;
+        // Not the few bytes at the beginning: a file that ends before there are more stays whole.
+        let end = offset.checked_sub(KEPT_BYTES / 2).filter(|&end| end >= KEPT_BYTES / 4)?;
         self.has_released = true;
         Some(end)
     }
