@@ -1,50 +1,38 @@
 //! Writes Arrow batches to Parquet files, one file for each table, on its own threads.
 //!
-//! Encoding takes about as much time as decoding, so they run side by side. The channels between them are short, which
-//! bounds the memory. A table always goes to the same thread, so that its rows stay in order.
+//! The thread that decodes only collects rows. A writer's thread takes the oldest batch that waits, makes its columns
+//! and encodes them. Batches of one table are written one after the other, so that its rows stay in order. A thread
+//! that finds no batch helps another thread with the columns of its batch: so all threads have work until the last
+//! table is written. Few batches may wait, which bounds the memory.
 
-use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+mod table;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, DataType, SchemaRef};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
 
-/// The most batches that may wait for one thread.
+use table::{Columns, TableWriter};
+
+/// The most batches that may wait.
 const QUEUE_LENGTH: usize = 8;
 /// The number of threads that encode.
 const THREADS: usize = 2;
-/// The most files that one thread keeps open. A capture may have a table for each of a thousand tracepoints, and a
-/// process often may open at most 1,024 files.
-const OPEN_FILES: usize = 128;
-
-/// The most rows of a group. A query reads whole groups: those that may have rows of its window or its thread. DuckDB
-/// reads groups side by side, and takes groups of about this size itself.
-const GROUP_ROWS: usize = 1 << 17;
-/// The number of threads in a group up to which their filter is exact enough. It decides the size of the filter.
-const GROUP_THREADS: u64 = 1024;
+/// The most files that stay open. A capture may have a table for each of a thousand tracepoints, and a process often may
+/// open at most 1,024 files.
+const OPEN_FILES: usize = 256;
 
 /// Makes a batch on the writer's thread: columns from rows that were only collected before.
 pub type Build = Box<dyn FnOnce() -> Result<RecordBatch, ArrowError> + Send>;
 
 /// The sending side.
 pub struct Writer {
-    threads: Vec<Encoder>,
-    /// The thread of each table. The tables get their threads in the order of their first rows.
-    tables: BTreeMap<String, usize>,
-}
-
-struct Encoder {
-    sender: SyncSender<(String, Build)>,
-    thread: JoinHandle<Result<BTreeMap<String, u64>, WriteError>>,
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// The reason why a table could not be written.
@@ -74,135 +62,170 @@ pub enum WriteError {
 impl Writer {
     /// Starts the threads. They write files in `directory`, which must exist.
     pub fn start(directory: &Path) -> Writer {
+        let shared = Arc::new(Shared::default());
         let start = |_| {
-            let (sender, receiver) = sync_channel(QUEUE_LENGTH);
-            let directory = directory.to_path_buf();
+            let (shared, directory) = (shared.clone(), directory.to_path_buf());
             let builder = std::thread::Builder::new().name("parquet".into());
-            let thread = builder.spawn(move || write_all(&directory, receiver)).ok()?;
-            Some(Encoder { sender, thread })
+            builder.spawn(move || shared.run(&directory)).ok()
         };
-        Writer { threads: (0..THREADS).filter_map(start).collect(), tables: BTreeMap::new() }
+        let threads = (0..THREADS).filter_map(start).collect();
+        Writer { shared, threads }
     }
 
     /// Queues rows of a table. A batch without rows makes sure that the file exists.
     pub fn write(&mut self, table: &str, build: Build) -> Result<(), WriteError> {
-        let next = self.tables.len() % self.threads.len().max(1);
-        let thread = *self.tables.entry(table.to_string()).or_insert(next);
-        let encoder = self.threads.get(thread).ok_or(WriteError::Stopped)?;
-        encoder.sender.send((table.to_string(), build)).map_err(|_| WriteError::Stopped)
+        let mut state = self.shared.lock();
+        while state.waiting.len() >= QUEUE_LENGTH && state.failure.is_none() && !self.threads.is_empty() {
+            state = self.shared.wait(state);
+        }
+        if state.failure.is_some() || self.threads.is_empty() {
+            return Err(WriteError::Stopped);
+        }
+        state.waiting.push_back((table.to_string(), build));
+        self.shared.changed.notify_all();
+        Ok(())
     }
 
     /// Waits until everything is written. Gives the number of rows of each table.
     pub fn finish(self) -> Result<BTreeMap<String, u64>, WriteError> {
-        let mut counts = BTreeMap::new();
-        // All channels close first, so that the threads finish side by side.
-        let threads: Vec<_> = self.threads.into_iter().map(|encoder| encoder.thread).collect();
-        for thread in threads {
-            counts.extend(thread.join().map_err(|_| WriteError::Stopped)??);
-        }
-        Ok(counts)
+        self.shared.lock().is_complete = true;
+        self.shared.changed.notify_all();
+        // A thread that panicked has noted it.
+        self.threads.into_iter().for_each(|thread| drop(thread.join()));
+        let mut state = self.shared.lock();
+        state.failure.take().map_or_else(|| Ok(std::mem::take(&mut state.counts)), Err)
     }
 }
 
-/// The file of a table. It is opened again if it was closed between two writes.
-struct TableFile {
-    path: PathBuf,
-    file: Option<File>,
+/// What the threads have in common.
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
 }
 
-impl TableFile {
-    fn create(path: PathBuf) -> Result<TableFile, WriteError> {
-        match File::create(&path) {
-            Ok(file) => Ok(TableFile { path, file: Some(file) }),
-            Err(source) => Err(WriteError::Io { path, source }),
+#[derive(Default)]
+struct State {
+    /// Batches by table, the oldest first.
+    waiting: VecDeque<(String, Build)>,
+    /// No more batches come.
+    is_complete: bool,
+    /// The tables with batches so far. One that a thread has at the moment is `None`.
+    tables: BTreeMap<String, Option<TableWriter>>,
+    /// Columns that a thread encodes and others may help with.
+    columns: Vec<Arc<Columns>>,
+    /// The rows of each table whose file is closed.
+    counts: BTreeMap<String, u64>,
+    failure: Option<WriteError>,
+}
+
+/// What a thread does next.
+enum Work {
+    Write(String, Build, Option<TableWriter>),
+    Help(Arc<Columns>),
+    Close(String, TableWriter),
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail(&self, failure: WriteError) {
+        self.lock().failure.get_or_insert(failure);
+        self.changed.notify_all();
+    }
+
+    /// Works until everything is written, or something could not be written.
+    fn run(&self, directory: &Path) {
+        let _alarm = Alarm(self);
+        while let Some(work) = self.next() {
+            let done = match work {
+                Work::Write(table, build, writer) => self.write(directory, table, build, writer),
+                Work::Help(columns) => {
+                    columns.encode();
+                    Ok(())
+                }
+                Work::Close(table, writer) => writer.close().map(|rows| {
+                    self.lock().counts.insert(table, rows);
+                }),
+            };
+            done.unwrap_or_else(|failure| self.fail(failure));
         }
     }
 
-    fn open(&mut self) -> std::io::Result<&mut File> {
-        match &mut self.file {
-            Some(file) => Ok(file),
-            closed @ None => Ok(closed.insert(OpenOptions::new().append(true).open(&self.path)?)),
-        }
-    }
-}
-
-impl Write for TableFile {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.open()?.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.file.as_mut().map_or(Ok(()), File::flush)
-    }
-}
-
-fn write_all(directory: &Path, receiver: Receiver<(String, Build)>) -> Result<BTreeMap<String, u64>, WriteError> {
-    let mut files: BTreeMap<String, (ArrowWriter<TableFile>, u64)> = BTreeMap::new();
-    for (table, build) in receiver {
-        let failed = |source| WriteError::Parquet { table: table.clone(), source };
-        let batch = build().map_err(|error| failed(error.into()))?;
-        if !files.contains_key(&table) {
-            let path = directory.join(format!("{table}.parquet"));
-            let file = TableFile::create(path)?;
-            let properties = properties(&batch.schema());
-            let writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).map_err(failed)?;
-            files.insert(table.clone(), (writer, 0));
-        }
-        let are_many = files.len() > OPEN_FILES;
-        if let Some((writer, rows)) = files.get_mut(&table) {
-            writer.write(&batch).map_err(failed)?;
-            *rows += batch.num_rows() as u64;
-            if are_many {
-                writer.inner_mut().file = None;
+    /// Waits for work; `None` at the end.
+    fn next(&self) -> Option<Work> {
+        let mut state = self.lock();
+        loop {
+            let State { waiting, tables, columns, is_complete, failure, .. } = &mut *state;
+            let is_free = |(table, _): &(String, Build)| tables.get(table).is_none_or(Option::is_some);
+            if failure.is_some() {
+                return None;
+            } else if let Some(at) = waiting.iter().position(is_free) {
+                let (table, build) = waiting.remove(at)?;
+                let writer = tables.insert(table.clone(), None).flatten();
+                self.changed.notify_all();
+                return Some(Work::Write(table, build, writer));
+            } else if let Some(columns) = columns.pop() {
+                return Some(Work::Help(columns));
+            } else if *is_complete && waiting.is_empty() {
+                match tables.iter_mut().find_map(|(table, writer)| Some((table.clone(), writer.take()?))) {
+                    Some((table, writer)) => {
+                        tables.remove(&table);
+                        return Some(Work::Close(table, writer));
+                    }
+                    None if tables.is_empty() => return None,
+                    None => {}
+                }
             }
+            state = self.wait(state);
         }
     }
-    let mut counts = BTreeMap::new();
-    for (table, (writer, rows)) in files {
-        writer.close().map_err(|source| WriteError::Parquet { table: table.clone(), source })?;
-        counts.insert(table, rows);
+
+    fn write(
+        &self,
+        directory: &Path,
+        table: String,
+        build: Build,
+        writer: Option<TableWriter>,
+    ) -> Result<(), WriteError> {
+        let batch = build().map_err(|error| WriteError::Parquet { table: table.clone(), source: error.into() })?;
+        let mut writer = writer.map_or_else(|| TableWriter::create(directory, &table, batch.schema()), Ok)?;
+        writer.write(&batch, |columns| {
+            self.lock().columns.push(columns.clone());
+            self.changed.notify_all();
+            columns.encode();
+            self.lock().columns.retain(|other| !Arc::ptr_eq(other, columns));
+        })?;
+        let mut state = self.lock();
+        if state.tables.len() > OPEN_FILES {
+            writer.release_file();
+        }
+        state.tables.insert(table, Some(writer));
+        self.changed.notify_all();
+        Ok(())
     }
-    Ok(counts)
 }
 
-/// zstd level 1 for all columns but times and durations, which it makes no smaller once they are differences. Wide integers are stored as differences: they are times and counts. Narrow integers
-/// are stored as they are: they are keys, and zstd makes them as small as a dictionary would, without a hash of each.
-/// Names keep their dictionaries. Least and greatest values are kept only for what rises with the rows, times and numbers
-/// of samples: queries ask for a window of time, and almost never for a range of something else. For threads there is a
-/// filter of those that a group of rows has: most threads are in few groups.
-fn properties(schema: &SchemaRef) -> WriterProperties {
-    let mut builder = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
-        .set_statistics_enabled(EnabledStatistics::None)
-        .set_max_row_group_row_count(Some(GROUP_ROWS));
-    for field in schema.fields() {
-        let path = ColumnPath::from(field.name().as_str());
-        match field.name().as_str() {
-            "ts_ns" | "sample_id" => {
-                builder = builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::Chunk);
-            }
-            "utid" => {
-                builder = builder
-                    .set_column_bloom_filter_enabled(path.clone(), true)
-                    .set_column_bloom_filter_max_ndv(path.clone(), GROUP_THREADS);
-            }
-            _ => {}
-        }
-        if field.data_type().is_integer() {
-            let is_wide = matches!(field.data_type(), DataType::Int64 | DataType::UInt64);
-            let is_rising = is_wide || field.name() == "sample_id";
-            if is_wide && field.name().ends_with("_ns") {
-                builder = builder.set_column_compression(path.clone(), Compression::UNCOMPRESSED);
-            }
-            let encoding = if is_rising { Encoding::DELTA_BINARY_PACKED } else { Encoding::PLAIN };
-            builder = builder.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, encoding);
+/// Tells the others that a thread panicked: they would wait for its table.
+struct Alarm<'a>(&'a Shared);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(WriteError::Stopped);
         }
     }
-    builder.build()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::sync::Arc;
 
     use arrow_array::{Int64Array, RecordBatch, UInt32Array};
@@ -211,6 +234,7 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::file::serialized_reader::ReadOptionsBuilder;
 
+    use super::table::GROUP_ROWS;
     use super::*;
 
     fn batch(number: i64) -> Build {
