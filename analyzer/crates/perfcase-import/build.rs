@@ -156,7 +156,16 @@ fn builder(out: &mut String, name: &str, table: &TableToml) {
         writeln!(out, "    {}: {},", field(&column.name), rust_types(&column.r#type).1).unwrap();
     }
     writeln!(out, "}}\nimpl {camel_name}Table {{").unwrap();
-    writeln!(out, "    /// Adds one row.\n    #[inline]\n    pub fn push(&mut self, row: {camel_name}Row{life}) {{\n        self.len += 1;").unwrap();
+    // Columns of text and lists grow by their content.
+    let has_room = |column: &&ColumnToml| {
+        let builder = rust_types(&column.r#type).1;
+        builder.starts_with("Numbers") || matches!(builder, "SymbolBuilder" | "BooleanBuilder")
+    };
+    let room = |column: &ColumnToml| {
+        format!("{}: {}::with_capacity(rows), ", field(&column.name), rust_types(&column.r#type).1.replace('<', "::<"))
+    };
+    let room: String = table.column.iter().filter(has_room).map(room).collect();
+    writeln!(out, "    /// Begins without rows, with room for some.\n    pub fn with_capacity(rows: usize) -> Self {{\n        let _ = rows;\n        Self {{ {room}..Self::default() }}\n    }}\n    /// Adds one row.\n    #[inline]\n    pub fn push(&mut self, row: {camel_name}Row{life}) {{\n        self.len += 1;").unwrap();
     for column in &table.column {
         let f = field(&column.name);
         let call = if column.nullable { "append_option" } else { "append_value" };

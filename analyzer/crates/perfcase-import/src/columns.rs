@@ -29,8 +29,15 @@ pub struct SymbolBuilder {
 
 impl Default for SymbolBuilder {
     fn default() -> Self {
+        SymbolBuilder::with_capacity(0)
+    }
+}
+
+impl SymbolBuilder {
+    /// Begins without rows, with room for some.
+    pub fn with_capacity(rows: usize) -> Self {
         SymbolBuilder {
-            keys: Vec::new(),
+            keys: Vec::with_capacity(rows),
             valid: NullBufferBuilder::new(0),
             index: HashTable::new(),
             values: Vec::new(),
@@ -38,9 +45,7 @@ impl Default for SymbolBuilder {
             last: -1,
         }
     }
-}
 
-impl SymbolBuilder {
     /// Adds a value.
     #[inline]
     pub fn append_value(&mut self, value: &[u8]) {
@@ -87,7 +92,7 @@ impl SymbolBuilder {
             values.push("".into());
         }
         let nulls = self.valid.finish();
-        let keys = PrimitiveArray::<Int32Type>::new(std::mem::take(&mut self.keys).into(), nulls);
+        let keys = PrimitiveArray::<Int32Type>::new(take_rows(&mut self.keys).into(), nulls);
         let array = DictionaryArray::new(keys, Arc::new(StringArray::from_iter_values(values)));
         if self.values.len() > MOST_KEPT {
             self.values.clear();
@@ -131,9 +136,17 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
     /// Adds NULL.
     #[inline]
     pub fn append_null(&mut self) {
-        self.valid.resize(self.values.len(), true);
+        if self.valid.is_empty() {
+            self.first_null();
+        }
         self.values.push(T::Native::default());
         self.valid.push(false);
+    }
+
+    #[cold]
+    fn first_null(&mut self) {
+        self.valid.reserve(self.values.capacity());
+        self.valid.resize(self.values.len(), true);
     }
 
     /// Adds a number or NULL.
@@ -149,8 +162,7 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
     pub fn take(&mut self) -> (Vec<T::Native>, Option<NullBuffer>) {
         let valid = std::mem::take(&mut self.valid);
         let nulls = (!valid.is_empty()).then(|| NullBuffer::from(valid));
-        let capacity = self.values.len();
-        (std::mem::replace(&mut self.values, Vec::with_capacity(capacity)), nulls)
+        (take_rows(&mut self.values), nulls)
     }
 
     /// Takes the rows since the last call, as an array.
@@ -158,6 +170,13 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
         let (values, nulls) = self.take();
         PrimitiveArray::new(values.into(), nulls)
     }
+}
+
+/// Takes the rows of a batch, and makes room for the next. The next batch may be a little larger, and to move its rows
+/// when the room is full takes longer than to add them.
+pub fn take_rows<T>(rows: &mut Vec<T>) -> Vec<T> {
+    let next = Vec::with_capacity(rows.len() + rows.len() / 4);
+    std::mem::replace(rows, next)
 }
 
 /// The largest quantity in a capture, in any unit: 73 years in ns, two exbibytes. A larger one is damage, or a counter

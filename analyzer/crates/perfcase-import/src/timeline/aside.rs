@@ -9,6 +9,9 @@ use std::path::Path;
 /// The most rows in memory before they move to a file: 8 to 20 MiB.
 pub(crate) const BLOCK: usize = 1 << 18;
 
+/// The rows that are written or read at once: their bytes fit into the caches of a CPU.
+const PIECE: usize = 1 << 11;
+
 /// A row that can wait in a file.
 pub(super) trait Stored: Sized {
     /// Its size there, in bytes.
@@ -38,12 +41,16 @@ impl<T> Default for Aside<T> {
 impl<T: Stored> Aside<T> {
     /// Adds a block. The first block makes the file in `folder`.
     pub(super) fn push(&mut self, folder: &Path, rows: &[T]) -> Result<()> {
-        let mut bytes = vec![0; rows.len() * T::BYTES];
-        bytes.chunks_exact_mut(T::BYTES).zip(rows).for_each(|(place, row)| row.put(place));
-        if self.file.is_none() {
-            self.file = Some(tempfile::tempfile_in(folder)?);
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile_in(folder)?),
+        };
+        let mut bytes = vec![0; rows.len().min(PIECE) * T::BYTES];
+        for piece in rows.chunks(PIECE) {
+            let bytes = &mut bytes[..piece.len() * T::BYTES];
+            bytes.chunks_exact_mut(T::BYTES).zip(piece).for_each(|(place, row)| row.put(place));
+            file.write_all(bytes)?;
         }
-        self.file.iter_mut().try_for_each(|file| file.write_all(&bytes))?;
         self.counts.push(rows.len());
         Ok(())
     }
@@ -62,9 +69,16 @@ impl<T: Stored> Aside<T> {
 }
 
 fn block<T: Stored>(file: Option<&File>, at: &mut u64, count: usize) -> Result<Vec<T>> {
-    let mut bytes = vec![0; count * T::BYTES];
-    file.map_or(Ok(()), |file| file.read_exact_at(&mut bytes, *at))?;
-    *at += bytes.len() as u64;
     let damaged = || Error::new(ErrorKind::InvalidData, "rows that were put aside are damaged");
-    bytes.chunks_exact(T::BYTES).map(|row| T::of(row).ok_or_else(damaged)).collect()
+    let mut rows = Vec::with_capacity(count);
+    let mut bytes = vec![0; count.min(PIECE) * T::BYTES];
+    while rows.len() < count {
+        let bytes = &mut bytes[..(count - rows.len()).min(PIECE) * T::BYTES];
+        file.map_or(Ok(()), |file| file.read_exact_at(bytes, *at))?;
+        *at += bytes.len() as u64;
+        for row in bytes.chunks_exact(T::BYTES) {
+            rows.push(T::of(row).ok_or_else(damaged)?);
+        }
+    }
+    Ok(rows)
 }

@@ -339,7 +339,7 @@ pub(super) fn builds(levels: Result<Levels>, start: i64) -> Vec<(&'static str, B
 }
 
 fn cpu_rows(levels: &[Level], start: i64) -> std::result::Result<RecordBatch, ArrowError> {
-    let mut table = CpuLevelTable::default();
+    let mut table = CpuLevelTable::with_capacity(levels.len());
     for level in levels {
         table.push(CpuLevelRow {
             ts_ns: level.start.saturating_sub(start),
@@ -354,7 +354,7 @@ fn cpu_rows(levels: &[Level], start: i64) -> std::result::Result<RecordBatch, Ar
 }
 
 fn unclaimed_rows(levels: &[Unclaimed], start: i64) -> std::result::Result<RecordBatch, ArrowError> {
-    let mut table = UnclaimedLevelTable::default();
+    let mut table = UnclaimedLevelTable::with_capacity(levels.len());
     for level in levels {
         table.push(UnclaimedLevelRow {
             ts_ns: level.start.saturating_sub(start),

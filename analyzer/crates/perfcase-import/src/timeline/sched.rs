@@ -19,6 +19,7 @@ use super::borrow::Borrowed;
 use super::burst::Bursts;
 use super::interval::{Interval, NONE, State};
 use super::queue::Queue;
+use crate::columns::take_rows;
 use crate::model::{NO_TIME, NameId, Utid};
 use crate::order;
 use crate::tables::{self, Table, ThreadStateRow, ThreadStateTable};
@@ -378,8 +379,7 @@ impl Sched {
         if self.intervals.len() < least.max(1) {
             return None;
         }
-        let capacity = self.intervals.len();
-        let intervals = std::mem::replace(&mut self.intervals, Vec::with_capacity(capacity));
+        let intervals = take_rows(&mut self.intervals);
         Some(Box::new(move || {
             let order = order::by_time(intervals.len(), |row| intervals[row].start);
             rows(&intervals, &order, start)
@@ -405,7 +405,7 @@ impl Sched {
 
 /// Makes rows of `thread_state`, in this order.
 fn rows(intervals: &[Interval], order: &[u32], start: i64) -> Result<RecordBatch, ArrowError> {
-    let mut table = ThreadStateTable::default();
+    let mut table = ThreadStateTable::with_capacity(order.len());
     let known = |number: u32| (number != NONE).then_some(number);
     for &row in order {
         let interval = &intervals[row as usize];

@@ -415,7 +415,7 @@ fn returned_as(call: &Call, number: i64, ret: i64, is_x86: bool) -> bool {
 fn rows(calls: &[Call], order: &[u32], with: &RowFacts) -> Result<RecordBatch, ArrowError> {
     let RowFacts { start, names, history, upids } = with;
     let known = |number: u32| (number != NONE).then_some(number);
-    let mut table = SyscallTable::default();
+    let mut table = SyscallTable::with_capacity(order.len());
     let mut unknown = String::new();
     for &row in order {
         let call = &calls[row as usize];

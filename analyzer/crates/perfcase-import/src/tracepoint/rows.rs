@@ -8,7 +8,7 @@ use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, U
 use arrow_schema::DataType;
 
 use super::plan::{Plan, Read};
-use crate::columns::{ListOf, Numbers, SymbolBuilder};
+use crate::columns::{ListOf, Numbers, SymbolBuilder, take_rows};
 use crate::model::until_nul;
 
 /// What every row has besides its payload.
@@ -48,9 +48,7 @@ impl Rows {
 
     /// Takes the rows. The next rows begin with room for as many.
     pub(super) fn take(&mut self) -> Rows {
-        let next =
-            Rows { heads: Vec::with_capacity(self.heads.len()), payloads: Vec::with_capacity(self.payloads.len()) };
-        std::mem::replace(self, next)
+        Rows { heads: take_rows(&mut self.heads), payloads: take_rows(&mut self.payloads) }
     }
 
     /// Reads a column. Rows whose format does not have it, or whose payload is too short for it, have NULL.
@@ -108,7 +106,7 @@ impl Rows {
                 }
             }
             DataType::Dictionary(..) => {
-                let mut text = SymbolBuilder::default();
+                let mut text = SymbolBuilder::with_capacity(self.len());
                 let texts = rows.map(|row| row.and_then(|(read, payload)| read.text(payload)));
                 texts.for_each(|value| text.append_option(value.map(until_nul)));
                 Arc::new(text.finish())

@@ -103,27 +103,29 @@ impl Rows<'_> {
         let (Some(event), Some(&known)) = (recording.events.get(index), self.known.get(index)) else {
             return None;
         };
-        let (sample, damage) = event.plan.sample(body);
+        // A sample is large: it stays where it was made.
+        let (sample, damage) = &event.plan.sample(body);
+        let damage = *damage;
         // A tracepoint is always of the host.
         let is_guest = matches!(header.misc & misc::CPUMODE_MASK, misc::GUEST_KERNEL | misc::GUEST_USER);
         if is_guest && known.tracepoint.is_none() {
-            self.guest(recording, event, &sample, header, known);
+            self.guest(recording, event, sample, header, known);
             *self.scratch.guest_counts.entry(index).or_default() += 1;
             return damage;
         }
-        let common = self.common(&sample, header, (recording, file), event, known);
+        let common = self.common(sample, header, (recording, file), event, known);
         let sample_id = match sample.read {
             None => {
                 // Without the field the period is the event's fixed period, as in perf.
                 let fixed = (!event.attr.flags.freq()).then_some(event.attr.period_or_freq);
-                self.row(&sample, &common, known, sample.period.or(fixed))
+                self.row(sample, &common, known, sample.period.or(fixed))
             }
-            Some(_) => self.counters(recording, event, &sample, &common, known),
+            Some(_) => self.counters(recording, event, sample, &common, known),
         };
         // Events without a data address have 0.
         let is_bare = event.attr.sample_type & DETAILS == field::ADDR && sample.addr == Some(0);
         if event.attr.sample_type & DETAILS != 0 && !is_bare {
-            self.details(event, &sample, sample_id);
+            self.details(event, sample, sample_id);
         }
         if let Some(branches) = sample.more.as_ref().and_then(|more| more.branch_stack) {
             let pid = sample.pid_tid.map(|(pid, _)| pid).filter(|&pid| pid >= 0);
