@@ -5,6 +5,7 @@ use std::io::{Error, ErrorKind, Result, Write as _};
 use std::marker::PhantomData;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The most rows in memory before they move to a file: 8 to 20 MiB.
 pub(crate) const BLOCK: usize = 1 << 18;
@@ -57,25 +58,42 @@ impl<T: Stored> Aside<T> {
 
     /// Gives the blocks, in the order in which they came.
     pub(super) fn blocks(&self) -> impl Iterator<Item = Result<Vec<T>>> {
-        let mut at = 0;
-        self.counts.iter().map(move |&count| block(self.file.as_ref(), &mut at, count))
+        self.places().map(|(at, count)| block(self.file.as_ref(), at, count))
     }
 
     /// Gives the same blocks, for the last time.
     pub(super) fn into_blocks(self) -> impl Iterator<Item = Result<Vec<T>>> {
-        let mut at = 0;
-        self.counts.into_iter().map(move |count| block(self.file.as_ref(), &mut at, count))
+        self.into_reads().map(|read| read())
+    }
+
+    /// Gives what reads the same blocks, on any thread.
+    pub(super) fn into_reads(mut self) -> impl Iterator<Item = impl FnOnce() -> Result<Vec<T>> + Send + use<T>> {
+        let file = self.file.take().map(Arc::new);
+        let places: Vec<(u64, usize)> = self.places().collect();
+        places.into_iter().map(move |(at, count)| {
+            let file = file.clone();
+            move || block(file.as_deref(), at, count)
+        })
+    }
+
+    /// Gives the place of each block in the file, and its number of rows.
+    fn places(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.counts.iter().scan(0, |end, &count| {
+            let at = *end;
+            *end += (count * T::BYTES) as u64;
+            Some((at, count))
+        })
     }
 }
 
-fn block<T: Stored>(file: Option<&File>, at: &mut u64, count: usize) -> Result<Vec<T>> {
+fn block<T: Stored>(file: Option<&File>, mut at: u64, count: usize) -> Result<Vec<T>> {
     let damaged = || Error::new(ErrorKind::InvalidData, "rows that were put aside are damaged");
     let mut rows = Vec::with_capacity(count);
     let mut bytes = vec![0; count.min(PIECE) * T::BYTES];
     while rows.len() < count {
         let bytes = &mut bytes[..(count - rows.len()).min(PIECE) * T::BYTES];
-        file.map_or(Ok(()), |file| file.read_exact_at(bytes, *at))?;
-        *at += bytes.len() as u64;
+        file.map_or(Ok(()), |file| file.read_exact_at(bytes, at))?;
+        at += bytes.len() as u64;
         for row in bytes.chunks_exact(T::BYTES) {
             rows.push(T::of(row).ok_or_else(damaged)?);
         }

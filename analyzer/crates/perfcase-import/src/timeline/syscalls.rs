@@ -380,10 +380,10 @@ impl Syscalls {
         let order = order::by_time(calls.len(), |row| calls[row].begin());
         let of_rest = with.clone();
         let rest = order::blocks(calls, order, move |calls, order| rows(calls, order, &of_rest));
-        let aside = self.aside.into_blocks().map(move |block| -> Build {
+        let aside = self.aside.into_reads().map(move |read| -> Build {
             let with = with.clone();
             Box::new(move || {
-                let calls = block?;
+                let calls = read()?;
                 rows(&calls, &order::by_time(calls.len(), |row| calls[row].begin()), &with)
             })
         });
