@@ -294,4 +294,18 @@ mod tests {
         let read: usize = ParquetRecordBatchReader::try_new(file, 100).unwrap().map(|b| b.unwrap().num_rows()).sum();
         assert_eq!(read, 9);
     }
+
+    #[test]
+    fn a_batch_that_cannot_be_made_ends_the_writing() {
+        let refused: Build = Box::new(|| Err(ArrowError::ComputeError("no".into())));
+        let panics: Build = Box::new(|| panic!("of a test"));
+        let outcomes = [refused, panics].map(|build| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut writer = Writer::start(folder.path());
+            writer.write("t", build).unwrap();
+            while writer.write("t", batch(0)).is_ok() {}
+            writer.finish().unwrap_err().to_string()
+        });
+        assert_eq!(outcomes, ["cannot write table t: External: Compute error: no", "the writer stopped early"]);
+    }
 }

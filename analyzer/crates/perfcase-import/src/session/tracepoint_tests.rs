@@ -74,3 +74,40 @@ fn the_table_has_the_bits_of_today_whatever_the_kernel() {
     assert_eq!(states(None, "", &[1, 16, 64, 128, 256]), [1, 16, 64, 128, 256]);
     assert_eq!(states(Some("6.1.0"), "", &[1, 16, 64, 128, 256]), [1, 16, 64, 128, 256]);
 }
+
+#[test]
+fn formats_of_one_table_take_turns_and_a_short_record_keeps_its_first_fields() {
+    let (_directory, mut session, source) = session();
+    let x = "\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n";
+    let y = "\tfield:__data_loc char[] y;\toffset:12;\tsize:4;\tsigned:0;";
+    let one = session.tracepoint_def(&format(x, ""), false, source);
+    let both = session.tracepoint_def(&format(&format!("{x}{y}"), ""), false, source);
+    let payload = |x: i32, place: u32| [&[0; 8][..], &x.to_le_bytes(), &place.to_le_bytes(), b"text\0\0"].concat();
+    let whole = payload(7, 5 << 16 | 16);
+    let beyond = payload(8, 9 << 16 | 16);
+    for (id, payload) in [(one, &whole[..12]), (both, &whole), (both, &beyond), (one, &whole[..8]), (both, &whole)] {
+        session.tracepoint(id, Record { clock_ns: 5, cpu: None, tid: None, pid: None, stack: None, payload });
+    }
+    assert_eq!(session.tracepoints.definitions.iter().map(|of| of.short_count).collect::<Vec<_>>(), [1, 1]);
+    let batch = session.tracepoints.take(1).pop().unwrap().1().unwrap();
+    let x = batch.column_by_name("x").unwrap().as_any().downcast_ref::<arrow_array::Int32Array>().unwrap();
+    assert_eq!(x.iter().collect::<Vec<_>>(), [Some(7), Some(7), Some(8), None, Some(7)]);
+    let y = batch.column_by_name("y").unwrap().as_any();
+    let y = y.downcast_ref::<arrow_array::DictionaryArray<arrow_array::types::Int32Type>>().unwrap();
+    let y = y.downcast_dict::<arrow_array::StringArray>().unwrap();
+    assert_eq!(y.into_iter().collect::<Vec<_>>(), [None, Some("text"), None, None, Some("text")]);
+}
+
+#[test]
+fn large_payloads_do_not_wait_for_many_rows() {
+    let (_directory, mut session, source) = session();
+    let id = session.tracepoint_def(&format("", ""), false, source);
+    let payload = vec![0; 1 << 20];
+    let mut most = 0;
+    for _ in 0..100 {
+        session.tracepoint(id, Record { clock_ns: 5, cpu: None, tid: None, pid: None, stack: None, payload: &payload });
+        most = most.max(session.tracepoints.tables.iter().map(|table| table.payload_bytes()).max().unwrap_or(0));
+    }
+    assert!(most < 40 << 20, "{most}");
+    assert_eq!(session.close().unwrap().get("sched_switch"), Some(&100));
+}

@@ -20,6 +20,9 @@ use super::WriteError;
 /// The most rows of a group. A query reads whole groups: those that may have rows of its window or its thread. DuckDB
 /// reads groups side by side, and takes groups of about this size itself.
 pub(super) const GROUP_ROWS: usize = 1 << 17;
+/// The most rows of a page. The compressor of each column needs memory by the size of its pages, and dozens of columns
+/// are written at a time.
+const PAGE_ROWS: usize = 10_000;
 /// The number of threads in a group up to which their filter is exact enough. It decides the size of the filter.
 const GROUP_THREADS: u64 = 1024;
 
@@ -182,7 +185,8 @@ fn properties(schema: &SchemaRef) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
         .set_statistics_enabled(EnabledStatistics::None)
-        .set_max_row_group_row_count(Some(GROUP_ROWS));
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_data_page_row_count_limit(PAGE_ROWS);
     for field in schema.fields() {
         let path = ColumnPath::from(field.name().as_str());
         match field.name().as_str() {
