@@ -107,7 +107,8 @@ impl Recording {
     pub(super) fn following(&self, file: &[u8], entry: Entry, end: u64) -> Option<Entry> {
         let (header, _) = self.record(file, entry)?;
         let place = entry.place.checked_add(header.size.into()).filter(|&place| place < end)?;
-        prefetch(self.bytes(file, entry), (place & !IN_ARENA).saturating_add(AHEAD_BYTES), header.size.into());
+        let soon = (place & !IN_ARENA).saturating_add(AHEAD_BYTES);
+        prefetch(self.bytes(file, entry), soon, u64::from(header.size).min(AHEAD_BYTES / 2));
         let (header, body) = self.record(file, Entry { place, ..entry })?;
         Some(Entry { time: self.events.time(header, body).unwrap_or(entry.time), place })
     }
