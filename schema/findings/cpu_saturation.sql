@@ -1,22 +1,34 @@
 -- cpu_saturation: Threads wait for a CPU: there are more runnable threads than CPUs
 -- condition: threads waited for a CPU for 20 % or more of the time that they could run (their work took 1.25 times as long),
 --   and together they needed half a CPU all the time, and half a second of it in all. Critical from 40 %: the published slow
---   host had a load of 1.77 per CPU, so 0.77 / 1.77 = 43 % was waiting
+--   host had a load of 1.77 per CPU, so 0.77 / 1.77 = 43 % was waiting.
+--   The threads of a control group whose quota holds it back do not count (cpu_quota), and at least half of the waiting was while
+--   no CPU was idle (unclaimed_cpus)
 -- means: every request takes longer than its work, by the time that it waits for a CPU. Latency grows faster than the load
 -- next: perfcase view run_queue_latency_by_thread: which threads wait, how long, and when longest
 -- next: perfcase view preemptions: which thread takes the CPU from which
--- next: perfcase view unclaimed_cpu: whether CPUs were idle at the same time (affinity). cgroup_activity: whether a quota
---   limits the threads
 -- taught by: An unexplained win
--- source: recorded_span, thread_time, workload_thread
+-- source: cgroup_activity, process_cgroup, recorded_span, thread_time, unclaimed_level, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY run_queue_ns DESC
 WITH threshold AS (
-  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus
+  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus, 0.25 AS throttled_ratio, 0.5 AS unclaimed_ratio
+), held AS (
+  SELECT cgroup
+  FROM cgroup_activity
+  CROSS JOIN threshold AS h
+  GROUP BY cgroup, h.throttled_ratio
+  HAVING sum(throttled_count) >= h.throttled_ratio * sum(period_count) AND sum(throttled_count) > 0
+), held_process AS (
+  SELECT DISTINCT p.upid
+  FROM process_cgroup AS p
+  JOIN held AS g ON p.cgroup = g.cgroup OR starts_with(p.cgroup, rtrim(g.cgroup, '/') || '/')
+), unclaimed AS (
+  SELECT coalesce(@product(sum(cpu_count::HUGEINT * duration_ns), 1), 0) AS ns FROM unclaimed_level
 ), wanting AS (
   SELECT arg_max(comm, (run_queue_ns, comm)) AS comm, tid, sum(on_cpu_ns) AS on_cpu_ns, sum(run_queue_ns) AS run_queue_ns
   FROM thread_time
-  WHERE utid IN (SELECT utid FROM workload_thread)
+  WHERE utid IN (SELECT utid FROM workload_thread WHERE (upid IN (SELECT upid FROM held_process)) IS NOT TRUE)
   GROUP BY utid, tid
 ), total AS (
   SELECT sum(on_cpu_ns) AS ran_ns, sum(run_queue_ns) AS waited_ns,
@@ -33,6 +45,7 @@ SELECT
   t.waiting_ratio AS score
 FROM total AS t
 CROSS JOIN threshold AS h
+CROSS JOIN unclaimed AS u
 JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
-WHERE t.waiting_ratio >= h.waiting_ratio
+WHERE t.waiting_ratio >= h.waiting_ratio AND u.ns < h.unclaimed_ratio * t.waited_ns
   AND t.ran_ns + t.waited_ns >= greatest(h.wanted_ns, h.wanted_cpus * c.duration_ns)

@@ -1,4 +1,4 @@
--- involuntary_switches: Too many involuntary context switches: threads lose the CPU before they finish anything
+-- involuntary_switches: Threads leave the CPU again and again while they could run on: they are preempted, or they yield
 -- condition: a process ran for 5 % of the recording or more, and its threads lost the CPU involuntarily 4,000 times or more per
 --   second of their CPU time (or yielded it and stayed runnable); these are half or more of their switches, and 1,000 in all.
 --   The scheduler's own time slices are 0.7 ms or longer. A switch costs some 5 µs with its effect on the caches, so slices of
@@ -23,7 +23,7 @@ WITH threshold AS (
 )
 SELECT
   'warning' AS severity, format('{} ({})', o.name, coalesce(o.pid::VARCHAR, '?')) AS subject,
-  format('{:,} of its {:,} switches were involuntary ({:.1f} %), one every {:.1f} µs of its {:.2f} s of CPU time',
+  format('{:,} of its {:,} switches left the thread runnable, preempted or by sched_yield ({:.1f} %), one every {:.1f} µs of its {:.2f} s of CPU time',
     @whole(o.forced), @whole(o.switches), 100 * o.forced / o.switches, o.on_cpu_ns / o.forced / 1e3, o.on_cpu_ns / 1e9) AS message,
   -- A switch costs about 5 µs with what it does to the caches.
   least(1.0, 5000 * o.forced / o.on_cpu_ns)::DOUBLE AS score

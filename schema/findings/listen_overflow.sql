@@ -1,8 +1,8 @@
--- listen_overflow: New connections are refused: the accept queue is full
+-- listen_overflow: New connections are dropped: the accept queue is full
 -- condition: the kernel counted an overflow of an accept queue during the recording (TcpExt ListenOverflows), or a snapshot
 --   shows a listening TCP socket with more waiting connections than its backlog. Critical if one in ten of the incoming
 --   connections met it
--- means: the client tries again after one second, then after three, seven, …, so a service that answers in milliseconds takes
+-- means: the kernel drops what it cannot queue, and says nothing. The client tries again after one second, then after three, seven, …, so a service that answers in milliseconds takes
 --   seconds for some. The program accepts too slowly (all its threads are busy, or its event loop is blocked), or its backlog
 --   is too small
 -- next: perfcase view socket: listening sockets with their waiting connections (recv_queue_bytes) and their backlog
@@ -40,16 +40,16 @@ WITH threshold AS (
   )
   HAVING count(*) > 0
 ), found AS (
-  SELECT *, @ratio(overflow_count, overflow_count + passive_count) AS refused_ratio FROM both_told
+  SELECT *, @ratio(overflow_count, overflow_count + passive_count) AS dropped_ratio FROM both_told
 )
 SELECT
-  @severity(f.refused_ratio >= h.critical_ratio, true) AS severity,
+  @severity(f.dropped_ratio >= h.critical_ratio, true) AS severity,
   'listening sockets' AS subject,
   concat_ws('; ',
     CASE WHEN f.overflow_count > 0 THEN format('{} time{} a connection found the accept queue full, in {} interval{}: {:.1f} % of those that came in ({} were accepted)',
-      f.overflow_count, CASE f.overflow_count WHEN 1 THEN '' ELSE 's' END, f.interval_count, CASE f.interval_count WHEN 1 THEN '' ELSE 's' END, 100 * f.refused_ratio, f.passive_count) END,
+      f.overflow_count, CASE f.overflow_count WHEN 1 THEN '' ELSE 's' END, f.interval_count, CASE f.interval_count WHEN 1 THEN '' ELSE 's' END, 100 * f.dropped_ratio, f.passive_count) END,
     f.text) AS message,
-  coalesce(f.refused_ratio, 0)::DOUBLE AS score
+  coalesce(f.dropped_ratio, 0)::DOUBLE AS score
 FROM found AS f
 CROSS JOIN threshold AS h
 WHERE f.overflow_count >= h.overflow_count OR f.queue_count > 0

@@ -1,36 +1,40 @@
 -- memory_growth_steady: The memory of a process grows in a straight line
 -- condition: the anonymous memory (resident memory if that is unknown) of 6 snapshots or more over 8 s or longer lies on a line
 --   (R² 0.95 or more), grew by 8 MiB and by 5 % or more, and never fell from one snapshot to the next, also in its last
---   quarter. A note. A warning if this rate fills the available memory, or the rest of a limit of its control group, within a
+--   quarter. The process was a minute old or more, and three times as old as these snapshots are long, or it used less than
+--   half a CPU: a program that starts works as fast as it can to fill its memory, and a compiler does nothing else. A note. A warning if this rate fills the available memory, or the rest of a limit of its control group, within a
 --   day; critical within 10 minutes
--- means: it may be a leak, or a cache or queue that is never emptied, or only a warm-up. These look the same in a short
---   capture: compare with a capture from an hour earlier
+-- means: it may be a leak, or a cache or queue that is never emptied. These look the same in a short capture: compare with a
+--   capture from an hour earlier
 -- next: perfcase view memory_growth: the slope of every process, and how straight its line is
 -- next: perfcase view allocation_by_stack: which stacks allocate, if system calls or page faults were recorded
 -- taught by: A tale of ten bugs (5, 6)
--- source: cgroup_activity, memory, proc_process, proc_thread, process, process_cgroup, recorder_thread, thread
+-- source: capture, cgroup_activity, memory, proc_process, proc_thread, process, process_cgroup, recorder_thread, thread
 -- evidence: SELECT pid, comm, snapshot_count, duration_ns, anon_first_bytes, anon_last_bytes, anon_bytes_per_h, anon_fit_ratio, resident_last_bytes
 --   FROM memory_growth ORDER BY anon_last_bytes - anon_first_bytes DESC NULLS LAST, upid
 -- judged when: SELECT count(*) > 0 FROM memory_growth WHERE snapshot_count >= 6 AND duration_ns >= 8000000000
 -- not judged: six snapshots of processes over 8 seconds or longer; perfcase-record --duration 30 takes them
 WITH threshold AS (
-  SELECT 6 AS snapshots, 8000000000 AS length_ns, 0.95 AS fit, 8388608 AS bytes, 0.05 AS ratio, 24 AS warning_h, 1 / 6.0 AS critical_h
+  SELECT 6 AS snapshots, 8000000000 AS length_ns, 0.95 AS fit, 8388608 AS bytes, 0.05 AS ratio, 24 AS warning_h, 1 / 6.0 AS critical_h,
+    60000000000 AS age_ns, 3 AS age_lengths, 0.5 AS cpu_ratio
 ), seen AS (
-  SELECT source_id, snapshot, upid, ts_ns, coalesce(resident_anon_bytes, anonymous_bytes) AS anon, resident_bytes AS resident
+  SELECT source_id, snapshot, upid, ts_ns, coalesce(resident_anon_bytes, anonymous_bytes) AS anon, resident_bytes AS resident,
+    start_boottime_ns, @product(user_ns::HUGEINT + system_ns, 1) AS cpu_ns
   FROM proc_process
   UNION ALL
-  SELECT t.source_id, t.snapshot, e.upid, t.ts_ns, t.resident_anon_bytes, t.resident_bytes
+  SELECT t.source_id, t.snapshot, e.upid, t.ts_ns, t.resident_anon_bytes, t.resident_bytes, t.start_boottime_ns, NULL
   FROM proc_thread AS t
   JOIN thread AS e USING (utid)
   WHERE t.tid = t.pid
 ), per_snapshot AS (
-  SELECT upid, min(ts_ns) AS ts_ns, max(anon) AS anon, max(resident) AS resident
+  SELECT upid, min(ts_ns) AS ts_ns, max(anon) AS anon, max(resident) AS resident, max(start_boottime_ns) AS start_boottime_ns,
+    max(cpu_ns) AS cpu_ns
   FROM seen
   WHERE upid IS NOT NULL
   GROUP BY source_id, snapshot, upid
 ), chosen AS (
   -- Anonymous memory where enough snapshots have it: resident memory holds the files that it has read, too.
-  SELECT upid, ts_ns, CASE WHEN count(anon) OVER w >= h.snapshots THEN anon ELSE resident END AS bytes, count(anon) OVER w >= h.snapshots AS is_anon
+  SELECT upid, ts_ns, start_boottime_ns, cpu_ns, CASE WHEN count(anon) OVER w >= h.snapshots THEN anon ELSE resident END AS bytes, count(anon) OVER w >= h.snapshots AS is_anon
   FROM per_snapshot
   CROSS JOIN threshold AS h
   WINDOW w AS (PARTITION BY upid)
@@ -39,7 +43,9 @@ WITH threshold AS (
   FROM chosen
   WHERE bytes IS NOT NULL
 ), straight AS (
-  SELECT upid, any_value(is_anon) AS is_anon, count(*) AS snapshots, max(ts_ns) - min(ts_ns) AS length_ns, min(grown) AS least_grown,
+  SELECT upid, any_value(is_anon) AS is_anon, count(*) AS snapshots, max(ts_ns) - min(ts_ns) AS length_ns,
+    (SELECT max(start_boottime_ns) FROM capture) + min(ts_ns) - max(start_boottime_ns) AS age_ns,
+    (max(cpu_ns::HUGEINT) - min(cpu_ns)) / nullif(max(ts_ns) - min(ts_ns), 0) AS cpu_ratio, min(grown) AS least_grown,
     arg_min(bytes, ts_ns) AS first_bytes, arg_max(bytes, ts_ns) AS last_bytes,
     arg_max(grown, ts_ns) AS last_grown, regr_slope(bytes, ts_ns / 3.6e12) AS bytes_per_h, regr_r2(bytes, ts_ns / 3.6e12) AS fit
   FROM stepped
@@ -65,6 +71,7 @@ WITH threshold AS (
   LEFT JOIN room AS r ON r.upid = g.upid
   CROSS JOIN threshold AS h
   WHERE g.snapshots >= h.snapshots AND g.length_ns >= h.length_ns AND g.fit >= h.fit AND g.least_grown >= 0 AND g.last_grown > 0
+    AND (coalesce(g.age_ns >= greatest(h.age_ns, h.age_lengths * g.length_ns), true) OR g.cpu_ratio < h.cpu_ratio)
     AND g.last_bytes - g.first_bytes >= greatest(h.bytes, h.ratio * g.first_bytes)
     AND g.upid NOT IN (SELECT upid FROM thread WHERE upid IS NOT NULL AND utid IN (SELECT utid FROM recorder_thread))
 )

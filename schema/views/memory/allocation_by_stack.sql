@@ -31,7 +31,8 @@ WITH called AS (
 ), moved AS (
   SELECT *,
     break_at - last_value(break_at IGNORE NULLS) OVER (
-      PARTITION BY upid ORDER BY ts_ns, utid ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+      -- Threads whose process is not known have a break each: those of strangers have nothing to do with each other.
+      PARTITION BY upid, CASE WHEN upid IS NULL THEN utid END ORDER BY ts_ns, utid ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS bytes
   FROM break
 ), grown AS (

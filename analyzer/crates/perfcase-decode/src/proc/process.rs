@@ -112,18 +112,24 @@ pub fn parse_cmdline(bytes: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(cut).replace('\0', " "))
 }
 
-/// Reads the path in `cgroup`. The path of the unified hierarchy (`0::`) counts, except where it is the root and version 1 has
-/// hierarchies: then the path in the first of these counts.
+/// Reads the path in `cgroup`. That of the unified hierarchy (`0::`) counts. Where version 1 has the controllers, it is the root for
+/// every process: then the first counts of these that is not the root: `cpu`, `cpuacct`, `memory`, systemd's own, any other.
 pub fn parse_cgroup(text: &[u8]) -> Option<String> {
+    const PREFERRED: [&str; 5] = ["", "cpu", "cpuacct", "memory", "name=systemd"];
     let text = String::from_utf8_lossy(text);
-    let path = |line: &str| line.splitn(3, ':').nth(2).map(str::to_string);
-    let unified = text.lines().find(|line| line.starts_with("0::")).and_then(path);
-    let first = text.lines().find(|line| !line.starts_with("0::")).and_then(path);
-    let chosen = match (unified, first) {
-        (Some(unified), Some(first)) if unified == "/" => Some(first),
-        (unified, first) => unified.or(first),
-    }?;
-    Some(chosen.chars().take(MOST_TEXT).collect())
+    let rank = |controllers: &str| {
+        let place = |name: &str| PREFERRED.iter().position(|&preferred| preferred == name);
+        controllers.split(',').filter_map(place).min().unwrap_or(PREFERRED.len())
+    };
+    let chosen = text
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (fields.next()?, fields.next()?);
+            Some((path == "/", rank(controllers), path))
+        })
+        .min_by_key(|&(is_root, rank, _)| (is_root, rank))?;
+    Some(chosen.2.chars().take(MOST_TEXT).collect())
 }
 
 #[cfg(test)]
@@ -175,7 +181,11 @@ mod tests {
         assert_eq!(parse_cmdline(b"\0\0"), None);
         assert_eq!(parse_cmdline(&[b'x'; 9000]).unwrap().len(), 4096);
         assert_eq!(parse_cgroup(b"0::/a/b\n").as_deref(), Some("/a/b"));
-        assert_eq!(parse_cgroup(b"4:memory:/m:x\n1:cpu:/c\n0::/\n").as_deref(), Some("/m:x"));
+        assert_eq!(parse_cgroup(b"4:memory:/m:x\n1:cpuacct,cpu:/c\n0::/\n").as_deref(), Some("/c"));
+        assert_eq!(parse_cgroup(b"4:memory:/m:x\n1:cpu,cpuacct:/\n0::/\n").as_deref(), Some("/m:x"));
+        assert_eq!(parse_cgroup(b"9:name=systemd:/\n8:pids:/p\n0::/\n").as_deref(), Some("/p"));
+        assert_eq!(parse_cgroup(b"9:name=systemd:/\n8:pids:/\n").as_deref(), Some("/"));
+        assert_eq!(parse_cgroup(b"4:memory:/m\n0::/a\n").as_deref(), Some("/a"));
         assert_eq!(parse_cgroup(b""), None);
     }
 }
