@@ -157,22 +157,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Asks the processor for bytes that are read soon. It foresees no step from one page of memory to the next, and none
-/// between streams that take turns.
-#[inline]
-pub(super) fn prefetch(bytes: &[u8], at: u64, count: u64) {
-    #[cfg(target_arch = "x86_64")]
-    for line in (at..at.saturating_add(count)).step_by(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        if let Some(byte) = usize::try_from(line).ok().and_then(|line| bytes.get(line)) {
-            // SAFETY: the address is that of a byte of the slice.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (bytes, at, count);
-}
-
 /// Gives the text of a fixed field: up to the first NUL, or all of it.
 #[inline]
 pub fn until_nul(bytes: &[u8]) -> &[u8] {

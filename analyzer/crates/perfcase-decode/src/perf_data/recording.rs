@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::arena::Arena;
 use super::build_id::BuildId;
-use super::bytes::{ByteOrder, prefetch};
+use super::bytes::ByteOrder;
 use super::deferred::Deferred;
 use super::events::Events;
 use super::features::Features;
@@ -16,8 +16,6 @@ use super::tracing_data::TracingData;
 
 /// The bit of a place that is in the arena of decompressed records.
 const IN_ARENA: u64 = 1 << 63;
-/// The distance in bytes from a record to what is read soon after it: several records.
-const AHEAD_BYTES: u64 = 1024;
 /// A time above this is damage: 146 years in ns.
 pub const LATEST_NS: u64 = 1 << 62;
 
@@ -107,8 +105,6 @@ impl Recording {
     pub(super) fn following(&self, file: &[u8], entry: Entry, end: u64) -> Option<Entry> {
         let (header, _) = self.record(file, entry)?;
         let place = entry.place.checked_add(header.size.into()).filter(|&place| place < end)?;
-        let soon = (place & !IN_ARENA).saturating_add(AHEAD_BYTES);
-        prefetch(self.bytes(file, entry), soon, u64::from(header.size).min(AHEAD_BYTES / 2));
         let (header, body) = self.record(file, Entry { place, ..entry })?;
         Some(Entry { time: self.events.time(header, body).unwrap_or(entry.time), place })
     }
@@ -116,12 +112,8 @@ impl Recording {
     /// Gives the header and the body of a record of the index.
     #[inline]
     pub fn record<'a>(&'a self, file: &'a [u8], entry: Entry) -> Option<(RecordHeader, &'a [u8])> {
-        record_at(self.bytes(file, entry), (entry.place & !IN_ARENA) as usize, self.order)
-    }
-
-    #[inline]
-    fn bytes<'a>(&'a self, file: &'a [u8], entry: Entry) -> &'a [u8] {
-        if entry.place & IN_ARENA != 0 { self.arena.bytes() } else { file }
+        let bytes = if entry.place & IN_ARENA != 0 { self.arena.bytes() } else { file };
+        record_at(bytes, (entry.place & !IN_ARENA) as usize, self.order)
     }
 
     /// Gives the place of a record in the arena; `None` for a record of the file.
