@@ -75,14 +75,16 @@ def test_a_question_is_worked_out_once(asked: tuple[Running, list[str]], questio
 
 
 def test_histories_ask_each_capture_once(asked: tuple[Running, list[str]]) -> None:
+    """None, where the import has worked out the figure."""
     server, ids = asked
-    with server.client() as client:
-        before = analyses(client)
-        query = {"view": "thread_time", "measure": "run_delay_ns"}
-        answers = at_once(server, lambda client: client.get("/v1/history", params=query))
-        assert {(answer.status_code, answer.content) for answer in answers} == {(200, answers[0].content)}
-        # A figure of each capture, and the history.
-        assert analyses(client) == before + len(ids) + 1
+    for view, measure, count in (("on_cpu_distribution", "run_count", len(ids)), ("thread_time", "run_delay_ns", 0)):
+        with server.client() as client:
+            before = analyses(client)
+            query = {"view": view, "measure": measure}
+            answers = at_once(server, lambda client, query=query: client.get("/v1/history", params=query))
+            assert {(answer.status_code, answer.content) for answer in answers} == {(200, answers[0].content)}
+            # A figure of each capture, and the history.
+            assert analyses(client) == before + count + 1
 
 
 def test_an_error_is_everybodys(short: Running) -> None:

@@ -28,6 +28,8 @@ DONE = json.dumps(
         "capture": {"host": "h", "kernel": None, "started_ns": 1, "duration_ns": 1, "remark": "", "ticket": ""},
         "labels": [],
         "findings": [],
+        "figures": {},
+        "answers": [],
     }
 )
 LIMITS = {"memory_bytes": 2 << 30, "cpu_seconds": 60, "file_bytes": 1 << 20}

@@ -113,7 +113,7 @@ def test_the_capture_and_what_was_found(roundup: Running, case: Path) -> None:
     assert told["author"]["id"] == "1"
     text = roundup.client.get(f"data/msg/{message}/binary_content").text
     assert text.startswith(
-        f"perfcase: {case.name}: 2 findings\n- critical: Answers are as late as a delayed acknowledgement"
+        f"perfcase: {case.name}: 1 finding\n- critical: Answers are as late as a delayed acknowledgement"
     )
 
 

@@ -77,7 +77,7 @@ def test_a_form_with_the_file_and_a_link(receiver: str, tmp_path: Path) -> None:
     server.stop()
     assert (capture["ticket"], path) == ("OPS7", "/hook?room=1")
     assert form["issue"].get_content() == "OPS7"
-    assert form["text"].get_content().splitlines()[0] == f"perfcase: {file.name}: 2 findings"
+    assert form["text"].get_content().splitlines()[0] == f"perfcase: {file.name}: 1 finding"
     assert f"{url}/#/c/{capture['capture_id']}/overview" in form["text"].get_content()
     assert form["file"].get_filename() == file.name
     assert form["file"].get_content() == file.read_bytes()

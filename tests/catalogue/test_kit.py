@@ -60,6 +60,11 @@ def value(expression: str) -> object:
         ("@below(50, e, r, 1) FROM (VALUES (2, NULL)) AS t (e, r)", None),
         ("@product(3, 4096)", 12288), (f"@product({LARGEST}, 2)", None), (f"@product(-{LARGEST}, {LARGEST})", None), ("@product(NULL, 2)", None),
         ("@whole(2.5::DOUBLE)", 2), ("@whole(1e300)", LARGEST - 1023), ("@whole(-'infinity'::DOUBLE)", 1023 - LARGEST), ("@whole(NULL)", None),
+        ("@call_argument('f', NULL, 3::UBIGINT, NULL, 'x86_64', 'socket')", "3<socket>"), ("@call_argument('f', NULL, 4294967196::UBIGINT, NULL, 'x86_64', NULL)", "AT_FDCWD"),
+        ("@call_argument('p', NULL, 0::UBIGINT, NULL, 'x86_64', NULL)", "NULL"), ("@call_argument('x', NULL, 255::UBIGINT, NULL, 'x86_64', NULL)", "0xff"),
+        ("@call_argument('l', NULL, 18446744073709551615::UBIGINT, NULL, 'x86_64', NULL)", "-1"), ("@call_argument('o', NULL, 420::UBIGINT, NULL, 'x86_64', NULL)", "0644"),
+        ("@call_argument('-', NULL, 1::UBIGINT, NULL, 'x86_64', NULL)", None), ("@call_argument('d', NULL, 4294967295::UBIGINT, NULL, 'i386', NULL)", "-1"),
+        ("@call_argument('d', 'set', 16::UBIGINT, 'A|B', 'x86_64', NULL)", "A|B"), ("@call_argument('d', 'set', 16::UBIGINT, NULL, 'x86_64', NULL)", "0x10"),
     ],
 )  # fmt: skip
 def test_a_part_gives(expression: str, wanted: object) -> None:

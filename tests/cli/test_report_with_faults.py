@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from perfcase.report.writer import SECTIONS, write_report
-from tests.support.cli import succeed
+from tests.support.cli import perfcase, succeed
 
 FAILING = (
     "finding",
@@ -40,7 +40,10 @@ def test_each_section_stands_without_its_views(sample: Callable[[str], Path], tm
     for section in SECTIONS:
         assert section.TITLE in told
     for view in FAILING:
-        assert f"too large in {view}" in told
+        assert f"too large in {view}" in told or view == "finding"
+    # The findings are made of the rules. Those that read what fails are not judged.
+    assert "0 fired; not judged: " in told
+    assert "cpu_saturation" in told
     assert "perfcase-record --duration 9" in told
 
 
@@ -58,4 +61,8 @@ def test_a_table_that_cannot_be_read_costs_what_needs_it(
     for section in SECTIONS:
         assert section.TITLE in told
     assert "cannot be worked out" in told
-    assert "cannot be worked out" in succeed("findings", folder)
+    done = perfcase("findings", folder)
+    assert done.returncode == 3
+    assert "cannot be worked out" in done.stdout
+    assert f"{table}.parquet: cannot be read" in done.stderr
+    assert "import the capture again" in done.stderr

@@ -29,7 +29,7 @@ def test_the_overview_leads_with_what_is_wrong(page: Page, site: Site, look) -> 
     page.open(site.at(f"c/{site.ids['tcp']}/overview"))
     page.has("delayed acknowledgement", ".finding h3")
     findings = page.see("[...document.querySelectorAll('.finding')].map((one) => one.className.split(' ')[1])")
-    assert findings == ["critical", "warning"]
+    assert findings == ["critical"]
     page.has("59 of 60 exchanges", ".finding")
     page.has("How far to trust it", ".quality")
     page.has("could not be judged", ".not-judged")

@@ -75,20 +75,23 @@ WITH RECURSIVE seen AS (
   FROM own
   WHERE gap_ns > 0 AND least(ts_ns, to_ns) > greatest(ts_ns - gap_ns, from_ns)
 ), sleep AS (
-  SELECT utid, burst, ts_ns, ts_ns + duration_ns AS end_ns, waker_utid, waker_burst, waker_burst_count
-  FROM followed_state
-  WHERE duration_ns > 0 AND waker_burst IS NOT NULL AND waker_utid IN (SELECT utid FROM seen)
+  SELECT s.utid, s.burst, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, s.waker_utid, s.waker_burst,
+    least(s.waker_burst_count::BIGINT, greatest(n.last_burst::BIGINT - s.waker_burst + 1, 0)) AS waker_burst_count
+  FROM followed_state AS s
+  JOIN seen AS n ON n.utid = s.waker_utid
+  WHERE s.duration_ns > 0 AND s.waker_burst IS NOT NULL
 ), wait AS (
-  -- Each sleep on the path, of the thread and of its wakers.
-  SELECT 0::BIGINT AS depth, state, stack_id, name_id, waker_utid, waker_name_id, ts_ns, end_ns, waker_utid AS on_utid, waker_burst,
-    waker_burst_count
-  FROM root
-  WHERE is_followed
+  -- Each sleep on the path, of the thread and of its wakers. A waker has no more bursts than it has, whatever a damaged table says.
+  SELECT 0::BIGINT AS depth, r.state, r.stack_id, r.name_id, r.waker_utid, r.waker_name_id, r.ts_ns, r.end_ns, r.waker_utid AS on_utid,
+    r.waker_burst, least(r.waker_burst_count::BIGINT, greatest(n.last_burst::BIGINT - r.waker_burst + 1, 0)) AS waker_burst_count
+  FROM root AS r
+  JOIN seen AS n ON n.utid = r.waker_utid
+  WHERE r.is_followed
   UNION ALL
   SELECT w.depth + 1, w.state, w.stack_id, w.name_id, w.waker_utid, w.waker_name_id, greatest(s.ts_ns, w.ts_ns), s.end_ns, s.waker_utid,
     s.waker_burst, s.waker_burst_count
   FROM (
-    SELECT *, unnest(range(waker_burst, waker_burst + waker_burst_count))::UINTEGER AS burst
+    SELECT *, unnest(range(waker_burst, waker_burst::BIGINT + waker_burst_count)) AS burst
     FROM wait
     WHERE depth + 1 < (SELECT depth FROM chosen)
   ) AS w
@@ -96,7 +99,7 @@ WITH RECURSIVE seen AS (
   -- A waker that is asleep at the moment it wakes: its own wakeup comes too late to explain anything.
   WHERE s.ts_ns < w.end_ns AND s.end_ns > w.ts_ns AND s.end_ns <= w.end_ns
 ), burst AS (
-  SELECT *, unnest(range(waker_burst, waker_burst + waker_burst_count))::UINTEGER AS burst
+  SELECT *, unnest(range(waker_burst, waker_burst::BIGINT + waker_burst_count)) AS burst
   FROM wait
   WHERE depth < (SELECT depth FROM chosen)
 ), met AS (

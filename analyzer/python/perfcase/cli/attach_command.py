@@ -14,7 +14,7 @@ from perfcase.cli.common import DebugDirOption, FileArgument, OnlyOption, opened
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 from perfcase.operations import summary
-from perfcase.text import safe
+from perfcase.text import plural, safe
 
 _MEDIA = {"html": "text/html; charset=utf-8", "md": "text/markdown; charset=utf-8"}
 _FINDINGS_MAX = 20
@@ -107,7 +107,7 @@ def _findings_text(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     ]
     if len(rows) > _FINDINGS_MAX:
         lines.append(f"- and {len(rows) - _FINDINGS_MAX} more: perfcase findings {name}")
-    head = f"perfcase: {name}: " + (f"{len(rows)} findings" if rows else "no finding")
+    head = f"perfcase: {name}: " + (plural(len(rows), "finding") if rows else "no finding")
     return "\n".join([safe(head), *map(safe, lines)]) + "\n"
 
 
