@@ -32,6 +32,8 @@ class Capture:
     megabytes: int = 0
     """For record_big.sh."""
     is_long: bool = False
+    has_samples: bool = True
+    """Without samples there is no flame graph."""
 
     @property
     def unit(self) -> str:
@@ -93,7 +95,7 @@ CAPTURES = (
     Capture(
         "trace.dat", "switches, wakeups and system calls of trace-cmd", "trace.dat",
         (str(HERE / "record_trace.sh"), "{file}"),
-        ("trace-cmd report",),
+        ("trace-cmd report",), has_samples=False,
     ),
 )  # fmt: skip
 """What is measured, the quickest first. Long ones only if asked."""

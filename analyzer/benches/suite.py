@@ -113,7 +113,8 @@ def _answers(capture: Capture, case: Path, picture: Path, runs: int) -> Iterator
         yield _row(capture, f"{word}, kept", lambda word=word: measure([PERFCASE, word, case]), runs)
     for word in ("findings", "report"):
         yield _row(capture, f"{word}, worked out", lambda word=word: afresh(word), runs)
-    yield _row(capture, "flame graph", lambda: measure([PERFCASE, "flamegraph", case, "-o", picture]), runs)
+    if capture.has_samples:
+        yield _row(capture, "flame graph", lambda: measure([PERFCASE, "flamegraph", case, "-o", picture]), runs)
 
 
 def _diffs(capture: Capture, one: Path, other: Path, runs: int) -> Iterator[Row]:
