@@ -3,10 +3,10 @@
 -- source: thread_state, thread, proc_command
 -- caveat: a recording of some processes sees a thread of another process (a stranger) only when it leaves its CPU to a recorded thread or takes it over; what it did in between is not known, and the table would call it running. Strangers have no known process; if no process was looked at (a bare perf.data or trace.dat), no thread counts as a stranger
 -- diff no: intervals; thread_time adds them up
--- as in thread_state: ts_ns, duration_ns, utid, name_id, state, cpu, next_state, stack_id, waker_utid, waker_name_id, waker_cpu, waker_stack_id,
+-- as in thread_state: ts_ns, duration_ns, utid, name_id, state, cpu, next_state, stack_id, waker_utid, waker_name_id, waker_cpu, waker_stack_id, waker_context,
 --   run_queue_ns, woken_by_utid, queue_cpu, ran_cpu, gap_ns, burst, waker_burst, waker_burst_count, is_ambiguous, is_open
 SELECT s.ts_ns, s.duration_ns, s.utid, s.name_id, s.state, s.cpu, s.next_state, s.stack_id, s.waker_utid,
-  s.waker_name_id, s.waker_cpu, s.waker_stack_id, s.run_queue_ns, s.woken_by_utid, s.queue_cpu, s.ran_cpu,
+  s.waker_name_id, s.waker_cpu, s.waker_stack_id, s.waker_context, s.run_queue_ns, s.woken_by_utid, s.queue_cpu, s.ran_cpu,
   s.gap_ns, s.burst, s.waker_burst, s.waker_burst_count, s.is_ambiguous, s.is_open
 FROM thread_state AS s
 -- Not "is known or nobody is": of IN and a scalar subquery joined by OR, DuckDB 2.0.0 makes sums of 8 bits.

@@ -5,6 +5,7 @@
 //! makes thread states, system calls and requests of pairs of events. A `sink` collects rows, and `writer` writes them
 //! to Parquet files.
 
+mod blame;
 mod columns;
 pub mod decoders;
 #[cfg(test)]

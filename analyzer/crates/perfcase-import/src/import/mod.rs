@@ -145,8 +145,16 @@ pub fn import(
     session.model.issues.write(&mut session.sink.tables);
     session.tracepoints.complete();
     let other_columns = session.tracepoints.other_columns();
-    let issues = session.model.issues.list().to_vec();
-    let tables = session.close()?;
+    let mut issues = session.model.issues.list().to_vec();
+    let folder = tables;
+    let mut tables = session.close()?;
+    if let Some(written) = crate::blame::write(&folder)? {
+        tables.insert("blame".into(), written.rows);
+        if written.refused_count > 0 {
+            let message = "so many requests were under way that what some of them waited for is not followed";
+            issues.push(Issue::warning("requests_not_followed", message).count(written.refused_count));
+        }
+    }
     Ok(Summary { capture_id, tables, other_columns, issues })
 }
 

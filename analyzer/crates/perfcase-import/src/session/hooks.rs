@@ -2,7 +2,7 @@
 
 use super::{NO_TIME, Session, SourceId, Utid};
 use crate::model::Record;
-use crate::timeline::{BlockEvent, BlockStep, Entry, Return, Switch, WakeKind, Wakeup};
+use crate::timeline::{BlockEvent, BlockStep, Context, Entry, Return, Switch, WakeKind, Wakeup};
 use crate::tracepoint::hooks::{BlockFields, COMM_MAX, Hook, Side, TextField, pid_of, read_args, text};
 use crate::tracepoint::plan::IntField;
 
@@ -27,7 +27,10 @@ impl Session {
         }
         let utid = tid.map(|tid| if tid == 0 { 0 } else { self.model.threads.find_or_create(clock, tid, record.pid) });
         match *hook {
-            Hook::Wakeup { pid, comm, kind } => self.on_wakeup(source, record, utid, pid, comm, kind),
+            Hook::Wakeup { pid, comm, kind, flags } => {
+                let flags = flags.and_then(|flags| flags.read(payload));
+                self.on_wakeup(source, record, utid, pid, comm, (kind, flags.map_or(Context::Unknown, Context::of)));
+            }
             Hook::Move { pid, cpu } => {
                 // A move does not make a thread known: the idle task's number is that of no thread.
                 let moved =
@@ -153,7 +156,7 @@ impl Session {
         waker: Option<Utid>,
         pid: IntField,
         comm: Option<TextField>,
-        kind: WakeKind,
+        (kind, context): (WakeKind, Context),
     ) {
         let clock_ns = record.clock_ns;
         let Some(pid) = pid_of(pid, record.payload) else { return };
@@ -164,7 +167,7 @@ impl Session {
         self.name(clock_ns, woken, comm.map(|field| text(record.payload, field)));
         let woken_name = self.model.threads.name_of(woken);
         let waker = waker.map(|waker| (waker, self.model.threads.name_of(waker)));
-        let wakeup = Wakeup { clock_ns, kind, woken, woken_name, waker, cpu: record.cpu, stack: record.stack };
+        let wakeup = Wakeup { clock_ns, kind, woken, woken_name, waker, cpu: record.cpu, stack: record.stack, context };
         self.timelines.of(source).sched.wakeup(wakeup);
     }
 

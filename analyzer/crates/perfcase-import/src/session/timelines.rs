@@ -61,7 +61,7 @@ impl Session {
         }
     }
 
-    /// Writes `descriptor`, `socket_turn` and `syscall`.
+    /// Writes `descriptor`, `socket_turn`, `request` and `syscall`.
     fn write_descriptors(&mut self, mut syscalls: Option<Syscalls>) {
         let start = self.start_ns();
         let (known, mut turns, is_whole) =
@@ -79,12 +79,13 @@ impl Session {
         if !turns.is_empty() {
             let sink = &mut self.sink;
             let read = syscalls.each_moved(&known, |call| {
-                turns.follow(call, |row| sink.tables.socket_turn.push(row));
+                turns.follow(call, &mut sink.tables);
                 if sink.is_full() {
                     sink.flush(BATCH_ROWS / 4);
                 }
             });
             read.err().into_iter().for_each(|error| self.sink.fail(error));
+            turns.finish(&mut self.sink.tables);
         }
         for build in syscalls.into_blocks(known) {
             self.sink.write_later("syscall", build);

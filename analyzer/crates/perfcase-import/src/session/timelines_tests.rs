@@ -84,7 +84,8 @@ fn the_source_that_knows_when_runs_began_is_chosen() {
                     let (woken, woken_name) = (1, 0);
                     let kind = WakeKind::Wakeup;
                     let (clock_ns, waker, cpu, stack) = (at(100), None, None, None);
-                    sched.wakeup(Wakeup { clock_ns, kind, woken, woken_name, waker, cpu, stack });
+                    let context = timeline::Context::Task;
+                    sched.wakeup(Wakeup { clock_ns, kind, woken, woken_name, waker, cpu, stack, context });
                 }
                 let mut switch = |clock_ns, prev, next, stack| {
                     sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name: 0, next, prev_state: 1, stack });

@@ -183,7 +183,7 @@ impl Borrowed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::interval::State;
+    use super::super::interval::{Context, State};
     use super::super::sched::{Switch, WakeKind, Wakeup};
     use super::*;
 
@@ -198,7 +198,7 @@ mod tests {
         switch(100_000, 1, 2);
         let waker = Some((2, 0));
         let kind = WakeKind::Wakeup;
-        sched.wakeup(Wakeup { clock_ns: 200_000, kind, woken: 1, woken_name: 0, waker, cpu: Some(0), stack: None });
+        sched.wakeup(Wakeup { clock_ns: 200_000, kind, woken: 1, woken_name: 0, waker, cpu: Some(0), stack: None, context: Context::Task });
         let mut switch = |clock_ns, prev, next| {
             sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name: 0, next, prev_state: 1, stack: None });
         };

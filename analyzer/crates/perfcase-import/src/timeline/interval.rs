@@ -72,6 +72,41 @@ impl State {
     }
 }
 
+/// Where the code ran that woke a thread.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Context {
+    #[default]
+    Unknown,
+    /// In the waker's own time.
+    Task,
+    /// While the waker's CPU worked off soft interrupts: a received packet, a timer; also what a sender delivers over loopback.
+    Softirq,
+    /// In an interrupt: the waker only happened to be on the CPU.
+    Hardirq,
+}
+
+impl Context {
+    const ALL: [Context; 4] = [Context::Unknown, Context::Task, Context::Softirq, Context::Hardirq];
+
+    /// Gives the context by an event's `common_flags` (TRACE_FLAG_HARDIRQ, _SOFTIRQ, _NMI of include/linux/trace_events.h).
+    pub(crate) fn of(flags: i64) -> Context {
+        match flags {
+            flags if flags & 0x48 != 0 => Context::Hardirq,
+            flags if flags & 0x10 != 0 => Context::Softirq,
+            _ => Context::Task,
+        }
+    }
+
+    pub(super) fn name(self) -> Option<&'static [u8]> {
+        match self {
+            Context::Unknown => None,
+            Context::Task => Some(b"task"),
+            Context::Softirq => Some(b"softirq"),
+            Context::Hardirq => Some(b"hardirq"),
+        }
+    }
+}
+
 /// A row of `thread_state`. It is small, because there are millions.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Interval {
@@ -90,6 +125,7 @@ pub(super) struct Interval {
     pub(super) waker_name: NameId,
     pub(super) waker_cpu: u32,
     pub(super) waker_stack: u32,
+    pub(super) waker_context: Context,
     /// For a wait for a CPU: the thread that woke it, the CPU in whose run queue it began, and the CPU that it got.
     pub(super) woken_by: u32,
     pub(super) queue_cpu: u32,
@@ -119,6 +155,7 @@ impl Interval {
         waker_name: NONE,
         waker_cpu: NONE,
         waker_stack: NONE,
+        waker_context: Context::Unknown,
         woken_by: NONE,
         queue_cpu: NONE,
         ran_cpu: NONE,
@@ -151,7 +188,7 @@ const NUMBERS_AT: usize = 4 * 8;
 const STATES_AT: usize = NUMBERS_AT + 14 * 4;
 
 impl Stored for Interval {
-    const BYTES: usize = STATES_AT + 4;
+    const BYTES: usize = STATES_AT + 5;
 
     fn put(&self, bytes: &mut [u8]) {
         for (place, time) in bytes.chunks_exact_mut(8).zip([self.start, self.end, self.ran, self.gap]) {
@@ -181,6 +218,7 @@ impl Stored for Interval {
             self.next_state as u8,
             self.is_ambiguous.into(),
             self.is_open.into(),
+            self.waker_context as u8,
         ]);
     }
 
@@ -201,6 +239,7 @@ impl Stored for Interval {
             waker_name: number(5).ok()?,
             waker_cpu: number(6).ok()?,
             waker_stack: number(7).ok()?,
+            waker_context: Context::ALL.get(usize::from(bytes[STATES_AT + 4])).copied()?,
             woken_by: number(8).ok()?,
             queue_cpu: number(9).ok()?,
             ran_cpu: number(10).ok()?,
@@ -235,6 +274,7 @@ mod tests {
             waker_name: 6,
             waker_cpu: 7,
             waker_stack: u32::MAX - 1,
+            waker_context: Context::ALL[seed as usize % Context::ALL.len()],
             woken_by: 8,
             queue_cpu: 9,
             ran_cpu: 10,
@@ -261,5 +301,15 @@ mod tests {
         for (number, state) in State::ALL.into_iter().enumerate() {
             assert_eq!(state as usize, number);
         }
+        for (number, context) in Context::ALL.into_iter().enumerate() {
+            assert_eq!(context as usize, number);
+        }
+    }
+
+    #[test]
+    fn flags_of_an_event_tell_its_context() {
+        let of = [0x01, 0x05, 0x11, 0x19, 0x09, 0x40].map(Context::of);
+        let hard = Context::Hardirq;
+        assert_eq!(of, [Context::Task, Context::Task, Context::Softirq, hard, hard, hard]);
     }
 }

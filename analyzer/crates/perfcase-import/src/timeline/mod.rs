@@ -17,6 +17,7 @@ pub(crate) use block::{BlockEvent, BlockStep};
 use borrow::Borrowed;
 pub(crate) use borrow::{Moment, SampledStacks};
 use descriptors::{Descriptors, Facts, Process, Turns};
+pub(crate) use interval::Context;
 pub(crate) use sched::{Switch, WakeKind, Wakeup};
 pub(crate) use syscalls::{Entry, Return};
 

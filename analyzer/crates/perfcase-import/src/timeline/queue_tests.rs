@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::interval::Context;
 use super::super::sched::{Sched, Switch, WakeKind, Wakeup};
 use super::*;
 
@@ -50,7 +51,7 @@ fn at_random(seed: u64, (with_moves, lost): (bool, u64), block: usize, folder: &
                 let waker = Some((running[cpu as usize], 0));
                 let (kind, woken) = (WakeKind::Waking, thread);
                 let (woken_name, cpu, stack) = (woken, Some(cpu), None);
-                recorded.sched.wakeup(Wakeup { clock_ns, kind, woken, woken_name, waker, cpu, stack });
+                recorded.sched.wakeup(Wakeup { clock_ns, kind, woken, woken_name, waker, cpu, stack, context: Context::Task });
             }
             _ if with_moves => {
                 recorded.sched.moved(clock_ns, thread, Some(cpu));

@@ -17,7 +17,7 @@ use super::Quality;
 use super::aside::{Aside, BLOCK};
 use super::borrow::Borrowed;
 use super::burst::Bursts;
-use super::interval::{Interval, NONE, State};
+use super::interval::{Context, Interval, NONE, State};
 use super::queue::Queue;
 use crate::columns::take_rows;
 use crate::model::{NO_TIME, NameId, Utid};
@@ -65,6 +65,7 @@ pub(crate) struct Wakeup {
     pub waker: Option<(Utid, NameId)>,
     pub cpu: Option<u32>,
     pub stack: Option<u32>,
+    pub context: Context,
 }
 
 /// What is known about a thread, as long as it is not known to have left its CPU again.
@@ -81,6 +82,7 @@ struct Thread {
     waker_name: NameId,
     waker_cpu: u32,
     waker_stack: u32,
+    waker_context: Context,
 }
 
 const UNKNOWN: Thread = Thread {
@@ -95,13 +97,14 @@ const UNKNOWN: Thread = Thread {
     waker_name: NONE,
     waker_cpu: NONE,
     waker_stack: NONE,
+    waker_context: Context::Unknown,
 };
 
 impl Thread {
     /// Gives the interval with the waker that ended it.
     fn woke(&self, interval: Interval) -> Interval {
-        let Thread { waker, waker_name, waker_cpu, waker_stack, .. } = *self;
-        Interval { waker, waker_name, waker_cpu, waker_stack, ..interval }
+        let Thread { waker, waker_name, waker_cpu, waker_stack, waker_context, .. } = *self;
+        Interval { waker, waker_name, waker_cpu, waker_stack, waker_context, ..interval }
     }
 }
 
@@ -208,6 +211,7 @@ impl Sched {
             (thread.waker, thread.waker_name) = wakeup.waker.unwrap_or((NONE, NONE));
             thread.waker_cpu = wakeup.cpu.unwrap_or(NONE);
             thread.waker_stack = wakeup.stack.unwrap_or(NONE);
+            thread.waker_context = wakeup.context;
         }
     }
 
@@ -423,6 +427,7 @@ fn rows(intervals: &[Interval], order: &[u32], start: i64) -> Result<RecordBatch
             waker_name_id: known(interval.waker_name),
             waker_cpu: known(interval.waker_cpu),
             waker_stack_id: known(interval.waker_stack),
+            waker_context: interval.waker_context.name(),
             woken_by_utid: known(interval.woken_by),
             queue_cpu: known(interval.queue_cpu),
             ran_cpu: known(interval.ran_cpu),

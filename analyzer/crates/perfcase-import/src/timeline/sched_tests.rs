@@ -19,6 +19,7 @@ fn wake(sched: &mut Sched, clock_ns: i64, kind: WakeKind, woken: Utid, waker: Ut
         waker: Some((waker, waker)),
         cpu: Some(0),
         stack: None,
+        context: Context::Task,
     });
 }
 
@@ -230,6 +231,7 @@ fn callchains_come_from_the_source_that_has_them() {
             waker,
             cpu,
             stack,
+            context: Context::Unknown,
         });
         step(sched, 300_000, 0, 1, 9);
         // The switch at 400,000 is not in the source with callchains.

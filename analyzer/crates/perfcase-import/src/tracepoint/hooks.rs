@@ -35,6 +35,8 @@ pub(crate) enum Hook {
         pid: IntField,
         comm: Option<TextField>,
         kind: WakeKind,
+        /// Where the waker's CPU was: `common_flags`.
+        flags: Option<IntField>,
     },
     /// A thread was moved to the run queue of another CPU.
     Move {
@@ -158,7 +160,7 @@ impl Hook {
                     "sched_wakeup" => WakeKind::Wakeup,
                     _ => WakeKind::New,
                 };
-                Hook::Wakeup { pid: int("pid")?, comm: comm("comm"), kind }
+                Hook::Wakeup { pid: int("pid")?, comm: comm("comm"), kind, flags: int("common_flags") }
             }
             ("sched", "sched_migrate_task") => Hook::Move { pid: int("pid")?, cpu: int("dest_cpu")? },
             ("sched", "sched_process_fork") => Hook::Fork { child: int("child_pid")?, comm: comm("child_comm") },

@@ -1,6 +1,7 @@
-//! Requests on sockets and their answers: rows of `socket_turn`.
+//! Requests on sockets and their answers: rows of `socket_turn` and of `request`.
 //!
-//! A turn is one write or several without a read between them, then the first read. A descriptor counts as a socket if a
+//! A turn is one write or several without a read between them, then the first read. A request is the other way round, at the end
+//! that serves: reads, then the writes up to the next read. A descriptor counts as a socket if a
 //! snapshot says so, or if socket, accept or connect made or used it.
 
 use hashbrown::HashMap;
@@ -10,7 +11,7 @@ use super::history::{BEFORE, Key, Listed};
 use super::names::{Things, family_name};
 use super::sockets::{Sockets, bracketed};
 use crate::model::NameId;
-use crate::tables::SocketTurnRow;
+use crate::tables::{RequestRow, SocketTurnRow, Tables};
 
 const NO_SOCKET: u32 = u32::MAX;
 /// Linux uses ports from this one on for outgoing connections.
@@ -22,6 +23,18 @@ struct Birth {
     /// The socket that it was.
     socket: u32,
     written: Written,
+    asked: Asked,
+}
+
+/// The reads since the last write.
+#[derive(Clone, Copy, Default)]
+struct Asked {
+    count: i64,
+    bytes: i64,
+    first_ts: i64,
+    utid: u32,
+    name_id: u32,
+    name: &'static str,
 }
 
 /// The writes since the last read.
@@ -134,7 +147,7 @@ impl Turns {
                 self.sockets.push(socket);
                 self.sockets.len() as u32 - 1
             });
-            self.births.push(Birth { since, socket: number, written: Written::default() });
+            self.births.push(Birth { since, socket: number, written: Written::default(), asked: Asked::default() });
         }
         if is_socket {
             self.places.insert(signs[0].0, (first as u32, (self.births.len() - first) as u32));
@@ -165,14 +178,25 @@ impl Turns {
         self.places.is_empty()
     }
 
-    /// Follows a call that has moved bytes. Calls come in the order of their return. Gives a row to `push` if the call
-    /// ends a turn.
-    pub(crate) fn follow(&mut self, call: &Moved, push: impl FnOnce(SocketTurnRow<'_>)) {
+    /// Follows a call that has moved bytes. Calls come in the order of their return. Adds a row if the call ends a turn
+    /// or a request.
+    pub(crate) fn follow(&mut self, call: &Moved, tables: &mut Tables) {
         let Some(&(first, count)) = self.places.get(&(call.upid, call.fd)) else { return };
         let births = &mut self.births[first as usize..][..count as usize];
         let Some(index) = births.partition_point(|birth| birth.since <= call.begin).checked_sub(1) else { return };
         let birth = &mut births[index];
         let Some(socket) = self.sockets.get(birth.socket as usize) else { return };
+        if is_read(call.name) && socket.is_client == Some(false) {
+            let asked = birth.asked;
+            if birth.written.count > 0 || asked.count == 0 {
+                push_request((call.upid, call.fd), birth, socket, tables);
+                let Moved { end: first_ts, utid, name_id, name, .. } = *call;
+                birth.asked = Asked { count: 1, bytes: call.bytes, first_ts, utid, name_id, name };
+            } else {
+                let (count, bytes) = (asked.count + 1, asked.bytes.saturating_add(call.bytes));
+                birth.asked = Asked { count, bytes, ..asked };
+            }
+        }
         if is_write(call.name) {
             birth.written = Written {
                 count: birth.written.count + 1,
@@ -192,7 +216,7 @@ impl Turns {
             return;
         }
         let since = birth.since;
-        push(SocketTurnRow {
+        tables.socket_turn.push(SocketTurnRow {
             ts_ns: written.last_ts,
             answer_ts_ns: call.end,
             gap_ns: call.end.saturating_sub(written.last_ts),
@@ -214,6 +238,48 @@ impl Turns {
             read_name: call.name.as_bytes(),
         });
     }
+
+    /// Adds the requests whose descriptor was not read again: the last of each.
+    pub(crate) fn finish(&mut self, tables: &mut Tables) {
+        let mut places: Vec<_> = self.places.iter().map(|(&key, &place)| (key, place)).collect();
+        places.sort_unstable();
+        for (key, (first, count)) in places {
+            for birth in &self.births[first as usize..][..count as usize] {
+                if let Some(socket) = self.sockets.get(birth.socket as usize) {
+                    push_request(key, birth, socket, tables);
+                }
+            }
+        }
+    }
+}
+
+/// Adds what was asked at the descriptor `upid`, `fd` and how it was answered until now, if anything was asked.
+fn push_request((upid, fd): Key, birth: &Birth, socket: &Socket, tables: &mut Tables) {
+    let Birth { asked, written, .. } = birth;
+    if asked.count == 0 {
+        return;
+    }
+    let is_answered = written.count > 0;
+    tables.request.push(RequestRow {
+        ts_ns: asked.first_ts,
+        end_ts_ns: is_answered.then_some(written.last_ts),
+        duration_ns: is_answered.then(|| written.last_ts.saturating_sub(asked.first_ts)),
+        upid,
+        utid: asked.utid,
+        name_id: Some(asked.name_id),
+        writer_utid: is_answered.then_some(written.last_utid),
+        fd,
+        since_ts_ns: (birth.since != BEFORE).then_some(birth.since),
+        family: socket.family.as_deref().map(str::as_bytes),
+        local: socket.local.as_deref().map(str::as_bytes),
+        peer: socket.peer.as_deref().map(str::as_bytes),
+        read_count: asked.count,
+        read_bytes: asked.bytes,
+        write_count: written.count,
+        write_bytes: written.bytes,
+        read_name: asked.name.as_bytes(),
+        write_name: is_answered.then(|| written.last_name.as_bytes()),
+    });
 }
 
 /// Gives the socket that a descriptor was from its birth on; `None` if it was none.

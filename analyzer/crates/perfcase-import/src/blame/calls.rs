@@ -1,0 +1,112 @@
+//! What a thread waits for in each system call.
+
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, DictionaryArray, StringArray};
+use hashbrown::HashMap;
+
+/// What a call does, as far as it says why a thread waits in it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum CallKind {
+    /// Takes a new connection.
+    Accept,
+    /// Reads from a descriptor.
+    Read,
+    /// Waits for one of several descriptors.
+    Poll,
+    /// Waits for time to pass.
+    Sleep,
+    /// Waits for a signal or for input that has no descriptor.
+    Signal,
+    /// Gives data to another end, or ends a connection: what the other end then does may happen within the call.
+    Send,
+    Other,
+}
+
+impl CallKind {
+    fn of(name: &str) -> CallKind {
+        match name {
+            "accept" | "accept4" => CallKind::Accept,
+            "read" | "readv" | "preadv2" | "recv" | "recvfrom" | "recvmsg" | "recvmmsg" | "recvmmsg_time64" => {
+                CallKind::Read
+            }
+            "poll" | "ppoll" | "ppoll_time64" | "select" | "_newselect" | "pselect6" | "pselect6_time64"
+            | "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "io_uring_enter" => CallKind::Poll,
+            "nanosleep" | "clock_nanosleep" | "clock_nanosleep_time64" => CallKind::Sleep,
+            "pause" | "sigsuspend" | "rt_sigsuspend" | "rt_sigtimedwait" | "rt_sigtimedwait_time64"
+            | "io_getevents" | "io_pgetevents" | "mq_timedreceive" | "msgrcv" => CallKind::Signal,
+            "write" | "writev" | "send" | "sendto" | "sendmsg" | "sendmmsg" | "sendfile" | "sendfile64" | "splice"
+            | "tee" | "vmsplice" | "connect" | "shutdown" | "close" | "kill" | "tgkill" | "exit_group" | "exit" => {
+                CallKind::Send
+            }
+            _ => CallKind::Other,
+        }
+    }
+}
+
+/// What a descriptor is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Thing {
+    Unknown,
+    Socket,
+    File,
+    Pipe,
+    /// An eventfd, a pipe's like within a process.
+    Event,
+    /// A timer, a terminal and other sources of input.
+    Input,
+}
+
+impl Thing {
+    pub(super) fn of(kind: Option<&str>) -> Thing {
+        match kind {
+            Some("socket") => Thing::Socket,
+            Some("file") => Thing::File,
+            Some("pipe") => Thing::Pipe,
+            Some("eventfd") => Thing::Event,
+            Some("timerfd" | "signalfd" | "inotify" | "device") => Thing::Input,
+            _ => Thing::Unknown,
+        }
+    }
+}
+
+/// The name of a call, as a number.
+pub(super) type CallName = u16;
+
+/// No call, or none that is known.
+pub(super) const NO_CALL: CallName = CallName::MAX;
+
+/// The names of calls.
+#[derive(Default)]
+pub(super) struct CallNames {
+    names: Vec<(Box<str>, CallKind)>,
+    numbers: HashMap<Box<str>, CallName>,
+}
+
+impl CallNames {
+    pub(super) fn number(&mut self, name: &str) -> CallName {
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        if self.names.len() >= usize::from(NO_CALL) {
+            return NO_CALL;
+        }
+        let number = self.names.len() as CallName;
+        self.names.push((name.into(), CallKind::of(name)));
+        self.numbers.insert(name.into(), number);
+        number
+    }
+
+    /// Gives the numbers of a column's values, in the order of its dictionary.
+    pub(super) fn numbers(&mut self, column: &DictionaryArray<Int32Type>) -> Vec<CallName> {
+        let values = column.values().as_any().downcast_ref::<StringArray>();
+        values.into_iter().flat_map(|values| values.iter()).map(|name| self.number(name.unwrap_or(""))).collect()
+    }
+
+    pub(super) fn kind(&self, call: CallName) -> CallKind {
+        self.names.get(usize::from(call)).map_or(CallKind::Other, |(_, kind)| *kind)
+    }
+
+    pub(super) fn name(&self, call: CallName) -> Option<&[u8]> {
+        self.names.get(usize::from(call)).map(|(name, _)| name.as_bytes())
+    }
+}

@@ -1,0 +1,320 @@
+//! Who or what a thread waited for: a wait is replaced by what its waker did meanwhile, again and again.
+
+use super::calls::{CallKind, CallName, CallNames, NO_CALL, Thing};
+use super::history::{Call, Context, Doing, History, NONE, Piece};
+use super::work::Works;
+
+/// What the time is due to in the end.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Cause {
+    /// A thread ran.
+    Running,
+    /// A thread waited for a CPU, on which another ran.
+    CpuTaken,
+    /// A thread could run, and its CPU did not run any other thread.
+    CpuIdle,
+    /// A disk, or another device for blocks.
+    Disk,
+    /// Data from another end came, or had to come.
+    Network,
+    /// A thread slept as long as it wished.
+    Sleep,
+    /// What a thread waited for did not come in the time that it gave it.
+    Timeout,
+    /// A thread had no work: it waited for a request, a connection, a key.
+    NoWork,
+    /// A device or a timer that the recording does not name.
+    Interrupt,
+    /// Stopped by a signal or a debugger.
+    Stopped,
+    /// It did not end in the recording.
+    Open,
+    /// A bound was reached.
+    NotFollowed,
+    /// No event tells.
+    NotRecorded,
+}
+
+impl Cause {
+    pub(super) fn name(self) -> &'static [u8] {
+        match self {
+            Cause::Running => b"running",
+            Cause::CpuTaken => b"cpu_taken",
+            Cause::CpuIdle => b"cpu_idle",
+            Cause::Disk => b"disk",
+            Cause::Network => b"network",
+            Cause::Sleep => b"sleep",
+            Cause::Timeout => b"timeout",
+            Cause::NoWork => b"no_work",
+            Cause::Interrupt => b"interrupt",
+            Cause::Stopped => b"stopped",
+            Cause::Open => b"open",
+            Cause::NotFollowed => b"not_followed",
+            Cause::NotRecorded => b"not_recorded",
+        }
+    }
+
+    /// Tells whether the cause hinders a thread of which nobody knows whether it had work.
+    pub(super) fn hinders(self) -> bool {
+        matches!(self, Cause::Running | Cause::CpuTaken | Cause::CpuIdle | Cause::Disk)
+    }
+}
+
+/// A part of a thread's time, and what it is due to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Due {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) cause: Cause,
+    /// The thread that the time is due to: who ran, who had the CPU, who slept.
+    pub(super) utid: u32,
+    pub(super) name: u32,
+    /// The call that this thread was in, and the descriptor of this call.
+    pub(super) call: CallName,
+    pub(super) descriptor: u32,
+    pub(super) stack: u32,
+    pub(super) cpu: u32,
+    /// The block device.
+    pub(super) device: u32,
+    /// How many wakers away this thread is.
+    pub(super) depth: u32,
+}
+
+/// The most wakers in a row.
+const DEEPEST: u32 = 20;
+/// A thread that an interrupt woke after a disk's request was complete: the most ns between the two.
+const COMPLETED_NS: i64 = 1_000_000;
+/// The most pieces that one wait is followed over.
+pub(super) const MOST_PIECES: usize = 4096;
+
+/// All that is needed to follow waits.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) history: &'a History,
+    pub(super) works: &'a Works,
+    pub(super) names: &'a CallNames,
+    /// What each descriptor is.
+    pub(super) things: &'a [Thing],
+    /// Requests to disks that ended, in the order of time: when, who made it, the device.
+    pub(super) completions: &'a [(i64, u32, u32)],
+}
+
+/// The wait that is followed.
+pub(super) struct Path {
+    pub(super) dues: Vec<Due>,
+    /// Pieces that may still be looked at.
+    pub(super) budget: usize,
+}
+
+impl Path {
+    fn push(&mut self, due: Due) {
+        if due.end <= due.start {
+            return;
+        }
+        if let Some(last) = self.dues.last_mut()
+            && last.end == due.start
+            && (Due { start: due.start, end: due.end, ..*last }) == due
+        {
+            last.end = due.end;
+            return;
+        }
+        self.dues.push(due);
+    }
+}
+
+impl Known<'_> {
+    /// Adds what the time of a thread between two times is due to.
+    pub(super) fn follow(&self, path: &mut Path, utid: u32, from: i64, to: i64, depth: u32) {
+        let pieces = self.history.thread(utid).map_or(&[][..], |thread| thread.pieces_after(from));
+        let mut at = from;
+        for piece in pieces {
+            if piece.start >= to || at >= to {
+                break;
+            }
+            if path.budget == 0 {
+                return self.nothing(path, utid, (at, to), Cause::NotFollowed, depth);
+            }
+            path.budget -= 1;
+            if piece.start > at {
+                self.gap(path, utid, (at, piece.start), depth);
+                at = piece.start;
+            }
+            let until = piece.end.min(to);
+            self.piece(path, utid, piece, (at, until), to, depth);
+            at = until;
+        }
+        if at < to {
+            self.gap(path, utid, (at, to), depth);
+        }
+    }
+
+    /// A time of which no piece is at hand.
+    fn gap(&self, path: &mut Path, utid: u32, (from, to): (i64, i64), depth: u32) {
+        let known = self.history.begin.clamp(from, to);
+        self.nothing(path, utid, (from, known), Cause::NotFollowed, depth);
+        self.nothing(path, utid, (known, to), Cause::NotRecorded, depth);
+    }
+
+    fn nothing(&self, path: &mut Path, utid: u32, (start, end): (i64, i64), cause: Cause, depth: u32) {
+        let (call, descriptor) = (NO_CALL, NONE);
+        path.push(Due {
+            start,
+            end,
+            cause,
+            utid,
+            name: NONE,
+            call,
+            descriptor,
+            stack: NONE,
+            cpu: NONE,
+            device: NONE,
+            depth,
+        });
+    }
+
+    fn piece(&self, path: &mut Path, utid: u32, piece: &Piece, (from, to): (i64, i64), limit: i64, depth: u32) {
+        let call = self.call_of(utid, piece, from);
+        let Call { name: call_name, descriptor, .. } = call;
+        let Piece { name, stack, cpu, .. } = *piece;
+        let due = Due {
+            start: from,
+            end: to,
+            cause: Cause::Running,
+            utid,
+            name,
+            call: call_name,
+            descriptor,
+            stack,
+            cpu,
+            device: NONE,
+            depth,
+        };
+        match piece.doing {
+            // Where a run ended says nothing about the time before.
+            Doing::Running => path.push(Due { stack: NONE, ..due }),
+            Doing::Runnable => self.queue(path, &due),
+            Doing::Stopped => path.push(Due { cause: Cause::Stopped, ..due }),
+            Doing::Sleeping | Doing::DiskSleep => match self.ended_by(utid, piece, &call, limit, depth) {
+                End::By(waker) if depth >= DEEPEST => {
+                    self.nothing(path, waker, (from, to), Cause::NotFollowed, depth + 1);
+                }
+                End::By(waker) => self.follow(path, waker, from, to, depth + 1),
+                End::For(cause) => {
+                    let device = if cause == Cause::Disk { self.device(utid, piece.end) } else { NONE };
+                    path.push(Due { cause, device, ..due });
+                }
+            },
+        }
+    }
+
+    /// Gives the call that a thread was in during a piece; [`Call::NONE`] where it was in none, or none was recorded.
+    pub(super) fn call_of(&self, utid: u32, piece: &Piece, at: i64) -> Call {
+        let call = self.history.thread(utid).and_then(|thread| thread.call_at(at));
+        call.copied().filter(|call| call.end >= piece.end).unwrap_or(Call::NONE)
+    }
+
+    /// A wait for a CPU: who had it.
+    fn queue(&self, path: &mut Path, waits: &Due) {
+        let mut at = waits.start;
+        for &(start, end, utid) in self.history.runs(waits.cpu, waits.start) {
+            if start >= waits.end || path.budget == 0 {
+                break;
+            }
+            path.budget -= 1;
+            let (from, to) = (start.max(at), end.min(waits.end));
+            if from > at {
+                path.push(Due { start: at, end: from, cause: Cause::CpuIdle, ..*waits });
+            }
+            if to > from {
+                let (call, descriptor, stack) = (NO_CALL, NONE, NONE);
+                let name = self.name_at(utid, from);
+                path.push(Due { start: from, end: to, cause: Cause::CpuTaken, utid, name, call, descriptor, stack, ..*waits });
+            }
+            at = at.max(to);
+        }
+        if at < waits.end {
+            let is_bound = path.budget == 0 || at < self.history.begin;
+            let cause = if is_bound { Cause::NotFollowed } else { Cause::CpuIdle };
+            path.push(Due { start: at, end: waits.end, cause, ..*waits });
+        }
+    }
+
+    fn name_at(&self, utid: u32, at: i64) -> u32 {
+        let piece = self.history.thread(utid).and_then(|thread| thread.pieces_after(at).first());
+        piece.map_or(NONE, |piece| piece.name)
+    }
+
+    /// Gives what ended a sleep.
+    fn ended_by(&self, utid: u32, piece: &Piece, call: &Call, limit: i64, depth: u32) -> End {
+        let (kind, thing) = (self.names.kind(call.name), self.thing(call.descriptor));
+        if piece.is_open {
+            return End::For(Cause::Open);
+        }
+        let waker = piece.waker;
+        let is_thread = waker != NONE && waker != 0 && waker != utid;
+        if depth > 0 && self.has_no_work(utid, piece, kind, thing) {
+            return End::For(Cause::NoWork);
+        }
+        // A waker that slept itself at that moment was interrupted in its sleep: its CPU did it.
+        let is_in_time = depth == 0 || piece.end <= limit;
+        if is_thread && is_in_time && self.did_itself(waker, piece) {
+            return End::By(waker);
+        }
+        End::For(match kind {
+            _ if piece.doing == Doing::DiskSleep => Cause::Disk,
+            CallKind::Sleep => Cause::Sleep,
+            _ if call.has_timed_out => Cause::Timeout,
+            CallKind::Accept => Cause::NoWork,
+            CallKind::Read | CallKind::Poll | CallKind::Send if thing == Thing::Socket => Cause::Network,
+            _ if waker == NONE && piece.context == Context::Unknown => Cause::NotRecorded,
+            _ => Cause::Interrupt,
+        })
+    }
+
+    fn thing(&self, descriptor: u32) -> Thing {
+        self.things.get(descriptor as usize).copied().unwrap_or(Thing::Unknown)
+    }
+
+    /// Tells whether a thread slept because nobody had given it work.
+    pub(super) fn has_no_work(&self, utid: u32, piece: &Piece, kind: CallKind, thing: Thing) -> bool {
+        let waits_for_work = match kind {
+            CallKind::Accept | CallKind::Signal | CallKind::Poll => true,
+            CallKind::Read => matches!(thing, Thing::Socket | Thing::Input),
+            _ => false,
+        };
+        if !waits_for_work || self.works.is_busy(utid, piece.start, piece.end) {
+            return false;
+        }
+        // A thread of the same process that hands something over is part of the work.
+        let upid = |utid| self.history.thread(utid).map_or(NONE, |thread| thread.upid);
+        !(kind == CallKind::Poll && upid(utid) != NONE && upid(utid) == upid(piece.waker))
+    }
+
+    /// Tells whether a waker woke a thread by its own doing: an interrupt hits whoever is on the CPU.
+    fn did_itself(&self, waker: u32, piece: &Piece) -> bool {
+        match piece.context {
+            Context::Task | Context::Unknown => true,
+            Context::Hardirq => false,
+            // A packet over loopback is delivered while its sender sends it.
+            Context::Softirq => {
+                let call = self.history.thread(waker).and_then(|thread| thread.call_at(piece.end.saturating_sub(1)));
+                call.is_some_and(|call| self.names.kind(call.name) == CallKind::Send)
+            }
+        }
+    }
+
+    /// Gives the device whose request ended last before a thread woke, one of the thread's own if there is one.
+    fn device(&self, utid: u32, woken: i64) -> u32 {
+        let until = self.completions.partition_point(|&(at, ..)| at <= woken);
+        let near = self.completions[..until].iter().rev().take(64);
+        let mut near = near.take_while(|&&(at, ..)| woken.saturating_sub(at) <= COMPLETED_NS).peekable();
+        let last = near.peek().map(|&&(.., device)| device);
+        near.find(|&&(_, of, _)| of == utid).map(|&(.., device)| device).or(last).unwrap_or(NONE)
+    }
+}
+
+/// What ended a sleep: a thread that is followed, or a cause.
+enum End {
+    By(u32),
+    For(Cause),
+}

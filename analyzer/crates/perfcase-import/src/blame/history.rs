@@ -1,0 +1,183 @@
+//! What threads and CPUs did, as far back as waits are followed.
+
+use super::calls::{CallName, NO_CALL};
+
+/// A number that is not known.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What a thread does in a piece of its time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Doing {
+    Running,
+    Runnable,
+    Sleeping,
+    DiskSleep,
+    /// Stopped, traced, parked or dead.
+    Stopped,
+}
+
+/// How a sleep ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Context {
+    Unknown,
+    Task,
+    Softirq,
+    Hardirq,
+}
+
+/// A piece of a thread's time. Times are in ns since the capture's start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) waker: u32,
+    pub(super) name: u32,
+    pub(super) stack: u32,
+    /// The CPU that it ran on, or waited for.
+    pub(super) cpu: u32,
+    pub(super) doing: Doing,
+    pub(super) context: Context,
+    pub(super) is_open: bool,
+}
+
+/// A system call in which a thread may have slept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) descriptor: u32,
+    pub(super) name: CallName,
+    pub(super) has_timed_out: bool,
+    /// A descriptor was ready: the thread's next call tells which.
+    pub(super) is_polled: bool,
+}
+
+impl Call {
+    pub(super) const NONE: Call = Call {
+        start: i64::MIN,
+        end: i64::MIN,
+        descriptor: NONE,
+        name: NO_CALL,
+        has_timed_out: false,
+        is_polled: false,
+    };
+}
+
+/// A thread's pieces and calls, in the order of time.
+#[derive(Default)]
+pub(super) struct Thread {
+    pub(super) upid: u32,
+    pub(super) pieces: Vec<Piece>,
+    pub(super) calls: Vec<Call>,
+    /// The thread's time before this is written.
+    pub(super) written: i64,
+}
+
+impl Thread {
+    /// Gives the first piece that ends after `at`.
+    pub(super) fn pieces_after(&self, at: i64) -> &[Piece] {
+        &self.pieces[self.pieces.partition_point(|piece| piece.end <= at)..]
+    }
+
+    /// Gives the call that the thread was in at a time.
+    pub(super) fn call_at(&self, at: i64) -> Option<&Call> {
+        let later = self.calls.partition_point(|call| call.start <= at);
+        // Calls of a thread do not overlap, but one whose exit was lost seems to last.
+        self.calls[..later].last().filter(|call| call.end > at)
+    }
+}
+
+/// The pieces that are at hand: of threads, and of the CPUs that they ran on.
+#[derive(Default)]
+pub(super) struct History {
+    pub(super) threads: Vec<Thread>,
+    /// Who ran on each CPU, in the order of time.
+    cpus: Vec<Vec<(i64, i64, u32)>>,
+    /// The number of pieces at hand.
+    pub(super) count: usize,
+    /// What was before this is no longer at hand.
+    pub(super) begin: i64,
+}
+
+/// The most threads and CPUs that are followed: bounds for hostile input.
+const MOST_THREADS: u32 = 1 << 24;
+const MOST_CPUS: u32 = 1 << 16;
+
+impl History {
+    pub(super) fn new() -> History {
+        History { begin: i64::MIN, ..History::default() }
+    }
+
+    pub(super) fn thread(&self, utid: u32) -> Option<&Thread> {
+        self.threads.get(utid as usize)
+    }
+
+    pub(super) fn thread_mut(&mut self, utid: u32) -> Option<&mut Thread> {
+        if utid >= MOST_THREADS {
+            return None;
+        }
+        let index = utid as usize;
+        if index >= self.threads.len() {
+            let new = || Thread { upid: NONE, written: i64::MIN, ..Thread::default() };
+            self.threads.resize_with(index + 1, new);
+        }
+        self.threads.get_mut(index)
+    }
+
+    /// Adds a piece of a thread. Those of a thread come in the order of their ends; where two overlap, the first counts.
+    pub(super) fn add(&mut self, utid: u32, mut piece: Piece) {
+        if piece.doing == Doing::Running && piece.cpu < MOST_CPUS {
+            let index = piece.cpu as usize;
+            if index >= self.cpus.len() {
+                self.cpus.resize_with(index + 1, Vec::new);
+            }
+            self.cpus[index].push((piece.start, piece.end, utid));
+            self.count += 1;
+        }
+        let Some(thread) = self.thread_mut(utid) else { return };
+        if let Some(last) = thread.pieces.last() {
+            piece.start = piece.start.max(last.end);
+        }
+        if piece.end > piece.start {
+            thread.pieces.push(piece);
+            self.count += 1;
+        }
+    }
+
+    pub(super) fn add_call(&mut self, utid: u32, call: Call) {
+        if let Some(thread) = self.thread_mut(utid) {
+            thread.calls.push(call);
+            self.count += 1;
+        }
+    }
+
+    /// Puts in the order of time what has come.
+    pub(super) fn sort(&mut self) {
+        self.cpus.iter_mut().for_each(|runs| runs.sort_unstable());
+        self.threads.iter_mut().for_each(|thread| thread.calls.sort_by_key(|call| call.start));
+    }
+
+    /// Gives who ran on a CPU between two times, in the order of time.
+    pub(super) fn runs(&self, cpu: u32, from: i64) -> &[(i64, i64, u32)] {
+        let runs = self.cpus.get(cpu as usize).map_or(&[][..], |runs| runs);
+        &runs[runs.partition_point(|&(_, end, _)| end <= from)..]
+    }
+
+    /// Forgets what ended before `begin`.
+    pub(super) fn forget(&mut self, begin: i64) {
+        self.begin = begin;
+        let mut count = 0;
+        for thread in &mut self.threads {
+            let old = thread.pieces.partition_point(|piece| piece.end <= begin);
+            thread.pieces.drain(..old);
+            thread.calls.retain(|call| call.end > begin);
+            count += thread.pieces.len() + thread.calls.len();
+        }
+        for runs in &mut self.cpus {
+            let old = runs.partition_point(|&(_, end, _)| end <= begin);
+            runs.drain(..old);
+            count += runs.len();
+        }
+        self.count = count;
+    }
+}

@@ -1,0 +1,350 @@
+//! The tables that blame is made of, as far as it needs them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type};
+use arrow_array::{Array as _, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
+use hashbrown::HashSet;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use super::calls::{CallKind, CallNames, Thing};
+use super::history::{Call, Context, Doing, History, NONE, Piece};
+use super::work::{Work, Works};
+use crate::import::ImportError;
+
+const BATCH_ROWS: usize = 32_768;
+/// A call in which a thread slept takes longer: two switches do.
+const SHORTEST_CALL_NS: i64 = 1000;
+/// The most descriptors and requests of disks that are known: bounds for hostile input.
+const MOST_DESCRIPTORS: usize = 1 << 26;
+const MOST_COMPLETIONS: usize = 8_000_000;
+/// Error numbers of a call that ended because its time was over: EAGAIN (a socket's own timeout), ETIMEDOUT.
+const TIMED_OUT: [i32; 2] = [11, 110];
+
+/// A table could not be read back.
+pub(super) struct InputError {
+    path: PathBuf,
+    message: String,
+}
+
+impl From<InputError> for ImportError {
+    fn from(error: InputError) -> ImportError {
+        ImportError::Io { path: error.path, source: std::io::Error::other(error.message) }
+    }
+}
+
+/// A table of which some columns are read.
+struct Rows {
+    path: PathBuf,
+    reader: ParquetRecordBatchReader,
+    row_count: u64,
+}
+
+impl Rows {
+    /// Opens a table; `None` if it has no rows.
+    fn open(folder: &Path, table: &str, columns: &[&str]) -> Result<Option<Rows>, InputError> {
+        let path = folder.join(format!("{table}.parquet"));
+        let failed = |message: String| InputError { path: path.clone(), message };
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(|error| failed(error.to_string()))?,
+        };
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| failed(error.to_string()))?;
+        let row_count = builder.metadata().file_metadata().num_rows().max(0) as u64;
+        let schema = builder.parquet_schema();
+        let mask = ProjectionMask::columns(schema, columns.iter().copied());
+        let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+        let reader = reader.map_err(|error| failed(error.to_string()))?;
+        Ok((row_count > 0).then_some(Rows { path, reader, row_count }))
+    }
+
+    fn next(&mut self) -> Result<Option<Batch>, InputError> {
+        let failed = |message: String| InputError { path: self.path.clone(), message };
+        self.reader.next().transpose().map(|batch| batch.map(Batch)).map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// Some rows. The names and types of columns are those that this program wrote just before.
+struct Batch(RecordBatch);
+
+impl Batch {
+    fn i64s(&self, name: &str) -> Option<&PrimitiveArray<Int64Type>> {
+        self.0.column_by_name(name)?.as_primitive_opt()
+    }
+
+    fn u32s(&self, name: &str) -> Option<&PrimitiveArray<UInt32Type>> {
+        self.0.column_by_name(name)?.as_primitive_opt()
+    }
+
+    fn i32s(&self, name: &str) -> Option<&PrimitiveArray<Int32Type>> {
+        self.0.column_by_name(name)?.as_primitive_opt()
+    }
+
+    fn bools(&self, name: &str) -> Option<&BooleanArray> {
+        self.0.column_by_name(name)?.as_boolean_opt()
+    }
+
+    fn symbols(&self, name: &str) -> Option<&DictionaryArray<Int32Type>> {
+        self.0.column_by_name(name)?.as_dictionary_opt()
+    }
+}
+
+fn at<T: arrow_array::ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
+    column.is_valid(row).then(|| column.value(row))
+}
+
+/// Gives what each value of a column of symbols means.
+fn meanings<T>(column: &DictionaryArray<Int32Type>, of: impl Fn(&str) -> T) -> Vec<T> {
+    let values: Option<&StringArray> = column.values().as_string_opt();
+    values.into_iter().flat_map(|values| values.iter()).map(|value| of(value.unwrap_or(""))).collect()
+}
+
+/// Gives the meaning of a row's symbol; `None` for NULL.
+fn meaning<T: Copy>(column: &DictionaryArray<Int32Type>, meanings: &[T], row: usize) -> Option<T> {
+    at(column.keys(), row).and_then(|key| meanings.get(key as usize).copied())
+}
+
+/// States and calls in the order of time, and all that is read as a whole.
+pub(super) struct Input {
+    folder: PathBuf,
+    states: Rows,
+    calls: Option<Rows>,
+    /// The last end of a call that was read.
+    calls_end: i64,
+}
+
+impl Input {
+    /// Opens the tables, and tells `history` which process each thread is of. `None` if no states were recorded.
+    pub(super) fn open(folder: &Path, history: &mut History) -> Result<Option<Input>, InputError> {
+        let columns = ["ts_ns", "duration_ns", "utid", "name_id", "state", "cpu", "stack_id", "waker_utid",
+            "waker_context", "queue_cpu", "ran_cpu", "is_open"]; // fmt: skip
+        let Some(states) = Rows::open(folder, "thread_state", &columns)? else { return Ok(None) };
+        let columns = ["ts_ns", "exit_ts_ns", "utid", "name", "descriptor_id", "ret", "errno", "pairing", "cut_at"];
+        let calls = Rows::open(folder, "syscall", &columns)?;
+        each(folder, "thread", &["utid", "upid"], |batch| {
+            let (Some(utids), Some(upids)) = (batch.u32s("utid"), batch.u32s("upid")) else { return };
+            for row in 0..batch.0.num_rows() {
+                if let (Some(thread), Some(upid)) = (history.thread_mut(utids.value(row)), at(upids, row)) {
+                    thread.upid = upid;
+                }
+            }
+        })?;
+        Ok(Some(Input { folder: folder.to_path_buf(), states, calls, calls_end: i64::MIN }))
+    }
+
+    /// Gives the number of all states.
+    pub(super) fn state_count(&self) -> u64 {
+        self.states.row_count
+    }
+
+    /// Adds the next states, with the calls until their end, to `history`: at least `count` pieces and calls. Gives whether
+    /// that was all, and the end of the last state.
+    pub(super) fn window(
+        &mut self,
+        history: &mut History,
+        names: &mut CallNames,
+        count: usize,
+    ) -> Result<(bool, i64), InputError> {
+        let enough = history.count.saturating_add(count);
+        let mut end = i64::MIN;
+        while history.count < enough {
+            let Some(batch) = self.states.next()? else {
+                self.read_calls(history, names, i64::MAX)?;
+                return Ok((true, end));
+            };
+            end = end.max(add_states(&batch, history).unwrap_or(i64::MIN));
+            self.read_calls(history, names, end)?;
+        }
+        Ok((false, end))
+    }
+
+    fn read_calls(&mut self, history: &mut History, names: &mut CallNames, until: i64) -> Result<(), InputError> {
+        while let Some(calls) = &mut self.calls
+            && self.calls_end < until
+        {
+            let Some(batch) = calls.next()? else {
+                self.calls = None;
+                return Ok(());
+            };
+            let end = add_calls(&batch, history, names);
+            self.calls_end = self.calls_end.max(end.unwrap_or(i64::MIN));
+        }
+        Ok(())
+    }
+
+    /// Gives when each thread has work.
+    pub(super) fn works(&self) -> Result<Works, InputError> {
+        let mut works = Works::default();
+        let mut servers = HashSet::new();
+        let columns = ["ts_ns", "end_ts_ns", "upid", "writer_utid"];
+        each(&self.folder, "request", &columns, |batch| {
+            let (Some(starts), Some(ends)) = (batch.i64s("ts_ns"), batch.i64s("end_ts_ns")) else { return };
+            let (Some(upids), Some(writers)) = (batch.u32s("upid"), batch.u32s("writer_utid")) else { return };
+            for row in 0..batch.0.num_rows() {
+                servers.insert(upids.value(row));
+                if let (Some(end), Some(utid)) = (at(ends, row), at(writers, row)) {
+                    works.add(utid, starts.value(row), end, Work::Request);
+                }
+            }
+        })?;
+        each(&self.folder, "socket_turn", &["ts_ns", "answer_ts_ns", "utid", "is_client"], |batch| {
+            let (Some(starts), Some(ends)) = (batch.i64s("ts_ns"), batch.i64s("answer_ts_ns")) else { return };
+            let (Some(utids), Some(clients)) = (batch.u32s("utid"), batch.bools("is_client")) else { return };
+            for row in 0..batch.0.num_rows() {
+                if clients.is_valid(row) && clients.value(row) {
+                    works.add(utids.value(row), starts.value(row), ends.value(row), Work::Call);
+                }
+            }
+        })?;
+        let mut begun = hashbrown::HashMap::new();
+        each(&self.folder, "process", &["upid", "pid", "start_ts_ns", "end_ts_ns"], |batch| {
+            let (Some(upids), Some(pids)) = (batch.u32s("upid"), batch.i32s("pid")) else { return };
+            let (Some(starts), Some(ends)) = (batch.i64s("start_ts_ns"), batch.i64s("end_ts_ns")) else { return };
+            for row in 0..batch.0.num_rows() {
+                if let Some(start) = at(starts, row).filter(|_| !servers.contains(&upids.value(row))) {
+                    begun.insert(upids.value(row), (pids.value(row), start, at(ends, row).unwrap_or(i64::MAX)));
+                }
+            }
+        })?;
+        each(&self.folder, "thread", &["utid", "tid", "upid"], |batch| {
+            let (Some(utids), Some(tids)) = (batch.u32s("utid"), batch.i32s("tid")) else { return };
+            let Some(upids) = batch.u32s("upid") else { return };
+            for row in 0..batch.0.num_rows() {
+                let process = at(upids, row).and_then(|upid| begun.get(&upid));
+                if let Some(&(_, start, end)) = process.filter(|(pid, ..)| *pid == tids.value(row)) {
+                    works.add(utids.value(row), start, end, Work::Command);
+                }
+            }
+        })?;
+        works.settle();
+        Ok(works)
+    }
+
+    /// Gives what each descriptor is, by its id.
+    pub(super) fn things(&self) -> Result<Vec<Thing>, InputError> {
+        let mut things = Vec::new();
+        each(&self.folder, "descriptor", &["descriptor_id", "kind"], |batch| {
+            let (Some(ids), Some(kinds)) = (batch.u32s("descriptor_id"), batch.symbols("kind")) else { return };
+            let meanings = meanings(kinds, |kind| Thing::of(Some(kind)));
+            for row in 0..batch.0.num_rows() {
+                let id = ids.value(row) as usize;
+                if id < MOST_DESCRIPTORS {
+                    if id >= things.len() {
+                        things.resize(id + 1, Thing::Unknown);
+                    }
+                    things[id] = meaning(kinds, &meanings, row).unwrap_or(Thing::Unknown);
+                }
+            }
+        })?;
+        Ok(things)
+    }
+
+    /// Gives the requests to disks that ended, in the order of time: when, which thread made it, the device.
+    pub(super) fn completions(&self) -> Result<Vec<(i64, u32, u32)>, InputError> {
+        let mut all = Vec::new();
+        each(&self.folder, "block_io", &["completed_ts_ns", "utid", "device"], |batch| {
+            let (Some(ends), Some(utids)) = (batch.i64s("completed_ts_ns"), batch.u32s("utid")) else { return };
+            let Some(devices) = batch.u32s("device") else { return };
+            for row in 0..batch.0.num_rows() {
+                if let Some(end) = at(ends, row).filter(|_| all.len() < MOST_COMPLETIONS) {
+                    all.push((end, at(utids, row).unwrap_or(NONE), devices.value(row)));
+                }
+            }
+        })?;
+        all.sort_unstable();
+        Ok(all)
+    }
+}
+
+/// Reads a table that may be absent.
+fn each(folder: &Path, table: &str, columns: &[&str], mut look: impl FnMut(&Batch)) -> Result<(), InputError> {
+    let Some(mut rows) = Rows::open(folder, table, columns)? else { return Ok(()) };
+    while let Some(batch) = rows.next()? {
+        look(&batch);
+    }
+    Ok(())
+}
+
+/// Adds states. Gives the last end of them.
+fn add_states(batch: &Batch, history: &mut History) -> Option<i64> {
+    let (starts, durations, utids) = (batch.i64s("ts_ns")?, batch.i64s("duration_ns")?, batch.u32s("utid")?);
+    let (names, stacks, wakers) = (batch.u32s("name_id")?, batch.u32s("stack_id")?, batch.u32s("waker_utid")?);
+    let (cpus, queues, ran) = (batch.u32s("cpu")?, batch.u32s("queue_cpu")?, batch.u32s("ran_cpu")?);
+    let (states, contexts, open) = (batch.symbols("state")?, batch.symbols("waker_context")?, batch.bools("is_open")?);
+    let doings = meanings(states, |state| match state {
+        "running" => Some(Doing::Running),
+        "runnable" | "runnable_preempted" => Some(Doing::Runnable),
+        "sleeping" | "idle_sleep" => Some(Doing::Sleeping),
+        "disk_sleep" => Some(Doing::DiskSleep),
+        "stopped" | "traced" | "parked" | "dead" => Some(Doing::Stopped),
+        _ => None,
+    });
+    let meant = meanings(contexts, |context| match context {
+        "task" => Context::Task,
+        "softirq" => Context::Softirq,
+        "hardirq" => Context::Hardirq,
+        _ => Context::Unknown,
+    });
+    let mut last = None;
+    for row in 0..batch.0.num_rows() {
+        let (start, utid) = (starts.value(row), utids.value(row));
+        let end = start.saturating_add(durations.value(row));
+        last = last.max(Some(end));
+        let Some(doing) = meaning(states, &doings, row).flatten().filter(|_| utid != 0) else { continue };
+        let or_none = |column| at(column, row).unwrap_or(NONE);
+        let cpu = match doing {
+            Doing::Runnable => at(queues, row).or(at(ran, row)).unwrap_or_else(|| or_none(cpus)),
+            _ => or_none(cpus),
+        };
+        let context = meaning(contexts, &meant, row).unwrap_or(Context::Unknown);
+        let (waker, name, stack, is_open) = (or_none(wakers), or_none(names), or_none(stacks), open.value(row));
+        history.add(utid, Piece { start, end, waker, name, stack, cpu, doing, context, is_open });
+    }
+    last
+}
+
+/// Adds calls. Gives the last end of them.
+fn add_calls(batch: &Batch, history: &mut History, names: &mut CallNames) -> Option<i64> {
+    let (starts, ends, utids) = (batch.i64s("ts_ns")?, batch.i64s("exit_ts_ns")?, batch.u32s("utid")?);
+    let (rets, errors, descriptors) = (batch.i64s("ret")?, batch.i32s("errno")?, batch.u32s("descriptor_id")?);
+    let (symbols, cuts) = (batch.symbols("name")?, batch.symbols("cut_at")?);
+    let pairings = batch.symbols("pairing")?;
+    let numbers = names.numbers(symbols);
+    let is_cut = meanings(cuts, |cut| cut == "start" || cut == "end");
+    let has_entry = meanings(pairings, |pairing| pairing != "exit_only");
+    let mut last = None;
+    for row in 0..batch.0.num_rows() {
+        let (end, is_cut) = (at(ends, row), meaning(cuts, &is_cut, row).unwrap_or(false));
+        last = last.max(end);
+        let has_entry = meaning(pairings, &has_entry, row).unwrap_or(false);
+        let start = if has_entry { starts.value(row) } else { i64::MIN };
+        // Where an event in between was lost, nobody knows how long the call took.
+        if (!has_entry || end.is_none()) && !is_cut {
+            continue;
+        }
+        let Some(name) = meaning(symbols, &numbers, row) else { continue };
+        let (kind, descriptor) = (names.kind(name), at(descriptors, row).unwrap_or(NONE));
+        let utid = utids.value(row);
+        let is_ready = at(rets, row).is_some_and(|ret| ret > 0);
+        if let Some(polled) = history.thread_mut(utid).and_then(|thread| thread.calls.last_mut())
+            && std::mem::take(&mut polled.is_polled)
+            && descriptor != NONE
+            && kind != CallKind::Poll
+        {
+            polled.descriptor = descriptor;
+        }
+        let end = end.unwrap_or(i64::MAX);
+        if end.saturating_sub(start) >= SHORTEST_CALL_NS {
+            let has_timed_out = match kind {
+                CallKind::Poll => at(rets, row) == Some(0),
+                _ => at(errors, row).is_some_and(|error| TIMED_OUT.contains(&error)),
+            };
+            let is_polled = kind == CallKind::Poll && is_ready;
+            history.add_call(utid, Call { start, end, descriptor, name, has_timed_out, is_polled });
+        }
+    }
+    last
+}

@@ -1,0 +1,143 @@
+//! `blame`: what threads waited for while they had work, followed to its cause.
+//!
+//! This is done when all tables are written, from these tables, in one pass in the order of time. A part of the states is at hand at
+//! a time: a window that is written, the one before it (as far back as waits are followed) and the one behind it (what wakers were
+//! doing is known only when they leave their CPU).
+//!
+//! The models are wake-up chains (Gregg, 2016) and the critical path of a thread (Perfetto's standard library, sched).
+
+mod calls;
+mod follow;
+mod history;
+mod input;
+mod output;
+mod work;
+
+use std::path::Path;
+
+use crate::import::ImportError;
+use calls::{CallNames, Thing};
+use follow::{Known, MOST_PIECES, Path as Followed};
+use history::{Doing, History, NONE, Piece};
+use input::Input;
+use output::Output;
+use work::{Stretch, Work};
+
+/// The pieces in a window. Three windows are at hand, of 48 bytes each piece: 100 MB.
+const WINDOW: usize = 700_000;
+/// How many pieces may be looked at for each state of the capture, on the average: the work stays linear.
+const LOOKS_PER_STATE: u64 = 16;
+
+/// What was written.
+pub(crate) struct Written {
+    /// The rows of `blame`.
+    pub(crate) rows: u64,
+    /// Requests and questions that were too many to be followed.
+    pub(crate) refused_count: u64,
+}
+
+/// Writes `blame` beside the other tables in `folder`; `None` where no states were recorded.
+///
+/// # Errors
+/// When a table cannot be read or written.
+pub(crate) fn write(folder: &Path) -> Result<Option<Written>, ImportError> {
+    let mut names = CallNames::default();
+    let mut history = History::new();
+    let Some(mut input) = Input::open(folder, &mut history)? else { return Ok(None) };
+    let works = input.works()?;
+    let things = input.things()?;
+    let completions = input.completions()?;
+    let mut output = Output::start(folder);
+    let mut looks_left = LOOKS_PER_STATE * input.state_count();
+    // The ends of the last two windows: what ended before the first of them is forgotten when a third is at hand.
+    let mut edges = (i64::MIN, i64::MIN);
+    loop {
+        let (is_last, end) = input.window(&mut history, &mut names, WINDOW)?;
+        history.sort();
+        let until = if is_last { i64::MAX } else { edges.1 };
+        let known = Known { history: &history, works: &works, names: &names, things: &things, completions: &completions };
+        let mut blame = Blame { known, looks_left, output: &mut output };
+        let mut written = Vec::with_capacity(history.threads.len());
+        for utid in 0..history.threads.len() as u32 {
+            written.push(blame.thread(utid, until));
+            if blame.output.is_full() {
+                blame.output.flush(&names);
+            }
+        }
+        looks_left = blame.looks_left;
+        for (thread, written) in history.threads.iter_mut().zip(written) {
+            thread.written = written;
+        }
+        if is_last {
+            break;
+        }
+        history.forget(edges.0);
+        edges = (edges.1, end);
+    }
+    Ok(Some(Written { rows: output.finish(&names)?, refused_count: works.refused_count }))
+}
+
+/// The writing of one window.
+struct Blame<'a> {
+    known: Known<'a>,
+    looks_left: u64,
+    output: &'a mut Output,
+}
+
+impl Blame<'_> {
+    /// Writes a thread's time up to a time. Gives until when it is written.
+    fn thread(&mut self, utid: u32, until: i64) -> i64 {
+        let known = self.known;
+        let Some(thread) = known.history.thread(utid).filter(|_| utid != 0) else { return i64::MIN };
+        let has_work = known.works.has_any(utid);
+        let mut written = thread.written;
+        for piece in thread.pieces_after(written) {
+            if piece.end > until {
+                break;
+            }
+            written = piece.end;
+            if !has_work {
+                self.part(utid, piece, Stretch { start: piece.start, end: piece.end, work: Work::Thread, count: 0 });
+                continue;
+            }
+            for stretch in known.works.after(utid, piece.start) {
+                if stretch.start >= piece.end {
+                    break;
+                }
+                let (start, end) = (stretch.start.max(piece.start), stretch.end.min(piece.end));
+                self.part(utid, piece, Stretch { start, end, ..*stretch });
+            }
+        }
+        written
+    }
+
+    /// Writes a part of a piece that is in a stretch of work.
+    fn part(&mut self, utid: u32, piece: &Piece, part: Stretch) {
+        let known = self.known;
+        if piece.doing == Doing::Running {
+            return;
+        }
+        let call = known.call_of(utid, piece, part.start);
+        if part.work == Work::Thread {
+            let thing = known.things.get(call.descriptor as usize).copied().unwrap_or(Thing::Unknown);
+            let is_idle = || piece.is_open || known.has_no_work(utid, piece, known.names.kind(call.name), thing);
+            if piece.doing == Doing::Stopped || is_idle() {
+                return;
+            }
+        }
+        let budget = MOST_PIECES.min(self.looks_left as usize);
+        let mut path = Followed { dues: Vec::new(), budget };
+        known.follow(&mut path, utid, part.start, part.end, 0);
+        self.looks_left -= (budget - path.budget) as u64;
+        let waker = if piece.is_open { NONE } else { piece.waker };
+        for due in &path.dues {
+            if part.work != Work::Thread || due.cause.hinders() {
+                self.output.push(utid, piece, &part, &call, waker, due);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,280 @@
+use super::calls::NO_CALL;
+use super::follow::Cause;
+use super::history::{Call, Context};
+use super::work::Works;
+use super::*;
+
+/// What happened, written down by hand.
+#[derive(Default)]
+struct Story {
+    history: History,
+    works: Works,
+    names: CallNames,
+    things: Vec<Thing>,
+    completions: Vec<(i64, u32, u32)>,
+}
+
+const RUN: Piece = Piece {
+    start: 0,
+    end: 0,
+    waker: NONE,
+    name: NONE,
+    stack: NONE,
+    cpu: NONE,
+    doing: Doing::Running,
+    context: Context::Unknown,
+    is_open: false,
+};
+
+impl Story {
+    fn ran(mut self, utid: u32, start: i64, end: i64, cpu: u32) -> Story {
+        self.history.add(utid, Piece { start, end, cpu, ..RUN });
+        self
+    }
+
+    fn queued(mut self, utid: u32, start: i64, end: i64, cpu: u32) -> Story {
+        self.history.add(utid, Piece { start, end, cpu, doing: Doing::Runnable, ..RUN });
+        self
+    }
+
+    /// A sleep that a thread ended.
+    fn slept(self, utid: u32, start: i64, end: i64, waker: u32) -> Story {
+        self.woken(utid, start, end, waker, Doing::Sleeping, Context::Task)
+    }
+
+    fn woken(mut self, utid: u32, start: i64, end: i64, waker: u32, doing: Doing, context: Context) -> Story {
+        self.history.add(utid, Piece { start, end, waker, doing, context, ..RUN });
+        self
+    }
+
+    fn call(mut self, utid: u32, start: i64, end: i64, name: &str, thing: Thing) -> Story {
+        let descriptor = self.things.len() as u32;
+        self.things.push(thing);
+        let name = self.names.number(name);
+        let call = Call { start, end, descriptor, name, has_timed_out: false, is_polled: false };
+        self.history.add_call(utid, call);
+        self
+    }
+
+    fn timed_out(mut self, utid: u32) -> Story {
+        self.history.thread_mut(utid).unwrap().calls.last_mut().unwrap().has_timed_out = true;
+        self
+    }
+
+    fn work(mut self, utid: u32, start: i64, end: i64, work: Work) -> Story {
+        self.works.add(utid, start, end, work);
+        self
+    }
+
+    fn of_process(mut self, upid: u32, utids: &[u32]) -> Story {
+        utids.iter().for_each(|&utid| self.history.thread_mut(utid).unwrap().upid = upid);
+        self
+    }
+
+    /// Gives the parts of a thread's waits: when, why, because of which thread, over how many wakers.
+    fn blame(mut self, utid: u32) -> Vec<(i64, i64, Cause, u32, u32)> {
+        self.works.settle();
+        self.history.sort();
+        let Story { history, works, names, things, completions } = &self;
+        let folder = tempfile::tempdir().unwrap();
+        let mut output = Output::start(folder.path());
+        let known = Known { history, works, names, things, completions };
+        Blame { known, looks_left: 1000, output: &mut output }.thread(utid, i64::MAX);
+        output.dues().iter().map(|due| (due.start, due.end, due.cause, due.utid, due.depth)).collect()
+    }
+}
+
+fn story() -> Story {
+    Story { history: History::new(), ..Story::default() }
+}
+
+#[test]
+fn each_of_a_convoy_waits_for_those_before_it() {
+    // 1 has the lock until 100, hands it to 2, which runs until 200 and hands it to 3.
+    let convoy = || {
+        story()
+            .ran(1, 0, 100, 0)
+            .slept(2, 0, 100, 1)
+            .ran(2, 100, 200, 0)
+            .slept(3, 10, 200, 2)
+            .call(3, 5, 205, "futex", Thing::Unknown)
+    };
+    let expected = [(10, 100, Cause::Running, 1, 2), (100, 200, Cause::Running, 2, 1)];
+    assert_eq!(convoy().blame(3), expected);
+    // The same with work that is known: from when it had some.
+    assert_eq!(convoy().work(3, 50, 150, Work::Request).blame(3), [
+        (50, 100, Cause::Running, 1, 2),
+        (100, 150, Cause::Running, 2, 1)
+    ]);
+    assert_eq!(convoy().blame(1), [], "who runs waits for nothing");
+}
+
+#[test]
+fn a_lazy_peer_two_hops_away_is_named() {
+    // 1 asks 2 (a socket), 2 asks 3 (a pipe), and 3 sleeps.
+    let found = story()
+        .work(1, 0, 1000, Work::Call)
+        .slept(1, 0, 1000, 2)
+        .call(1, 0, 1001, "recvfrom", Thing::Socket)
+        .ran(2, 0, 20, 0)
+        .slept(2, 20, 990, 3)
+        .call(2, 15, 991, "read", Thing::Pipe)
+        .ran(2, 990, 1010, 0)
+        .ran(3, 0, 30, 1)
+        .woken(3, 30, 980, 7, Doing::Sleeping, Context::Hardirq)
+        .call(3, 30, 981, "clock_nanosleep", Thing::Unknown)
+        .ran(3, 980, 999, 1)
+        .blame(1);
+    let expected = [
+        (0, 20, Cause::Running, 2, 1),
+        (20, 30, Cause::Running, 3, 2),
+        (30, 980, Cause::Sleep, 3, 2),
+        (980, 990, Cause::Running, 3, 2),
+        (990, 1000, Cause::Running, 2, 1),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_transaction_that_its_client_leaves_idle_is_named() {
+    // 1 answers a request and waits for a row that 2 has locked; 2 has nothing to do until its client sends the next line.
+    let found = story()
+        .work(1, 0, 500, Work::Request)
+        .slept(1, 0, 500, 2)
+        .call(1, 0, 501, "semop", Thing::Unknown)
+        .slept(2, -100, 480, 9)
+        .call(2, -100, 481, "recvfrom", Thing::Socket)
+        .ran(2, 480, 510, 0)
+        .ran(9, 400, 500, 1)
+        .blame(1);
+    assert_eq!(found, [(0, 480, Cause::NoWork, 2, 1), (480, 500, Cause::Running, 2, 1)]);
+}
+
+#[test]
+fn who_has_nothing_to_do_waits_for_nothing() {
+    let idle = |name: &str, thing: Thing| {
+        story().slept(1, 0, 100, 2).call(1, 0, 101, name, thing).ran(2, 0, 200, 0).of_process(4, &[1]).blame(1)
+    };
+    for (name, thing) in [
+        ("accept4", Thing::Socket),
+        ("epoll_wait", Thing::Unknown),
+        ("recvfrom", Thing::Socket),
+        ("read", Thing::Input),
+        ("rt_sigtimedwait", Thing::Unknown),
+    ] {
+        assert_eq!(idle(name, thing), [], "{name}");
+    }
+    assert_eq!(idle("futex", Thing::Unknown), [(0, 100, Cause::Running, 2, 1)], "nobody knows: but it waited for 2");
+    // A pool whose waker had nothing to do either, or slept as long as it wished.
+    let pool = |call: &str| {
+        story()
+            .slept(1, 0, 100, 2)
+            .call(1, 0, 101, "futex", Thing::Unknown)
+            .woken(2, 0, 100, 0, Doing::Sleeping, Context::Hardirq)
+            .call(2, 0, 101, call, Thing::Unknown)
+            .blame(1)
+    };
+    assert_eq!((pool("epoll_wait"), pool("clock_nanosleep")), (vec![], vec![]));
+}
+
+#[test]
+fn a_poll_that_another_thread_of_the_process_ends_is_work() {
+    let found = |upid: u32| {
+        story()
+            .slept(1, 0, 100, 2)
+            .call(1, 0, 101, "epoll_wait", Thing::Event)
+            .ran(2, 0, 200, 0)
+            .of_process(4, &[1])
+            .of_process(upid, &[2])
+            .blame(1)
+    };
+    assert_eq!(found(4), [(0, 100, Cause::Running, 2, 1)]);
+    assert_eq!(found(5), []);
+}
+
+#[test]
+fn an_interrupt_does_not_blame_whom_it_hits() {
+    let hit = |doing: Doing, context: Context, call: &str, thing: Thing| {
+        let story = story().work(1, 0, 100, Work::Request).woken(1, 0, 100, 2, doing, context);
+        let mut story = story.call(1, 0, 101, call, thing).ran(2, 0, 200, 0);
+        story.completions = vec![(20, 1, 7), (99, 3, 8)];
+        story.blame(1)[..].iter().map(|(.., cause, on, _)| (*cause, *on)).collect::<Vec<_>>()
+    };
+    use Context::{Hardirq, Softirq, Task};
+    use Doing::{DiskSleep, Sleeping};
+    assert_eq!(hit(DiskSleep, Hardirq, "fdatasync", Thing::File), [(Cause::Disk, 1)]);
+    assert_eq!(hit(Sleeping, Softirq, "recvfrom", Thing::Socket), [(Cause::Network, 1)]);
+    assert_eq!(hit(Sleeping, Hardirq, "nanosleep", Thing::Unknown), [(Cause::Sleep, 1)]);
+    assert_eq!(hit(Sleeping, Hardirq, "read", Thing::Pipe), [(Cause::Interrupt, 1)]);
+    assert_eq!(hit(Sleeping, Task, "recvfrom", Thing::Socket), [(Cause::Running, 2)]);
+    // A sender over loopback wakes within its call.
+    let sent = story()
+        .work(1, 0, 100, Work::Call)
+        .woken(1, 0, 100, 2, Sleeping, Softirq)
+        .call(1, 0, 101, "recvfrom", Thing::Socket)
+        .ran(2, 0, 200, 0)
+        .call(2, 90, 110, "sendto", Thing::Socket);
+    assert_eq!(sent.blame(1), [(0, 100, Cause::Running, 2, 1)]);
+}
+
+#[test]
+fn who_has_the_cpu_is_named() {
+    let found = story()
+        .work(1, 0, 100, Work::Request)
+        .queued(1, 0, 100, 3)
+        .ran(5, -10, 40, 3)
+        .ran(6, 40, 60, 3)
+        .ran(5, 70, 110, 3)
+        .ran(8, 0, 110, 2)
+        .blame(1);
+    let expected = [
+        (0, 40, Cause::CpuTaken, 5, 0),
+        (40, 60, Cause::CpuTaken, 6, 0),
+        (60, 70, Cause::CpuIdle, 1, 0),
+        (70, 100, Cause::CpuTaken, 5, 0),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_timeout_is_told_from_an_answer() {
+    let story = || story().work(1, 0, 100, Work::Call).woken(1, 0, 100, 0, Doing::Sleeping, Context::Hardirq);
+    let asked = || story().call(1, 0, 101, "poll", Thing::Socket);
+    assert_eq!(asked().blame(1), [(0, 100, Cause::Network, 1, 0)]);
+    assert_eq!(asked().timed_out(1).blame(1), [(0, 100, Cause::Timeout, 1, 0)]);
+}
+
+#[test]
+fn what_is_not_known_is_said() {
+    let work = |story: Story| story.work(1, 0, 100, Work::Request);
+    let gap = work(story().slept(1, 0, 100, 2).ran(2, 10, 30, 0).ran(2, 60, 120, 0)).blame(1);
+    assert_eq!(gap, [
+        (0, 10, Cause::NotRecorded, 2, 1),
+        (10, 30, Cause::Running, 2, 1),
+        (30, 60, Cause::NotRecorded, 2, 1),
+        (60, 100, Cause::Running, 2, 1)
+    ]);
+    let mut open = work(story().slept(1, 0, 100, 2));
+    open.history.thread_mut(1).unwrap().pieces[0].is_open = true;
+    assert_eq!(open.blame(1), [(0, 100, Cause::Open, 1, 0)]);
+    // A circle can only be in a damaged recording: it ends.
+    let circle = work(story().slept(1, 0, 100, 2).slept(2, 0, 100, 1)).blame(1);
+    assert_eq!(circle, [(0, 100, Cause::NotFollowed, 2, 21)]);
+    // A bound of pieces: the rest is not followed, and the sum stays.
+    let long = (0..MOST_PIECES as i64 + 500).fold(story(), |story, at| story.ran(2, at * 2, at * 2 + 1, 0));
+    let end = 2 * MOST_PIECES as i64 + 1000;
+    let mut long = long.slept(1, 0, end, 2).work(1, 0, end, Work::Request);
+    long.works.settle();
+    let found = Known {
+        history: &long.history,
+        works: &long.works,
+        names: &long.names,
+        things: &[],
+        completions: &[],
+    };
+    let mut path = Followed { dues: Vec::new(), budget: MOST_PIECES };
+    found.follow(&mut path, 1, 0, end, 0);
+    assert_eq!(path.dues.iter().map(|due| due.end - due.start).sum::<i64>(), end);
+    assert_eq!(path.dues.last().map(|due| due.cause), Some(Cause::NotFollowed));
+    assert_eq!(NO_CALL, path.dues[0].call);
+}
