@@ -107,6 +107,9 @@ fn meaning<T: Copy>(column: &DictionaryArray<Int32Type>, meanings: &[T], row: us
     at(column.keys(), row).and_then(|key| meanings.get(key as usize).copied())
 }
 
+/// Requests to disks that ended, and the names of the devices.
+pub(super) type Completions = (Vec<(i64, u32, u32)>, Vec<Box<str>>);
+
 /// States and calls in the order of time, and all that is read as a whole.
 pub(super) struct Input {
     folder: PathBuf,
@@ -242,20 +245,27 @@ impl Input {
         Ok(things)
     }
 
-    /// Gives the requests to disks that ended, in the order of time: when, which thread made it, the device.
-    pub(super) fn completions(&self) -> Result<Vec<(i64, u32, u32)>, InputError> {
-        let mut all = Vec::new();
+    /// Gives the requests to disks that ended, in the order of time: when, which thread made it, the device's number in
+    /// the list of devices, which also comes back.
+    pub(super) fn completions(&self) -> Result<Completions, InputError> {
+        let (mut all, mut devices) = (Vec::new(), Vec::<Box<str>>::new());
         each(&self.folder, "block_io", &["completed_ts_ns", "utid", "device"], |batch| {
             let (Some(ends), Some(utids)) = (batch.i64s("completed_ts_ns"), batch.u32s("utid")) else { return };
-            let Some(devices) = batch.u32s("device") else { return };
+            let Some(names) = batch.0.column_by_name("device").and_then(|column| column.as_string_opt::<i32>()) else {
+                return;
+            };
             for row in 0..batch.0.num_rows() {
-                if let Some(end) = at(ends, row).filter(|_| all.len() < MOST_COMPLETIONS) {
-                    all.push((end, at(utids, row).unwrap_or(NONE), devices.value(row)));
-                }
+                let Some(end) = at(ends, row).filter(|_| all.len() < MOST_COMPLETIONS) else { continue };
+                let name = names.value(row);
+                let device = devices.iter().position(|device| **device == *name).unwrap_or_else(|| {
+                    devices.push(name.into());
+                    devices.len() - 1
+                });
+                all.push((end, at(utids, row).unwrap_or(NONE), device as u32));
             }
         })?;
         all.sort_unstable();
-        Ok(all)
+        Ok((all, devices))
     }
 }
 

@@ -46,8 +46,8 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, ImportError> {
     let Some(mut input) = Input::open(folder, &mut history)? else { return Ok(None) };
     let works = input.works()?;
     let things = input.things()?;
-    let completions = input.completions()?;
-    let mut output = Output::start(folder);
+    let (completions, devices) = input.completions()?;
+    let mut output = Output::start(folder, devices);
     let mut looks_left = LOOKS_PER_STATE * input.state_count();
     // The ends of the last two windows: what ended before the first of them is forgotten when a third is at hand.
     let mut edges = (i64::MIN, i64::MIN);

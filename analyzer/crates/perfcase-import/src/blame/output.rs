@@ -30,11 +30,12 @@ pub(super) struct Output {
     rows: Vec<Row>,
     writer: Writer,
     error: Option<WriteError>,
+    devices: Vec<Box<str>>,
 }
 
 impl Output {
-    pub(super) fn start(folder: &Path) -> Output {
-        Output { rows: Vec::new(), writer: Writer::start(folder), error: None }
+    pub(super) fn start(folder: &Path, devices: Vec<Box<str>>) -> Output {
+        Output { rows: Vec::new(), writer: Writer::start(folder), error: None, devices }
     }
 
     /// Adds a part of a piece of a thread's time, and what this part is due to.
@@ -80,7 +81,7 @@ impl Output {
                 on_descriptor_id: known(due.descriptor),
                 on_stack_id: known(due.stack),
                 on_cpu: known(due.cpu),
-                device: known(due.device),
+                device: self.devices.get(due.device as usize).map(|name| name.as_bytes()),
                 depth: due.depth,
             });
         }

@@ -77,7 +77,7 @@ impl Story {
         self.history.sort();
         let Story { history, works, names, things, completions } = &self;
         let folder = tempfile::tempdir().unwrap();
-        let mut output = Output::start(folder.path());
+        let mut output = Output::start(folder.path(), Vec::new());
         let known = Known { history, works, names, things, completions };
         Blame { known, looks_left: 1000, output: &mut output }.thread(utid, i64::MAX);
         output.dues().iter().map(|due| (due.start, due.end, due.cause, due.utid, due.depth)).collect()
