@@ -127,6 +127,20 @@ def test_sleeps_with_their_wakers_are_those_of_the_view(connection: duckdb.DuckD
     assert ours == theirs
 
 
+def test_causes_are_those_of_the_view(connection: duckdb.DuckDBPyConnection) -> None:
+    ours: Counter = Counter()
+    for path, weight in blame_stacks(connection):
+        cause, _, target = path[-1].name.partition(" ")
+        ours[path[0].name, path[1].name, cause, target] += weight
+    theirs: Counter = Counter()
+    for comm, work, cause, target, weight in connection.execute(
+        "SELECT comm, work, cause, coalesce(on_target, ''), wait_ns FROM blame_by_comm"
+    ).fetchall():
+        theirs[comm, f"[{work}]", f"[{cause}]", target] += weight
+    assert len(theirs) > 20
+    assert ours == theirs
+
+
 def test_the_commands(case: Path, connection: duckdb.DuckDBPyConnection) -> None:
     told = json.loads(succeed("flamegraph", case, "--format", "json", "-o", "-"))
     assert told["what"].split("/")[0] == "cpu-clock"
@@ -135,6 +149,10 @@ def test_the_commands(case: Path, connection: duckdb.DuckDBPyConnection) -> None
     slept = json.loads(succeed("flamegraph", case, "--off-cpu", "--wakers", "--format", "json", "-o", "-"))
     ((total,),) = connection.execute("SELECT sum(off_cpu_ns)::BIGINT FROM off_wake").fetchall()
     assert slept["weight"][0] == total
+    blamed = json.loads(succeed("flamegraph", case, "--blame", "--format", "json", "-o", "-"))
+    ((total,),) = connection.execute("SELECT sum(duration_ns)::BIGINT FROM blame").fetchall()
+    assert blamed["weight"][0] == total
+    assert fail(2, "flamegraph", case, "--blame", "--off-cpu", "-o", "-").startswith("--blame and --off-cpu exclude")
     assert fail(2, "flamegraph", case, "--wakers", "-o", "-") == "--wakers needs --off-cpu"
     differs = json.loads(succeed("diff", case, case, "--flamegraph", "-", "--format", "json"))
     assert differs["weight"] == differs["base"]

@@ -33,6 +33,13 @@ Wakers = Annotated[
         flags=("--wakers",),
     ),
 ]
+Blame = Annotated[
+    bool,
+    Option(
+        "Show what threads waited for while they had work, followed to the cause: a request, a disk, another thread, …",
+        flags=("--blame",),
+    ),
+]
 
 
 def event(text: str) -> Any:  # noqa: ANN401 - a type

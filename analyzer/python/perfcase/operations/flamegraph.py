@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from perfcase.case.opening import Opened
+from perfcase.errors import PerfcaseError
 from perfcase.operations import fields
 from perfcase.operations.request import BaseRequest, Option
 from perfcase.operations.result import Text
 from perfcase.stacks.fetching import (
+    BLAME_TITLE,
     OFF_CPU_TITLE,
     OFF_WAKE_TITLE,
+    blame_stacks,
     chosen_event,
     event_counts,
     off_cpu_stacks,
@@ -37,6 +40,7 @@ class Request(BaseRequest):
     event: fields.event("Use the samples of this event. Default: a clock.") = None
     off_cpu: fields.OffCpu = False
     wakers: fields.Wakers = False
+    blame: fields.Blame = False
     where: fields.where(
         "Use only these samples or waits: a condition on comm, tid, pid, cpu, ts_ns; for waits also state, duration_ns."
     ) = None
@@ -48,6 +52,11 @@ class Request(BaseRequest):
     def __post_init__(self) -> None:
         super().__post_init__()
         fields.check_off_cpu(self.off_cpu, self.wakers, self.event)
+        if self.blame and (self.off_cpu or self.event):
+            other = "--off-cpu" if self.off_cpu else "--event"
+            raise PerfcaseError(
+                "usage", f"--blame and {other} exclude each other", "--blame counts waits of threads with work"
+            )
 
 
 def run(request: Request, case: Opened) -> Text:
@@ -59,7 +68,9 @@ def run(request: Request, case: Opened) -> Text:
     event, where = request.event, request.where
     connection = case.connection
     events: list[tuple[str, str, int]] = []
-    if request.off_cpu:
+    if request.blame:
+        stacks, what, unit = blame_stacks(connection, where), BLAME_TITLE, "ns"
+    elif request.off_cpu:
         stacks = off_wake_stacks(connection, where) if request.wakers else off_cpu_stacks(connection, where)
         what, unit = OFF_WAKE_TITLE if request.wakers else OFF_CPU_TITLE, "ns"
     else:

@@ -40,8 +40,18 @@ OFF_CPU = (
 )
 """What off_cpu_by_stack counts."""
 
+BLAME = (
+    "SELECT b.*, coalesce(n.comm, t.comm) AS comm, t.tid, t.pid, coalesce(k.comm, o.comm) AS on_comm,"
+    " CASE WHEN b.device IS NOT NULL THEN b.device ELSE coalesce(d.peer, d.target, d.kind) END AS on_target"
+    " FROM blame AS b JOIN thread AS t USING (utid) LEFT JOIN thread_name AS n ON n.name_id = b.name_id"
+    " LEFT JOIN thread AS o ON o.utid = b.on_utid LEFT JOIN thread_name AS k ON k.name_id = b.on_name_id"
+    " LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id"
+)
+"""What blame_by_comm counts."""
+
 OFF_CPU_TITLE = "time off the CPU"
 OFF_WAKE_TITLE = "time asleep, with wakers"
+BLAME_TITLE = "time waited with work, and what it is due to"
 """What is counted in pictures of it, as an event is where samples are."""
 
 
@@ -140,6 +150,24 @@ def off_wake_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = N
     """
     for path, ns, _ in off_wake_paths(connection, frame_names(connection), _label, where):
         yield path, ns
+
+
+def blame_stacks(connection: duckdb.DuckDBPyConnection, where: str | None = None) -> Iterator[Stack]:
+    """Yield what threads with work waited for: the work, the callchain with which they left their CPU, the thread that the time is
+    due to, its call, the cause."""
+    frames = frame_names(connection)
+    sql = (
+        "SELECT w.comm, s.frame_ids, NULL AS frame_id, w.work, w.is_own, w.on_comm, w.on_call, w.cause, w.on_target, w.weight FROM ("
+        " SELECT comm, stack_id, work, on_utid = utid AS is_own, on_comm, on_call, cause, on_target, sum(duration_ns)::HUGEINT AS weight"
+        f" FROM ({BLAME}) WHERE true{_and(where)} GROUP BY ALL"
+        ") AS w LEFT JOIN stack AS s USING (stack_id)"
+        " ORDER BY w.comm, w.work, w.stack_id, w.is_own, w.on_comm, w.on_call, w.cause, w.on_target"
+    )
+    for comm, ids, (work, is_own, on_comm, on_call, cause, on_target, ns) in _chains(connection, sql, where):
+        path = [_label(comm), _label(f"[{work}]"), *(frames[each] for each in ids)]
+        path += [] if is_own else [_label(f"waits for {on_comm or '[unknown]'}")]
+        path += [_label(on_call)] if on_call else []
+        yield [*path, _label(f"[{cause}]" + (f" {on_target}" if on_target else ""))], ns
 
 
 def _label(text: str) -> Frame:

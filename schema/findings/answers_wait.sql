@@ -1,0 +1,67 @@
+-- answers_wait: The answers of a service wait, most of the time for one thing
+-- condition: a process answered 20 requests or more, in 10 ms or more on average, and at any moment half a request or more was
+--   under way on average; more than half of the time of all its requests was due to one cause other than its own work: another
+--   thread that ran, a CPU that another process had, a block device, the answer of another service, or a thread that held what
+--   was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
+--   Critical from 100 ms on average
+-- means: a faster service changes nothing: what it waits for decides. A thread that had nothing to do and still made others wait
+--   holds something (a lock, a row of a database, a slot of a pool) until its own client says more
+-- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
+-- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
+-- next: perfcase flamegraph --blame: where in the program it waits
+-- taught by: Identifying an off-CPU bottleneck
+-- source: blame, block_device, descriptor, process, recorded_span, recorder_thread, request, socket_turn, thread
+-- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
+--   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
+WITH threshold AS (
+  SELECT 20 AS request_count, 10000000 AS request_ns, 100000000 AS critical_ns, 0.5 AS share_ratio, 0.5 AS outstanding
+), served AS (
+  SELECT r.upid, count(*) AS request_count, avg(r.duration_ns) AS request_ns_avg, sum(r.duration_ns) AS total_ns,
+    sum(r.duration_ns) / any_value(c.duration_ns) AS outstanding
+  FROM request AS r
+  JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
+  WHERE r.duration_ns IS NOT NULL AND r.writer_utid NOT IN (SELECT utid FROM recorder_thread)
+  GROUP BY r.upid
+), service AS (
+  SELECT DISTINCT peer FROM socket_turn WHERE is_client AND peer IS NOT NULL
+), due AS (
+  SELECT t.upid, b.cause, o.upid AS on_upid, b.depth,
+    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'no_work') THEN coalesce(d.peer, d.target) END AS on_target,
+    CASE WHEN b.cause IN ('running', 'no_work') THEN o.comm END AS on_comm, b.on_call,
+    b.duration_ns::HUGEINT * b.work_count AS wait_ns
+  FROM blame AS b
+  JOIN thread AS t USING (utid)
+  LEFT JOIN thread AS o ON o.utid = b.on_utid
+  LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
+  LEFT JOIN block_device AS v ON v.device = b.device
+  WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'disk', 'network', 'no_work')
+), cause AS (
+  SELECT upid, cause, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
+    mode(on_call ORDER BY on_call) AS on_call, sum(wait_ns) AS wait_ns
+  FROM due
+  -- Who waits in a poll without a question of its own waits for any of its clients.
+  WHERE (cause <> 'network' OR on_target IN (SELECT peer FROM service)) AND (cause <> 'no_work' OR depth > 0)
+    AND (cause <> 'cpu_taken' OR on_upid IS DISTINCT FROM upid)
+  GROUP BY ALL
+)
+SELECT
+  @severity(s.request_ns_avg >= h.critical_ns, true) AS severity,
+  format('{} ({})', p.name, p.pid) AS subject,
+  format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
+    100 * c.wait_ns / s.total_ns,
+    CASE c.cause
+      WHEN 'running' THEN format('for the thread {}{}, which ran', c.on_comm, CASE WHEN c.on_upid IS DISTINCT FROM c.upid THEN format(' of {} ({})', q.name, q.pid) ELSE '' END)
+      WHEN 'cpu_taken' THEN format('for a CPU that {} ({}) had', q.name, q.pid)
+      WHEN 'disk' THEN format('for {}, most often in {}', c.on_target, coalesce(c.on_call, 'no known call'))
+      WHEN 'network' THEN format('for the answer of {}', c.on_target)
+      ELSE format('for the thread {} of {} ({}), which had nothing to do itself: it was in {}{}', c.on_comm, q.name, q.pid,
+        coalesce(c.on_call, 'no known call'), coalesce(' on ' || c.on_target, ''))
+    END) AS message,
+  least(1, c.wait_ns / s.total_ns)::DOUBLE AS score
+FROM cause AS c
+JOIN served AS s USING (upid)
+JOIN process AS p USING (upid)
+LEFT JOIN process AS q ON q.upid = c.on_upid
+CROSS JOIN threshold AS h
+WHERE s.request_count >= h.request_count AND s.request_ns_avg >= h.request_ns AND s.outstanding >= h.outstanding
+  AND c.wait_ns > h.share_ratio * s.total_ns
