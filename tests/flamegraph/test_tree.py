@@ -12,7 +12,7 @@ import pytest
 
 from perfcase.case import query
 from perfcase.stacks import tree as stack_tree
-from perfcase.stacks.fetching import event_counts, off_wake_stacks, sample_stacks
+from perfcase.stacks.fetching import blame_stacks, event_counts, off_wake_stacks, sample_stacks
 from perfcase.stacks.flamegraph import FlameGraph
 from perfcase.stacks.tree import Frame, tree
 from tests.support.cli import fail, succeed

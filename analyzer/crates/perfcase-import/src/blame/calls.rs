@@ -32,8 +32,15 @@ impl CallKind {
             "poll" | "ppoll" | "ppoll_time64" | "select" | "_newselect" | "pselect6" | "pselect6_time64"
             | "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "io_uring_enter" => CallKind::Poll,
             "nanosleep" | "clock_nanosleep" | "clock_nanosleep_time64" => CallKind::Sleep,
-            "pause" | "sigsuspend" | "rt_sigsuspend" | "rt_sigtimedwait" | "rt_sigtimedwait_time64"
-            | "io_getevents" | "io_pgetevents" | "mq_timedreceive" | "msgrcv" => CallKind::Signal,
+            "pause"
+            | "sigsuspend"
+            | "rt_sigsuspend"
+            | "rt_sigtimedwait"
+            | "rt_sigtimedwait_time64"
+            | "io_getevents"
+            | "io_pgetevents"
+            | "mq_timedreceive"
+            | "msgrcv" => CallKind::Signal,
             "write" | "writev" | "send" | "sendto" | "sendmsg" | "sendmmsg" | "sendfile" | "sendfile64" | "splice"
             | "tee" | "vmsplice" | "connect" | "shutdown" | "close" | "kill" | "tgkill" | "exit_group" | "exit" => {
                 CallKind::Send

@@ -228,7 +228,17 @@ impl Known<'_> {
             if to > from {
                 let (call, descriptor, stack) = (NO_CALL, NONE, NONE);
                 let name = self.name_at(utid, from);
-                path.push(Due { start: from, end: to, cause: Cause::CpuTaken, utid, name, call, descriptor, stack, ..*waits });
+                path.push(Due {
+                    start: from,
+                    end: to,
+                    cause: Cause::CpuTaken,
+                    utid,
+                    name,
+                    call,
+                    descriptor,
+                    stack,
+                    ..*waits
+                });
             }
             at = at.max(to);
         }

@@ -122,8 +122,20 @@ pub(super) struct Input {
 impl Input {
     /// Opens the tables, and tells `history` which process each thread is of. `None` if no states were recorded.
     pub(super) fn open(folder: &Path, history: &mut History) -> Result<Option<Input>, InputError> {
-        let columns = ["ts_ns", "duration_ns", "utid", "name_id", "state", "cpu", "stack_id", "waker_utid",
-            "waker_context", "queue_cpu", "ran_cpu", "is_open"]; // fmt: skip
+        let columns = [
+            "ts_ns",
+            "duration_ns",
+            "utid",
+            "name_id",
+            "state",
+            "cpu",
+            "stack_id",
+            "waker_utid",
+            "waker_context",
+            "queue_cpu",
+            "ran_cpu",
+            "is_open",
+        ]; // fmt: skip
         let Some(states) = Rows::open(folder, "thread_state", &columns)? else { return Ok(None) };
         let columns = ["ts_ns", "exit_ts_ns", "utid", "name", "descriptor_id", "ret", "errno", "pairing", "cut_at"];
         let calls = Rows::open(folder, "syscall", &columns)?;

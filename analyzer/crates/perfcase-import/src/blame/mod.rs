@@ -55,7 +55,8 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, ImportError> {
         let (is_last, end) = input.window(&mut history, &mut names, WINDOW)?;
         history.sort();
         let until = if is_last { i64::MAX } else { edges.1 };
-        let known = Known { history: &history, works: &works, names: &names, things: &things, completions: &completions };
+        let known =
+            Known { history: &history, works: &works, names: &names, things: &things, completions: &completions };
         let mut blame = Blame { known, looks_left, output: &mut output };
         let mut written = Vec::with_capacity(history.threads.len());
         for utid in 0..history.threads.len() as u32 {

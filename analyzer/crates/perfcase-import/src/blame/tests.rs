@@ -92,20 +92,21 @@ fn story() -> Story {
 fn each_of_a_convoy_waits_for_those_before_it() {
     // 1 has the lock until 100, hands it to 2, which runs until 200 and hands it to 3.
     let convoy = || {
-        story()
-            .ran(1, 0, 100, 0)
-            .slept(2, 0, 100, 1)
-            .ran(2, 100, 200, 0)
-            .slept(3, 10, 200, 2)
-            .call(3, 5, 205, "futex", Thing::Unknown)
+        story().ran(1, 0, 100, 0).slept(2, 0, 100, 1).ran(2, 100, 200, 0).slept(3, 10, 200, 2).call(
+            3,
+            5,
+            205,
+            "futex",
+            Thing::Unknown,
+        )
     };
     let expected = [(10, 100, Cause::Running, 1, 2), (100, 200, Cause::Running, 2, 1)];
     assert_eq!(convoy().blame(3), expected);
     // The same with work that is known: from when it had some.
-    assert_eq!(convoy().work(3, 50, 150, Work::Request).blame(3), [
-        (50, 100, Cause::Running, 1, 2),
-        (100, 150, Cause::Running, 2, 1)
-    ]);
+    assert_eq!(
+        convoy().work(3, 50, 150, Work::Request).blame(3),
+        [(50, 100, Cause::Running, 1, 2), (100, 150, Cause::Running, 2, 1)]
+    );
     assert_eq!(convoy().blame(1), [], "who runs waits for nothing");
 }
 
@@ -248,12 +249,15 @@ fn a_timeout_is_told_from_an_answer() {
 fn what_is_not_known_is_said() {
     let work = |story: Story| story.work(1, 0, 100, Work::Request);
     let gap = work(story().slept(1, 0, 100, 2).ran(2, 10, 30, 0).ran(2, 60, 120, 0)).blame(1);
-    assert_eq!(gap, [
-        (0, 10, Cause::NotRecorded, 2, 1),
-        (10, 30, Cause::Running, 2, 1),
-        (30, 60, Cause::NotRecorded, 2, 1),
-        (60, 100, Cause::Running, 2, 1)
-    ]);
+    assert_eq!(
+        gap,
+        [
+            (0, 10, Cause::NotRecorded, 2, 1),
+            (10, 30, Cause::Running, 2, 1),
+            (30, 60, Cause::NotRecorded, 2, 1),
+            (60, 100, Cause::Running, 2, 1)
+        ]
+    );
     let mut open = work(story().slept(1, 0, 100, 2));
     open.history.thread_mut(1).unwrap().pieces[0].is_open = true;
     assert_eq!(open.blame(1), [(0, 100, Cause::Open, 1, 0)]);
@@ -265,13 +269,7 @@ fn what_is_not_known_is_said() {
     let end = 2 * MOST_PIECES as i64 + 1000;
     let mut long = long.slept(1, 0, end, 2).work(1, 0, end, Work::Request);
     long.works.settle();
-    let found = Known {
-        history: &long.history,
-        works: &long.works,
-        names: &long.names,
-        things: &[],
-        completions: &[],
-    };
+    let found = Known { history: &long.history, works: &long.works, names: &long.names, things: &[], completions: &[] };
     let mut path = Followed { dues: Vec::new(), budget: MOST_PIECES };
     found.follow(&mut path, 1, 0, end, 0);
     assert_eq!(path.dues.iter().map(|due| due.end - due.start).sum::<i64>(), end);

@@ -198,7 +198,16 @@ mod tests {
         switch(100_000, 1, 2);
         let waker = Some((2, 0));
         let kind = WakeKind::Wakeup;
-        sched.wakeup(Wakeup { clock_ns: 200_000, kind, woken: 1, woken_name: 0, waker, cpu: Some(0), stack: None, context: Context::Task });
+        sched.wakeup(Wakeup {
+            clock_ns: 200_000,
+            kind,
+            woken: 1,
+            woken_name: 0,
+            waker,
+            cpu: Some(0),
+            stack: None,
+            context: Context::Task,
+        });
         let mut switch = |clock_ns, prev, next| {
             sched.switch(Switch { clock_ns, cpu: 0, prev, prev_name: 0, next, prev_state: 1, stack: None });
         };

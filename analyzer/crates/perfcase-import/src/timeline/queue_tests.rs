@@ -51,7 +51,16 @@ fn at_random(seed: u64, (with_moves, lost): (bool, u64), block: usize, folder: &
                 let waker = Some((running[cpu as usize], 0));
                 let (kind, woken) = (WakeKind::Waking, thread);
                 let (woken_name, cpu, stack) = (woken, Some(cpu), None);
-                recorded.sched.wakeup(Wakeup { clock_ns, kind, woken, woken_name, waker, cpu, stack, context: Context::Task });
+                recorded.sched.wakeup(Wakeup {
+                    clock_ns,
+                    kind,
+                    woken,
+                    woken_name,
+                    waker,
+                    cpu,
+                    stack,
+                    context: Context::Task,
+                });
             }
             _ if with_moves => {
                 recorded.sched.moved(clock_ns, thread, Some(cpu));
