@@ -278,7 +278,7 @@ fn push_request((upid, fd): Key, birth: &Birth, socket: &Socket, tables: &mut Ta
         write_count: written.count,
         write_bytes: written.bytes,
         read_name: asked.name.as_bytes(),
-        write_name: is_answered.then(|| written.last_name.as_bytes()),
+        write_name: is_answered.then_some(written.last_name.as_bytes()),
     });
 }
 
