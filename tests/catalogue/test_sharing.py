@@ -81,7 +81,7 @@ def test_what_only_rules_read_that_cannot_fire_is_not_worked_out() -> None:
     with query.connect(imported(ROOT / "sample-captures" / "d-nagle" / "tcp.perfcase").folder) as connection:
         sharing.share_findings(connection)
         made = {name for (name,) in connection.execute(TEMPORARY).fetchall()}
-    assert {"block_device", "block_io"} <= all_of_them - made
+    assert {"block_io"} <= all_of_them - made
     assert {"socket_answer", "workload_thread", *sharing.FINDINGS} <= made
 
 

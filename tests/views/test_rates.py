@@ -155,6 +155,7 @@ RECORDED_S = {
     "pmc": 3.0, "profiles": 2.6, "scheduler": 2.9, "syscalls": 2.5,
     # Views of other sources than their group.
     "allocation_by_stack": 2.4,  # samples and system calls: while both were on
+    "blame_by_comm": 2.5,  # requests and questions are those of the system calls
     "disk_summary": 2.85,  # of /proc/diskstats
     "working_set": 2.5,
 }  # fmt: skip

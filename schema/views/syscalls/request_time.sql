@@ -10,9 +10,7 @@
 -- keys: upid, pid
 -- column process: name of the process
 -- column utid: the thread that wrote the answer
--- keys: tid
--- column comm: the thread's name
--- keys: fd
+-- keys: tid, comm, fd
 -- as in request: local, peer, read_bytes, write_bytes
 -- column on_cpu_ns [ns]: the thread ran
 -- column run_queue_ns [ns]: it, or who it waited for, waited for a CPU
@@ -32,11 +30,11 @@ WITH part AS (
 ), spent AS (
   -- Until each part began.
   SELECT utid, ts_ns, duration_ns, kind,
-    coalesce(sum(duration_ns) FILTER (kind = 'on_cpu') OVER before, 0) AS on_cpu_ns,
-    coalesce(sum(duration_ns) FILTER (kind = 'run_queue') OVER before, 0) AS run_queue_ns,
-    coalesce(sum(duration_ns) FILTER (kind = 'disk') OVER before, 0) AS disk_ns,
-    coalesce(sum(duration_ns) FILTER (kind = 'network') OVER before, 0) AS network_ns,
-    coalesce(sum(duration_ns) FILTER (kind = 'other_thread') OVER before, 0) AS other_thread_ns
+    coalesce(sum(CASE kind WHEN 'on_cpu' THEN duration_ns END) OVER before, 0) AS on_cpu_ns,
+    coalesce(sum(CASE kind WHEN 'run_queue' THEN duration_ns END) OVER before, 0) AS run_queue_ns,
+    coalesce(sum(CASE kind WHEN 'disk' THEN duration_ns END) OVER before, 0) AS disk_ns,
+    coalesce(sum(CASE kind WHEN 'network' THEN duration_ns END) OVER before, 0) AS network_ns,
+    coalesce(sum(CASE kind WHEN 'other_thread' THEN duration_ns END) OVER before, 0) AS other_thread_ns
   FROM part
   WINDOW before AS (PARTITION BY utid ORDER BY ts_ns, duration_ns, kind ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ), asked AS (

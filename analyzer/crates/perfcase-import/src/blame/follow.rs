@@ -300,7 +300,7 @@ impl Known<'_> {
         !(kind == CallKind::Poll && upid(utid) != NONE && upid(utid) == upid(piece.waker))
     }
 
-    /// Tells whether a waker woke a thread by its own doing: an interrupt hits whoever is on the CPU.
+    /// Tells whether a waker woke a thread by its own doing: an interrupt hits any thread that is on the CPU.
     fn did_itself(&self, waker: u32, piece: &Piece) -> bool {
         match piece.context {
             Context::Task | Context::Unknown => true,

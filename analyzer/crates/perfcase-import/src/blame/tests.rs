@@ -194,7 +194,7 @@ fn a_poll_that_another_thread_of_the_process_ends_is_work() {
 }
 
 #[test]
-fn an_interrupt_does_not_blame_whom_it_hits() {
+fn an_interrupt_does_not_blame_the_thread_that_it_hits() {
     let hit = |doing: Doing, context: Context, call: &str, thing: Thing| {
         let story = story().work(1, 0, 100, Work::Request).woken(1, 0, 100, 2, doing, context);
         let mut story = story.call(1, 0, 101, call, thing).ran(2, 0, 200, 0);
