@@ -32,7 +32,8 @@ def command(
 ) -> int:
     """Say what is wrong: print every rule that fired, the most severe first, with its figures.
 
-    The output also says which rules could not be judged. docs/findings.md and the table finding_rule document the rules: the
+    The output also says which rules could not be judged; --explain adds why, what each finding means, what to look at next, and
+    the query behind its figures. docs/findings.md and the table finding_rule document the rules: the
     condition, the meaning, what to look at next. --format csv, json, arrow and parquet write the view finding; standard
     error then says what was not judged. The exit code is 0 even if there are findings; --fail-on changes that. A rule that
     takes more memory or disk than there is ends the command with an error, after the others.

@@ -24,6 +24,12 @@ class Request(BaseRequest):
     rules: Annotated[bool, Option("List every rule: whether it could be judged, or why not.", flags=("--rules",))] = (
         False
     )
+    explain: Annotated[
+        bool,
+        Option(
+            "Say what each finding means, what to look at next, and what the other rules lack.", flags=("--explain",)
+        ),
+    ] = False
     limit: fields.Limit = None
     fmt: fields.Format = "table"
 
@@ -50,7 +56,7 @@ class Result(Rows):
             from perfcase.terminal.render import console
 
             page = Page(connection)
-            findings.write(page, in_full=True)
+            findings.write(page, in_full=request.explain)
             Printer(console(), self._case.words).blocks(page.sections[0].blocks)
             return
         super().write(output)

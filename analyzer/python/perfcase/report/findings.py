@@ -46,7 +46,7 @@ def _summary(page: Page, fired: int, in_full: bool) -> None:
     counted = f"{plural(len(judged), 'rule')} judged, {count(fired)} fired"
     if not in_full:
         page.line(f"{counted}; not judged: {', '.join(names)}" if names else counted, "quiet")
-        page.command("findings")
+        page.command("findings --explain")
         return
     page.line(counted, "quiet")
     lacking: dict[str, list[str]] = {}

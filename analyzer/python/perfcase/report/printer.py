@@ -60,6 +60,8 @@ class Printer:
             else:
                 if isinstance(block, Finding):
                     self._finding(block)
+                    if not block.advice:
+                        continue
                 line = Text(f"  ↳ {safe(command_of(block, self._file))}", style="dim")
                 self._console.print(line, soft_wrap=True)
 

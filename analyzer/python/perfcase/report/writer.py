@@ -20,6 +20,7 @@ from perfcase.report import (
     profile,
     quality,
     scheduler,
+    short,
     storage,
     syscalls,
     use,
@@ -29,16 +30,16 @@ from perfcase.report.page import Page
 from perfcase.report.printer import Printer
 
 SECTIONS = (
-    findings, host, checklist, use,
+    short, findings, host, checklist, use,
     scheduler, off_cpu, syscalls, locks, storage, interrupts, counters, profile,
     quality,
 )  # fmt: skip
-"""What is wrong; what it is; the first 60 seconds; utilization, saturation, errors; drilling down; how far to trust it."""
+"""What happened, in short; what is wrong; what it is; the first 60 seconds; utilization, saturation, errors; drilling down; how far to trust it."""
 
 VIEWS = (
     "view_coverage", "use_method", "cpu_summary", "disk_summary", "memory_summary", "net_summary", "scheduler_summary", "tcp_summary",
     "vm_summary", "process_summary", "thread_time", "run_queue_latency", "run_queue_latency_by_thread", "off_cpu_by_comm",
-    "off_cpu_by_stack", "off_wake_by_comm", "lock_wait_by_comm", "syscall_summary", "profile_summary", "page_cache_summary", "block_summary",
+    "off_cpu_by_stack", "off_wake_by_comm", "blame_by_comm", "syscall_error", "lock_wait_by_comm", "syscall_summary", "profile_summary", "page_cache_summary", "block_summary",
     "irq_time", "cpu_frequency_summary", "pmc_summary",
 )  # fmt: skip
 """Views that sections read, of those that take time or that several read: they are worked out once, and kept with the capture."""
@@ -59,11 +60,9 @@ def prepare(connection: duckdb.DuckDBPyConnection) -> None:
 
 def sections(connection: duckdb.DuckDBPyConnection, *, in_full: bool = False) -> Iterator[Section]:
     """Yield all sections; ``in_full``: the findings with what they mean and what to look at next."""
+    prepare(connection)
     page = Page(connection)
     for section in SECTIONS:
-        if section is SECTIONS[1]:
-            # After the findings: a reader has these to read meanwhile.
-            have_views(connection, VIEWS)
         if not page.has_view(getattr(section, "VIEW", "data_quality")):
             continue
         try:

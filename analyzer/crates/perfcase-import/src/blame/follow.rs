@@ -267,7 +267,7 @@ impl Known<'_> {
         }
         // A waker that slept itself at that moment was interrupted in its sleep: its CPU did it.
         let is_in_time = depth == 0 || piece.end <= limit;
-        if is_thread && is_in_time && self.did_itself(waker, piece) {
+        if is_thread && is_in_time && self.did_itself(waker, piece, thing) {
             return End::By(waker);
         }
         End::For(match kind {
@@ -301,14 +301,19 @@ impl Known<'_> {
     }
 
     /// Tells whether a waker woke a thread by its own doing: an interrupt hits any thread that is on the CPU.
-    fn did_itself(&self, waker: u32, piece: &Piece) -> bool {
+    fn did_itself(&self, waker: u32, piece: &Piece, thing: Thing) -> bool {
         match piece.context {
             Context::Task | Context::Unknown => true,
             Context::Hardirq => false,
             // A packet over loopback is delivered while its sender sends it.
             Context::Softirq => {
+                let can_be_socket = |thing: Thing| matches!(thing, Thing::Socket | Thing::Unknown);
                 let call = self.history.thread(waker).and_then(|thread| thread.call_at(piece.end.saturating_sub(1)));
-                call.is_some_and(|call| self.names.kind(call.name) == CallKind::Send)
+                piece.doing == Doing::Sleeping
+                    && can_be_socket(thing)
+                    && call.is_some_and(|call| {
+                        self.names.kind(call.name) == CallKind::Send && can_be_socket(self.thing(call.descriptor))
+                    })
             }
         }
     }

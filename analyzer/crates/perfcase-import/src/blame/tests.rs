@@ -208,6 +208,13 @@ fn an_interrupt_does_not_blame_the_thread_that_it_hits() {
     assert_eq!(hit(Sleeping, Hardirq, "nanosleep", Thing::Unknown), [(Cause::Sleep, 1)]);
     assert_eq!(hit(Sleeping, Hardirq, "read", Thing::Pipe), [(Cause::Interrupt, 1)]);
     assert_eq!(hit(Sleeping, Task, "recvfrom", Thing::Socket), [(Cause::Running, 2)]);
+    // A disk's interrupt hits a thread that writes a file, or that sends.
+    let hit = story().work(1, 0, 100, Work::Request).woken(1, 0, 100, 2, DiskSleep, Softirq);
+    let hit = hit.call(1, 0, 101, "read", Thing::Unknown).ran(2, 0, 200, 0).call(2, 90, 110, "sendto", Thing::Socket);
+    assert_eq!(hit.blame(1), [(0, 100, Cause::Disk, 1, 0)]);
+    let hit = story().work(1, 0, 100, Work::Request).woken(1, 0, 100, 2, Sleeping, Softirq);
+    let hit = hit.call(1, 0, 101, "read", Thing::Socket).ran(2, 0, 200, 0).call(2, 90, 110, "write", Thing::File);
+    assert_eq!(hit.blame(1), [(0, 100, Cause::Network, 1, 0)]);
     // A sender over loopback wakes within its call.
     let sent = story()
         .work(1, 0, 100, Work::Call)

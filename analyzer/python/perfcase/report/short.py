@@ -1,0 +1,116 @@
+"""In short: who had the CPUs, who waited for what, what failed. One screen that says enough where no rule fires."""
+
+from __future__ import annotations
+
+from perfcase.report.document import Column
+from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page, Row
+
+TITLE = "In short"
+
+_TOP = 4
+_WAITS = 6
+_IDLE = ("sleep", "no_work", "open", "interrupt", "stopped", "not_recorded", "not_followed")
+"""Causes of waits that are nobody's fault, or that nobody knows."""
+_KERNEL = "comm NOT SIMILAR TO '(kworker|ksoftirqd|migration|rcu|jbd2|kswapd|kcompactd|khugepaged).*'"
+
+_PROCESSES = {
+    "comm": Column("who had the CPUs", left=True, limit=24),
+    "pid": Column("pid", link="process"),
+    "cpu_ns": Column("CPU time", "ns"),
+    "cpu_ratio": Column("of one CPU", "ratio"),
+    "run_queue_ns": Column("waited for a CPU", "ns"),
+}
+_THREADS = {
+    "comm": Column("who had the CPUs", left=True, limit=24),
+    "on_cpu_ns": Column("CPU time", "ns"),
+    "run_queue_ns": Column("waited for a CPU", "ns"),
+}
+_CAUSES = {
+    "comm": Column("who waited", left=True, limit=18),
+    "work": Column("with", left=True),
+    "due": Column("for", left=True, limit=60),
+    "call": Column("in", left=True),
+    "wait_ns": Column("time", "ns"),
+    "wait_ratio": Column("of its waits", "ratio"),
+    "wait_max_ns": Column("longest", "ns"),
+}
+_ERRORS = {
+    "process": Column("what failed", left=True, limit=24),
+    "name": Column("call", left=True),
+    "errno_name": Column("error", left=True),
+    "error_count": Column("times", "count"),
+    "error_ratio": Column("of its calls", "ratio"),
+    "on": Column("on", left=True, limit=40),
+}
+_USUAL_ERRORS = (
+    "EAGAIN",
+    "EINTR",
+    "EINPROGRESS",
+    "ENOENT",
+    "ERESTARTSYS",
+    "ETIMEDOUT",
+    "ERESTARTNOHAND",
+    "ERESTART_RESTARTBLOCK",
+    "ENOTTY",
+)
+"""Errors that programs meet all the time and handle (errno(3), and what the kernel keeps for itself)."""
+
+
+_NOT_THE_RECORDERS = "(process IN (SELECT comm FROM recorder_thread WHERE comm IS NOT NULL)) IS NOT TRUE"
+
+
+def write(page: Page) -> None:
+    _cpus(page)
+    _waits(page)
+    _failures(page)
+
+
+def _cpus(page: Page) -> None:
+    rows = page.select("process_summary", where="NOT is_recorder AND cpu_ns > 0", order="cpu_ns DESC, pid", limit=_TOP)
+    if rows:
+        page.table(_PROCESSES, rows)
+        page.source("process_summary")
+        return
+    rows = page.select("thread_time", where=NOT_THE_RECORDERS_NAME, order="on_cpu_ns DESC, comm", limit=_TOP)
+    if rows:
+        page.table(_THREADS, rows)
+        page.source("thread_time")
+    else:
+        page.line("nobody recorded who had the CPUs", "quiet")
+
+
+def _waits(page: Page) -> None:
+    idle = ", ".join(f"'{cause}'" for cause in _IDLE)
+    known = f"cause NOT IN ({idle}) AND {NOT_THE_RECORDERS_NAME} AND {_KERNEL} AND wait_ns >= 1000000"
+    rows = page.select("blame_by_comm", where=known, order="wait_ns DESC, comm, cause, on_comm", limit=_WAITS)
+    if rows:
+        page.table(_CAUSES, [{**row, "due": due(row)} for row in rows])
+        page.source("blame_by_comm")
+    elif page.has_rows("thread_time"):
+        page.line("no thread waited a millisecond for anything but work", "quiet")
+
+
+def _failures(page: Page) -> None:
+    usual = ", ".join(f"'{error}'" for error in _USUAL_ERRORS)
+    rows = page.select(
+        "syscall_error",
+        where=f"errno_name NOT IN ({usual}) AND {_NOT_THE_RECORDERS}",
+        order="error_count DESC, process, name",
+        limit=3,
+    )
+    if rows:
+        page.table(_ERRORS, [{**row, "on": row["peer"] or row["target"] or row["kind"] or ""} for row in rows])
+        page.source("syscall_error")
+
+
+def due(row: Row) -> str:
+    """Return what a wait of blame_by_comm is due to, in words."""
+    on, target = row["on_comm"] or "an unknown thread", row["on_target"]
+    return {
+        "running": f"{on}, which ran" + (f" (in {row['on_call']})" if row["on_call"] else ""),
+        "cpu_taken": f"a CPU that {on} had",
+        "cpu_idle": f"an idle CPU: the wake-up of {on}, a quota or a mask",
+        "disk": f"{target or 'a block device'}" + ("" if on == row["comm"] else f", by {on}"),
+        "network": f"data from {target or 'another end'}" + ("" if on == row["comm"] else f", by {on}"),
+        "timeout": f"{target or 'nothing that came'}, in vain" + ("" if on == row["comm"] else f", by {on}"),
+    }.get(row["cause"], row["cause"])
