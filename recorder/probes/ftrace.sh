@@ -21,13 +21,20 @@ list_events() {
 	done <"$home/events.list"
 }
 
-# Keeps the events (stdin) that this kernel has; perf asks for them by the same files.
+# Keeps the events (stdin) that this kernel has, the first of those with | between them; perf asks for them by the same files.
 tracefs_existing() {
 	find_tracefs
-	while read -r event; do
-		[ -n "$tracefs" ] && [ -e "$tracefs/events/${event%%:*}/${event#*:}/id" ] && echo "$event"
+	while read -r events_left; do
+		while [ -n "$tracefs" ] && [ -n "$events_left" ]; do
+			event=${events_left%%"|"*}
+			events_left=${events_left#"$event"}
+			events_left=${events_left#"|"}
+			if [ -e "$tracefs/events/${event%%:*}/${event#*:}/id" ]; then
+				echo "$event"
+				break
+			fi
+		done
 	done
-	return 0
 }
 
 probe_ftrace_check() {

@@ -454,8 +454,11 @@ int stack_budget_begin_switches(const struct stack_budget *budget)
 
 int stack_budget_begin(const struct stack_budget *budget)
 {
-	int error = attach("sched:sched_wakeup", budget->wakeups);
+	/* in the waker; sched_wakeup, which Linux before 4.3 has only, may be in an interrupt on the CPU of the woken thread */
+	int error = attach("sched:sched_waking", budget->wakeups);
 
+	if (error == ENOENT)
+		error = attach("sched:sched_wakeup", budget->wakeups);
 	if (!error)
 		error = attach("sched:sched_wakeup_new", budget->wakeups);
 	return error || budget->returns < 0 ? error : attach_raw("sys_exit", budget->returns);

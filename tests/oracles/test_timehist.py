@@ -60,7 +60,9 @@ SELECT
     -- perf knows a wait only between two switches of the thread: not before its first, however early it was woken.
     CASE WHEN n.run = 0 AND NOT bool_or(state NOT IN ('running', 'runnable')) THEN 0
         ELSE coalesce(sum(n.duration_ns) FILTER (state <> 'running'), 0)::BIGINT // 1000 END AS wait_us,
-    coalesce(sum(n.duration_ns) FILTER (state = 'runnable'), 0)::BIGINT // 1000 AS delay_us,
+    -- perf forgets a sched_waking that finds the thread on the way off its CPU: for us, it slept 0 ns then.
+    CASE WHEN bool_or(n.duration_ns = 0 AND state NOT IN ('running', 'runnable')) THEN 0
+        ELSE coalesce(sum(n.duration_ns) FILTER (state = 'runnable'), 0)::BIGINT // 1000 END AS delay_us,
     max(n.duration_ns) FILTER (state = 'running') // 1000 AS run_us
 FROM capture AS c, numbered AS n JOIN thread AS t USING (utid)
 GROUP BY n.utid, n.run, t.tid

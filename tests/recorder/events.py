@@ -16,7 +16,7 @@ from tests.recorder.support import helper
 MMAP, LOST, COMM, EXIT, FORK, SAMPLE, MMAP2 = 1, 2, 3, 4, 7, 9, 10
 KERNEL = 0xFFFFFFFF
 """The pid of the kernel's mappings."""
-SCHEDULER = ("sched:sched_switch", "sched:sched_wakeup", "sched:sched_wakeup_new")
+SCHEDULER = ("sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new")
 TRAILER_BYTES = 32
 """What each record but a sample ends in: pid and tid, time, CPU, number of the event."""
 

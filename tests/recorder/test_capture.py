@@ -172,7 +172,7 @@ def test_perf_samples_tracepoints_one_by_one(capture: Capture, tmp_path: Path) -
     events = subprocess.run(["perf", "evlist", "-v", "-i", data], capture_output=True, text=True, check=True).stdout
     lines = [line for line in events.splitlines() if line.startswith("sched:")]
     if any("sched_switch" in word for word in command):
-        assert [line.split(":")[1] for line in lines] == ["sched_switch", "sched_wakeup", "sched_wakeup_new"]
+        assert [line.split(":")[1] for line in lines] == ["sched_switch", "sched_waking", "sched_wakeup_new"]
     for line in lines:
         assert "{ sample_period, sample_freq }: 1," in line
         assert "freq: 1" not in line.replace("sample_freq }: 1", "")

@@ -4,7 +4,7 @@
 -- caveat: SET VARIABLE critical_path_utid = 7 chooses the thread; by default, it is the one with the most time on a CPU
 -- caveat: wall time is from the thread's creation or the capture's beginning to its end or the capture's
 -- caveat: wakers are followed over at most 20 threads; SET VARIABLE critical_path_depth = 50 changes that
--- caveat: if an interrupt did the wakeup, the thread that it interrupted looks like the waker; the idle task as waker (a device, a timer) is not followed: the segment is the sleep
+-- caveat: if an interrupt did the wakeup, the thread that it interrupted looks like the waker; the idle task as waker (a device, a timer, or the true one is not known as sched_waking was not recorded) is not followed: the segment is the sleep
 -- diff no: the path of one thread in one recording; off_wake adds such waits up by name
 -- keys: ts_ns
 -- column duration_ns [ns]: length of the segment

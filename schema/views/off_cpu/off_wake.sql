@@ -3,6 +3,7 @@
 -- source: followed_state, thread, thread_name, stack_folded, recorder_thread
 -- caveat: off_cpu_ns runs until the thread is on a CPU again, as bcc's offwaketime counts it; sleep_ns only until the wakeup
 -- caveat: sleeps whose wakeup is not in the capture have a NULL waker
+-- caveat: without sched_waking, the waker of a thread that was woken on an idle CPU is the idle task (Linux 5.8 and later)
 -- diff by: comm, waker_comm
 -- diff sum: off_cpu_ns, sleep_count
 -- diff max: off_cpu_max_ns

@@ -3,6 +3,7 @@
 -- source: off_wake, recorder_thread
 -- caveat: the waker of a wakeup by an interrupt is the interrupted thread: swapper if the CPU was idle
 -- caveat: sleeps whose wakeup is not in the capture have a NULL waker; off_wake has the callchains
+-- caveat: without sched_waking, the waker of a thread that was woken on an idle CPU is the idle task (Linux 5.8 and later)
 -- diff no: off_wake is compared, by the same names
 -- as in off_wake: comm
 -- column is_kernel_thread: whether their callchains begin where those of kernel threads do; false without a callchain

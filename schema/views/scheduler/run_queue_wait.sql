@@ -1,7 +1,7 @@
 -- run_queue_wait: every wait of a thread for a CPU, with the CPU that it left and the one that it got
 -- grain: a wait: from a wakeup, or from losing the CPU, until the thread runs
 -- source: followed_state, thread, thread_name
--- caveat: a wait after a wakeup begins with sched_waking where it was recorded, else with sched_wakeup, which comes some µs later
+-- caveat: a wait after a wakeup begins with sched_waking where it was recorded, else with sched_wakeup, which comes some µs later: on an idle CPU, after the time that it takes to wake up
 -- caveat: if switches were lost, the wait ends with the first known switch on its CPU, as in perf sched timehist
 -- diff no: events; run_queue_latency_by_thread adds them up
 -- keys: ts_ns

@@ -21,6 +21,8 @@ WAKEUP = re.compile(r"^comm=(?P<comm>.*) pid=(?P<pid>\d+) prio=-?\d+ (?:success=
 MIGRATION = re.compile(
     r"^comm=(?P<comm>.*) pid=(?P<pid>\d+) prio=-?\d+ orig_cpu=(?P<from>\d+) dest_cpu=(?P<to>\d+)\s*$"
 )
+EARLY_NS = 100_000
+"""The most from sched_waking to the end of a run in which the waker finds the thread on the way off its CPU."""
 WAKEUPS = ("sched_waking", "sched_wakeup", "sched_wakeup_new")
 
 
@@ -80,6 +82,8 @@ def events(text: str) -> list[Event]:
 class _Thread:
     out: Event | None = None
     wake: Event | None = None
+    last: Event | None = None
+    early: Event | None = None
     runs: bool = False
 
 
@@ -96,15 +100,19 @@ def histories(rows: list[Event]) -> Iterator[Wait | Sleep]:
                 threads[came] = _Thread(runs=True)
             if gone:
                 is_dead = event.fields["prev_state"][0] in "XZ"
-                threads[gone] = _Thread() if is_dead else _Thread(out=event)
+                last = threads.get(gone, _Thread()).last
+                early = last if last is not None and event.time_ns - last.time_ns <= EARLY_NS else None
+                threads[gone] = _Thread() if is_dead else _Thread(out=event, early=early)
         elif event.name in WAKEUPS and not (uses_waking and event.name == "sched_wakeup"):
             thread = threads.setdefault(int(event.fields["pid"]), _Thread())
+            if event.name == "sched_waking":
+                thread.last = event
             if not thread.runs and thread.wake is None:
                 thread.wake = event
 
 
 def _back(tid: int, thread: _Thread, event: Event) -> Iterator[Wait | Sleep]:
-    out, wake = thread.out, thread.wake
+    out, wake = thread.out, thread.wake or thread.early
     waker = None if wake is None or wake.tid < 0 else wake.tid
     if out is not None and out.fields["prev_state"].startswith("R"):
         yield Wait(tid, out.time_ns, event.time_ns, "runnable_preempted", event.cpu, None)
@@ -112,7 +120,8 @@ def _back(tid: int, thread: _Thread, event: Event) -> Iterator[Wait | Sleep]:
     if out is not None:
         yield Sleep(tid, out, wake, event.time_ns)
     if wake is not None:
-        yield Wait(tid, wake.time_ns, event.time_ns, "runnable", event.cpu, waker)
+        start_ns = wake.time_ns if out is None else max(wake.time_ns, out.time_ns)
+        yield Wait(tid, start_ns, event.time_ns, "runnable", event.cpu, waker)
 
 
 def twice_on(rows: list[Event]) -> set[int]:

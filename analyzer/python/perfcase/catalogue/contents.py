@@ -9,7 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from perfcase.catalogue.formula import formulas
 from perfcase.catalogue.needs import view_needs
@@ -29,7 +29,7 @@ from perfcase.catalogue.views import comment, describe, load_views
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
-VERSION = 5
+VERSION = 6
 """Raise it when this module says other things than before of the same schema: then case.duckdb is written again."""
 
 Rows = list[dict[str, Any]]
@@ -159,20 +159,37 @@ def is_tracepoint(table: Table) -> bool:
     return bool(tomllib.loads(table.path.read_text(encoding="utf-8")).get("tracepoint"))
 
 
-def default_events() -> dict[str, tuple[list[str], str, str]]:
-    """Return tracepoints that the recorder knows: by name, the sources, the full name and the group that it is asked for with."""
+class Recorded(NamedTuple):
+    """What the recorder's list says of a tracepoint."""
+
+    full: str
+    """System and event."""
+    group: str
+    """The group that it is asked for with; empty if it is recorded by default."""
+    rather: str
+    """The event that is recorded instead where the kernel has it; empty if none is."""
+    sources: list[str]
+
+
+def default_events() -> dict[str, Recorded]:
+    """Return tracepoints that the recorder knows, by the name of the event."""
     path = package_data("recorder") / "events.list"
-    found: dict[str, tuple[list[str], str, str]] = {}
+    found: dict[str, Recorded] = {}
     lines = re.findall(r"^(perf|ftrace)[ \t]+(\S+)[ \t]*(\S*)", path.read_text(encoding="utf-8"), re.MULTILINE)
-    for tool, full, group in lines:
-        found.setdefault(full.partition(":")[2], ([], full, group))[0].append(tool)
+    for tool, choice, group in lines:
+        rather = ""
+        for full in choice.split("|"):
+            found.setdefault(full.partition(":")[2], Recorded(full, group, rather, [])).sources.append(tool)
+            rather = rather or full
     return found
 
 
-def _of_tracepoint(name: str, events: Mapping[str, tuple[list[str], str, str]]) -> dict[str, Any]:
+def _of_tracepoint(name: str, events: Mapping[str, Recorded]) -> dict[str, Any]:
     if name in events:
-        sources, full, group = events[name]
+        full, group, rather, sources = events[name]
         asked = f"perfcase-record --with {group} takes {full}" if group else f"perfcase-record takes {full} by default"
+        if rather:
+            asked += f" where the kernel has no {rather}"
         how = f"{asked}, with tracefs; by hand: trace-cmd record -e {full}"
         return {"sources": sources, "how": how}
     how = (

@@ -161,6 +161,7 @@ export interface Columns {
   sched_migrate_task: { ts_ns: Whole; cpu: number; utid: number; source_id: number; stack_id: number; comm: string; pid: number; prio: number; orig_cpu: number; dest_cpu: number };
   sched_switch: { ts_ns: Whole; cpu: number; utid: number; source_id: number; stack_id: number; prev_comm: string; prev_pid: number; prev_prio: number; prev_state: Whole; next_comm: string; next_pid: number; next_prio: number };
   sched_wakeup: { ts_ns: Whole; cpu: number; utid: number; source_id: number; stack_id: number; comm: string; pid: number; prio: number; target_cpu: number };
+  sched_waking: { ts_ns: Whole; cpu: number; utid: number; source_id: number; stack_id: number; comm: string; pid: number; prio: number; target_cpu: number };
   scheduler_summary: { on_cpu_ns: Whole; run_queue_ns: Whole; run_queue_ratio: number; cpu_ns: Whole; unclaimed_ns: Whole; unclaimed_ratio: number };
   slow_syscalls: { ts_ns: Whole; known_ns: Whole; utid: number; tid: number; pid: number; comm: string; name: string; fd: number; args: (Whole | null)[]; ret: Whole; errno_name: string; cut_at: string; stack: string };
   slow_wakeups: { ts_ns: Whole; wait_ns: Whole; utid: number; tid: number; pid: number; comm: string; state: string; cpu: number; waker_utid: number; waker_tid: number; waker_comm: string; previous_utid: number; previous_tid: number; previous_comm: string; blocker_utid: number; blocker_tid: number; blocker_comm: string; blocker_ns: Whole; blocker_ratio: number; is_open: boolean };

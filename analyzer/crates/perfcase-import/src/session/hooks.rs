@@ -37,7 +37,7 @@ impl Session {
                     pid_of(pid, payload).and_then(|pid| self.model.threads.of_tid(pid)).filter(|&utid| utid != 0);
                 if let Some(moved) = moved {
                     let cpu = cpu.read(payload).and_then(|cpu| u32::try_from(cpu).ok());
-                    self.timelines.of(source).sched.moved(clock, moved, cpu);
+                    self.timelines.of(source).sched.moved(clock, moved, cpu, utid);
                 }
             }
             Hook::SysEnter { number, args, is_typed } => {

@@ -63,7 +63,7 @@ fn at_random(seed: u64, (with_moves, lost): (bool, u64), block: usize, folder: &
                 });
             }
             _ if with_moves => {
-                recorded.sched.moved(clock_ns, thread, Some(cpu));
+                recorded.sched.moved(clock_ns, thread, Some(cpu), None);
                 recorded.moves.push((clock_ns, thread, cpu));
             }
             _ => {}

@@ -68,6 +68,51 @@ pub(crate) struct Wakeup {
     pub context: Context,
 }
 
+/// Who woke a thread, and when.
+#[derive(Clone, Copy)]
+struct Wake {
+    at: i64,
+    waker: u32,
+    waker_name: NameId,
+    waker_cpu: u32,
+    waker_stack: u32,
+    waker_context: Context,
+}
+
+impl Wake {
+    const NONE: Wake = Wake {
+        at: NO_TIME,
+        waker: NONE,
+        waker_name: NONE,
+        waker_cpu: NONE,
+        waker_stack: NONE,
+        waker_context: Context::Unknown,
+    };
+
+    fn of(wakeup: &Wakeup) -> Wake {
+        let (waker, waker_name) = wakeup.waker.unwrap_or((NONE, NONE));
+        Wake {
+            at: wakeup.clock_ns,
+            waker,
+            waker_name,
+            waker_cpu: wakeup.cpu.unwrap_or(NONE),
+            waker_stack: wakeup.stack.unwrap_or(NONE),
+            waker_context: wakeup.context,
+        }
+    }
+
+    /// Tells whether it came shortly before `at`.
+    fn is_just_before(&self, at: i64) -> bool {
+        self.at != NO_TIME && (0..=Sched::JUST_NS).contains(&at.saturating_sub(self.at))
+    }
+
+    /// Gives the interval with the waker that ended it.
+    fn ended(&self, interval: Interval) -> Interval {
+        let Wake { waker, waker_name, waker_cpu, waker_stack, waker_context, .. } = *self;
+        Interval { waker, waker_name, waker_cpu, waker_stack, waker_context, ..interval }
+    }
+}
+
 /// What is known about a thread, as long as it is not known to have left its CPU again.
 #[derive(Clone, Copy)]
 struct Thread {
@@ -76,13 +121,13 @@ struct Thread {
     out_cpu: u32,
     out_stack: u32,
     out_state: State,
-    woken: i64,
     woken_name: NameId,
-    waker: u32,
-    waker_name: NameId,
-    waker_cpu: u32,
-    waker_stack: u32,
-    waker_context: Context,
+    /// The first wakeup since it left its CPU.
+    wake: Wake,
+    /// The last sched_waking.
+    last: Wake,
+    /// The last sched_waking before it left its CPU, if it was on the way to that.
+    early: Wake,
 }
 
 const UNKNOWN: Thread = Thread {
@@ -91,22 +136,11 @@ const UNKNOWN: Thread = Thread {
     out_cpu: NONE,
     out_stack: NONE,
     out_state: State::Running,
-    woken: NO_TIME,
     woken_name: NONE,
-    waker: NONE,
-    waker_name: NONE,
-    waker_cpu: NONE,
-    waker_stack: NONE,
-    waker_context: Context::Unknown,
+    wake: Wake::NONE,
+    last: Wake::NONE,
+    early: Wake::NONE,
 };
-
-impl Thread {
-    /// Gives the interval with the waker that ended it.
-    fn woke(&self, interval: Interval) -> Interval {
-        let Thread { waker, waker_name, waker_cpu, waker_stack, waker_context, .. } = *self;
-        Interval { waker, waker_name, waker_cpu, waker_stack, waker_context, ..interval }
-    }
-}
 
 #[derive(Default)]
 pub(crate) struct Sched {
@@ -129,6 +163,11 @@ pub(crate) struct Sched {
 }
 
 impl Sched {
+    /// The most ns from sched_waking to what the same wakeup does next: the thread may be on the way off its CPU, where it
+    /// is taken into a run queue then, and the waker may choose another run queue. The host of a virtual machine may take
+    /// the CPU away meanwhile; then they are not seen as one.
+    const JUST_NS: i64 = 100_000;
+
     /// Gives the figures by which the source is chosen, except those that only others know.
     pub(super) fn quality(&self) -> Quality {
         Quality {
@@ -145,9 +184,14 @@ impl Sched {
         self.threads.get(utid as usize).is_some_and(|thread| thread.out != NO_TIME)
     }
 
-    /// Notes that a thread was moved to the run queue of another CPU; `None` if the event names none.
+    /// Notes that a thread was moved by `mover` to the run queue of another CPU; `None` if the event names none.
     #[inline]
-    pub(crate) fn moved(&mut self, clock_ns: i64, utid: Utid, cpu: Option<u32>) {
+    pub(crate) fn moved(&mut self, clock_ns: i64, utid: Utid, cpu: Option<u32>, mover: Option<Utid>) {
+        // The waker chooses the run queue after sched_waking: the thread was never in the one where it was before.
+        let last = self.threads.get(utid as usize).map_or(Wake::NONE, |thread| thread.last);
+        if last.is_just_before(clock_ns) && mover == Some(last.waker) {
+            self.queue.moved(last.at, utid, cpu);
+        }
         self.queue.moved(clock_ns, utid, cpu);
     }
 
@@ -203,15 +247,15 @@ impl Sched {
         if self.has_waking && wakeup.kind == WakeKind::Wakeup {
             return;
         }
+        let wake = Wake::of(&wakeup);
         let thread = self.thread(wakeup.woken);
         // The first wakeup ends the sleep. Later wakeups find the thread awake.
-        if thread.woken == NO_TIME {
-            thread.woken = wakeup.clock_ns;
+        if thread.wake.at == NO_TIME {
+            thread.wake = wake;
             thread.woken_name = wakeup.woken_name;
-            (thread.waker, thread.waker_name) = wakeup.waker.unwrap_or((NONE, NONE));
-            thread.waker_cpu = wakeup.cpu.unwrap_or(NONE);
-            thread.waker_stack = wakeup.stack.unwrap_or(NONE);
-            thread.waker_context = wakeup.context;
+        }
+        if wakeup.kind == WakeKind::Waking {
+            thread.last = wake;
         }
     }
 
@@ -229,13 +273,14 @@ impl Sched {
         let before = self.cpus[index].replace((switch.clock_ns, switch.next));
         let state = State::of(switch.prev_state);
         let stack = switch.stack.unwrap_or(NONE);
+        let mut start = NO_TIME;
         if let Some((since, expected)) = before {
-            let mut start = since;
+            start = since;
             if switch.prev != 0 {
                 let thread = *self.thread(switch.prev);
                 let is_missing = expected != switch.prev || thread.out > since;
                 if is_missing {
-                    start = since.max(thread.out).max(thread.woken).min(switch.clock_ns);
+                    start = since.max(thread.out).max(thread.wake.at).min(switch.clock_ns);
                 }
                 self.doubtful += u64::from(is_missing && start == since);
                 self.settle_wait(switch.prev, start, is_missing && start > since, Some(switch.cpu));
@@ -269,7 +314,11 @@ impl Sched {
             }
             self.push(run);
         }
-        *self.thread(switch.prev) = Thread {
+        let thread = self.thread(switch.prev);
+        let is_early = thread.last.at > start && thread.last.is_just_before(switch.clock_ns);
+        let early = if is_early { thread.last } else { Wake::NONE };
+        *thread = Thread {
+            early,
             out: switch.clock_ns,
             out_name: switch.prev_name,
             out_cpu: switch.cpu,
@@ -295,31 +344,35 @@ impl Sched {
             is_open: ran_cpu.is_none(),
             ..Interval::UNKNOWN
         };
+        let out = (thread.out != NO_TIME && thread.out <= came).then_some(thread.out);
+        let is_woken = thread.wake.at != NO_TIME && thread.wake.at <= came;
+        // Who sleeps until it runs was woken. If not since it left its CPU, the waker saw it on the way there.
+        let is_early = !is_woken && out.is_some() && ran_cpu.is_some() && thread.early.at != NO_TIME;
+        let wake = if is_early { thread.early } else { thread.wake };
+        let woken = (is_woken || is_early).then_some(wake.at);
         let wait = |start: i64, state: State| {
-            let woken_by = if state == State::Runnable { thread.waker } else { NONE };
+            let woken_by = if state == State::Runnable { wake.waker } else { NONE };
             Interval { woken_by, ran_cpu: ran_cpu.unwrap_or(NONE), ..interval(start, came, state) }
         };
-        let woken = (thread.woken != NO_TIME && thread.woken <= came).then_some(thread.woken);
-        let out = (thread.out != NO_TIME && thread.out <= came).then_some(thread.out);
         let wants_cpu = thread.out_state == State::Preempted;
         match (out, woken) {
             (Some(_), _) if thread.out_state == State::Dead => {}
             (Some(out), Some(woken)) if is_bound && !wants_cpu && woken > out => {
-                self.push(thread.woke(interval(out, woken, thread.out_state)));
+                self.push(wake.ended(interval(out, woken, thread.out_state)));
             }
             _ if is_bound => {}
             (Some(out), _) if wants_cpu => self.push(wait(out, thread.out_state)),
             (Some(out), Some(woken)) => {
                 let ran = if ran_cpu.is_none() { NO_TIME } else { came };
                 let sleep = interval(out, woken.max(out), thread.out_state);
-                self.push(Interval { ran, is_open: false, ..thread.woke(sleep) });
+                self.push(Interval { ran, is_open: false, ..wake.ended(sleep) });
                 self.push(wait(woken.max(out), State::Runnable));
             }
             (Some(out), None) => self.push(interval(out, came, thread.out_state)),
             // A new thread, or one that slept since before the capture: only the wait for a CPU is known.
             (None, Some(woken)) => {
                 let wait = Interval { name: thread.woken_name, ..wait(woken, State::Runnable) };
-                self.push(thread.woke(wait));
+                self.push(wake.ended(wait));
             }
             (None, None) => {}
         }

@@ -137,6 +137,63 @@ fn with_sched_waking_the_later_sched_wakeup_adds_nothing() {
     assert!(closed(&sched).contains(&(1, State::Runnable, 40, 50)));
 }
 
+/// The thread 1 of a capture in which it is woken at these times. It leaves its CPU at 200 µs and again at 400 µs.
+fn woken_at(times_ns: &[i64]) -> Vec<(State, i64, i64, u32)> {
+    let mut sched = Sched::default();
+    let mut wakings = times_ns.iter().zip(11..).peekable();
+    let switches = [(50_000, 0, 1), (200_000, 1, 0), (300_000, 0, 1), (400_000, 1, 0)];
+    for (clock_ns, prev, next) in switches {
+        while let Some((&at, waker)) = wakings.next_if(|&(&at, _)| at < clock_ns) {
+            wake(&mut sched, at, WakeKind::Waking, 1, waker);
+        }
+        switch(&mut sched, clock_ns, 0, prev, S, next);
+    }
+    let of_1 = sched.intervals.iter().filter(|interval| interval.utid == 1);
+    of_1.filter(|i| i.end >= 200_000 && i.start < 300_000).map(|i| (i.state, i.start, i.end, i.waker)).skip(1).collect()
+}
+
+#[test]
+fn a_thread_may_be_woken_on_the_way_off_its_cpu() {
+    use State::*;
+    let early = |waker: u32| vec![(Sleeping, 200_000, 200_000, waker), (Runnable, 200_000, 300_000, NONE)];
+    assert_eq!(woken_at(&[40_000, 197_000]), early(12));
+    assert_eq!(woken_at(&[110_000, 197_000, 199_000]), early(13), "the last one that found it awake");
+    let later = vec![(Sleeping, 200_000, 290_000, 12), (Runnable, 290_000, 300_000, NONE)];
+    assert_eq!(woken_at(&[197_000, 290_000]), later, "the first one found it awake, and it slept after that");
+    let unknown = vec![(Sleeping, 200_000, 300_000, NONE)];
+    assert_eq!(woken_at(&[40_000, 90_000]), unknown, "too long before");
+    assert_eq!(woken_at(&[40_000]), unknown, "that one ended the sleep before");
+}
+
+#[test]
+fn a_sleep_that_lasts_is_not_ended_by_an_earlier_sched_waking() {
+    let mut sched = Sched::default();
+    switch(&mut sched, 0, 0, 0, 0, 1);
+    wake(&mut sched, 7, WakeKind::Waking, 1, 2);
+    switch(&mut sched, 10, 0, 1, S, 0);
+    sched.settle_open(100, |_| None, |utid| utid);
+    let of_1: Vec<_> = sched.intervals.iter().filter(|i| i.utid == 1).map(|i| (i.state, i.start, i.end)).collect();
+    assert_eq!(of_1, [(State::Running, 0, 10), (State::Sleeping, 10, 100)]);
+}
+
+#[test]
+fn a_wait_begins_in_the_run_queue_that_the_waker_chose() {
+    let queue_of = |mover: Utid, moved_ns: i64| {
+        let mut sched = Sched::default();
+        switch(&mut sched, 0, 0, 0, 0, 1);
+        switch(&mut sched, 10, 0, 1, S, 3);
+        wake(&mut sched, 1_000, WakeKind::Waking, 1, 2);
+        sched.moved(moved_ns, 1, Some(4), Some(mover));
+        switch(&mut sched, 500_000, 4, 0, 0, 1);
+        switch(&mut sched, 600_000, 4, 1, S, 0);
+        let wait = sched.intervals.iter().find(|interval| interval.state == State::Runnable).unwrap();
+        (wait.start, wait.queue_cpu)
+    };
+    assert_eq!(queue_of(2, 2_000), (1_000, 4));
+    assert_eq!(queue_of(3, 2_000), (1_000, 0), "another thread moves it later");
+    assert_eq!(queue_of(2, 300_000), (1_000, 0), "the waker moves it later, for the load");
+}
+
 #[test]
 fn what_the_end_cuts_is_open() {
     let mut sched = Sched::default();
