@@ -126,6 +126,12 @@ pub(crate) struct Sched {
 }
 
 impl Sched {
+    /// A timeline whose bursts join their runs after so many new ones.
+    #[cfg(test)]
+    pub(super) fn joining_after(runs: usize) -> Sched {
+        Sched { bursts: Bursts::joined_after(runs), ..Sched::default() }
+    }
+
     /// Gives the figures by which the source is chosen, except those that only others know.
     pub(super) fn quality(&self) -> Quality {
         Quality {
@@ -273,6 +279,11 @@ impl Sched {
             out_state: state,
             ..UNKNOWN
         };
+        if self.bursts.is_full() {
+            let asleep = (0..).zip(&self.threads).filter(|(_, thread)| thread.out_state.is_sleep());
+            let end_of = |thread: &Thread| (thread.woken != NO_TIME).then(|| thread.woken.max(thread.out));
+            self.bursts.join(switch.clock_ns, asleep.map(|(utid, thread)| (utid, thread.out, end_of(thread))));
+        }
     }
 
     /// Writes what the thread did from when it left its CPU until `came`, when it got `ran_cpu`, or when the capture
