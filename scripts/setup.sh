@@ -101,12 +101,13 @@ install_python_packages() {
     # shellcheck disable=SC2046 # a list of names
     cat $(requirements) >"$stamp.new"
     cmp -s "$stamp.new" "$stamp" && return 0
-    # uv takes a fifth of pip's time. What only pip is configured for (a mirror, a certificate) pip gets.
+    # uv takes a fifth of pip's time. What only pip is configured for (a mirror, a certificate) pip gets. Both compile the packages:
+    # where Python may write no bytecode, each command would compile what it loads again, which takes longer than most commands.
     sed -n '/^uv==/,/[^\\]$/p' requirements-build.txt >"$stamp.uv"
     pip_install --require-hashes -r "$stamp.uv"
     # shellcheck disable=SC2046
     set -- --require-hashes $(requirements | sed 's/[^ ][^ ]*/-r &/g')
-    "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" "$@" 2>/dev/null || pip_install "$@"
+    "$venv/bin/uv" pip install --quiet --compile-bytecode --python "$venv/bin/python" "$@" 2>/dev/null || pip_install "$@"
     mv "$stamp.new" "$stamp"
 }
 

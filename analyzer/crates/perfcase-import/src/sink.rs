@@ -70,6 +70,13 @@ impl Sink {
         }
     }
 
+    /// Hands the rows of `sample_detail` to the writer: with copies of stacks few are many bytes.
+    pub(crate) fn flush_details(&mut self) {
+        let table = &mut self.tables.sample_detail;
+        let (name, columns) = (table.name().to_string(), table.take());
+        self.write_later(&name.clone(), Box::new(move || tables::batch(&name, columns)));
+    }
+
     /// Queues rows of a table. The writer's thread makes them.
     pub(crate) fn write_later(&mut self, table: &str, build: Build) {
         if let Err(failure) = self.writer.write(table, build) {

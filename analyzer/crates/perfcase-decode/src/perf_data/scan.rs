@@ -294,6 +294,7 @@ impl Scanner<'_> {
             return Some(at + size);
         }
         let (header, body) = record_at(file, at, self.out.order)?;
+        super::recording::fetch_ahead(file, at, header.size.into());
         let mut next = at + usize::from(header.size);
         if header.kind < kind::FIRST_USER && kind::name(header.kind).is_some() {
             // The kernel pads its records to 8 bytes: another size is damage.

@@ -2,25 +2,52 @@
 //!
 //! A burst is a run with the waits before it. A wait is followed to what its waker did meanwhile: its bursts from one number
 //! to another. Both numbers are known when the wait is: the sleeper leaves a CPU later than it was woken.
+//!
+//! So of a run only its number is asked, at the moments when a sleep began or ended. The beginnings of the sleeps that go on are
+//! known, and other moments are still to come. Runs with no such moment between them become one: the memory grows with the
+//! number of sleeps that go on, not with the length of the capture.
 
 use super::interval::{Interval, NONE, State};
 use crate::model::{NO_TIME, Utid};
+
+/// The number of new runs after which runs become one: 2 MiB.
+const RUNS: usize = 1 << 17;
 
 /// What a thread did until now.
 #[derive(Clone)]
 struct Track {
     /// The end of its last interval.
     end: i64,
-    /// The end of each run, in the order of time.
-    runs: Vec<i64>,
+    /// Its runs in the order of time, or several that nothing asks to tell apart as the last of them.
+    runs: Vec<Run>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Copy)]
+struct Run {
+    end: i64,
+    /// The number of runs until here, with this one.
+    count: u32,
+}
+
 pub(super) struct Bursts {
     tracks: Vec<Track>,
+    /// The number of new runs that still fit.
+    room: usize,
+    /// The least number of new runs after which runs become one.
+    least: usize,
+}
+
+impl Default for Bursts {
+    fn default() -> Self {
+        Bursts::joined_after(RUNS)
+    }
 }
 
 impl Bursts {
+    pub(super) fn joined_after(runs: usize) -> Self {
+        Bursts { tracks: Vec::new(), room: runs, least: runs }
+    }
+
     fn track(&mut self, utid: Utid) -> &mut Track {
         let index = utid as usize;
         if index >= self.tracks.len() {
@@ -39,7 +66,7 @@ impl Bursts {
             return;
         }
         let track = self.track(utid);
-        interval.burst = number(track.runs.len());
+        interval.burst = track.runs.last().map_or(0, |run| run.count);
         if track.end != NO_TIME && track.end != start {
             interval.gap = start.saturating_sub(track.end);
         }
@@ -47,7 +74,8 @@ impl Bursts {
         if end > begin {
             track.end = end;
             if interval.state == State::Running && !interval.is_open {
-                track.runs.push(end);
+                track.runs.push(Run { end, count: interval.burst.saturating_add(1) });
+                self.room = self.room.saturating_sub(1);
             }
         }
         if interval.is_sleep() && ![NONE, 0, utid].contains(&interval.waker) {
@@ -55,63 +83,58 @@ impl Bursts {
             let runs = self.tracks.get(interval.waker as usize).map_or(&[][..], |waker| &waker.runs);
             let first = count(runs, |run| run <= begin);
             let last = count(runs, |run| run < end).max(first);
-            interval.waker_burst = number(first);
-            interval.waker_bursts = number(last - first + 1);
+            interval.waker_burst = first;
+            interval.waker_bursts = (last - first).saturating_add(1);
         }
     }
-}
 
-/// Counts the runs before the first that is not `earlier`. Most sleeps are short, so that it is among the last ones.
-#[inline]
-fn count(runs: &[i64], earlier: impl Fn(i64) -> bool) -> usize {
-    const NEAR: usize = 8;
-    let (far, near) = runs.split_at(runs.len().saturating_sub(NEAR));
-    match far.last() {
-        Some(&run) if !earlier(run) => far.partition_point(|&run| earlier(run)),
-        _ => far.len() + near.iter().take_while(|&&run| earlier(run)).count(),
+    /// Tells whether it is time to join runs.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.room == 0
+    }
+
+    /// Joins runs that are not told apart any more: by no sleep that goes on, which each have their thread, their beginning and,
+    /// if it is known, their end, and by no moment from `now` on. A clock that goes back may ask for a moment among runs that
+    /// are one: none of them counts then.
+    pub(super) fn join(&mut self, now: i64, sleeps: impl Iterator<Item = (Utid, i64, Option<i64>)>) {
+        let mut moments = vec![now];
+        for (utid, start, end) in sleeps {
+            moments.push(self.tracks.get(utid as usize).map_or(start, |track| start.max(track.end)));
+            moments.extend(end);
+        }
+        moments.sort_unstable();
+        moments.dedup();
+        let mut kept = 0;
+        for Track { runs, .. } in &mut self.tracks {
+            runs.dedup_by(|run, before| {
+                let next = moments.partition_point(|&moment| moment < before.end);
+                let is_one = moments.get(next).is_none_or(|&moment| moment > run.end);
+                if is_one {
+                    *before = *run;
+                }
+                is_one
+            });
+            runs.shrink_to_fit();
+            kept += runs.len();
+        }
+        // As many as what was looked at now: so the work for each run is bounded.
+        self.room = self.least.max(kept).max(moments.len()).max(self.tracks.len());
     }
 }
 
-fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(NONE)
+/// Counts the runs until the last that is `earlier`. Most sleeps are short, so that it is among the last ones.
+#[inline]
+fn count(runs: &[Run], earlier: impl Fn(i64) -> bool) -> u32 {
+    const NEAR: usize = 8;
+    let (far, near) = runs.split_at(runs.len().saturating_sub(NEAR));
+    let until = match far.last() {
+        Some(&run) if !earlier(run.end) => far.partition_point(|run| earlier(run.end)),
+        _ => far.len() + near.iter().take_while(|run| earlier(run.end)).count(),
+    };
+    until.checked_sub(1).map_or(0, |last| runs[last].count)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_are_counted_near_the_end_and_far_from_it() {
-        let runs: Vec<i64> = (0..40).map(|run| run * 10).collect();
-        for at in -5..410 {
-            assert_eq!(count(&runs, |run| run < at), runs.iter().filter(|&&run| run < at).count());
-        }
-        assert_eq!(count(&[], |_| true), 0);
-    }
-
-    #[test]
-    fn a_sleep_knows_the_bursts_of_its_waker() {
-        let mut bursts = Bursts::default();
-        let mut add = |utid: Utid, start: i64, end: i64, state: State, waker: u32| {
-            let mut interval = Interval { start, end, utid, state, waker, ..Interval::UNKNOWN };
-            bursts.add(&mut interval);
-            (interval.burst, interval.gap, interval.waker_burst, interval.waker_bursts)
-        };
-        assert_eq!(add(1, 0, 10, State::Running, NONE), (0, NO_TIME, NONE, NONE));
-        assert_eq!(add(1, 15, 20, State::Runnable, NONE), (1, 5, NONE, NONE));
-        assert_eq!(add(1, 18, 30, State::Running, NONE), (1, -2, NONE, NONE), "it may have begun later");
-        assert_eq!(add(1, 30, 40, State::Running, NONE), (2, NO_TIME, NONE, NONE));
-        // 1 ran until 10, 30 and 40: what ends at the moment of a sleep's edge is not in the sleep.
-        assert_eq!(add(2, 10, 30, State::Sleeping, 1), (0, NO_TIME, 1, 1));
-        assert_eq!(add(3, 9, 31, State::Sleeping, 1), (0, NO_TIME, 0, 3));
-        assert_eq!(add(4, 40, 60, State::DiskSleep, 1), (0, NO_TIME, 3, 1));
-        assert_eq!(add(5, 40, 60, State::Sleeping, 99), (0, NO_TIME, 0, 1), "not seen to leave a CPU until now");
-        for (state, waker) in
-            [(State::Sleeping, 0), (State::Sleeping, 6), (State::Sleeping, NONE), (State::Runnable, 1)]
-        {
-            let (_, _, first, count) = add(6, 0, 50, state, waker);
-            assert_eq!((first, count), (NONE, NONE));
-        }
-        assert_eq!(add(0, 0, 50, State::Idle, NONE), (NONE, NO_TIME, NONE, NONE), "the idle task is on many CPUs");
-    }
-}
+#[path = "burst_tests.rs"]
+mod tests;

@@ -55,6 +55,14 @@ impl State {
         }
     }
 
+    fn is_run(self) -> bool {
+        matches!(self, State::Running | State::Idle)
+    }
+
+    pub(super) fn is_sleep(self) -> bool {
+        !self.is_run() && !matches!(self, State::Runnable | State::Preempted | State::Dead)
+    }
+
     pub(super) fn name(self) -> &'static [u8] {
         match self {
             State::Running => b"running",
@@ -169,12 +177,12 @@ impl Interval {
     };
 
     pub(super) fn is_run(&self) -> bool {
-        matches!(self.state, State::Running | State::Idle)
+        self.state.is_run()
     }
 
     /// Tells whether the thread waited for something else than a CPU.
     pub(super) fn is_sleep(&self) -> bool {
-        !self.is_run() && !matches!(self.state, State::Runnable | State::Preempted | State::Dead)
+        self.state.is_sleep()
     }
 
     /// Gives the time when the thread was woken, for an interval that has a waker.

@@ -12,6 +12,7 @@ mod interval;
 mod queue;
 pub(crate) mod sched;
 pub(crate) mod syscalls;
+mod wake;
 
 pub(crate) use block::{BlockEvent, BlockStep};
 use borrow::Borrowed;

@@ -17,8 +17,10 @@ use super::Quality;
 use super::aside::{Aside, BLOCK};
 use super::borrow::Borrowed;
 use super::burst::Bursts;
-use super::interval::{Context, Interval, NONE, State};
+use super::interval::{Interval, NONE, State};
 use super::queue::Queue;
+use super::wake::Wake;
+pub(crate) use super::wake::{WakeKind, Wakeup};
 use crate::columns::take_rows;
 use crate::model::{NO_TIME, NameId, Utid};
 use crate::order;
@@ -42,75 +44,6 @@ pub(crate) struct Switch {
     /// The kernel's state bits of `prev`.
     pub prev_state: i64,
     pub stack: Option<u32>,
-}
-
-/// The event that reported a wakeup.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum WakeKind {
-    /// sched_waking: in the waker's context, before the thread is put on a run queue.
-    Waking,
-    /// sched_wakeup: when it is on the run queue, maybe in an interrupt on another CPU.
-    Wakeup,
-    /// sched_wakeup_new: a new thread.
-    New,
-}
-
-/// A thread became runnable.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wakeup {
-    pub clock_ns: i64,
-    pub kind: WakeKind,
-    pub woken: Utid,
-    pub woken_name: NameId,
-    pub waker: Option<(Utid, NameId)>,
-    pub cpu: Option<u32>,
-    pub stack: Option<u32>,
-    pub context: Context,
-}
-
-/// Who woke a thread, and when.
-#[derive(Clone, Copy)]
-struct Wake {
-    at: i64,
-    waker: u32,
-    waker_name: NameId,
-    waker_cpu: u32,
-    waker_stack: u32,
-    waker_context: Context,
-}
-
-impl Wake {
-    const NONE: Wake = Wake {
-        at: NO_TIME,
-        waker: NONE,
-        waker_name: NONE,
-        waker_cpu: NONE,
-        waker_stack: NONE,
-        waker_context: Context::Unknown,
-    };
-
-    fn of(wakeup: &Wakeup) -> Wake {
-        let (waker, waker_name) = wakeup.waker.unwrap_or((NONE, NONE));
-        Wake {
-            at: wakeup.clock_ns,
-            waker,
-            waker_name,
-            waker_cpu: wakeup.cpu.unwrap_or(NONE),
-            waker_stack: wakeup.stack.unwrap_or(NONE),
-            waker_context: wakeup.context,
-        }
-    }
-
-    /// Tells whether it came shortly before `at`.
-    fn is_just_before(&self, at: i64) -> bool {
-        self.at != NO_TIME && (0..=Sched::JUST_NS).contains(&at.saturating_sub(self.at))
-    }
-
-    /// Gives the interval with the waker that ended it.
-    fn ended(&self, interval: Interval) -> Interval {
-        let Wake { waker, waker_name, waker_cpu, waker_stack, waker_context, .. } = *self;
-        Interval { waker, waker_name, waker_cpu, waker_stack, waker_context, ..interval }
-    }
 }
 
 /// What is known about a thread, as long as it is not known to have left its CPU again.
@@ -163,10 +96,11 @@ pub(crate) struct Sched {
 }
 
 impl Sched {
-    /// The most ns from sched_waking to what the same wakeup does next: the thread may be on the way off its CPU, where it
-    /// is taken into a run queue then, and the waker may choose another run queue. The host of a virtual machine may take
-    /// the CPU away meanwhile; then they are not seen as one.
-    const JUST_NS: i64 = 100_000;
+    /// A timeline whose bursts join their runs after so many new ones.
+    #[cfg(test)]
+    pub(super) fn joining_after(runs: usize) -> Sched {
+        Sched { bursts: Bursts::joined_after(runs), ..Sched::default() }
+    }
 
     /// Gives the figures by which the source is chosen, except those that only others know.
     pub(super) fn quality(&self) -> Quality {
@@ -326,6 +260,11 @@ impl Sched {
             out_state: state,
             ..UNKNOWN
         };
+        if self.bursts.is_full() {
+            let asleep = (0..).zip(&self.threads).filter(|(_, thread)| thread.out_state.is_sleep());
+            let end_of = |thread: &Thread| (thread.wake.at != NO_TIME).then(|| thread.wake.at.max(thread.out));
+            self.bursts.join(switch.clock_ns, asleep.map(|(utid, thread)| (utid, thread.out, end_of(thread))));
+        }
     }
 
     /// Writes what the thread did from when it left its CPU until `came`, when it got `ran_cpu`, or when the capture

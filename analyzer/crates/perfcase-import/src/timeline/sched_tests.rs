@@ -1,5 +1,6 @@
 //! Switches and wakeups made by hand, and the intervals that follow from them by definition.
 
+use super::super::interval::Context;
 use super::*;
 
 const S: i64 = 1;

@@ -33,8 +33,8 @@ const DETAILS: u64 = field::ADDR
     | field::CGROUP
     | field::DATA_PAGE_SIZE
     | field::CODE_PAGE_SIZE;
-/// Stack copies with this number of bytes are written before the usual number of rows is complete.
-const STACK_BYTES_HELD: usize = 32 << 20;
+/// Stack copies with this number of bytes are written before the usual number of rows is complete. Several batches of them wait.
+const STACK_BYTES_HELD: usize = 2 << 20;
 
 /// Buffers for all samples, and counts.
 pub struct Scratch {
@@ -330,7 +330,7 @@ impl Rows<'_> {
         self.scratch.stack_bytes = stack_bytes;
         if stack_bytes > STACK_BYTES_HELD {
             self.scratch.stack_bytes = 0;
-            self.session.flush(1024);
+            self.session.sink.flush_details();
         }
     }
 }
