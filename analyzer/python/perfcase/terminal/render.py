@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import math
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import cache
@@ -19,6 +16,7 @@ from perfcase.case.query import Result, sql_errors
 from perfcase.catalogue.plot import Plan
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb, rich
+from perfcase.terminal.lines import csv_text, json_text, plain
 from perfcase.text import plural, safe, safe_lines
 
 Format = Literal["table", "csv", "json", "arrow", "parquet"]
@@ -92,80 +90,11 @@ def _write_text(result: Result, fmt: str, file: IO[str], *, limited: bool, plot:
     if fmt == "table":
         _table(result, file, limited=limited, plot=plot)
         return
-    lines = _csv(result) if fmt == "csv" else _json(result)
+    texts = csv_text(result) if fmt == "csv" else json_text(result)
     # To a pipe or file text goes as it is; to a terminal without anything that the terminal would obey.
     cleaned: Callable[[str], str] = safe_lines if file.isatty() else str
-    for line in lines:
-        file.write(cleaned(line))
-
-
-def _csv(result: Result) -> Iterator[str]:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-
-    def drain() -> str:
-        text = buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
-        return text
-
-    writer.writerow(result.columns)
-    for row in result.rows():
-        writer.writerow([_csv_cell(value) for value in row])
-        if buffer.tell() > 1 << 16:
-            yield drain()
-    yield drain()
-
-
-def _csv_cell(value: object) -> object:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple, dict)):
-        return json.dumps(_plain(value), ensure_ascii=False)
-    return value.hex() if isinstance(value, bytes) else value
-
-
-def _json(result: Result) -> Iterator[str]:
-    names = unique(result.columns)
-    yield "["
-    separator = "\n"
-    for row in result.rows():
-        record = {name: _plain(value) for name, value in zip(names, row, strict=True)}
-        yield separator + json.dumps(record, ensure_ascii=False, allow_nan=False)
-        separator = ",\n"
-    yield "\n]\n"
-
-
-def unique(names: Iterable[str]) -> list[str]:
-    """Return column names made different from each other: a, a_1."""
-    seen: set[str] = set()
-    found = []
-    for name in names:
-        candidate, number = name, 0
-        while candidate in seen:
-            number += 1
-            candidate = f"{name}_{number}"
-        seen.add(candidate)
-        found.append(candidate)
-    return found
-
-
-def _plain(value: object) -> object:
-    """Return a value that JSON has. NaN and infinities become null, bytes hex, times text."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, Decimal) and value.is_finite() and value.as_tuple().exponent >= 0:
-        # Without a fraction, as sums are: all of its digits.
-        return int(value)
-    if isinstance(value, (float, Decimal)):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return str(value)
+    for text in texts:
+        file.write(cleaned(text))
 
 
 def _table(result: Result, file: IO[str], *, limited: bool, plot: Plan | None) -> None:
@@ -221,7 +150,7 @@ def _cell(value: object) -> rich.text.Text:
     if isinstance(value, bytes):
         return rich.text.Text(value.hex())
     if isinstance(value, (list, tuple, dict)):
-        return rich.text.Text(safe(json.dumps(_plain(value), ensure_ascii=False)))
+        return rich.text.Text(safe(json.dumps(plain(value), ensure_ascii=False)))
     return rich.text.Text(safe(str(value)))
 
 
@@ -243,10 +172,18 @@ def _write_binary(result: Result, fmt: str, output: Path | None) -> None:
 
 def _arrow(result: Result, path: Path) -> None:
     """Write an Arrow IPC stream. DuckDB provides the C stream, so pyarrow is not needed."""
+    from nanoarrow._utils import NanoarrowException
     from nanoarrow.ipc import StreamWriter
 
     with path.open("wb") as file, StreamWriter.from_writable(file) as writer:
-        writer.write_stream(result.arrow())
+        try:
+            writer.write_stream(result.arrow())
+        except NanoarrowException as error:
+            # What fails after the first rows, the stream tells as text.
+            place, _, message = str(error).partition(": ")
+            if "get_next" not in place:
+                raise
+            raise PerfcaseError("sql", message.splitlines()[0]) from error
 
 
 def _parquet(result: Result, path: Path) -> None:
