@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import IO, Literal
@@ -16,7 +15,8 @@ from perfcase.case.query import Result, sql_errors
 from perfcase.catalogue.plot import Plan
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb, rich
-from perfcase.terminal.lines import csv_text, json_text, plain
+from perfcase.terminal.layout import NULL, cell_text, is_numeric, layout
+from perfcase.terminal.lines import csv_text, json_text
 from perfcase.text import plural, safe, safe_lines
 
 Format = Literal["table", "csv", "json", "arrow", "parquet"]
@@ -106,6 +106,9 @@ def _table(result: Result, file: IO[str], *, limited: bool, plot: Plan | None) -
             more = True
             break
         rows.append(row)
+    if not plot and _is_plain(file):
+        file.write(layout(result.columns, rows).text(is_coloured=False) + _note(rows, more=more) + "\n")
+        return
     target = rich.console.Console(file=file, highlight=False)
     width = target.width
     if not target.is_terminal:
@@ -117,9 +120,24 @@ def _table(result: Result, file: IO[str], *, limited: bool, plot: Plan | None) -
             return
     if not limited and len(rows) > TABLE_ROWS_MAX:
         rows, more = rows[:TABLE_ROWS_MAX], True
-    target.print(table_of(result.columns, rows), crop=False)
-    note = f"first {plural(len(rows), 'row')}; --limit 0 gives all" if more else plural(len(rows), "row")
-    target.print(rich.text.Text(note, style="dim"))
+    laid_out = layout(result.columns, rows)
+    if laid_out.width <= target.width and not target.options.ascii_only:
+        target.file.write(laid_out.text(is_coloured=target.color_system is not None))
+    else:
+        # It has to be folded.
+        target.print(table_of(result.columns, rows), crop=False)
+    target.print(rich.text.Text(_note(rows, more=more), style="dim"))
+
+
+def _is_plain(file: IO[str]) -> bool:
+    """Return whether Rich would take a file for no terminal, and its lines need no Rich."""
+    is_forced = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    return not is_forced and not file.isatty() and encoding.lower().startswith("utf")
+
+
+def _note(rows: Sequence[object], *, more: bool) -> str:
+    return f"first {plural(len(rows), 'row')}; --limit 0 gives all" if more else plural(len(rows), "row")
 
 
 def table_of(names: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> rich.table.Table:
@@ -133,25 +151,16 @@ def table_of(names: Sequence[str], rows: Sequence[Sequence[object]], title: str 
         header_style="bold",
     )
     for at, name in enumerate(names):
-        numeric = any(isinstance(row[at], (int, float, Decimal)) and not isinstance(row[at], bool) for row in rows)
-        table.add_column(rich.text.Text(safe(name)), justify="right" if numeric else "left", overflow="fold")
+        justify = "right" if is_numeric(rows, at) else "left"
+        table.add_column(rich.text.Text(safe(name)), justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
     return table
 
 
 def _cell(value: object) -> rich.text.Text:
-    if value is None:
-        return rich.text.Text("NULL", style="dim")
-    if isinstance(value, bool):
-        return rich.text.Text("true" if value else "false")
-    if isinstance(value, float):
-        return rich.text.Text(format(value, ".6g"))
-    if isinstance(value, bytes):
-        return rich.text.Text(value.hex())
-    if isinstance(value, (list, tuple, dict)):
-        return rich.text.Text(safe(json.dumps(plain(value), ensure_ascii=False)))
-    return rich.text.Text(safe(str(value)))
+    text = cell_text(value)
+    return rich.text.Text(NULL, style="dim") if text is None else rich.text.Text(text)
 
 
 def _write_binary(result: Result, fmt: str, output: Path | None) -> None:
