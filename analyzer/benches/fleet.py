@@ -41,15 +41,10 @@ DAY_NS = 86_400 * 10**9
 FIRST_NS = 1_767_225_600 * 10**9
 HOSTS = 40
 IMPORTED = (
-    ("thread_time", "on_cpu_ns"), ("thread_time", "switch_count"), ("cpu_utilization", "busy_ratio"), ("syscall_summary", "call_count"),
+    ("thread_time", "on_cpu_ns"), ("cpu_utilization", "busy_ratio"), ("on_cpu_distribution", "run_count"), ("migrations", "run_count"),
 )  # fmt: skip
-"""Figures that the import works out."""
-NEW = (
-    ("on_cpu_distribution", "run_count"),
-    ("migrations", "run_count"),
-    ("preemptions", "lost_ns"),
-    ("off_wake", "sleep_ns"),
-)
+"""Figures that the import works out: those of the findings and the report, and those of other views in which captures are compared."""
+NEW = (("wakeup_chain", "wait_ns"), ("critical_path", "duration_ns"), ("slow_syscalls", "duration_ns"))
 """A run uses one of them each time it needs a figure that is new."""
 
 
@@ -69,7 +64,7 @@ def imports(folder: Path, most: int | None) -> Iterator[tuple[Path, list[tuple],
         with query.connect(case) as connection:
             prepare(connection)
             findings = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
-            yield case, findings, keep_all(connection)
+            yield case, findings, keep_all(connection, is_thorough=True)
 
 
 def fill(place: Path, count: int, most: int | None) -> None:

@@ -79,7 +79,7 @@ def rows_of(capture: Capture, runs: int, parts: Collection[str]) -> Iterator[Row
         measured: dict[str, Callable[[], Iterator[Row]]] = {
             "import": lambda: _imports(capture, file, case, runs),
             "answers": lambda: _answers(capture, case, place / "x.svg", runs),
-            "views": lambda: iter([_every_view(capture, case)]),
+            "views": lambda: (_every_view(capture, case, fmt) for fmt in ("arrow", "csv")),
             "diff": lambda: _diffs(capture, case, place / "b.case", runs),
             "peers": lambda: _peers(capture, file, place / "peer.out", runs),
             "limits": lambda: _limits(capture, file, place, runs),
@@ -204,16 +204,18 @@ def _row(capture: Capture, what: str, run: Callable[[], Run], count: int, size: 
     return row
 
 
-def _every_view(capture: Capture, case: Path) -> Row:
-    """Measure each view in a process that asks all, each by a connection of its own."""
+def _every_view(capture: Capture, case: Path, fmt: str) -> Row:
+    """Measure each view in a process that asks all, each by a connection of its own: from the query to the last row written in this format."""
     with tempfile.NamedTemporaryFile(suffix=".json") as told:
-        run = measure([sys.executable, VIEWS, case, told.name])
+        run = measure([sys.executable, VIEWS, case, fmt, told.name])
         asked: dict[str, float | None] = json.loads(Path(told.name).read_text())
     seconds = {name: taken for name, taken in asked.items() if taken is not None}
     too_large = [name for name, taken in asked.items() if taken is None]
     slowest = max(seconds, key=lambda name: seconds[name])
     figures = {"median_s": statistics.median(seconds.values()), f"{slowest}_s": seconds[slowest]}
-    what = f"each of {len(seconds)} views, all rows" + "".join(f", without {name}: too large" for name in too_large)
+    what = f"each of {len(seconds)} views, all rows as {fmt}" + "".join(
+        f", without {name}: too large" for name in too_large
+    )
     row = Row(capture.name, what, run, figures["median_s"], 1, None, figures)
     print(
         f"{_line(row)}   a view: median {figures['median_s'] * 1000:.0f} ms, slowest {slowest} {seconds[slowest] * 1000:.0f} ms"

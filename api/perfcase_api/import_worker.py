@@ -55,7 +55,7 @@ def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
             connection = opened.connection
             prepare(connection)
             found = connection.execute("SELECT finding, severity, subject, message FROM finding").fetchall()
-            figures = keep_all(connection)
+            figures = keep_all(connection, is_thorough=True)
             answers = first_page.answers(imported, opened, row[3])
         capture = dict(zip(names, row[:6], strict=True))
         say({"capture": capture, "labels": labels, "findings": found, "figures": figures, "answers": answers})

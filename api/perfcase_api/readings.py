@@ -1,5 +1,5 @@
-"""The figures that a history asks captures for. They stay the same until perfcase itself changes, so each is worked out once: half of them
-by the import.
+"""The figures that a history asks captures for. They stay the same until perfcase itself changes, so each is worked out once: by
+the import, if captures are compared in its view.
 
 Every capture is asked in a process of its own: an untrusted file can affect only the process that reads it, and no other
 capture's figure, which is kept.

@@ -22,7 +22,7 @@ from perfcase.fleet import captures, figures, metric
 from perfcase.fleet.metric import Reading
 from perfcase.fleet.readings import read_all
 from tests.support.fakecase import make_case, put
-from tests.support.imports import SAMPLES, imported
+from tests.support.imports import SAMPLES, imported, placed
 
 ON_CPU = metric.metric(load_views()["thread_time"], "on_cpu_ns", None, None)
 
@@ -131,6 +131,22 @@ def test_the_import_keeps_figures_and_asked_ones_say_the_same(store: Path, asked
                     assert repr(found) == repr(again) or found.value == pytest.approx(again.value), (view, wanted)
                 else:
                     assert wanted.measure in ("ts_ns", "interval_ns"), (view, wanted)
+
+
+def test_a_thorough_import_keeps_what_is_compared(tmp_path: Path) -> None:
+    """Each of these figures is the one that a history works out."""
+    case = open_case(placed(SAMPLES / "d-nagle" / "pipe.perfcase", tmp_path)).folder
+    with query.connect(case) as connection:
+        told = figures.keep_all(connection, is_thorough=True)
+    assert {name for name, view in load_views().items() if view.diff} <= told.keys()
+    for name in ("migrations", "on_cpu_distribution", "memory_growth", "working_set", "syscall_error"):
+        with query.connect(case) as connection:
+            view, known = load_views()[name], told[name]
+            ((duration_ns,),) = connection.execute("SELECT max(duration_ns) FROM capture").fetchall()
+            wanted = [metric.metric(view, each.name, None, None) for each in view.diff.measures]
+            assert [figures.read_kept(known, each) for each in wanted if not isinstance(known, str)] == [
+                metric.read(connection, each, duration_ns) for each in wanted if not isinstance(known, str)
+            ]
 
 
 def test_figures_of_one_view_leave_those_of_others(store: Path) -> None:

@@ -169,20 +169,41 @@ class Result:
         self._connection = connection
         self._sql = gate(connection, sql).strip().rstrip(";")
         self._cursor: duckdb.DuckDBPyConnection | None = None
+        self._columns: list[str] | None = None
         self.row_count = 0
         """Rows that ``rows`` has handed out."""
 
     @property
     def columns(self) -> list[str]:
         """The names of the columns. Two may have the same."""
-        return [column[0] for column in self._executed().description or ()]
+        if self._columns is None:
+            self._columns = [column[0] for column in self._executed().description or ()]
+        return self._columns
 
     def rows(self) -> Iterator[tuple]:
         """Yield the rows in order."""
+        for batch in self.batches():
+            yield from batch
+
+    def batches(self) -> Iterator[list[tuple]]:
+        """Yield the rows in order, many at a time."""
         cursor = self._executed()
         while batch := cursor.fetchmany(_BATCH_ROWS):
             self.row_count += len(batch)
-            yield from batch
+            yield batch
+
+    def lines(self, line: Callable[[Sequence[str], Sequence[exact.Kind]], str | None]) -> Iterator[str] | None:
+        """Return the rows as text that DuckDB makes, many at a time. ``line`` returns, for the names and types of the columns, the SQL of a
+        row's text over ``c0``, ``c1``, …; it has none for some types: then this returns None."""
+        with sql_errors():
+            relation = self._connection.sql(self._sql)
+            self._columns = relation.columns
+            made = line(relation.columns, relation.types)
+            if made is None:
+                return None
+            places = ", ".join(f"c{at}" for at in range(len(relation.columns)))
+            self._cursor = self._connection.execute(f"SELECT {made} FROM ({self._sql}\n) AS answer({places})")
+        return ("".join([text for (text,) in batch]) for batch in self.batches())
 
     def relation(self) -> duckdb.DuckDBPyRelation:
         """Return the rows as a relation of DuckDB, with the types of the query."""

@@ -1,7 +1,8 @@
 """What an imported folder keeps for histories: the figures of its views, a line of JSON for each view.
 
-The import works out half of the views for the findings and the report, and keeps all their figures in passing; those of another view are
-kept when one of them is asked for. A line is found without reading the others: a history looks at one line of each of a thousand captures.
+The import works out half of the views for the findings and the report, and keeps all their figures in passing. A server's import also works out
+the views in which captures are compared: to ask a thousand captures later takes a minute. Those of another view are kept when one of them is
+asked for. A line is found without reading the others: a history looks at one line of each of a thousand captures.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import astuple
 from typing import Any
 
 from perfcase.case.kept import SIZE_MAX, Kept, kept_of
-from perfcase.case.sharing import FINDINGS
+from perfcase.case.sharing import FINDINGS, share
 from perfcase.catalogue.views import load_views
 from perfcase.fleet import metric
 from perfcase.fleet.metric import Metric, Reading
@@ -89,9 +90,16 @@ def keep(kept: Kept, told: Mapping[str, Told]) -> None:
     kept.write({_NAME: b"".join(line + b"\n" for line in lines.values())})
 
 
-def keep_all(connection: duckdb.DuckDBPyConnection) -> dict[str, Told]:
-    """Keep what ``work_out`` returns with the capture that the connection sees all of, and return it. Findings that are not kept may lack
-    some that could not be worked out: then their figures are not kept either."""
+def keep_all(connection: duckdb.DuckDBPyConnection, *, is_thorough: bool = False) -> dict[str, Told]:
+    """Keep what ``work_out`` returns with the capture that the connection sees all of, and return it. ``is_thorough``: work out the views in
+    which captures are compared before. Findings that are not kept may lack some that could not be worked out: then their figures are not kept
+    either."""
+    if is_thorough:
+        fed = connection.execute("SELECT view_name FROM view_coverage WHERE kind = 'view' AND is_fed").fetchall()
+        views = load_views()
+        compared = [name for (name,) in fed if name in views and views[name].diff]
+        # Twice: what is asked for once would stay a view.
+        share(connection, [*compared, *compared])
     told = work_out(connection)
     kept = kept_of(connection, told)
     if not kept or not all(kept.has(f"{view}.parquet") for view in FINDINGS):

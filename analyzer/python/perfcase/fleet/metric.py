@@ -200,7 +200,7 @@ def _figure(wanted: Metric, columns: Set[str]) -> str:
     if wanted.aggregation not in _OF_COLUMNS:
         return f"{wanted.aggregation}({column})"
     if wanted.aggregation == "level":
-        time = next((name for name in ("snapshot", "ts_ns") if name in columns), "0")
+        time = next((name for name in ("snapshot", "ts_ns") if name in columns), "()")
         return f"SELECT avg(total) FROM (SELECT sum({column}) AS total FROM chosen GROUP BY {time})"
     # What is averaged over intervals counts by their lengths.
     by = wanted.by or ("interval_ns" if wanted.aggregation == "mean" and "interval_ns" in columns else None)

@@ -17,6 +17,9 @@ from perfcase.fleet.captures import Capture, Progress
 from perfcase.fleet.metric import Reading
 from perfcase.lazy import duckdb
 
+_MANY = 50
+"""Captures for which one database is made."""
+
 _Connect = Callable[[Path], "duckdb.DuckDBPyConnection"]
 
 
@@ -94,7 +97,11 @@ def _shared(captures: Sequence[Capture], stack: ExitStack, sharers: int) -> dict
             groups[json.dumps(others, sort_keys=True)].append(capture.folder)
     found: dict[Path, _Connect] = {}
     for others, folders in groups.items():
-        template = database.template_at_hand(json.loads(others)) if len(folders) > 1 else None
+        template = None
+        with suppress(PerfcaseError, duckdb.Error, TypeError, ValueError):
+            # To make one takes as long as to open some dozens.
+            make = database.template if len(folders) >= _MANY else database.template_at_hand
+            template = make(json.loads(others)) if len(folders) > 1 else None
         if template:
             found |= dict.fromkeys(folders, stack.enter_context(query.one_database(template, folders, sharers)))
     return found

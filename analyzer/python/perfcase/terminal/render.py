@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import math
+import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import IO, Literal
@@ -19,6 +15,8 @@ from perfcase.case.query import Result, sql_errors
 from perfcase.catalogue.plot import Plan
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb, rich
+from perfcase.terminal.layout import NULL, cell_text, is_numeric, layout
+from perfcase.terminal.lines import csv_text, json_text
 from perfcase.text import plural, safe, safe_lines
 
 Format = Literal["table", "csv", "json", "arrow", "parquet"]
@@ -92,80 +90,11 @@ def _write_text(result: Result, fmt: str, file: IO[str], *, limited: bool, plot:
     if fmt == "table":
         _table(result, file, limited=limited, plot=plot)
         return
-    lines = _csv(result) if fmt == "csv" else _json(result)
+    texts = csv_text(result) if fmt == "csv" else json_text(result)
     # To a pipe or file text goes as it is; to a terminal without anything that the terminal would obey.
     cleaned: Callable[[str], str] = safe_lines if file.isatty() else str
-    for line in lines:
-        file.write(cleaned(line))
-
-
-def _csv(result: Result) -> Iterator[str]:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-
-    def drain() -> str:
-        text = buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
-        return text
-
-    writer.writerow(result.columns)
-    for row in result.rows():
-        writer.writerow([_csv_cell(value) for value in row])
-        if buffer.tell() > 1 << 16:
-            yield drain()
-    yield drain()
-
-
-def _csv_cell(value: object) -> object:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple, dict)):
-        return json.dumps(_plain(value), ensure_ascii=False)
-    return value.hex() if isinstance(value, bytes) else value
-
-
-def _json(result: Result) -> Iterator[str]:
-    names = unique(result.columns)
-    yield "["
-    separator = "\n"
-    for row in result.rows():
-        record = {name: _plain(value) for name, value in zip(names, row, strict=True)}
-        yield separator + json.dumps(record, ensure_ascii=False, allow_nan=False)
-        separator = ",\n"
-    yield "\n]\n"
-
-
-def unique(names: Iterable[str]) -> list[str]:
-    """Return column names made different from each other: a, a_1."""
-    seen: set[str] = set()
-    found = []
-    for name in names:
-        candidate, number = name, 0
-        while candidate in seen:
-            number += 1
-            candidate = f"{name}_{number}"
-        seen.add(candidate)
-        found.append(candidate)
-    return found
-
-
-def _plain(value: object) -> object:
-    """Return a value that JSON has. NaN and infinities become null, bytes hex, times text."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, Decimal) and value.is_finite() and value.as_tuple().exponent >= 0:
-        # Without a fraction, as sums are: all of its digits.
-        return int(value)
-    if isinstance(value, (float, Decimal)):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return str(value)
+    for text in texts:
+        file.write(cleaned(text))
 
 
 def _table(result: Result, file: IO[str], *, limited: bool, plot: Plan | None) -> None:
@@ -177,6 +106,9 @@ def _table(result: Result, file: IO[str], *, limited: bool, plot: Plan | None) -
             more = True
             break
         rows.append(row)
+    if not plot and _is_plain(file):
+        file.write(layout(result.columns, rows).text(is_coloured=False) + _note(rows, more=more) + "\n")
+        return
     target = rich.console.Console(file=file, highlight=False)
     width = target.width
     if not target.is_terminal:
@@ -188,9 +120,24 @@ def _table(result: Result, file: IO[str], *, limited: bool, plot: Plan | None) -
             return
     if not limited and len(rows) > TABLE_ROWS_MAX:
         rows, more = rows[:TABLE_ROWS_MAX], True
-    target.print(table_of(result.columns, rows), crop=False)
-    note = f"first {plural(len(rows), 'row')}; --limit 0 gives all" if more else plural(len(rows), "row")
-    target.print(rich.text.Text(note, style="dim"))
+    laid_out = layout(result.columns, rows)
+    if laid_out.width <= target.width and not target.options.ascii_only:
+        target.file.write(laid_out.text(is_coloured=target.color_system is not None))
+    else:
+        # It has to be folded.
+        target.print(table_of(result.columns, rows), crop=False)
+    target.print(rich.text.Text(_note(rows, more=more), style="dim"))
+
+
+def _is_plain(file: IO[str]) -> bool:
+    """Return whether Rich would take a file for no terminal, and its lines need no Rich."""
+    is_forced = any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    return not is_forced and not file.isatty() and encoding.lower().startswith("utf")
+
+
+def _note(rows: Sequence[object], *, more: bool) -> str:
+    return f"first {plural(len(rows), 'row')}; --limit 0 gives all" if more else plural(len(rows), "row")
 
 
 def table_of(names: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> rich.table.Table:
@@ -204,25 +151,16 @@ def table_of(names: Sequence[str], rows: Sequence[Sequence[object]], title: str 
         header_style="bold",
     )
     for at, name in enumerate(names):
-        numeric = any(isinstance(row[at], (int, float, Decimal)) and not isinstance(row[at], bool) for row in rows)
-        table.add_column(rich.text.Text(safe(name)), justify="right" if numeric else "left", overflow="fold")
+        justify = "right" if is_numeric(rows, at) else "left"
+        table.add_column(rich.text.Text(safe(name)), justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
     return table
 
 
 def _cell(value: object) -> rich.text.Text:
-    if value is None:
-        return rich.text.Text("NULL", style="dim")
-    if isinstance(value, bool):
-        return rich.text.Text("true" if value else "false")
-    if isinstance(value, float):
-        return rich.text.Text(format(value, ".6g"))
-    if isinstance(value, bytes):
-        return rich.text.Text(value.hex())
-    if isinstance(value, (list, tuple, dict)):
-        return rich.text.Text(safe(json.dumps(_plain(value), ensure_ascii=False)))
-    return rich.text.Text(safe(str(value)))
+    text = cell_text(value)
+    return rich.text.Text(NULL, style="dim") if text is None else rich.text.Text(text)
 
 
 def _write_binary(result: Result, fmt: str, output: Path | None) -> None:
@@ -243,10 +181,18 @@ def _write_binary(result: Result, fmt: str, output: Path | None) -> None:
 
 def _arrow(result: Result, path: Path) -> None:
     """Write an Arrow IPC stream. DuckDB provides the C stream, so pyarrow is not needed."""
+    from nanoarrow._utils import NanoarrowException
     from nanoarrow.ipc import StreamWriter
 
     with path.open("wb") as file, StreamWriter.from_writable(file) as writer:
-        writer.write_stream(result.arrow())
+        try:
+            writer.write_stream(result.arrow())
+        except NanoarrowException as error:
+            # What fails after the first rows, the stream tells as text.
+            place, _, message = str(error).partition(": ")
+            if "get_next" not in place:
+                raise
+            raise PerfcaseError("sql", message.splitlines()[0]) from error
 
 
 def _parquet(result: Result, path: Path) -> None:
