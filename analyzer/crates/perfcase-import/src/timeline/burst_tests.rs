@@ -89,7 +89,17 @@ fn runs_that_become_one_change_no_interval() {
             if random(3) == 0 {
                 let kind = WakeKind::Wakeup;
                 let waker = (random(8) > 0).then_some((other, other));
-                sched.wakeup(Wakeup { clock_ns, kind, woken: one, woken_name: one, waker, cpu: None, stack: None });
+                let context = super::super::interval::Context::Task;
+                sched.wakeup(Wakeup {
+                    clock_ns,
+                    kind,
+                    woken: one,
+                    woken_name: one,
+                    waker,
+                    cpu: None,
+                    stack: None,
+                    context,
+                });
             } else {
                 let cpu = random(3) as usize;
                 // Some switches are lost.
