@@ -1,0 +1,140 @@
+"""What threads waited for: on real captures against the states, and against critical_path; on programs of which the answer is known."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfcase.case import query
+from tests.oracles import waits
+from tests.oracles.captures import Capture, each_with
+from tests.oracles.tools import run
+from tests.support.alone import alone
+from tests.support.imports import imported
+
+EVENTS = ("sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new", "sched:sched_process_fork", "sched:sched_process_exec",
+          "sched:sched_process_exit", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit")  # fmt: skip
+BUSY = """
+SELECT writer_utid AS utid, ts_ns, end_ts_ns FROM request WHERE writer_utid IS NOT NULL AND duration_ns > 0
+UNION ALL
+SELECT utid, ts_ns, answer_ts_ns FROM socket_turn WHERE is_client AND gap_ns > 0
+UNION ALL
+SELECT t.utid, p.start_ts_ns, coalesce(p.end_ts_ns, 9223372036854775807) FROM process AS p JOIN thread AS t ON t.upid = p.upid AND t.tid = p.pid
+WHERE p.start_ts_ns IS NOT NULL AND p.upid NOT IN (SELECT upid FROM request)
+"""
+
+
+@each_with("timehist")
+def test_the_parts_sum_to_all_that_a_thread_with_work_waited(capture: Capture, case_of) -> None:
+    """To the nanosecond: its states other than running, while it has work. Of the other threads each part lies in a wait."""
+    case = case_of(capture)
+    assert case.rows("SELECT utid FROM blame WHERE duration_ns <= 0") == []
+    overlapping = case.rows("""
+        SELECT utid, ts_ns FROM (SELECT utid, ts_ns, max(ts_ns + duration_ns) OVER (PARTITION BY utid ORDER BY ts_ns ROWS BETWEEN UNBOUNDED
+            PRECEDING AND 1 PRECEDING) AS before_ns FROM blame) WHERE before_ns > ts_ns
+    """)
+    assert overlapping == []
+    theirs = case.rows(f"""
+        WITH edge AS (
+            SELECT utid, ts_ns, 1 AS n FROM ({BUSY}) UNION ALL SELECT utid, end_ts_ns, -1 FROM ({BUSY})
+        ), level AS (
+            SELECT utid, ts_ns, sum(n) OVER w AS n, lead(ts_ns) OVER w AS until_ns FROM edge WINDOW w AS (PARTITION BY utid ORDER BY ts_ns, n)
+        ), waited AS (
+            SELECT utid, greatest(ts_ns, coalesce(max(ts_ns + duration_ns) OVER (PARTITION BY utid ORDER BY ts_ns + duration_ns, ts_ns
+                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), ts_ns)) AS ts_ns, ts_ns + duration_ns AS end_ns, state
+            FROM thread_state WHERE utid <> 0
+        )
+        SELECT w.utid, sum(least(w.end_ns, l.until_ns) - greatest(w.ts_ns, l.ts_ns))::BIGINT
+        FROM waited AS w JOIN level AS l ON l.utid = w.utid AND l.n > 0 AND w.ts_ns < l.until_ns AND l.ts_ns < w.end_ns
+        WHERE w.state <> 'running' AND w.end_ns > w.ts_ns
+        GROUP BY w.utid ORDER BY w.utid
+    """)
+    ours = case.rows(
+        "SELECT utid, sum(duration_ns)::BIGINT FROM blame WHERE work <> 'thread' GROUP BY utid ORDER BY utid"
+    )
+    assert ours == theirs
+
+
+@each_with("timehist")
+def test_who_ran_meanwhile_is_whom_the_critical_path_has(capture: Capture, case_of) -> None:
+    """The path also follows the threads that interrupts hit: what the blame follows is a part of it."""
+    case, count = case_of(capture), 0
+    for (utid,) in case.rows(
+        "SELECT utid FROM blame WHERE cause = 'running' GROUP BY utid ORDER BY count(*) DESC LIMIT 12"
+    ):
+        case.rows(f"SET VARIABLE critical_path_utid = {utid}")
+        try:
+            wrong = case.rows(f"""
+                WITH path AS (SELECT ts_ns, ts_ns + duration_ns AS end_ns, on_utid, on_state FROM critical_path)
+                SELECT b.ts_ns, b.duration_ns, b.on_utid, sum(least(p.end_ns, b.ts_ns + b.duration_ns) - greatest(p.ts_ns, b.ts_ns)) AS seen_ns
+                FROM blame AS b JOIN path AS p ON p.ts_ns < b.ts_ns + b.duration_ns AND p.end_ns > b.ts_ns AND p.on_utid = b.on_utid AND p.on_state = 'running'
+                WHERE b.utid = {utid} AND b.cause = 'running'
+                GROUP BY ALL HAVING seen_ns <> b.duration_ns
+            """)
+            count += case.value(f"SELECT count(*) FROM blame WHERE utid = {utid} AND cause = 'running'")
+        finally:
+            case.rows("SET VARIABLE critical_path_utid = NULL")
+        assert wrong == [], utid
+    if capture.id.startswith("x86_64/o"):
+        assert count > 0
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple, int]]:
+    """What each named process waited for, of the program with faults and of the healthy one: by process, cause, thread and call."""
+    found = {}
+    for kind in ("faulty", "healthy"):
+        path = tmp_path_factory.mktemp("waits") / f"{kind}.data"
+        events = [argument for event in EVENTS for argument in ("-e", event)]
+        program = [sys.executable, "-m", "tests.oracles.waits", kind]
+        if not run.available("perf"):
+            pytest.skip("perf is not installed")
+        with alone("recorders"):
+            done = subprocess.run(
+                ["perf", "record", "-q", "-B", "-k", "CLOCK_MONOTONIC", "-m", "2M", *events, "-o", str(path), "--", *program],
+                capture_output=True, text=True, cwd=Path(__file__).parents[2],
+            )  # fmt: skip
+        if not path.exists() or path.stat().st_size == 0:
+            pytest.skip(f"perf record is not permitted here: {done.stderr.strip()[-300:]}")
+        with query.connect(imported(path).folder) as connection:
+            rows = connection.execute(
+                "SELECT comm, cause, on_comm, on_call, sum(wait_ns)::BIGINT FROM blame_by_comm WHERE work = 'command' GROUP BY ALL"
+            ).fetchall()
+        found[kind] = {tuple(row[:4]): row[4] for row in rows}
+    return found
+
+
+def waited(found: dict[tuple, int], comm: str, cause: str, on: str = "", call: str | None = "") -> float:
+    """Seconds that a process waited for this."""
+    return 1e-9 * sum(
+        ns
+        for (whose, what, on_comm, on_call), ns in found.items()
+        if whose == comm and what == cause and (on_comm or "").startswith(on) and call in ("", on_call)
+    )
+
+
+def test_a_convoy_waits_for_the_holders(known) -> None:
+    total = 3 * waits.TURNS * waits.HOLD_S
+    each = [waited(known["faulty"], f"convoy{number}", "running", "convoy") for number in range(3)]
+    # Two of three wait while the third computes, but for what a holder takes twice in a row.
+    assert sum(each) > 0.5 * 2 * total
+    for number in range(3):
+        assert waited(known["healthy"], f"convoy{number}", "running", "convoy") < 0.02 * total
+
+
+def test_a_lazy_peer_two_hops_away_is_named(known) -> None:
+    total = waits.TURNS * waits.SLEEP_S
+    for comm in ("first", "second"):
+        slept = waited(known["faulty"], comm, "sleep", "third", "clock_nanosleep")
+        assert 0.95 * total < slept < 1.5 * total
+        assert waited(known["healthy"], comm, "sleep", "third") < 0.02 * total
+    assert waited(known["faulty"], "first", "sleep", "second") == 0
+
+
+def test_who_has_the_cpu_is_named(known) -> None:
+    # Each of the two needs 0.2 s of the one CPU.
+    assert 0.1 < waited(known["faulty"], "bound", "cpu_taken", "hog")
+    assert waited(known["healthy"], "bound", "cpu_taken", "hog") == 0
