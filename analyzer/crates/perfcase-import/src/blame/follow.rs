@@ -192,6 +192,7 @@ impl Known<'_> {
         match piece.doing {
             // Where a run ended says nothing about the time before.
             Doing::Running => path.push(Due { stack: NONE, ..due }),
+            Doing::RanInTheEnd => self.unsure(path, &due),
             Doing::Runnable => self.queue(path, &due),
             Doing::Stopped => path.push(Due { cause: Cause::Stopped, ..due }),
             Doing::Sleeping | Doing::DiskSleep => match self.ended_by(utid, piece, &call, limit, depth) {
@@ -211,6 +212,21 @@ impl Known<'_> {
     pub(super) fn call_of(&self, utid: u32, piece: &Piece, at: i64) -> Call {
         let call = self.history.thread(utid).and_then(|thread| thread.call_at(at));
         call.copied().filter(|call| call.end >= piece.end).unwrap_or(Call::NONE)
+    }
+
+    /// A time in which a thread slept first, maybe, and then ran: it slept no longer than the call that it was in at first.
+    fn unsure(&self, path: &mut Path, due: &Due) {
+        let thread = self.history.thread(due.utid);
+        let call = thread.and_then(|thread| thread.call_at(due.start)).copied().unwrap_or(Call::NONE);
+        let has_calls = thread.is_some_and(|thread| !thread.calls.is_empty());
+        let until = if has_calls { call.end.clamp(due.start, due.end) } else { due.end };
+        let cause = match self.names.kind(call.name) {
+            CallKind::Sleep => Cause::Sleep,
+            _ => Cause::NotRecorded,
+        };
+        let Call { name, descriptor, .. } = call;
+        path.push(Due { end: until, cause, call: name, descriptor, ..*due });
+        path.push(Due { start: until, stack: NONE, ..*due });
     }
 
     /// A wait for a CPU: who had it.

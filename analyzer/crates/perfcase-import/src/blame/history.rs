@@ -9,6 +9,8 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Doing {
     Running,
+    /// It ran at the end. A switch is missing, so nobody knows since when.
+    RanInTheEnd,
     Runnable,
     Sleeping,
     DiskSleep,
@@ -126,7 +128,7 @@ impl History {
 
     /// Adds a piece of a thread. Those of a thread come in the order of their ends; where two overlap, the first counts.
     pub(super) fn add(&mut self, utid: u32, mut piece: Piece) {
-        if piece.doing == Doing::Running && piece.cpu < MOST_CPUS {
+        if matches!(piece.doing, Doing::Running | Doing::RanInTheEnd) && piece.cpu < MOST_CPUS {
             let index = piece.cpu as usize;
             if index >= self.cpus.len() {
                 self.cpus.resize_with(index + 1, Vec::new);

@@ -135,6 +135,7 @@ impl Input {
             "queue_cpu",
             "ran_cpu",
             "is_open",
+            "is_ambiguous",
         ]; // fmt: skip
         let Some(states) = Rows::open(folder, "thread_state", &columns)? else { return Ok(None) };
         let columns = ["ts_ns", "exit_ts_ns", "utid", "name", "descriptor_id", "ret", "errno", "pairing", "cut_at"];
@@ -296,6 +297,7 @@ fn add_states(batch: &Batch, history: &mut History) -> Option<i64> {
     let (names, stacks, wakers) = (batch.u32s("name_id")?, batch.u32s("stack_id")?, batch.u32s("waker_utid")?);
     let (cpus, queues, ran) = (batch.u32s("cpu")?, batch.u32s("queue_cpu")?, batch.u32s("ran_cpu")?);
     let (states, contexts, open) = (batch.symbols("state")?, batch.symbols("waker_context")?, batch.bools("is_open")?);
+    let ambiguous = batch.bools("is_ambiguous")?;
     let doings = meanings(states, |state| match state {
         "running" => Some(Doing::Running),
         "runnable" | "runnable_preempted" => Some(Doing::Runnable),
@@ -316,6 +318,7 @@ fn add_states(batch: &Batch, history: &mut History) -> Option<i64> {
         let end = start.saturating_add(durations.value(row));
         last = last.max(Some(end));
         let Some(doing) = meaning(states, &doings, row).flatten().filter(|_| utid != 0) else { continue };
+        let doing = if doing == Doing::Running && ambiguous.value(row) { Doing::RanInTheEnd } else { doing };
         let or_none = |column| at(column, row).unwrap_or(NONE);
         let cpu = match doing {
             Doing::Runnable => at(queues, row).or(at(ran, row)).unwrap_or_else(|| or_none(cpus)),

@@ -17,7 +17,7 @@ use std::path::Path;
 
 use crate::import::ImportError;
 use calls::{CallNames, Thing};
-use follow::{Known, MOST_PIECES, Path as Followed};
+use follow::{Cause, Known, MOST_PIECES, Path as Followed};
 use history::{Doing, History, NONE, Piece};
 use input::Input;
 use output::Output;
@@ -122,7 +122,7 @@ impl Blame<'_> {
         if part.work == Work::Thread {
             let thing = known.things.get(call.descriptor as usize).copied().unwrap_or(Thing::Unknown);
             let is_idle = || piece.is_open || known.has_no_work(utid, piece, known.names.kind(call.name), thing);
-            if piece.doing == Doing::Stopped || is_idle() {
+            if matches!(piece.doing, Doing::Stopped | Doing::RanInTheEnd) || is_idle() {
                 return;
             }
         }
@@ -132,7 +132,8 @@ impl Blame<'_> {
         self.looks_left -= (budget - path.budget) as u64;
         let waker = if piece.is_open { NONE } else { piece.waker };
         for due in &path.dues {
-            if part.work != Work::Thread || due.cause.hinders() {
+            let is_own_run = due.cause == Cause::Running && due.depth == 0;
+            if !is_own_run && (part.work != Work::Thread || due.cause.hinders()) {
                 self.output.push(utid, piece, &part, &call, waker, due);
             }
         }

@@ -1,5 +1,4 @@
 use super::calls::NO_CALL;
-use super::follow::Cause;
 use super::history::{Call, Context};
 use super::work::Works;
 use super::*;
@@ -268,6 +267,14 @@ fn what_is_not_known_is_said() {
     let mut open = work(story().slept(1, 0, 100, 2));
     open.history.thread_mut(1).unwrap().pieces[0].is_open = true;
     assert_eq!(open.blame(1), [(0, 100, Cause::Open, 1, 0)]);
+    // A run whose beginning is not known began after the call in which the thread was at first.
+    let unsure = |call: &str| {
+        let mut story = work(story().slept(1, 0, 100, 2)).call(2, -5, 70, call, Thing::Pipe).ran(2, 0, 110, 0);
+        story.history.thread_mut(2).unwrap().pieces[0].doing = Doing::RanInTheEnd;
+        story.blame(1)
+    };
+    assert_eq!(unsure("read"), [(0, 70, Cause::NotRecorded, 2, 1), (70, 100, Cause::Running, 2, 1)]);
+    assert_eq!(unsure("clock_nanosleep"), [(0, 70, Cause::Sleep, 2, 1), (70, 100, Cause::Running, 2, 1)]);
     // A circle can only be in a damaged recording: it ends.
     let circle = work(story().slept(1, 0, 100, 2).slept(2, 0, 100, 1)).blame(1);
     assert_eq!(circle, [(0, 100, Cause::NotFollowed, 2, 21)]);
