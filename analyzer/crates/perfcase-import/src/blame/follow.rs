@@ -172,7 +172,16 @@ impl Known<'_> {
         });
     }
 
-    fn piece(&self, path: &mut Path, utid: u32, piece: &Piece, (from, to): (i64, i64), limit: i64, depth: u32) {
+    /// Adds what a part of a piece of a thread's time is due to. `limit` is when the wait ended that is followed.
+    pub(super) fn piece(
+        &self,
+        path: &mut Path,
+        utid: u32,
+        piece: &Piece,
+        (from, to): (i64, i64),
+        limit: i64,
+        depth: u32,
+    ) {
         let call = self.call_of(utid, piece, from);
         let Call { name: call_name, descriptor, .. } = call;
         let Piece { name, stack, cpu, .. } = *piece;

@@ -128,7 +128,7 @@ impl Blame<'_> {
         }
         let budget = MOST_PIECES.min(self.looks_left as usize);
         let mut path = Followed { dues: Vec::new(), budget };
-        known.follow(&mut path, utid, part.start, part.end, 0);
+        known.piece(&mut path, utid, piece, (part.start, part.end), part.end, 0);
         self.looks_left -= (budget - path.budget) as u64;
         let waker = if piece.is_open { NONE } else { piece.waker };
         for due in &path.dues {
