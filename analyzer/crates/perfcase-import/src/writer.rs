@@ -19,7 +19,7 @@ use parquet::errors::ParquetError;
 use table::{Columns, TableWriter};
 
 /// The most batches that may wait.
-const QUEUE_LENGTH: usize = 8;
+const QUEUE_LENGTH: usize = 4;
 /// The number of threads that encode.
 const THREADS: usize = 2;
 /// The most files that stay open. A capture may have a table for each of a thousand tracepoints, and a process often may

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most rows in memory before they move to a file: 8 to 20 MiB.
-pub(crate) const BLOCK: usize = 1 << 18;
+/// The most rows in memory before they move to a file: 4 to 10 MiB.
+pub(crate) const BLOCK: usize = 1 << 17;
 
 /// The rows that are written or read at once: their bytes fit into the caches of a CPU.
 const PIECE: usize = 1 << 11;
