@@ -27,7 +27,7 @@ from perfcase.case.sharing import FINDINGS, forget, share, share_findings
 from perfcase.case.wholeness import KEPT
 from perfcase.catalogue.rules import SEVERITIES
 from perfcase.catalogue.schema import literal, quote
-from perfcase.catalogue.views import load_views, parameters
+from perfcase.catalogue.views import load_views, parameters, view_files
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
@@ -219,7 +219,7 @@ def have_views_again(connection: duckdb.DuckDBPyConnection, views: Sequence[str]
 def recall_view(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     """Prepare one view for queries, if the cache has it."""
     folder = query.whole(connection)
-    if folder and view in load_views() and any((folder / KEPT).glob(f"*-{view}.parquet")):
+    if folder and view in view_files() and any((folder / KEPT).glob(f"*-{view}.parquet")):
         recall_views(connection, [view])
 
 
