@@ -164,6 +164,7 @@ def test_every_table_says_how_a_window_cuts_it(name: str, database: duckdb.DuckD
     """A word, or SQL of columns that it has; and what a diff may divide by."""
     table = load_tables()[name]
     assert (table.window == "derived") == (table.derived is not None)
+    assert table.derived is None or table.made_of, "what it is made of says whether it can have rows"
     columns = [column.name for column in table.columns]
     needed = {"event": {"ts_ns"}, "sample": {"sample_id"}, "last": {"ts_ns", "snapshot"}}.get(table.window, set())
     assert needed <= set(columns), f"{table.window}: a window needs {needed}"

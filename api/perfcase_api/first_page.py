@@ -31,8 +31,10 @@ def questions(duration_ns: int | None) -> list[Question]:
     """Return the questions, in an order that stays the same. ``duration_ns``: of the capture; without it there is no time line."""
     asked: list[Question] = [findings.Request(limit=ROWS, fmt=FORMAT)]
     asked += [view.Request(name=name, limit=ROWS, fmt=FORMAT) for name in ("capture", "data_quality")]
+    asked.append(view.Request(name="finding_coverage", where="NOT is_judged", limit=ROWS, fmt=FORMAT))
     if not duration_ns or duration_ns <= 0:
         return asked
+    asked.append(view.Request(name="view_coverage", where="kind = 'view'", limit=ROWS, fmt=FORMAT))
     asked.append(view.Request(name="kernel_log", where=_SEVERE, limit=_MESSAGES_MAX, fmt=FORMAT))
     for of, chart in _charts():
         finely = (f"{_INTERVAL}={step(duration_ns)}",) if _INTERVAL in parameters(load_views(), of.name) else ()

@@ -32,8 +32,8 @@ NAME = "perfcase-import"
 """What the kernel calls it."""
 
 
-def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
-    """Import, then read what the catalogue lists."""
+def run(file: Path, folder: Path, name: str, limits: dict[str, int]) -> None:
+    """Import, then read what the catalogue lists. ``name``: what the capture is called, for people: all files of captures are named alike."""
     sandbox.be_called(NAME)
     enclose(file, folder, limits)
     last = 0.0
@@ -46,7 +46,8 @@ def run(file: Path, folder: Path, limits: dict[str, int]) -> None:
 
     try:
         # The server's name of the capture, which its tables have as well: the folder that the file is in.
-        imported = store.open_case(file, folder / "case", progress, options={"capture_id": file.parent.name})
+        options = {"capture_id": file.parent.name, "name": name}
+        imported = store.open_case(file, folder / "case", progress, options=options)
         say({"phase": "findings and report", "records": 0})
         row = store.table_row(imported.folder, "capture", _COLUMNS) or (None,) * 7
         names = ("host", "kernel", "started_ns", "duration_ns", "remark", "ticket")

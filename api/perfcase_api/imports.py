@@ -177,7 +177,13 @@ class Imports:
             "file_bytes": limits.import_file_bytes,
         }
         process = await self._nursery.child(_LINE_MAX)
-        order = {"import": str(self._uploads.file(capture_id)), "folder": str(working), "limits": allowed}
+        row = self._catalogue.row("SELECT name FROM capture WHERE capture_id = ?", (capture_id,))
+        order = {
+            "import": str(self._uploads.file(capture_id)),
+            "folder": str(working),
+            "name": row["name"] if row else "",
+            "limits": allowed,
+        }
         process.order(json.dumps(order).encode() + b"\n")
         done: State | None = None
         self._process = process

@@ -113,7 +113,7 @@ def _import(job: dict[str, Any]) -> None:
     # What it writes there nobody reads: it says on standard output how it ended.
     with open(os.devnull, "wb") as nothing:  # noqa: PTH123 - a file descriptor is what it is for
         os.dup2(nothing.fileno(), 2)
-    import_worker.run(Path(job["import"]), Path(job["folder"]), job["limits"])
+    import_worker.run(Path(job["import"]), Path(job["folder"]), job["name"], job["limits"])
     sys.stdout.flush()
     os._exit(0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def test_what_the_catalogue_knows(admin: httpx.Client, tcp: str) -> None:
 
 
 def test_the_original_comes_back(admin: httpx.Client, tcp: str) -> None:
+    assert re.search(r"^ *capture +tcp\.perfcase$", admin.get(f"/v1/captures/{tcp}/report").text, re.MULTILINE)
     original = admin.get(f"/v1/captures/{tcp}/original")
     assert original.content == TCP.read_bytes()
     assert original.headers["content-disposition"] == 'attachment; filename="tcp.perfcase"'

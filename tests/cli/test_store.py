@@ -88,9 +88,12 @@ def test_another_content_is_imported_again(recorded: Recorded) -> None:
 
 def test_another_build_of_the_importer_imports_again(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     file = recorded(CAPTURE)
-    store.open_case(file)
+    assert perfcase("view", "capture", file).stderr == ""
+    assert store.open_case(file).reused
     monkeypatch.setattr(store, "importer_id", lambda: "another")
-    assert not store.open_case(file).reused
+    said = "perfcase: {}: another build of perfcase imported it, so it was imported again\n"
+    assert perfcase("view", "capture", file).stderr == said.format(file.name)
+    assert perfcase("view", "capture", file).stderr == ""
 
 
 def test_new_views_reach_an_old_import(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +101,9 @@ def test_new_views_reach_an_old_import(recorded: Recorded, monkeypatch: pytest.M
     folder = store.open_case(file).folder
     before = (folder / "case.duckdb").stat().st_ino
     monkeypatch.setattr(database, "views_hash", lambda: "another")
-    assert store.open_case(folder).reused
+    said = "perfcase: {}: its views are of another perfcase, so the findings and the report are worked out again\n"
+    assert perfcase("view", "capture", folder).stderr == said.format(folder.name)
+    assert perfcase("view", "capture", folder).stderr == ""
     assert (folder / "case.duckdb").stat().st_ino != before
     assert store.read_info(folder)["views"] == "another"
 
@@ -107,7 +112,7 @@ def test_an_import_that_lacks_a_column_says_so(tmp_path: Path) -> None:
     folder = make_case(tmp_path / "x.case", {})
     info = json.loads((folder / "import.json").read_text())
     (folder / "import.json").write_text(json.dumps({**info, "views": "those of before"}))
-    assert succeed("view", "capture", folder, "--format", "csv")
+    assert perfcase("view", "capture", folder, "--format", "csv").returncode == 0
     path = folder / "tables" / "capture.parquet"
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT * EXCLUDE (labels) FROM '{path}') TO '{path}.new' (FORMAT parquet)")

@@ -21,7 +21,7 @@ from threading import Lock
 from perfcase.case.wholeness import flush_one
 from perfcase.catalogue import contents, kit
 from perfcase.catalogue.schema import literal, load_catalogue, load_tables, package_data, quote, schema_dir
-from perfcase.catalogue.views import comment, create_view, describe, load_views
+from perfcase.catalogue.views import comment, create_view, describe, load_views, view_files
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
@@ -244,7 +244,7 @@ def _add_table(
 def _add_other_tables(connection: duckdb.DuckDBPyConnection, folder: Path, other_columns: OtherColumns) -> None:
     """Add the tracepoints and the fields that the schema does not describe."""
     schema = load_tables()
-    taken = {*load_catalogue(), *(path.stem for path in (schema_dir() / "views").glob("*/*.sql"))}
+    taken = {*load_catalogue(), *view_files()}
     for name, columns in other_columns.items():
         table = schema.get(name)
         # An untrusted recording may name an event like one of our views. The view is kept.

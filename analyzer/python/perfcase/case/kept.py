@@ -23,11 +23,11 @@ from typing import Any
 import perfcase
 from perfcase.case import query
 from perfcase.case.database import views_hash
-from perfcase.case.sharing import FINDINGS, share, share_findings
+from perfcase.case.sharing import FINDINGS, forget, share, share_findings
 from perfcase.case.wholeness import KEPT
 from perfcase.catalogue.rules import SEVERITIES
 from perfcase.catalogue.schema import literal, quote
-from perfcase.catalogue.views import load_views, parameters
+from perfcase.catalogue.views import load_views, parameters, view_files
 from perfcase.errors import PerfcaseError
 from perfcase.lazy import duckdb
 
@@ -211,10 +211,7 @@ def have_views_again(connection: duckdb.DuckDBPyConnection, views: Sequence[str]
     kept = kept_of(connection, views)
     if not kept:
         return False
-    for (name,) in connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall():
-        # Others may be made of them. The findings are checked when they are read.
-        if name not in FINDINGS:
-            connection.execute(f"DROP TABLE temp.{quote(name)}").fetchall()
+    forget(connection, is_all=True)
     _make_views(connection, kept, views)
     return True
 
@@ -222,7 +219,7 @@ def have_views_again(connection: duckdb.DuckDBPyConnection, views: Sequence[str]
 def recall_view(connection: duckdb.DuckDBPyConnection, view: str) -> None:
     """Prepare one view for queries, if the cache has it."""
     folder = query.whole(connection)
-    if folder and view in load_views() and any((folder / KEPT).glob(f"*-{view}.parquet")):
+    if folder and view in view_files() and any((folder / KEPT).glob(f"*-{view}.parquet")):
         recall_views(connection, [view])
 
 
@@ -240,8 +237,9 @@ def recall_named(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     if named.intersection(FINDINGS):
         kept = kept_of(connection, FINDINGS)
         if kept and all(kept.has(f"{view}.parquet") for view in FINDINGS):
-            for error in have_findings(connection):
-                raise error
+            failures = have_findings(connection)
+            if failures:
+                raise failures[0]
     for view in sorted(named.intersection(load_views()).difference(FINDINGS)):
         recall_view(connection, view)
 

@@ -100,10 +100,11 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
     return failures
 
 
-def forget(connection: duckdb.DuckDBPyConnection) -> None:
-    """Drop the tables of ``share`` that have other rows in another window."""
+def forget(connection: duckdb.DuckDBPyConnection, *, is_all: bool = False) -> None:
+    """Drop the tables of ``share`` that have other rows in another window. ``is_all``: the others, too, except the findings, which are
+    checked when they are read."""
     for name in _shared(connection):
-        if _has_time(name):
+        if name not in FINDINGS if is_all else _has_time(name):
             connection.execute(f"DROP TABLE temp.{quote(name)}").fetchall()
 
 

@@ -78,9 +78,6 @@ def spans(view: str) -> frozenset[str]:
     found = used & _SPANS
     if used & _OF_SAMPLES:
         found |= {"sample"}
-    # The import works these out from the states of threads.
-    if any(tables[name].derived for name in used & tables.keys()):
-        found |= {"thread_state"}
     # A tracepoint that has a table of its own is recorded by the tracer.
     if not found and any(is_tracepoint(tables[name]) for name in used & tables.keys()):
         found |= {"thread_state"}

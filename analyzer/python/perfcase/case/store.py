@@ -171,6 +171,22 @@ def is_current(folder: Path) -> bool:
     return made == wanted and wholeness.has_database(folder, info)
 
 
+def why_again(file: Path) -> str | None:
+    """Return why much of what was worked out of FILE before is worked out again now; None where it is not, or was never imported."""
+    folder = file if is_imported(file) else default_folder(file)
+    if not is_imported(folder):
+        return None
+    try:
+        info = read_info(folder)
+    except PerfcaseError:
+        return None
+    if folder != file and (info.get("format"), info.get("importer")) != (IMPORT_FORMAT, importer_id()):
+        return "another build of perfcase imported it, so it was imported again"
+    if info.get("views") != database.views_hash():
+        return "its views are of another perfcase, so the findings and the report are worked out again"
+    return None
+
+
 def is_whole(folder: Path) -> bool:
     """Return whether the tables of an imported folder are there, as far as their sizes and ends say."""
     try:
@@ -361,7 +377,7 @@ def _import(
             "perfcase_version": import_core().__version__,
             "views": database.views_hash(),
             "source": {
-                "name": file.name,
+                "name": given["name"],
                 "path": str(file.absolute()),
                 "stamp": before,
                 "capture_id": result["capture_id"],

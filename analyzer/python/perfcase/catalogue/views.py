@@ -18,6 +18,12 @@ from perfcase.lazy import duckdb
 
 
 @cache
+def view_files() -> dict[str, Path]:
+    """Return the file of each view by name: to read them all takes a tenth of the time of a short command."""
+    return {path.stem: path for path in (schema_dir() / "views").glob("*/*.sql")}
+
+
+@cache
 def load_views(folder: Path | None = None) -> dict[str, View]:
     """Return every view by name, each after the views that it is made from."""
     root = (folder or schema_dir()) / "views"

@@ -114,9 +114,13 @@ def capture_progress() -> Iterator[Callable[[str, int, int], None]]:
 
 
 def open_file(file: Path, debug_dirs: list[Path] | None = None) -> store.Case:
-    """Open FILE, and import it first if necessary."""
+    """Open FILE, and import it first if necessary. Say so where that takes longer than the last time."""
+    why = store.why_again(file)
     with import_progress(file.name) as progress:
-        return store.open_case(file, progress=progress, debug_dirs=debug_dirs or ())
+        case = store.open_case(file, progress=progress, debug_dirs=debug_dirs or ())
+    if why:
+        say(f"{file.name}: {why}")
+    return case
 
 
 def opened(

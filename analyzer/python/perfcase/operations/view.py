@@ -15,7 +15,7 @@ from perfcase.case.sharing import FINDINGS
 from perfcase.catalogue.histogram import RANK, added_up, keys_of
 from perfcase.catalogue.plot import Plan, plan
 from perfcase.catalogue.schema import load_tables, quote
-from perfcase.catalogue.views import load_views, parameters
+from perfcase.catalogue.views import load_views, parameters, view_files
 from perfcase.errors import PerfcaseError, unknown
 from perfcase.lazy import duckdb
 from perfcase.operations import fields
@@ -114,7 +114,8 @@ def run(request: Request, case: Opened) -> Result:
     sql = f"SELECT * FROM {quote(name)}"
     if request.where:
         sql += f" WHERE ({request.where}\n)"
-    how = plan(load_views()[name]) if name in load_views() else None
+    wanted = sys.stdout.isatty() if request.plot is None else request.plot
+    how = plan(load_views()[name]) if wanted and name in view_files() else None
     if request.by is not None:
         histogram, keys = keys_of(load_views().get(name), request.by)
         sql = f"SELECT * FROM ({added_up(histogram, keys, sql)})"
@@ -123,15 +124,16 @@ def run(request: Request, case: Opened) -> Result:
         sql += f" ORDER BY {request.order}"
     if request.offset:
         sql += f" OFFSET {request.offset}"
-    wanted = sys.stdout.isatty() if request.plot is None else request.plot
     return Result(connection, request, sql, how if wanted and request.fmt == "table" else None)
 
 
 def has_first(request: Request) -> bool:
     """Return whether the view finds its first rows without the others, and only these are asked for."""
     is_all = request.limit == 0 or request.where or request.order or request.by is not None or request.settings
-    views = load_views()
-    return not is_all and request.name in views and _first(request.name) in parameters(views, request.name)
+    name = request.name
+    if is_all or name not in view_files() or _first(name) not in view_files()[name].read_text(encoding="utf-8"):
+        return False
+    return _first(name) in parameters(load_views(), name)
 
 
 def _take_first(connection: duckdb.DuckDBPyConnection, request: Request, count: int) -> None:
@@ -146,6 +148,8 @@ def _first(view: str) -> str:
 
 def _set(connection: duckdb.DuckDBPyConnection, view: str, settings: tuple[str, ...]) -> None:
     """Set the parameters of the view."""
+    if not settings:
+        return
     known = parameters(load_views(), view)
     for setting in settings:
         name, separator, value = setting.partition("=")

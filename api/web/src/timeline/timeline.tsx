@@ -124,8 +124,8 @@ function useChart(captureId: string, drawn: Drawn<Intervals>, length: number, sc
 
 /** Why charts are empty, in the capture's own words, and what would fill them. */
 function Missing({ captureId, charts, isAll }: { captureId: string; charts: Drawn[]; isAll: boolean }) {
-  const names = charts.map(({ view }) => view.name);
-  const where = sqlOf("view_coverage")`${"view_name"} IN ${names} AND ${"kind"} = 'view'`;
+  // All views, whichever charts are empty: the import has answered this.
+  const where = sqlOf("view_coverage")`${"kind"} = 'view'`;
   const { data } = useView(captureId, "view_coverage", { where }, "later");
   const told = new Map(data?.map((row) => [row.view_name, row]));
   return (
