@@ -75,8 +75,8 @@ def test_the_manual_shows_what_the_report_prints(tmp_path: Path) -> None:
 
 def test_the_readme_shows_what_is_found_and_drawn(tmp_path: Path) -> None:
     shutil.copy(ROOT / "sample-captures" / "d-type-checks" / "server.perfcase", tmp_path)
-    printed = succeed("findings", "server.perfcase", cwd=tmp_path).splitlines()
-    lines = shown(ROOT / "README.md", "findings server.perfcase")
+    printed = succeed("findings", "server.perfcase", "--explain", cwd=tmp_path).splitlines()
+    lines = shown(ROOT / "README.md", "findings server.perfcase --explain")
     assert len(lines) >= 3
     assert lines == printed[: len(lines)]
     succeed("flamegraph", "server.perfcase", "-o", "flamegraph.svg", cwd=tmp_path)

@@ -114,7 +114,7 @@ def test_markdown_says_what_the_report_says(case: Path, body: str) -> None:
     with query.connect(case) as connection:
         text = write_markdown(connection, case.name)
     headings = [line[3:] for line in text.splitlines() if line.startswith("## ")]
-    assert headings[:3] == ["Findings", "What this is", "The first 60 seconds"]
+    assert headings[:3] == ["In short", "Findings", "What this is"]
     assert headings[-1] == "What this capture cannot answer"
     ours = text[text.index("## What this is") :].replace("```text", "").replace("```", "").replace("## ", "")
     assert words(ours)[: len(words(body))] == words(body)

@@ -6,10 +6,11 @@
 -- caveat: if the recording does not say whether an interrupt did a wakeup (perf script's text), the thread that it hit looks like the waker
 -- caveat: an event loop with several requests under way has its wait ended by any of them: the other end is then that of the one that came first
 -- caveat: without system calls in the recording, no request, no question and no idle wait is known: work is command or thread
--- diff by: comm, work, call, cause, on_comm, on_call, on_target
--- diff sum: wait_ns, wait_count
+-- diff by: comm, work, cause, on_comm, on_target
+-- diff sum: wait_ns
 -- diff max: wait_max_ns
--- diff weight: 0.95
+-- diff where: work <> 'thread' OR cause NOT IN ('cpu_taken', 'cpu_idle')
+-- diff weight: 0.8
 -- column comm: the name of the threads that waited
 -- as in blame: work, call, cause
 -- column on_comm: the name of the thread that the time is due to: the waker, the waker's waker, …, who had the CPU, or the thread itself

@@ -11,7 +11,10 @@ _TOP = 4
 _WAITS = 6
 _IDLE = ("sleep", "no_work", "open", "interrupt", "stopped", "not_recorded", "not_followed")
 """Causes of waits that are nobody's fault, or that nobody knows."""
-_KERNEL = "comm NOT SIMILAR TO '(kworker|ksoftirqd|migration|rcu|jbd2|kswapd|kcompactd|khugepaged).*'"
+_KERNEL = " AND ".join(
+    f"NOT starts_with(comm, '{name}')"
+    for name in ("kworker", "ksoftirqd", "migration/", "rcu_", "jbd2/", "kswapd", "kcompactd", "khugepaged")
+)
 
 _PROCESSES = {
     "comm": Column("who had the CPUs", left=True, limit=24),
