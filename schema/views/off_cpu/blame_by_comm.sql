@@ -5,11 +5,12 @@
 -- caveat: nobody knows whether a thread of the work thread had something to do: only its waits that a running thread, a taken CPU or a disk kept up are here: pools and loops without work wait for nothing
 -- caveat: if the recording does not say whether an interrupt did a wakeup (perf script's text), the thread that it hit looks like the waker
 -- caveat: an event loop with several requests under way has its wait ended by any of them: the other end is then that of the one that came first
+-- caveat: a recording of some processes does not know what other processes did: what is due to them is not_recorded
 -- caveat: without system calls in the recording, no request, no question and no idle wait is known: work is command or thread
 -- diff by: comm, work, cause, on_comm, on_target
 -- diff sum: wait_ns
 -- diff max: wait_max_ns
--- diff where: work <> 'thread' OR cause NOT IN ('cpu_taken', 'cpu_idle')
+-- diff where: cause NOT IN ('sleep', 'stopped') AND (work <> 'thread' OR cause NOT IN ('cpu_taken', 'cpu_idle'))
 -- diff weight: 0.8
 -- column comm: the name of the threads that waited
 -- as in blame: work, call, cause

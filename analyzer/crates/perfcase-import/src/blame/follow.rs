@@ -202,7 +202,7 @@ impl Known<'_> {
             // Where a run ended says nothing about the time before.
             Doing::Running => path.push(Due { stack: NONE, ..due }),
             Doing::RanInTheEnd => self.unsure(path, &due),
-            Doing::Runnable => self.queue(path, &due),
+            Doing::Runnable => self.queue(path, &due, piece.got_cpu),
             Doing::Stopped => path.push(Due { cause: Cause::Stopped, ..due }),
             Doing::Sleeping | Doing::DiskSleep => match self.ended_by(utid, piece, &call, limit, depth) {
                 End::By(waker) if depth >= DEEPEST => {
@@ -238,9 +238,22 @@ impl Known<'_> {
         path.push(Due { start: until, stack: NONE, ..*due });
     }
 
-    /// A wait for a CPU: who had it.
-    fn queue(&self, path: &mut Path, waits: &Due) {
+    /// A wait for a CPU: who had the one in whose queue it began, else the one that it got in the end. What no thread had of
+    /// both was idle.
+    fn queue(&self, path: &mut Path, waits: &Due, got_cpu: u32) {
+        if waits.cpu == NONE {
+            return path.push(Due { cause: Cause::NotRecorded, ..*waits });
+        }
         let mut at = waits.start;
+        let free = |path: &mut Path, start: i64, end: i64| {
+            let cause = if self.history.has_strangers { Cause::NotRecorded } else { Cause::CpuIdle };
+            let part = Due { start, end, cause, cpu: got_cpu, ..*waits };
+            match got_cpu {
+                NONE => path.push(Due { cpu: waits.cpu, ..part }),
+                cpu if cpu == waits.cpu => path.push(part),
+                _ => self.queue(path, &part, got_cpu),
+            }
+        };
         for &(start, end, utid) in self.history.runs(waits.cpu, waits.start) {
             if start >= waits.end || path.budget == 0 {
                 break;
@@ -248,29 +261,22 @@ impl Known<'_> {
             path.budget -= 1;
             let (from, to) = (start.max(at), end.min(waits.end));
             if from > at {
-                path.push(Due { start: at, end: from, cause: Cause::CpuIdle, ..*waits });
+                free(path, at, from);
             }
             if to > from {
-                let (call, descriptor, stack) = (NO_CALL, NONE, NONE);
-                let name = self.name_at(utid, from);
-                path.push(Due {
-                    start: from,
-                    end: to,
-                    cause: Cause::CpuTaken,
-                    utid,
-                    name,
-                    call,
-                    descriptor,
-                    stack,
-                    ..*waits
-                });
+                let (name, call, descriptor, stack) = (self.name_at(utid, from), NO_CALL, NONE, NONE);
+                let taken = Due { cause: Cause::CpuTaken, utid, name, call, descriptor, stack, ..*waits };
+                path.push(Due { start: from, end: to, ..taken });
             }
             at = at.max(to);
         }
-        if at < waits.end {
-            let is_bound = path.budget == 0 || at < self.history.begin;
-            let cause = if is_bound { Cause::NotFollowed } else { Cause::CpuIdle };
-            path.push(Due { start: at, end: waits.end, cause, ..*waits });
+        if at >= waits.end {
+            return;
+        }
+        if path.budget == 0 || at < self.history.begin {
+            path.push(Due { start: at, cause: Cause::NotFollowed, ..*waits });
+        } else {
+            free(path, at, waits.end);
         }
     }
 

@@ -35,8 +35,10 @@ pub(super) struct Piece {
     pub(super) waker: u32,
     pub(super) name: u32,
     pub(super) stack: u32,
-    /// The CPU that it ran on, or waited for.
+    /// The CPU that it ran on, or in whose queue it waited.
     pub(super) cpu: u32,
+    /// The CPU that it got after it had waited.
+    pub(super) got_cpu: u32,
     pub(super) doing: Doing,
     pub(super) context: Context,
     pub(super) is_open: bool,
@@ -69,6 +71,8 @@ impl Call {
 #[derive(Default)]
 pub(super) struct Thread {
     pub(super) upid: u32,
+    /// A thread of a process that was not recorded: what it did between two switches is not known.
+    pub(super) is_stranger: bool,
     pub(super) pieces: Vec<Piece>,
     pub(super) calls: Vec<Call>,
     /// The thread's time before this is written.
@@ -97,6 +101,8 @@ pub(super) struct History {
     cpus: Vec<Vec<(i64, i64, u32)>>,
     /// The number of pieces at hand.
     pub(super) count: usize,
+    /// Only some processes were recorded: a CPU on which none of them ran may have been busy or not.
+    pub(super) has_strangers: bool,
     /// What was before this is no longer at hand.
     pub(super) begin: i64,
 }
@@ -128,6 +134,9 @@ impl History {
 
     /// Adds a piece of a thread. Those of a thread come in the order of their ends; where two overlap, the first counts.
     pub(super) fn add(&mut self, utid: u32, mut piece: Piece) {
+        if self.thread(utid).is_some_and(|thread| thread.is_stranger) {
+            return;
+        }
         if matches!(piece.doing, Doing::Running | Doing::RanInTheEnd) && piece.cpu < MOST_CPUS {
             let index = piece.cpu as usize;
             if index >= self.cpus.len() {

@@ -140,12 +140,17 @@ impl Input {
         let Some(states) = Rows::open(folder, "thread_state", &columns)? else { return Ok(None) };
         let columns = ["ts_ns", "exit_ts_ns", "utid", "name", "descriptor_id", "ret", "errno", "pairing", "cut_at"];
         let calls = Rows::open(folder, "syscall", &columns)?;
+        // As the view followed_state has it: where processes were looked at, one that was not is a stranger.
+        let has_commands = Rows::open(folder, "proc_command", &["ts_ns"])?.is_some();
         each(folder, "thread", &["utid", "upid"], |batch| {
             let (Some(utids), Some(upids)) = (batch.u32s("utid"), batch.u32s("upid")) else { return };
             for row in 0..batch.0.num_rows() {
-                if let (Some(thread), Some(upid)) = (history.thread_mut(utids.value(row)), at(upids, row)) {
-                    thread.upid = upid;
+                let upid = at(upids, row);
+                if let Some(thread) = history.thread_mut(utids.value(row)) {
+                    thread.upid = upid.unwrap_or(NONE);
+                    thread.is_stranger = has_commands && upid.is_none();
                 }
+                history.has_strangers |= has_commands && upid.is_none();
             }
         })?;
         Ok(Some(Input { folder: folder.to_path_buf(), states, calls, calls_end: i64::MIN }))
@@ -321,12 +326,13 @@ fn add_states(batch: &Batch, history: &mut History) -> Option<i64> {
         let doing = if doing == Doing::Running && ambiguous.value(row) { Doing::RanInTheEnd } else { doing };
         let or_none = |column| at(column, row).unwrap_or(NONE);
         let cpu = match doing {
-            Doing::Runnable => at(queues, row).or(at(ran, row)).unwrap_or_else(|| or_none(cpus)),
+            Doing::Runnable => at(queues, row).or(at(ran, row)).unwrap_or(NONE),
             _ => or_none(cpus),
         };
         let context = meaning(contexts, &meant, row).unwrap_or(Context::Unknown);
         let (waker, name, stack, is_open) = (or_none(wakers), or_none(names), or_none(stacks), open.value(row));
-        history.add(utid, Piece { start, end, waker, name, stack, cpu, doing, context, is_open });
+        let got_cpu = or_none(ran);
+        history.add(utid, Piece { start, end, waker, name, stack, cpu, got_cpu, doing, context, is_open });
     }
     last
 }

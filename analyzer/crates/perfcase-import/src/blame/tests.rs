@@ -20,6 +20,7 @@ const RUN: Piece = Piece {
     name: NONE,
     stack: NONE,
     cpu: NONE,
+    got_cpu: NONE,
     doing: Doing::Running,
     context: Context::Unknown,
     is_open: false,
@@ -240,6 +241,28 @@ fn who_has_the_cpu_is_named() {
         (60, 70, Cause::CpuIdle, 1, 0),
         (70, 100, Cause::CpuTaken, 5, 0),
     ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_cpu_counts_as_idle_where_neither_queue_had_a_thread() {
+    let waits = |cpu: u32, got_cpu: u32| {
+        let mut story = story().work(1, 0, 100, Work::Request);
+        story.history.add(1, Piece { start: 0, end: 100, cpu, got_cpu, doing: Doing::Runnable, ..RUN });
+        story.ran(5, -10, 40, 3).ran(6, 0, 90, 2).blame(1)
+    };
+    let moved = [(0, 40, Cause::CpuTaken, 5, 0), (40, 90, Cause::CpuTaken, 6, 0), (90, 100, Cause::CpuIdle, 1, 0)];
+    assert_eq!(waits(3, 2), moved);
+    assert_eq!(waits(3, 3), [(0, 40, Cause::CpuTaken, 5, 0), (40, 100, Cause::CpuIdle, 1, 0)]);
+    assert_eq!(waits(3, NONE), waits(3, 3), "still waiting when the recording ended");
+    assert_eq!(waits(NONE, NONE), [(0, 100, Cause::NotRecorded, 1, 0)]);
+    // A recording of some processes does not know what others did.
+    let mut some = story().work(1, 0, 200, Work::Request);
+    (some.history.has_strangers, some.history.thread_mut(5).unwrap().is_stranger) = (true, true);
+    some.history.add(1, Piece { start: 0, end: 100, cpu: 3, got_cpu: 3, doing: Doing::Runnable, ..RUN });
+    let found = some.ran(6, 0, 20, 3).ran(5, 20, 200, 3).slept(1, 100, 150, 5).blame(1);
+    let expected =
+        [(0, 20, Cause::CpuTaken, 6, 0), (20, 100, Cause::NotRecorded, 1, 0), (100, 150, Cause::NotRecorded, 5, 1)];
     assert_eq!(found, expected);
 }
 
