@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from tests.cases.conftest import QueryRows
+from tests.support.cli import succeed
+
+ROOT = Path(__file__).parents[2]
 
 GET, POST = "c-blocking-call/get.perfcase", "c-blocking-call/post.perfcase"
 SERVICE_B = "[::ffff:127.0.0.1]:18081"
 
 
 def test_the_findings_name_service_b(rows: QueryRows) -> None:
-    leading, other = rows("sql", POST, "FROM finding")
-    assert leading["finding"] == "pool_asleep"
-    assert leading["message"].startswith(
+    first, pool, other = rows("sql", POST, "FROM finding")
+    assert first["finding"] == "answers_wait"
+    assert first["message"].endswith(f"52.3 % of that time they waited for the answer of {SERVICE_B}")
+    assert pool["finding"] == "pool_asleep"
+    assert pool["message"].startswith(
         f"8 of 8 threads waited for answers from {SERVICE_B}, which vert.x-eventloo reads for them: 23.67 s"
     )
     assert other["finding"] == "slow_peer"
@@ -19,14 +27,22 @@ def test_the_findings_name_service_b(rows: QueryRows) -> None:
     assert rows("sql", GET, "FROM finding") == []
 
 
-def test_diff_leads_with_the_peer_that_only_post_has(rows: QueryRows) -> None:
-    first = rows("diff", GET, POST)[0]
-    assert (first["view"], first["measure"], SERVICE_B in first["key"], first["a"]) == (
-        "socket_answer",
-        "gap_ns",
-        True,
-        "",
-    )
+def test_diff_leads_with_the_requests_and_what_they_wait_for(rows: QueryRows) -> None:
+    requests, cause, peer = rows("diff", GET, POST)[:3]
+    assert (requests["view"], requests["measure"]) == ("request_summary", "network_avg_ns")
+    for each, view, measure in ((cause, "blame_by_comm", "wait_ns"), (peer, "socket_answer", "gap_ns")):
+        assert (each["view"], each["measure"], SERVICE_B in each["key"], each["a"]) == (view, measure, True, "")
+
+
+def test_diff_says_it_in_a_sentence() -> None:
+    printed = succeed("diff", ROOT / "sample-captures" / GET, ROOT / "sample-captures" / POST)
+    (line,) = [line for line in printed.splitlines() if SERVICE_B in line and line.startswith("  B: ")]
+    assert re.fullmatch(rf"  B: vert\.x-eventloo waits \d+ ms/s more for data from {re.escape(SERVICE_B)}", line)
+
+
+def test_the_report_says_it_on_its_first_screen() -> None:
+    printed = succeed("report", ROOT / "sample-captures" / POST)
+    assert any(SERVICE_B in line and "vert.x-eventloo  request" in line for line in printed.splitlines()[:12])
 
 
 def test_the_event_loops_wait_at_service_b_and_wake_the_executors(rows: QueryRows) -> None:

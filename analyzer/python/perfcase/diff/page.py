@@ -13,6 +13,7 @@ from perfcase import text
 from perfcase.case.coverage import why_empty
 from perfcase.case.query import Result
 from perfcase.case.rows import table_of
+from perfcase.causes import due
 from perfcase.diff import fired
 from perfcase.diff.comparable import Condition, Setting, conditions, settings
 from perfcase.diff.compare import Difference, Side
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 LINES = 20
 """Differences that are shown by default."""
+CAUSES = 3
+"""Sentences about causes above them."""
+LEAST_NS_PER_S = 10_000_000
+"""A cause is worth a sentence from a hundredth of a thread's time on."""
 SETTINGS = 8
 NOT_COMPARED = 5
 KEY_LENGTH = 60
@@ -186,6 +191,7 @@ def _text(found: Comparison, output: Path | None) -> None:
         if a.per:
             line = f"  amounts are per {a.per}: {a.per_count:,.0f} in A, {b.per_count:,.0f} in B"
             console.print(rich.text.Text(safe(line)))
+        _causes(console, found.ranking.lines)
         fired.write(console, list(found.findings))
         console.print()
         if stacks:
@@ -223,6 +229,22 @@ def _conditions(console: Any, found: Sequence[Condition]) -> None:  # noqa: ANN4
     alike = ", ".join(each.name for each in found if each.is_same)
     if alike:
         console.print(rich.text.Text(f"  alike: {alike}"))
+
+
+def _causes(console: Any, lines: Sequence[Ranked]) -> None:  # noqa: ANN401
+    """Say first what threads wait for that they did not wait for, or wait for no more."""
+    found = [each.difference for each in lines if each.difference.view == "blame_by_comm"]
+    found = [each for each in found if each.per == "s" and abs(each.difference) >= LEAST_NS_PER_S][:CAUSES]
+    if not found:
+        return
+    console.print()
+    console.print(rich.text.Text("In short", style="bold"))
+    for each in found:
+        wait = dict(zip(each.keys, each.key, strict=True))
+        more = "more" if each.difference > 0 else "less"
+        figure = value(each, abs(each.difference))
+        line = f"  B: {wait['comm']} waits {figure} {more} for {due(wait)}"
+        console.print(rich.text.Text(safe(line)), soft_wrap=True)
 
 
 def _settings(console: Any, found: Sequence[Setting]) -> None:  # noqa: ANN401

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from perfcase.causes import due
 from perfcase.report.document import Column
-from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page, Row
+from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page
 
 TITLE = "In short"
 
@@ -104,16 +105,3 @@ def _failures(page: Page) -> None:
     if rows:
         page.table(_ERRORS, [{**row, "on": row["peer"] or row["target"] or row["kind"] or ""} for row in rows])
         page.source("syscall_error")
-
-
-def due(row: Row) -> str:
-    """Return what a wait of blame_by_comm is due to, in words."""
-    on, target = row["on_comm"] or "an unknown thread", row["on_target"]
-    return {
-        "running": f"{on}, which ran" + (f" (in {row['on_call']})" if row["on_call"] else ""),
-        "cpu_taken": f"a CPU that {on} had",
-        "cpu_idle": f"an idle CPU: the wake-up of {on}, a quota or a mask",
-        "disk": f"{target or 'a block device'}" + ("" if on == row["comm"] else f", by {on}"),
-        "network": f"data from {target or 'another end'}" + ("" if on == row["comm"] else f", by {on}"),
-        "timeout": f"{target or 'nothing that came'}, in vain" + ("" if on == row["comm"] else f", by {on}"),
-    }.get(row["cause"], row["cause"])
