@@ -23,8 +23,8 @@ use input::Input;
 use output::Output;
 use work::{Stretch, Work};
 
-/// The pieces in a window. Three windows are at hand, of 48 bytes each piece: 100 MB.
-const WINDOW: usize = 700_000;
+/// The pieces in a window. Three windows are at hand, of 24 to 40 bytes each piece: 40 MB.
+const WINDOW: usize = 350_000;
 /// How many pieces may be looked at for each state of the capture, on the average: the work stays linear.
 const LOOKS_PER_STATE: u64 = 16;
 
