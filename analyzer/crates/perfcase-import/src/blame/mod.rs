@@ -34,6 +34,8 @@ pub(crate) struct Written {
     pub(crate) rows: u64,
     /// Requests and questions that were too many to be followed.
     pub(crate) refused_count: u64,
+    /// Some waits were not followed, because all of them together would take too long.
+    pub(crate) is_bounded: bool,
 }
 
 /// Writes `blame` beside the other tables in `folder`; `None` where no states were recorded.
@@ -75,7 +77,7 @@ pub(crate) fn write(folder: &Path) -> Result<Option<Written>, ImportError> {
         history.forget(edges.0);
         edges = (edges.1, end);
     }
-    Ok(Some(Written { rows: output.finish(&names)?, refused_count: works.refused_count }))
+    Ok(Some(Written { rows: output.finish(&names)?, refused_count: works.refused_count, is_bounded: looks_left == 0 }))
 }
 
 /// The writing of one window.

@@ -154,6 +154,10 @@ pub fn import(
             let message = "so many requests were under way that what some of them waited for is not followed";
             issues.push(Issue::warning("requests_not_followed", message).count(written.refused_count));
         }
+        if written.is_bounded {
+            let message = "so many threads wait for one another that not every wait is followed to its cause";
+            issues.push(Issue::warning("waits_not_followed", message));
+        }
     }
     Ok(Summary { capture_id, tables, other_columns, issues })
 }
