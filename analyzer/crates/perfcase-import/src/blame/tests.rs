@@ -208,6 +208,10 @@ fn an_interrupt_does_not_blame_the_thread_that_it_hits() {
     assert_eq!(hit(Sleeping, Hardirq, "nanosleep", Thing::Unknown), [(Cause::Sleep, 1)]);
     assert_eq!(hit(Sleeping, Hardirq, "read", Thing::Pipe), [(Cause::Interrupt, 1)]);
     assert_eq!(hit(Sleeping, Task, "recvfrom", Thing::Socket), [(Cause::Running, 2)]);
+    // A waker that slept itself did not do it: its own wakeup came too late to explain anything.
+    let asleep = story().work(1, 0, 100, Work::Request).woken(1, 0, 100, 2, Sleeping, Context::Unknown);
+    let asleep = asleep.slept(2, 0, 150, 3).ran(3, 0, 200, 0);
+    assert_eq!(asleep.blame(1), [(0, 100, Cause::Interrupt, 2, 1)]);
     // A disk's interrupt hits a thread that writes a file, or that sends.
     let hit = story().work(1, 0, 100, Work::Request).woken(1, 0, 100, 2, DiskSleep, Softirq);
     let hit = hit.call(1, 0, 101, "read", Thing::Unknown).ran(2, 0, 200, 0).call(2, 90, 110, "sendto", Thing::Socket);
