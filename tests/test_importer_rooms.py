@@ -21,7 +21,7 @@ NEEDS = {
 ROOMS = (
     ("columns", "memory", "syscall_arguments", "writer"),
     ("order", "syscall_names", "tables"),
-    ("model", "sink"),
+    ("blame", "model", "sink"),
     ("timeline",),
     ("tracepoint",),
     ("session",),

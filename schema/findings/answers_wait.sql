@@ -1,8 +1,8 @@
 -- answers_wait: The answers of a service wait, most of the time for one thing
 -- condition: a process answered 20 requests or more, in 10 ms or more on average, and at any moment half a request or more was
 --   under way on average; more than half of the time of all its requests was due to one cause other than its own work: another
---   thread that ran, a CPU that another process had, a block device, the answer of another service, or a thread that held what
---   was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
+--   thread that ran, a CPU that another process had, a block device, the answer of another service, a sleep or a timeout, or a
+--   thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
 --   Critical from 100 ms on average
 -- means: a faster service changes nothing: what it waits for decides. A thread that had nothing to do and still made others wait
 --   holds something (a lock, a row of a database, a slot of a pool) until its own client says more
@@ -26,15 +26,15 @@ WITH threshold AS (
   SELECT DISTINCT peer FROM socket_turn WHERE is_client AND peer IS NOT NULL
 ), due AS (
   SELECT t.upid, b.cause, o.upid AS on_upid, b.depth,
-    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'no_work') THEN coalesce(d.peer, d.target) END AS on_target,
-    CASE WHEN b.cause IN ('running', 'no_work') THEN o.comm END AS on_comm, b.on_call,
+    CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'no_work', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
+    CASE WHEN b.cause IN ('running', 'no_work', 'sleep', 'timeout') THEN o.comm END AS on_comm, b.on_call,
     b.duration_ns::HUGEINT * b.work_count AS wait_ns
   FROM blame AS b
   JOIN thread AS t USING (utid)
   LEFT JOIN thread AS o ON o.utid = b.on_utid
   LEFT JOIN descriptor AS d ON d.descriptor_id = b.on_descriptor_id
   LEFT JOIN block_device AS v ON v.device = b.device
-  WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'disk', 'network', 'no_work')
+  WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'disk', 'network', 'no_work', 'sleep', 'timeout')
 ), cause AS (
   SELECT upid, cause, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
     mode(on_call ORDER BY on_call) AS on_call, sum(wait_ns) AS wait_ns
@@ -53,6 +53,9 @@ SELECT
       WHEN 'running' THEN format('for the thread {}{}, which ran', c.on_comm, CASE WHEN c.on_upid IS DISTINCT FROM c.upid THEN format(' of {} ({})', q.name, q.pid) ELSE '' END)
       WHEN 'cpu_taken' THEN format('for a CPU that {} ({}) had', q.name, q.pid)
       WHEN 'disk' THEN format('for {}, most often in {}', c.on_target, coalesce(c.on_call, 'no known call'))
+      WHEN 'sleep' THEN format('while the thread {} of {} ({}) slept as long as it had asked for', c.on_comm, q.name, q.pid)
+      WHEN 'timeout' THEN format('in vain, until the time of {} of {} ({}) was over: it was in {}{}', c.on_comm, q.name, q.pid,
+        coalesce(c.on_call, 'no known call'), coalesce(' on ' || c.on_target, ''))
       WHEN 'network' THEN format('for the answer of {}', c.on_target)
       ELSE format('for the thread {} of {} ({}), which had nothing to do itself: it was in {}{}', c.on_comm, q.name, q.pid,
         coalesce(c.on_call, 'no known call'), coalesce(' on ' || c.on_target, ''))

@@ -77,7 +77,7 @@ def test_a_question_is_worked_out_once(asked: tuple[Running, list[str]], questio
 def test_histories_ask_each_capture_once(asked: tuple[Running, list[str]]) -> None:
     """None, where the import has worked out the figure."""
     server, ids = asked
-    for view, measure, count in (("on_cpu_distribution", "run_count", len(ids)), ("thread_time", "run_delay_ns", 0)):
+    for view, measure, count in (("run_queue_stretch", "duration_ns", len(ids)), ("thread_time", "run_delay_ns", 0)):
         with server.client() as client:
             before = analyses(client)
             query = {"view": view, "measure": measure}

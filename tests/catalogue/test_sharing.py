@@ -60,7 +60,7 @@ def test_a_rule_that_fails_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatc
         told = f"SELECT is_judged, missing FROM finding_coverage WHERE finding = '{broken}'"
         assert connection.execute(told).fetchall() == [(False, "Invalid Input Error: it takes too much")]
     place = Path(shutil.copytree(folder, tmp_path / "a.case", ignore=shutil.ignore_patterns("kept")))
-    done = perfcase("findings", place)
+    done = perfcase("findings", place, "--explain")
     assert (done.returncode, done.stderr) == (5, "perfcase: Invalid Input Error: it takes too much\n")
     assert f"not judged: {broken} (Invalid Input Error: it takes too much)" in " ".join(done.stdout.split())
     assert not (place / "kept").exists()

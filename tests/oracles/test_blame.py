@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_the_parts_sum_to_all_that_a_thread_with_work_waited(capture: Capture, c
 
 
 @each_with("timehist")
-def test_who_ran_meanwhile_is_whom_the_critical_path_has(capture: Capture, case_of) -> None:
+def test_who_ran_meanwhile_is_who_the_critical_path_has(capture: Capture, case_of) -> None:
     """The path also follows the threads that interrupts hit: what the blame follows is a part of it."""
     case, count = case_of(capture), 0
     for (utid,) in case.rows(
@@ -84,10 +85,10 @@ def test_who_ran_meanwhile_is_whom_the_critical_path_has(capture: Capture, case_
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple, int]]:
+def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What each named process waited for, of the program with faults and of the healthy one: by process, cause, thread and call."""
     found = {}
-    for kind in ("faulty", "healthy"):
+    for kind in ("faulty", "healthy", "held"):
         path = tmp_path_factory.mktemp("waits") / f"{kind}.data"
         events = [argument for event in EVENTS for argument in ("-e", event)]
         program = [sys.executable, "-m", "tests.oracles.waits", kind]
@@ -102,9 +103,11 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[tuple, int
             pytest.skip(f"perf record is not permitted here: {done.stderr.strip()[-300:]}")
         with query.connect(imported(path).folder) as connection:
             rows = connection.execute(
-                "SELECT comm, cause, on_comm, on_call, sum(wait_ns)::BIGINT FROM blame_by_comm WHERE work = 'command' GROUP BY ALL"
+                "SELECT comm, cause, on_comm, on_call, sum(wait_ns)::BIGINT FROM blame_by_comm WHERE work <> 'thread' GROUP BY ALL"
             ).fetchall()
+            fired = connection.execute("SELECT message FROM finding WHERE finding = 'answers_wait'").fetchall()
         found[kind] = {tuple(row[:4]): row[4] for row in rows}
+        found[f"fired when {kind}"] = [message for (message,) in fired]
     return found
 
 
@@ -133,6 +136,17 @@ def test_a_lazy_peer_two_hops_away_is_named(known) -> None:
         assert 0.95 * total < slept < 1.5 * total
         assert waited(known["healthy"], comm, "sleep", "third") < 0.02 * total
     assert waited(known["faulty"], "first", "sleep", "second") == 0
+
+
+def test_who_holds_a_lock_and_waits_for_its_client_is_named(known) -> None:
+    idle = waited(known["faulty"], "waiter", "no_work", "holder", "recvfrom")
+    # The waiter has a question nearly all the time, and the holder holds what it needs for nearly all the time of the other's pauses.
+    assert idle > 0.5 * waits.TURNS * 6 * waits.SLEEP_S
+    assert waited(known["healthy"], "waiter", "no_work", "holder") < 0.2 * idle
+    (message,) = known["fired when held"]
+    assert "waited for the thread holder of holder" in message
+    assert "which had nothing to do itself: it was in recvfrom" in message
+    assert known["fired when healthy"] == []
 
 
 def test_who_has_the_cpu_is_named(known) -> None:

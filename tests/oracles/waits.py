@@ -2,6 +2,7 @@
 
     convoy: three processes take one lock in turn; the holder computes (healthy: each has a lock of its own)
     chain:  the first asks the second, which asks the third; the third sleeps (healthy: it answers at once)
+    held:   a process answers what another may write only when its own client says more (healthy: the client says it at once)
     hog:    two processes want the one CPU that both are bound to (healthy: one of them only)
 
 Its processes have names, which is how a test finds them.
@@ -11,10 +12,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 TURNS = 10
@@ -72,6 +75,39 @@ def chain(healthy: bool) -> list[int]:
     return [named("first", first), named("second", second), named("third", third)]
 
 
+def held(folder: str, healthy: bool) -> list[int]:
+    listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+
+    def serve(server: socket.socket) -> None:
+        client, _ = server.accept()
+        file = os.open(f"{folder}/row", os.O_CREAT | os.O_RDWR)
+        while line := client.recv(100):
+            fcntl.flock(file, fcntl.LOCK_UN if line == b"commit" else fcntl.LOCK_EX)
+            if line == b"select":
+                fcntl.flock(file, fcntl.LOCK_UN)
+            client.send(line)
+
+    def ask(server: socket.socket, lines: list[bytes], pause_s: float) -> None:
+        with socket.create_connection(server.getsockname()) as connection:
+            for _ in range(TURNS * 6):
+                for line in lines:
+                    connection.send(line)
+                    connection.recv(100)
+                    time.sleep(pause_s if line == b"begin" else 0.001)
+
+    asked = [([b"begin", b"commit"], 0 if healthy else SLEEP_S), ([b"select"], 0)]
+    servers = [
+        named(name, partial(serve, server)) for name, server in zip(("holder", "waiter"), listening, strict=True)
+    ]
+    clients = [
+        named(name, partial(ask, server, *lines))
+        for name, server, lines in zip(("lazy", "web"), listening, asked, strict=True)
+    ]
+    for server in listening:
+        server.close()
+    return [*clients, *servers]
+
+
 def hog(healthy: bool) -> list[int]:
     def run(seconds: float) -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -81,12 +117,20 @@ def hog(healthy: bool) -> list[int]:
 
 
 def main() -> None:
-    """Run the parts one after the other."""
-    healthy = sys.argv[1:] == ["healthy"]
+    """Run the parts one after the other: all of them (faulty, healthy), or the one that is named."""
+    (kind,) = sys.argv[1:]
+    healthy = kind == "healthy"
     with tempfile.TemporaryDirectory() as folder:
-        for part in (lambda: convoy(folder, healthy), lambda: chain(healthy), lambda: hog(healthy)):
-            for pid in part():
-                os.waitpid(pid, 0)
+        parts = {
+            "convoy": lambda: convoy(folder, healthy),
+            "chain": lambda: chain(healthy),
+            "held": lambda: held(folder, healthy),
+            "hog": lambda: hog(healthy),
+        }
+        for name, part in parts.items():
+            if kind in ("faulty", "healthy", name):
+                for pid in part():
+                    os.waitpid(pid, 0)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,14 @@ pub enum WriteError {
         /// The error of the encoder.
         source: ParquetError,
     },
+    /// A table that was written cannot be read back.
+    #[error("cannot read back {path}: {message}")]
+    Back {
+        /// The file.
+        path: PathBuf,
+        /// What the file system or the decoder says.
+        message: String,
+    },
     /// A writer's thread is gone.
     #[error("the writer stopped early")]
     Stopped,

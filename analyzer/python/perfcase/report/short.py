@@ -10,8 +10,9 @@ TITLE = "In short"
 
 _TOP = 4
 _WAITS = 6
-_IDLE = ("sleep", "no_work", "open", "interrupt", "stopped", "not_recorded", "not_followed")
-"""Causes of waits that are nobody's fault, or that nobody knows."""
+_UNKNOWN = ("open", "not_recorded", "not_followed")
+_IDLE = ("sleep", "no_work", "interrupt", "stopped")
+"""Causes of waits that are nobody's fault, except for a request or a question that waits for them."""
 _KERNEL = " AND ".join(
     f"NOT starts_with(comm, '{name}')"
     for name in ("kworker", "ksoftirqd", "migration/", "rcu_", "jbd2/", "kswapd", "kcompactd", "khugepaged")
@@ -84,9 +85,15 @@ def _cpus(page: Page) -> None:
 
 
 def _waits(page: Page) -> None:
-    idle = ", ".join(f"'{cause}'" for cause in _IDLE)
-    known = f"cause NOT IN ({idle}) AND {NOT_THE_RECORDERS_NAME} AND {_KERNEL} AND wait_ns >= 1000000"
-    rows = page.select("blame_by_comm", where=known, order="wait_ns DESC, comm, cause, on_comm", limit=_WAITS)
+    unknown, idle = (", ".join(f"'{cause}'" for cause in causes) for causes in (_UNKNOWN, _IDLE))
+    asked = "work IN ('request', 'call')"
+    known = f"cause NOT IN ({unknown}) AND ({asked} OR cause NOT IN ({idle}))"
+    rows = page.select(
+        "blame_by_comm",
+        where=f"{known} AND {NOT_THE_RECORDERS_NAME} AND {_KERNEL} AND wait_ns >= 1000000",
+        order=f"{asked} DESC, wait_ns DESC, comm, cause, on_comm",
+        limit=_WAITS,
+    )
     if rows:
         page.table(_CAUSES, [{**row, "due": due(row)} for row in rows])
         page.source("blame_by_comm")

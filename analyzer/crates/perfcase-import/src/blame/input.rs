@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use super::calls::{CallKind, CallNames, Thing};
 use super::history::{Call, Context, Doing, History, NONE, Piece};
 use super::work::{Work, Works};
-use crate::import::ImportError;
+use crate::writer::WriteError;
 
 const BATCH_ROWS: usize = 32_768;
 /// A call in which a thread slept takes longer: two switches do.
@@ -24,18 +24,6 @@ const MOST_COMPLETIONS: usize = 8_000_000;
 /// Error numbers of a call that ended because its time was over: EAGAIN (a socket's own timeout), ETIMEDOUT.
 const TIMED_OUT: [i32; 2] = [11, 110];
 
-/// A table could not be read back.
-pub(super) struct InputError {
-    path: PathBuf,
-    message: String,
-}
-
-impl From<InputError> for ImportError {
-    fn from(error: InputError) -> ImportError {
-        ImportError::Io { path: error.path, source: std::io::Error::other(error.message) }
-    }
-}
-
 /// A table of which some columns are read.
 struct Rows {
     path: PathBuf,
@@ -45,9 +33,9 @@ struct Rows {
 
 impl Rows {
     /// Opens a table; `None` if it has no rows.
-    fn open(folder: &Path, table: &str, columns: &[&str]) -> Result<Option<Rows>, InputError> {
+    fn open(folder: &Path, table: &str, columns: &[&str]) -> Result<Option<Rows>, WriteError> {
         let path = folder.join(format!("{table}.parquet"));
-        let failed = |message: String| InputError { path: path.clone(), message };
+        let failed = |message: String| WriteError::Back { path: path.clone(), message };
         let file = match File::open(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             file => file.map_err(|error| failed(error.to_string()))?,
@@ -61,8 +49,8 @@ impl Rows {
         Ok((row_count > 0).then_some(Rows { path, reader, row_count }))
     }
 
-    fn next(&mut self) -> Result<Option<Batch>, InputError> {
-        let failed = |message: String| InputError { path: self.path.clone(), message };
+    fn next(&mut self) -> Result<Option<Batch>, WriteError> {
+        let failed = |message: String| WriteError::Back { path: self.path.clone(), message };
         self.reader.next().transpose().map(|batch| batch.map(Batch)).map_err(|error| failed(error.to_string()))
     }
 }
@@ -121,7 +109,7 @@ pub(super) struct Input {
 
 impl Input {
     /// Opens the tables, and tells `history` which process each thread is of. `None` if no states were recorded.
-    pub(super) fn open(folder: &Path, history: &mut History) -> Result<Option<Input>, InputError> {
+    pub(super) fn open(folder: &Path, history: &mut History) -> Result<Option<Input>, WriteError> {
         let columns = [
             "ts_ns",
             "duration_ns",
@@ -168,7 +156,7 @@ impl Input {
         history: &mut History,
         names: &mut CallNames,
         count: usize,
-    ) -> Result<(bool, i64), InputError> {
+    ) -> Result<(bool, i64), WriteError> {
         let enough = history.count.saturating_add(count);
         let mut end = i64::MIN;
         while history.count < enough {
@@ -182,7 +170,7 @@ impl Input {
         Ok((false, end))
     }
 
-    fn read_calls(&mut self, history: &mut History, names: &mut CallNames, until: i64) -> Result<(), InputError> {
+    fn read_calls(&mut self, history: &mut History, names: &mut CallNames, until: i64) -> Result<(), WriteError> {
         while let Some(calls) = &mut self.calls
             && self.calls_end < until
         {
@@ -197,7 +185,7 @@ impl Input {
     }
 
     /// Gives when each thread has work.
-    pub(super) fn works(&self) -> Result<Works, InputError> {
+    pub(super) fn works(&self) -> Result<Works, WriteError> {
         let mut works = Works::default();
         let mut servers = HashSet::new();
         let columns = ["ts_ns", "end_ts_ns", "upid", "writer_utid"];
@@ -245,7 +233,7 @@ impl Input {
     }
 
     /// Gives what each descriptor is, by its id.
-    pub(super) fn things(&self) -> Result<Vec<Thing>, InputError> {
+    pub(super) fn things(&self) -> Result<Vec<Thing>, WriteError> {
         let mut things = Vec::new();
         each(&self.folder, "descriptor", &["descriptor_id", "kind"], |batch| {
             let (Some(ids), Some(kinds)) = (batch.u32s("descriptor_id"), batch.symbols("kind")) else { return };
@@ -265,7 +253,7 @@ impl Input {
 
     /// Gives the requests to disks that ended, in the order of time: when, which thread made it, the device's number in
     /// the list of devices, which also comes back.
-    pub(super) fn completions(&self) -> Result<Completions, InputError> {
+    pub(super) fn completions(&self) -> Result<Completions, WriteError> {
         let (mut all, mut devices) = (Vec::new(), Vec::<Box<str>>::new());
         each(&self.folder, "block_io", &["completed_ts_ns", "utid", "device"], |batch| {
             let (Some(ends), Some(utids)) = (batch.i64s("completed_ts_ns"), batch.u32s("utid")) else { return };
@@ -288,7 +276,7 @@ impl Input {
 }
 
 /// Reads a table that may be absent.
-fn each(folder: &Path, table: &str, columns: &[&str], mut look: impl FnMut(&Batch)) -> Result<(), InputError> {
+fn each(folder: &Path, table: &str, columns: &[&str], mut look: impl FnMut(&Batch)) -> Result<(), WriteError> {
     let Some(mut rows) = Rows::open(folder, table, columns)? else { return Ok(()) };
     while let Some(batch) = rows.next()? {
         look(&batch);

@@ -15,7 +15,7 @@ mod work;
 
 use std::path::Path;
 
-use crate::import::ImportError;
+use crate::writer::WriteError;
 use calls::{CallNames, Thing};
 use follow::{Cause, Known, MOST_PIECES, Path as Followed};
 use history::{Doing, History, NONE, Piece};
@@ -42,7 +42,7 @@ pub(crate) struct Written {
 ///
 /// # Errors
 /// When a table cannot be read or written.
-pub(crate) fn write(folder: &Path) -> Result<Option<Written>, ImportError> {
+pub(crate) fn write(folder: &Path) -> Result<Option<Written>, WriteError> {
     let mut names = CallNames::default();
     let mut history = History::new();
     let Some(mut input) = Input::open(folder, &mut history)? else { return Ok(None) };
