@@ -6,7 +6,7 @@
 --   (vfork too) are waits for work. A warning, critical from 10 s. The kernel itself reports such sleeps from 120 s
 --   (hung_task_timeout_secs in its documentation)
 -- means: a disk, a file server or another holder of a lock does not answer. Signals, even SIGKILL, do not end an uninterruptible
---   sleep. Whoever needs this thread, or a lock that it holds, waits as well
+--   sleep. All that need this thread, or a lock that it holds, wait as well
 -- next: perfcase view slow_syscalls, syscall_log: the call and what came before
 -- next: perfcase view off_cpu_by_stack: where it sleeps
 -- next: perfcase view block_latency, disk_utilization, kernel_log: whether a disk is the cause
