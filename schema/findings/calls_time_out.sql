@@ -1,11 +1,13 @@
 -- calls_time_out: Calls wait for an answer until their time is over, and no answer comes
--- condition: a thread wrote to a socket as a client (or a connect was under way), nothing was read there, and its next wait of a
---   round time (0.5, 1, 2, 2.5, 3, 5, 10, 15, 20, 30 or 60 s within 1 %: somebody chose it) ended because this time was over: a
---   poll, select or epoll_wait that returned 0, after which the thread, before it waited again, closed the socket, connected
---   another one, or asked again a peer that answers at other times; or a blocking read that ended with EAGAIN (SO_RCVTIMEO); or a
---   connect that ended with ETIMEDOUT, or after a round time (SO_SNDTIMEO). Two questions that went out in one sendmmsg need two
---   answers. The ticks of an event loop, keep-alive timers of idle connections and of a server, and messages that nobody answers
---   (statistics, logs) do not count. A warning from 1 s together, critical from a tenth of the recording
+-- condition: a thread asked something on a socket as a client (it wrote there, or a connect was under way), nothing was read there,
+--   and its wait of 0.5 s or longer ended because its time was over. A blocking read that ends with EAGAIN (SO_RCVTIMEO) says so
+--   itself, and so does a connect that ends with ETIMEDOUT or EINPROGRESS (SO_SNDTIMEO). A poll, select or epoll_wait that returns 0
+--   counts if it took a round time (0.5, 1, 2, 2.5, 3, 5, 10, 15, 20, 30 or 60 s within 1 %: somebody chose it), and if the thread,
+--   before it waited again, closed the socket, connected another one, or asked again a peer that answers at other times. Two
+--   questions that went out in one sendmmsg need two answers. The ticks of an event loop, keep-alive timers of idle connections
+--   and of a server do not count, nor do messages that nobody answers (statistics, logs): a peer other than a name server that never answers
+--   counts on a socket that was made in the recording and on which it was asked three times at most. A warning from 1 s
+--   together, critical from a tenth of the recording
 -- means: the question or its answer was lost, or the peer does not work. The user waits for the whole time, however fast everything
 --   else is. A name server that does not answer costs 5 s with the default of resolv.conf(5), before the next one is asked. Where
 --   the addresses of IPv4 and IPv6 are asked for at once, one lost answer is enough
@@ -19,7 +21,7 @@
 --   AND s.name NOT LIKE 'futex%' AND s.name NOT LIKE '%nanosleep%' ORDER BY s.duration_ns DESC, s.ts_ns, t.tid
 WITH threshold AS (
   SELECT [500000000, 1000000000, 2000000000, 2500000000, 3000000000, 5000000000, 10000000000, 15000000000, 20000000000, 30000000000, 60000000000] AS round_ns,
-    0.01 AS round_ratio, 495000000 AS wait_ns, 1000000 AS look_ns, 1000000000 AS warning_ns, 0.1 AS critical_ratio
+    0.01 AS round_ratio, 495000000 AS wait_ns, 1000000 AS look_ns, 3 AS question_count, 1000000000 AS warning_ns, 0.1 AS critical_ratio
 ), over AS (
   -- Few of many calls: all that follows is asked of these.
   SELECT s.utid, s.name, s.ts_ns, s.exit_ts_ns, s.duration_ns, s.descriptor_id, s.errno_name,
@@ -31,7 +33,7 @@ WITH threshold AS (
         AND s.ret = 0
       OR s.name IN ('read', 'readv', 'recv', 'recvfrom', 'recvmsg', 'recvmmsg') AND s.errno_name = 'EAGAIN'
       OR s.name = 'connect' AND s.errno_name IN ('ETIMEDOUT', 'EINPROGRESS'))
-    AND (s.errno_name = 'ETIMEDOUT' OR len(list_filter(h.round_ns, lambda r: abs(s.duration_ns - r) <= h.round_ratio * r)) > 0)
+    AND (s.errno_name IS NOT NULL OR len(list_filter(h.round_ns, lambda r: abs(s.duration_ns - r) <= h.round_ratio * r)) > 0)
 ), place AS (
   SELECT d.descriptor_id, d.upid, d.fd, d.ts_ns, d.end_ts_ns, d.peer, regexp_extract(d.peer, ':([0-9]+)$', 1) AS peer_port,
     regexp_extract(d.local, ':([0-9]+)$', 1) AS local_port
@@ -50,15 +52,22 @@ WITH threshold AS (
 ), answer AS (
   SELECT descriptor_id, exit_ts_ns, row_number() OVER (PARTITION BY descriptor_id ORDER BY exit_ts_ns) AS number FROM used WHERE deed = 'answer'
 ), question AS (
-  SELECT descriptor_id, utid, ts_ns, exit_ts_ns, question_count FROM used WHERE deed = 'question'
+  SELECT descriptor_id, utid, ts_ns, exit_ts_ns, question_count, NOT is_connect AS is_written FROM used WHERE deed = 'question'
+), one_way AS (
+  SELECT q.descriptor_id
+  FROM question AS q
+  CROSS JOIN threshold AS h
+  GROUP BY q.descriptor_id
+  HAVING count(*) FILTER (q.is_written) > any_value(h.question_count)
 ), answering AS (
   SELECT DISTINCT upid, peer FROM socket_turn WHERE is_client AND peer IS NOT NULL
 ), client AS (
   SELECT p.*, p.peer_port = '53' OR (p.upid, p.peer) IN (FROM answering) AS is_answering
   FROM place AS p
-  WHERE p.descriptor_id IN (SELECT descriptor_id FROM used WHERE is_connect)
-    OR (p.upid, p.peer) IN (FROM answering)
-    OR TRY_CAST(p.peer_port AS INTEGER) < 32768 AND coalesce(TRY_CAST(p.local_port AS INTEGER), 65535) >= 32768
+  WHERE (p.peer_port = '53' OR (p.upid, p.peer) IN (FROM answering) OR p.ts_ns IS NOT NULL AND p.descriptor_id NOT IN (SELECT descriptor_id FROM one_way))
+    AND (p.descriptor_id IN (SELECT descriptor_id FROM used WHERE is_connect)
+      OR (p.upid, p.peer) IN (FROM answering)
+      OR TRY_CAST(p.peer_port AS INTEGER) < 32768 AND coalesce(TRY_CAST(p.local_port AS INTEGER), 65535) >= 32768)
 ), pair AS (
   -- Each wait with each socket that its thread asked something on and that was open all the while; of a read only its own.
   SELECT o.utid, o.name, o.kind, o.ts_ns, o.exit_ts_ns, o.duration_ns, c.descriptor_id, c.end_ts_ns, c.is_answering
