@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from tests.cases.conftest import QueryRows
-from tests.support.cli import succeed
-
-ROOT = Path(__file__).parents[2]
+from tests.cases.conftest import Printed, QueryRows
 
 GET, POST = "c-blocking-call/get.perfcase", "c-blocking-call/post.perfcase"
 SERVICE_B = "[::ffff:127.0.0.1]:18081"
@@ -34,15 +30,16 @@ def test_diff_leads_with_the_requests_and_what_they_wait_for(rows: QueryRows) ->
         assert (each["view"], each["measure"], SERVICE_B in each["key"], each["a"]) == (view, measure, True, "")
 
 
-def test_diff_says_it_in_a_sentence() -> None:
-    printed = succeed("diff", ROOT / "sample-captures" / GET, ROOT / "sample-captures" / POST)
-    (line,) = [line for line in printed.splitlines() if SERVICE_B in line and line.startswith("  B: ")]
+def test_diff_says_it_in_a_sentence(printed: Printed) -> None:
+    (line,) = [
+        line for line in printed("diff", GET, POST).splitlines() if SERVICE_B in line and line.startswith("  B: ")
+    ]
     assert re.fullmatch(rf"  B: vert\.x-eventloo waits \d+ ms/s more for data from {re.escape(SERVICE_B)}", line)
 
 
-def test_the_report_says_it_on_its_first_screen() -> None:
-    printed = succeed("report", ROOT / "sample-captures" / POST)
-    assert any(SERVICE_B in line and "vert.x-eventloo  request" in line for line in printed.splitlines()[:12])
+def test_the_report_says_it_on_its_first_screen(printed: Printed) -> None:
+    lines = printed("report", POST).splitlines()[:12]
+    assert any(SERVICE_B in line and "vert.x-eventloo  request" in line for line in lines)
 
 
 def test_the_event_loops_wait_at_service_b_and_wake_the_executors(rows: QueryRows) -> None:

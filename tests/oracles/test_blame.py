@@ -133,7 +133,7 @@ def test_a_lazy_peer_two_hops_away_is_named(known) -> None:
     total = waits.TURNS * waits.SLEEP_S
     for comm in ("first", "second"):
         slept = waited(known["faulty"], comm, "sleep", "third", "clock_nanosleep")
-        assert 0.95 * total < slept < 1.5 * total
+        assert 0.8 * total < slept < 1.5 * total
         assert waited(known["healthy"], comm, "sleep", "third") < 0.02 * total
     assert waited(known["faulty"], "first", "sleep", "second") == 0
 

@@ -13,10 +13,10 @@ _WAITS = 6
 _UNKNOWN = ("open", "not_recorded", "not_followed")
 _IDLE = ("sleep", "no_work", "interrupt", "stopped")
 """Causes of waits that are nobody's fault, except for a request or a question that waits for them."""
-_KERNEL = " AND ".join(
-    f"NOT starts_with(comm, '{name}')"
-    for name in ("kworker", "ksoftirqd", "migration/", "rcu_", "jbd2/", "kswapd", "kcompactd", "khugepaged")
-)
+_KERNEL = ("kworker", "ksoftirqd", "migration/", "rcu_", "jbd2/", "kswapd", "kcompactd", "khugepaged")
+"""How the names of the kernel's own threads begin: what they wait for is nobody's work."""
+_READ = 50
+"""Rows of causes that are read for the first few that are not of the kernel's own threads."""
 
 _PROCESSES = {
     "comm": Column("who had the CPUs", left=True, limit=24),
@@ -90,10 +90,11 @@ def _waits(page: Page) -> None:
     known = f"cause NOT IN ({unknown}) AND ({asked} OR cause NOT IN ({idle}))"
     rows = page.select(
         "blame_by_comm",
-        where=f"{known} AND {NOT_THE_RECORDERS_NAME} AND {_KERNEL} AND wait_ns >= 1000000",
+        where=f"{known} AND {NOT_THE_RECORDERS_NAME} AND wait_ns >= 1000000",
         order=f"{asked} DESC, wait_ns DESC, comm, cause, on_comm",
-        limit=_WAITS,
+        limit=_READ,
     )
+    rows = [row for row in rows if not str(row["comm"]).startswith(_KERNEL)][:_WAITS]
     if rows:
         page.table(_CAUSES, [{**row, "due": due(row)} for row in rows])
         page.source("blame_by_comm")
