@@ -104,6 +104,13 @@ impl Queue {
         self.place(utid).moves.push((clock_ns, cpu));
     }
 
+    /// Notes the run queue that a waker chose. Only its first move after the wakeup can be that: the moves stay in order.
+    pub(super) fn chosen(&mut self, clock_ns: i64, utid: Utid, cpu: Option<u32>) {
+        if self.place(utid).moves.last().is_none_or(|&(moved, _)| moved < clock_ns) {
+            self.moved(clock_ns, utid, cpu);
+        }
+    }
+
     /// Takes what an interval says about CPUs. An interval that is a wait for a CPU learns in which run queue it began.
     #[inline]
     pub(super) fn add(&mut self, interval: &mut Interval) {

@@ -121,10 +121,12 @@ impl Sched {
     /// Notes that a thread was moved by `mover` to the run queue of another CPU; `None` if the event names none.
     #[inline]
     pub(crate) fn moved(&mut self, clock_ns: i64, utid: Utid, cpu: Option<u32>, mover: Option<Utid>) {
-        // The waker chooses the run queue after sched_waking: the thread was never in the one where it was before.
-        let last = self.threads.get(utid as usize).map_or(Wake::NONE, |thread| thread.last);
+        // The waker chooses the run queue after sched_waking: the thread was never in the one where it was before. A thread of
+        // which switches are missing may be woken again in what looks like one wait: that is no choice at its beginning.
+        let thread = self.threads.get(utid as usize);
+        let last = thread.filter(|thread| thread.wake.at == thread.last.at).map_or(Wake::NONE, |thread| thread.last);
         if last.is_just_before(clock_ns) && mover == Some(last.waker) {
-            self.queue.moved(last.at, utid, cpu);
+            self.queue.chosen(last.at, utid, cpu);
         }
         self.queue.moved(clock_ns, utid, cpu);
     }
