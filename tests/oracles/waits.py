@@ -89,7 +89,8 @@ def held(folder: str, healthy: bool) -> list[int]:
 
     def ask(server: socket.socket, lines: list[bytes], pause_s: float) -> None:
         with socket.create_connection(server.getsockname()) as connection:
-            for _ in range(TURNS * 6):
+            end = time.monotonic() + TURNS * 6 * SLEEP_S
+            while time.monotonic() < end:
                 for line in lines:
                     connection.send(line)
                     connection.recv(100)
