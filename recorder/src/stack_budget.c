@@ -255,11 +255,12 @@ static void emit_rejected(struct program *program)
 	program->reject_count = 0;
 }
 
-/* 0: the event itself is not written. */
-static void emit_end(struct program *program)
+/* Of a perf event, 0: it is not written itself. Of a tracepoint, 1: the kernel hides what any program answers with 0 from every
+ * perf event of the tracepoint, so also from the events of others (perf_trace_run_bpf_submit in kernel/events/core.c). */
+static void emit_end(struct program *program, int type)
 {
 	emit_rejected(program);
-	set(program, BPF_REG_0, 0);
+	set(program, BPF_REG_0, type == BPF_PROG_TYPE_TRACEPOINT);
 	emit(program, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 }
 
@@ -329,7 +330,7 @@ static int load_switches(const struct maps *maps, int events, int type, int has_
 	}
 	jump_here(&program, is_idle);
 	jump_here(&program, is_taken);
-	emit_end(&program);
+	emit_end(&program, type);
 	return load_program(&program, type, "perfcase_switch");
 }
 
@@ -355,7 +356,7 @@ static int load_returns(const struct maps *maps, int events)
 	jump_to_other(&program, offsetof(struct thread_slot, ip), BPF_REG_8);
 	jump_to_other(&program, offsetof(struct thread_slot, sp), BPF_REG_9);
 	emit_output(&program, events, WAIT);
-	emit_end(&program);
+	emit_end(&program, BPF_PROG_TYPE_RAW_TRACEPOINT);
 	return load_program(&program, BPF_PROG_TYPE_RAW_TRACEPOINT, "perfcase_return");
 }
 
@@ -376,7 +377,7 @@ static int load_wakeups(const struct maps *maps, int events, int is_scoped)
 	emit_cpu(&program, maps->cpus);
 	emit_take(&program, offsetof(struct cpu_slot, wakeup_due_ns), CPU_HZ);
 	emit_output(&program, events, THREAD);
-	emit_end(&program);
+	emit_end(&program, BPF_PROG_TYPE_TRACEPOINT);
 	return load_program(&program, BPF_PROG_TYPE_TRACEPOINT, "perfcase_wakeup");
 }
 
@@ -420,7 +421,7 @@ int stack_budget_add(const struct stack_budget *budget, enum stack_output output
 	return bpf(BPF_MAP_UPDATE_ELEM, &attr) ? errno : 0;
 }
 
-/* To a tracepoint on all CPUs: an event of one CPU is enough, and need not be on. Such a program has the callers of the tracepoint; one
+/* To a tracepoint on all CPUs: an event of one CPU is enough, and stays off: nothing is counted or written. Such a program has the callers of the tracepoint; one
  * at a raw tracepoint costs less, and has itself among them. */
 static int attach(const char *tracepoint, int program)
 {

@@ -335,3 +335,15 @@ def test_free_blocks_of_this_host(tmp_path: Path) -> None:
     assert rows_of(ours, "SELECT node, zone, block_order, block_count FROM proc_free_block") == sorted(wanted)
     free = ours.execute("SELECT sum(free_bytes) FROM memory_fragmentation").fetchone()
     assert free == (free_blocks(copied["buddyinfo"])[0] * os.sysconf("SC_PAGESIZE"),)
+
+
+def test_free_memory_that_a_guest_alters_does_not_make_the_page_size(tmp_path: Path) -> None:
+    """Some guests show in meminfo what they may still get: here twice what vmstat counts."""
+    text = Path("/proc/meminfo").read_text()
+    free = int(text.split("MemFree:")[1].split()[0])
+    (tmp_path / "now").mkdir()
+    (tmp_path / "now/meminfo").write_text(text.replace(f"{free} kB", f"{2 * free} kB", 1))
+    for name in ("vmstat", "stat", "uptime", "version"):
+        (tmp_path / "now" / name).write_text(Path("/proc", name).read_text())
+    ours = opened(tmp_path / "now")
+    assert rows_of(ours, "SELECT page_size_bytes, is_stated FROM page_size") == [(os.sysconf("SC_PAGESIZE"), False)]

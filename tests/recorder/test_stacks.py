@@ -234,6 +234,31 @@ def test_a_command_and_its_children_hand_their_events_over(program: Path, tmp_pa
     assert 0 < starts < count / 4
 
 
+@pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
+@pytest.mark.parametrize("is_scoped", [True, False])
+def test_the_programs_hide_no_event_from_the_perf_of_others(program: Path, is_scoped: bool, tmp_path: Path) -> None:
+    """A program at a tracepoint that answers with 0 takes the event away from everyone who counts or records it."""
+    names = ["sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup_new"]
+    theirs = ["perf", "stat", "-x,", "-e", ",".join(names), "-o", tmp_path / "theirs", program, "3000"]
+    if is_scoped:
+        recorded(tmp_path, "--", *theirs)
+    else:
+        words = command("dash", "-o", tmp_path / "x.perfcase")
+        with subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as recorder:
+            while "recording: " not in (line := recorder.stderr.readline()):
+                assert line, "it ended"
+            subprocess.run(theirs, check=True)
+            recorder.send_signal(signal.SIGINT)
+            recorder.communicate(timeout=60)
+    assert Capture.read(tmp_path / "x.perfcase").source("stacks")["status"] == "available"
+    lines = [line.split(",") for line in (tmp_path / "theirs").read_text().splitlines() if line.count(",") > 2]
+    counts = {fields[2]: int(fields[0]) for fields in lines}
+    assert list(counts) == names
+    assert counts["sched:sched_switch"] > 3000
+    assert counts["sched:sched_waking"] > 3000
+    assert counts["sched:sched_wakeup_new"] > 0
+
+
 def test_where_the_kernel_takes_no_programs_perf_takes_each_callchain(program: Path, tmp_path: Path) -> None:
     """Without the rights to load BPF programs, but with those of perf."""
     output = tmp_path / "x.perfcase"

@@ -116,8 +116,7 @@ def test_the_waker_is_known(is_old: bool, stacks: str, tmp_path: Path) -> None:
     count, right, with_stack = wakers
     assert count > 4000
     assert right > 0
-    # Beside other recordings perf may not get what tracepoints take. The recorder says so.
-    perf = capture.source("perf")
-    assert with_stack > 0 or perf["status"] == "missing" or "no tracepoints" in perf["reason"]
+    # sched_wakeup is mostly in an interrupt on the CPU of the woken thread, where the waker is not.
     if not is_old:
         assert right > 0.98 * count, wakers
+        assert with_stack > 0, (wakers, capture.source("stacks"), capture.source("perf"))
