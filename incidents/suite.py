@@ -1,0 +1,258 @@
+"""Incidents: known faults in real programs, recorded and judged. ``make incidents`` plays all and writes docs/diagnosis.md.
+
+Each file of ``faults/`` is played twice, healthy and with its fault, and recorded with the default options. Then the suite looks
+where the findings, blame and the comparison of both name the cause: the file says by which words. What is said of the healthy ones, and
+of the workloads in ``healthy/``, that is not true of them, is a false alarm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+
+HERE = Path(__file__).resolve().parent
+PROJECT = HERE.parent
+BUILD = PROJECT / "build" / "incidents"
+ROOT = BUILD / "root"
+RECORDER = PROJECT / "recorder" / "perfcase-record"
+PERFCASE = PROJECT / ".venv" / "bin" / "perfcase"
+SECONDS = 8
+START_S = 120
+
+# Runs as root in its own namespaces: what is mounted and started there is gone with it.
+ENTER = """
+set -eu
+root=$1; shift
+mount --make-rprivate /
+mkdir -p "$root/incidents" "$root/scene"
+mount --bind "$2" "$root/incidents"
+mount -t tmpfs tmpfs "$root/scene"; chmod 1777 "$root/scene"
+mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs tmpfs "$root/run"
+ip link set lo up
+exec chroot "$root" python3 /incidents/scene.py /scene "/incidents/$1" "$3"
+"""
+
+
+@dataclass
+class Play:
+    """What one fault or healthy workload is, and what was said of its recordings."""
+
+    name: str
+    module: ModuleType
+    findings: dict[str, list[str]] = field(default_factory=dict)
+    blame: list[str] = field(default_factory=list)
+    diff: list[str] = field(default_factory=list)
+    trouble: str = ""
+
+    def words(self, name: str) -> str:
+        """Return an attribute of the module: a regular expression, or nothing."""
+        return getattr(self.module, name, "")
+
+
+def load(path: Path) -> Play:
+    """Load a file of faults/ or healthy/; ``play`` itself runs elsewhere."""
+    module = ModuleType(path.stem)
+    exec(compile(path.read_text(), path, "exec"), module.__dict__)  # ours
+    return Play(path.stem, module)
+
+
+def record(play: Play, path: Path, kind: str, output: Path) -> None:
+    """Play a module in namespaces of its own, and record its processes."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.unlink(missing_ok=True)
+    words = [
+        "unshare",
+        "--net",
+        "--mount",
+        "--pid",
+        "--ipc",
+        "--uts",
+        "--fork",
+        "--kill-child",
+        "sh",
+        "-c",
+        ENTER,
+        "sh",
+    ]
+    words += [ROOT, path.relative_to(HERE), HERE, kind]
+    with (
+        open(output.with_suffix(".log"), "wb") as log,
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True) as scene,
+    ):
+        try:
+            ready = select.select([scene.stdout], [], [], START_S)[0]
+            if not ready or scene.stdout.readline() != "record\n":
+                raise RuntimeError(f"it did not start: {output.with_suffix('.log').read_text()[-600:]}")
+            (child,) = Path(f"/proc/{scene.pid}/task/{scene.pid}/children").read_text().split()
+            seconds = getattr(play.module, "SECONDS", SECONDS)
+            command = [RECORDER, "--duration", str(seconds), "--pid", child, "-o", output]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as recorder:
+                said = []
+                while "recording: " not in (line := recorder.stderr.readline()):
+                    said.append(line)
+                    if not line:
+                        raise RuntimeError(f"no recording: {''.join(said)[-600:]}")
+                scene.stdin.write("recording\n")
+                scene.stdin.flush()
+                recorder.communicate(timeout=seconds + 120)
+            scene.stdin.write("done\n")
+            scene.stdin.flush()
+            try:
+                scene.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                pass
+        finally:
+            scene.kill()
+
+
+def answer(*words: str | Path) -> str:
+    """What perfcase prints."""
+    done = subprocess.run([PERFCASE, *words], capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode not in (0, 8):
+        raise RuntimeError(f"perfcase {words[0]}: {done.stderr[-600:]}")
+    return done.stdout
+
+
+def findings(capture: Path) -> list[str]:
+    """The findings of a capture in their order, a line each."""
+    rows = json.loads(answer("findings", capture, "--format", "json"))
+    return [f"{row['severity']} {row['finding']} | {row['title']} | {row['subject']}: {row['message']}" for row in rows]
+
+
+def blame(capture: Path) -> list[str]:
+    """The causes of waits in their order, a line each."""
+    rows = json.loads(answer("view", "blame_by_comm", capture, "--format", "json", "-n", "50"))
+    return [" ".join(str(value) for value in row.values() if value is not None) for row in rows]
+
+
+def compared(healthy: Path, bad: Path) -> list[str]:
+    """The sentences with which a comparison begins, then what is new among the findings."""
+    lines = answer("diff", healthy, bad).splitlines()
+    parts: dict[str, list[str]] = {}
+    part = ""
+    for line in lines:
+        if line and not line.startswith(" "):
+            part = line
+        elif line.strip():
+            parts.setdefault(part, []).append(line.strip())
+    new = [
+        " ".join(pair) for pair in zip(parts.get("Findings", [])[::2], parts.get("Findings", [])[1::2], strict=False)
+    ]
+    return parts.get("In short", []) + [line for line in new if line.startswith(("new", "worse"))]
+
+
+def rank(lines: list[str], words: str) -> int | None:
+    """Return at which place, from 1, a line names the cause."""
+    return next((place for place, line in enumerate(lines, 1) if words and re.search(words, line)), None)
+
+
+def false_alarms(play: Play, lines: list[str]) -> list[str]:
+    """Return what is said of a healthy recording and not true of it: notes do not count, nor what TRUE_ALSO matches."""
+    true = play.words("TRUE_ALSO")
+    return [line for line in lines if not line.startswith("note ") and not (true and re.search(true, line))]
+
+
+def judge(play: Play, folder: Path) -> None:
+    """Ask everything about the recordings of a fault, or of a healthy workload."""
+    for kind in ("healthy", "bad"):
+        if (folder / f"{kind}.perfcase").exists():
+            play.findings[kind] = findings(folder / f"{kind}.perfcase")
+    if "bad" in play.findings:
+        play.blame = blame(folder / "bad.perfcase")
+        play.diff = compared(folder / "healthy.perfcase", folder / "bad.perfcase")
+
+
+def said(place: int | None) -> str:
+    """A place for the table."""
+    return "–" if place is None else str(place)
+
+
+def scoreboard(plays: list[Play]) -> str:
+    """docs/diagnosis.md: what was named, at which rank, and every false alarm."""
+    faults = [play for play in plays if play.words("NAMED") and "bad" in play.findings]
+    lines = ["| fault | findings | blame | diff | what the findings begin with |", "|---|---|---|---|---|"]
+    ranks = []
+    for play in faults:
+        named = rank(play.findings["bad"], play.words("NAMED"))
+        blamed, moved = (
+            rank(play.blame, play.words("BLAMED")),
+            rank(play.diff, play.words("MOVED") or play.words("NAMED")),
+        )
+        first = (play.findings["bad"] or ["nothing"])[0].replace("|", "·")[:150]
+        ranks.append((named, blamed, moved))
+        lines.append(f"| {play.name} | {said(named)} | {said(blamed)} | {said(moved)} | {first} |")
+    healthy = [(play, false_alarms(play, play.findings["healthy"])) for play in plays if "healthy" in play.findings]
+    alarms = [(play.name, line) for play, found in healthy for line in found]
+    count = max(1, len(faults))
+    head = [
+        f"- {len(faults)} faults: named first by the findings {sum(r[0] == 1 for r in ranks)} ({sum(r[0] == 1 for r in ranks) / count:.0%}), "
+        f"at any rank {sum(r[0] is not None for r in ranks)}; by the first three lines of blame {sum((r[1] or 9) <= 3 for r in ranks)}; by the "
+        f"first three of diff {sum((r[2] or 9) <= 3 for r in ranks)}.",
+        f"- {len(healthy)} healthy recordings: {len({name for name, _ in alarms})} with a false finding, "
+        f"{sum(line.startswith('critical') for _, line in alarms)} critical.",
+        "",
+    ]
+    alarm_lines = ["", "| healthy recording | said and not true |", "|---|---|"]
+    alarm_lines += [f"| {name} | {line.replace('|', '·')[:200]} |" for name, line in alarms]
+    failed = [f"- {play.name}: not played: {play.trouble}" for play in plays if play.trouble]
+    return "\n".join(head + lines + alarm_lines + ([""] + failed if failed else [])) + "\n"
+
+
+def main() -> int:
+    """Play, record, judge, write."""
+    sys.path.insert(0, str(HERE))  # programs.py
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="which faults and healthy workloads; all if none is named")
+    parser.add_argument("--judge-only", action="store_true", help="judge the recordings that are there; play nothing")
+    parser.add_argument("--doc", type=Path, help="write the scoreboard between the markers of this page")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("incidents: run it as root: it makes namespaces and control groups, and records")
+    paths = [path for kind in ("faults", "healthy") for path in sorted((HERE / kind).glob("*.py"))]
+    if unknown := set(options.names) - {path.stem for path in paths}:
+        sys.exit(
+            f"incidents: there is no {', '.join(sorted(unknown))}; there are {', '.join(path.stem for path in paths)}"
+        )
+    plays = []
+    for path in paths:
+        if options.names and path.stem not in options.names:
+            continue
+        play, folder = load(path), BUILD / "captures" / path.stem
+        began = time.monotonic()
+        try:
+            if not options.judge_only:
+                for kind in ("healthy", "bad") if path.parent.name == "faults" else ("healthy",):
+                    record(play, path, kind, folder / f"{kind}.perfcase")
+            judge(play, folder)
+        except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+            play.trouble = str(error).strip()[-300:]
+        plays.append(play)
+        named = said(rank(play.findings.get("bad", []), play.words("NAMED")))
+        alarms = false_alarms(play, play.findings.get("healthy", []))
+        print(
+            f"{play.name}: findings {named}, false alarms {len(alarms)}, {time.monotonic() - began:.0f} s {play.trouble}",
+            flush=True,
+        )
+    board = scoreboard(plays)
+    print("\n" + board)
+    if options.doc:
+        text = options.doc.read_text()
+        before, after = text.split("<!-- board -->")[0], text.split("<!-- end -->")[1]
+        options.doc.write_text(f"{before}<!-- board -->\n{board}<!-- end -->{after}")
+    return 1 if any(play.trouble for play in plays) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
