@@ -11,12 +11,23 @@ from pathlib import Path
 PG = "/usr/lib/postgresql/15/bin"
 
 
-def postgres(scene, *settings: str, group: str | None = None) -> None:
-    """PostgreSQL on port 5432 with a table of 50,000 accounts."""
+def postgres(scene, *settings: str, group: str | None = None, wal: str = "") -> None:
+    """PostgreSQL on port 5432 with a table of 50,000 accounts; ``wal`` is a folder for its log."""
     data = scene.folder / "pg"
     data.mkdir()
     data.chmod(0o777)
-    scene.run(f"{PG}/initdb", "-D", f"{data}/data", "-A", "trust", "-U", "postgres", "--no-sync", user="postgres")
+    scene.run(
+        f"{PG}/initdb",
+        "-D",
+        f"{data}/data",
+        "-A",
+        "trust",
+        "-U",
+        "postgres",
+        "--no-sync",
+        *(["--waldir", wal] if wal else []),
+        user="postgres",
+    )
     words = [f"{PG}/postgres", "-D", f"{data}/data", "-k", "/scene"]
     for setting in settings:
         words += ["-c", setting]

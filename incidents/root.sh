@@ -11,7 +11,7 @@ echo "incidents: a Debian with PostgreSQL, Redis, nginx, Java, Node.js and other
 mkdir -p build/incidents
 rm -rf $root
 mmdebstrap --quiet --mode=root --variant=apt --aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
-    --include=python3,gunicorn,postgresql,redis-server,nginx-light,openjdk-17-jdk-headless,dnsmasq-base,memcached,haproxy,nodejs,sqlite3,apache2-utils,fio,stress-ng,iproute2,procps,make,gcc,libc6-dev \
+    --include=python3,gunicorn,postgresql,redis-server,nginx-light,openjdk-17-jdk-headless,dnsmasq-base,memcached,haproxy,nodejs,sqlite3,apache2-utils,fio,stress-ng,iproute2,procps,make,gcc,libc6-dev,e2fsprogs,mount \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     bookworm $root
 touch $root/complete

@@ -32,6 +32,7 @@ class Scene:
     def __init__(self, folder: Path, is_bad: bool) -> None:
         self.folder, self.is_bad = folder, is_bad
         self.groups: list[Path] = []
+        self.throttled: dict[Path, str] = {}
 
     def start(self, *words: str, user: str | None = None, group: str | None = None, **changes: str) -> subprocess.Popen:
         """Start a program; what it prints goes to a file of its name in the folder."""
@@ -84,7 +85,8 @@ class Scene:
         files = {}
         if cpus:
             # a share as large as that of the group around it
-            around = next((line.split(":")[2].strip() for line in open("/proc/self/cgroup") if ":cpu:" in line), "/")
+            lines = Path("/proc/self/cgroup").read_text().splitlines()
+            around = next((line.split(":")[2] for line in lines if ":cpu:" in line), "/")
             shares = V2 / "cpu" / around.strip("/") / "cpu.shares"
             files |= {"cpu.shares": shares.read_text()} if shares.exists() else {}
             files |= {"cpu.max": f"{int(cpus * 100_000)} 100000", "cpu.cfs_quota_us": f"{int(cpus * 100_000)}"}
@@ -109,6 +111,24 @@ class Scene:
         for path in self.groups:
             if path.name == group:
                 (path / "cgroup.procs").write_text("0")
+
+    def file_system(self, folder: str, size: str) -> str:
+        """Mount a file system of its own at a folder; returns its block device."""
+        image = f"/var/tmp/{Path(folder).name}.img"
+        Path(image).unlink(missing_ok=True)
+        self.run("truncate", "-s", size, image)
+        self.run("mkfs.ext4", "-q", "-F", image)
+        self.run("mount", "-o", "loop", image, folder)
+        return next(
+            line.split()[0] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[1] == folder
+        )
+
+    def throttle(self, device: str, per_second: int) -> None:
+        """Let a block device take so many requests a second only, until the scene ends."""
+        number = (Path("/sys/class/block") / Path(device).name / "dev").read_text().strip()
+        for path in (V2 / "blkio").glob("blkio.throttle.*_iops_device"):
+            path.write_text(f"{number} {per_second}")
+            self.throttled[path] = f"{number} 0"
 
     def wait_port(self, port: int, seconds: float = 40) -> None:
         """Wait until somebody listens on a port of loopback."""
@@ -136,7 +156,9 @@ class Scene:
         sys.stdin.readline()
 
     def close(self) -> None:
-        """Remove the control groups; their processes end first."""
+        """Remove the control groups, whose processes end first, and the throttles."""
+        for path, text in self.throttled.items():
+            path.write_text(text)
         for path in self.groups:
             for number in (path / "cgroup.procs").read_text().split():
                 with contextlib.suppress(OSError):

@@ -8,6 +8,7 @@ of the workloads in ``healthy/``, that is not true of them, is a false alarm.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -109,10 +110,8 @@ def record(play: Play, path: Path, kind: str, output: Path) -> None:
                 recorder.communicate(timeout=seconds + 120)
             scene.stdin.write("done\n")
             scene.stdin.flush()
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 scene.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                pass
         finally:
             scene.kill()
 
@@ -207,7 +206,7 @@ def scoreboard(plays: list[Play]) -> str:
     alarm_lines = ["", "| healthy recording | said and not true |", "|---|---|"]
     alarm_lines += [f"| {name} | {line.replace('|', '·')[:200]} |" for name, line in alarms]
     failed = [f"- {play.name}: not played: {play.trouble}" for play in plays if play.trouble]
-    return "\n".join(head + lines + alarm_lines + ([""] + failed if failed else [])) + "\n"
+    return "\n".join(head + lines + alarm_lines + (["", *failed] if failed else [])) + "\n"
 
 
 def main() -> int:

@@ -2,17 +2,19 @@
 -- condition: threads waited for a CPU for 20 % or more of the time that they could run (their work took 1.25 times as long),
 --   and together they needed half a CPU all the time, and half a second of it in all. Critical from 40 %: the published slow
 --   host had a load of 1.77 per CPU, so 0.77 / 1.77 = 43 % was waiting.
+--   At least half of the waiting was while the CPUs of the host were idle for 30 % of the time at most (/proc/stat; 70 % is where
+--   Gregg's USE method begins to look): a burst of wakeups on a host that is idle otherwise waits, too, and costs little.
 --   The threads of a control group whose quota holds it back do not count (cpu_quota), and at least half of the waiting was while
 --   no CPU was idle (unclaimed_cpus)
 -- means: every request takes longer than its work, by the time that it waits for a CPU. Latency grows faster than the load
 -- next: perfcase view run_queue_latency_by_thread: which threads wait, how long, and when longest
 -- next: perfcase view preemptions: which thread takes the CPU from which
 -- taught by: An unexplained win
--- source: cgroup_activity, process_cgroup, recorded_span, thread_time, unclaimed_level, workload_thread
+-- source: cgroup_activity, cpu_utilization, process_cgroup, recorded_span, run_queue_wait, thread_time, unclaimed_level, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY run_queue_ns DESC
 WITH threshold AS (
-  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus, 0.25 AS throttled_ratio, 0.5 AS unclaimed_ratio
+  SELECT 0.2 AS waiting_ratio, 0.4 AS critical_ratio, 500000000 AS wanted_ns, 0.5 AS wanted_cpus, 0.25 AS throttled_ratio, 0.5 AS unclaimed_ratio, 0.3 AS idle_ratio, 0.5 AS busy_wait_ratio
 ), held AS (
   SELECT cgroup
   FROM cgroup_activity
@@ -25,6 +27,14 @@ WITH threshold AS (
   JOIN held AS g ON p.cgroup = g.cgroup OR starts_with(p.cgroup, rtrim(g.cgroup, '/') || '/')
 ), unclaimed AS (
   SELECT coalesce(@product(sum(cpu_count::HUGEINT * duration_ns), 1), 0) AS ns FROM unclaimed_level
+), load AS (
+  SELECT ts_ns, idle_ratio + iowait_ratio AS idle_ratio FROM cpu_utilization WHERE cpu = 'all'
+), wait AS (
+  SELECT sum(w.wait_ns) AS ns, sum(w.wait_ns) FILTER (l.idle_ratio <= h.idle_ratio) AS busy_ns
+  FROM run_queue_wait AS w
+  ASOF JOIN load AS l ON w.ts_ns + w.wait_ns >= l.ts_ns
+  CROSS JOIN threshold AS h
+  WHERE w.utid IN (SELECT utid FROM workload_thread)
 ), wanting AS (
   SELECT arg_max(comm, (run_queue_ns, comm)) AS comm, tid, sum(on_cpu_ns) AS on_cpu_ns, sum(run_queue_ns) AS run_queue_ns
   FROM thread_time
@@ -46,6 +56,8 @@ SELECT
 FROM total AS t
 CROSS JOIN threshold AS h
 CROSS JOIN unclaimed AS u
+CROSS JOIN wait AS w
 JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
 WHERE t.waiting_ratio >= h.waiting_ratio AND u.ns < h.unclaimed_ratio * t.waited_ns
+  AND (w.ns IS NULL OR coalesce(w.busy_ns, 0) >= h.busy_wait_ratio * w.ns)
   AND t.ran_ns + t.waited_ns >= greatest(h.wanted_ns, h.wanted_cpus * c.duration_ns)
