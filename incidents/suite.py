@@ -41,6 +41,8 @@ mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount --rbind /dev "$root/dev"
 mount -t tmpfs tmpfs "$root/run"
+: > "$root/scene/resolv.conf"
+mount --bind "$root/scene/resolv.conf" "$root/etc/resolv.conf"
 ip link set lo up
 exec chroot "$root" python3 /incidents/scene.py /scene "/incidents/$1" "$3"
 """

@@ -2,7 +2,7 @@
 -- grain: a name of threads that waited, the kind of their work, the call they were in, and a cause: what it is, the name of the thread it is due to, that thread's call and what the call was about
 -- source: blame, thread, thread_name, descriptor, block_device, recorder_thread
 -- caveat: a wait is replaced by what its waker did meanwhile, and so on, over at most 20 wakers; wait_ns of all causes of a name and a kind of work sum to all that it waited
--- caveat: nobody knows whether a thread of the work thread had something to do: only its waits that a running thread, a taken CPU or a disk kept up are here: pools and loops without work wait for nothing
+-- caveat: nobody knows whether a thread of the work thread had something to do: only its waits that a running thread, a taken CPU or a disk kept up are here, and those in calls that nobody makes without work (flock, fsync, openat, …): pools and loops without work wait for nothing
 -- caveat: if the recording does not say whether an interrupt did a wakeup (perf script's text), the thread that it hit looks like the waker
 -- caveat: an event loop with several requests under way has its wait ended by any of them: the other end is then that of the one that came first
 -- caveat: a recording of some processes does not know what other processes did: what is due to them is not_recorded
@@ -10,7 +10,7 @@
 -- diff by: comm, work, cause, on_comm, on_target
 -- diff sum: wait_ns
 -- diff max: wait_max_ns
--- diff where: cause NOT IN ('sleep', 'stopped') AND (work <> 'thread' OR cause NOT IN ('cpu_taken', 'cpu_idle'))
+-- diff where: (cause NOT IN ('sleep', 'stopped') OR work IN ('request', 'call')) AND (work <> 'thread' OR cause NOT IN ('cpu_taken', 'cpu_idle'))
 -- diff weight: 0.8
 -- column comm: the name of the threads that waited
 -- as in blame: work, call, cause

@@ -19,6 +19,8 @@ pub(super) enum CallKind {
     Signal,
     /// Gives data to another end, or ends a connection: what the other end then does may happen within the call.
     Send,
+    /// Has the kernel do something at once, or take the lock of a file: a thread without work makes no such call.
+    Demand,
     Other,
 }
 
@@ -45,6 +47,9 @@ impl CallKind {
             | "tee" | "vmsplice" | "connect" | "shutdown" | "close" | "kill" | "tgkill" | "exit_group" | "exit" => {
                 CallKind::Send
             }
+            "flock" | "fcntl" | "fcntl64" | "fsync" | "fdatasync" | "sync" | "syncfs" | "sync_file_range" | "msync"
+            | "open" | "openat" | "openat2" | "creat" | "unlink" | "unlinkat" | "rename" | "renameat" | "renameat2"
+            | "mkdir" | "mkdirat" | "rmdir" | "ftruncate" | "fallocate" => CallKind::Demand,
             _ => CallKind::Other,
         }
     }

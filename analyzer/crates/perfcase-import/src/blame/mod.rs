@@ -16,7 +16,7 @@ mod work;
 use std::path::Path;
 
 use crate::writer::WriteError;
-use calls::{CallNames, Thing};
+use calls::{CallKind, CallNames, Thing};
 use follow::{Cause, Known, MOST_PIECES, Path as Followed};
 use history::{Doing, History, NONE, Piece};
 use input::Input;
@@ -133,9 +133,10 @@ impl Blame<'_> {
         known.piece(&mut path, utid, piece, (part.start, part.end), part.end, 0);
         self.looks_left -= (budget - path.budget) as u64;
         let waker = if piece.is_open { NONE } else { piece.waker };
+        let has_work = part.work != Work::Thread || known.names.kind(call.name) == CallKind::Demand;
         for due in &path.dues {
             let is_own_run = due.cause == Cause::Running && due.depth == 0;
-            if !is_own_run && (part.work != Work::Thread || due.cause.hinders()) {
+            if !is_own_run && (has_work || due.cause.hinders()) {
                 self.output.push(utid, piece, &part, &call, waker, due);
             }
         }

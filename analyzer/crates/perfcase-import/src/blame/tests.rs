@@ -279,6 +279,14 @@ fn a_timeout_is_told_from_an_answer() {
 }
 
 #[test]
+fn who_waits_for_the_lock_of_a_file_has_work() {
+    let waits = |call: &str| story().slept(1, 0, 100, 2).slept(2, 0, 95, 0).call(1, 0, 101, call, Thing::File);
+    let asleep = |call: &str| waits(call).call(2, 0, 96, "clock_nanosleep", Thing::Unknown).ran(2, 95, 110, 0).blame(1);
+    assert_eq!(asleep("flock"), [(0, 95, Cause::Sleep, 2, 1), (95, 100, Cause::Running, 2, 1)]);
+    assert_eq!(asleep("futex"), [(95, 100, Cause::Running, 2, 1)]);
+}
+
+#[test]
 fn what_is_not_known_is_said() {
     let work = |story: Story| story.work(1, 0, 100, Work::Request);
     let gap = work(story().slept(1, 0, 100, 2).ran(2, 10, 30, 0).ran(2, 60, 120, 0)).blame(1);
