@@ -21,7 +21,7 @@ def play(scene):
         """
         import os, hashlib
         def app(environ, start_response):
-            data = b"x" * 3000000
+            data = b"x" * 6000000
             hashlib.sha256(data).digest()
             start_response("200 OK", [])
             return [b"hello"]
@@ -33,6 +33,6 @@ def play(scene):
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             if b"gunicorn" in path.read_bytes():
                 os.sched_setaffinity(int(path.parent.name), {0})
-    web_clients(scene, "http://127.0.0.1:8000/", count=2, pause_s=0.005)
+    web_clients(scene, "http://127.0.0.1:8000/", count=2, pause_s=0.004)
     with scene.recording():
         time.sleep(1)

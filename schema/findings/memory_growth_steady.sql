@@ -34,7 +34,9 @@ WITH threshold AS (
   GROUP BY source_id, snapshot, upid
 ), chosen AS (
   -- Anonymous memory where enough snapshots have it: resident memory holds the files that it has read, too.
-  SELECT upid, ts_ns, start_boottime_ns, cpu_ns, CASE WHEN count(anon) OVER w >= h.snapshots THEN anon ELSE resident END AS bytes, count(anon) OVER w >= h.snapshots AS is_anon
+  SELECT upid, ts_ns, start_boottime_ns, cpu_ns, CASE WHEN count(anon) OVER w >= h.snapshots THEN anon ELSE resident END AS bytes, count(anon) OVER w >= h.snapshots AS is_anon,
+    -- The last two snapshots may be a millisecond apart.
+    ts_ns >= max(ts_ns) OVER w - (max(ts_ns) OVER w - min(ts_ns) OVER w) // 4 AS is_late
   FROM per_snapshot
   CROSS JOIN threshold AS h
   WINDOW w AS (PARTITION BY upid)
@@ -47,7 +49,7 @@ WITH threshold AS (
     (SELECT max(start_boottime_ns) FROM capture) + min(ts_ns) - max(start_boottime_ns) AS age_ns,
     (max(cpu_ns::HUGEINT) - min(cpu_ns)) / nullif(max(ts_ns) - min(ts_ns), 0) AS cpu_ratio, min(grown) AS least_grown,
     arg_min(bytes, ts_ns) AS first_bytes, arg_max(bytes, ts_ns) AS last_bytes,
-    arg_max(grown, ts_ns) AS last_grown, regr_slope(bytes, ts_ns / 3.6e12) AS bytes_per_h, regr_r2(bytes, ts_ns / 3.6e12) AS fit
+    arg_min(bytes, ts_ns) FILTER (is_late) AS late_bytes, regr_slope(bytes, ts_ns / 3.6e12) AS bytes_per_h, regr_r2(bytes, ts_ns / 3.6e12) AS fit
   FROM stepped
   GROUP BY upid
 ), free AS (
@@ -70,7 +72,7 @@ WITH threshold AS (
   CROSS JOIN free AS f
   LEFT JOIN room AS r ON r.upid = g.upid
   CROSS JOIN threshold AS h
-  WHERE g.snapshots >= h.snapshots AND g.length_ns >= h.length_ns AND g.fit >= h.fit AND g.least_grown >= 0 AND g.last_grown > 0
+  WHERE g.snapshots >= h.snapshots AND g.length_ns >= h.length_ns AND g.fit >= h.fit AND g.least_grown >= 0 AND g.last_bytes > g.late_bytes
     AND (coalesce(g.age_ns >= greatest(h.age_ns, h.age_lengths * g.length_ns), true) OR g.cpu_ratio < h.cpu_ratio)
     AND g.last_bytes - g.first_bytes >= greatest(h.bytes, h.ratio * g.first_bytes)
     AND g.upid NOT IN (SELECT upid FROM thread WHERE upid IS NOT NULL AND utid IN (SELECT utid FROM recorder_thread))
