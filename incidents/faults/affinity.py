@@ -12,6 +12,7 @@ from programs import gunicorn, web_clients
 CAUSE = "gunicorn's workers may use CPU 0 only; other CPUs are idle"
 NAMED = r"unclaimed_cpus.*CPU 0.*gunicorn"
 BLAMED = r"gunicorn.*cpu_taken gunicorn"
+TRUE_ALSO = r"cpu_saturation"  # two workers and two clients keep both CPUs busy
 MOVED = r"gunicorn waits .* more for a CPU|gunicorn.*CPU"
 
 

@@ -2,7 +2,7 @@
 -- condition: for a fifth of the recording or longer, and for half a second in all, a CPU was idle while a thread waited in the queue of
 --   another one behind a thread that ran. At least half of the time that threads waited was such time. Critical from half of the recording.
 --   A recording of some processes does not know who else ran: there at least half of the waiting, half a second and a fifth of the time that
---   the threads could run, was for a CPU that was 90 % busy in an interval in which another one was idle for half (/proc/stat)
+--   the threads could run, was for a CPU that was 70 % busy (where the USE method begins to look) in an interval in which another one was idle for half (/proc/stat)
 -- means: something keeps the threads away from the idle CPUs: an affinity (taskset, sched_setaffinity, an interrupt's queue), a cpuset
 --   of the control group, or isolated CPUs. The work takes longer than the host needs for it
 -- next: perfcase view cpu_queue: which CPU had the queue, over time
@@ -12,7 +12,7 @@
 -- source: cpu_level, cpu_utilization, followed_state, recorded_span, run_queue_wait, thread, thread_time, unclaimed_level, workload_thread
 -- evidence: SELECT ts_ns, interval_ns, busy_ns, idle_ns, queued_ns, unclaimed_ns, wall_ns FROM unclaimed_cpu ORDER BY ts_ns
 WITH threshold AS (
-  SELECT 0.2 AS wall_ratio, 0.5 AS critical_ratio, 500000000 AS wall_ns, 0.5 AS of_waiting, 0.9 AS busy_ratio, 0.5 AS idle_ratio, 0.2 AS waiting_ratio
+  SELECT 0.2 AS wall_ratio, 0.5 AS critical_ratio, 500000000 AS wall_ns, 0.5 AS of_waiting, 0.7 AS busy_ratio, 0.5 AS idle_ratio, 0.2 AS waiting_ratio
 ), unclaimed AS (
   SELECT sum(duration_ns::HUGEINT) AS wall_ns, sum(cpu_count::HUGEINT * duration_ns) AS cpu_ns, max(cpu_count) AS most_cpus FROM unclaimed_level
   HAVING count(*) > 0
@@ -44,7 +44,7 @@ WITH threshold AS (
   FROM run_queue_wait AS w
   ASOF JOIN load AS l ON l.cpu = w.cpu::VARCHAR AND w.ts_ns + w.wait_ns >= l.ts_ns
   CROSS JOIN threshold AS h
-  WHERE w.utid IN (SELECT utid FROM workload_thread) AND (SELECT count(*) FROM cpu_level) = 0
+  WHERE w.utid IN (SELECT utid FROM workload_thread) AND NOT EXISTS (FROM cpu_level WHERE is_idle)
 ), scoped AS (
   SELECT cpu, mode(idle_cpu) AS idle_cpu, sum(wait_ns) AS waited_ns, arg_max(comm, wait_ns) AS comm, arg_max(tid, wait_ns) AS tid
   FROM behind
@@ -73,8 +73,8 @@ UNION ALL
 SELECT
   @severity(x.waited_ns >= h.critical_ratio * n.ns, true) AS severity,
   format('CPU {}', x.cpu) AS subject,
-  format('threads waited {:.2f} s for CPU {}, which was busy, while CPU {} was idle most of the time: {:.1f} % of the time that they could run; {} ({}) waited longest at once',
-    x.waited_ns / 1e9, x.cpu, x.idle_cpu, 100 * x.waited_ns / n.ns, coalesce(x.comm, '?'), x.tid) AS message,
+  format('threads waited {:.2f} s for it while it was busy and CPU {} was idle most of the time: {:.1f} % of the time that they could run; {} ({}) waited longest at once',
+    x.waited_ns / 1e9, x.idle_cpu, 100 * x.waited_ns / n.ns, coalesce(x.comm, '?'), x.tid) AS message,
   least(1, x.waited_ns / n.ns)::DOUBLE AS score
 FROM scoped AS x
 CROSS JOIN scoped_total AS o
