@@ -9,7 +9,7 @@ import time
 from programs import Session, postgres, sql
 
 CAUSE = "backends of postgres compute: a sequential scan in place of an index"
-NAMED = r"postgres.*(heap|ExecScan|SeqScan|comput|on CPU)"
+NAMED = r"requests_compute.*postgres"
 BLAMED = r"^(shop|client) .*postgres"
 MOVED = r"postgres"
 
