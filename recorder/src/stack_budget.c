@@ -255,8 +255,9 @@ static void emit_rejected(struct program *program)
 	program->reject_count = 0;
 }
 
-/* Of a perf event, 0: it is not written itself. Of a tracepoint, 1: the kernel hides what any program answers with 0 from every
- * perf event of the tracepoint, so also from the events of others (perf_trace_run_bpf_submit in kernel/events/core.c). */
+/* A program of a perf event answers with 0: the event is not written itself. One of a tracepoint answers with 1: the kernel hides
+ * what any program answers with 0 from every perf event of the tracepoint, also from those of others
+ * (perf_trace_run_bpf_submit in kernel/events/core.c). */
 static void emit_end(struct program *program, int type)
 {
 	emit_rejected(program);
