@@ -1,10 +1,10 @@
 -- stuck_thread: A thread sleeps for seconds in a call that should not take so long
--- condition: a thread of the workload, not of the kernel, was in uninterruptible sleep without a break for 2 s or longer, by its
---   context switches or, where it did not run at all, by snapshots that all say D with the same number of runs; or it slept for
---   2 s or longer in one call that is no wait for work: a sync, a lock of a file, connect, a write to a socket, close, or a call
---   about names, mappings or mounts. accept, poll, reads of sockets, pipes and terminals, futex, sleeps, signals and children
---   (vfork too) are waits for work. A warning, critical from 10 s. The kernel itself reports such sleeps from 120 s
---   (hung_task_timeout_secs in its documentation)
+-- condition: a thread of the workload, not of the kernel nor of a helper that the kernel started (modprobe: who needs it waits,
+--   and counts), was in uninterruptible sleep without a break for 2 s or longer, by its context switches or, where it did not run
+--   at all, by snapshots that all say D with the same number of runs; or it slept for 2 s or longer in one call that is no wait for
+--   work: a sync, a lock of a file, connect, a write to a socket, close, or a call about names, mappings or mounts. accept, poll,
+--   reads of sockets, pipes and terminals, futex, sleeps, signals and children (vfork too) are waits for work. A warning, critical
+--   from 10 s. The kernel itself reports such sleeps from 120 s (hung_task_timeout_secs in its documentation)
 -- means: a disk, a file server or another holder of a lock does not answer. Signals, even SIGKILL, do not end an uninterruptible
 --   sleep. All that need this thread, or a lock that it holds, wait as well
 -- next: perfcase view slow_syscalls, syscall_log: the call and what came before
@@ -16,11 +16,14 @@
 --   WHERE s.state = 'disk_sleep' AND s.duration_ns >= 2000000000 ORDER BY s.duration_ns DESC, s.ts_ns, t.tid
 WITH threshold AS (
   SELECT 2000000000 AS asleep_ns, 10000000000 AS critical_ns
-), member AS (
+), of_kernel AS (
   -- 2097152 is PF_KTHREAD.
+  SELECT utid, any_value(tid) AS tid FROM proc_thread WHERE flags & 2097152 <> 0 GROUP BY utid
+), member AS (
   SELECT w.utid, w.tid, w.upid, w.pid, w.comm
   FROM workload_thread AS w
-  WHERE w.utid NOT IN (SELECT utid FROM proc_thread WHERE flags & 2097152 <> 0)
+  WHERE w.utid NOT IN (SELECT utid FROM of_kernel)
+    AND w.utid NOT IN (SELECT utid FROM proc_thread WHERE parent_pid IN (SELECT tid FROM of_kernel))
 ), slept AS (
   SELECT s.utid, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, s.duration_ns, s.is_open, s.stack_id
   FROM followed_state AS s

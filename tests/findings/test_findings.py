@@ -139,6 +139,15 @@ def test_it_tells_a_stall_of_200_ms() -> None:
     ]
 
 
+def test_who_was_only_woken_did_not_wait_for_a_cpu() -> None:
+    """A perf.data of one process saw another one get a CPU once, a second after it was woken. It ran all that time."""
+    with query.connect(imported(ROOT / "tests/data/findings/woken.data.xz").folder) as connection:
+        assert connection.execute("SELECT * FROM finding").fetchall() == []
+        asked = "SELECT sum(duration_ns) FROM followed_state WHERE state LIKE 'runnable%'"
+        levels = "SELECT sum(waiting_count * duration_ns) FROM cpu_level"
+        assert connection.execute(f"{asked} UNION ALL {levels}").fetchall() == [(236105,)] * 2
+
+
 def test_nothing_fires_on_an_idle_machine() -> None:
     with query.connect(imported(ROOT / IDLE).folder) as connection:
         assert connection.execute("SELECT * FROM finding").fetchall() == []
