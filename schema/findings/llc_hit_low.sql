@@ -30,7 +30,7 @@ SELECT
   'warning' AS severity, 'all CPUs' AS subject,
   format('{:,} of {:,} accesses missed the last-level cache: {:.1f} % hits, {:.1f} misses per thousand instructions, {:.2f} instructions a cycle',
     @whole(t.misses), @whole(t.refs), 100 * t.hit_ratio, t.misses_pki, t.instructions / t.cycles) AS message,
-  greatest(0.0, least(1.0, 1 - t.hit_ratio))::DOUBLE AS score
+  NULL::DOUBLE AS score
 FROM told AS t
 CROSS JOIN threshold AS h
 WHERE t.hit_ratio < h.hit_ratio AND t.misses_pki >= h.misses_pki AND t.cycles >= h.cycles_per_s * t.end_ns / 1e9

@@ -74,7 +74,7 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
     asked = [name for name in load_views() if name in words]
     _share(connection, Counter(["finding", *asked, *(name for name in later if name in fed)]), rules)
     for table in (
-        "fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE)",
+        "fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE, about VARCHAR[])",
         "enough (finding VARCHAR, is_enough BOOLEAN, failure VARCHAR)",
     ):
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}").fetchall()

@@ -4,6 +4,8 @@
     -- condition: when it fires, in words, with its thresholds and where they come from
     -- means: what it means for the user's service
     -- next: what to look at next, a command or a view; may be repeated
+    -- about: what it is about, where a finding may follow from another that is about the same (optional)
+    -- follows from: the rules whose findings it is a consequence of, if they fire for the same (optional, with ``about``)
     -- taught by: the published investigation that taught it, or -
     -- source: the tables and views that the SELECT reads
     -- evidence: one SELECT over the views that shows the rows behind it
@@ -11,7 +13,9 @@
     -- not judged: what is missing where that is false, and how to record it (with ``judged when``)
     SELECT severity, subject, message, score FROM …
 
-The SELECT has a row for each thing that the rule fired for. The views ``finding`` (what fired) and ``finding_coverage``
+The SELECT has a row for each thing that the rule fired for. ``score`` is what this cost the workload, ``@cost(ns)``, or the share of
+what failed; NULL where the capture does not tell, or nothing is lost yet. With ``about`` in the header there is a fifth column of this
+name: a list of words that are equal where two findings are about the same. The views ``finding`` (what fired) and ``finding_coverage``
 (what could be judged) are made of all rules: their files say ``@fired`` and ``@enough`` where the rules go.
 """
 
@@ -36,11 +40,13 @@ SEVERITIES = ("critical", "warning", "note")
 """Most severe first."""
 
 COLUMNS = ("severity", "subject", "message", "score")
-"""What the SELECT of a rule gives."""
+"""What the SELECT of a rule gives; ``about`` too, if its header says so."""
 
 _ENTRIES = {
     "condition": "condition",
     "means": "means",
+    "about": "about",
+    "follows from": "follows_from",
     "taught by": "taught_by",
     "source": "source",
     "evidence": "evidence",
@@ -64,6 +70,8 @@ class Rule:
     evidence: str
     judged_when: str | None
     not_judged: str | None
+    about: str | None
+    follows_from: tuple[str, ...]
     sql: str
     path: Path
 
@@ -104,6 +112,8 @@ def parse_rule(path: Path) -> Rule:
         else:
             raise PerfcaseError("internal", f"{path}: the header has an unknown or repeated entry '{key}'")
     missing = [name for name in _NEEDED if not found.get(name)] + ([] if following else ["next"])
+    if "follows_from" in found and "about" not in found:
+        missing.append("about")
     if missing or ("judged_when" in found) != ("not_judged" in found):
         raise PerfcaseError("internal", f"{path}: the header lacks {', '.join(missing) or 'judged when or not judged'}")
     return Rule(
@@ -117,6 +127,8 @@ def parse_rule(path: Path) -> Rule:
         evidence=found["evidence"],
         judged_when=found.get("judged_when"),
         not_judged=found.get("not_judged"),
+        about=found.get("about"),
+        follows_from=split_names(found.get("follows_from", "")),
         sql=expand(body.strip().rstrip(";").strip(), str(path)),
         path=path,
     )
@@ -132,7 +144,8 @@ def fired(rule: Rule) -> str:
     """Return the SELECT of a rule, with its name. A message in which a figure is unknown is one of these words."""
     message = "coalesce(message, 'its figures are not known') AS message"
     columns = ", ".join(message if column == "message" else column for column in COLUMNS)
-    return f"SELECT {literal(rule.name)} AS finding, {columns} FROM (\n{rule.sql}\n)"
+    about = "about" if rule.about else "NULL"
+    return f"SELECT {literal(rule.name)} AS finding, {columns}, {about}::VARCHAR[] AS about FROM (\n{rule.sql}\n)"
 
 
 def enough(rule: Rule) -> str:
@@ -178,6 +191,7 @@ def rule_rows() -> list[dict[str, Any]]:
             "taught_by": None if rule.taught_by == "-" else rule.taught_by,
             "evidence": rule.evidence,
             "not_judged": rule.not_judged,
+            "follows_from": ", ".join(rule.follows_from) or None,
         }
         for rule in load_rules().values()
     ]
