@@ -49,19 +49,11 @@ WITH threshold AS (
 SELECT
   @severity(s.request_ns_avg >= h.critical_ns, true) AS severity,
   format('{} ({})', p.name, p.pid) AS subject,
-  format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
+  format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited for {}', s.request_count, s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns,
-    CASE c.cause
-      WHEN 'running' THEN format('for the thread {}{}, which ran', c.on_comm, CASE WHEN c.on_upid IS DISTINCT FROM c.upid THEN format(' of {} ({})', q.name, q.pid) ELSE '' END)
-      WHEN 'cpu_taken' THEN format('for a CPU that {} ({}) had', q.name, q.pid)
-      WHEN 'disk' THEN format('for {}, most often in {}', c.on_target, coalesce(c.on_call, 'no known call'))
-      WHEN 'sleep' THEN format('while the thread {} of {} ({}) slept as long as it had asked for', c.on_comm, q.name, q.pid)
-      WHEN 'timeout' THEN format('in vain, until the time of {} of {} ({}) was over: it was in {}{}', c.on_comm, q.name, q.pid,
-        coalesce(c.on_call, 'no known call'), coalesce(' on ' || c.on_target, ''))
-      WHEN 'network' THEN format('for the answer of {}', c.on_target)
-      ELSE format('for the thread {} of {} ({}), which had nothing to do itself: it was in {}{}', c.on_comm, q.name, q.pid,
-        coalesce(c.on_call, 'no known call'), coalesce(' on ' || c.on_target, ''))
-    END) AS message,
+    @due(NULL, c.cause,
+      CASE WHEN c.cause <> 'network' THEN coalesce('the thread ' || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, q.name, q.pid) ELSE '' END END,
+      c.on_target, c.on_call)) AS message,
   @cost(c.thread_ns) AS score,
   [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
     WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] AS about

@@ -1,7 +1,8 @@
 -- capture_trust: Parts of the capture are not reliable: events were lost, data is damaged, counters were multiplexed, or clocks
 --   differ
--- condition: a source lost 1 % of its events or more (a lost switch makes the waits on both sides of it wrong); or the import had an error; or an event of perf stat ran for less than a tenth of the time, so that more than nine
---   tenths of its count are estimated; or a source has times of another clock than the capture
+-- condition: a source lost 1 % of its events or more (a lost switch makes the waits on both sides of it wrong); or the import had
+--   an error; or an event of perf stat ran for less than a tenth of the time, so that more than nine tenths of its count are
+--   estimated; or a source has times of another clock than the capture. It costs the workload nothing: its cost is not told
 -- means: counts are too small, and times around the gaps are wrong. Draw no conclusions from small differences
 -- next: perfcase view data_quality: the losses of each source, and how much of the capture it covers
 -- next: perfcase tables import_issue: everything that was lost, damaged or unknown, with its place

@@ -1,8 +1,8 @@
 -- false_sharing: False sharing: threads write different variables on the same cache line
--- condition: sampled loads of a line found it modified by another core, 3 times or more and in 5 % or more of all such loads,
---   and its threads wrote and read different offsets but none in common; or counters show 0.5 or more pipeline clears for
---   memory ordering per thousand instructions, at 1.5 or more cycles per instruction (the published slow nodes had 4 times the
---   clears and 3 times the cycles of the fast ones)
+-- condition: sampled loads of a line found it modified by another core, 3 times or more and in 5 % or more of all such loads, and
+--   its threads wrote and read different offsets but none in common; or counters show 0.5 or more pipeline clears for memory
+--   ordering per thousand instructions, at 1.5 or more cycles per instruction (the published slow nodes had 4 times the clears and
+--   3 times the cycles of the fast ones). Its cost is not told: no counter says how long an access waited for the line
 -- means: each write takes the line away from the other cores, and each of their accesses fetches it back. More threads make it
 --   slower
 -- next: perfcase view contended_cache_line: the lines, the offsets, and the threads that access them

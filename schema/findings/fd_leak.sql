@@ -1,8 +1,8 @@
 -- fd_leak: A process leaks file descriptors, or is close to its limit
--- condition: its open descriptors reached 80 % of its limit (critical from 95 %, or if a call failed with EMFILE); or in four
---   snapshots or more, over 4 s or more, their number never fell, grew by 20 or more and by half or more, also in the later
---   half of the time, and lies on a straight line (R² 0.9 or more). This is a warning if the line meets the limit within an
---   hour, else a note
+-- condition: its open descriptors reached 80 % of its limit (critical if a call failed with EMFILE); or in four snapshots or
+--   more, over 4 s or more, their number never fell, grew by 20 or more and by half or more, also in the later half of the time,
+--   and lies on a straight line (R² 0.9 or more). This is a warning if the line meets the limit within an hour, else a note. Its
+--   cost is the share of the calls that failed for it; not told where none did
 -- means: at the limit the process can accept no connection and open no file. A warm-up or a growing number of connections looks
 --   like a leak; the next capture shows which it is
 -- next: perfcase view file_descriptor: what is open, at each snapshot

@@ -1,8 +1,8 @@
 -- llc_hit_low: The last-level cache is too small for the working set
 -- condition: the cache hit less than 60 % of the accesses that reached it, and 10 or more of a thousand instructions missed it,
 --   while the CPUs ran half a billion cycles per second or more (the caches of an idle machine are cold and show nothing). The
---   published slow host had 31 % hits and 18.9 misses per thousand instructions at 0.59 instructions per cycle; the fast one 89
---   %, 4.4 and 1.51
+--   published slow host had 31 % hits and 18.9 misses per thousand instructions at 0.59 instructions per cycle; the fast one 89 %,
+--   4.4 and 1.51. Its cost is not told: no counter here says how much of a miss the CPU hides behind other work
 -- means: each miss waits about a hundred nanoseconds for memory. The same work takes more cycles, and the CPUs look busy
 -- next: perfcase view pmcarch: when the hit ratio was low, and what instructions per cycle did
 -- next: perfcase view machine_config: the size of the caches. Compare with another host: a larger working set, or neighbours

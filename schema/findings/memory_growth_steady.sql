@@ -1,9 +1,10 @@
 -- memory_growth_steady: The memory of a process grows in a straight line
 -- condition: the anonymous memory (resident memory if that is unknown) of 6 snapshots or more over 8 s or longer lies on a line
---   (R² 0.95 or more), grew by 8 MiB and by 5 % or more, and never fell from one snapshot to the next, also in its last
---   quarter. The process was a minute old or more, and three times as old as these snapshots are long, or it used less than
---   half a CPU: a program that starts works as fast as it can to fill its memory, and a compiler does nothing else. A note. A warning if this rate fills the available memory, or the rest of a limit of its control group, within a
---   day; critical within 10 minutes
+--   (R² 0.95 or more), grew by 8 MiB and by 5 % or more, and never fell from one snapshot to the next, also in its last quarter.
+--   The process was a minute old or more, and three times as old as these snapshots are long, or it used less than half a CPU: a
+--   program that starts works as fast as it can to fill its memory, and a compiler does nothing else. A note. A warning if this
+--   rate fills the available memory, or the rest of a limit of its control group, within a day. It has cost nothing so far: its
+--   cost is not told
 -- means: it may be a leak, or a cache or queue that is never emptied. These look the same in a short capture: compare with a
 --   capture from an hour earlier
 -- next: perfcase view memory_growth: the slope of every process, and how straight its line is

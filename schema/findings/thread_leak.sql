@@ -1,7 +1,8 @@
 -- thread_leak: A process leaks threads: it starts threads that do not end
--- condition: in four snapshots or more over 4 s or more, the number of its threads never fell, grew by 10 or more and by half
---   or more, also in the later half of the time, and lies on a straight line (R² 0.9 or more). A warning if the line meets the
---   task limit of its control group within an hour, or doubles the number within a minute, else a note
+-- condition: in four snapshots or more over 4 s or more, the number of its threads never fell, grew by 10 or more and by half or
+--   more, also in the later half of the time, and lies on a straight line (R² 0.9 or more). A warning if the line meets the task
+--   limit of its control group within an hour, or doubles the number within a minute, else a note. It has cost nothing so far: its
+--   cost is not told
 -- means: each thread keeps its stack and its place in the scheduler. In the end the process cannot start another. A pool that
 --   fills up looks like a leak; the next capture shows which it is
 -- next: perfcase view thread_census: the names of the threads, and where they sleep
