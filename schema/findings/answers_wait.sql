@@ -12,7 +12,7 @@
 -- about: what the answers wait for: the CPUs, a disk, a peer, or what a process waited for in vain
 -- follows from: calls_time_out, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, noisy_neighbour, slow_peer
 -- taught by: Identifying an off-CPU bottleneck
--- source: blame, block_device, descriptor, process, recorded_span, recorder_thread, request, socket_turn, thread, workload_time
+-- source: blame, block_device, descriptor, process, recorded_span, recorder_thread, request, socket_turn, thread
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
 --   WHERE work = 'request' ORDER BY wait_ns DESC, comm, cause, on_comm, on_target
 WITH threshold AS (
@@ -54,7 +54,7 @@ SELECT
     @due(NULL, c.cause,
       CASE WHEN c.cause <> 'network' THEN coalesce('the thread ' || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, q.name, q.pid) ELSE '' END END,
       c.on_target, c.on_call)) AS message,
-  @cost(c.thread_ns) AS score,
+  @whole(c.thread_ns) AS cost_ns,
   [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
     WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] AS about
 FROM cause AS c

@@ -11,7 +11,7 @@
 -- next: perfcase view function_profile: who calls them
 -- next: wait in the kernel instead: epoll_wait with a timeout, a blocking read, a futex or a condition variable
 -- taught by: -
--- source: descriptor, followed_state, recorded_span, syscall, workload_thread, workload_time
+-- source: descriptor, followed_state, recorded_span, syscall, workload_thread
 -- evidence: SELECT t.comm, t.tid, s.name, s.errno_name, s.ret, count(*) AS call_count, sum(s.duration_ns) AS duration_total_ns FROM syscall AS s
 --   JOIN thread AS t USING (utid) WHERE s.name = 'sched_yield' OR s.ret = 0 AND (s.name LIKE '%poll%' OR s.name LIKE '%select%' OR s.name LIKE 'epoll_%wait%')
 --   OR s.errno_name = 'EAGAIN' GROUP BY ALL ORDER BY call_count DESC, t.tid, s.name, s.ret
@@ -67,7 +67,7 @@ SELECT
   format('{} of its {} calls ({:.1f} %) came back at once with nothing done, {} for each second that it ran; most often {}{}. It ran for {:.2f} s, {:.1f} % of the recording',
     @whole(b.idle_count), @whole(b.call_count), 100 * b.idle_count / b.call_count, @whole(b.idle_count / (b.run_ns / 1e9)),
     b.most.name, coalesce(' on ' || coalesce(d.peer, d.target, d.label), ''), b.run_ns / 1e9, 100 * b.run_ratio) AS message,
-  @cost(l.idle_ns) AS score
+  @whole(l.idle_ns) AS cost_ns
 FROM busy AS b
 JOIN lost AS l USING (utid)
 CROSS JOIN threshold AS h

@@ -16,7 +16,7 @@
 -- next: perfcase view tcp_activity: whether segments were lost; and look at the peer
 -- about: what the process waited for in vain
 -- taught by: -
--- source: descriptor, process, recorded_span, socket_turn, syscall, thread, workload_thread, workload_time
+-- source: descriptor, process, recorded_span, socket_turn, syscall, thread, workload_thread
 -- evidence: SELECT t.comm, t.tid, s.name, d.peer, s.ts_ns, s.duration_ns, s.ret, s.errno_name FROM syscall AS s JOIN thread AS t USING (utid)
 --   LEFT JOIN descriptor AS d USING (descriptor_id) WHERE s.duration_ns >= 495000000 AND (s.ret = 0 OR s.errno_name IN ('EAGAIN', 'ETIMEDOUT', 'EINPROGRESS'))
 --   AND s.name NOT LIKE 'futex%' AND s.name NOT LIKE '%nanosleep%' ORDER BY s.duration_ns DESC, s.ts_ns, t.tid
@@ -132,7 +132,7 @@ SELECT
     CASE x.name WHEN 'connect' THEN 'a connection to' ELSE 'an answer of' END,
     CASE WHEN regexp_matches(x.peer, ':53$') THEN 'a name server (DNS), ' ELSE '' END, coalesce(x.peer, 'a peer that the capture does not name'),
     x.wait_ns / 1e9, x.longest_ns / 1e9) AS message,
-  @cost(x.wait_ns) AS score, ['timeouts of process ' || x.upid] AS about
+  @whole(x.wait_ns) AS cost_ns, ['timeouts of process ' || x.upid] AS about
 FROM total AS x
 CROSS JOIN threshold AS h
 JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0

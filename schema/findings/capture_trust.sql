@@ -33,23 +33,22 @@ WITH threshold AS (
   GROUP BY s.name, p.event
 ), doubt AS (
   SELECT 'warning' AS severity, q.source AS subject,
-    format('lost {:,} of {:,} events ({:.1f} %)', q.lost_count, q.lost_count + q.event_count, 100 * q.lost_ratio) AS message,
-    NULL::DOUBLE AS score
+    format('lost {:,} of {:,} events ({:.1f} %)', q.lost_count, q.lost_count + q.event_count, 100 * q.lost_ratio) AS message
   FROM quality AS q CROSS JOIN threshold AS h
   WHERE q.lost_ratio >= h.lost_ratio
   UNION ALL
-  SELECT 'warning', d.name, format('{:,} error{} in the import: what comes after the damage is missing', d.errors, CASE d.errors WHEN 1 THEN '' ELSE 's' END), NULL
+  SELECT 'warning', d.name, format('{:,} error{} in the import: what comes after the damage is missing', d.errors, CASE d.errors WHEN 1 THEN '' ELSE 's' END)
   FROM damage AS d
   UNION ALL
   SELECT 'note', k.source, format('{} of perf stat ran less than {:.0f} % of the time, least of all {}, {:.1f} %: {}',
     CASE count(*) WHEN 1 THEN '1 event' ELSE count(*) || ' events' END, 100 * max(h.running_ratio), arg_min(k.event, (k.running_ratio, k.event)), 100 * min(k.running_ratio),
-    CASE count(*) WHEN 1 THEN 'its count is an estimate' ELSE 'their counts are estimates' END), NULL
+    CASE count(*) WHEN 1 THEN 'its count is an estimate' ELSE 'their counts are estimates' END)
   FROM counter AS k CROSS JOIN threshold AS h
   WHERE k.running_ratio < h.running_ratio
   GROUP BY k.source
   UNION ALL
-  SELECT 'warning', q.source, format('its times are of the clock {}, the capture''s of {}: they do not line up', q.clock, q.capture_clock), NULL
+  SELECT 'warning', q.source, format('its times are of the clock {}, the capture''s of {}: they do not line up', q.clock, q.capture_clock)
   FROM quality AS q
   WHERE q.clock <> q.capture_clock
 )
-SELECT severity, subject, message, score::DOUBLE AS score FROM doubt
+SELECT severity, subject, message FROM doubt

@@ -47,6 +47,6 @@ WITH threshold AS (
   WHERE a.hardware_khz > 0 AND a.allowed_khz <= h.clock_ratio * a.hardware_khz AND u.busy_ratio >= h.busy_ratio
 )
 SELECT @severity(false, s.clock_ratio < h.warning_ratio) AS severity, s.subject, s.message,
-  @cost((1 - s.clock_ratio) * (SELECT run_ns FROM workload_time)) AS score
+  @whole((1 - s.clock_ratio) * (SELECT run_ns FROM workload_time)) AS cost_ns
 FROM slow AS s
 CROSS JOIN threshold AS h

@@ -10,7 +10,7 @@
 -- about: the CPUs
 -- follows from: noisy_neighbour
 -- taught by: An unexplained win
--- source: cgroup_activity, process_cgroup, recorded_span, thread_time, unclaimed_level, workload_thread, workload_time
+-- source: cgroup_activity, process_cgroup, recorded_span, thread_time, unclaimed_level, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY run_queue_ns DESC
 WITH threshold AS (
@@ -44,7 +44,7 @@ SELECT
   'all CPUs' AS subject,
   format('threads waited {:.2f} s for a CPU and ran {:.2f} s: {:.1f} % of the time that they could run; {} ({}) waited most, {:.2f} s',
     t.waited_ns / 1e9, t.ran_ns / 1e9, 100 * t.waiting_ratio, t.most_comm, t.most_tid, t.most_ns / 1e9) AS message,
-  @cost(t.waited_ns) AS score, ['the CPUs'] AS about
+  @whole(t.waited_ns) AS cost_ns, ['the CPUs'] AS about
 FROM total AS t
 CROSS JOIN threshold AS h
 CROSS JOIN unclaimed AS u

@@ -13,7 +13,7 @@
 -- next: perfcase view socket_answer: the other turns on the same sockets
 -- about: the peers of the sockets
 -- taught by: A tale of ten bugs (7)
--- source: recorded_span, socket_answer, workload_time
+-- source: recorded_span, socket_answer
 -- evidence: SELECT pid, comm, fd, local, peer, looks_like, count(*) AS stall_count, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max,
 --   any_value(write_name) AS write_name FROM tcp_stalls WHERE is_write_write_read GROUP BY ALL ORDER BY stall_count DESC, pid, fd
 WITH threshold AS (
@@ -60,7 +60,7 @@ SELECT
     f.stall_count, f.turn_count, f.gap_ns_avg / 1e6, f.ms, CASE f.ms WHEN 200 THEN ' (or a segment that was lost)' ELSE '' END,
     f.stall_ns / 1e9, 100 * f.lost_ratio, f.socket_count,
     CASE WHEN f.socket_count > 1 THEN 's' WHEN f.peer_count = 1 THEN ' to ' || f.peer ELSE '' END, f.write_name) AS message,
-  @cost(f.stall_ns) AS score, list_transform(f.peers, lambda p: 'peer ' || p) AS about
+  @whole(f.stall_ns) AS cost_ns, list_transform(f.peers, lambda p: 'peer ' || p) AS about
 FROM found AS f
 CROSS JOIN threshold AS h
 WHERE f.stall_count >= h.stall_count AND f.stall_count >= h.turn_ratio * f.turn_count AND f.spread_ns <= h.spread_ns

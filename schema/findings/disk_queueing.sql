@@ -11,7 +11,7 @@
 -- about: the disk
 -- follows from: page_cache_too_small
 -- taught by: A high rate of paging
--- source: disk_summary, disk_wait, workload_time
+-- source: disk_summary, disk_wait
 -- evidence: SELECT ts_ns, device, read_per_s, write_per_s, request_size_bytes, read_await_ns, write_await_ns, queue_length, util_ratio FROM
 --   disk_utilization WHERE read_count + write_count > 0 ORDER BY ts_ns, device
 -- judged when: SELECT count(*) > 0 FROM disk_utilization
@@ -30,7 +30,7 @@ SELECT
   format('{} requests took {:.1f} ms on average, with {:.1f} in flight while it was busy ({:.2f} s, {:.1f} % of the time): it finished one each {:.1f} ms{}',
     d.request_count, d.await_ns / 1e6, d.in_flight_count, d.busy_ns / 1e9, 100 * d.busy_ratio, d.busy_ns / d.request_count / 1e6,
     CASE WHEN d.idle_ns IS NULL THEN '' ELSE format(', and those that found it idle took {:.1f} ms', d.idle_ns / 1e6) END) AS message,
-  @cost(w.wait_ns) AS score, ['disk ' || d.device] AS about
+  @whole(w.wait_ns) AS cost_ns, ['disk ' || d.device] AS about
 FROM told AS d
 LEFT JOIN disk_wait AS w USING (device)
 CROSS JOIN threshold AS h

@@ -11,7 +11,7 @@
 -- about: the disk
 -- follows from: page_cache_too_small
 -- taught by: A tale of ten bugs (8)
--- source: disk_summary, disk_wait, workload_time
+-- source: disk_summary, disk_wait
 -- evidence: SELECT ts_ns, device, read_count, write_count, read_await_ns, write_await_ns, queue_length, util_ratio FROM disk_utilization
 --   WHERE read_count + write_count > 0 ORDER BY ts_ns, device
 -- judged when: SELECT count(*) > 0 FROM disk_utilization
@@ -29,7 +29,7 @@ SELECT
   format('{} requests took {:.1f} ms on average{}, with {:.1f} in flight while it was busy: {:.2f} s, {:.1f} % of the time', d.request_count,
     d.await_ns / 1e6, CASE WHEN d.p50_ns IS NULL THEN '' ELSE format(' (half of those traced {:.1f} ms or more)', d.p50_ns / 1e6) END,
     d.in_flight_count, d.busy_ns / 1e9, 100 * d.busy_ratio) AS message,
-  @cost(w.wait_ns) AS score, ['disk ' || d.device] AS about
+  @whole(w.wait_ns) AS cost_ns, ['disk ' || d.device] AS about
 FROM told AS d
 LEFT JOIN disk_wait AS w USING (device)
 CROSS JOIN threshold AS h

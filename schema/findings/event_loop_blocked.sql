@@ -9,7 +9,7 @@
 -- next: perfcase view off_cpu_by_stack: where in the code the loop sleeps (stacks of sched_switch)
 -- next: make the call asynchronous, or move it to a worker thread
 -- taught by: Identifying an off-CPU bottleneck
--- source: followed_state, recorded_span, syscall, thread, workload_time
+-- source: followed_state, recorded_span, syscall, thread
 -- evidence: SELECT t.comm, t.tid, s.name, count(*) AS call_count, sum(s.duration_ns) AS total_ns, max(s.duration_ns) AS max_ns FROM syscall AS s
 --   JOIN thread AS t USING (utid) WHERE s.duration_ns >= 10000000 AND s.name NOT LIKE 'epoll%' AND s.name NOT LIKE 'futex%' AND s.utid IN (
 --   SELECT utid FROM syscall WHERE name LIKE 'epoll_%wait%') GROUP BY ALL ORDER BY total_ns DESC, t.tid, s.name
@@ -68,7 +68,7 @@ SELECT
   format('{} ({})', t.comm, t.tid) AS subject,
   format('its event loop was in {} blocking calls for {:.2f} s, {:.1f} % of the recording, the longest {:.1f} ms, and events were waiting when each returned; {:.2f} s of it in {}',
     @whole(x.call_count), x.blocked_ns / 1e9, 100 * x.blocked_ratio, x.max_ns / 1e6, x.most_ns / 1e9, x.name) AS message,
-  @cost(x.blocked_ns) AS score
+  @whole(x.blocked_ns) AS cost_ns
 FROM total AS x
 JOIN thread AS t USING (utid)
 CROSS JOIN threshold AS h

@@ -63,7 +63,7 @@ SELECT
       ELSE 'not permitted'
     END,
     CASE WHEN j.about IS NULL THEN '' ELSE ', most often ' || j.about END) AS message,
-  least(1, j.error_ratio)::DOUBLE AS score,
+  least(1, j.error_ratio)::DOUBLE AS failed_ratio,
   [CASE j.errno_name WHEN 'EMFILE' THEN 'descriptors' WHEN 'EAGAIN' THEN 'threads' WHEN 'ENOMEM' THEN 'memory' END || ' of process ' || j.upid] AS about
 FROM judged AS j
 CROSS JOIN threshold AS h

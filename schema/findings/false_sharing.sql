@@ -25,18 +25,16 @@ WITH threshold AS (
 ), signature AS (
   SELECT 'warning' AS severity, format('line 0x{:x} of process {}', n.line_address, coalesce(n.pid::VARCHAR, 'kernel')) AS subject,
     format('{:,} of {:,} sampled accesses found it modified by another core ({:.1f} % of all such loads): {} at {} places of it',
-      n.hitm_count + n.peer_count, n.access_count, 100 * coalesce(n.hitm_ratio, 1), array_to_string(n.threads, ', '), n.offset_count) AS message,
-    NULL::DOUBLE AS score
+      n.hitm_count + n.peer_count, n.access_count, 100 * coalesce(n.hitm_ratio, 1), array_to_string(n.threads, ', '), n.offset_count) AS message
   FROM contended_cache_line AS n
   CROSS JOIN threshold AS h
   WHERE n.is_false_sharing AND n.hitm_count + n.peer_count >= h.hitm_count AND coalesce(n.hitm_ratio, 1) >= h.hitm_ratio
   UNION ALL
   SELECT 'warning', 'all CPUs',
     format('{:,} pipeline clears for memory ordering, {:.2f} per thousand instructions, at {:.2f} cycles an instruction',
-      k.clears, 1000 * k.clears / k.instructions, k.cycles / k.instructions),
-    NULL
+      k.clears, 1000 * k.clears / k.instructions, k.cycles / k.instructions)
   FROM counted AS k
   CROSS JOIN threshold AS h
   WHERE 1000 * k.clears / k.instructions >= h.clears_pki AND k.cycles / k.instructions >= h.cpi
 )
-SELECT severity, subject, message, score::DOUBLE AS score FROM signature
+SELECT severity, subject, message FROM signature

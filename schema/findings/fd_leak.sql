@@ -68,7 +68,7 @@ SELECT
     CASE WHEN j.is_growing THEN format('; {} more than {:.0f} s before, {:.1f} per second{}', j.last_count - j.first_count, j.duration_ns / 1e9, j.per_s,
       CASE WHEN j.left_s IS NULL THEN '' ELSE format(': the limit is reached in {:.0f} s', j.left_s) END) ELSE '' END,
     CASE WHEN j.refused_count > 0 THEN format('; {} call{} failed because none was left', j.refused_count, CASE j.refused_count WHEN 1 THEN '' ELSE 's' END) ELSE '' END) AS message,
-  @ratio(j.refused_count, j.call_count)::DOUBLE AS score, ['descriptors of process ' || j.upid] AS about
+  @ratio(j.refused_count, j.call_count)::DOUBLE AS failed_ratio, ['descriptors of process ' || j.upid] AS about
 FROM judged AS j
 CROSS JOIN threshold AS h
 WHERE j.is_growing OR j.limit_ratio >= h.limit_ratio

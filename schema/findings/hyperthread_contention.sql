@@ -30,7 +30,7 @@ SELECT
   @severity(false, t.busy_ratio >= h.warning_ratio) AS severity, 'all cores' AS subject,
   format('{} threads a core, and the CPUs were {:.1f} % busy ({:.2f} s of {:.2f} s): siblings ran together {:.1f} % of the time or more',
     p.threads, 100 * t.busy_ratio, t.busy_ns / 1e9, t.cpu_ns / 1e9, 100 * (2 * t.busy_ratio - 1)) AS message,
-  @cost(h.slowed_ratio * (2 * t.busy_ratio - 1) / t.busy_ratio * (SELECT run_ns FROM workload_time)) AS score
+  @whole(h.slowed_ratio * (2 * t.busy_ratio - 1) / t.busy_ratio * (SELECT run_ns FROM workload_time)) AS cost_ns
 FROM total AS t
 CROSS JOIN topology AS p
 CROSS JOIN threshold AS h

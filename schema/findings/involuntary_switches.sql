@@ -8,7 +8,7 @@
 -- next: perfcase view on_cpu_distribution: how long the slices are
 -- next: perfcase view syscall_summary: sched_yield loops and spinning. slow_wakeups: wakeups of many short threads
 -- taught by: An unexplained win
--- source: process, recorded_span, thread_time, workload_thread, workload_time
+-- source: process, recorded_span, thread_time, workload_thread
 -- evidence: SELECT comm, tid, switch_count, involuntary_count, on_cpu_ns, run_max_ns FROM thread_time
 --   WHERE utid IN (SELECT utid FROM workload_thread) ORDER BY involuntary_count DESC, utid
 WITH threshold AS (
@@ -26,7 +26,7 @@ SELECT
   format('{:,} of its {:,} switches left the thread runnable, preempted or by sched_yield ({:.1f} %), one every {:.1f} µs of its {:.2f} s of CPU time',
     @whole(o.forced), @whole(o.switches), 100 * o.forced / o.switches, o.on_cpu_ns / o.forced / 1e3, o.on_cpu_ns / 1e9) AS message,
   -- A switch costs about 5 µs with what it does to the caches.
-  @cost(5000 * o.forced) AS score
+  @whole(5000 * o.forced) AS cost_ns
 FROM of_process AS o
 CROSS JOIN threshold AS h
 JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0

@@ -50,7 +50,7 @@ SELECT
       f.overflow_count, CASE f.overflow_count WHEN 1 THEN '' ELSE 's' END, f.interval_count, CASE f.interval_count WHEN 1 THEN '' ELSE 's' END, 100 * f.dropped_ratio, f.passive_count) END,
     f.text) AS message,
   -- What waits in a queue that is full in a snapshot is not counted.
-  nullif(f.dropped_ratio, 0)::DOUBLE AS score
+  nullif(f.dropped_ratio, 0)::DOUBLE AS failed_ratio
 FROM found AS f
 CROSS JOIN threshold AS h
 WHERE f.overflow_count >= h.overflow_count OR f.queue_count > 0

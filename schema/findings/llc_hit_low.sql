@@ -29,8 +29,7 @@ WITH threshold AS (
 SELECT
   'warning' AS severity, 'all CPUs' AS subject,
   format('{:,} of {:,} accesses missed the last-level cache: {:.1f} % hits, {:.1f} misses per thousand instructions, {:.2f} instructions a cycle',
-    @whole(t.misses), @whole(t.refs), 100 * t.hit_ratio, t.misses_pki, t.instructions / t.cycles) AS message,
-  NULL::DOUBLE AS score
+    @whole(t.misses), @whole(t.refs), 100 * t.hit_ratio, t.misses_pki, t.instructions / t.cycles) AS message
 FROM told AS t
 CROSS JOIN threshold AS h
 WHERE t.hit_ratio < h.hit_ratio AND t.misses_pki >= h.misses_pki AND t.cycles >= h.cycles_per_s * t.end_ns / 1e9

@@ -82,7 +82,6 @@ SELECT
   format('{} memory went from {} to {} in {:.1f} s ({} snapshots, R² {:.3f}): {} an hour{}',
     CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, format_bytes(@whole(g.first_bytes)), format_bytes(@whole(g.last_bytes)),
     g.length_ns / 1e9, g.snapshots, g.fit, format_bytes(@whole(g.bytes_per_h)),
-    CASE WHEN g.hours_left < 1000 THEN format('; at this rate {} is full in {:.2f} h', CASE WHEN g.is_limited THEN 'its control group' ELSE 'the memory' END, g.hours_left) ELSE '' END) AS message,
-  NULL::DOUBLE AS score
+    CASE WHEN g.hours_left < 1000 THEN format('; at this rate {} is full in {:.2f} h', CASE WHEN g.is_limited THEN 'its control group' ELSE 'the memory' END, g.hours_left) ELSE '' END) AS message
 FROM growing AS g
 CROSS JOIN threshold AS h

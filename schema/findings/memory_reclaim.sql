@@ -10,7 +10,7 @@
 -- next: perfcase view kernel_log: which process the kernel killed
 -- about: the memory of the host or of the group
 -- taught by: A high rate of paging
--- source: cgroup_activity, memory, page_size, paging, pressure, workload_time
+-- source: cgroup_activity, memory, page_size, paging, pressure
 -- evidence: SELECT ts_ns, scan_direct_pages_per_s, scan_kswapd_pages_per_s, swap_in_pages_per_s, swap_out_pages_per_s, refault_pages, oom_kill_count FROM paging
 --   ORDER BY ts_ns
 WITH threshold AS (
@@ -65,7 +65,7 @@ SELECT
     CASE WHEN t.some_ratio IS NOT NULL THEN format('some thread waited for memory {:.2f} s ({:.1f} %)', t.some_ns / 1e9, 100 * t.some_ratio) END
   ) AS message,
   -- Whenever some thread waited, one or more did. The killed lost all that they had under way.
-  CASE WHEN t.is_killed THEN 1 ELSE @cost(t.some_ns) END::DOUBLE AS score,
+  @whole(t.some_ns) AS cost_ns, CASE WHEN t.is_killed THEN 1 END::DOUBLE AS failed_ratio,
   [CASE WHEN t.is_of_group THEN t.cgroup ELSE 'memory' END] AS about
 FROM told AS t
 CROSS JOIN threshold AS h

@@ -39,7 +39,7 @@ SELECT
     CASE WHEN k.cgroup IS NULL OR k.cgroup IS NOT DISTINCT FROM k.limit_cgroup THEN '' ELSE '; it was in ' || k.cgroup END,
     CASE WHEN k.anon_kib IS NULL THEN '' ELSE format('; it had {:.1f} MiB of its own', k.anon_kib / 1024) END) AS message,
   -- All that it had under way failed.
-  1::DOUBLE AS score, [CASE WHEN k.is_of_group THEN k.limit_cgroup ELSE 'memory' END] AS about
+  1::DOUBLE AS failed_ratio, [CASE WHEN k.is_of_group THEN k.limit_cgroup ELSE 'memory' END] AS about
 FROM killed AS k
 CROSS JOIN threshold AS h
 WHERE k.kill_count >= h.kill_count

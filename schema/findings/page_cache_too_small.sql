@@ -12,7 +12,7 @@
 -- about: the disks that threads waited for
 -- taught by: A high rate of paging
 -- source: cgroup_activity, disk_wait, page_cache_event, page_size, proc_memory, proc_vmstat, process_name, thread,
---   thread_name_span, workload_time
+--   thread_name_span
 -- evidence: SELECT ts_ns, interval_ns, method, hit_count, miss_count, hit_ratio, refault_pages, miss_bytes, cache_bytes FROM page_cache ORDER BY ts_ns
 -- judged when: SELECT count(DISTINCT snapshot) > 1 FROM proc_vmstat
 -- not judged: what was read from storage. It needs two snapshots of /proc/vmstat; perfcase-record takes them by default
@@ -71,7 +71,7 @@ SELECT
     CASE WHEN f.name IS NULL THEN '' ELSE format('; {} ({}) read most, {:.1f} MB of a file of {:.1f} MB or more', f.name, f.pid, f.most_bytes / 1e6, f.extent_bytes / 1e6) END,
     CASE WHEN f.cgroup IS NULL THEN '' ELSE format('; {} was {} times at its memory limit of {:.1f} MB', f.cgroup, f.hit_count, f.limit_bytes / 1e6) END) AS message,
   -- Of the waits for disks a part as large as that of the reads.
-  @cost(f.refault_ratio * (SELECT sum(wait_ns) FROM disk_wait)) AS score,
+  @whole(f.refault_ratio * (SELECT sum(wait_ns) FROM disk_wait)) AS cost_ns,
   (SELECT list('disk ' || device) FROM disk_wait WHERE wait_ns > 0) AS about
 FROM found AS f
 CROSS JOIN threshold AS h

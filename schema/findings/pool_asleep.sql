@@ -14,7 +14,7 @@
 -- about: the peer or the lock
 -- follows from: delayed_ack, lock_convoy, slow_peer
 -- taught by: Identifying an off-CPU bottleneck
--- source: capture, followed_state, lock_wait_event, process, recorded_span, socket_answer, thread, workload_time
+-- source: capture, followed_state, lock_wait_event, process, recorded_span, socket_answer, thread
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer
 --   WHERE is_client AND utid = writer_utid GROUP BY ALL ORDER BY waited_ns DESC, tid, peer
 WITH threshold AS (
@@ -84,7 +84,7 @@ SELECT
   format('{} of {} threads waited for {}: {:.2f} s of their {:.2f} s, {:.1f} %, in {} waits of {:.1f} ms on average',
     f.waiting_count, f.thread_count, f.thing, f.wait_ns / 1e9, f.life_ns / 1e9, 100 * f.asleep_ratio, @whole(f.wait_count),
     f.wait_ns / f.wait_count / 1e6) AS message,
-  @cost(f.wait_ns) AS score, [f.about] AS about
+  @whole(f.wait_ns) AS cost_ns, [f.about] AS about
 FROM found AS f
 CROSS JOIN threshold AS h
 LEFT JOIN process AS p USING (upid)

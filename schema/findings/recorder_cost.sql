@@ -4,7 +4,7 @@
 -- means: the figures of this capture describe the host with the recorder on it. Without the recorder, threads would wait less
 -- next: record less: fewer events (perfcase-record --help), a longer --interval, only one command or control group
 -- taught by: A tale of ten bugs (9)
--- source: blame, capture, cpu_summary, recorder_overhead, recorder_thread, workload_time
+-- source: blame, capture, cpu_summary, recorder_overhead, recorder_thread
 -- evidence: SELECT process, phase, cpu_ns, cpu_ratio, event_count FROM recorder_overhead
 -- judged when: SELECT count(busy_ratio) > 0 FROM cpu_summary
 -- not judged: how busy the host was. It needs two snapshots of /proc; perfcase-record takes them by default
@@ -34,7 +34,7 @@ SELECT
   'the recorder' AS subject,
   format('it used {:.2f} s of CPU time while it recorded, {:.1f} % of all CPUs, which were {:.1f} % busy; most of it {}, {:.2f} s',
     s.cpu_ns / 1e9, 100 * s.all_cpu_ratio, 100 * s.busy_ratio, s.most, s.most_ns / 1e9) AS message,
-  @cost(t.taken_ns) AS score
+  @whole(t.taken_ns) AS cost_ns
 FROM share AS s
 CROSS JOIN taken AS t
 CROSS JOIN threshold AS h

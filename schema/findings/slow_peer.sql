@@ -11,7 +11,7 @@
 -- about: the peer
 -- follows from: delayed_ack
 -- taught by: Identifying an off-CPU bottleneck
--- source: recorded_span, socket_answer, workload_time
+-- source: recorded_span, socket_answer
 -- evidence: SELECT process, peer, count(*) AS answer_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max
 --   FROM socket_answer WHERE is_client AND peer IS NOT NULL GROUP BY ALL ORDER BY waited_ns DESC, process, peer
 WITH threshold AS (
@@ -38,7 +38,7 @@ SELECT
     s.waited_ns / 1e9, 100 * s.share_ratio,
     format('the program waited for answers of its {} peers; those of the others took {:.1f} ms', s.peer_count, s.others_ns_avg / 1e6)) AS message,
   -- A thread may have several requests out.
-  @cost(least(s.waited_ns, s.thread_count * s.duration_ns)) AS score, ['peer ' || s.peer] AS about
+  @whole(least(s.waited_ns, s.thread_count * s.duration_ns)) AS cost_ns, ['peer ' || s.peer] AS about
 FROM shared AS s
 CROSS JOIN threshold AS h
 WHERE s.peer IS NOT NULL AND s.share_ratio > h.share_ratio AND s.answer_count >= h.answer_count AND s.gap_ns_avg >= h.gap_ns

@@ -42,8 +42,7 @@ SELECT
   @severity(false, f.busy_ratio >= h.warning_ratio) AS severity, f.symbol AS subject,
   format('{:,} samples, {:.1f} % of the CPU time that was not idle, on {:,} call paths, of which the most frequent has {:.1f} % of it',
     f.samples, 100 * f.busy_ratio, f.paths, 100 * f.path_ratio) AS message,
-  -- Where nothing else is known, CPU time is all there is.
-  coalesce(@cost(f.busy_ratio * (SELECT run_ns FROM workload_time)), least(1.0, f.busy_ratio))::DOUBLE AS score
+  @whole(f.busy_ratio * (SELECT run_ns FROM workload_time)) AS cost_ns
 FROM hot AS f
 CROSS JOIN threshold AS h
 WHERE f.busy_ratio >= h.busy_ratio AND f.samples >= h.samples AND f.paths >= h.paths AND f.path_ratio < h.path_ratio

@@ -20,8 +20,7 @@ WITH threshold AS (
 SELECT
   @severity(false, s.softirq_ratio >= h.warning_ratio) AS severity, 'CPU ' || s.cpu AS subject,
   format('{:.2f} s in soft interrupts, {:.1f} % of its time and {:.1f} % of the soft interrupts of all {} CPUs',
-    s.softirq_ns / 1e9, 100 * s.softirq_ratio, 100 * s.of_all_ratio, s.cpus) AS message,
-  NULL::DOUBLE AS score
+    s.softirq_ns / 1e9, 100 * s.softirq_ratio, 100 * s.of_all_ratio, s.cpus) AS message
 FROM shared AS s
 CROSS JOIN threshold AS h
 WHERE s.cpus >= 2 AND s.softirq_ratio >= h.softirq_ratio AND s.softirq_ns >= h.softirq_ns AND s.of_all_ratio >= h.of_all_ratio

@@ -44,7 +44,7 @@ SELECT
     j.steal_ns / 1e9, j.cpu_ns / 1e9, 100 * j.steal_ratio, j.from_ts_ns / 1e9, j.to_ts_ns / 1e9, j.worst_ns / 1e9, 100 * j.worst_ratio)
     AS message,
   -- To this machine, a thread ran while its CPU was stolen.
-  @cost(j.steal_ns / (j.steal_ns + j.busy_ns) * (SELECT run_ns FROM workload_time)) AS score
+  @whole(j.steal_ns / (j.steal_ns + j.busy_ns) * (SELECT run_ns FROM workload_time)) AS cost_ns
 FROM judged AS j
 CROSS JOIN threshold AS h
 WHERE j.is_steady OR j.is_burst

@@ -14,7 +14,7 @@
 -- follows from: disk_peaks, disk_queueing, disk_slow
 -- taught by: -
 -- source: blame, block_device, descriptor, followed_state, frame_label, proc_thread, process, recorded_span, stack_entry, syscall,
---   thread, workload_thread, workload_time
+--   thread, workload_thread
 -- evidence: SELECT t.comm, t.tid, s.state, s.ts_ns, s.duration_ns, s.is_open, s.stack_id FROM followed_state AS s JOIN thread AS t USING (utid)
 --   WHERE s.state = 'disk_sleep' AND s.duration_ns >= 2000000000 ORDER BY s.duration_ns DESC, s.ts_ns, t.tid
 WITH threshold AS (
@@ -121,7 +121,7 @@ SELECT
     x.longest_ns / 1e9, coalesce(x.longest.comm, '?'), x.longest.tid,
     CASE x.open_count WHEN 0 THEN CASE x.time_count WHEN 1 THEN 'it ended' ELSE 'all ended' END WHEN x.time_count THEN 'it had not ended when the recording did' ELSE x.open_count || ' had not ended when the recording did' END,
     CASE WHEN len(l.labels) > 0 THEN '; it slept in ' || array_to_string(l.labels[-4:], ' > ') ELSE '' END) AS message,
-  @cost(x.asleep_ns) AS score, k.disks AS about
+  @whole(x.asleep_ns) AS cost_ns, k.disks AS about
 FROM total AS x
 CROSS JOIN threshold AS h
 JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0

@@ -43,7 +43,7 @@ SELECT
   format('{} ({})', p.name, p.pid) AS subject,
   format('{} threads, {} more than {:.0f} s before: {:.1f} per second{}', g.last_count, g.last_count - g.first_count, g.duration_ns / 1e9, g.per_s,
     CASE WHEN r.left_count IS NULL THEN '' ELSE format('; {} more fit into its control group', r.left_count) END) AS message,
-  NULL::DOUBLE AS score, ['threads of process ' || g.upid] AS about
+  ['threads of process ' || g.upid] AS about
 FROM grown AS g
 JOIN process AS p USING (upid)
 LEFT JOIN room AS r USING (upid)

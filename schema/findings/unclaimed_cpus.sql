@@ -7,7 +7,7 @@
 -- next: perfcase view run_queue_latency_by_thread: which threads waited. taskset -cp shows where they may run
 -- next: perfcase view unclaimed_cpu: over time
 -- taught by: -
--- source: cpu_level, followed_state, recorded_span, thread, unclaimed_level, workload_time
+-- source: cpu_level, followed_state, recorded_span, thread, unclaimed_level
 -- evidence: SELECT ts_ns, interval_ns, busy_ns, idle_ns, queued_ns, unclaimed_ns, wall_ns FROM unclaimed_cpu ORDER BY ts_ns
 WITH threshold AS (
   SELECT 0.2 AS wall_ratio, 0.5 AS critical_ratio, 500000000 AS wall_ns, 0.5 AS of_waiting
@@ -38,7 +38,7 @@ SELECT
     u.wall_ns / 1e9, 100 * u.wall_ns / c.duration_ns, CASE u.most_cpus WHEN 1 THEN 'a CPU' ELSE format('up to {} CPUs', u.most_cpus) END,
     CASE u.most_cpus WHEN 1 THEN ' was' ELSE ' were' END, u.cpu_ns / 1e9, q.most_ns / 1e9, q.cpu,
     CASE WHEN w.tid IS NULL THEN '' ELSE format(', most of {} ({})', coalesce(w.comm, '?'), w.tid) END) AS message,
-  @cost(u.cpu_ns) AS score
+  @whole(u.cpu_ns) AS cost_ns
 FROM unclaimed AS u
 CROSS JOIN queued AS q
 CROSS JOIN threshold AS h

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from perfcase.catalogue.rules import load_rules, sorted_findings
+from perfcase.catalogue.rules import fired_columns, load_rules, sorted_findings
 
 Fired = tuple[str, str, str, float | None, list[str] | None]
 
@@ -20,15 +20,15 @@ def found(fired: list[Fired], follows: dict[str, str] | None = None) -> list[tup
             connection.execute(
                 "INSERT INTO finding_rule VALUES ($1, '', '', '', '', $2)", [rule, (follows or {}).get(rule)]
             )
-        connection.execute(
-            "CREATE TABLE fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE, about VARCHAR[])"
-        )
+        connection.execute(f"CREATE TABLE fired ({fired_columns()})")
+        connection.execute("CREATE TABLE workload_time AS SELECT 100000 AS total_ns")
         for finding, severity, subject, score, about in fired:
             connection.execute(
-                "INSERT INTO fired VALUES ($1, $2, $3, '', $4, $5)", [finding, severity, subject, score, about]
+                "INSERT INTO fired VALUES ($1, $2, $3, '', $4, NULL, $5)",
+                [finding, severity, subject, score and round(score * 100000), about],
             )
         rows = connection.execute(sorted_findings("fired")).fetchall()
-    return [(row[0], row[1], row[2], row[5]) for row in rows]
+    return [(row[0], row[1], row[2], row[6]) for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,24 @@ def test_a_consequence_has_at_most_two_causes_before_it() -> None:
             assert rules[cause].about, f"{rule.name} follows from {cause}, which does not say what it is about"
             deepest = {third for second in rules[cause].follows_from for third in rules[second].follows_from}
             assert not deepest, f"{rule.name} → {cause} → … → {deepest}: the view looks two rules back"
+
+
+def test_what_failed_counts_where_it_is_more_than_the_time() -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE fired ({fired_columns()})")
+        connection.execute("CREATE TABLE workload_time AS SELECT 1000 AS total_ns")
+        connection.execute(
+            "CREATE TABLE finding_rule AS SELECT 'a' AS finding, '' AS title, '' AS means, '' AS next, '' AS evidence, NULL::VARCHAR AS follows_from"
+        )
+        connection.execute(
+            "INSERT INTO fired SELECT 'a', 'note', s, '', c, r, NULL FROM (VALUES ('both', 100, 0.2), ('time', 300, 0.2), ('failed', NULL, 0.1),"
+            " ('all', 5000, NULL), ('none', NULL, NULL)) AS v (s, c, r)"
+        )
+        rows = connection.execute(f"SELECT subject, cost_ns, score FROM ({sorted_findings('fired')})").fetchall()
+    assert rows == [
+        ("all", 5000, 1.0),
+        ("time", 300, 0.3),
+        ("both", 100, 0.2),
+        ("failed", None, 0.1),
+        ("none", None, None),
+    ]

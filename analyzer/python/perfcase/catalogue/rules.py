@@ -11,11 +11,11 @@
     -- evidence: one SELECT over the views that shows the rows behind it
     -- judged when: one SELECT of a boolean: whether the capture can answer, beyond having rows in the tables (optional)
     -- not judged: what is missing where that is false, and how to record it (with ``judged when``)
-    SELECT severity, subject, message, score FROM …
+    SELECT severity, subject, message, cost_ns, failed_ratio, about FROM …
 
-The SELECT has a row for each thing that the rule fired for. ``score`` is what this cost the workload, ``@cost(ns)``, or the share of
-what failed; NULL where the capture does not tell, or nothing is lost yet. With ``about`` in the header there is a fifth column of this
-name: a list of words that are equal where two findings are about the same. The views ``finding`` (what fired) and ``finding_coverage``
+The SELECT has a row for each thing that the rule fired for. Of the last three it has what it can tell: the time of the workload's
+threads that this cost, the share of what failed, and (with ``about`` in the header) a list of words that are equal where two findings
+are about the same. The views ``finding`` (what fired) and ``finding_coverage``
 (what could be judged) are made of all rules: their files say ``@fired`` and ``@enough`` where the rules go.
 """
 
@@ -39,8 +39,11 @@ if TYPE_CHECKING:
 SEVERITIES = ("critical", "warning", "note")
 """Most severe first."""
 
-COLUMNS = ("severity", "subject", "message", "score")
-"""What the SELECT of a rule gives; ``about`` too, if its header says so."""
+COLUMNS = {"severity": "VARCHAR", "subject": "VARCHAR", "message": "VARCHAR"}
+"""What the SELECT of each rule gives, with the types."""
+
+MORE_COLUMNS = {"cost_ns": "BIGINT", "failed_ratio": "DOUBLE", "about": "VARCHAR[]"}
+"""What it gives if it can."""
 
 _ENTRIES = {
     "condition": "condition",
@@ -143,9 +146,12 @@ def with_rules(views: Mapping[str, View], rules: Mapping[str, Rule]) -> dict[str
 def fired(rule: Rule) -> str:
     """Return the SELECT of a rule, with its name. A message in which a figure is unknown is one of these words."""
     message = "coalesce(message, 'its figures are not known') AS message"
-    columns = ", ".join(message if column == "message" else column for column in COLUMNS)
-    about = "about" if rule.about else "NULL"
-    return f"SELECT {literal(rule.name)} AS finding, {columns}, {about}::VARCHAR[] AS about FROM (\n{rule.sql}\n)"
+    return f"SELECT {literal(rule.name)} AS finding, * REPLACE ({message}) FROM (\n{rule.sql}\n)"
+
+
+def fired_columns() -> str:
+    """Return the columns that the SELECTs of all rules have together, as CREATE TABLE has them."""
+    return ", ".join(f"{name} {kind}" for name, kind in ({"finding": "VARCHAR"} | COLUMNS | MORE_COLUMNS).items())
 
 
 def enough(rule: Rule) -> str:
@@ -166,16 +172,22 @@ def sorted_findings(relation: str) -> str:
     return parse_view(schema_dir() / "views" / "about" / "finding.sql").sql.replace("@fired", f"FROM {relation}")
 
 
+_NOTHING = "SELECT {} WHERE false".format(
+    ", ".join(f"NULL::{kind} AS {name}" for name, kind in ({"finding": "VARCHAR"} | COLUMNS | MORE_COLUMNS).items())
+)
+"""It has all columns."""
+
+
 def _completed(view: View, rules: Mapping[str, Rule]) -> View:
     parts = {
-        "@fired": [fired(rule) for rule in rules.values()],
+        "@fired": [_NOTHING, *(fired(rule) for rule in rules.values())],
         "@enough": [enough(rule) for rule in rules.values()],
     }
     sql, sources = view.sql, set(view.sources)
     if "@fired" in sql:
         sources.update(name for rule in rules.values() for name in rule.sources)
     for marker, selects in parts.items():
-        sql = sql.replace(marker, "\nUNION ALL\n".join(selects))
+        sql = sql.replace(marker, "\nUNION ALL BY NAME\n".join(selects))
     return replace(view, sql=sql, sources=tuple(sorted(sources)))
 
 
