@@ -19,7 +19,7 @@ WITH fired AS (
   SELECT f.*, greatest(CASE WHEN f.cost_ns >= w.total_ns THEN 1 ELSE f.cost_ns / w.total_ns END, f.failed_ratio)::DOUBLE AS score
   FROM fired AS f
   LEFT JOIN workload_time AS w ON true
-), judged AS (
+), judged AS MATERIALIZED (
   SELECT finding, subject, message, cost_ns, score, about, row_number() OVER (ORDER BY finding, subject, message) AS number,
     CASE
       WHEN score < 0.001 THEN 3
