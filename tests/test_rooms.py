@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "analyzer" / "python" / "perfcase"
 ROOMS = (
-    {"_core", "causes", "errors", "lazy", "text"},
+    {"_core", "errors", "lazy", "text"},
     {"catalogue"},
     {"case"},
     {"stacks", "terminal"},

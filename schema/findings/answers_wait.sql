@@ -9,6 +9,8 @@
 -- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
 -- next: perfcase flamegraph --blame: where in the program it waits
+-- about: what the answers wait for: the CPUs, a disk, a peer, or what a process waited for in vain
+-- follows from: calls_time_out, cpu_saturation, delayed_ack, disk_peaks, disk_queueing, disk_slow, noisy_neighbour, slow_peer
 -- taught by: Identifying an off-CPU bottleneck
 -- source: blame, block_device, descriptor, process, recorded_span, recorder_thread, request, socket_turn, thread
 -- evidence: SELECT comm, call, cause, on_comm, on_call, on_target, wait_ns, wait_ratio, wait_count, wait_max_ns FROM blame_by_comm
@@ -28,7 +30,7 @@ WITH threshold AS (
   SELECT t.upid, b.cause, o.upid AS on_upid, b.depth,
     CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'no_work', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
     CASE WHEN b.cause IN ('running', 'no_work', 'sleep', 'timeout') THEN o.comm END AS on_comm, b.on_call,
-    b.duration_ns::HUGEINT * b.work_count AS wait_ns
+    b.duration_ns::HUGEINT * b.work_count AS wait_ns, b.duration_ns AS thread_ns
   FROM blame AS b
   JOIN thread AS t USING (utid)
   LEFT JOIN thread AS o ON o.utid = b.on_utid
@@ -37,7 +39,7 @@ WITH threshold AS (
   WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'disk', 'network', 'no_work', 'sleep', 'timeout')
 ), cause AS (
   SELECT upid, cause, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
-    mode(on_call ORDER BY on_call) AS on_call, sum(wait_ns) AS wait_ns
+    mode(on_call ORDER BY on_call) AS on_call, sum(wait_ns) AS wait_ns, sum(thread_ns) AS thread_ns
   FROM due
   -- Who waits in a poll without a question of its own waits for any of its clients.
   WHERE (cause <> 'network' OR on_target IN (SELECT peer FROM service)) AND (cause <> 'no_work' OR depth > 0)
@@ -47,20 +49,14 @@ WITH threshold AS (
 SELECT
   @severity(s.request_ns_avg >= h.critical_ns, true) AS severity,
   format('{} ({})', p.name, p.pid) AS subject,
-  format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
+  format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited for {}', s.request_count, s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns,
-    CASE c.cause
-      WHEN 'running' THEN format('for the thread {}{}, which ran', c.on_comm, CASE WHEN c.on_upid IS DISTINCT FROM c.upid THEN format(' of {} ({})', q.name, q.pid) ELSE '' END)
-      WHEN 'cpu_taken' THEN format('for a CPU that {} ({}) had', q.name, q.pid)
-      WHEN 'disk' THEN format('for {}, most often in {}', c.on_target, coalesce(c.on_call, 'no known call'))
-      WHEN 'sleep' THEN format('while the thread {} of {} ({}) slept as long as it had asked for', c.on_comm, q.name, q.pid)
-      WHEN 'timeout' THEN format('in vain, until the time of {} of {} ({}) was over: it was in {}{}', c.on_comm, q.name, q.pid,
-        coalesce(c.on_call, 'no known call'), coalesce(' on ' || c.on_target, ''))
-      WHEN 'network' THEN format('for the answer of {}', c.on_target)
-      ELSE format('for the thread {} of {} ({}), which had nothing to do itself: it was in {}{}', c.on_comm, q.name, q.pid,
-        coalesce(c.on_call, 'no known call'), coalesce(' on ' || c.on_target, ''))
-    END) AS message,
-  least(1, c.wait_ns / s.total_ns)::DOUBLE AS score
+    @due(NULL, c.cause,
+      CASE WHEN c.cause <> 'network' THEN coalesce('the thread ' || c.on_comm, '') || CASE WHEN c.on_upid IS DISTINCT FROM c.upid OR c.on_comm IS NULL THEN format('{}{} ({})', CASE WHEN c.on_comm IS NULL THEN '' ELSE ' of ' END, q.name, q.pid) ELSE '' END END,
+      c.on_target, c.on_call)) AS message,
+  @whole(c.thread_ns) AS cost_ns,
+  [CASE c.cause WHEN 'cpu_taken' THEN 'the CPUs' WHEN 'disk' THEN 'disk ' || c.on_target WHEN 'network' THEN 'peer ' || c.on_target
+    WHEN 'timeout' THEN 'timeouts of process ' || c.on_upid END] AS about
 FROM cause AS c
 JOIN served AS s USING (upid)
 JOIN process AS p USING (upid)

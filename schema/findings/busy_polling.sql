@@ -67,7 +67,7 @@ SELECT
   format('{} of its {} calls ({:.1f} %) came back at once with nothing done, {} for each second that it ran; most often {}{}. It ran for {:.2f} s, {:.1f} % of the recording',
     @whole(b.idle_count), @whole(b.call_count), 100 * b.idle_count / b.call_count, @whole(b.idle_count / (b.run_ns / 1e9)),
     b.most.name, coalesce(' on ' || coalesce(d.peer, d.target, d.label), ''), b.run_ns / 1e9, 100 * b.run_ratio) AS message,
-  least(1, b.run_ratio)::DOUBLE AS score
+  @whole(l.idle_ns) AS cost_ns
 FROM busy AS b
 JOIN lost AS l USING (utid)
 CROSS JOIN threshold AS h

@@ -1,8 +1,8 @@
 -- capture_trust: Parts of the capture are not reliable: events were lost, data is damaged, counters were multiplexed, or clocks
 --   differ
--- condition: a source lost 1 % of its events or more (critical from 20 %: a lost switch makes the waits on both sides of it
---   wrong); or the import had an error; or an event of perf stat ran for less than a tenth of the time, so that more than nine
---   tenths of its count are estimated; or a source has times of another clock than the capture
+-- condition: a source lost 1 % of its events or more (a lost switch makes the waits on both sides of it wrong); or the import had
+--   an error; or an event of perf stat ran for less than a tenth of the time, so that more than nine tenths of its count are
+--   estimated; or a source has times of another clock than the capture. It costs the workload nothing: its cost is not told
 -- means: counts are too small, and times around the gaps are wrong. Draw no conclusions from small differences
 -- next: perfcase view data_quality: the losses of each source, and how much of the capture it covers
 -- next: perfcase tables import_issue: everything that was lost, damaged or unknown, with its place
@@ -12,7 +12,7 @@
 -- evidence: SELECT source, status, event_count, lost_count, lost_ratio, error_count, clock, meaning FROM data_quality
 --   ORDER BY lost_ratio DESC NULLS LAST, source
 WITH threshold AS (
-  SELECT 0.01 AS lost_ratio, 0.2 AS critical_ratio, 0.1 AS running_ratio
+  SELECT 0.01 AS lost_ratio, 0.1 AS running_ratio
 ), damage AS (
   -- What belongs to no source is the archive's own damage.
   SELECT coalesce(s.name, i.source, 'the capture') AS name, count(*) AS errors
@@ -32,24 +32,23 @@ WITH threshold AS (
   WHERE p.running_ratio IS NOT NULL AND p.count IS NOT NULL
   GROUP BY s.name, p.event
 ), doubt AS (
-  SELECT @severity(q.lost_ratio >= h.critical_ratio, true) AS severity, q.source AS subject,
-    format('lost {:,} of {:,} events ({:.1f} %)', q.lost_count, q.lost_count + q.event_count, 100 * q.lost_ratio) AS message,
-    q.lost_ratio AS score
+  SELECT 'warning' AS severity, q.source AS subject,
+    format('lost {:,} of {:,} events ({:.1f} %)', q.lost_count, q.lost_count + q.event_count, 100 * q.lost_ratio) AS message
   FROM quality AS q CROSS JOIN threshold AS h
   WHERE q.lost_ratio >= h.lost_ratio
   UNION ALL
-  SELECT 'warning', d.name, format('{:,} error{} in the import: what comes after the damage is missing', d.errors, CASE d.errors WHEN 1 THEN '' ELSE 's' END), 0.5
+  SELECT 'warning', d.name, format('{:,} error{} in the import: what comes after the damage is missing', d.errors, CASE d.errors WHEN 1 THEN '' ELSE 's' END)
   FROM damage AS d
   UNION ALL
   SELECT 'note', k.source, format('{} of perf stat ran less than {:.0f} % of the time, least of all {}, {:.1f} %: {}',
     CASE count(*) WHEN 1 THEN '1 event' ELSE count(*) || ' events' END, 100 * max(h.running_ratio), arg_min(k.event, (k.running_ratio, k.event)), 100 * min(k.running_ratio),
-    CASE count(*) WHEN 1 THEN 'its count is an estimate' ELSE 'their counts are estimates' END), 0.1
+    CASE count(*) WHEN 1 THEN 'its count is an estimate' ELSE 'their counts are estimates' END)
   FROM counter AS k CROSS JOIN threshold AS h
   WHERE k.running_ratio < h.running_ratio
   GROUP BY k.source
   UNION ALL
-  SELECT 'warning', q.source, format('its times are of the clock {}, the capture''s of {}: they do not line up', q.clock, q.capture_clock), 0.2
+  SELECT 'warning', q.source, format('its times are of the clock {}, the capture''s of {}: they do not line up', q.clock, q.capture_clock)
   FROM quality AS q
   WHERE q.clock <> q.capture_clock
 )
-SELECT severity, subject, message, score::DOUBLE AS score FROM doubt
+SELECT severity, subject, message FROM doubt

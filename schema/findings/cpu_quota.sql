@@ -8,7 +8,7 @@
 -- next: perfcase view run_queue_latency_by_thread: which threads waited
 -- next: raise the quota (cpu.max, cpu.cfs_quota_us), or run fewer threads (GOMAXPROCS, -XX:ActiveProcessorCount, worker processes)
 -- taught by: -
--- source: cgroup_activity
+-- source: cgroup_activity, process_cgroup, workload_thread
 -- evidence: SELECT cgroup, ts_ns, cpu_ratio, cpu_limit_ratio, period_count, throttled_count, throttled_ns FROM cgroup_activity
 --   WHERE throttled_count > 0 ORDER BY cgroup, ts_ns
 -- judged when: SELECT count(*) > 0 FROM cgroup_activity
@@ -22,6 +22,11 @@ WITH threshold AS (
   WHERE period_count IS NOT NULL AND throttled_count IS NOT NULL
   GROUP BY cgroup
   HAVING sum(period_count) > 0
+), of_workload AS (
+  SELECT DISTINCT g.cgroup
+  FROM limited AS g
+  JOIN process_cgroup AS p ON p.cgroup = g.cgroup OR starts_with(p.cgroup, rtrim(g.cgroup, '/') || '/')
+  WHERE p.upid IN (SELECT upid FROM workload_thread)
 )
 SELECT
   @severity(g.throttled_count >= h.critical_ratio * g.period_count AND g.throttled_ns >= h.held_ratio * g.interval_ns, true) AS severity,
@@ -31,7 +36,8 @@ SELECT
     100 * g.throttled_count / g.period_count,
     CASE WHEN g.throttled_ns IS NULL THEN '' ELSE format('; it was held back for {:.2f} s on all CPUs together', g.throttled_ns / 1e9) END,
     CASE WHEN g.cpu_ns IS NULL OR g.interval_ns <= 0 THEN '' ELSE format(', and ran {:.2f} s in {:.1f} s', g.cpu_ns / 1e9, g.interval_ns / 1e9) END) AS message,
-  coalesce(least(1, g.throttled_ns / nullif(g.interval_ns, 0)), g.throttled_count / g.period_count)::DOUBLE AS score
+  -- On each CPU where it was held back, one thread or more waited.
+  @whole(CASE WHEN g.cgroup IN (SELECT cgroup FROM of_workload) OR (SELECT count(*) FROM process_cgroup) = 0 THEN g.throttled_ns ELSE 0 END) AS cost_ns
 FROM limited AS g
 CROSS JOIN threshold AS h
 WHERE g.throttled_count >= h.period_count AND g.throttled_count >= h.period_ratio * g.period_count

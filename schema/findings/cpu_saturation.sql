@@ -9,6 +9,8 @@
 -- means: every request takes longer than its work, by the time that it waits for a CPU. Latency grows faster than the load
 -- next: perfcase view run_queue_latency_by_thread: which threads wait, how long, and when longest
 -- next: perfcase view preemptions: which thread takes the CPU from which
+-- about: the CPUs
+-- follows from: noisy_neighbour
 -- taught by: An unexplained win
 -- source: cgroup_activity, cpu_utilization, process_cgroup, recorded_span, run_queue_wait, thread_time, unclaimed_level, workload_thread
 -- evidence: SELECT comm, tid, on_cpu_ns, run_queue_ns, run_queue_ratio, run_delay_max_ns FROM thread_time
@@ -52,7 +54,7 @@ SELECT
   'all CPUs' AS subject,
   format('threads waited {:.2f} s for a CPU and ran {:.2f} s: {:.1f} % of the time that they could run; {} ({}) waited most, {:.2f} s',
     t.waited_ns / 1e9, t.ran_ns / 1e9, 100 * t.waiting_ratio, t.most_comm, t.most_tid, t.most_ns / 1e9) AS message,
-  t.waiting_ratio AS score
+  @whole(t.waited_ns) AS cost_ns, ['the CPUs'] AS about
 FROM total AS t
 CROSS JOIN threshold AS h
 CROSS JOIN unclaimed AS u

@@ -11,6 +11,7 @@
 -- next: set TCP_NODELAY on the socket, or write the whole message in one call (writev, a buffer)
 -- next: perfcase view tcp_stalls: each stall, with the writes before it
 -- next: perfcase view socket_answer: the other turns on the same sockets
+-- about: the peers of the sockets
 -- taught by: A tale of ten bugs (7)
 -- source: recorded_span, socket_answer
 -- evidence: SELECT pid, comm, fd, local, peer, looks_like, count(*) AS stall_count, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max,
@@ -26,7 +27,7 @@ WITH threshold AS (
 ), stalled AS (
   SELECT upid, pid, arg_max(process, ts_ns) AS process, ms, count(*) AS stall_count, sum(gap_ns) AS stall_ns, avg(gap_ns) AS gap_ns_avg,
     quantile_disc(gap_ns, 0.75) - quantile_disc(gap_ns, 0.25) AS spread_ns, count(DISTINCT (fd, since_ts_ns)) AS socket_count,
-    max(peer) AS peer, count(DISTINCT peer) AS peer_count, mode(write_name ORDER BY write_name) AS write_name
+    max(peer) AS peer, count(DISTINCT peer) AS peer_count, list(DISTINCT peer) AS peers, mode(write_name ORDER BY write_name) AS write_name
   FROM turn
   WHERE ms IS NOT NULL
   GROUP BY upid, pid, ms
@@ -59,7 +60,7 @@ SELECT
     f.stall_count, f.turn_count, f.gap_ns_avg / 1e6, f.ms, CASE f.ms WHEN 200 THEN ' (or a segment that was lost)' ELSE '' END,
     f.stall_ns / 1e9, 100 * f.lost_ratio, f.socket_count,
     CASE WHEN f.socket_count > 1 THEN 's' WHEN f.peer_count = 1 THEN ' to ' || f.peer ELSE '' END, f.write_name) AS message,
-  f.lost_ratio::DOUBLE AS score
+  @whole(f.stall_ns) AS cost_ns, list_transform(f.peers, lambda p: 'peer ' || p) AS about
 FROM found AS f
 CROSS JOIN threshold AS h
 WHERE f.stall_count >= h.stall_count AND f.stall_count >= h.turn_ratio * f.turn_count AND f.spread_ns <= h.spread_ns

@@ -6,8 +6,9 @@
 --   second or longer. If there are errors, the device, its cable or its controller tries again: it may fail soon
 -- next: perfcase view block_latency_over_time: the longest request of each interval beside the median
 -- next: perfcase view kernel_log: what the device reported, and when
+-- about: the disk
 -- taught by: A tale of ten bugs (8)
--- source: block_device, block_io, block_latency_over_time, kernel_log
+-- source: block_device, block_io, block_latency_over_time, disk_wait, kernel_log
 -- evidence: SELECT ts_ns, device_name, request_count, latency_p50_ns, request_max_ns, requeue_count, error_count FROM block_latency_over_time
 --   WHERE request_count > 0 ORDER BY ts_ns, device_name
 WITH threshold AS (
@@ -53,9 +54,10 @@ SELECT
       p.p50_ns / 1e6, p.peak_count, p.interval_count),
     CASE WHEN f.failed_count > 0 THEN format('{} failed', f.failed_count) END,
     CASE WHEN l.message_count > 0 THEN format('the kernel logged {} error{}, such as "{}"', l.message_count, CASE l.message_count WHEN 1 THEN '' ELSE 's' END, l.text) END) AS message,
-  (p.peak_count / p.interval_count)::DOUBLE AS score
+  @whole(w.long_ns) AS cost_ns, (f.failed_count / p.request_count)::DOUBLE AS failed_ratio, ['disk ' || p.device] AS about
 FROM peak AS p
 CROSS JOIN threshold AS h
 LEFT JOIN failed AS f USING (device)
 LEFT JOIN logged AS l USING (device)
+LEFT JOIN disk_wait AS w USING (device)
 WHERE p.peak_count >= h.interval_count OR f.failed_count > 0 OR l.message_count > 0

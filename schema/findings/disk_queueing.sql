@@ -8,8 +8,10 @@
 --   time or over disks
 -- next: perfcase view disk_utilization: when, and the sizes of the requests
 -- next: perfcase view process_activity: which processes read and write. page_cache: whether memory could have answered
+-- about: the disk
+-- follows from: page_cache_too_small
 -- taught by: A high rate of paging
--- source: disk_summary
+-- source: disk_summary, disk_wait
 -- evidence: SELECT ts_ns, device, read_per_s, write_per_s, request_size_bytes, read_await_ns, write_await_ns, queue_length, util_ratio FROM
 --   disk_utilization WHERE read_count + write_count > 0 ORDER BY ts_ns, device
 -- judged when: SELECT count(*) > 0 FROM disk_utilization
@@ -28,8 +30,9 @@ SELECT
   format('{} requests took {:.1f} ms on average, with {:.1f} in flight while it was busy ({:.2f} s, {:.1f} % of the time): it finished one each {:.1f} ms{}',
     d.request_count, d.await_ns / 1e6, d.in_flight_count, d.busy_ns / 1e9, 100 * d.busy_ratio, d.busy_ns / d.request_count / 1e6,
     CASE WHEN d.idle_ns IS NULL THEN '' ELSE format(', and those that found it idle took {:.1f} ms', d.idle_ns / 1e6) END) AS message,
-  least(1, d.busy_ratio * (1 - 1 / d.in_flight_count))::DOUBLE AS score
+  @whole(w.wait_ns) AS cost_ns, ['disk ' || d.device] AS about
 FROM told AS d
+LEFT JOIN disk_wait AS w USING (device)
 CROSS JOIN threshold AS h
 WHERE d.request_count >= h.request_count AND d.await_ns >= h.await_ns AND d.in_flight_count >= h.depth AND d.busy_ratio >= h.busy_ratio
   AND coalesce(d.idle_ns < h.alone_ratio * d.await_ns, true)

@@ -8,8 +8,10 @@
 --   shared device looks like this: a cloud volume at its limit, the server of a network file system, a RAID that rebuilds
 -- next: perfcase view disk_utilization and block_latency: the times and their distribution
 -- next: perfcase view kernel_log: what the device reported
+-- about: the disk
+-- follows from: page_cache_too_small
 -- taught by: A tale of ten bugs (8)
--- source: disk_summary
+-- source: disk_summary, disk_wait
 -- evidence: SELECT ts_ns, device, read_count, write_count, read_await_ns, write_await_ns, queue_length, util_ratio FROM disk_utilization
 --   WHERE read_count + write_count > 0 ORDER BY ts_ns, device
 -- judged when: SELECT count(*) > 0 FROM disk_utilization
@@ -27,8 +29,9 @@ SELECT
   format('{} requests took {:.1f} ms on average{}, with {:.1f} in flight while it was busy: {:.2f} s, {:.1f} % of the time', d.request_count,
     d.await_ns / 1e6, CASE WHEN d.p50_ns IS NULL THEN '' ELSE format(' (half of those traced {:.1f} ms or more)', d.p50_ns / 1e6) END,
     d.in_flight_count, d.busy_ns / 1e9, 100 * d.busy_ratio) AS message,
-  least(1, d.busy_ratio)::DOUBLE AS score
+  @whole(w.wait_ns) AS cost_ns, ['disk ' || d.device] AS about
 FROM told AS d
+LEFT JOIN disk_wait AS w USING (device)
 CROSS JOIN threshold AS h
 WHERE d.request_count >= h.request_count AND d.await_ns >= h.await_ns AND d.in_flight_count < h.depth
   AND coalesce(d.p50_ns >= h.await_ns, true)

@@ -68,7 +68,7 @@ SELECT
   format('{} ({})', t.comm, t.tid) AS subject,
   format('its event loop was in {} blocking calls for {:.2f} s, {:.1f} % of the recording, the longest {:.1f} ms, and events were waiting when each returned; {:.2f} s of it in {}',
     @whole(x.call_count), x.blocked_ns / 1e9, 100 * x.blocked_ratio, x.max_ns / 1e6, x.most_ns / 1e9, x.name) AS message,
-  x.blocked_ratio::DOUBLE AS score
+  @whole(x.blocked_ns) AS cost_ns
 FROM total AS x
 JOIN thread AS t USING (utid)
 CROSS JOIN threshold AS h

@@ -8,6 +8,8 @@
 -- means: the work that needed the call was not done, or was done again. A program that swallows the error says nothing in its log
 -- next: perfcase view syscall_error: each error with the descriptor, the peer, and when it began
 -- next: perfcase view syscall_log: the calls before the first one
+-- about: what the process has too little of
+-- follows from: fd_leak, thread_leak
 -- taught by: A tale of ten bugs (3)
 -- source: syscall_error, workload_thread
 -- evidence: SELECT process, pid, name, errno_name, target, peer, error_count, call_count, error_ratio, first_ts_ns FROM syscall_error
@@ -61,7 +63,8 @@ SELECT
       ELSE 'not permitted'
     END,
     CASE WHEN j.about IS NULL THEN '' ELSE ', most often ' || j.about END) AS message,
-  least(1, j.error_ratio)::DOUBLE AS score
+  least(1, j.error_ratio)::DOUBLE AS failed_ratio,
+  [CASE j.errno_name WHEN 'EMFILE' THEN 'descriptors' WHEN 'EAGAIN' THEN 'threads' WHEN 'ENOMEM' THEN 'memory' END || ' of process ' || j.upid] AS about
 FROM judged AS j
 CROSS JOIN threshold AS h
 WHERE CASE j.class

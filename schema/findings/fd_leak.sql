@@ -1,18 +1,19 @@
 -- fd_leak: A process leaks file descriptors, or is close to its limit
--- condition: its open descriptors reached 80 % of its limit (critical from 95 %, or if a call failed with EMFILE); or in four
---   snapshots or more, over 4 s or more, their number never fell, grew by 20 or more and by half or more, also in the later
---   half of the time, and lies on a straight line (R² 0.9 or more). This is a warning if the line meets the limit within an
---   hour, else a note
+-- condition: its open descriptors reached 80 % of its limit (critical if a call failed with EMFILE); or in four snapshots or
+--   more, over 4 s or more, their number never fell, grew by 20 or more and by half or more, also in the later half of the time,
+--   and lies on a straight line (R² 0.9 or more). This is a warning if the line meets the limit within an hour, else a note. Its
+--   cost is the share of the calls that failed for it; not told where none did
 -- means: at the limit the process can accept no connection and open no file. A warm-up or a growing number of connections looks
 --   like a leak; the next capture shows which it is
 -- next: perfcase view file_descriptor: what is open, at each snapshot
 -- next: perfcase view fd_history: which call created each descriptor, and which were closed
+-- about: the descriptors of the process
 -- taught by: A tale of ten bugs (5, 6)
 -- source: file_descriptor, recorder_thread, syscall, thread
 -- evidence: SELECT pid, comm, snapshot, min(ts_ns) AS ts_ns, kind, count(*) AS open_count, any_value(limit_count) AS limit_count,
 --   mode(target ORDER BY target) AS most_often FROM file_descriptor GROUP BY ALL ORDER BY pid, snapshot, open_count DESC, kind
 WITH threshold AS (
-  SELECT 0.8 AS limit_ratio, 0.95 AS critical_ratio, 4 AS snapshot_count, 4000000000 AS duration_ns, 20 AS growth_count,
+  SELECT 0.8 AS limit_ratio, 4 AS snapshot_count, 4000000000 AS duration_ns, 20 AS growth_count,
     1.5 AS growth_ratio, 0.9 AS fit_ratio, 3600 AS limit_s
 ), listed AS (
   SELECT upid, pid, arg_max(comm, ts_ns) AS comm, snapshot, min(ts_ns) AS ts_ns, count(*) AS open_count, max(limit_count) AS limit_count
@@ -37,13 +38,17 @@ WITH threshold AS (
   GROUP BY f.upid, f.kind
   QUALIFY row_number() OVER (PARTITION BY f.upid ORDER BY count(*) DESC, f.kind) = 1
 ), refused AS (
-  SELECT t.upid, count(*) AS refused_count
-  FROM syscall AS s
-  JOIN thread AS t USING (utid)
-  WHERE s.errno = 24
-  GROUP BY t.upid
+  SELECT upid, sum(refused_count) AS refused_count, sum(call_count) AS call_count
+  FROM (
+    SELECT t.upid, s.name, count(*) FILTER (s.errno = 24) AS refused_count, count(*) AS call_count
+    FROM syscall AS s
+    JOIN thread AS t USING (utid)
+    GROUP BY t.upid, s.name
+  )
+  WHERE refused_count > 0
+  GROUP BY upid
 ), judged AS (
-  SELECT g.*, k.kind, k.kind_count, k.target, coalesce(r.refused_count, 0) AS refused_count,
+  SELECT g.*, k.kind, k.kind_count, k.target, coalesce(r.refused_count, 0) AS refused_count, r.call_count,
     @ratio(g.most_count, g.limit_count) AS limit_ratio,
     (g.limit_count - g.last_count) / nullif(g.per_s, 0) AS left_s,
     g.snapshot_count >= h.snapshot_count AND g.duration_ns >= h.duration_ns AND g.least_step >= 0
@@ -55,8 +60,7 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
 )
 SELECT
-  CASE WHEN j.limit_ratio >= h.critical_ratio OR (j.refused_count > 0 AND j.limit_ratio >= h.limit_ratio) THEN 'critical'
-    WHEN j.limit_ratio >= h.limit_ratio OR j.left_s <= h.limit_s THEN 'warning' ELSE 'note' END AS severity,
+  @severity(j.refused_count > 0 AND j.limit_ratio >= h.limit_ratio, j.limit_ratio >= h.limit_ratio OR j.left_s <= h.limit_s) AS severity,
   format('{} ({})', j.comm, j.pid) AS subject,
   format('{} open descriptor{}{}, {} of them {} (most often {}){}{}{}', j.last_count, CASE j.last_count WHEN 1 THEN '' ELSE 's' END,
     CASE WHEN j.most_count > j.last_count THEN format(' in the end, {} before', j.most_count) ELSE '' END, j.kind_count, j.kind, j.target,
@@ -64,7 +68,7 @@ SELECT
     CASE WHEN j.is_growing THEN format('; {} more than {:.0f} s before, {:.1f} per second{}', j.last_count - j.first_count, j.duration_ns / 1e9, j.per_s,
       CASE WHEN j.left_s IS NULL THEN '' ELSE format(': the limit is reached in {:.0f} s', j.left_s) END) ELSE '' END,
     CASE WHEN j.refused_count > 0 THEN format('; {} call{} failed because none was left', j.refused_count, CASE j.refused_count WHEN 1 THEN '' ELSE 's' END) ELSE '' END) AS message,
-  least(1, coalesce(j.limit_ratio, 0))::DOUBLE AS score
+  @ratio(j.refused_count, j.call_count)::DOUBLE AS failed_ratio, ['descriptors of process ' || j.upid] AS about
 FROM judged AS j
 CROSS JOIN threshold AS h
 WHERE j.is_growing OR j.limit_ratio >= h.limit_ratio

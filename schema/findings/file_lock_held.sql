@@ -46,7 +46,7 @@ SELECT
       THEN 'ran' WHEN 'disk' THEN 'waited for a disk' WHEN 'no_work' THEN 'had nothing to do' ELSE 'waited itself' END) END,
     100 * x.wait_ns / c.duration_ns / x.thread_count, CASE x.thread_count WHEN 1 THEN '' ELSE format(' for each of its {} threads', x.thread_count) END,
     x.longest_ns / 1e9) AS message,
-  least(1, x.wait_ns / c.duration_ns / x.thread_count)::DOUBLE AS score
+  @whole(x.wait_ns) AS cost_ns
 FROM total AS x
 CROSS JOIN threshold AS h
 LEFT JOIN process AS p USING (upid)

@@ -26,7 +26,7 @@ SELECT
   format('{:,} of its {:,} switches left the thread runnable, preempted or by sched_yield ({:.1f} %), one every {:.1f} µs of its {:.2f} s of CPU time',
     @whole(o.forced), @whole(o.switches), 100 * o.forced / o.switches, o.on_cpu_ns / o.forced / 1e3, o.on_cpu_ns / 1e9) AS message,
   -- A switch costs about 5 µs with what it does to the caches.
-  least(1.0, 5000 * o.forced / o.on_cpu_ns)::DOUBLE AS score
+  @whole(5000 * o.forced) AS cost_ns
 FROM of_process AS o
 CROSS JOIN threshold AS h
 JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0

@@ -49,7 +49,8 @@ SELECT
     CASE WHEN f.overflow_count > 0 THEN format('{} time{} a connection found the accept queue full, in {} interval{}: {:.1f} % of those that came in ({} were accepted)',
       f.overflow_count, CASE f.overflow_count WHEN 1 THEN '' ELSE 's' END, f.interval_count, CASE f.interval_count WHEN 1 THEN '' ELSE 's' END, 100 * f.dropped_ratio, f.passive_count) END,
     f.text) AS message,
-  coalesce(f.dropped_ratio, 0)::DOUBLE AS score
+  -- What waits in a queue that is full in a snapshot is not counted.
+  nullif(f.dropped_ratio, 0)::DOUBLE AS failed_ratio
 FROM found AS f
 CROSS JOIN threshold AS h
 WHERE f.overflow_count >= h.overflow_count OR f.queue_count > 0

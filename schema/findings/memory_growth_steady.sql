@@ -1,9 +1,10 @@
 -- memory_growth_steady: The memory of a process grows in a straight line
 -- condition: the anonymous memory (resident memory if that is unknown) of 6 snapshots or more over 8 s or longer lies on a line
---   (R² 0.95 or more), grew by 8 MiB and by 5 % or more, and never fell from one snapshot to the next, also in its last
---   quarter. The process was a minute old or more, and three times as old as these snapshots are long, or it used less than
---   half a CPU: a program that starts works as fast as it can to fill its memory, and a compiler does nothing else. A note. A warning if this rate fills the available memory, or the rest of a limit of its control group, within a
---   day; critical within 10 minutes
+--   (R² 0.95 or more), grew by 8 MiB and by 5 % or more, and never fell from one snapshot to the next, also in its last quarter.
+--   The process was a minute old or more, and three times as old as these snapshots are long, or it used less than half a CPU: a
+--   program that starts works as fast as it can to fill its memory, and a compiler does nothing else. A note. A warning if this
+--   rate fills the available memory, or the rest of a limit of its control group, within a day. It has cost nothing so far: its
+--   cost is not told
 -- means: it may be a leak, or a cache or queue that is never emptied. These look the same in a short capture: compare with a
 --   capture from an hour earlier
 -- next: perfcase view memory_growth: the slope of every process, and how straight its line is
@@ -15,7 +16,7 @@
 -- judged when: SELECT count(*) > 0 FROM memory_growth WHERE snapshot_count >= 6 AND duration_ns >= 8000000000
 -- not judged: six snapshots of processes over 8 seconds or longer; perfcase-record --duration 30 takes them
 WITH threshold AS (
-  SELECT 6 AS snapshots, 8000000000 AS length_ns, 0.95 AS fit, 8388608 AS bytes, 0.05 AS ratio, 24 AS warning_h, 1 / 6.0 AS critical_h,
+  SELECT 6 AS snapshots, 8000000000 AS length_ns, 0.95 AS fit, 8388608 AS bytes, 0.05 AS ratio, 24 AS warning_h,
     60000000000 AS age_ns, 3 AS age_lengths, 0.5 AS cpu_ratio
 ), seen AS (
   SELECT source_id, snapshot, upid, ts_ns, coalesce(resident_anon_bytes, anonymous_bytes) AS anon, resident_bytes AS resident,
@@ -78,12 +79,11 @@ WITH threshold AS (
     AND g.upid NOT IN (SELECT upid FROM thread WHERE upid IS NOT NULL AND utid IN (SELECT utid FROM recorder_thread))
 )
 SELECT
-  @severity(g.hours_left <= h.critical_h, g.hours_left <= h.warning_h) AS severity,
+  @severity(false, g.hours_left <= h.warning_h) AS severity,
   format('{} ({})', coalesce(g.name, '?'), g.pid) AS subject,
   format('{} memory went from {} to {} in {:.1f} s ({} snapshots, R² {:.3f}): {} an hour{}',
     CASE WHEN g.is_anon THEN 'anonymous' ELSE 'resident' END, format_bytes(@whole(g.first_bytes)), format_bytes(@whole(g.last_bytes)),
     g.length_ns / 1e9, g.snapshots, g.fit, format_bytes(@whole(g.bytes_per_h)),
-    CASE WHEN g.hours_left < 1000 THEN format('; at this rate {} is full in {:.2f} h', CASE WHEN g.is_limited THEN 'its control group' ELSE 'the memory' END, g.hours_left) ELSE '' END) AS message,
-  coalesce(least(1.0, (g.last_bytes - g.first_bytes) / nullif(g.memory_bytes, 0)), 0.0)::DOUBLE AS score
+    CASE WHEN g.hours_left < 1000 THEN format('; at this rate {} is full in {:.2f} h', CASE WHEN g.is_limited THEN 'its control group' ELSE 'the memory' END, g.hours_left) ELSE '' END) AS message
 FROM growing AS g
 CROSS JOIN threshold AS h

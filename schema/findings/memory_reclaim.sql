@@ -8,6 +8,7 @@
 -- next: perfcase view paging: scans, reclaim and refaults over time
 -- next: perfcase view memory, process_activity: which processes have the memory. cgroup_activity: which limit was met
 -- next: perfcase view kernel_log: which process the kernel killed
+-- about: the memory of the host or of the group
 -- taught by: A high rate of paging
 -- source: cgroup_activity, memory, page_size, paging, pressure
 -- evidence: SELECT ts_ns, scan_direct_pages_per_s, scan_kswapd_pages_per_s, swap_in_pages_per_s, swap_out_pages_per_s, refault_pages, oom_kill_count FROM paging
@@ -63,7 +64,9 @@ SELECT
       format_bytes(@whole(coalesce(t.out_bytes, 0)))),
     CASE WHEN t.some_ratio IS NOT NULL THEN format('some thread waited for memory {:.2f} s ({:.1f} %)', t.some_ns / 1e9, 100 * t.some_ratio) END
   ) AS message,
-  coalesce(t.some_ratio, 0.05)::DOUBLE AS score
+  -- Whenever some thread waited, one or more did. The killed lost all that they had under way.
+  @whole(t.some_ns) AS cost_ns, CASE WHEN t.is_killed THEN 1 END::DOUBLE AS failed_ratio,
+  [CASE WHEN t.is_of_group THEN t.cgroup ELSE 'memory' END] AS about
 FROM told AS t
 CROSS JOIN threshold AS h
 WHERE t.is_killed OR t.is_short

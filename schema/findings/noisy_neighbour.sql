@@ -6,6 +6,7 @@
 -- next: perfcase view ready_time_by_cgroup: which groups waited and which ran, over time
 -- next: perfcase view cgroup_activity: whether the group's own quota limited it instead (throttled_ns)
 -- next: change CPU weights (cpu.weight, cpu.shares), give the neighbour a quota or other CPUs, or move it to another host
+-- about: the CPUs
 -- taught by: An unexplained win
 -- source: cgroup_activity, ready_time, recorded_span, workload_thread
 -- evidence: SELECT cgroup, sum(ready_ns) AS ready_ns, sum(on_cpu_ns) AS on_cpu_ns FROM ready_time_by_cgroup GROUP BY cgroup
@@ -34,7 +35,7 @@ SELECT
   @severity(v.ready_ns > v.on_cpu_ns, true) AS severity, v.cgroup AS subject,
   format('its threads waited {:.2f} s for a CPU and ran {:.2f} s, while {} ran {:.2f} s ({:.1f} % of all that ran)',
     v.ready_ns / 1e9, v.on_cpu_ns / 1e9, n.cgroup, n.on_cpu_ns / 1e9, 100 * n.of_all_ratio) AS message,
-  (v.ready_ns / (v.ready_ns + v.on_cpu_ns))::DOUBLE AS score
+  @whole(v.ready_ns) AS cost_ns, ['the CPUs'] AS about
 FROM party AS v
 JOIN busiest AS n ON n.cgroup <> v.cgroup AND n.on_cpu_ns >= v.on_cpu_ns
 LEFT JOIN quota AS q ON q.cgroup = v.cgroup

@@ -9,8 +9,10 @@
 -- next: perfcase view working_set: which files, and the size of the cache (perfcase-record --with page-cache)
 -- next: perfcase view page_cache and memory: hits, misses, and what else uses the memory
 -- next: perfcase view disk_utilization: what the reads cost. cgroup_activity: whether a control group is at its memory limit
+-- about: the disks that threads waited for
 -- taught by: A high rate of paging
--- source: cgroup_activity, page_cache_event, page_size, proc_memory, proc_vmstat, process_name, thread, thread_name_span
+-- source: cgroup_activity, disk_wait, page_cache_event, page_size, proc_memory, proc_vmstat, process_name, thread,
+--   thread_name_span
 -- evidence: SELECT ts_ns, interval_ns, method, hit_count, miss_count, hit_ratio, refault_pages, miss_bytes, cache_bytes FROM page_cache ORDER BY ts_ns
 -- judged when: SELECT count(DISTINCT snapshot) > 1 FROM proc_vmstat
 -- not judged: what was read from storage. It needs two snapshots of /proc/vmstat; perfcase-record takes them by default
@@ -68,7 +70,9 @@ SELECT
     CASE WHEN f.cache_bytes IS NULL THEN '' ELSE format('; the cache held {:.1f} MB at most', f.cache_bytes / 1e6) END,
     CASE WHEN f.name IS NULL THEN '' ELSE format('; {} ({}) read most, {:.1f} MB of a file of {:.1f} MB or more', f.name, f.pid, f.most_bytes / 1e6, f.extent_bytes / 1e6) END,
     CASE WHEN f.cgroup IS NULL THEN '' ELSE format('; {} was {} times at its memory limit of {:.1f} MB', f.cgroup, f.hit_count, f.limit_bytes / 1e6) END) AS message,
-  f.refault_ratio::DOUBLE AS score
+  -- Of the waits for disks a part as large as that of the reads.
+  @whole(f.refault_ratio * (SELECT sum(wait_ns) FROM disk_wait)) AS cost_ns,
+  (SELECT list('disk ' || device) FROM disk_wait WHERE wait_ns > 0) AS about
 FROM found AS f
 CROSS JOIN threshold AS h
 WHERE f.refault_ratio >= h.refault_ratio AND (f.dropped_count >= h.dropped_ratio * f.refault_pages OR f.cgroup IS NOT NULL) AND f.refault_bytes * 1e9 >= 1e0 * h.bytes_per_s * f.interval_ns

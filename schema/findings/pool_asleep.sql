@@ -11,6 +11,8 @@
 -- next: perfcase view thread_census: the threads, their states and where they sleep
 -- next: perfcase view socket_answer, or lock_wait: each request and its answer, or each lock and its holder
 -- next: perfcase view off_wake: where they sleep, and the wakers
+-- about: the peer or the lock
+-- follows from: delayed_ack, lock_convoy, slow_peer
 -- taught by: Identifying an off-CPU bottleneck
 -- source: capture, followed_state, lock_wait_event, process, recorded_span, socket_answer, thread
 -- evidence: SELECT pid, comm, tid, peer, count(*) AS wait_count, sum(gap_ns) AS waited_ns FROM socket_answer
@@ -38,16 +40,16 @@ WITH threshold AS (
   CROSS JOIN threshold AS h
   WHERE a.answer_ts_ns - greatest(s.ts_ns, a.ts_ns) >= h.same_ratio * greatest(s.duration_ns, a.gap_ns)
 ), waiting AS (
-  SELECT utid, 'answers from ' || peer AS thing, count(*) AS wait_count, sum(gap_ns) AS wait_ns
+  SELECT utid, 'answers from ' || peer AS thing, 'peer ' || peer AS about, count(*) AS wait_count, sum(gap_ns) AS wait_ns
   FROM turn
   WHERE utid NOT IN (SELECT utid FROM loop)
   GROUP BY utid, peer
   UNION ALL
-  SELECT utid, format('answers from {}, which {} reads for them', peer, through), count(*), sum(duration_ns)
+  SELECT utid, format('answers from {}, which {} reads for them', peer, through), 'peer ' || peer, count(*), sum(duration_ns)
   FROM on_behalf
   GROUP BY utid, peer, through
   UNION ALL
-  SELECT utid, format('the {} lock 0x{:x}', kind, lock_address), count(*), sum(duration_ns)
+  SELECT utid, format('the {} lock 0x{:x}', kind, lock_address), format('{} lock 0x{:x}', kind, lock_address), count(*), sum(duration_ns)
   FROM lock_wait_event
   WHERE holder_utid IS NOT NULL AND utid IS NOT NULL
   GROUP BY utid, kind, lock_address
@@ -66,12 +68,12 @@ WITH threshold AS (
   FROM member
   GROUP BY upid, pid, name
 ), asleep AS (
-  SELECT m.upid, m.name, w.thing, count(*) AS waiting_count, sum(w.wait_count) AS wait_count, sum(w.wait_ns) AS wait_ns
+  SELECT m.upid, m.name, w.thing, w.about, count(*) AS waiting_count, sum(w.wait_count) AS wait_count, sum(w.wait_ns) AS wait_ns
   FROM waiting AS w
   JOIN member AS m USING (utid)
-  GROUP BY m.upid, m.name, w.thing
+  GROUP BY m.upid, m.name, w.thing, w.about
 ), found AS (
-  SELECT p.upid, p.pid, p.comms, p.thread_count, p.life_ns, a.thing, a.waiting_count, a.wait_count, a.wait_ns,
+  SELECT p.upid, p.pid, p.comms, p.thread_count, p.life_ns, a.thing, a.about, a.waiting_count, a.wait_count, a.wait_ns,
     @ratio(a.wait_ns, p.life_ns) AS asleep_ratio
   FROM pool AS p
   JOIN asleep AS a USING (upid, name)
@@ -82,7 +84,7 @@ SELECT
   format('{} of {} threads waited for {}: {:.2f} s of their {:.2f} s, {:.1f} %, in {} waits of {:.1f} ms on average',
     f.waiting_count, f.thread_count, f.thing, f.wait_ns / 1e9, f.life_ns / 1e9, 100 * f.asleep_ratio, @whole(f.wait_count),
     f.wait_ns / f.wait_count / 1e6) AS message,
-  least(1, f.asleep_ratio)::DOUBLE AS score
+  @whole(f.wait_ns) AS cost_ns, [f.about] AS about
 FROM found AS f
 CROSS JOIN threshold AS h
 LEFT JOIN process AS p USING (upid)

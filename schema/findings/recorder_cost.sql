@@ -4,7 +4,7 @@
 -- means: the figures of this capture describe the host with the recorder on it. Without the recorder, threads would wait less
 -- next: record less: fewer events (perfcase-record --help), a longer --interval, only one command or control group
 -- taught by: A tale of ten bugs (9)
--- source: capture, cpu_summary, recorder_overhead
+-- source: blame, capture, cpu_summary, recorder_overhead, recorder_thread
 -- evidence: SELECT process, phase, cpu_ns, cpu_ratio, event_count FROM recorder_overhead
 -- judged when: SELECT count(busy_ratio) > 0 FROM cpu_summary
 -- not judged: how busy the host was. It needs two snapshots of /proc; perfcase-record takes them by default
@@ -24,13 +24,18 @@ WITH threshold AS (
   CROSS JOIN host AS h
   CROSS JOIN capture AS c
   WHERE c.cpu_count > 0
+), taken AS (
+  SELECT CASE WHEN count(*) > 0 THEN @total_or_zero(duration_ns, cause = 'cpu_taken' AND on_utid IN (SELECT utid FROM recorder_thread)) END AS taken_ns
+  FROM blame
+  WHERE utid NOT IN (SELECT utid FROM recorder_thread)
 )
 SELECT
   @severity(false, s.all_cpu_ratio >= h.warning_ratio) AS severity,
   'the recorder' AS subject,
   format('it used {:.2f} s of CPU time while it recorded, {:.1f} % of all CPUs, which were {:.1f} % busy; most of it {}, {:.2f} s',
     s.cpu_ns / 1e9, 100 * s.all_cpu_ratio, 100 * s.busy_ratio, s.most, s.most_ns / 1e9) AS message,
-  least(1.0, s.all_cpu_ratio) AS score
+  @whole(t.taken_ns) AS cost_ns
 FROM share AS s
+CROSS JOIN taken AS t
 CROSS JOIN threshold AS h
 WHERE s.all_cpu_ratio >= h.note_ratio AND s.busy_ratio - s.all_cpu_ratio >= h.others_ratio

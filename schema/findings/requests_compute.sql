@@ -35,7 +35,7 @@ SELECT
   format('{:,} requests took {:.1f} ms on average, {:.1f} % of it on a CPU{}', s.request_count, s.duration_avg_ns / 1e6,
     100 * s.on_cpu_avg_ns / s.duration_avg_ns,
     CASE WHEN t.total >= h.samples THEN format('; {} has {:.1f} % of the samples of {}', t.symbol, 100 * t.most / t.total, s.process) ELSE '' END) AS message,
-  least(1, s.on_cpu_avg_ns / s.duration_avg_ns)::DOUBLE AS score
+  @whole(s.request_count * s.on_cpu_avg_ns) AS cost_ns
 FROM slow AS s
 CROSS JOIN threshold AS h
 LEFT JOIN hot AS t USING (process)

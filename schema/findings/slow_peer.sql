@@ -8,6 +8,8 @@
 -- next: perfcase view tcp_latency: whether the round trip or the peer's own work takes the time
 -- next: perfcase view socket_answer: each request, its answer and the thread that waited
 -- next: record the host of the peer too, and look for what it waits for
+-- about: the peer
+-- follows from: delayed_ack
 -- taught by: Identifying an off-CPU bottleneck
 -- source: recorded_span, socket_answer
 -- evidence: SELECT process, peer, count(*) AS answer_count, sum(gap_ns) AS waited_ns, avg(gap_ns) AS gap_ns_avg, max(gap_ns) AS gap_ns_max
@@ -23,7 +25,8 @@ WITH threshold AS (
 ), shared AS (
   SELECT w.*, w.waited_ns / sum(w.waited_ns) OVER (PARTITION BY w.process) AS share_ratio,
     count(*) OVER (PARTITION BY w.process) AS peer_count,
-    (sum(w.waited_ns) OVER (PARTITION BY w.process) - w.waited_ns) / nullif(sum(w.answer_count) OVER (PARTITION BY w.process) - w.answer_count, 0) AS others_ns_avg, w.waited_ns / c.duration_ns AS outstanding
+    (sum(w.waited_ns) OVER (PARTITION BY w.process) - w.waited_ns) / nullif(sum(w.answer_count) OVER (PARTITION BY w.process) - w.answer_count, 0) AS others_ns_avg, w.waited_ns / c.duration_ns AS outstanding,
+    c.duration_ns
   FROM waited AS w
   JOIN recorded_span AS c ON c.table_name = 'syscall' AND c.duration_ns > 0
 )
@@ -34,7 +37,8 @@ SELECT
     s.answer_count, s.gap_ns_avg / 1e6, s.gap_ns_max / 1e6, s.outstanding, s.thread_count, CASE s.thread_count WHEN 1 THEN '' ELSE 's' END,
     s.waited_ns / 1e9, 100 * s.share_ratio,
     format('the program waited for answers of its {} peers; those of the others took {:.1f} ms', s.peer_count, s.others_ns_avg / 1e6)) AS message,
-  least(1, s.outstanding / s.socket_count)::DOUBLE AS score
+  -- A thread may have several requests out.
+  @whole(least(s.waited_ns, s.thread_count * s.duration_ns)) AS cost_ns, ['peer ' || s.peer] AS about
 FROM shared AS s
 CROSS JOIN threshold AS h
 WHERE s.peer IS NOT NULL AND s.share_ratio > h.share_ratio AND s.answer_count >= h.answer_count AND s.gap_ns_avg >= h.gap_ns

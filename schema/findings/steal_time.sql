@@ -8,7 +8,7 @@
 --   which machines
 -- next: perfcase view ready_time: steal time, beside the time that each process waited for a CPU inside
 -- taught by: A tale of ten bugs (9)
--- source: cpu_summary, cpu_utilization
+-- source: cpu_summary, cpu_utilization, workload_time
 -- evidence: SELECT ts_ns, cpu, steal_ns, steal_ratio, busy_ratio FROM cpu_utilization ORDER BY steal_ns DESC, ts_ns, cpu
 -- judged when: SELECT count(steal_ns) > 0 FROM cpu_utilization
 -- not judged: steal time. It needs two snapshots of /proc/stat; perfcase-record takes them by default
@@ -28,9 +28,9 @@ WITH threshold AS (
   GROUP BY stretch
   QUALIFY row_number() OVER (ORDER BY sum(steal_ns) DESC, min(ts_ns)) = 1
 ), total AS (
-  SELECT steal_ns, cpu_ns, steal_ratio FROM cpu_summary WHERE cpu = 'all'
+  SELECT steal_ns, cpu_ns, steal_ratio, busy_ns FROM cpu_summary WHERE cpu = 'all'
 ), judged AS (
-  SELECT t.steal_ns, t.cpu_ns, t.steal_ratio, w.from_ts_ns, w.to_ts_ns, w.steal_ns AS worst_ns, w.steal_ratio AS worst_ratio,
+  SELECT t.steal_ns, t.cpu_ns, t.steal_ratio, t.busy_ns, w.from_ts_ns, w.to_ts_ns, w.steal_ns AS worst_ns, w.steal_ratio AS worst_ratio,
     t.steal_ratio >= h.steal_ratio AND t.steal_ns >= h.steal_ns AS is_steady,
     w.to_ts_ns - w.from_ts_ns >= h.burst_ns AND w.steal_ns >= h.steal_ns AS is_burst
   FROM total AS t
@@ -43,7 +43,8 @@ SELECT
   format('{:.2f} s of {:.2f} s of CPU time were stolen ({:.1f} %), most from {:.1f} s to {:.1f} s: {:.2f} s ({:.1f} %)',
     j.steal_ns / 1e9, j.cpu_ns / 1e9, 100 * j.steal_ratio, j.from_ts_ns / 1e9, j.to_ts_ns / 1e9, j.worst_ns / 1e9, 100 * j.worst_ratio)
     AS message,
-  j.steal_ratio::DOUBLE AS score
+  -- To this machine, a thread ran while its CPU was stolen.
+  @whole(j.steal_ns / (j.steal_ns + j.busy_ns) * (SELECT run_ns FROM workload_time)) AS cost_ns
 FROM judged AS j
 CROSS JOIN threshold AS h
 WHERE j.is_steady OR j.is_burst

@@ -1,26 +1,32 @@
 -- stuck_thread: A thread sleeps for seconds in a call that should not take so long
--- condition: a thread of the workload, not of the kernel, was in uninterruptible sleep without a break for 2 s or longer, by its
---   context switches or, where it did not run at all, by snapshots that all say D with the same number of runs; or it slept for
---   2 s or longer in one call that is no wait for work: a sync, a lock of a file, connect, a write to a socket, close, or a call
---   about names, mappings or mounts. accept, poll, reads of sockets, pipes and terminals, futex, sleeps, signals and children
---   (vfork too) are waits for work. A warning, critical from 10 s. The kernel itself reports such sleeps from 120 s
---   (hung_task_timeout_secs in its documentation)
+-- condition: a thread of the workload, not of the kernel nor of a helper that the kernel started (modprobe: who needs it waits,
+--   and counts), was in uninterruptible sleep without a break for 2 s or longer, by its context switches or, where it did not run
+--   at all, by snapshots that all say D with the same number of runs; or it slept for 2 s or longer in one call that is no wait for
+--   work: a sync, a lock of a file, connect, a write to a socket, close, or a call about names, mappings or mounts. accept, poll,
+--   reads of sockets, pipes and terminals, futex, sleeps, signals and children (vfork too) are waits for work. A warning, critical
+--   from 10 s. The kernel itself reports such sleeps from 120 s (hung_task_timeout_secs in its documentation)
 -- means: a disk, a file server or another holder of a lock does not answer. Signals, even SIGKILL, do not end an uninterruptible
 --   sleep. All that need this thread, or a lock that it holds, wait as well
 -- next: perfcase view slow_syscalls, syscall_log: the call and what came before
 -- next: perfcase view off_cpu_by_stack: where it sleeps
 -- next: perfcase view block_latency, disk_utilization, kernel_log: whether a disk is the cause
+-- about: the disks that threads of the process waited for as long
+-- follows from: disk_peaks, disk_queueing, disk_slow
 -- taught by: -
--- source: descriptor, followed_state, frame_label, proc_thread, process, recorded_span, stack_entry, syscall, workload_thread
+-- source: blame, block_device, descriptor, followed_state, frame_label, proc_thread, process, recorded_span, stack_entry, syscall,
+--   thread, workload_thread
 -- evidence: SELECT t.comm, t.tid, s.state, s.ts_ns, s.duration_ns, s.is_open, s.stack_id FROM followed_state AS s JOIN thread AS t USING (utid)
 --   WHERE s.state = 'disk_sleep' AND s.duration_ns >= 2000000000 ORDER BY s.duration_ns DESC, s.ts_ns, t.tid
 WITH threshold AS (
   SELECT 2000000000 AS asleep_ns, 10000000000 AS critical_ns
-), member AS (
+), of_kernel AS (
   -- 2097152 is PF_KTHREAD.
+  SELECT utid, any_value(tid) AS tid FROM proc_thread WHERE flags & 2097152 <> 0 GROUP BY utid
+), member AS (
   SELECT w.utid, w.tid, w.upid, w.pid, w.comm
   FROM workload_thread AS w
-  WHERE w.utid NOT IN (SELECT utid FROM proc_thread WHERE flags & 2097152 <> 0)
+  WHERE w.utid NOT IN (SELECT utid FROM of_kernel)
+    AND w.utid NOT IN (SELECT utid FROM proc_thread WHERE parent_pid IN (SELECT tid FROM of_kernel))
 ), slept AS (
   SELECT s.utid, s.ts_ns, s.ts_ns + s.duration_ns AS end_ns, s.duration_ns, s.is_open, s.stack_id
   FROM followed_state AS s
@@ -88,6 +94,14 @@ WITH threshold AS (
     arg_max({comm: comm, tid: tid, stack_id: stack_id}, (duration_ns, tid)) AS longest
   FROM named
   GROUP BY upid, pid, process, name, target, is_deaf
+), disk AS (
+  SELECT t.upid, list(DISTINCT 'disk ' || v.device_name) AS disks
+  FROM blame AS b
+  JOIN thread AS t USING (utid)
+  JOIN block_device AS v USING (device)
+  CROSS JOIN threshold AS h
+  WHERE b.cause = 'disk' AND b.duration_ns >= h.asleep_ns
+  GROUP BY t.upid
 ), place AS (
   SELECT e.stack_id, list_filter(list(l.label ORDER BY e.position DESC), lambda f: NOT regexp_matches(f, 'schedule|sched_switch|perf_')) AS labels
   FROM stack_entry AS e
@@ -107,8 +121,9 @@ SELECT
     x.longest_ns / 1e9, coalesce(x.longest.comm, '?'), x.longest.tid,
     CASE x.open_count WHEN 0 THEN CASE x.time_count WHEN 1 THEN 'it ended' ELSE 'all ended' END WHEN x.time_count THEN 'it had not ended when the recording did' ELSE x.open_count || ' had not ended when the recording did' END,
     CASE WHEN len(l.labels) > 0 THEN '; it slept in ' || array_to_string(l.labels[-4:], ' > ') ELSE '' END) AS message,
-  least(1, x.asleep_ns / x.thread_count / c.duration_ns)::DOUBLE AS score
+  @whole(x.asleep_ns) AS cost_ns, k.disks AS about
 FROM total AS x
 CROSS JOIN threshold AS h
 JOIN recorded_span AS c ON c.table_name = 'thread_state' AND c.duration_ns > 0
+LEFT JOIN disk AS k USING (upid)
 LEFT JOIN place AS l ON l.stack_id = x.longest.stack_id

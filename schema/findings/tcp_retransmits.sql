@@ -35,7 +35,7 @@ SELECT
   format('{} segments were retransmitted, {} for the first time: {:.1f} % of all; retransmission timers expired {} times{}', f.retransmit_count, f.out_count,
     100 * f.retransmit_ratio, f.timeout_count,
     CASE WHEN f.connection IS NULL THEN '' ELSE format('; most on {}{}: {}', f.connection, coalesce(' (' || f.process || ')', ''), f.most_count) END) AS message,
-  least(1, f.retransmit_ratio)::DOUBLE AS score
+  least(1, f.retransmit_ratio)::DOUBLE AS failed_ratio
 FROM found AS f
 CROSS JOIN threshold AS h
 WHERE f.retransmit_count >= h.retransmit_count AND f.retransmit_ratio >= h.retransmit_ratio

@@ -1,11 +1,13 @@
 -- thread_leak: A process leaks threads: it starts threads that do not end
--- condition: in four snapshots or more over 4 s or more, the number of its threads never fell, grew by 10 or more and by half
---   or more, also in the later half of the time, and lies on a straight line (R² 0.9 or more). A warning if the line meets the
---   task limit of its control group within an hour, or doubles the number within a minute, else a note
+-- condition: in four snapshots or more over 4 s or more, the number of its threads never fell, grew by 10 or more and by half or
+--   more, also in the later half of the time, and lies on a straight line (R² 0.9 or more). A warning if the line meets the task
+--   limit of its control group within an hour, or doubles the number within a minute, else a note. It has cost nothing so far: its
+--   cost is not told
 -- means: each thread keeps its stack and its place in the scheduler. In the end the process cannot start another. A pool that
 --   fills up looks like a leak; the next capture shows which it is
 -- next: perfcase view thread_census: the names of the threads, and where they sleep
 -- next: perfcase view off_cpu_by_thread: what the new threads wait for
+-- about: the threads of the process
 -- taught by: A tale of ten bugs (5, 6)
 -- source: cgroup_activity, proc_thread, process, process_cgroup, recorder_thread, thread
 -- evidence: SELECT pid, process, snapshot, min(ts_ns) AS ts_ns, comm, sum(thread_count) AS thread_count, any_value(wait_channel) AS wait_channel
@@ -41,7 +43,7 @@ SELECT
   format('{} ({})', p.name, p.pid) AS subject,
   format('{} threads, {} more than {:.0f} s before: {:.1f} per second{}', g.last_count, g.last_count - g.first_count, g.duration_ns / 1e9, g.per_s,
     CASE WHEN r.left_count IS NULL THEN '' ELSE format('; {} more fit into its control group', r.left_count) END) AS message,
-  coalesce(g.last_count / (g.last_count + r.left_count), 0)::DOUBLE AS score
+  ['threads of process ' || g.upid] AS about
 FROM grown AS g
 JOIN process AS p USING (upid)
 LEFT JOIN room AS r USING (upid)

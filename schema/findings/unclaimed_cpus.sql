@@ -62,7 +62,7 @@ SELECT
     u.wall_ns / 1e9, 100 * u.wall_ns / c.duration_ns, CASE u.most_cpus WHEN 1 THEN 'a CPU' ELSE format('up to {} CPUs', u.most_cpus) END,
     CASE u.most_cpus WHEN 1 THEN ' was' ELSE ' were' END, u.cpu_ns / 1e9, q.most_ns / 1e9, q.cpu,
     CASE WHEN w.tid IS NULL THEN '' ELSE format(', most of {} ({})', coalesce(w.comm, '?'), w.tid) END) AS message,
-  least(1, u.wall_ns / c.duration_ns)::DOUBLE AS score
+  @whole(u.cpu_ns) AS cost_ns
 FROM unclaimed AS u
 CROSS JOIN queued AS q
 CROSS JOIN threshold AS h
@@ -75,7 +75,7 @@ SELECT
   format('CPU {}', x.cpu) AS subject,
   format('threads waited {:.2f} s for it while it was busy and CPU {} was idle most of the time: {:.1f} % of the time that they could run; {} ({}) waited longest at once',
     x.waited_ns / 1e9, x.idle_cpu, 100 * x.waited_ns / n.ns, coalesce(x.comm, '?'), x.tid) AS message,
-  least(1, x.waited_ns / n.ns)::DOUBLE AS score
+  @whole(x.waited_ns) AS cost_ns
 FROM scoped AS x
 CROSS JOIN scoped_total AS o
 CROSS JOIN wanted AS n

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from perfcase.catalogue.causes import due
 from perfcase.catalogue.schema import load_tables
-from perfcase.causes import due
 
 (DESCRIPTION,) = (column.description for column in load_tables()["blame"].columns if column.name == "cause")
 CAUSES = re.findall(r"(?:\. |^)([a-z_]+): ", DESCRIPTION)

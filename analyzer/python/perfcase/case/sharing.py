@@ -14,7 +14,7 @@ from functools import cache
 
 from perfcase.case.query import sql_error, whole
 from perfcase.case.window import is_cut
-from perfcase.catalogue.rules import Rule, enough, fired, judged, load_rules, sorted_findings
+from perfcase.catalogue.rules import Rule, enough, fired, fired_columns, judged, load_rules, sorted_findings
 from perfcase.catalogue.schema import literal, quote
 from perfcase.catalogue.view import View
 from perfcase.catalogue.views import load_views, with_dependencies
@@ -74,7 +74,7 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
     asked = [name for name in load_views() if name in words]
     _share(connection, Counter(["finding", *asked, *(name for name in later if name in fed)]), rules)
     for table in (
-        "fired (finding VARCHAR, severity VARCHAR, subject VARCHAR, message VARCHAR, score DOUBLE)",
+        f"fired ({fired_columns()})",
         "enough (finding VARCHAR, is_enough BOOLEAN, failure VARCHAR)",
     ):
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {table}").fetchall()
@@ -84,7 +84,7 @@ def share_findings(connection: duckdb.DuckDBPyConnection, later: Iterable[str] =
         try:
             if rule.name in fed:
                 connection.execute(f"INSERT INTO enough {enough(rule)}").fetchall()
-                connection.execute(f"INSERT INTO fired {fired(rule)}").fetchall()
+                connection.execute(f"INSERT INTO fired BY NAME {fired(rule)}").fetchall()
                 continue
         except duckdb.Error as error:
             if isinstance(error, duckdb.InterruptException):

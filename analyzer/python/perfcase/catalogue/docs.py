@@ -51,8 +51,14 @@ The rules that `perfcase findings FILE` and the head of `perfcase report FILE` j
 each. What fired is in the view `finding`, these descriptions are in the table `finding_rule`, and `finding_coverage` says which rules
 could not be judged, and what would have to be recorded. A rule that did not fire found nothing, on this capture.
 
-Every rule gives a severity (`critical`, `warning`, `note`), what it is about, a sentence with the figures, and a score: the share of
-the time or capacity that is lost, from 0 to 1, which orders the findings of one severity.
+Every rule gives a severity (`critical`, `warning`, `note`), what it is about, a sentence with the figures, and a score: what it cost.
+The scale is the same for all: the share of the workload's time (`workload_time`: what its threads ran, waited for a CPU, and waited
+otherwise while they had work), or of the calls, requests or segments of which some failed. It is NULL where nothing tells it, or where
+the loss is to come. The score orders the findings of one severity and bounds it: below a hundredth nothing is critical, because no user
+felt it, and below a thousandth everything is a note. So what is true of the host and does not touch the workload comes last.
+
+A finding that follows from another one, such as answers that wait for a disk that is slow, stands behind it; `follows_from` names the
+cause.
 
 [A page for each rule](findings); `perfcase findings --rules` lists them all.
 """
@@ -90,6 +96,9 @@ def _rule(rule: Rule) -> str:
     ]
     if rule.not_judged:
         lines.append(f"Not judged without {_cell(rule.not_judged)}.\n")
+    if rule.follows_from:
+        causes = ", ".join(f"[{name}]({name}.md)" for name in rule.follows_from)
+        lines.append(f"Follows, if it is about the same ({_cell(rule.about or '')}), from: {causes}.\n")
     if rule.taught_by != "-":
         lines.append(f"Taught by: {_cell(rule.taught_by)}.\n")
     return "\n".join([*lines, f"```sql\n{rule.evidence}\n```", ""])

@@ -4,14 +4,18 @@
     -- condition: when it fires, in words, with its thresholds and where they come from
     -- means: what it means for the user's service
     -- next: what to look at next, a command or a view; may be repeated
+    -- about: what it is about, where a finding may follow from another that is about the same (optional)
+    -- follows from: the rules whose findings it is a consequence of, if they fire for the same (optional, with ``about``)
     -- taught by: the published investigation that taught it, or -
     -- source: the tables and views that the SELECT reads
     -- evidence: one SELECT over the views that shows the rows behind it
     -- judged when: one SELECT of a boolean: whether the capture can answer, beyond having rows in the tables (optional)
     -- not judged: what is missing where that is false, and how to record it (with ``judged when``)
-    SELECT severity, subject, message, score FROM …
+    SELECT severity, subject, message, cost_ns, failed_ratio, about FROM …
 
-The SELECT has a row for each thing that the rule fired for. The views ``finding`` (what fired) and ``finding_coverage``
+The SELECT has a row for each thing that the rule fired for. Of the last three it has what it can tell: the time of the workload's
+threads that this cost, the share of what failed, and (with ``about`` in the header) a list of words that are equal where two findings
+are about the same. The views ``finding`` (what fired) and ``finding_coverage``
 (what could be judged) are made of all rules: their files say ``@fired`` and ``@enough`` where the rules go.
 """
 
@@ -35,12 +39,17 @@ if TYPE_CHECKING:
 SEVERITIES = ("critical", "warning", "note")
 """Most severe first."""
 
-COLUMNS = ("severity", "subject", "message", "score")
-"""What the SELECT of a rule gives."""
+COLUMNS = {"severity": "VARCHAR", "subject": "VARCHAR", "message": "VARCHAR"}
+"""What the SELECT of each rule gives, with the types."""
+
+MORE_COLUMNS = {"cost_ns": "BIGINT", "failed_ratio": "DOUBLE", "about": "VARCHAR[]"}
+"""What it gives if it can."""
 
 _ENTRIES = {
     "condition": "condition",
     "means": "means",
+    "about": "about",
+    "follows from": "follows_from",
     "taught by": "taught_by",
     "source": "source",
     "evidence": "evidence",
@@ -64,6 +73,8 @@ class Rule:
     evidence: str
     judged_when: str | None
     not_judged: str | None
+    about: str | None
+    follows_from: tuple[str, ...]
     sql: str
     path: Path
 
@@ -104,6 +115,8 @@ def parse_rule(path: Path) -> Rule:
         else:
             raise PerfcaseError("internal", f"{path}: the header has an unknown or repeated entry '{key}'")
     missing = [name for name in _NEEDED if not found.get(name)] + ([] if following else ["next"])
+    if "follows_from" in found and "about" not in found:
+        missing.append("about")
     if missing or ("judged_when" in found) != ("not_judged" in found):
         raise PerfcaseError("internal", f"{path}: the header lacks {', '.join(missing) or 'judged when or not judged'}")
     return Rule(
@@ -117,6 +130,8 @@ def parse_rule(path: Path) -> Rule:
         evidence=found["evidence"],
         judged_when=found.get("judged_when"),
         not_judged=found.get("not_judged"),
+        about=found.get("about"),
+        follows_from=split_names(found.get("follows_from", "")),
         sql=expand(body.strip().rstrip(";").strip(), str(path)),
         path=path,
     )
@@ -131,8 +146,12 @@ def with_rules(views: Mapping[str, View], rules: Mapping[str, Rule]) -> dict[str
 def fired(rule: Rule) -> str:
     """Return the SELECT of a rule, with its name. A message in which a figure is unknown is one of these words."""
     message = "coalesce(message, 'its figures are not known') AS message"
-    columns = ", ".join(message if column == "message" else column for column in COLUMNS)
-    return f"SELECT {literal(rule.name)} AS finding, {columns} FROM (\n{rule.sql}\n)"
+    return f"SELECT {literal(rule.name)} AS finding, * REPLACE ({message}) FROM (\n{rule.sql}\n)"
+
+
+def fired_columns() -> str:
+    """Return the columns that the SELECTs of all rules have together, as CREATE TABLE has them."""
+    return ", ".join(f"{name} {kind}" for name, kind in ({"finding": "VARCHAR"} | COLUMNS | MORE_COLUMNS).items())
 
 
 def enough(rule: Rule) -> str:
@@ -153,16 +172,22 @@ def sorted_findings(relation: str) -> str:
     return parse_view(schema_dir() / "views" / "about" / "finding.sql").sql.replace("@fired", f"FROM {relation}")
 
 
+_NOTHING = "SELECT {} WHERE false".format(
+    ", ".join(f"NULL::{kind} AS {name}" for name, kind in ({"finding": "VARCHAR"} | COLUMNS | MORE_COLUMNS).items())
+)
+"""It has all columns."""
+
+
 def _completed(view: View, rules: Mapping[str, Rule]) -> View:
     parts = {
-        "@fired": [fired(rule) for rule in rules.values()],
+        "@fired": [_NOTHING, *(fired(rule) for rule in rules.values())],
         "@enough": [enough(rule) for rule in rules.values()],
     }
     sql, sources = view.sql, set(view.sources)
     if "@fired" in sql:
         sources.update(name for rule in rules.values() for name in rule.sources)
     for marker, selects in parts.items():
-        sql = sql.replace(marker, "\nUNION ALL\n".join(selects))
+        sql = sql.replace(marker, "\nUNION ALL BY NAME\n".join(selects))
     return replace(view, sql=sql, sources=tuple(sorted(sources)))
 
 
@@ -178,6 +203,7 @@ def rule_rows() -> list[dict[str, Any]]:
             "taught_by": None if rule.taught_by == "-" else rule.taught_by,
             "evidence": rule.evidence,
             "not_judged": rule.not_judged,
+            "follows_from": ", ".join(rule.follows_from) or None,
         }
         for rule in load_rules().values()
     ]

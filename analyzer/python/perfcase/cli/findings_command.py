@@ -30,7 +30,9 @@ def command(
     only: OnlyOption = None,
     debug_dir: DebugDirOption = None,
 ) -> int:
-    """Say what is wrong: print every rule that fired, the most severe first, with its figures.
+    """Say what is wrong: print every rule that fired, what cost the workload most first, with its figures.
+
+    What follows from another finding stands behind it.
 
     The output also says which rules could not be judged; --explain adds why, what each finding means, what to look at next, and
     the query behind its figures. docs/findings.md and the table finding_rule document the rules: the

@@ -16,7 +16,7 @@ from perfcase.lazy import rich
 from perfcase.text import safe
 
 SCORE_CHANGE_MIN = 0.1
-"""From which on another score is a change: scores are shares of time or capacity."""
+"""From which on another score is a change: scores are shares of the workload's time or calls."""
 STATES = ("new in B", "changed", "gone in B", "in both")
 """The order of output."""
 
@@ -34,7 +34,7 @@ class WorstFinding:
     severity: str
     subject: str
     message: str
-    score: float
+    score: float | None
     count: int
     """The number of findings of the rule."""
 
@@ -73,14 +73,14 @@ def changes(a: Side, b: Side) -> list[Change]:
 def _state(was: WorstFinding | None, now: WorstFinding | None) -> str:
     if was is None or now is None:
         return "new in B" if was is None else "gone in B"
-    is_changed = was.severity != now.severity or abs(was.score - now.score) >= SCORE_CHANGE_MIN
+    is_changed = was.severity != now.severity or abs((was.score or 0) - (now.score or 0)) >= SCORE_CHANGE_MIN
     return "changed" if is_changed else "in both"
 
 
 def _order(each: Change) -> tuple:
     worst = each.b or each.a
     assert worst is not None
-    return STATES.index(each.state), SEVERITIES.index(worst.severity), -worst.score, each.finding
+    return STATES.index(each.state), SEVERITIES.index(worst.severity), -(worst.score or 0), each.finding
 
 
 @sql_errors()

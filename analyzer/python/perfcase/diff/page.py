@@ -13,7 +13,7 @@ from perfcase import text
 from perfcase.case.coverage import why_empty
 from perfcase.case.query import Result
 from perfcase.case.rows import table_of
-from perfcase.causes import due
+from perfcase.catalogue.causes import due
 from perfcase.diff import fired
 from perfcase.diff.comparable import Condition, Setting, conditions, settings
 from perfcase.diff.compare import Difference, Side

@@ -35,7 +35,7 @@ class Request(BaseRequest):
 
 
 class Result(Rows):
-    """The rows of the view finding, the most severe first; with ``rules`` the rows of finding_coverage."""
+    """The rows of the view finding, what cost most first; with ``rules`` the rows of finding_coverage."""
 
     def __init__(self, request: Request, case: Opened, failures: Sequence[PerfcaseError]) -> None:
         view = "finding_coverage" if request.rules else "finding"

@@ -144,6 +144,13 @@ class Finding:
     """What it means, and what to look at next; none in a short report."""
     evidence: str
     """The query that shows what is behind it."""
+    follows_from: str | None = None
+    """The rule whose finding it is a consequence of, and stands behind."""
+
+    @property
+    def heading(self) -> str:
+        """The title, as it reads behind the cause."""
+        return f"follows from it: {self.title}" if self.follows_from else self.title
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as values of JSON."""
@@ -154,6 +161,7 @@ class Finding:
             "subjects": [{"subject": subject, "message": message} for subject, message in self.subjects],
             "more_count": self.more_count,
             **{label.lower(): text for label, text in self.advice},
+            **_filled({"follows_from": self.follows_from}),
             "evidence": self.evidence,
             "link": {"finding": self.name},
         }

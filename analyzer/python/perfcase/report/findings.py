@@ -15,13 +15,17 @@ _SUBJECTS, _SUBJECTS_IN_FULL = 3, 50
 
 def write(page: Page, *, in_full: bool = False) -> None:
     have_findings(page.connection)
-    # A rule stands where its most severe row does.
-    rules: dict[str, list[Row]] = {}
+    # A rule stands where its first row does; what follows from another finding stands behind that.
+    rules: dict[tuple[str, str | None], list[Row]] = {}
     for row in page.select("finding"):
-        rules.setdefault(row["finding"], []).append(row)
-    for rows in rules.values():
-        page.put(_finding(rows, in_full))
-    _summary(page, len(rules), in_full)
+        rules.setdefault((row["finding"], row["follows_from"]), []).append(row)
+    of_cause: dict[str | None, list[list[Row]]] = {}
+    for (_, cause), rows in rules.items():
+        of_cause.setdefault(cause, []).append(rows)
+    for rows in of_cause.get(None, []):
+        for fired in (rows, *of_cause.get(rows[0]["finding"], [])):
+            page.put(_finding(fired, in_full))
+    _summary(page, len({finding for finding, _ in rules}), in_full)
 
 
 def _finding(rows: list[Row], in_full: bool) -> Finding:
@@ -31,6 +35,7 @@ def _finding(rows: list[Row], in_full: bool) -> Finding:
         name=first["finding"],
         severity=first["severity"],
         title=first["title"],
+        follows_from=first["follows_from"],
         subjects=[(safe(row["subject"]), safe(row["message"])) for row in shown],
         more_count=len(rows) - len(shown),
         advice=[("Means", first["means"]), ("Next", first["next"])] if in_full else [],

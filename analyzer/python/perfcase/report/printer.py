@@ -69,13 +69,14 @@ class Printer:
         self._hanging(Text("  " + " " * indent), Text(text, style=style))
 
     def _finding(self, block: Finding) -> None:
-        self._line(f"{block.severity:<10}{block.title}", _STYLES[block.severity])
+        indent = 2 if block.follows_from else 0
+        self._line(f"{block.severity:<10}{block.heading}", _STYLES[block.severity], indent)
         for subject, message in block.subjects:
-            self._line(f"{subject}: {message}", indent=10)
+            self._line(f"{subject}: {message}", indent=indent + 10)
         if block.more_count:
-            self._line(f"and {count(block.more_count)} more (view finding)", indent=10)
+            self._line(f"and {count(block.more_count)} more (view finding)", indent=indent + 10)
         for label, text in block.advice:
-            self._line(f"{label}: {text}", indent=10)
+            self._line(f"{label}: {text}", indent=indent + 10)
 
     def _hanging(self, head: Text, body: Text) -> None:
         """Print text with a hanging indent."""

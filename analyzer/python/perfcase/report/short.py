@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfcase.causes import due
+from perfcase.catalogue.causes import due
 from perfcase.report.document import Column
 from perfcase.report.page import NOT_THE_RECORDERS_NAME, Page
 

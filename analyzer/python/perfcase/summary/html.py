@@ -129,11 +129,12 @@ def _line(text: str, tone: str = "", indent: int = 0) -> str:
 
 
 def _finding(block: Finding) -> str:
-    lines = [_line(f"{block.severity:<10}{block.title}", block.severity)]
-    lines += [_line(f"{subject}: {message}", indent=10) for subject, message in block.subjects]
+    further = 2 if block.follows_from else 0
+    lines = [_line(f"{block.severity:<10}{block.heading}", block.severity, further)]
+    lines += [_line(f"{subject}: {message}", indent=further + 10) for subject, message in block.subjects]
     if block.more_count:
-        lines.append(_line(f"and {count(block.more_count)} more (view finding)", indent=10))
-    return "".join([*lines, *(_line(f"{label}: {text}", indent=10) for label, text in block.advice)])
+        lines.append(_line(f"and {count(block.more_count)} more (view finding)", indent=further + 10))
+    return "".join([*lines, *(_line(f"{label}: {text}", indent=further + 10) for label, text in block.advice)])
 
 
 def _table(table: Table) -> str:

@@ -120,6 +120,7 @@ export interface Report {
           more_count: number;
           means?: string;
           next?: string;
+          follows_from?: string;
           evidence: string;
           link: {
             finding: string;
@@ -209,7 +210,7 @@ export interface WorstFinding {
   severity: string;
   subject: string;
   message: string;
-  score: number;
+  score: number | null;
   count: number;
 }
 export interface Condition {

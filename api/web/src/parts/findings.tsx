@@ -1,4 +1,4 @@
-/** What is wrong: every rule that fired, most severe first; what it means, what to look at next, the rows behind it. */
+/** What is wrong: every rule that fired, what cost the workload most first, then what follows from it; what it means, what to look at next, the rows behind it. */
 
 import { useEffect, useState } from "preact/hooks";
 import { type Answer, useRows, useSchema, useView } from "../api/hooks";
@@ -52,11 +52,11 @@ export function Findings({ captureId, filters, answer }: FindingsProps) {
   }, [wanted, data]);
   if (error) return <Problem error={error} again={again} />;
   if (!data) return null;
-  const rules = Map.groupBy(data, ({ finding }) => finding);
+  const rules = Map.groupBy(data, ({ finding, follows_from }) => `${finding} ${follows_from}`);
   return (
     <section class={loading ? "findings dim" : "findings"} aria-label="Findings">
       {[...rules.values()].map((fired) => (
-        <Fired key={fired[0]!.finding} fired={fired} captureId={captureId} filters={filters} />
+        <Fired key={`${fired[0]!.finding} ${fired[0]!.follows_from}`} fired={fired} captureId={captureId} filters={filters} />
       ))}
       <NotJudged captureId={captureId} filters={filters} />
     </section>
@@ -74,7 +74,10 @@ function Fired({ fired, captureId, filters }: { fired: Finding[]; captureId: str
     <article class={`finding ${first.severity}`} data-finding={first.finding}>
       <header>
         <span class={`badge ${first.severity}`}>{first.severity}</span>
-        <h3>{first.title}</h3>
+        <h3>
+          {first.follows_from && "follows from it: "}
+          {first.title}
+        </h3>
       </header>
       <ul>
         {subjects.map(({ subject, message }) => (

@@ -128,17 +128,22 @@ impl Input {
         let Some(states) = Rows::open(folder, "thread_state", &columns)? else { return Ok(None) };
         let columns = ["ts_ns", "exit_ts_ns", "utid", "name", "descriptor_id", "ret", "errno", "pairing", "cut_at"];
         let calls = Rows::open(folder, "syscall", &columns)?;
-        // As the view followed_state has it: where processes were looked at, one that was not is a stranger.
-        let has_commands = Rows::open(folder, "proc_command", &["ts_ns"])?.is_some();
+        // As the kit's stranger.sql has it.
+        let mut knows_all = Rows::open(folder, "proc_command", &["ts_ns"])?.is_some();
+        each(folder, "source", &["kind", "is_timeline"], |batch| {
+            let kinds: Option<&StringArray> = batch.0.column_by_name("kind").and_then(|kind| kind.as_string_opt());
+            let (Some(kinds), Some(chosen)) = (kinds, batch.bools("is_timeline")) else { return };
+            knows_all |= kinds.iter().zip(chosen).any(|of| of == (Some("perf_data"), Some(true)));
+        })?;
         each(folder, "thread", &["utid", "upid"], |batch| {
             let (Some(utids), Some(upids)) = (batch.u32s("utid"), batch.u32s("upid")) else { return };
             for row in 0..batch.0.num_rows() {
                 let upid = at(upids, row);
                 if let Some(thread) = history.thread_mut(utids.value(row)) {
                     thread.upid = upid.unwrap_or(NONE);
-                    thread.is_stranger = has_commands && upid.is_none();
+                    thread.is_stranger = knows_all && upid.is_none();
                 }
-                history.has_strangers |= has_commands && upid.is_none();
+                history.has_strangers |= knows_all && upid.is_none();
             }
         })?;
         Ok(Some(Input { folder: folder.to_path_buf(), states, calls, calls_end: i64::MIN }))

@@ -35,7 +35,9 @@ impl Session {
         let end = self.last_ts_ns().saturating_add(start);
         let names = self.timelines.names();
         if let Some(source) = chosen.sched {
-            match self.timelines.take_states(source, (start, end), &self.model.threads) {
+            let events = self.model.events.view();
+            let kind = events.kind(source);
+            match self.timelines.take_states(source, (start, end), &self.model.threads, kind) {
                 Ok((states, levels)) => {
                     states.for_each(|build| self.sink.write_later("thread_state", build));
                     levels.for_each(|(table, build)| self.sink.write_later(table, build));

@@ -50,7 +50,7 @@ pub(crate) struct Timelines {
     /// programs.
     pub awaited: Vec<SourceId>,
     /// Some process was looked at: then a thread without a known process is a stranger, which the views leave out
-    /// (followed_state).
+    /// (followed_state). So it is in a perf.data, which tells the process of each event.
     pub has_commands: bool,
     /// Only some threads were recorded: those of a command, of processes or of a control group. perf then sees switches
     /// away from these threads and none to them. ftrace sees both, by its list of pids.
@@ -165,14 +165,15 @@ impl Timelines {
         })
     }
 
-    /// Takes the rows of `thread_state` from the chosen source, and what becomes of the CPUs' queues. `start` is the
-    /// clock's reading in ns at `ts_ns` 0, `end` the last reading. Fails when intervals that wait in a file cannot be
+    /// Takes the rows of `thread_state` from the chosen source, and what becomes of the CPUs' queues. `kind`
+    /// is that of the source, `start` the clock's reading in ns at `ts_ns` 0, `end` the last reading. Fails when intervals that wait in a file cannot be
     /// read.
     pub(crate) fn take_states(
         &mut self,
         source: SourceId,
         (start, end): (i64, i64),
         threads: &Threads,
+        kind: Option<&str>,
     ) -> std::io::Result<(impl Iterator<Item = Build> + use<>, impl Iterator<Item = (&'static str, Build)> + use<>)>
     {
         let mut sched = std::mem::take(&mut self.of(source).sched);
@@ -188,9 +189,10 @@ impl Timelines {
             })?,
             None => sampled.into_borrowed(of_some.then_some(thread_count)),
         };
+        let knows_all = self.has_commands || kind == Some("perf_data");
         let is_counted: Vec<bool> = (0..thread_count)
             .map(|utid| {
-                let is_stranger = self.has_commands && threads.all[utid].upid.is_none();
+                let is_stranger = knows_all && threads.all[utid].upid.is_none();
                 !is_stranger && other.as_ref().is_none_or(|other| other.has_followed(utid as Utid))
             })
             .collect();

@@ -1,0 +1,17 @@
+"""What a wait is due to, in words: the causes of the table blame, as the kit's ``due.sql`` has them for rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perfcase.catalogue.kit import load_kit
+from perfcase.lazy import duckdb
+
+
+def due(wait: Mapping[str, str | None]) -> str:
+    """Return what a wait is due to. ``wait``: comm, cause, on_comm, on_target and, if it is known, on_call, as in blame_by_comm."""
+    names = {"who": "comm", "cause": "cause", "on_whom": "on_comm", "on_what": "on_target", "in_call": "on_call"}
+    # A parameter of the kit reads as one of a query.
+    given = {name: wait.get(column) for name, column in names.items()}
+    with duckdb.connect() as connection:
+        return connection.execute(f"SELECT {load_kit()['due'].sql}", given).fetchall()[0][0]

@@ -1,0 +1,23 @@
+-- due: what a wait is due to, in words: a cause of the table blame
+-- takes: who, cause, on_whom, on_what, in_call
+CASE $cause
+  WHEN 'running' THEN coalesce($on_whom, 'an unknown thread') || ', which ran'
+  WHEN 'cpu_taken' THEN format('a CPU that {} had', coalesce($on_whom, 'an unknown thread'))
+  WHEN 'cpu_idle' THEN format('an idle CPU: the wake-up of {}, a quota or a mask', coalesce($on_whom, 'an unknown thread'))
+  WHEN 'disk' THEN coalesce($on_what, 'a block device')
+  WHEN 'network' THEN 'data from ' || coalesce($on_what, 'another end')
+  WHEN 'timeout' THEN coalesce($on_what, 'nothing that came') || ', in vain'
+  WHEN 'no_work' THEN coalesce($on_whom, 'an unknown thread') || ', which had nothing to do'
+  WHEN 'sleep' THEN 'a sleep of ' || coalesce($on_whom, 'an unknown thread')
+  WHEN 'interrupt' THEN 'a device or timer without a name'
+  WHEN 'stopped' THEN coalesce($on_whom, 'an unknown thread') || ', which was stopped'
+  WHEN 'open' THEN 'what did not come until the end'
+  WHEN 'not_recorded' THEN 'what was not recorded'
+  WHEN 'not_followed' THEN 'what was not followed'
+  ELSE coalesce($cause, 'an unknown cause')
+END || CASE WHEN $cause IN ('disk', 'network', 'timeout', 'interrupt', 'open') AND $on_whom <> coalesce($who, '') THEN ', by ' || $on_whom ELSE '' END
+  || CASE
+    WHEN $cause IN ('no_work', 'open') THEN coalesce(format(' ({})', nullif(concat_ws(' on ', 'in ' || $in_call, $on_what), '')), '')
+    WHEN $cause IN ('running', 'disk', 'timeout') THEN coalesce(format(' (in {})', $in_call), '')
+    ELSE ''
+  END
