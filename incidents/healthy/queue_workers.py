@@ -27,7 +27,7 @@ def play(scene):
         ask_redis(link(), "RPUSH", "jobs", "x" * 50)
         time.sleep(random.uniform(0.1, 0.8))
 
-    scene.fork("worker", work, count=3)
+    scene.fork("worker", work, count=6)
     scene.fork("producer", produce)
     with scene.recording():
         time.sleep(1)
