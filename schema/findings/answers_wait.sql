@@ -3,8 +3,9 @@
 --   under way on average; more than half of the time of all its requests was due to one cause other than its own work: another
 --   thread that ran, a CPU that another process had, a block device, the answer of another service, a sleep or a timeout, or a
 --   thread that held what was needed and had nothing to do itself. The cause is found by following each wait to what its waker did meanwhile (blame).
---   Critical from 100 ms on average
--- means: a faster service changes nothing: what it waits for decides. A thread that had nothing to do and still made others wait
+--   Critical from 100 ms on average. A note if an event loop's own timer decides: the poll that it ends names no peer. Such a service
+--   holds answers back until there is news (long polling in RFC 6202, BLPOP of Redis), and nobody was asked in vain
+-- means: a faster service changes nothing: what it waits for decides. Where a timer decides, it may be meant to. A thread that had nothing to do and still made others wait
 --   holds something (a lock, a row of a database, a slot of a pool) until its own client says more
 -- next: perfcase view blame_by_comm: all causes, with the call and the other end of each
 -- next: perfcase view request_summary: what the slowest requests have that the usual ones have not
@@ -28,6 +29,8 @@ WITH threshold AS (
   SELECT t.upid, b.cause, o.upid AS on_upid, b.depth,
     CASE WHEN b.cause = 'disk' THEN coalesce(v.device_name, b.device, 'a block device') WHEN b.cause IN ('network', 'no_work', 'timeout') THEN coalesce(d.peer, d.target) END AS on_target,
     CASE WHEN b.cause IN ('running', 'no_work', 'sleep', 'timeout') THEN o.comm END AS on_comm, b.on_call,
+    b.cause = 'timeout' AND d.peer IS NULL AND b.on_call IN ('poll', 'ppoll', 'ppoll_time64', 'select', '_newselect', 'pselect6', 'pselect6_time64',
+      'epoll_wait', 'epoll_pwait', 'epoll_pwait2') AS is_timer,
     b.duration_ns::HUGEINT * b.work_count AS wait_ns
   FROM blame AS b
   JOIN thread AS t USING (utid)
@@ -36,7 +39,7 @@ WITH threshold AS (
   LEFT JOIN block_device AS v ON v.device = b.device
   WHERE b.work = 'request' AND b.cause IN ('running', 'cpu_taken', 'disk', 'network', 'no_work', 'sleep', 'timeout')
 ), cause AS (
-  SELECT upid, cause, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
+  SELECT upid, cause, is_timer, CASE WHEN cause <> 'disk' THEN on_upid END AS on_upid, on_target, mode(on_comm ORDER BY on_comm) AS on_comm,
     mode(on_call ORDER BY on_call) AS on_call, sum(wait_ns) AS wait_ns
   FROM due
   -- Who waits in a poll without a question of its own waits for any of its clients.
@@ -45,7 +48,7 @@ WITH threshold AS (
   GROUP BY ALL
 )
 SELECT
-  @severity(s.request_ns_avg >= h.critical_ns, true) AS severity,
+  @severity(s.request_ns_avg >= h.critical_ns AND NOT c.is_timer, NOT c.is_timer) AS severity,
   format('{} ({})', p.name, p.pid) AS subject,
   format('{} requests took {:.1f} ms on average; {:.1f} % of that time they waited {}', s.request_count, s.request_ns_avg / 1e6,
     100 * c.wait_ns / s.total_ns,
@@ -54,8 +57,8 @@ SELECT
       WHEN 'cpu_taken' THEN format('for a CPU that {} ({}) had', q.name, q.pid)
       WHEN 'disk' THEN format('for {}, most often in {}', c.on_target, coalesce(c.on_call, 'no known call'))
       WHEN 'sleep' THEN format('while the thread {} of {} ({}) slept as long as it had asked for', c.on_comm, q.name, q.pid)
-      WHEN 'timeout' THEN format('in vain, until the time of {} of {} ({}) was over: it was in {}{}', c.on_comm, q.name, q.pid,
-        coalesce(c.on_call, 'no known call'), coalesce(' on ' || c.on_target, ''))
+      WHEN 'timeout' THEN CASE WHEN c.is_timer THEN format('until a timer of the event loop of {} ({}) was due', q.name, q.pid) ELSE format('in vain, until the time of {} of {} ({}) was over: it was in {}{}', c.on_comm, q.name, q.pid,
+        coalesce(c.on_call, 'no known call'), coalesce(' on ' || c.on_target, '')) END
       WHEN 'network' THEN format('for the answer of {}', c.on_target)
       ELSE format('for the thread {} of {} ({}), which had nothing to do itself: it was in {}{}', c.on_comm, q.name, q.pid,
         coalesce(c.on_call, 'no known call'), coalesce(' on ' || c.on_target, ''))
